@@ -1,0 +1,259 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The four verbs that every layer answers: observe, plan, apply, verify.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+Imports on Python 3.8: modules that run on nodes use it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from typing import Any, Dict, Generic, List, Mapping, Sequence, Tuple, TypeVar
+
+
+class Reboot(str, enum.Enum):
+    """What has to restart before a change is in force; ordered by how much it stops."""
+
+    NONE = "none"
+    VM_POWER_CYCLE = "vm_power_cycle"
+    ESXI_HOST = "esxi_host"
+
+
+_REBOOT_RANK = {Reboot.NONE: 0, Reboot.VM_POWER_CYCLE: 1, Reboot.ESXI_HOST: 2}
+
+
+@dataclasses.dataclass(frozen=True)
+class Operation:
+    """One change, as data: what `plan` returns and `apply` carries out.
+
+    ``description``: one line for a person; ``changes``: key -> (before, after), the exact content of ``--diff``;
+    ``command``: what the layer's transport sends (CLI line, argument vector as text, API call), never a secret;
+    ``inverse``: how to take it back, in the same language as ``command`` (empty: nothing to take back);
+    ``disrupts``: whose traffic or power it disturbs, in words (empty: nobody's);
+    ``reboot``: the restart that this change waits for; ``payload``: whatever the transport needs besides the text.
+    """
+
+    description: str
+    command: str
+    changes: Mapping[str, Tuple[Any, Any]]
+    inverse: str = ""
+    disrupts: str = ""
+    reboot: Reboot = Reboot.NONE
+    payload: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def as_result(self) -> Dict[str, Any]:
+        return {
+            "description": self.description,
+            "command": self.command,
+            "disrupts": self.disrupts,
+            "reboot": self.reboot.value,
+        }
+
+
+class LayerError(Exception):
+    """A failure that a person can act on: it names the host, the thing, the value and what to do next."""
+
+    code = "layer_error"
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        host: str,
+        thing: str = "",
+        value: Any = None,
+        remedy: str = "",
+        **details: Any,
+    ) -> None:
+        subject = " ".join(part for part in (thing, "" if value is None else repr(value)) if part)
+        text = ": ".join(part for part in (host, subject, what.rstrip(".")) if part) + "."
+        if remedy:
+            text += " What to do: " + remedy.rstrip(".") + "."
+        super().__init__(text)
+        self.host = host
+        self.thing = thing
+        self.value = value
+        self.remedy = remedy
+        self.details = details
+
+    def as_result(self) -> Dict[str, Any]:
+        """Arguments for ``fail_json``."""
+        return {"msg": str(self), "error_code": self.code, **self.details}
+
+
+class UnreachableError(LayerError):
+    """The device did not answer, or the session broke."""
+
+    code = "unreachable"
+
+
+class CredentialError(LayerError):
+    """The device answered and refused the login or the privilege."""
+
+    code = "credentials"
+
+
+class ParseError(LayerError):
+    """The device printed something that this code does not know; the raw text is part of the message."""
+
+    code = "unknown_format"
+
+    def __init__(self, what: str, *, host: str, raw: str, **rest: Any) -> None:
+        excerpt = raw if len(raw) <= 2000 else raw[:2000] + " [cut]"
+        rest.setdefault("remedy", "report this text; nothing was changed on the strength of a guess")
+        super().__init__("{0}; the raw text was: {1!r}".format(what, excerpt), host=host, **rest)
+        self.details["raw"] = excerpt
+
+
+class RefusedError(LayerError):
+    """The request is wrong or would do harm; nothing was changed."""
+
+    code = "refused"
+
+
+class ApplyError(LayerError):
+    """The device refused or broke in the middle; ``applied`` and ``undo`` say how far it got."""
+
+    code = "apply_failed"
+
+
+class VerifyError(LayerError):
+    """Everything was sent and accepted, and the wanted state is still not there."""
+
+    code = "not_in_force"
+
+
+@dataclasses.dataclass(frozen=True)
+class Pending:
+    """What is configured but not in force: the restart it waits for and one reason per thing."""
+
+    scope: Reboot = Reboot.NONE
+    reasons: Tuple[str, ...] = ()
+
+
+State = TypeVar("State")
+Wanted = TypeVar("Wanted")
+
+
+class Layer(Generic[State, Wanted]):
+    """One device or node. Subclasses inject their transport; `plan` must stay pure."""
+
+    host: str = ""
+
+    def observe(self) -> State:
+        """Read the real state. The only code that parses what a device prints."""
+        raise NotImplementedError
+
+    def plan(self, state: State, wanted: Wanted) -> List[Operation]:
+        """What has to change, in order; no I/O. Empty means that the wanted state is there."""
+        raise NotImplementedError
+
+    def apply(self, operation: Operation) -> None:
+        """Carry out one operation; raise a `LayerError` if the device does not take it."""
+        raise NotImplementedError
+
+    def commit(self, operations: Sequence[Operation]) -> None:
+        """Called once after all operations were verified (save a running configuration). Default: nothing."""
+
+    def pending(self, state: State) -> Pending:
+        """What this state waits for; computed from the state alone, so that it is still true on the next run."""
+        return Pending()
+
+    def warnings(self, state: State, wanted: Wanted) -> List[str]:
+        return []
+
+    def facts(self, state: State) -> Dict[str, Any]:
+        """The observed state, for the module's result."""
+        return {}
+
+
+def strictest(scopes: Sequence[Reboot]) -> Reboot:
+    return max(scopes, key=lambda scope: _REBOOT_RANK[scope], default=Reboot.NONE)
+
+
+def _diff(operations: Sequence[Operation]) -> Dict[str, Any]:
+    before: Dict[str, Any] = {}
+    after: Dict[str, Any] = {}
+    for operation in operations:
+        for key, (old, new) in operation.changes.items():
+            before.setdefault(key, old)
+            after[key] = new
+    return {"before": before, "after": after}
+
+
+def _undo(operations: Sequence[Operation]) -> List[str]:
+    return [operation.inverse for operation in reversed(operations) if operation.inverse]
+
+
+def converge(layer: Layer[State, Wanted], wanted: Wanted, check_mode: bool = False) -> Dict[str, Any]:
+    """Run the four verbs once and return the module result.
+
+    Keys, with the same meaning in every module: ``changed``, ``diff``, ``operations``, ``undo``,
+    ``reboot_required``, ``reboot_scope``, ``reboot_reasons``, ``warnings``, plus the layer's own facts.
+    Raises `VerifyError` if the second observation still needs a plan.
+    """
+    state = layer.observe()
+    operations = layer.plan(state, wanted)
+    warnings = layer.warnings(state, wanted)
+    if operations and not check_mode:
+        applied: List[Operation] = []
+        for operation in operations:
+            try:
+                layer.apply(operation)
+            except LayerError as error:
+                error.details.setdefault("applied", [done.command for done in applied])
+                error.details.setdefault("failed", operation.command)
+                error.details.setdefault("undo", _undo(applied))
+                raise
+            applied.append(operation)
+        state = layer.observe()
+        left = layer.plan(state, wanted)
+        if left:
+            raise VerifyError(
+                "accepted by the device, but not in force afterwards: " + "; ".join(op.description for op in left),
+                host=layer.host,
+                remedy="read the device's own log; nothing was saved or claimed",
+                applied=[operation.command for operation in applied],
+                undo=_undo(applied),
+            )
+        layer.commit(operations)
+        warnings = layer.warnings(state, wanted)
+    elif not operations and not check_mode:
+        layer.commit(())
+    pending = layer.pending(state)
+    scope = pending.scope
+    reasons = list(pending.reasons)
+    if check_mode:
+        waiting = [operation for operation in operations if operation.reboot is not Reboot.NONE]
+        scope = strictest([scope, *(operation.reboot for operation in waiting)])
+        reasons += [operation.description for operation in waiting]
+    return {
+        "changed": bool(operations),
+        "diff": _diff(operations),
+        "operations": [operation.as_result() for operation in operations],
+        "undo": _undo(operations),
+        "reboot_required": scope is not Reboot.NONE,
+        "reboot_scope": scope.value,
+        "reboot_reasons": reasons,
+        "warnings": warnings,
+        **layer.facts(state),
+    }
+
+
+def exit_with(module: Any, layer: Layer[State, Wanted], wanted: Wanted) -> None:
+    """Converge and leave the module: the one place where typed errors become ``fail_json``.
+
+    ``module`` is an AnsibleModule (not imported here, so that the verbs stay free of Ansible).
+    """
+    try:
+        result = converge(layer, wanted, check_mode=module.check_mode)
+    except LayerError as error:
+        module.fail_json(**error.as_result())
+        return
+    for warning in result.pop("warnings"):
+        module.warn(warning)  # AnsibleModule puts them back into the result under "warnings"
+    module.exit_json(**result)
