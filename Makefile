@@ -1,0 +1,57 @@
+# Two commands for a newcomer: `make lab` and `make lab-down`. `make help` lists the rest.
+SHELL := /bin/bash
+PYTHON := .venv/bin/python
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+# A terminal without a UTF-8 locale makes Ansible refuse to start.
+export LC_ALL := C.UTF-8
+
+.PHONY: help lab lab-up lab-status lab-reset lab-down test lint unit sanity integration molecule site faults bench dev
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+lab: lab-up ## build the twin if there is none, run the whole guide on it, show the report
+	@lab/site.sh
+
+lab-up: ## build and start the twin only
+	@lab/bootstrap.sh
+	@$(PYTHON) -m lab up
+
+lab-status: ## what the twin's devices say: switch, hosts, VMs, NICs, what is pending
+	@$(PYTHON) -m lab status
+
+lab-reset: ## factory state for every device, nothing rebuilt
+	@$(PYTHON) -m lab reset
+
+lab-down: ## remove everything that the lab made
+	@if [ -x $(PYTHON) ]; then $(PYTHON) -m lab down; else echo "nothing to remove: no .venv, so no lab was made here"; fi
+
+dev: ## tools for tests
+	@lab/bootstrap.sh --dev
+
+test: dev ## everything: lint, unit, sanity, devices, molecule, whole site, faults
+	@tests/run.sh all
+
+lint: dev ## ruff, mypy, yamllint, ansible-lint
+	@tests/run.sh lint
+
+unit: dev ## plans and parsers
+	@tests/run.sh unit
+
+sanity: dev ## ansible-test sanity and galaxy-importer
+	@tests/run.sh sanity
+
+integration: dev ## each module against its simulated device over the real protocol
+	@tests/run.sh integration
+
+molecule: dev lab-up ## one scenario per role
+	@tests/run.sh molecule
+
+site: dev lab-up ## the whole guide in the lab: first run, second run, check mode, wrong order, bad input, secrets
+	@tests/run.sh site
+
+faults: dev lab-up ## ansible-playbook killed at ten tasks
+	@tests/run.sh faults
+
+bench: dev lab-up ## measure; reports/bench/*.json
+	@tests/run.sh bench

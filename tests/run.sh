@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Runs one suite or all of them; every pytest suite adds to the closing line.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+export LC_ALL=C.UTF-8 NO_COLOR=1
+passed=0 failed=0 skipped=0
+declare -a broken=()
+
+count() { # name, command...: a check that either passes or fails
+  local name=$1 log; shift
+  local begun=$SECONDS
+  log=$(mktemp)
+  if "$@" >"$log" 2>&1; then
+    passed=$((passed + 1)); printf 'ok      %-28s %4d s\n' "$name" $((SECONDS - begun))
+  else
+    failed=$((failed + 1)); broken+=("$name"); printf 'FAILED  %-28s %4d s\n' "$name" $((SECONDS - begun)); tail -n 120 "$log"
+  fi
+  rm -f "$log"
+}
+
+suite() { # name, pytest arguments...: adds pytest's own figures
+  local name=$1 xml; shift
+  local begun=$SECONDS
+  xml=$(mktemp)
+  python -m pytest -q -ra --tb=short --junitxml="$xml" "$@"
+  local rc=$?
+  read -r p f s < <(python tests/junit_counts.py "$xml")
+  passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+  if [ "$rc" -ne 0 ]; then
+    broken+=("$name"); [ "$f" -gt 0 ] || failed=$((failed + 1))
+  fi
+  printf '%-8s%-28s %4d s\n' "$([ "$rc" -eq 0 ] && echo ok || echo FAILED)" "$name" $((SECONDS - begun))
+  rm -f "$xml"
+}
+
+lint() {
+  count ruff ruff check .
+  count ruff-format ruff format --check .
+  count mypy-strict mypy -p ansible_collections.rocemesh.multinode.plugins
+  count yamllint yamllint -s .
+  count ansible-lint ansible-lint --offline
+}
+unit() { suite unit tests/unit; }
+sanity() { count ansible-test-sanity tests/sanity/run.sh; count galaxy-importer tests/sanity/importer.sh; }
+integration() { suite integration tests/integration/switch tests/integration/vsphere tests/integration/nic tests/integration/mesh; }
+site() { suite site tests/integration/site; }
+faults() { suite faults tests/faults; }
+bench() { suite bench tests/benchmarks; }
+roles() { suite molecule tests/integration/molecule; }
+
+up() { python -m lab up || exit 1; }
+
+case "${1:-all}" in
+  lint | unit | sanity | integration | site | faults | bench) "$1" ;;
+  molecule) roles ;;
+  all) lint; unit; sanity; integration; up; site; roles; faults ;;
+  *) echo "usage: tests/run.sh [all|lint|unit|sanity|integration|molecule|site|faults|bench]"; exit 2 ;;
+esac
+[ "${#broken[@]}" -eq 0 ] || printf 'broken: %s\n' "${broken[*]}"
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ] && [ "${#broken[@]}" -eq 0 ]
