@@ -1,0 +1,125 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Names, addresses and paths of the lab: the one place where they are written down."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parent.parent
+
+SWITCH_IP, SWITCH_NAME = "127.78.0.2", "sw01"
+VCENTER_IP, VCENTER_PORT = "127.78.0.3", 8443
+PHYSICS_IP = "127.78.0.4"
+SSH_PORT, CONTROL_PORT = 2222, 8080
+
+SWITCH_USER = "admin"
+VCENTER_USER = "administrator@vsphere.local"
+REGISTRY_USER = "rocemesh"
+NODE_USER = "nvidia"
+
+NETWORK = "rocemesh-lab"
+SUBNET, GATEWAY = "10.78.0.0/24", "10.78.0.1"
+BRIDGE = "rocemesh0"
+# What the wire of the lab can carry (the switch's largest MTU). A guest starts at 1500, as after an installation.
+LINK_MTU = 9216
+REGISTRY_IP, REGISTRY_NAME, REGISTRY_PORT = "10.78.0.5", "registry", 5000
+REGISTRY_CONTAINER, REGISTRY_VOLUME = "rocemesh-registry", "rocemesh-registry"
+
+SUITE = "bookworm"
+BASE_IMAGE = f"rocemesh-lab/base:{SUITE}"
+NODE_IMAGE = "rocemesh-lab/node:latest"
+REGISTRY_IMAGE = "rocemesh-lab/registry:latest"
+VSPHERE_IMAGE = "rocemesh-lab/vsphere:latest"
+IMAGES = (NODE_IMAGE, REGISTRY_IMAGE, VSPHERE_IMAGE, BASE_IMAGE)
+# What nodes see of the base image: `FROM registry:5000/base:bookworm`.
+SEED_REPOSITORY, SEED_TAG = "base", SUITE
+
+# Labels on everything that the lab makes in the engine.
+OWNER_LABEL, SOURCES_LABEL, VM_LABEL = "rocemesh.lab.dir", "rocemesh.lab.sources", "rocemesh.lab.vm"
+
+# Of the machine, not of one clone: the engine that the lab starts where there is none, and the downloaded base.
+MACHINE_DIR = Path("/var/lib/rocemesh-lab")
+CACHE_DIR = Path("/var/cache/rocemesh-lab")
+
+# PCI addresses inside each VM, as in the guide's own listing.
+NIC_PCI, GPU_PCI = "0000:3b:00.0", "0000:af:00.0"
+
+
+class LabError(Exception):
+    """Something a person can act on; the text says what it is and what to do next."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Node:
+    """One GPU VM: ``name`` as in vCenter, ``host`` the ESXi host that it belongs to, ``number`` 1..4."""
+
+    name: str
+    host: str
+    number: int
+
+    @property
+    def container(self) -> str:
+        return f"rocemesh-{self.name}"
+
+    @property
+    def volume(self) -> str:
+        return f"rocemesh-{self.name}-docker"
+
+    @property
+    def ssh_ip(self) -> str:
+        return f"127.78.0.{10 + self.number}"
+
+    @property
+    def cluster_ip(self) -> str:
+        return f"10.78.0.{10 + self.number}"
+
+
+NODES = tuple(Node(f"gpu{i:02d}", f"esx{(i + 1) // 2:02d}", i) for i in range(1, 5))
+BY_NAME = {node.name: node for node in NODES}
+
+
+def hosts() -> dict[str, list[str]]:
+    """ESXi host -> names of its VMs."""
+    result: dict[str, list[str]] = {}
+    for node in NODES:
+        result.setdefault(node.host, []).append(node.name)
+    return result
+
+
+@dataclasses.dataclass(frozen=True)
+class Paths:
+    """Everything that one running lab writes, below ``root``."""
+
+    root: Path
+
+    def __getattr__(self, name: str) -> Path:
+        # .lab/pki, .lab/ssh, ...: the directories have the names of the attributes.
+        if name in {"secrets", "pki", "ssh", "switch", "vsphere", "run", "hw", "bin", "registry", "physics"}:
+            return self.root / name
+        raise AttributeError(name)
+
+    def secret(self, name: str) -> Path:
+        return self.root / "secrets" / f"{name}_password"
+
+    def nic(self, vm: str) -> Path:
+        return self.root / "hw" / vm / "nic.json"
+
+    def pci(self, vm: str) -> Path:
+        return self.root / "hw" / vm / "pci.json"
+
+    @property
+    def known_hosts(self) -> Path:
+        return self.root / "ssh" / "known_hosts"
+
+    @property
+    def controller_key(self) -> Path:
+        return self.root / "ssh" / "controller_ed25519"
+
+
+def paths() -> Paths:
+    """The lab of this clone: $ROCEMESH_LAB_DIR, or .lab in the repository."""
+    return Paths(Path(os.environ.get("ROCEMESH_LAB_DIR") or REPO / ".lab").resolve())

@@ -1,0 +1,54 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Client of the control HTTP that every simulator offers: GET /state, POST /reset, POST and DELETE /fault."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from typing import Any
+
+from . import config
+
+ADDRESSES = {"switch": config.SWITCH_IP, "vsphere": config.VCENTER_IP, "physics": config.PHYSICS_IP}
+# No proxy from the environment: these are loopback addresses.
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def url(program: str, path: str) -> str:
+    return f"http://{ADDRESSES[program]}:{config.CONTROL_PORT}{path}"
+
+
+def request(method: str, address: str, body: Any = None, timeout: float = 10) -> Any:
+    """The parsed JSON answer (None for an empty one). Raises LabError with the server's own words on refusal,
+    ConnectionError when nobody answers."""
+    data = None if body is None else json.dumps(body).encode()
+    call = urllib.request.Request(address, data=data, method=method, headers={"Content-Type": "application/json"})
+    try:
+        with _OPENER.open(call, timeout=timeout) as answer:
+            text = answer.read()
+    except urllib.error.HTTPError as error:
+        raise config.LabError(f"{method} {address}: {error.code} {error.read().decode(errors='replace')}") from error
+    except (urllib.error.URLError, OSError) as error:
+        raise ConnectionError(f"{method} {address}: {error}") from error
+    try:
+        return json.loads(text) if text.strip() else None
+    except ValueError as error:
+        raise config.LabError(f"{method} {address}: the answer is not JSON: {text[:200]!r}") from error
+
+
+def state(program: str) -> Any:
+    return request("GET", url(program, "/state"))
+
+
+def reset(program: str) -> None:
+    request("POST", url(program, "/reset"), {}, timeout=120)
+
+
+def answers(program: str) -> bool:
+    try:
+        return isinstance(state(program), dict)
+    except (ConnectionError, config.LabError):
+        return False

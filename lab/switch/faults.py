@@ -1,0 +1,88 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Faults that a test injects through the control port; each is a dictionary with a ``name``.
+
+========================  ====================================================================================
+name                      effect (further keys)
+========================  ====================================================================================
+``wizard``                the next logins meet the first-boot configuration wizard instead of a prompt
+``standby``               the prompt says ``standby`` instead of ``master``
+``slow``                  ``command_delay``/``login_delay`` seconds instead of the command line's values
+``silent``                ``phase``: ``banner`` (TCP accepts, SSH never speaks), ``prompt`` (login works, no prompt),
+                          ``command`` (no answer to any command)
+``cut_after``             the session is cut when line number ``lines`` arrives; ``scope``: ``config`` (default, lines
+                          typed in configuration mode) or ``all``; ``executed``: whether that line still took effect
+                          (default false). Fires once.
+``enable_password``       ``enable`` asks for a password
+``confirm``               a line that matches ``pattern`` asks for a typed YES
+``refuse_line``           a line that matches ``pattern`` is answered with an error
+``ignore_line``           a line that matches ``pattern`` is accepted and does nothing
+``refuse_force``          ``mtu N force`` is refused (``port``: only there)
+``range_partial``         a range command changes members one by one until one refuses
+``exception``             ``text`` stands in the exception list of ``show roce``
+``pfc_off``               PFC never becomes operational (``port``: only there)
+``link_down``             the cable of ``port`` is broken
+``bad_json``              ``json-print`` prints text instead (``pattern``: only for those show commands)
+``foreign_change``        at once: somebody else changes a description (``port``, default the last) and does not save
+``reload``                at once: power cycle, the saved configuration becomes the running one
+========================  ====================================================================================
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, List, Optional
+
+KNOWN = frozenset(
+    "wizard standby slow silent cut_after enable_password confirm refuse_line ignore_line refuse_force range_partial "
+    "exception pfc_off link_down bad_json foreign_change reload".split()
+)
+IMMEDIATE = frozenset({"foreign_change", "reload"})
+NEEDS = {
+    "cut_after": "lines",
+    "confirm": "pattern",
+    "refuse_line": "pattern",
+    "ignore_line": "pattern",
+    "exception": "text",
+    "link_down": "port",
+}
+
+
+class Faults:
+    """The faults that are active, newest last."""
+
+    def __init__(self) -> None:
+        self._active: List[Dict[str, Any]] = []
+
+    def clear(self) -> None:
+        self._active = []
+
+    def inject(self, fault: Dict[str, Any]) -> None:
+        name = fault.get("name")
+        if name not in KNOWN:
+            raise ValueError("unknown fault {0!r}; known: {1}".format(name, ", ".join(sorted(KNOWN))))
+        if name in NEEDS and NEEDS[name] not in fault:
+            raise ValueError("fault {0!r} needs {1!r}".format(name, NEEDS[name]))
+        if "pattern" in fault:
+            re.compile(fault["pattern"])
+        if name not in IMMEDIATE:
+            self._active.append(dict(fault))
+
+    def get(self, name: str, port: Optional[str] = None, line: Optional[str] = None) -> Optional[Dict[str, Any]]:
+        """The active fault of this name that concerns this port and this line, if any."""
+        for fault in reversed(self._active):
+            if fault["name"] != name:
+                continue
+            if port is not None and fault.get("port", port) != port:
+                continue
+            if line is not None and not re.search(fault.get("pattern", ""), line):
+                continue
+            return fault
+        return None
+
+    def spend(self, fault: Dict[str, Any]) -> None:
+        self._active = [other for other in self._active if other is not fault]
+
+    def as_json(self) -> List[Dict[str, Any]]:
+        return [dict(fault) for fault in self._active]

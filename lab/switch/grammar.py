@@ -1,0 +1,403 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The command grammar: which words are understood in which mode, and what they do.
+
+A command is a pattern of words. Keywords may be abbreviated as long as one pattern fits best; ``<name>`` takes one
+word, ``<name...>`` takes the rest of the line, quotes removed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shlex
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
+
+from . import show
+from .state import ROCE_MODES, CliError, Switch
+
+USER, ENABLE, CONFIG = "user", "enable", "config"
+ANYWHERE = (USER, ENABLE, CONFIG)
+PRIVILEGED = (ENABLE, CONFIG)
+
+Arguments = Dict[str, str]
+
+
+@dataclasses.dataclass
+class Cli:
+    """Where one session stands: its mode, the sub-mode's command prefix, and the terminal's paging."""
+
+    switch: Switch
+    mode: str = USER
+    context: str = ""  # "interface ethernet 1/1-1/4", "vlan 111"...: lines are completed with it
+    paging: bool = True
+    closed: bool = False
+
+    def prompt(self) -> str:
+        role = "standby" if self.switch.faults.get("standby") else "master"
+        sign = ">" if self.mode == USER else "#"
+        middle = ""
+        if self.mode == CONFIG:
+            middle = "(config {0}) ".format(self.context) if self.context else "(config) "
+        return "{0} [standalone: {1}] {2}{3} ".format(self.switch.running.hostname, role, middle, sign)
+
+
+Handler = Callable[[Cli, Arguments], str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Command:
+    modes: Tuple[str, ...]
+    words: Tuple[str, ...]
+    handler: Handler
+
+
+_COMMANDS: List[Command] = []
+
+
+def command(modes: Sequence[str], pattern: str) -> Callable[[Handler], Handler]:
+    def register(handler: Handler) -> Handler:
+        _COMMANDS.append(Command(tuple(modes), tuple(pattern.split()), handler))
+        return handler
+
+    return register
+
+
+def unrecognized(word: str) -> str:
+    return '% Unrecognized command "{0}".\nType "?" for help.'.format(word)
+
+
+def _fit(candidate: Command, words: Sequence[str]) -> Optional[Tuple[int, Arguments]]:
+    """How well the words fit (number of fully spelled keywords) and the arguments; None: not at all."""
+    exact, arguments, at = 0, {}, 0
+    for expected in candidate.words:
+        if at >= len(words):
+            return None
+        if expected.endswith("...>"):
+            arguments[expected[1:-4]] = " ".join(words[at:])
+            at = len(words)
+        elif expected.startswith("<"):
+            arguments[expected[1:-1]] = words[at]
+            at += 1
+        elif expected.startswith(words[at]):
+            exact += expected == words[at]
+            at += 1
+        else:
+            return None
+    return (exact, arguments) if at == len(words) else None
+
+
+def _lookup(mode: str, words: Sequence[str]) -> Optional[Tuple[Command, Arguments]]:
+    fits = []
+    for candidate in _COMMANDS:
+        fit = _fit(candidate, words) if mode in candidate.modes else None
+        if fit is not None:
+            fits.append((fit[0], candidate, fit[1]))
+    if not fits:
+        return None
+    best = max(fits, key=lambda fit: fit[0])
+    return best[1], best[2]
+
+
+def execute(cli: Cli, line: str) -> str:
+    """Carry out one line; returns what the switch prints (without a final line break)."""
+    body, _, pipe = line.partition("|")
+    try:
+        words = shlex.split(body)
+    except ValueError:
+        return "% Unbalanced quotes (synthetic wording)"
+    if not words:
+        return ""
+    fault = cli.switch.faults.get("refuse_line", line=line)
+    if fault:
+        return "% {0}".format(fault.get("message", "The command was refused by an injected fault"))
+    if cli.switch.faults.get("ignore_line", line=line):
+        return ""
+    try:
+        found = None
+        if cli.mode == CONFIG and cli.context:
+            negated = words[0] == "no"
+            prefixed = cli.context.split() + words
+            found = _lookup(cli.mode, prefixed)
+            if found is None and negated:
+                found = _lookup(cli.mode, ["no", *cli.context.split(), *words[1:]])
+        found = found or _lookup(cli.mode, words)
+        if found is None:
+            return unrecognized(words[0])
+        output = found[0].handler(cli, found[1])
+        pipe = pipe.strip()
+        if not pipe:
+            return output
+        raise CliError(unrecognized("|"))
+    except CliError as error:
+        return str(error)
+
+
+# --- modes
+
+
+@command(ANYWHERE, "enable")
+def _enable(cli: Cli, _: Arguments) -> str:
+    if cli.mode == USER:
+        cli.mode = ENABLE
+    return ""
+
+
+@command((ENABLE,), "disable")
+def _disable(cli: Cli, _: Arguments) -> str:
+    cli.mode = USER
+    return ""
+
+
+@command(PRIVILEGED, "configure terminal")
+def _configure(cli: Cli, _: Arguments) -> str:
+    cli.mode, cli.context = CONFIG, ""
+    return ""
+
+
+@command((CONFIG,), "no configure")
+def _no_configure(cli: Cli, _: Arguments) -> str:
+    cli.mode, cli.context = ENABLE, ""
+    return ""
+
+
+@command(ANYWHERE, "exit")
+def _exit(cli: Cli, _: Arguments) -> str:
+    if cli.context:
+        cli.context = ""
+    elif cli.mode == CONFIG:
+        cli.mode = ENABLE
+    else:
+        cli.closed = True
+    return ""
+
+
+@command(ANYWHERE, "no cli session paging enable")
+def _paging_off(cli: Cli, _: Arguments) -> str:
+    cli.paging = False
+    return ""
+
+
+@command(ANYWHERE, "cli session paging enable")
+def _paging_on(cli: Cli, _: Arguments) -> str:
+    cli.paging = True
+    return ""
+
+
+@command(ANYWHERE, "terminal length <rows>")
+def _terminal_length(cli: Cli, args: Arguments) -> str:
+    if not args["rows"].isdigit() or not 5 <= int(args["rows"]) <= 999:
+        raise CliError("% Please enter an integer between 5 and 999.")
+    return ""
+
+
+@command(ANYWHERE, "terminal type <type>")
+def _terminal_type(cli: Cli, _: Arguments) -> str:
+    return ""
+
+
+@command((CONFIG,), "configuration write")
+@command(PRIVILEGED, "write memory")
+def _write(cli: Cli, _: Arguments) -> str:
+    cli.switch.write()
+    return ""
+
+
+# --- configuration
+
+
+def _number(text: str) -> int:
+    if not text.isdigit():
+        raise CliError("% Invalid number: {0} (synthetic wording)".format(text))
+    return int(text)
+
+
+def _vlan_list(text: str) -> List[int]:
+    vlans: List[int] = []
+    for part in re.split(r"[,\s]+", text.strip()):
+        low, _, high = part.partition("-")
+        vlans += range(_number(low), _number(high or low) + 1)
+    return vlans
+
+
+@command((CONFIG,), "vlan <vlan>")
+def _vlan(cli: Cli, args: Arguments) -> str:
+    cli.switch.add_vlan(_number(args["vlan"]))
+    cli.context = "vlan {0}".format(args["vlan"])
+    return ""
+
+
+@command((CONFIG,), "vlan <vlan> name <name...>")
+def _vlan_name(cli: Cli, args: Arguments) -> str:
+    number = _number(args["vlan"])
+    cli.switch.add_vlan(number)
+    cli.switch.running.vlans[number] = args["name"]
+    return ""
+
+
+@command((CONFIG,), "no vlan <vlan> name")
+@command((CONFIG,), "vlan <vlan> no name")
+def _vlan_no_name(cli: Cli, args: Arguments) -> str:
+    number = _number(args["vlan"])
+    if number not in cli.switch.running.vlans:
+        raise CliError("% VLAN {0} does not exist (synthetic wording)".format(number))
+    cli.switch.running.vlans[number] = ""
+    return ""
+
+
+@command((CONFIG,), "no vlan <vlan>")
+def _no_vlan(cli: Cli, args: Arguments) -> str:
+    cli.switch.remove_vlan(_number(args["vlan"]))
+    return ""
+
+
+@command((CONFIG,), "interface vlan <vlan>")
+def _svi(cli: Cli, args: Arguments) -> str:
+    cli.switch.set_svi(_number(args["vlan"]), True)
+    cli.context = "interface vlan {0}".format(args["vlan"])
+    return ""
+
+
+@command((CONFIG,), "no interface vlan <vlan>")
+def _no_svi(cli: Cli, args: Arguments) -> str:
+    cli.switch.set_svi(_number(args["vlan"]), False)
+    return ""
+
+
+@command((CONFIG,), "roce")
+def _roce(cli: Cli, _: Arguments) -> str:
+    cli.switch.set_roce("lossless")
+    return ""
+
+
+@command((CONFIG,), "roce <mode>")
+def _roce_mode(cli: Cli, args: Arguments) -> str:
+    if args["mode"] not in ROCE_MODES:
+        raise CliError(unrecognized(args["mode"]))
+    cli.switch.set_roce(args["mode"])
+    return ""
+
+
+@command((CONFIG,), "no roce")
+def _no_roce(cli: Cli, _: Arguments) -> str:
+    cli.switch.set_roce(None)
+    return ""
+
+
+@command((CONFIG,), "lldp")
+def _lldp(cli: Cli, _: Arguments) -> str:
+    cli.switch.running.lldp = True
+    return ""
+
+
+@command((CONFIG,), "no lldp")
+def _no_lldp(cli: Cli, _: Arguments) -> str:
+    cli.switch.running.lldp = False
+    return ""
+
+
+@command((CONFIG,), "hostname <name>")
+def _hostname(cli: Cli, args: Arguments) -> str:
+    cli.switch.running.hostname = args["name"]
+    return ""
+
+
+@command((CONFIG,), "interface ethernet <ports>")
+def _interface(cli: Cli, args: Arguments) -> str:
+    cli.switch.expand(args["ports"])
+    cli.context = "interface ethernet {0}".format(args["ports"])
+    return ""
+
+
+def _on_interface(pattern: str) -> Callable[[Callable[[Cli, List[str], Arguments], None]], Handler]:
+    """Register ``interface ethernet <ports> PATTERN``; the handler gets the expanded port names."""
+
+    def register(change: Callable[[Cli, List[str], Arguments], None]) -> Handler:
+        def handler(cli: Cli, args: Arguments) -> str:
+            change(cli, cli.switch.expand(args["ports"]), args)
+            return ""
+
+        if pattern.startswith("no "):
+            command((CONFIG,), "no interface ethernet <ports> " + pattern[3:])(handler)
+        return command((CONFIG,), "interface ethernet <ports> " + pattern)(handler)
+
+    return register
+
+
+@_on_interface("shutdown")
+def _shutdown(cli: Cli, names: List[str], _: Arguments) -> None:
+    cli.switch.set_admin(names, False)
+
+
+@_on_interface("no shutdown")
+def _no_shutdown(cli: Cli, names: List[str], _: Arguments) -> None:
+    cli.switch.set_admin(names, True)
+
+
+@_on_interface("mtu <mtu>")
+def _mtu(cli: Cli, names: List[str], args: Arguments) -> None:
+    cli.switch.set_mtu(names, _number(args["mtu"]), force=False)
+
+
+@_on_interface("mtu <mtu> force")
+def _mtu_force(cli: Cli, names: List[str], args: Arguments) -> None:
+    cli.switch.set_mtu(names, _number(args["mtu"]), force=True)
+
+
+@_on_interface("switchport mode <mode>")
+def _mode(cli: Cli, names: List[str], args: Arguments) -> None:
+    if args["mode"] not in ("access", "trunk", "hybrid"):
+        raise CliError(unrecognized(args["mode"]))
+    cli.switch.set_mode(names, args["mode"])
+
+
+@_on_interface("switchport access vlan <vlan>")
+def _access_vlan(cli: Cli, names: List[str], args: Arguments) -> None:
+    cli.switch.set_access_vlan(names, _number(args["vlan"]))
+
+
+@_on_interface("no switchport access vlan")
+def _no_access_vlan(cli: Cli, names: List[str], _: Arguments) -> None:
+    cli.switch.set_access_vlan(names, 1)
+
+
+@_on_interface("switchport <mode> allowed-vlan add <vlans...>")
+def _allowed_add(cli: Cli, names: List[str], args: Arguments) -> None:
+    cli.switch.set_allowed_vlans(names, args["mode"], _vlan_list(args["vlans"]), add=True)
+
+
+@_on_interface("switchport <mode> allowed-vlan <vlans...>")
+def _allowed(cli: Cli, names: List[str], args: Arguments) -> None:
+    vlans = [] if args["vlans"] == "none" else _vlan_list(args["vlans"])
+    cli.switch.set_allowed_vlans(names, args["mode"], vlans, add=False)
+
+
+@_on_interface("no switchport force")
+def _routed(cli: Cli, names: List[str], _: Arguments) -> None:
+    cli.switch.set_routed(names, True)
+
+
+@_on_interface("switchport force")
+def _switched(cli: Cli, names: List[str], _: Arguments) -> None:
+    cli.switch.set_routed(names, False)
+
+
+@_on_interface("ip address <address>")
+def _address(cli: Cli, names: List[str], args: Arguments) -> None:
+    cli.switch.set_address(names, args["address"])
+
+
+@_on_interface("ip address <address> primary")
+def _address_primary(cli: Cli, names: List[str], args: Arguments) -> None:
+    cli.switch.set_address(names, args["address"])
+
+
+@_on_interface("description <text...>")
+def _description(cli: Cli, names: List[str], args: Arguments) -> None:
+    cli.switch.set_description(names, args["text"])
+
+
+@_on_interface("no description")
+def _no_description(cli: Cli, names: List[str], _: Arguments) -> None:
+    cli.switch.set_description(names, "")

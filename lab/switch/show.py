@@ -1,0 +1,386 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What ``show`` prints: for every subject a text and an object for ``json-print``.
+
+Texts and shapes of `version`, `roce`, `configuration files`, `running-config` and of the JSON objects follow real
+output; the text tables of `vlan`, `interfaces switchport`, `lldp` and `port-channel summary` are synthetic.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from .state import CliError, Port, Switch, port_key
+
+Rendered = Tuple[str, Optional[Any]]  # text, and the object for json-print (None: the command has no JSON)
+_PRIORITIES = range(8)
+
+
+def _listed(switch: Switch, entry: Dict[str, Any]) -> Any:
+    """One innermost object in the JSON shape of the switch's release."""
+    return [entry] if switch.listed_json else entry
+
+
+def _table(rows: Dict[str, Any]) -> str:
+    return "\n".join("{0:<18} {1}".format(key + ":", value) for key, value in rows.items())
+
+
+def _ports(switch: Switch, spec: Optional[str]) -> List[str]:
+    return switch.expand(spec) if spec else sorted(switch.running.ports, key=port_key)
+
+
+def version(switch: Switch) -> Rendered:
+    rows = {
+        "Product name": "Onyx",
+        "Product release": switch.version,
+        "Build ID": "#1-dev (SIMULATED)",
+        "Target arch": "x86_64",
+        "Version summary": "X86_64 {0} 2026-01-01 00:00:00 x86_64 (SIMULATED)".format(switch.version),
+        "Product model": "x86onie (SIMULATED)",
+        "System serial num": "SIMULATED00001",
+    }
+    return _table(rows), rows
+
+
+def hosts(switch: Switch) -> Rendered:
+    return "Hostname: {0}".format(switch.running.hostname), None
+
+
+def vlan(switch: Switch) -> Rendered:
+    members: Dict[int, List[str]] = {number: [] for number in switch.running.vlans}
+    for name in _ports(switch, None):
+        port = switch.running.ports[name]
+        if port.lag or port.mode == "routed":
+            continue
+        carried = [port.access_vlan] if port.mode == "access" else list(port.allowed_vlans)
+        if port.mode == "hybrid":
+            carried.append(port.access_vlan)
+        for number in carried:
+            members.setdefault(number, []).append("Eth" + name)
+    data, lines = {}, ["VLAN    Name           Ports", "----    -----------    --------------------------------------"]
+    for number, title in switch.running.vlans.items():
+        # Long lists are wrapped, and json-print keeps the line break inside the string.
+        chunks = [", ".join(members[number][at : at + 6]) for at in range(0, len(members[number]), 6)]
+        text = ",\n".join(chunks)
+        data[str(number)] = _listed(switch, {"Name": title, "Ports": text})
+        lines.append("{0:<8}{1:<15}{2}".format(number, title, text.replace("\n", "\n" + " " * 23)))
+    return "\n".join(lines), data
+
+
+def switchport(switch: Switch) -> Rendered:
+    data, lines = {}, ["Interface   Mode     Access vlan   Allowed vlans"]
+    for name in _ports(switch, None):
+        port = switch.running.ports[name]
+        if port.lag or port.mode == "routed":
+            continue
+        entry = {
+            "Access vlan": "N/A" if port.mode == "trunk" else str(port.access_vlan),
+            "Allowed vlans": _compact(port.allowed_vlans) if port.mode != "access" else "",
+            "Mode": port.mode,
+        }
+        data["Eth" + name] = _listed(switch, entry)
+        lines.append(
+            "Eth{0:<9}{1:<9}{2:<14}{3}".format(name, entry["Mode"], entry["Access vlan"], entry["Allowed vlans"])
+        )
+    return "\n".join(lines), data
+
+
+def _compact(vlans: List[int]) -> str:
+    """[2, 4, 7, 8, 9] -> "2, 4, 7-9"."""
+    runs: List[List[int]] = []
+    for number in sorted(vlans):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(str(low) if low == high else "{0}-{1}".format(low, high) for low, high in runs)
+
+
+def ethernet(switch: Switch, spec: Optional[str]) -> Rendered:
+    blank = " " if switch.listed_json else ""
+    data: List[Any] = []
+    blocks: List[str] = []
+    for name in _ports(switch, spec):
+        port = switch.running.ports[name]
+        up = switch.link_up(name)
+        entry: Dict[str, Any] = {
+            "Admin state": "Enabled" if port.admin else "Disabled",
+            "Operational state": "Up" if up else "Down",
+            "Description": port.description or "N/A",
+            "MTU": "{0} bytes{1}(Maximum packet size {2} bytes)".format(port.mtu, blank, port.mtu + 22),
+            "Actual speed": "100 Gbps" if up else "Unknown",
+            "Switchport mode": "N/A" if port.lag or port.mode == "routed" else port.mode,
+        }
+        receive = {"packets": "0", "discard packets": "0", "error packets": "0"}
+        transmit = {"packets": "0", "discard packets": "0", "hoq discard packets": "0"}
+        if switch.listed_json:
+            data.append({"Eth" + name: [entry, {"Rx": [receive], "Tx": [transmit]}]})
+        else:
+            data.append({"header": "Eth" + name, **entry, "Rx": receive, "Tx": transmit})
+        blocks.append(
+            "Eth{0}:\n".format(name)
+            + "\n".join("  {0:<33}: {1}".format(key, value) for key, value in entry.items())
+            + "\n"
+        )
+    return "\n".join(blocks), data
+
+
+def interface_status(switch: Switch) -> Rendered:
+    lines = ["Port                   Operational state           Speed    (synthetic wording)"]
+    for name in _ports(switch, None):
+        up = switch.link_up(name)
+        lines.append("Eth{0:<20}{1:<28}{2}".format(name, "Up" if up else "Down", "100 Gbps" if up else "Unknown"))
+    return "\n".join(lines), None
+
+
+def port_channel_summary(switch: Switch) -> Rendered:
+    groups: Dict[int, List[str]] = {}
+    for name in _ports(switch, None):
+        if switch.running.ports[name].lag:
+            groups.setdefault(switch.running.ports[name].lag, []).append(name)
+    flags = {"U": "Up", "D": "Down", "P": "Up in port-channel (members)"}
+    data: Dict[str, Any] = {"Flags": _listed(switch, flags)}
+    lines = ["Group   Port-Channel   Type   Member Ports", "--------------------------------------------"]
+    for number, names in sorted(groups.items()):
+        states = {name: switch.link_up(name) for name in names}
+        title = "{0} Po{0}({1})".format(number, "U" if any(states.values()) else "D")
+        listing = " ".join("Eth{0}({1})".format(name, "P" if up else "D") for name, up in states.items())
+        data[title] = [{"Type": "LACP", "Member Ports": listing}]
+        lines.append("{0:<14} LACP   {1}".format(title, listing))
+    return "\n".join(lines), data
+
+
+def priority_flow_control(switch: Switch) -> Rendered:
+    lossless = switch.running.roce == "lossless"
+    enabled = [3] if lossless else []
+    head = {
+        "PFC": "enabled" if lossless else "disabled",
+        "Priority Enabled List": " ".join(str(number) for number in enabled),
+        "Priority Disabled List": " ".join(str(number) for number in _PRIORITIES if number not in enabled),
+    }
+    table = {
+        "Eth" + name: [
+            {
+                "PFC admin": "On" if lossless else "Auto",
+                "PFC oper": "Enabled" if switch.pfc_operational(name) else "Disabled",
+            }
+        ]
+        for name in _ports(switch, None)
+    }
+    lines = [
+        "PFC: {0}".format(head["PFC"]),
+        "Priority Enabled List  : {0}".format(head["Priority Enabled List"]),
+        "Priority Disabled List : {0}".format(head["Priority Disabled List"]),
+        "",
+        "Interface    PFC admin    PFC oper",
+    ]
+    lines += [
+        "{0:<13}{1:<13}{2}".format(name, rows[0]["PFC admin"], rows[0]["PFC oper"]) for name, rows in table.items()
+    ]
+    data: Any = [head, table] if switch.listed_json else {**head, "Table 2": table}
+    return "\n".join(lines), data
+
+
+def qos_interface(switch: Switch, spec: Optional[str]) -> Rendered:
+    trust = "L3" if switch.running.roce else "L2"
+    data: List[Any] = []
+    blocks: List[str] = []
+    for name in _ports(switch, spec):
+        entry = {"Trust mode": trust, "DSCP rewrite": "disabled", "PCP,DEI rewrite": "disabled"}
+        mapping = {"24-31": "3", "48-55": "6"}
+        data.append({"Eth" + name: [entry, {"DSCP; DSCP to switch-priority mapping": [mapping]}]})
+        blocks.append("Eth{0}\n Trust mode: {1}\n DSCP rewrite: disabled\n".format(name, trust))
+    return "\n".join(blocks), data
+
+
+def congestion_control(switch: Switch, spec: str) -> Rendered:
+    data: List[Any] = []
+    lines: List[str] = []
+    for name in _ports(switch, spec):
+        data.append({"Interface ethernet": name, "ECN marked packets": "0"})
+        lines.append("Interface ethernet: {0}\nECN marked packets: 0".format(name))
+        for number in _PRIORITIES:
+            row = {"header": "TC-{0}".format(number), "Mode": "none"}
+            if switch.running.roce and number == 3:
+                row.update(
+                    {
+                        "Mode": "ECN",
+                        "Threshold mode": "absolute",
+                        "Minimum threshold": "150 KB",
+                        "Maximum threshold": "1500 KB",
+                        "RED dropped packets": "0",
+                    }
+                )
+            data.append(row)
+            lines.append(" TC-{0}: {1}".format(number, row["Mode"]))
+    return "\n".join(lines), data
+
+
+def roce_counters(switch: Switch, spec: str) -> Rendered:
+    data = [
+        {
+            "Eth" + name: [
+                {"Rx": [{"RoCE PG packets": "0", "RoCE PG bytes": "0"}]},
+                {"Tx": [{"RoCE TC packets": "0", "RoCE TC bytes": "0"}]},
+            ]
+        }
+        for name in _ports(switch, spec)
+    ]
+    return "\n".join("Eth{0}: 0 packets (synthetic wording)".format(name) for name in _ports(switch, spec)), data
+
+
+_ROCE_TEXT = """RoCE mode      : {mode}
+LLDP           : {lldp}
+Port trust mode: L3
+
+Application TLV:
+  Selector: udp
+  Protocol: 4791
+  Priority: 3
+
+Port congestion-control:
+  Mode    : ecn, absolute
+  Min (KB): 150
+  Max (KB): 1500
+
+PFC              : {pfc}
+switch-priority 3: {pfc}
+
+RoCE used TCs:
+  ----------------------------------------------
+  Switch-Priority   TC     Application   ETS
+  ----------------------------------------------
+  3                 3      RoCE          WRR 50%
+  6                 6      CNP           Strict
+
+RoCE buffer pools:
+  ----------------------------------------------------------------------------------------------
+  Traffic                  Type      Memory   Switch        Memory actual   Usage    Max Usage
+  Pool                               [%]      Priorities
+  ----------------------------------------------------------------------------------------------
+  lossy-default            lossy     auto     0, 1, 2, 4,   3.6M            0        0
+                                              5, 6, 7
+  roce-reserved            {kind}  auto     3             3.6M            0        0
+
+Exception list:
+{exceptions}"""
+
+
+def roce(switch: Switch) -> Rendered:
+    mode = switch.running.roce
+    if mode is None:
+        return "RoCE mode: N/A", None
+    fault = switch.faults.get("exception")
+    text = _ROCE_TEXT.format(
+        mode=mode,
+        lldp="enabled" if switch.running.lldp else "disabled",
+        pfc="enabled" if mode == "lossless" and not switch.faults.get("pfc_off", port="") else "disabled",
+        kind="lossy   " if mode == "lossy" else "lossless",
+        exceptions="{0} (synthetic wording)".format(fault["text"]) if fault else "N/A",
+    )
+    return text, None
+
+
+def lldp(switch: Switch, spec: Optional[str]) -> Rendered:
+    """Neighbours of the node ports; the whole table is synthetic."""
+    rows = {}
+    for name in _ports(switch, spec):
+        port = switch.running.ports[name]
+        if switch.running.lldp and switch.link_up(name) and not port.lag and port.mode == "access":
+            rows["Eth" + name] = [
+                {"Remote system name": "SIMULATED host on {0}".format(name), "Remote port-id": "eth0"}
+            ]
+    text = "\n".join("{0}: {1}".format(name, entry[0]["Remote system name"]) for name, entry in rows.items())
+    return text, rows
+
+
+def configuration_files(switch: Switch) -> Rendered:
+    text = "initial (active)\ninitial.bak\nActive configuration: initial\nUnsaved changes : {0}".format(
+        "yes" if switch.unsaved else "no"
+    )
+    return text, None
+
+
+def _interface_lines(name: str, port: Port) -> List[str]:
+    prefix = "interface ethernet {0} ".format(name)
+    lines = []
+    if port.mtu != 1500 and not port.lag:
+        lines.append(prefix + "mtu {0} force".format(port.mtu))
+    if port.description:
+        lines.append(prefix + ('description "{0}"' if " " in port.description else "description {0}").format(port.description))
+    if not port.admin:
+        lines.append(prefix + "shutdown")
+    if port.lag:
+        lines.append(prefix + "channel-group {0} mode active".format(port.lag))
+    elif port.mode == "routed":
+        lines.append(prefix + "no switchport force")
+        if port.address:
+            lines.append(prefix + "ip address {0} primary".format(port.address))
+    else:
+        if port.mode != "access":
+            lines.append(prefix + "switchport mode {0}".format(port.mode))
+        if port.mode != "trunk" and port.access_vlan != 1:
+            lines.append(prefix + "switchport access vlan {0}".format(port.access_vlan))
+        lines += [
+            prefix + "switchport {0} allowed-vlan add {1}".format(port.mode, number) for number in port.allowed_vlans
+        ]
+    return lines
+
+
+def running_config(switch: Switch, spec: Optional[str] = None) -> Rendered:
+    config = switch.running
+    if spec is not None:
+        lines = [line for name in _ports(switch, spec) for line in _interface_lines(name, config.ports[name])]
+        return "\n".join(lines), None
+    out = [
+        "##",
+        '## Running database "initial"',
+        "## SIMULATED switch of the rocemesh lab",
+        "## Hostname: {0}".format(config.hostname),
+        "##",
+        "",
+        "##",
+        "## Running-config temporary prefix mode setting",
+        "##",
+        "no cli default prefix-modes enable",
+        "",
+        "##",
+        "## VLAN configuration",
+        "##",
+    ]
+    for number, title in config.vlans.items():
+        if number != 1:
+            out.append("   vlan {0}".format(number))
+            if title:
+                out.append("   vlan {0} name {1}".format(number, title))
+    out += ["", "##", "## Interface Ethernet configuration", "##"]
+    for name in _ports(switch, None):
+        out += ["   " + line for line in _interface_lines(name, config.ports[name])]
+    if config.svis:
+        out += ["", "##", "## L3 configuration", "##", "   ip routing vrf default"]
+        out += ["   interface vlan {0}".format(number) for number in config.svis]
+    if config.roce:
+        # Nobody published the real line; synthetic.
+        out += ["", "##", "## RoCE configuration (synthetic wording)", "##", "   roce {0}".format(config.roce)]
+    out += ["", "##", "## Persistent prefix mode setting", "##", "cli default prefix-modes enable"]
+    return "\n".join(out), None
+
+
+def render(rendered: Rendered, pipe: str) -> str:
+    """Apply what stands behind ``|``."""
+    text, data = rendered
+    word, _, argument = pipe.partition(" ")
+    if not word:
+        return text
+    if word == "json-print":
+        # A command without a JSON form prints nothing useful on a real switch either; the wording is synthetic.
+        return json.dumps(data, indent=4) if data is not None else "% json-print is not supported here (synthetic wording)"
+    filters: Dict[str, Callable[[str], bool]] = {
+        "include": lambda line: argument.strip('"') in line,
+        "exclude": lambda line: argument.strip('"') not in line,
+    }
+    if word not in filters:
+        raise CliError("% Unknown filter: {0} (synthetic wording)".format(word))
+    return "\n".join(line for line in text.split("\n") if filters[word](line))

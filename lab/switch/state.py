@@ -1,0 +1,345 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the switch remembers (running and saved configuration) and what its links do when it is configured.
+
+Physics that a real switch has and a careless tool forgets:
+
+* a change of the RoCE mode toggles every link, not only those of the RoCE ports;
+* an MTU is refused on an enabled port unless forced, and forcing it bounces the link;
+* members of a port-channel take their MTU from the port-channel;
+* a port that becomes an access port loses the VLANs that it carried as a trunk;
+* only what was written survives a reload.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import re
+import time
+from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
+
+from .faults import Faults
+
+ROCE_MODES = ("lossless", "semi-lossless", "lossy")
+MTU_MIN, MTU_MAX = 1500, 9216
+VLAN_MIN, VLAN_MAX = 1, 4094
+# First release whose JSON puts every innermost object into a list of one.
+LISTED_JSON_SINCE = (3, 6, 6000)
+ROCE_SINCE = (3, 8, 2000)
+
+PORT_RE = re.compile(r"(\d+/\d+(?:/\d+)?)(?:-(\d+/\d+(?:/\d+)?))?")
+
+
+class CliError(Exception):
+    """The command is refused; the text is what the switch prints (it starts with ``% ``)."""
+
+
+@dataclasses.dataclass
+class Port:
+    mode: str = "access"  # access, trunk, hybrid, routed
+    access_vlan: int = 1
+    allowed_vlans: List[int] = dataclasses.field(default_factory=list)
+    mtu: int = 1500
+    admin: bool = True
+    lag: int = 0  # number of the port-channel, 0: none
+    description: str = ""
+    address: str = ""  # of a routed port
+
+
+@dataclasses.dataclass
+class Config:
+    hostname: str
+    ports: Dict[str, Port]
+    vlans: Dict[int, str]
+    svis: List[int]
+    roce: Optional[str] = None
+    lldp: bool = True
+
+    def as_json(self) -> Dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+def port_key(name: str) -> Tuple[int, ...]:
+    return tuple(int(part) for part in name.split("/"))
+
+
+def factory_config(hostname: str, count: int) -> Config:
+    """A switch that is in use: the last six ports are what a RoCE tool must not touch without being told to.
+
+    From the end: a breakout (split into four), a trunk, two members of port-channel 1, a routed port, a hybrid port.
+    """
+    ports = {"1/{0}".format(number): Port() for number in range(1, count + 1)}
+    if count >= 12:
+        split, trunk, member_b, member_a, routed, hybrid = ("1/{0}".format(count - back) for back in range(6))
+        del ports[split]
+        for lane in range(1, 5):
+            ports["{0}/{1}".format(split, lane)] = Port()
+        ports[trunk] = Port(mode="trunk", allowed_vlans=[100, 200], description="uplink")
+        ports[member_a] = Port(lag=1, mtu=9216, description="peer link")
+        ports[member_b] = Port(lag=1, mtu=9216, description="peer link")
+        ports[routed] = Port(mode="routed", address="192.0.2.1/31", mtu=9216)
+        ports[hybrid] = Port(mode="hybrid", access_vlan=1, allowed_vlans=[100])
+    return Config(hostname, ports, {1: "default", 100: "storage", 200: "backup"}, [])
+
+
+class Switch:
+    """One switch. Nothing here knows about SSH or about how a line is typed."""
+
+    def __init__(self, hostname: str, version: str, ports: int, link_delay: float = 0.3) -> None:
+        self.version = version
+        self.release = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+        self.link_delay = link_delay
+        self.faults = Faults()
+        self._factory = factory_config(hostname, ports)
+        self.reset()
+
+    def reset(self) -> None:
+        """Back to the factory state, which is also what is saved."""
+        self.running = copy.deepcopy(self._factory)
+        self.saved = copy.deepcopy(self._factory)
+        self.flaps: Dict[str, int] = {name: 0 for name in self.running.ports}
+        self._down_until: Dict[str, float] = {}
+        self.faults.clear()
+        # Cables: the first four ports (the nodes) and the six special ones; the rest is empty.
+        names = sorted(self.running.ports, key=port_key)
+        special = {name for name, port in self.running.ports.items() if port.mode != "access" or port.lag}
+        self.cabled: Set[str] = set(names[:4]) | special | {name for name in names if name.count("/") == 2}
+
+    def reload(self) -> None:
+        """A power cycle: what was not written is gone."""
+        self.running = copy.deepcopy(self.saved)
+        self._bounce(self.running.ports)
+
+    @property
+    def listed_json(self) -> bool:
+        return self.release >= LISTED_JSON_SINCE
+
+    @property
+    def unsaved(self) -> bool:
+        return self.running != self.saved
+
+    def write(self) -> None:
+        self.saved = copy.deepcopy(self.running)
+
+    def as_json(self) -> Dict[str, Any]:
+        """The complete durable state; reading never changes it, so that it can be hashed."""
+        return {
+            "simulated": True,
+            "version": self.version,
+            "running": self.running.as_json(),
+            "saved": self.saved.as_json(),
+            "unsaved": self.unsaved,
+            "flaps": dict(self.flaps),
+            "cabled": sorted(self.cabled, key=port_key),
+            "faults": self.faults.as_json(),
+        }
+
+    # --- links
+
+    def _bounce(self, names: Iterable[str]) -> None:
+        """The link goes down and comes back after ``link_delay`` seconds; only links that were up count."""
+        until = time.monotonic() + self.link_delay
+        for name in names:
+            if name in self.cabled and self.running.ports[name].admin:
+                self.flaps[name] = self.flaps.get(name, 0) + 1
+                self._down_until[name] = until
+
+    def link_up(self, name: str) -> bool:
+        if self.faults.get("link_down", port=name):
+            return False
+        return (
+            name in self.cabled
+            and self.running.ports[name].admin
+            and time.monotonic() >= self._down_until.get(name, 0.0)
+        )
+
+    # --- names
+
+    def expand(self, spec: str) -> List[str]:
+        """``1/1-1/4`` -> the port names; every one of them must exist."""
+        match = PORT_RE.fullmatch(spec)
+        if not match:
+            raise CliError("% Invalid interface range: {0} (synthetic wording)".format(spec))
+        first, last = match.group(1), match.group(2) or match.group(1)
+        parent, low = first.rsplit("/", 1)
+        other, high = last.rsplit("/", 1)
+        if parent != other or int(low) > int(high):
+            raise CliError("% Invalid interface range: {0} (synthetic wording)".format(spec))
+        names = ["{0}/{1}".format(parent, number) for number in range(int(low), int(high) + 1)]
+        missing = [name for name in names if name not in self.running.ports]
+        if missing:
+            raise CliError("% Interface does not exist: ethernet {0} (synthetic wording)".format(missing[0]))
+        return names
+
+    # --- changes
+
+    def set_roce(self, mode: Optional[str]) -> None:
+        if self.release < ROCE_SINCE:
+            raise CliError('% Unrecognized command "roce".\nType "?" for help.')
+        # Whether a real switch also toggles when the mode stays the same is unknown. This one does: whoever sends the
+        # command again for nothing shall see what it may cost.
+        self.running.roce = mode
+        self._bounce(list(self.running.ports))
+
+    def add_vlan(self, vlan: int) -> None:
+        if not VLAN_MIN <= vlan <= VLAN_MAX:
+            raise CliError(
+                "% VLAN {0} is out of range {1}-{2} (synthetic wording)".format(vlan, VLAN_MIN, VLAN_MAX)
+            )
+        self.running.vlans.setdefault(vlan, "")
+
+    def remove_vlan(self, vlan: int) -> None:
+        if vlan == 1 or vlan not in self.running.vlans:
+            raise CliError("% VLAN {0} cannot be removed (synthetic wording)".format(vlan))
+        del self.running.vlans[vlan]
+        for port in self.running.ports.values():
+            if port.access_vlan == vlan:
+                port.access_vlan = 1
+            port.allowed_vlans = [other for other in port.allowed_vlans if other != vlan]
+
+    def on_ports(self, names: List[str], check: Any, change: Any) -> None:
+        """Validate all members of a range, then change them.
+
+        What a real switch does when one member refuses is unknown: all or nothing here, or member by member under the
+        fault ``range_partial``.
+        """
+        partial = self.faults.get("range_partial") is not None
+        if not partial:
+            for name in names:
+                check(name, self.running.ports[name])
+        for name in names:
+            check(name, self.running.ports[name])
+            change(name, self.running.ports[name])
+
+    def set_admin(self, names: List[str], enabled: bool) -> None:
+        def change(name: str, port: Port) -> None:
+            if port.admin and not enabled and name in self.cabled:
+                self.flaps[name] = self.flaps.get(name, 0) + 1
+            if enabled and not port.admin:
+                self._down_until[name] = time.monotonic() + self.link_delay
+            port.admin = enabled
+
+        self.on_ports(names, lambda name, port: None, change)
+
+    def set_mtu(self, names: List[str], mtu: int, force: bool) -> None:
+        if not MTU_MIN <= mtu <= MTU_MAX:
+            raise CliError(
+                "% MTU {0} is out of range {1}-{2} (synthetic wording)".format(mtu, MTU_MIN, MTU_MAX)
+            )
+
+        def check(name: str, port: Port) -> None:
+            if port.lag:
+                raise CliError(
+                    "% Eth{0} is a member of port-channel {1}: set the MTU there (synthetic wording)".format(
+                        name, port.lag
+                    )
+                )
+            if port.admin and not force:
+                raise CliError(
+                    "% Eth{0} is enabled: shut it down first or use force (synthetic wording)".format(name)
+                )
+            if force and self.faults.get("refuse_force", port=name):
+                raise CliError("% force is not allowed on Eth{0} (synthetic wording)".format(name))
+
+        def change(name: str, port: Port) -> None:
+            port.mtu = mtu
+            self._bounce([name])
+
+        self.on_ports(names, check, change)
+
+    def set_mode(self, names: List[str], mode: str) -> None:
+        def check(name: str, port: Port) -> None:
+            self._layer2(name, port)
+
+        def change(name: str, port: Port) -> None:
+            if port.mode == mode:
+                return
+            port.mode = mode
+            # A mode has its own VLAN lists: what the port carried before is gone.
+            port.allowed_vlans = []
+            port.access_vlan = 1
+
+        self.on_ports(names, check, change)
+
+    def set_access_vlan(self, names: List[str], vlan: int) -> None:
+        self._vlans_exist([vlan])
+
+        def check(name: str, port: Port) -> None:
+            self._layer2(name, port)
+            if port.mode == "trunk":
+                raise CliError("% Eth{0} is in trunk mode (synthetic wording)".format(name))
+
+        def change(name: str, port: Port) -> None:
+            port.access_vlan = vlan
+
+        self.on_ports(names, check, change)
+
+    def set_allowed_vlans(self, names: List[str], mode: str, vlans: List[int], add: bool) -> None:
+        self._vlans_exist(vlans)
+
+        def check(name: str, port: Port) -> None:
+            self._layer2(name, port)
+            if port.mode != mode:
+                raise CliError("% Eth{0} is in {1} mode (synthetic wording)".format(name, port.mode))
+
+        def change(name: str, port: Port) -> None:
+            port.allowed_vlans = sorted(set(port.allowed_vlans if add else []) | set(vlans))
+
+        self.on_ports(names, check, change)
+
+    def set_routed(self, names: List[str], routed: bool) -> None:
+        def check(name: str, port: Port) -> None:
+            if port.lag:
+                raise CliError(
+                    "% Eth{0} is a member of port-channel {1} (synthetic wording)".format(name, port.lag)
+                )
+
+        def change(name: str, port: Port) -> None:
+            if (port.mode == "routed") == routed:
+                return
+            port.mode = "routed" if routed else "access"
+            port.access_vlan, port.allowed_vlans, port.address = 1, [], ""
+
+        self.on_ports(names, check, change)
+
+    def set_address(self, names: List[str], address: str) -> None:
+        def check(name: str, port: Port) -> None:
+            if port.mode != "routed":
+                raise CliError("% Eth{0} is not a routed port (synthetic wording)".format(name))
+
+        def change(name: str, port: Port) -> None:
+            port.address = address
+
+        self.on_ports(names, check, change)
+
+    def set_description(self, names: List[str], text: str) -> None:
+        def change(name: str, port: Port) -> None:
+            port.description = text
+
+        self.on_ports(names, lambda name, port: None, change)
+
+    def set_svi(self, vlan: int, present: bool) -> None:
+        if present:
+            self._vlans_exist([vlan])
+            self.running.svis = sorted(set(self.running.svis) | {vlan})
+        else:
+            self.running.svis = [other for other in self.running.svis if other != vlan]
+
+    def _vlans_exist(self, vlans: List[int]) -> None:
+        for vlan in vlans:
+            if vlan not in self.running.vlans:
+                raise CliError("% VLAN {0} does not exist (synthetic wording)".format(vlan))
+
+    @staticmethod
+    def _layer2(name: str, port: Port) -> None:
+        if port.lag:
+            raise CliError("% Eth{0} is a member of port-channel {1} (synthetic wording)".format(name, port.lag))
+        if port.mode == "routed":
+            raise CliError("% Eth{0} is a routed port (synthetic wording)".format(name))
+
+    # --- what the RoCE template did to a port
+
+    def pfc_operational(self, name: str) -> bool:
+        return self.running.roce == "lossless" and not self.faults.get("pfc_off", port=name)

@@ -1,0 +1,122 @@
+// Copyright: (c) 2026, rocemesh.multinode contributors
+// SPDX-License-Identifier: GPL-3.0-or-later
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// Topology is the inventory to simulate; README.md documents the file.
+type Topology struct {
+	Datacenter      string     `json:"datacenter"`
+	Cluster         string     `json:"cluster"`
+	BootSeconds     float64    `json:"boot_seconds"`
+	ShutdownSeconds float64    `json:"shutdown_seconds"`
+	Hosts           []HostSpec `json:"hosts"`
+}
+
+// HostSpec is one ESXi host.
+type HostSpec struct {
+	Name   string            `json:"name"`
+	VMs    []VMSpec          `json:"vms"`
+	Kernel map[string]string `json:"kernel"` // setting -> value that is configured and in force at the start
+}
+
+// VMSpec is one VM; a plain string in the file means a GPU VM of that name with all defaults.
+type VMSpec struct {
+	Name          string            `json:"name"`
+	Passthrough   *bool             `json:"passthrough"`    // one NIC and one GPU; default true
+	Node          *int              `json:"node"`           // NUMA node of the NIC; default: position in the list modulo 2
+	GPUNode       *int              `json:"gpu_node"`       // NUMA node of the GPU; default: node
+	Folder        string            `json:"folder"`         // subfolder of the datacenter's vm folder
+	Power         string            `json:"power"`          // on | off; default on
+	Tools         string            `json:"tools"`          // running | notRunning; default running
+	Firmware      string            `json:"firmware"`       // efi | bios; default efi
+	ReserveMemory *bool             `json:"reserve_memory"` // default true
+	MemoryMB      int64             `json:"memory_mb"`
+	CPUs          int32             `json:"cpus"`
+	ExtraConfig   map[string]string `json:"extra_config"` // added to the defaults; "" removes a default
+	VCenter       bool              `json:"vcenter"`      // this VM is the vCenter appliance itself
+	IP            string            `json:"ip"`
+}
+
+// UnmarshalJSON accepts a bare name.
+func (s *VMSpec) UnmarshalJSON(data []byte) error {
+	var name string
+	if json.Unmarshal(data, &name) == nil {
+		*s = VMSpec{Name: name}
+		return nil
+	}
+	type plain VMSpec // without this method
+	return json.Unmarshal(data, (*plain)(s))
+}
+
+func orInt(value *int, otherwise int) int {
+	if value == nil {
+		return otherwise
+	}
+	return *value
+}
+
+func orBool(value *bool, otherwise bool) bool {
+	if value == nil {
+		return otherwise
+	}
+	return *value
+}
+
+func readTopology(path string) (*Topology, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	t := &Topology{Datacenter: "lab-dc", Cluster: "lab", BootSeconds: 2, ShutdownSeconds: 0.2}
+	if err := json.Unmarshal(data, t); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(t.Hosts) == 0 {
+		return nil, errors.New(path + ": no hosts")
+	}
+	for h := range t.Hosts {
+		position := 0
+		for v := range t.Hosts[h].VMs {
+			vm := &t.Hosts[h].VMs[v]
+			if vm.Name == "" {
+				return nil, fmt.Errorf("%s: a VM of host %s has no name", path, t.Hosts[h].Name)
+			}
+			if vm.Passthrough == nil {
+				vm.Passthrough = new(bool)
+				*vm.Passthrough = !vm.VCenter
+			}
+			if *vm.Passthrough {
+				node := orInt(vm.Node, position%numaNodes)
+				gpu := orInt(vm.GPUNode, node)
+				if node < 0 || node >= numaNodes || gpu < 0 || gpu >= numaNodes {
+					return nil, fmt.Errorf("%s: VM %s: node must be 0..%d", path, vm.Name, numaNodes-1)
+				}
+				vm.Node, vm.GPUNode = &node, &gpu
+				position++
+			}
+			if vm.Firmware == "" {
+				vm.Firmware = "efi"
+			}
+			if vm.Power == "" {
+				vm.Power = "on"
+			}
+			if vm.Tools == "" {
+				vm.Tools = "running"
+			}
+			if vm.MemoryMB == 0 {
+				vm.MemoryMB = 65536
+			}
+			if vm.CPUs == 0 {
+				vm.CPUs = 16
+			}
+		}
+	}
+	return t, nil
+}

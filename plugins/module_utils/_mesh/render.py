@@ -1,0 +1,168 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The text of every file of the mesh. Pure; private keys never come near this code."""
+
+from __future__ import annotations
+
+import shlex
+from typing import List, Tuple
+
+from .state import FILE_HEADER, Layout, Peer, Wanted
+
+# Exit statuses of mpicont.sh for its own refusals (sysexits.h: EX_USAGE, EX_UNAVAILABLE). 255 is ssh's own, 125 to 127
+# are docker's.
+NO_COMMAND = 64
+NO_CONTAINER = 69
+
+_SCRIPT = """\
+#!/bin/bash
+{header}
+# Forced command of the container keys in authorized_keys: whatever the other side asked for runs inside the container
+# {container_comment}, as the container's root, and nowhere else. Open MPI's launch line has to be evaluated by a shell exactly once,
+# hence the single quoted argument of bash -c. There is no -i: standard input is not passed on, so the key cannot carry
+# scp, sftp or a shell session. The exit status of the command is the exit status of this script.
+set -u
+container={container}
+docker=({docker})
+me="mpicont.sh on $(uname -n)"
+
+if [[ -z "${{SSH_ORIGINAL_COMMAND:-}}" || "${{SSH_ORIGINAL_COMMAND}}" =~ ^[[:space:]]*$ ]]; then
+  echo "${{me}}: no command was given. This key runs commands in the container ${{container}}; it opens no session." >&2
+  exit {no_command}
+fi
+
+# Standard error stays apart from the answer: the engine prints warnings there that are no failure.
+if ! running=$("${{docker[@]}}" inspect --type container --format '{{{{.State.Running}}}}' "${{container}}"); then
+  echo "${{me}}: cannot ask Docker for the container ${{container}} (see the line above). Is it started, and may the user $(id -un) use Docker?" >&2
+  exit {no_container}
+fi
+if [[ "${{running}}" != true ]]; then
+  echo "${{me}}: the container ${{container}} is not running. Start it: ${{docker[*]}} start ${{container}}" >&2
+  exit {no_container}
+fi
+
+exec "${{docker[@]}}" exec "${{container}}" /bin/bash -c "${{SSH_ORIGINAL_COMMAND}}"
+"""
+
+
+def script(wanted: Wanted) -> str:
+    """``mpicont.sh``."""
+    return _SCRIPT.format(
+        header=FILE_HEADER,
+        container=shlex.quote(wanted.container_name),
+        container_comment=wanted.container_name,
+        docker=" ".join(shlex.quote(word) for word in wanted.docker_command),
+        no_command=NO_COMMAND,
+        no_container=NO_CONTAINER,
+    )
+
+
+def _from(peer: Peer, wanted: Wanted) -> str:
+    return ",".join(wanted.allow_from or peer.addresses)
+
+
+def authorized_keys(wanted: Wanted, home: str) -> List[str]:
+    """Lines of the block: per peer the host key (a login) and the container key (the forced command only)."""
+    lines = []
+    command = "/bin/bash " + shlex.quote("{0}/{1}".format(home, wanted.layout.script))
+    command = command.replace("\\", "\\\\").replace('"', '\\"')  # sshd undoes \" inside command="..."
+    for peer in wanted.peers:
+        if peer.planned:
+            lines.append("# {0}: its keys do not exist yet, they will be made in the real run".format(peer.name))
+            continue
+        if wanted.host_login and peer.host_public_key is not None:
+            lines.append(
+                'restrict,pty,from="{0}" {1} {2}:host'.format(
+                    _from(peer, wanted), peer.host_public_key.text, peer.name
+                )
+            )
+        if peer.container_public_key is not None and (wanted.topology == "all" or peer.name == wanted.head):
+            lines.append(
+                'restrict,from="{0}",command="{1}" {2} {3}:container'.format(
+                    _from(peer, wanted), command, peer.container_public_key.text, peer.name
+                )
+            )
+    return lines
+
+
+def known_hosts(wanted: Wanted) -> str:
+    """The peers' own SSH host keys under every address and name that ssh may be given."""
+    lines = [FILE_HEADER]
+    for peer in wanted.peers:
+        names = _unique((*peer.addresses, peer.name))
+        if peer.port != 22:
+            names = ["[{0}]:{1}".format(each, peer.port) for each in names]
+        if peer.planned:
+            lines.append("# {0}: its host keys are not known yet".format(peer.name))
+        lines.extend("{0} {1}".format(",".join(names), key) for key in peer.ssh_host_keys)
+    return "\n".join(lines) + "\n"
+
+
+def _unique(values: Tuple[str, ...]) -> List[str]:
+    return list(dict.fromkeys(values))
+
+
+def _peer_sections(wanted: Wanted) -> List[str]:
+    lines = []
+    for peer in wanted.peers:
+        if peer.name not in peer.addresses and peer.addresses:
+            lines += ["Host {0}".format(peer.name), "    HostName {0}".format(peer.addresses[0])]
+        extra = []
+        if peer.port != 22:
+            extra.append("    Port {0}".format(peer.port))
+        if peer.user != wanted.user:
+            extra.append("    User {0}".format(peer.user))
+        if extra:
+            lines += ["Host {0}".format(" ".join(_unique((peer.name, *peer.addresses)))), *extra]
+    return lines
+
+
+def _common(wanted: Wanted, key: str, known: str) -> List[str]:
+    return [
+        "    User {0}".format(wanted.user),
+        "    IdentityFile {0}".format(key),
+        "    IdentitiesOnly yes",
+        "    UserKnownHostsFile {0}".format(known),
+        "    GlobalKnownHostsFile /dev/null",
+        "    StrictHostKeyChecking yes",
+        "    UpdateHostKeys no",
+        "    ConnectTimeout {0}".format(wanted.connect_timeout),
+        "    ServerAliveInterval 30",
+    ]
+
+
+def host_config(wanted: Wanted) -> str:
+    """``~/.ssh/config_mesh``: only for the peers; the user's other hosts keep their own settings."""
+    names = _unique(tuple(each for peer in wanted.peers for each in (peer.name, *peer.addresses)))
+    layout = wanted.layout
+    lines = [
+        FILE_HEADER,
+        *_peer_sections(wanted),
+        "Host {0}".format(" ".join(names)),
+        *_common(wanted, "~/" + layout.host_key, "~/" + layout.known_hosts),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def host_config_block(layout: Layout) -> List[str]:
+    """The lines inside ``~/.ssh/config``. A relative Include is looked up in ~/.ssh."""
+    return ["Include {0}".format(layout.config_mesh.rpartition("/")[2])]
+
+
+def container_config(wanted: Wanted) -> str:
+    """``/root/.ssh/config`` of the container. No terminal is there to ask, so ssh must not ask."""
+    layout = wanted.layout
+    lines = [
+        FILE_HEADER,
+        *_peer_sections(wanted),
+        "Host *",
+        *_common(
+            wanted,
+            "/root/.ssh/" + layout.container_key.rpartition("/")[2],
+            "/root/.ssh/" + layout.container_known_hosts.rpartition("/")[2],
+        ),
+        "    BatchMode yes",
+        "    LogLevel ERROR",
+    ]
+    return "\n".join(lines) + "\n"

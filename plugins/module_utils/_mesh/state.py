@@ -1,0 +1,431 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a node of the mesh looks like and what is wanted of it; the parsers that let nothing odd into a key file.
+
+Pure: no I/O, no Ansible import. Imports on Python 3.8.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import dataclasses
+import ipaddress
+import re
+import struct
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from .._layer import ParseError, RefusedError
+
+# The comment of a key that this collection generated starts so; only such keys are ever deleted.
+KEY_COMMENT_PREFIX = "rocemesh.multinode"
+# First comment line of a file that belongs to this collection as a whole.
+FILE_HEADER = "# Managed by rocemesh.multinode (module ssh_container_mesh). Changes made here are overwritten."
+ADOPTED_SUFFIX = ".before-rocemesh"
+
+_KEY_TYPES = ("ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521")
+# No @: OpenSSH would read a user or an alias pattern into it; no blank, quote, comma or wildcard: separators of the
+# files in which names are written.
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
+_CONTAINER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*\Z")
+_USER = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\$?\Z")
+
+
+@dataclasses.dataclass(frozen=True)
+class PublicKey:
+    """One OpenSSH public key; ``text`` is type and base64 without the comment."""
+
+    text: str
+    comment: str = ""
+
+    @property
+    def generated_here(self) -> bool:
+        return self.comment.startswith(KEY_COMMENT_PREFIX)
+
+
+@dataclasses.dataclass(frozen=True)
+class Account:
+    """A user of the node, as in its password database."""
+
+    name: str
+    uid: int
+    gid: int
+    home: str
+
+
+@dataclasses.dataclass(frozen=True)
+class FileState:
+    """One path below the home directory, not followed if it is a symbolic link.
+
+    ``kind``: missing, file, directory, symlink or other; ``content`` only for files that were asked for (never a
+    private key); ``mode`` permission bits.
+    """
+
+    path: str
+    kind: str = "missing"
+    content: Optional[bytes] = None
+    mode: int = 0
+    uid: int = -1
+    gid: int = -1
+
+    @property
+    def exists(self) -> bool:
+        return self.kind != "missing"
+
+
+@dataclasses.dataclass(frozen=True)
+class KeyState:
+    """A key pair. ``public`` is None without a pair, or while the private key cannot be read safely (wrong mode)."""
+
+    private: FileState
+    public_file: FileState
+    public: Optional[PublicKey] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class MeshState:
+    """What was seen on the node. ``files`` by path relative to the home directory; ``keys`` by path of the private key."""
+
+    account: Account
+    container_account: Account
+    files: Mapping[str, FileState]
+    keys: Mapping[str, KeyState]
+    ssh_host_keys: Tuple[str, ...]
+    local_networks: Tuple[str, ...]
+    leftovers: Tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """File names, relative to the home directory. The guide's names where it has any."""
+
+    ssh: str = ".ssh"
+    authorized_keys: str = ".ssh/authorized_keys"
+    config: str = ".ssh/config"
+    config_mesh: str = ".ssh/config_mesh"
+    known_hosts: str = ".ssh/known_hosts_mesh"
+    script: str = ".ssh/mpicont.sh"
+    container: str = ".ssh/ssh_container"
+    container_config: str = ".ssh/ssh_container/config"
+    container_known_hosts: str = ".ssh/ssh_container/known_hosts"
+    host_key: str = ".ssh/id_ed25519_host"
+    container_key: str = ".ssh/ssh_container/id_ed25519_cont"
+    key_type: str = "ed25519"
+    key_bits: int = 0
+
+    @property
+    def blocks(self) -> Tuple[str, str]:
+        """Files of somebody else, in which one marked block is ours."""
+        return (self.authorized_keys, self.config)
+
+    @property
+    def owned(self) -> Tuple[str, ...]:
+        """Files that are ours as a whole."""
+        return (self.config_mesh, self.known_hosts, self.script, self.container_config, self.container_known_hosts)
+
+
+MODERN = Layout()
+GUIDE = Layout(
+    host_key=".ssh/id_rsa_host",
+    container_key=".ssh/ssh_container/id_rsa_cont",
+    key_type="rsa",
+    key_bits=3072,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Peer:
+    """One node of the mesh, as every other node must know it. ``planned``: seen in check mode, has no keys yet."""
+
+    name: str
+    addresses: Tuple[str, ...]
+    port: int
+    user: str
+    host_public_key: Optional[PublicKey]
+    container_public_key: Optional[PublicKey]
+    ssh_host_keys: Tuple[str, ...]
+    planned: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Wanted:
+    """The request. ``state``: identity, present or absent; ``planning``: check mode, keys may still be missing."""
+
+    state: str
+    name: str
+    user: str
+    addresses: Tuple[str, ...] = ()
+    cidr: Tuple[str, ...] = ()
+    port: int = 22
+    peers: Tuple[Peer, ...] = ()
+    topology: str = "all"
+    head: str = ""
+    allow_from: Tuple[str, ...] = ()
+    host_login: bool = True
+    container_name: str = "mpicont"
+    docker_command: Tuple[str, ...] = ("docker",)
+    connect_timeout: int = 10
+    layout: Layout = MODERN
+    adopt: bool = False
+    planning: bool = False
+
+
+def parse_public_key(text: str, *, host: str, thing: str) -> PublicKey:
+    """Read one line of an OpenSSH ``.pub`` file; the key blob must say the same type as the line.
+
+    Raises `ParseError`. Options in front of the key, a second line or an unknown type are refused: this text is going
+    to be written into ``authorized_keys``.
+    """
+    line = text.strip()
+    words = line.split(None, 2)
+    if "\n" in line or "\r" in line or len(words) < 2 or words[0] not in _KEY_TYPES:
+        raise ParseError(
+            "not one OpenSSH public key of type {0}".format(", ".join(_KEY_TYPES)), host=host, thing=thing, raw=text
+        )
+    try:
+        blob = base64.b64decode(words[1].encode("ascii"), validate=True)
+        (length,) = struct.unpack(">I", blob[:4])
+        inner = blob[4 : 4 + length].decode("ascii")
+    except (binascii.Error, UnicodeError, struct.error) as error:
+        raise ParseError("the public key is not valid base64", host=host, thing=thing, raw=text) from error
+    if inner != words[0] or len(blob) <= 4 + length:
+        raise ParseError(
+            "the public key says {0} outside and {1!r} inside".format(words[0], inner), host=host, thing=thing, raw=text
+        )
+    return PublicKey(text=" ".join(words[:2]), comment=words[2] if len(words) > 2 else "")
+
+
+def parse_ssh_host_keys(files: Mapping[str, str], *, host: str) -> Tuple[str, ...]:
+    """``path -> text`` of ``/etc/ssh/ssh_host_*_key.pub``: the keys without comments, sorted.
+
+    A type that current OpenSSH clients do not accept any more (ssh-dss) is left out. Raises `ParseError`.
+    """
+    keys = []
+    for path, text in files.items():
+        if text.startswith("ssh-dss "):
+            continue
+        keys.append(parse_public_key(text, host=host, thing=path).text)
+    return tuple(sorted(keys))
+
+
+def parse_address(text: Any, *, host: str, thing: str) -> str:
+    """An IPv4 or IPv6 address in its canonical spelling; names are refused, sshd would have to resolve them."""
+    try:
+        return str(ipaddress.ip_address(str(text)))
+    except ValueError:
+        raise RefusedError(
+            "is not an IP address",
+            host=host,
+            thing=thing,
+            value=text,
+            remedy="give the address that this node has on the network of the mesh; names are not used because "
+            "sshd compares addresses",
+        ) from None
+
+
+def parse_network(text: Any, *, host: str, thing: str) -> str:
+    try:
+        return str(ipaddress.ip_network(str(text), strict=True))
+    except ValueError as error:
+        raise RefusedError(
+            "is not a network: {0}".format(error), host=host, thing=thing, value=text, remedy="write it as 10.0.0.0/24"
+        ) from None
+
+
+def _matching(pattern: "re.Pattern[str]", text: Any, *, host: str, thing: str) -> str:
+    if not isinstance(text, str) or not pattern.match(text):
+        raise RefusedError(
+            "contains a character that has a meaning in SSH files or is empty",
+            host=host,
+            thing=thing,
+            value=text,
+            remedy="use letters, digits, dot, underscore and minus",
+        )
+    return text
+
+
+def parse_name(text: Any, *, host: str, thing: str) -> str:
+    return _matching(_NAME, text, host=host, thing=thing)
+
+
+def parse_container_name(text: Any, *, host: str) -> str:
+    return _matching(_CONTAINER, text, host=host, thing="container_name")
+
+
+def parse_user(text: Any, *, host: str) -> str:
+    return _matching(_USER, text, host=host, thing="user")
+
+
+def parse_port(number: Any, *, host: str, thing: str) -> int:
+    if not isinstance(number, int) or not 1 <= number <= 65535:
+        raise RefusedError("is not a TCP port", host=host, thing=thing, value=number, remedy="use 1 to 65535")
+    return number
+
+
+def parse_peer(raw: Mapping[str, Any], *, host: str, user: str, planning: bool) -> Peer:
+    """One entry of ``peers``, that is one ``identity`` that the module returned on another node.
+
+    Raises `RefusedError` for a peer without keys (allowed only in check mode) and `ParseError` for odd keys.
+    """
+    name = parse_name(raw.get("name"), host=host, thing="peers: name")
+    about = "peer {0}: ".format(name)
+    planned = bool(raw.get("planned"))
+    if planned and not planning:
+        raise RefusedError(
+            "has no keys yet: this is the placeholder of a check mode run",
+            host=host,
+            thing="peer",
+            value=name,
+            remedy="run state=identity on it without check mode and pass what it returns",
+        )
+    keys: Dict[str, Optional[PublicKey]] = {}
+    for field in ("host_public_key", "container_public_key"):
+        text = raw.get(field) or ""
+        keys[field] = None if planned and not text else parse_public_key(text, host=host, thing=about + field)
+    addresses = tuple(parse_address(each, host=host, thing=about + "address") for each in raw.get("addresses") or ())
+    host_keys = tuple(
+        parse_public_key(each, host=host, thing=about + "ssh_host_keys").text for each in raw.get("ssh_host_keys") or ()
+    )
+    for field, value, remedy in (
+        ("addresses", addresses, "give the peer's address on the network of the mesh"),
+        ("ssh_host_keys", host_keys, "pass the peer's identity as the module returned it; without its host keys "
+         "every machine on the network could pose as this peer"),
+    ):  # fmt: skip
+        if not value and not planned:
+            raise RefusedError("has no {0}".format(field), host=host, thing="peer", value=name, remedy=remedy)
+    return Peer(
+        name=name,
+        addresses=addresses,
+        port=parse_port(raw.get("port") or 22, host=host, thing=about + "port"),
+        user=parse_user(raw.get("user") or user, host=host),
+        host_public_key=keys["host_public_key"],
+        container_public_key=keys["container_public_key"],
+        ssh_host_keys=tuple(sorted(set(host_keys))),
+        planned=planned,
+    )
+
+
+def parse_peers(raw: Sequence[Mapping[str, Any]], *, host: str, user: str, planning: bool) -> Tuple[Peer, ...]:
+    """All peers; the same name, or one address for two peers, is refused."""
+    peers = tuple(parse_peer(each, host=host, user=user, planning=planning) for each in raw)
+    seen: Dict[str, str] = {}
+    for peer in peers:
+        # A peer's own name and addresses may coincide (an inventory that names hosts by address).
+        for key in {peer.name, *((address, peer.port) for address in peer.addresses)}:
+            label = str(key) if isinstance(key, str) else "{0} port {1}".format(*key)
+            if label in seen:
+                raise RefusedError(
+                    "stands for two peers: {0} and {1}".format(seen[label], peer.name),
+                    host=host,
+                    thing="peers",
+                    value=label,
+                    remedy="every peer needs its own name and its own address",
+                )
+            seen[label] = peer.name
+    return peers
+
+
+def parse_wanted(params: Mapping[str, Any], *, host: str, user: str, planning: bool) -> Wanted:
+    """Module parameters -> `Wanted`. Raises `RefusedError` and `ParseError`."""
+    peers = parse_peers(params.get("peers") or (), host=host, user=user, planning=planning)
+    head = params.get("head") or ""
+    state = params["state"]
+    names = [peer.name for peer in peers]
+    if state == "present":
+        if not peers:
+            raise RefusedError(
+                "is empty", host=host, thing="peers", remedy="pass the identities that state=identity returned"
+            )
+        if params["topology"] == "head" and head not in names:
+            raise RefusedError(
+                "is not one of the peers ({0})".format(", ".join(names)),
+                host=host,
+                thing="head",
+                value=head,
+                remedy="name the peer from whose container mpirun is started",
+            )
+    command = tuple(params.get("docker_command") or ())
+    if not command or any(not word or "\n" in word for word in command):
+        raise RefusedError("is not a command", host=host, thing="docker_command", value=list(command))
+    return Wanted(
+        state=state,
+        name=parse_name(params.get("name") or host, host=host, thing="name"),
+        user=parse_user(user, host=host),
+        addresses=tuple(parse_address(each, host=host, thing="addresses") for each in params.get("addresses") or ()),
+        cidr=tuple(parse_network(each, host=host, thing="cidr") for each in params.get("cidr") or ()),
+        port=parse_port(params.get("ssh_port") or 22, host=host, thing="ssh_port"),
+        peers=peers,
+        topology=params["topology"],
+        head=head,
+        allow_from=tuple(parse_network(each, host=host, thing="allow_from") for each in params.get("allow_from") or ()),
+        host_login=bool(params["host_login"]),
+        container_name=parse_container_name(params["container_name"], host=host),
+        docker_command=command,
+        connect_timeout=int(params["connect_timeout"]),
+        layout=GUIDE if params["guide_compatible"] else MODERN,
+        adopt=bool(params["adopt"]),
+        planning=planning,
+    )
+
+
+def mesh_addresses(state: MeshState, wanted: Wanted, *, host: str) -> Tuple[str, ...]:
+    """The node's addresses in the mesh: those given, else those that lie in ``cidr``. Raises `RefusedError`.
+
+    Every Docker host also has 172.17.0.1; that is why nothing is guessed here.
+    """
+    interfaces = [ipaddress.ip_interface(each) for each in state.local_networks]
+    if wanted.addresses:
+        for each in wanted.addresses:
+            address = ipaddress.ip_address(each)
+            if not any(
+                address == own.ip or (own.ip.is_loopback and address.version == own.version and address in own.network)
+                for own in interfaces
+            ):
+                raise RefusedError(
+                    "is not an address of this node; it has {0}".format(", ".join(state.local_networks) or "none"),
+                    host=host,
+                    thing="addresses",
+                    value=each,
+                    remedy="peers see the address from which this node connects: give that one",
+                )
+        return wanted.addresses
+    if not wanted.cidr:
+        raise RefusedError(
+            "neither addresses nor cidr says which network the mesh uses",
+            host=host,
+            thing="addresses",
+            remedy="give the network that all nodes share, for example cidr: [10.0.0.0/24]",
+        )
+    networks = [ipaddress.ip_network(each) for each in wanted.cidr]
+    found = tuple(
+        str(own.ip) for own in interfaces if any(own.version == net.version and own.ip in net for net in networks)
+    )
+    if not found:
+        raise RefusedError(
+            "no address of this node lies in it; it has {0}".format(", ".join(state.local_networks) or "none"),
+            host=host,
+            thing="cidr",
+            value=list(wanted.cidr),
+            remedy="correct cidr, or bring the interface up",
+        )
+    return found
+
+
+def identity(state: MeshState, wanted: Wanted, addresses: Sequence[str]) -> Dict[str, Any]:
+    """What the other nodes must know: exactly one entry of their ``peers``. Public data only."""
+    keys: List[Optional[PublicKey]] = []
+    for path in (wanted.layout.host_key, wanted.layout.container_key):
+        pair = state.keys.get(path)
+        keys.append(pair.public if pair else None)
+    host_key, container_key = keys
+    return {
+        "name": wanted.name,
+        "user": state.account.name,
+        "addresses": list(addresses),
+        "port": wanted.port,
+        "host_public_key": host_key.text if host_key else "",
+        "container_public_key": container_key.text if container_key else "",
+        "ssh_host_keys": list(state.ssh_host_keys),
+        "planned": host_key is None or container_key is None,
+    }

@@ -1,0 +1,18 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Nothing here touches a device; suites that need the running twin ask for the fixture `twin`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests import site_run
+
+
+@pytest.fixture(scope="session")
+def twin() -> None:
+    """The running lab. Skipping would hide a dead lab, so this fails."""
+    try:
+        site_run.state()
+    except (RuntimeError, ValueError) as error:
+        pytest.fail(f"the lab does not answer; run `make lab-up` first: {error}", pytrace=False)

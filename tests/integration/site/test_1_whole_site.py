@@ -1,0 +1,139 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The whole guide on one twin, from factory state. The tests of this file build on each other, in order."""
+
+from __future__ import annotations
+
+import pathlib
+import tempfile
+from collections.abc import Iterator
+
+import pytest
+
+from tests import site_run
+from tests.site_run import ALLOW, SHORT, Run
+
+STAGES = ("switch", "esxi", "power", "guest", "window", "ats", "image", "mesh", "run", "report")
+HOSTS = ("esx01", "esx02")
+NODES = ("gpu01", "gpu02", "gpu03", "gpu04")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def factory(twin: None) -> Iterator[None]:
+    site_run.lab("reset")
+    yield
+
+
+@pytest.fixture(scope="module")
+def temp_files_before() -> set[pathlib.Path]:
+    return _temp_files()
+
+
+def _temp_files() -> set[pathlib.Path]:
+    roots = [pathlib.Path(tempfile.gettempdir()), pathlib.Path.home() / ".ansible"]
+    return {path for root in roots if root.exists() for path in root.rglob("*") if path.is_file()}
+
+
+def test_check_mode_prints_the_whole_plan_and_changes_nothing(temp_files_before: set[pathlib.Path]) -> None:
+    before = site_run.state_hash()
+    run = site_run.play("site.yml", "--check", "--diff")
+    assert run.rc == 0, run.tail()
+    assert site_run.state_hash() == before, "check mode changed the twin"
+    for word in ("roce", "vlan", "mtu", "atsSupport", "pciPassthru.allowP2P", "ATS_ENABLED", "authorized_keys", "mpicont"):
+        assert word.lower() in run.out.lower(), f"the plan does not mention {word}"
+
+
+def test_without_permission_the_run_stops_before_the_containers_and_says_why() -> None:
+    run = site_run.play("site.yml")
+    assert run.rc != 0
+    for host in HOSTS:
+        assert f"{host}: host reboot" in run.out, run.tail()
+    for reason in ("atsSupport", "pciPassthru.allowP2P", "ATS_ENABLED", "rocemesh_allow_reboot=true"):
+        assert reason in run.out, f"the reasons do not mention {reason}"
+    state = site_run.state()
+    assert {host["boots"] for host in state["hosts"].values()} == {0}, "a host was rebooted without permission"
+    assert not any(node["containers"] for node in state["nodes"].values()), "the run went on to the containers"
+
+
+def test_power_cycling_only_the_vms_does_not_make_ats_active() -> None:
+    site_run.lab("power-cycle", *NODES)
+    run = site_run.play("ats.yml", "--tags", "ats")
+    assert run.rc != 0, "ATS counts as active without a host reboot"
+    assert not any(
+        function["ats_enabled"] for node in site_run.state()["nics"].values() for function in node["functions"].values()
+    )
+
+
+@pytest.fixture(scope="module")
+def first_run() -> Run:
+    return site_run.play("site.yml", *ALLOW, *SHORT, "-vvv")
+
+
+def test_allowed_again_it_continues_and_finishes(first_run: Run) -> None:
+    assert first_run.rc == 0, first_run.tail()
+    report = site_run.summary()
+    assert report["ranks"] == 4
+    assert report["images_per_second"]["total"] > 0
+    assert len(report["images_per_second"]["per_rank"]) == 4
+    assert all(rate > 0 for rate in report["images_per_second"]["per_rank"])
+    assert sorted(report["hosts_rebooted"]) == list(HOSTS)
+    assert report["simulated"] is True
+    assert all(layer["verified"] for layer in report["layers"].values()), report["layers"]
+
+
+def test_each_host_rebooted_exactly_once() -> None:
+    assert {name: host["boots"] for name, host in site_run.state()["hosts"].items()} == dict.fromkeys(HOSTS, 1)
+
+
+def test_the_report_marks_what_was_simulated() -> None:
+    text = (site_run.ROOT / "reports" / "latest" / "report.md").read_text()
+    assert "SIMULATED" in text.splitlines()[0]
+
+
+def test_the_report_gives_wall_time_by_stage() -> None:
+    stages = site_run.summary()["stages"]
+    assert [name for name in STAGES if name not in stages and name != "report"] == []
+    assert all(seconds >= 0 for seconds in stages.values())
+
+
+def test_no_secret_in_output_report_or_temp_file(first_run: Run, temp_files_before: set[pathlib.Path]) -> None:
+    texts = {"output at -vvv": first_run.out}
+    reports = site_run.ROOT / "reports"
+    for path in [*reports.rglob("*"), *(_temp_files() - temp_files_before)]:
+        if path.is_file() and path.stat().st_size < 50_000_000:
+            texts[str(path)] = path.read_text(errors="replace")
+    found = [
+        f"{name} in {where}" for where, text in texts.items() for name, secret in site_run.secrets().items() if secret in text
+    ]
+    assert not found
+    private = [where for where, text in texts.items() if "PRIVATE KEY" in text]
+    assert not private, "a private key is printed or left behind"
+
+
+def test_second_run_changes_nothing() -> None:
+    before = site_run.state()
+    run = site_run.play("site.yml", *ALLOW, *SHORT)
+    assert run.rc == 0, run.tail()
+    assert run.recap, run.tail()
+    assert run.changed == {}, run.out
+    after = site_run.state()
+    assert {name: host["boots"] for name, host in after["hosts"].items()} == dict.fromkeys(HOSTS, 1), "rebooted again"
+    for node in NODES:
+        assert after["nodes"][node]["images"] == before["nodes"][node]["images"], f"{node}: an image was rebuilt"
+        assert after["nodes"][node]["containers"] == before["nodes"][node]["containers"], f"{node}: container recreated"
+    assert site_run.summary()["hosts_rebooted"] == []
+
+
+def test_check_mode_on_a_finished_site_plans_nothing() -> None:
+    before = site_run.state_hash()
+    run = site_run.play("site.yml", "--check", "--diff")
+    assert run.rc == 0, run.tail()
+    assert run.changed == {}, run.out
+    assert site_run.state_hash() == before
+
+
+def test_a_container_that_is_gone_comes_back_alone() -> None:
+    site_run.lab("exec", "gpu03", "docker", "rm", "-f", "mpicont")
+    run = site_run.play("mesh.yml")
+    assert run.rc == 0, run.tail()
+    assert set(run.changed) == {"gpu03"}, run.tail()

@@ -1,0 +1,155 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs playbooks against the lab and reads what they and the twin say; shared by the site, fault and benchmark suites."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LAB = pathlib.Path(os.environ.get("ROCEMESH_LAB_DIR", ROOT / ".lab"))
+ALLOW = ("-e", "rocemesh_allow_reboot=true")
+# The training is a proof of the path, not a benchmark: short in tests.
+SHORT = ("-e", '{"run_num_batches": 4, "run_num_warmup_batches": 1, "run_batch_size": 1}')
+_RECAP = re.compile(r"^(\S+)\s+: (ok=.*)$", re.M)
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    rc: int
+    out: str
+    seconds: float
+
+    @property
+    def recap(self) -> dict[str, dict[str, int]]:
+        return {
+            host: {key: int(value) for key, value in (pair.split("=") for pair in counts.split())}
+            for host, counts in _RECAP.findall(self.out)
+        }
+
+    @property
+    def changed(self) -> dict[str, int]:
+        return {host: counts["changed"] for host, counts in self.recap.items() if counts["changed"]}
+
+    def tail(self, lines: int = 60) -> str:
+        return "\n".join(self.out.splitlines()[-lines:])
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_FORCE_COLOR": "0", "LC_ALL": "C.UTF-8"}
+
+
+def command(playbook: str, *arguments: str) -> list[str]:
+    program = pathlib.Path(sys.executable).parent / "ansible-playbook"
+    return [str(program), f"playbooks/{playbook}", "-i", "inventories/lab", *arguments]
+
+
+def play(playbook: str, *arguments: str, timeout: float = 1500) -> Run:
+    begun = time.monotonic()
+    done = subprocess.run(
+        command(playbook, *arguments),
+        cwd=ROOT,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=timeout,
+        check=False,
+    )
+    return Run(done.returncode, done.stdout.decode(errors="replace"), time.monotonic() - begun)
+
+
+def play_until(marker: re.Pattern[str], playbook: str, *arguments: str, timeout: float = 1500) -> tuple[bool, str]:
+    """Run until a line of output matches, then SIGKILL ansible-playbook with all its workers.
+
+    Returns (killed, output). Not killed means that the play ended before the marker was seen.
+    """
+    with tempfile.NamedTemporaryFile("w+", suffix=".log") as log:
+        process = subprocess.Popen(
+            command(playbook, *arguments),
+            cwd=ROOT,
+            env={**environment(), "PYTHONUNBUFFERED": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            deadline = time.monotonic() + timeout
+            while time.monotonic() < deadline:
+                text = pathlib.Path(log.name).read_text(errors="replace")
+                if marker.search(text):
+                    return True, text
+                if process.poll() is not None:
+                    return False, text
+                time.sleep(0.05)
+            raise TimeoutError(f"neither the end nor {marker.pattern!r} within {timeout} s")
+        finally:
+            for pid in descendants(process.pid):
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            process.wait()
+
+
+def descendants(root: int) -> list[int]:
+    """The process and everything below it (workers leave the session, so the group is not enough), parents first."""
+    children: dict[int, list[int]] = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                stat = (entry / "stat").read_text()
+                persistent = b"ControlPersist" in (entry / "cmdline").read_bytes() and b"[mux]" in (
+                    entry / "cmdline"
+                ).read_bytes()
+            except OSError:
+                continue
+            if not persistent:
+                children.setdefault(int(stat.rsplit(")", 1)[1].split()[1]), []).append(int(entry.name))
+    found, queue = [], [root]
+    while queue:
+        pid = queue.pop(0)
+        found.append(pid)
+        queue += children.get(pid, [])
+    return found
+
+
+def lab(*arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "lab", *arguments], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
+    )
+    if done.returncode:
+        raise RuntimeError(f"lab {' '.join(arguments)}: rc {done.returncode}\n{done.stdout}\n{done.stderr}")
+    return done.stdout
+
+
+def state() -> dict[str, Any]:
+    value: dict[str, Any] = json.loads(lab("status", "--json"))
+    return value
+
+
+def state_hash() -> str:
+    return lab("status", "--hash").strip()
+
+
+def summary() -> dict[str, Any]:
+    value: dict[str, Any] = json.loads((ROOT / "reports" / "latest" / "summary.json").read_text())
+    return value
+
+
+def secrets() -> dict[str, str]:
+    """Everything that must never be printed: the lab's passwords and one line of every private key."""
+    found = {path.name: path.read_text().strip() for path in (LAB / "secrets").iterdir()}
+    found["controller_ed25519"] = (LAB / "ssh" / "controller_ed25519").read_text().splitlines()[2]
+    return found

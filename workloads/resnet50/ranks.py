@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who am I among the ranks, where is rank 0, and which interface leads there. No torch here."""
+
+from __future__ import annotations
+
+import dataclasses
+import fcntl
+import ipaddress
+import socket
+import struct
+from typing import List, Mapping, Optional, Tuple
+
+# (rank, world, local rank): Open MPI's names, then torchrun's.
+LAUNCHERS = (
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
+    ("RANK", "WORLD_SIZE", "LOCAL_RANK"),
+)
+SIOCGIFADDR = 0x8915  # Linux: IPv4 address of an interface
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    rank: int
+    world: int
+    local_rank: int
+
+
+def place(environment: Mapping[str, str]) -> Place:
+    """Rank, number of ranks and rank within this host; (0, 1, 0) if no launcher started us."""
+    for names in LAUNCHERS:
+        if names[0] in environment or names[1] in environment:
+            missing = [name for name in names if name not in environment]
+            if missing:
+                raise SystemExit(f"{names[0]} or {names[1]} is set but {', '.join(missing)} is not: started by what?")
+            found = Place(*(int(environment[name]) for name in names))
+            if not 0 <= found.rank < found.world:
+                raise SystemExit(f"{names[0]}={found.rank} does not fit {names[1]}={found.world}")
+            return found
+    return Place(0, 1, 0)
+
+
+def master(given: Optional[str], environment: Mapping[str, str], world: int) -> str:
+    """Address of rank 0. Never guessed from a host name: many systems map their own name to 127.0.1.1."""
+    address = given or environment.get("MASTER_ADDR")
+    if address:
+        return address
+    if world == 1:
+        return "127.0.0.1"
+    raise SystemExit("more than one rank: give --master_addr (the address of the first host) or MASTER_ADDR")
+
+
+def local_addresses() -> List[Tuple[str, str]]:
+    """(interface, IPv4 address) of this host."""
+    found = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        for _index, name in socket.if_nameindex():
+            try:
+                answer = fcntl.ioctl(probe, SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
+            except OSError:
+                continue  # an interface without an IPv4 address
+            found.append((name, socket.inet_ntoa(answer[20:24])))
+    return found
+
+
+def interface_in(network: str, addresses: List[Tuple[str, str]]) -> str:
+    """The interface with an address in ``network`` (CIDR); the exact name for GLOO_/NCCL_SOCKET_IFNAME."""
+    wanted = ipaddress.ip_network(network)
+    names = [name for name, address in addresses if ipaddress.ip_address(address) in wanted]
+    if not names:
+        have = ", ".join(f"{name} {address}" for name, address in addresses) or "none"
+        raise SystemExit(f"{socket.gethostname()}: no interface has an address in {network} (there is: {have})")
+    return names[0]

@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Data-parallel ResNet-50 on synthetic images: one process per GPU (or per CPU rank), started by mpirun or torchrun.
+
+Prints the lines of tf_cnn_benchmarks (per rank: running images/s; at the end the total of ALL ranks, which every rank
+prints - do not add the totals), and per rank one line "ROCEMESH {json}" for programs. The warm-up is not counted.
+Nothing is learned: the same random batch repeats, and the loss only shows that the arithmetic lives.
+
+Exit status: 0 done; 2 wrong options; 3 the ranks ended with different weights, so they did not train together.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import math
+import os
+import resource
+import socket
+import sys
+from typing import Any, Dict, List, Optional, Sequence
+
+import output
+import ranks
+
+WEIGHTS_DIFFER = 3
+
+
+def parse_arguments(arguments: Optional[Sequence[str]] = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    parser.add_argument("--batch_size", type=int, default=32, help="images per rank and step (default 32)")
+    parser.add_argument("--image_size", type=int, default=224, help="pixels per side (default 224)")
+    parser.add_argument("--num_batches", type=int, default=100, help="timed steps (default 100)")
+    parser.add_argument("--num_warmup_batches", type=int, default=10, help="steps before the clock (default 10)")
+    parser.add_argument("--display_every", type=int, default=10, help="steps between two lines (default 10)")
+    parser.add_argument("--precision", choices=("fp32", "bf16", "fp16"), default="fp32", help="autocast data type")
+    parser.add_argument("--threads", type=int, default=0, help="CPU threads per rank; 0: what torch chooses")
+    parser.add_argument("--backend", choices=("auto", "nccl", "gloo"), default="auto", help="auto: nccl if CUDA, else gloo")
+    parser.add_argument("--master_addr", help="address of the first host (default: MASTER_ADDR)")
+    parser.add_argument("--master_port", type=int, default=None, help="TCP port there (default: MASTER_PORT or 29500)")
+    parser.add_argument("--interface_cidr", help="network whose interface gloo and NCCL's control connections use")
+    parser.add_argument("--init_timeout", type=int, default=300, help="seconds to wait for the other ranks")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", metavar="FILE", help="rank 0 writes the records of all ranks here")
+    options = parser.parse_args(arguments)
+    lowest = {"batch_size": 1, "image_size": 32, "num_batches": 1, "num_warmup_batches": 0, "display_every": 1}
+    for name, limit in lowest.items():
+        if getattr(options, name) < limit:
+            parser.error(f"--{name} {getattr(options, name)}: at least {limit}")
+    return options
+
+
+def run(options: argparse.Namespace) -> int:
+    here = ranks.place(os.environ)
+    host = socket.gethostname()
+    address = ranks.master(options.master_addr, os.environ, here.world)
+    port = options.master_port or int(os.environ.get("MASTER_PORT", "29500"))
+    if options.interface_cidr:
+        interface = ranks.interface_in(options.interface_cidr, ranks.local_addresses())
+        # Both look these up when the process group starts; what the caller set explicitly stays.
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
+        os.environ.setdefault("NCCL_SOCKET_IFNAME", "=" + interface)
+
+    # Imported late: wrong options and a missing address are told at once, and without torch.
+    import torch
+    import torch.distributed as dist
+    from loop import Settings, train
+
+    gpu = torch.cuda.is_available()
+    backend = ("nccl" if gpu else "gloo") if options.backend == "auto" else options.backend
+    if backend == "nccl" and not gpu:
+        raise SystemExit(f"{host}: --backend nccl, but torch {torch.__version__} sees no CUDA device")
+    if options.precision == "fp16" and not gpu:
+        raise SystemExit(f"{host}: --precision fp16 needs a GPU; on a CPU use fp32 or bf16")
+    if gpu and here.local_rank >= torch.cuda.device_count():
+        raise SystemExit(
+            f"{host}: local rank {here.local_rank}, but only {torch.cuda.device_count()} GPU(s): too many slots for this host"
+        )
+    device = torch.device("cuda", here.local_rank) if gpu else torch.device("cpu")
+    if gpu:
+        torch.cuda.set_device(device)
+    if options.threads:
+        torch.set_num_threads(options.threads)
+
+    dist.init_process_group(
+        backend,
+        init_method=f"tcp://{address}:{port}",
+        rank=here.rank,
+        world_size=here.world,
+        timeout=datetime.timedelta(seconds=options.init_timeout),
+    )
+    settings = Settings(
+        batch_size=options.batch_size,
+        image_size=options.image_size,
+        num_batches=options.num_batches,
+        num_warmup_batches=options.num_warmup_batches,
+        display_every=options.display_every,
+        precision=options.precision,
+        seed=options.seed,
+    )
+    if here.rank == 0:
+        for line in banner(options, backend, here.world, torch.__version__):
+            output.emit(line)
+
+    def on_warm() -> None:
+        output.emit("Done warm up")
+        output.emit(output.HEADER)
+
+    def on_step(step: int, step_seconds: List[float], loss: float) -> None:
+        output.emit(output.step_line(step, options.batch_size, step_seconds, loss))
+
+    measured = train(settings, device, here.rank, here.world, on_warm, on_step)
+    for line in output.total_lines(measured.total):
+        output.emit(line)
+    finite = math.isfinite(measured.loss)
+    record: Dict[str, Any] = {
+        "format": 1,
+        "rank": here.rank,
+        "world": here.world,
+        "host": host,
+        "images_per_second": round(measured.images_per_second, 4),
+        "total_images_per_second": round(measured.total, 4),
+        "wall_seconds": round(measured.wall_seconds, 6),
+        "batches": options.num_batches,
+        "batch_size": options.batch_size,
+        "image_size": options.image_size,
+        "precision": options.precision,
+        "step": output.step_summary(measured.step_seconds),
+        "loss": round(measured.loss, 6) if finite else None,
+        "loss_finite": finite,
+        "checksum": measured.checksum,
+        "checksums_equal": measured.checksums_equal,
+        "backend": backend,
+        "device": torch.cuda.get_device_name(device) if gpu else "cpu",
+        "device_memory_peak_bytes": measured.peak_memory_bytes,
+        "rss_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "torch": torch.__version__,
+        "cuda": torch.version.cuda,
+        "python": "{}.{}.{}".format(*sys.version_info[:3]),
+    }
+    output.emit(output.machine_line(record))
+    if options.json:
+        records = gather_records(record, here.world, device)
+        if here.rank == 0:
+            output.write_json(options.json, {"format": 1, "ranks": records})
+    dist.barrier()
+    # Without this some torch versions abort at exit, after a complete result.
+    dist.destroy_process_group()
+    if not measured.checksums_equal:
+        print(f"rank {here.rank}: the ranks ended with different weights: no common training", file=sys.stderr)
+        return WEIGHTS_DIFFER
+    return 0
+
+
+def banner(options: argparse.Namespace, backend: str, world: int, version: str) -> List[str]:
+    """The head of the output, in the words of tf_cnn_benchmarks where it has them."""
+    return [
+        f"PyTorch:     {version}",
+        "Model:       resnet50",
+        "Dataset:     imagenet (synthetic)",
+        "Mode:        training",
+        f"Batch size:  {options.batch_size * world} global",
+        f"             {options.batch_size} per device",
+        f"Num batches: {options.num_batches}",
+        f"Image size:  {options.image_size}",
+        f"Precision:   {options.precision}",
+        f"Variables:   distributed_data_parallel ({backend})",
+        "==========",
+        "Running warm up",
+    ]
+
+
+def gather_records(record: Dict[str, Any], world: int, device: Any) -> List[Dict[str, Any]]:
+    """The machine records of all ranks, in the order of the ranks; as bytes in tensors (pickling would need numpy)."""
+    import json
+
+    import torch
+    import torch.distributed as dist
+
+    text = json.dumps(record).encode()
+    row = torch.zeros(2 * output.MACHINE_LIMIT, dtype=torch.uint8, device=device)
+    row[: len(text)] = torch.tensor(list(text), dtype=torch.uint8, device=device)
+    rows = [torch.empty_like(row) for _ in range(world)]
+    dist.all_gather(rows, row)
+    return [json.loads(bytes(other.tolist()).rstrip(b"\0")) for other in rows]
+
+
+if __name__ == "__main__":
+    sys.exit(run(parse_arguments()))
