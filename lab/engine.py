@@ -272,15 +272,13 @@ def stop_own(paths: config.Paths, *, keep_cache: bool) -> list[str]:
 
 
 def _another_engine() -> bool:
+    """Whether a dockerd that is not inside a container (a network namespace of its own) runs on this machine."""
+    here = Path("/proc/self/ns/net").readlink()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                if (entry / "comm").read_text().strip() == "dockerd":
-                    return not _inside_container(entry)
+                if (entry / "comm").read_text().strip() == "dockerd" and (entry / "ns" / "net").readlink() == here:
+                    return True
             except OSError:
                 continue
     return False
-
-
-def _inside_container(process: Path) -> bool:
-    return (process / "ns" / "net").readlink() != Path("/proc/self/ns/net").readlink()

@@ -1,9 +1,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs playbooks against the lab and reads what they and the twin say; shared by the site, fault and benchmark suites."""
+"""Runs playbooks against the lab and reads what they and the twin say; for the site, fault and benchmark suites."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -54,26 +56,14 @@ def command(playbook: str, *arguments: str) -> list[str]:
     return [str(program), f"playbooks/{playbook}", "-i", "inventories/lab", *arguments]
 
 
-def play(playbook: str, *arguments: str, timeout: float = 1500) -> Run:
+def play(
+    playbook: str,
+    *arguments: str,
+    timeout: float = 1500,
+    when: tuple[str, Callable[[int], None]] | None = None,
+) -> Run:
+    """Run a playbook to its end. ``when``: (pattern, action): at the first match of the output, ``action(pid)``."""
     begun = time.monotonic()
-    done = subprocess.run(
-        command(playbook, *arguments),
-        cwd=ROOT,
-        env=environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=timeout,
-        check=False,
-    )
-    return Run(done.returncode, done.stdout.decode(errors="replace"), time.monotonic() - begun)
-
-
-def play_until(marker: re.Pattern[str], playbook: str, *arguments: str, timeout: float = 1500) -> tuple[bool, str]:
-    """Run until a line of output matches, then SIGKILL ansible-playbook with all its workers.
-
-    Returns (killed, output). Not killed means that the play ended before the marker was seen.
-    """
     with tempfile.NamedTemporaryFile("w+", suffix=".log") as log:
         process = subprocess.Popen(
             command(playbook, *arguments),
@@ -84,23 +74,28 @@ def play_until(marker: re.Pattern[str], playbook: str, *arguments: str, timeout:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+        output = pathlib.Path(log.name)
         try:
-            deadline = time.monotonic() + timeout
-            while time.monotonic() < deadline:
-                text = pathlib.Path(log.name).read_text(errors="replace")
-                if marker.search(text):
-                    return True, text
-                if process.poll() is not None:
-                    return False, text
+            while process.poll() is None:
+                if time.monotonic() - begun > timeout:
+                    raise TimeoutError(
+                        f"{playbook}: no end within {timeout} s: {output.read_text(errors='replace')[-3000:]}"
+                    )
+                if when and re.search(when[0], output.read_text(errors="replace")):
+                    when[1](process.pid)
+                    when = None
                 time.sleep(0.05)
-            raise TimeoutError(f"neither the end nor {marker.pattern!r} within {timeout} s")
         finally:
-            for pid in descendants(process.pid):
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+            kill(process.pid)
             process.wait()
+        return Run(process.returncode, output.read_text(errors="replace"), time.monotonic() - begun)
+
+
+def kill(root: int) -> None:
+    """SIGKILL to ansible-playbook and all its workers; nothing gets to clean up."""
+    for pid in descendants(root):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def descendants(root: int) -> list[int]:
@@ -110,9 +105,10 @@ def descendants(root: int) -> list[int]:
         if entry.name.isdigit():
             try:
                 stat = (entry / "stat").read_text()
-                persistent = b"ControlPersist" in (entry / "cmdline").read_bytes() and b"[mux]" in (
-                    entry / "cmdline"
-                ).read_bytes()
+                persistent = (
+                    b"ControlPersist" in (entry / "cmdline").read_bytes()
+                    and b"[mux]" in (entry / "cmdline").read_bytes()
+                )
             except OSError:
                 continue
             if not persistent:

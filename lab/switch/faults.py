@@ -35,8 +35,7 @@ import re
 from typing import Any, Dict, List, Optional
 
 KNOWN = frozenset(
-    "wizard standby slow silent cut_after enable_password confirm refuse_line ignore_line refuse_force range_partial "
-    "exception pfc_off link_down bad_json foreign_change reload".split()
+    ["wizard", "standby", "slow", "silent", "cut_after", "enable_password", "confirm", "refuse_line", "ignore_line", "refuse_force", "range_partial", "exception", "pfc_off", "link_down", "bad_json", "foreign_change", "reload"]
 )
 IMMEDIATE = frozenset({"foreign_change", "reload"})
 NEEDS = {

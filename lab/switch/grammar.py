@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import shlex
-from typing import Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import show
 from .state import ROCE_MODES, CliError, Switch
@@ -43,7 +43,8 @@ class Cli:
         return "{0} [standalone: {1}] {2}{3} ".format(self.switch.running.hostname, role, middle, sign)
 
 
-Handler = Callable[[Cli, Arguments], str]
+# A configuration command prints text (mostly none); a show command hands over text and object, for the pipe.
+Handler = Callable[[Cli, Arguments], Union[str, show.Rendered]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,9 +128,11 @@ def execute(cli: Cli, line: str) -> str:
             return unrecognized(words[0])
         output = found[0].handler(cli, found[1])
         pipe = pipe.strip()
-        if not pipe:
-            return output
-        raise CliError(unrecognized("|"))
+        if isinstance(output, str):
+            return unrecognized("|") if pipe else output
+        if pipe == "json-print" and cli.switch.faults.get("bad_json", line=line):
+            pipe = ""
+        return show.render(output, pipe)
     except CliError as error:
         return str(error)
 
@@ -401,3 +404,36 @@ def _description(cli: Cli, names: List[str], args: Arguments) -> None:
 @_on_interface("no description")
 def _no_description(cli: Cli, names: List[str], _: Arguments) -> None:
     cli.switch.set_description(names, "")
+
+
+# --- show
+
+
+def _show(pattern: str, function: Callable[..., show.Rendered], modes: Sequence[str] = PRIVILEGED) -> None:
+    """Register ``show PATTERN``; the arguments of the pattern go to the function in order."""
+
+    def handler(cli: Cli, args: Arguments) -> show.Rendered:
+        return function(cli.switch, *args.values())
+
+    command(modes, "show " + pattern)(handler)
+
+
+_show("version", show.version, ANYWHERE)
+_show("hosts", show.hosts, ANYWHERE)
+_show("roce", show.roce, ANYWHERE)
+_show("vlan", show.vlan, ANYWHERE)
+_show("interfaces switchport", show.switchport, ANYWHERE)
+_show("interfaces status", show.interface_status, ANYWHERE)
+_show("interfaces ethernet", lambda switch: show.ethernet(switch, None), ANYWHERE)
+_show("interfaces ethernet <ports>", show.ethernet, ANYWHERE)
+_show("interfaces ethernet <ports> congestion-control", show.congestion_control, ANYWHERE)
+_show("interfaces ethernet <ports> counters roce", show.roce_counters, ANYWHERE)
+_show("interfaces port-channel summary", show.port_channel_summary, ANYWHERE)
+_show("dcb priority-flow-control", show.priority_flow_control, ANYWHERE)
+_show("qos", lambda switch: show.qos_interface(switch, None), ANYWHERE)
+_show("qos interface ethernet <ports>", show.qos_interface, ANYWHERE)
+_show("lldp remote", lambda switch: show.lldp(switch, None), ANYWHERE)
+_show("lldp interfaces ethernet <ports> remote", show.lldp, ANYWHERE)
+_show("configuration files", show.configuration_files)
+_show("running-config", show.running_config)
+_show("running-config interface ethernet <ports>", show.running_config)

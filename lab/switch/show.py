@@ -309,7 +309,9 @@ def _interface_lines(name: str, port: Port) -> List[str]:
     if port.mtu != 1500 and not port.lag:
         lines.append(prefix + "mtu {0} force".format(port.mtu))
     if port.description:
-        lines.append(prefix + ('description "{0}"' if " " in port.description else "description {0}").format(port.description))
+        lines.append(
+            prefix + ('description "{0}"' if " " in port.description else "description {0}").format(port.description)
+        )
     if not port.admin:
         lines.append(prefix + "shutdown")
     if port.lag:
@@ -376,7 +378,9 @@ def render(rendered: Rendered, pipe: str) -> str:
         return text
     if word == "json-print":
         # A command without a JSON form prints nothing useful on a real switch either; the wording is synthetic.
-        return json.dumps(data, indent=4) if data is not None else "% json-print is not supported here (synthetic wording)"
+        return (
+            json.dumps(data, indent=4) if data is not None else "% json-print is not supported here (synthetic wording)"
+        )
     filters: Dict[str, Callable[[str], bool]] = {
         "include": lambda line: argument.strip('"') in line,
         "exclude": lambda line: argument.strip('"') not in line,

@@ -99,7 +99,7 @@ class Switch:
         """Back to the factory state, which is also what is saved."""
         self.running = copy.deepcopy(self._factory)
         self.saved = copy.deepcopy(self._factory)
-        self.flaps: Dict[str, int] = {name: 0 for name in self.running.ports}
+        self.flaps: Dict[str, int] = dict.fromkeys(self.running.ports, 0)
         self._down_until: Dict[str, float] = {}
         self.faults.clear()
         # Cables: the first four ports (the nodes) and the six special ones; the rest is empty.
@@ -185,9 +185,7 @@ class Switch:
 
     def add_vlan(self, vlan: int) -> None:
         if not VLAN_MIN <= vlan <= VLAN_MAX:
-            raise CliError(
-                "% VLAN {0} is out of range {1}-{2} (synthetic wording)".format(vlan, VLAN_MIN, VLAN_MAX)
-            )
+            raise CliError("% VLAN {0} is out of range {1}-{2} (synthetic wording)".format(vlan, VLAN_MIN, VLAN_MAX))
         self.running.vlans.setdefault(vlan, "")
 
     def remove_vlan(self, vlan: int) -> None:
@@ -225,9 +223,7 @@ class Switch:
 
     def set_mtu(self, names: List[str], mtu: int, force: bool) -> None:
         if not MTU_MIN <= mtu <= MTU_MAX:
-            raise CliError(
-                "% MTU {0} is out of range {1}-{2} (synthetic wording)".format(mtu, MTU_MIN, MTU_MAX)
-            )
+            raise CliError("% MTU {0} is out of range {1}-{2} (synthetic wording)".format(mtu, MTU_MIN, MTU_MAX))
 
         def check(name: str, port: Port) -> None:
             if port.lag:
@@ -237,9 +233,7 @@ class Switch:
                     )
                 )
             if port.admin and not force:
-                raise CliError(
-                    "% Eth{0} is enabled: shut it down first or use force (synthetic wording)".format(name)
-                )
+                raise CliError("% Eth{0} is enabled: shut it down first or use force (synthetic wording)".format(name))
             if force and self.faults.get("refuse_force", port=name):
                 raise CliError("% force is not allowed on Eth{0} (synthetic wording)".format(name))
 
@@ -292,9 +286,7 @@ class Switch:
     def set_routed(self, names: List[str], routed: bool) -> None:
         def check(name: str, port: Port) -> None:
             if port.lag:
-                raise CliError(
-                    "% Eth{0} is a member of port-channel {1} (synthetic wording)".format(name, port.lag)
-                )
+                raise CliError("% Eth{0} is a member of port-channel {1} (synthetic wording)".format(name, port.lag))
 
         def change(name: str, port: Port) -> None:
             if (port.mode == "routed") == routed:

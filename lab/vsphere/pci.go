@@ -56,7 +56,7 @@ func a100(bus, node int, parent string) *pciFunction {
 		name: "GA100 [A100 PCIe 40GB]", parent: parent, node: node, capable: true, enabled: true}
 }
 
-// complex returns root ports, both ports of one NIC, and one GPU.
+// complexAt returns root ports, both ports of one NIC, and one GPU.
 func complexAt(bus, node int) []*pciFunction {
 	nicRoot, gpuRoot := root(bus-1, 0, node), root(bus-1, 2, node)
 	return []*pciFunction{

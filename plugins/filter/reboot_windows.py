@@ -42,7 +42,7 @@ _value:
   elements: dict
 """
 
-from typing import Any, Callable, Dict, List, Mapping
+from typing import Any, Callable, Mapping
 
 from ansible.errors import AnsibleFilterError
 
@@ -53,7 +53,7 @@ def reboot_windows(
     hosts: Mapping[str, Mapping[str, Any]],
     vms: Mapping[str, Mapping[str, Any]],
     nics: Mapping[str, Mapping[str, Any]],
-) -> List[Dict[str, Any]]:
+) -> list[dict[str, Any]]:
     try:
         return [window.as_result() for window in windows(hosts, vms, nics)]
     except (KeyError, ValueError) as error:
@@ -61,5 +61,5 @@ def reboot_windows(
 
 
 class FilterModule:
-    def filters(self) -> Dict[str, Callable[..., Any]]:
+    def filters(self) -> dict[str, Callable[..., Any]]:
         return {"reboot_windows": reboot_windows}

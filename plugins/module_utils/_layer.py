@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from typing import Any, Dict, Generic, List, Mapping, Sequence, Tuple, TypeVar
+from typing import Any, Generic, Mapping, Sequence, TypeVar
 
 
 class Reboot(str, enum.Enum):
@@ -39,13 +39,13 @@ class Operation:
 
     description: str
     command: str
-    changes: Mapping[str, Tuple[Any, Any]]
+    changes: Mapping[str, tuple[Any, Any]]
     inverse: str = ""
     disrupts: str = ""
     reboot: Reboot = Reboot.NONE
     payload: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
-    def as_result(self) -> Dict[str, Any]:
+    def as_result(self) -> dict[str, Any]:
         return {
             "description": self.description,
             "command": self.command,
@@ -80,7 +80,7 @@ class LayerError(Exception):
         self.remedy = remedy
         self.details = details
 
-    def as_result(self) -> Dict[str, Any]:
+    def as_result(self) -> dict[str, Any]:
         """Arguments for ``fail_json``."""
         return {"msg": str(self), "error_code": self.code, **self.details}
 
@@ -105,7 +105,7 @@ class ParseError(LayerError):
     def __init__(self, what: str, *, host: str, raw: str, **rest: Any) -> None:
         excerpt = raw if len(raw) <= 2000 else raw[:2000] + " [cut]"
         rest.setdefault("remedy", "report this text; nothing was changed on the strength of a guess")
-        super().__init__("{0}; the raw text was: {1!r}".format(what, excerpt), host=host, **rest)
+        super().__init__(f"{what}; the raw text was: {excerpt!r}", host=host, **rest)
         self.details["raw"] = excerpt
 
 
@@ -132,7 +132,7 @@ class Pending:
     """What is configured but not in force: the restart it waits for and one reason per thing."""
 
     scope: Reboot = Reboot.NONE
-    reasons: Tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
 
 
 State = TypeVar("State")
@@ -148,7 +148,7 @@ class Layer(Generic[State, Wanted]):
         """Read the real state. The only code that parses what a device prints."""
         raise NotImplementedError
 
-    def plan(self, state: State, wanted: Wanted) -> List[Operation]:
+    def plan(self, state: State, wanted: Wanted) -> list[Operation]:
         """What has to change, in order; no I/O. Empty means that the wanted state is there."""
         raise NotImplementedError
 
@@ -163,10 +163,10 @@ class Layer(Generic[State, Wanted]):
         """What this state waits for; computed from the state alone, so that it is still true on the next run."""
         return Pending()
 
-    def warnings(self, state: State, wanted: Wanted) -> List[str]:
+    def warnings(self, state: State, wanted: Wanted) -> list[str]:
         return []
 
-    def facts(self, state: State) -> Dict[str, Any]:
+    def facts(self, state: State) -> dict[str, Any]:
         """The observed state, for the module's result."""
         return {}
 
@@ -175,9 +175,9 @@ def strictest(scopes: Sequence[Reboot]) -> Reboot:
     return max(scopes, key=lambda scope: _REBOOT_RANK[scope], default=Reboot.NONE)
 
 
-def _diff(operations: Sequence[Operation]) -> Dict[str, Any]:
-    before: Dict[str, Any] = {}
-    after: Dict[str, Any] = {}
+def _diff(operations: Sequence[Operation]) -> dict[str, Any]:
+    before: dict[str, Any] = {}
+    after: dict[str, Any] = {}
     for operation in operations:
         for key, (old, new) in operation.changes.items():
             before.setdefault(key, old)
@@ -185,11 +185,11 @@ def _diff(operations: Sequence[Operation]) -> Dict[str, Any]:
     return {"before": before, "after": after}
 
 
-def _undo(operations: Sequence[Operation]) -> List[str]:
+def _undo(operations: Sequence[Operation]) -> list[str]:
     return [operation.inverse for operation in reversed(operations) if operation.inverse]
 
 
-def converge(layer: Layer[State, Wanted], wanted: Wanted, check_mode: bool = False) -> Dict[str, Any]:
+def converge(layer: Layer[State, Wanted], wanted: Wanted, check_mode: bool = False) -> dict[str, Any]:
     """Run the four verbs once and return the module result.
 
     Keys, with the same meaning in every module: ``changed``, ``diff``, ``operations``, ``undo``,
@@ -200,7 +200,7 @@ def converge(layer: Layer[State, Wanted], wanted: Wanted, check_mode: bool = Fal
     operations = layer.plan(state, wanted)
     warnings = layer.warnings(state, wanted)
     if operations and not check_mode:
-        applied: List[Operation] = []
+        applied: list[Operation] = []
         for operation in operations:
             try:
                 layer.apply(operation)

@@ -22,6 +22,7 @@ import os
 import socket
 import sys
 import time
+from typing import List, Sequence, Tuple
 
 MARK = "ROCEMESH-ALLREDUCE "
 WRONG, NO_LIBRARY = 4, 5
@@ -29,7 +30,7 @@ LIBRARY = "libmpi.so.40"  # Open MPI 4.x and 5.x
 ELEMENTS = 1 << 20
 
 
-def main(arguments):
+def main(arguments: Sequence[str]) -> int:
     expected_ranks = int(arguments[0]) if arguments else 0
     elements = int(arguments[1]) if len(arguments) > 1 else ELEMENTS
     try:
@@ -38,7 +39,7 @@ def main(arguments):
         sys.stderr.write("{0}: {1}: {2}\n".format(socket.gethostname(), LIBRARY, error))
         return NO_LIBRARY
 
-    def handle(name):
+    def handle(name: str) -> ctypes.c_void_p:
         # Open MPI's predefined handles are the addresses of these objects.
         return ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(mpi, name)))
 
@@ -49,7 +50,7 @@ def main(arguments):
     mpi.MPI_Comm_size(world, ctypes.byref(ranks))
     expected = ranks.value * (ranks.value + 1) / 2
 
-    def allreduce(count):
+    def allreduce(count: int) -> Tuple[int, List[float], float]:
         mine = (ctypes.c_double * count)(*([rank.value + 1.0] * count))
         out = (ctypes.c_double * count)()
         mpi.MPI_Barrier(world)

@@ -12,6 +12,7 @@ import base64
 import binascii
 import dataclasses
 import ipaddress
+import json
 import re
 import struct
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
@@ -76,16 +77,28 @@ class FileState:
 
 @dataclasses.dataclass(frozen=True)
 class KeyState:
-    """A key pair. ``public`` is None without a pair, or while the private key cannot be read safely (wrong mode)."""
+    """A key pair. ``public``: what the ``.pub`` file says; ``derived``: the public half computed from the private key.
+
+    ``derived`` is None without a private key, and while its mode is so open that ssh refuses to use it.
+    """
 
     private: FileState
     public_file: FileState
     public: Optional[PublicKey] = None
+    derived: Optional[PublicKey] = None
+
+    @property
+    def usable(self) -> Optional[PublicKey]:
+        return self.derived or self.public if self.private.exists else None
 
 
 @dataclasses.dataclass(frozen=True)
 class MeshState:
-    """What was seen on the node. ``files`` by path relative to the home directory; ``keys`` by path of the private key."""
+    """What was seen on the node. ``files`` by path relative to the home directory; ``keys`` by path of the private key.
+
+    ``local_networks``: the node's addresses as address/prefix; ``container_entries``: all names in the directory that
+    the container mounts; ``effective_uid``: who the module runs as.
+    """
 
     account: Account
     container_account: Account
@@ -93,7 +106,8 @@ class MeshState:
     keys: Mapping[str, KeyState]
     ssh_host_keys: Tuple[str, ...]
     local_networks: Tuple[str, ...]
-    leftovers: Tuple[str, ...] = ()
+    container_entries: Tuple[str, ...] = ()
+    effective_uid: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -207,6 +221,22 @@ def parse_ssh_host_keys(files: Mapping[str, str], *, host: str) -> Tuple[str, ..
             continue
         keys.append(parse_public_key(text, host=host, thing=path).text)
     return tuple(sorted(keys))
+
+
+def parse_local_networks(text: str, *, host: str) -> Tuple[str, ...]:
+    """Output of ``ip -json address show``: every address with its prefix length, in the order of the interfaces."""
+    try:
+        found = tuple(
+            "{0}/{1}".format(address["local"], address["prefixlen"])
+            for link in json.loads(text)
+            for address in link.get("addr_info") or ()
+            if "local" in address
+        )
+        for each in found:
+            ipaddress.ip_interface(each)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ParseError("not the JSON of iproute2", host=host, thing="ip -json address show", raw=text) from error
+    return found
 
 
 def parse_address(text: Any, *, host: str, thing: str) -> str:
@@ -417,7 +447,7 @@ def identity(state: MeshState, wanted: Wanted, addresses: Sequence[str]) -> Dict
     keys: List[Optional[PublicKey]] = []
     for path in (wanted.layout.host_key, wanted.layout.container_key):
         pair = state.keys.get(path)
-        keys.append(pair.public if pair else None)
+        keys.append(pair.usable if pair else None)
     host_key, container_key = keys
     return {
         "name": wanted.name,

@@ -9,7 +9,7 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Dict, List, Mapping
+from typing import Any, Mapping
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,15 +19,15 @@ class Window:
 
     host: str
     reboot: bool
-    rekey: List[str]
-    vms: List[str]
-    reasons: List[str]
+    rekey: list[str]
+    vms: list[str]
+    reasons: list[str]
 
     @property
     def needed(self) -> bool:
         return self.reboot or bool(self.rekey)
 
-    def as_result(self) -> Dict[str, Any]:
+    def as_result(self) -> dict[str, Any]:
         return {**dataclasses.asdict(self), "needed": self.needed}
 
 
@@ -35,7 +35,7 @@ def windows(
     hosts: Mapping[str, Mapping[str, Any]],
     vms: Mapping[str, Mapping[str, Any]],
     nics: Mapping[str, Mapping[str, Any]],
-) -> List[Window]:
+) -> list[Window]:
     """Fold the findings of the three layers into at most one window per host.
 
     ``hosts``: inventory name -> {``host`` (name in vCenter), ``reboot_required``, ``reboot_reasons``};
@@ -44,7 +44,7 @@ def windows(
     A VM on a host that is not listed is an error: its host could not be rebooted by this run.
     """
     by_vcenter_name = {str(finding["host"]): name for name, finding in hosts.items()}
-    placed: Dict[str, List[str]] = {name: [] for name in hosts}
+    placed: dict[str, list[str]] = {name: [] for name in hosts}
     for vm, finding in vms.items():
         where = str(finding["esxi_host"])
         if where not in by_vcenter_name:

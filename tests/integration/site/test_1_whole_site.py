@@ -39,7 +39,16 @@ def test_check_mode_prints_the_whole_plan_and_changes_nothing(temp_files_before:
     run = site_run.play("site.yml", "--check", "--diff")
     assert run.rc == 0, run.tail()
     assert site_run.state_hash() == before, "check mode changed the twin"
-    for word in ("roce", "vlan", "mtu", "atsSupport", "pciPassthru.allowP2P", "ATS_ENABLED", "authorized_keys", "mpicont"):
+    for word in (
+        "roce",
+        "vlan",
+        "mtu",
+        "atsSupport",
+        "pciPassthru.allowP2P",
+        "ATS_ENABLED",
+        "authorized_keys",
+        "mpicont",
+    ):
         assert word.lower() in run.out.lower(), f"the plan does not mention {word}"
 
 
@@ -103,7 +112,10 @@ def test_no_secret_in_output_report_or_temp_file(first_run: Run, temp_files_befo
         if path.is_file() and path.stat().st_size < 50_000_000:
             texts[str(path)] = path.read_text(errors="replace")
     found = [
-        f"{name} in {where}" for where, text in texts.items() for name, secret in site_run.secrets().items() if secret in text
+        f"{name} in {where}"
+        for where, text in texts.items()
+        for name, secret in site_run.secrets().items()
+        if secret in text
     ]
     assert not found
     private = [where for where, text in texts.items() if "PRIVATE KEY" in text]

@@ -28,7 +28,9 @@ UNKEYED = {"esxi_host": "esx01", "changes": ["set pciPassthru.allowP2P"]}
         pytest.param(
             QUIET_HOST, UNKEYED, QUIET_NIC, False, ["gpu01"], ["gpu01"], 1, id="keys_alone_power_cycle_without_reboot"
         ),
-        pytest.param(WAITING_HOST, UNKEYED, WAITING_NIC, True, ["gpu01"], ["gpu01"], 3, id="all_three_share_one_window"),
+        pytest.param(
+            WAITING_HOST, UNKEYED, WAITING_NIC, True, ["gpu01"], ["gpu01"], 3, id="all_three_share_one_window"
+        ),
     ],
 )
 def test_one_window_per_host(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import re
@@ -134,8 +135,11 @@ class Hardware:
                 handle.write("\n")
                 handle.flush()
                 os.fsync(handle.fileno())
-            # The physics outside the node reads the file as another user: mkstemp's 0600 would lock it out.
-            os.chmod(temporary, os.stat(target).st_mode & 0o777 if os.path.exists(target) else 0o644)
+            # The physics outside the node may run as another user: mkstemp's 0600 and root would lock it out.
+            before = os.stat(target)
+            os.chmod(temporary, before.st_mode & 0o777)
+            with contextlib.suppress(PermissionError):
+                os.chown(temporary, before.st_uid, before.st_gid)
             os.replace(temporary, target)
         except BaseException:
             with contextlib.suppress(FileNotFoundError):
@@ -149,8 +153,6 @@ def is_root() -> bool:
 
 def device_guid(card: Dict[str, Any]) -> str:
     """A stable 16-digit GUID for one card: real ones are burnt in, this one comes from the serial or the address."""
-    import hashlib
-
     seed = str(card.get("serial") or card["pci"].rsplit(".", 1)[0]) + str(card.get("psid", ""))
     return "0c42a1" + hashlib.sha256(seed.encode()).hexdigest()[:10]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import getopt
 import re
 import sys
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from .hardware import MELLANOX, MELLANOX_NAMES, NVIDIA, Hardware, is_root, short_address
 
@@ -103,52 +103,56 @@ def verbose_lines(function: Function, level: int) -> List[str]:
     return lines
 
 
+def select(options: Sequence[Tuple[str, str]], hardware: Hardware) -> Optional[List[Function]]:
+    """What -s and -d leave over; None when a filter cannot be read."""
+    chosen = functions(hardware)
+    for flag, value in options:
+        if flag == "-s":
+            pattern = slot_filter(value)
+            if pattern is None:
+                return None
+            chosen = [function for function in chosen if pattern.match(function.address)]
+        elif flag == "-d":
+            chosen = [function for function in chosen if id_filter(value, function)]
+    return chosen
+
+
+def one_line(function: Function, flags: Sequence[str]) -> str:
+    address = function.address if "-D" in flags else short_address(function.address)
+    class_name = CLASSES.get(function.device_class, "Class")
+    vendor = VENDORS.get(function.vendor, "Vendor")
+    numeric = flags.count("-n")
+    if "-m" in flags:
+        cells = [(function.device_class, class_name), (function.vendor, vendor), (function.device, function.name)]
+        text = [code if numeric == 1 else f"{name} [{code}]" if numeric else name for code, name in cells]
+        return f'{address} "{text[0]}" "{text[1]}" "{text[2]}" -p00 "{text[1]}" "0000"'
+    if numeric == 1:
+        return f"{address} {function.device_class}: {function.vendor}:{function.device}"
+    if numeric:
+        codes = f"[{function.vendor}:{function.device}]"
+        return f"{address} {class_name} [{function.device_class}]: {vendor} {function.name} {codes}"
+    return f"{address} {class_name}: {vendor} {function.name}"
+
+
 def main(_name: str, argv: Sequence[str]) -> int:
     try:
         options, rest = getopt.gnu_getopt(list(argv), "vnDmks:d:xtbqQP", ["version", "help"])
     except getopt.GetoptError as error:
         print(f"lspci: {error}", file=sys.stderr)
         return 1
-    if rest:
+    flags = [flag for flag, _value in options]
+    if rest or "--help" in flags:
         print("Usage: lspci [<switches>] (SIMULATED)", file=sys.stderr)
         return 1
-    flags = [flag for flag, _value in options]
     if "--version" in flags:
         print("lspci version 3.6.4 (SIMULATED)")
         return 0
-    chosen = functions(Hardware())
-    for flag, value in options:
-        if flag == "-s":
-            pattern = slot_filter(value)
-            if pattern is None:
-                print("lspci: -s: Invalid slot number", file=sys.stderr)
-                return 1
-            chosen = [function for function in chosen if pattern.match(function.address)]
-        elif flag == "-d":
-            chosen = [function for function in chosen if id_filter(value, function)]
-    level, numeric = flags.count("-v"), flags.count("-n")
+    chosen = select(options, Hardware())
+    if chosen is None:
+        print("lspci: -s: Invalid slot number", file=sys.stderr)
+        return 1
     for function in chosen:
-        address = function.address if "-D" in flags else short_address(function.address)
-        class_name = CLASSES.get(function.device_class, "Class")
-        vendor = VENDORS.get(function.vendor, "Vendor")
-        if numeric == 1:
-            text = (function.device_class, function.vendor, function.device)
-        elif numeric > 1:
-            text = (
-                f"{class_name} [{function.device_class}]",
-                f"{vendor} [{function.vendor}]",
-                f"{function.name} [{function.device}]",
-            )
-        else:
-            text = (class_name, vendor, function.name)
-        if flags.count("-m"):
-            print(f'{address} "{text[0]}" "{text[1]}" "{text[2]}" -p00 "{text[1]}" "0000"')
-        elif numeric == 1:
-            print(f"{address} {text[0]}: {text[1]}:{text[2]}")
-        elif numeric > 1:
-            print(f"{address} {text[0]}: {vendor} {function.name} [{function.vendor}:{function.device}]")
-        else:
-            print(f"{address} {text[0]}: {text[1]} {text[2]}")
-        if level:
-            print("\n".join(verbose_lines(function, level)) + "\n")
+        print(one_line(function, flags))
+        if "-v" in flags:
+            print("\n".join(verbose_lines(function, flags.count("-v"))) + "\n")
     return 0

@@ -55,10 +55,9 @@ def status(hardware: Hardware, verbose: bool) -> int:
             card = hardware.card(address) or {}
             kind = f"{card.get('device_type', 'NA')}(rev:0)"
             net = f"net-{card['netdev']}" if card.get("netdev") else ""
-            lines.append(
-                f"{kind:<24}{path if running else 'NA':<30}{short_address(address):<10}{f'mlx5_{index}':<16}{net:<40}{-1:<6}"
-            )
-            lines.append("")
+            rdma, node = f"mlx5_{index}", card.get("numa_node", -1)
+            shown = path if running else "NA"
+            lines += [f"{kind:<24}{shown:<30}{short_address(address):<10}{rdma:<16}{net:<40}{node:<6}", ""]
     elif running:
         lines += ["", "MST devices:", "------------"]
         for address, path in paths.items():

@@ -195,24 +195,26 @@ class Tool:
 
     # ---- opening a device -------------------------------------------------------------------------------------
 
-    def open(self, device: str) -> Dict[str, Any]:
-        faults = self.hardware.faults
-        card: Optional[Dict[str, Any]] = None
+    def find(self, device: str) -> Optional[Dict[str, Any]]:
+        """The card behind a -d argument; what the real tool says on stderr about a bad one goes to stderr here too."""
         address = full_address(device)
         if address:
-            card = self.hardware.card(address)
-        elif device.startswith("/dev/mst/"):
+            return self.hardware.card(address)
+        if device.startswith("/dev/mst/"):
             if self.name == "mlxconfig":
-                card = next((c for c in self.hardware.cards if c.get("mst") == device and mst_started(device)), None)
-            else:
-                print(f"Unable to parse device name {device}", file=sys.stderr)
+                return next((c for c in self.hardware.cards if c.get("mst") == device and mst_started(device)), None)
+            print(f"Unable to parse device name {device}", file=sys.stderr)
         elif re.match(r"^mlx5_\d+$", device):
             index = int(device[5:])
             if index < len(self.hardware.cards):
-                card = self.hardware.cards[index]
-            else:
-                print("read link: No such file or directory", file=sys.stderr)
-                print(f"Unable to read link /sys/class/infiniband/{device}/device", file=sys.stderr)
+                return self.hardware.cards[index]
+            print("read link: No such file or directory", file=sys.stderr)
+            print(f"Unable to read link /sys/class/infiniband/{device}/device", file=sys.stderr)
+        return None
+
+    def open(self, device: str) -> Dict[str, Any]:
+        faults = self.hardware.faults
+        card = self.find(device)
         if card is None or not is_root():
             raise Failure("Failed to open the device")
         if faults.get("lockdown"):
@@ -220,12 +222,13 @@ class Tool:
                 raise Failure("Failed to identify the device")
             print("write counter to semaphore: Permission denied", file=sys.stderr)
             raise Failure("Failed to open the device")
-        if self.hardware.is_vf(card):
-            raise Failure("Failed to identify the device")
-        if faults.get("livefish"):
-            raise Failure("Device in Livefish mode is not supported")
-        if faults.get("nv_access"):
-            raise Failure("Error when trying to check if NV access registers are supported")
+        for broken, text in (
+            (self.hardware.is_vf(card), "Failed to identify the device"),
+            (faults.get("livefish"), "Device in Livefish mode is not supported"),
+            (faults.get("nv_access"), "Error when trying to check if NV access registers are supported"),
+        ):
+            if broken:
+                raise Failure(text)
         return card
 
     # ---- text -------------------------------------------------------------------------------------------------

@@ -1,0 +1,83 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The control port: read the state, reset it, inject faults. Loopback only, not a feature of any switch.
+
+``GET /state``  ``POST /reset``  ``POST /fault`` (JSON object)  ``DELETE /fault``
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any, Dict, Tuple
+
+from .state import Switch, port_key
+
+_LIMIT = 1 << 20
+_REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed"}
+_METHODS = {"/state": ("GET",), "/reset": ("POST",), "/fault": ("GET", "POST", "DELETE")}
+
+
+def answer(switch: Switch, method: str, path: str, body: bytes) -> Tuple[int, Dict[str, Any]]:
+    """Status code and JSON object for one request."""
+    if path not in _METHODS:
+        return 404, {"error": "no such path; there are {0}".format(", ".join(_METHODS))}
+    if method not in _METHODS[path]:
+        return 405, {"error": "{0} takes {1}".format(path, ", ".join(_METHODS[path]))}
+    if path == "/state":
+        return 200, switch.as_json()
+    if path == "/reset":
+        switch.reset()
+        return 200, {"ok": True}
+    if method == "GET":
+        return 200, {"faults": switch.faults.as_json()}
+    if method == "DELETE":
+        switch.faults.clear()
+        return 200, {"faults": []}
+    try:
+        fault = json.loads(body)
+        if not isinstance(fault, dict):
+            raise ValueError("a fault is a JSON object")
+        switch.faults.inject(fault)
+        _at_once(switch, fault)
+    except (ValueError, KeyError) as error:
+        return 400, {"error": str(error)}
+    return 200, {"faults": switch.faults.as_json()}
+
+
+def _at_once(switch: Switch, fault: Dict[str, Any]) -> None:
+    if fault["name"] == "reload":
+        switch.reload()
+    elif fault["name"] == "foreign_change":
+        port = fault.get("port", max(switch.running.ports, key=port_key))
+        switch.running.ports[port].description = "changed by somebody else"
+
+
+async def serve_control(switch: Switch, host: str, port: int) -> asyncio.AbstractServer:
+    async def on_connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+            request, *headers = head.split("\r\n")
+            method, path, _ = request.split(" ", 2)
+            length = 0
+            for header in headers:
+                name, _, value = header.partition(":")
+                if name.strip().lower() == "content-length":
+                    length = min(int(value), _LIMIT)
+            body = await reader.readexactly(length)
+            status, result = answer(switch, method, path, body)
+            payload = json.dumps(result, sort_keys=True).encode()
+            writer.write(
+                "HTTP/1.1 {0} {1}\r\nContent-Type: application/json\r\nContent-Length: {2}\r\nConnection: close\r\n\r\n".format(
+                    status, _REASONS[status], len(payload)
+                ).encode()
+                + payload
+            )
+            await writer.drain()
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, ValueError):
+            pass  # a broken request gets no answer
+        finally:
+            writer.close()
+
+    return await asyncio.start_server(on_connect, host, port)

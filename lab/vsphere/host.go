@@ -1,0 +1,326 @@
+// Copyright: (c) 2026, rocemesh.multinode contributors
+// SPDX-License-Identifier: GPL-3.0-or-later
+
+package main
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// labHost answers the HostSystem methods that the simulator lacks or gets wrong. It is registered beside the real
+// object, under type LabHost and the same id; soap.go redirects calls to it. (Wrapping the real object would break the
+// property collector.)
+type labHost struct {
+	reference types.ManagedObjectReference
+	lab       *lab
+	spec      *HostSpec
+	host      *simulator.HostSystem
+	functions []*pciFunction
+
+	// under lab.mu
+	kernel      map[string]*kernelSetting
+	connection  types.HostSystemConnectionState
+	maintenance bool
+	entering    bool
+	boots       int
+	powerCycle  chan struct{} // closed to let a host that never returned come back
+}
+
+func (h *labHost) Reference() types.ManagedObjectReference { return h.reference }
+
+// dress fills in what the simulator's template host lacks; called once, before anything is served.
+func (h *labHost) dress() {
+	reboot := true
+	h.host.Capability = &types.HostCapability{RebootSupported: true, ShutdownSupported: true, VmotionSupported: true,
+		MaintenanceModeSupported: true, StandbySupported: false, IpmiSupported: &reboot, MaxSupportedVMs: 1024, MaxSupportedVcpus: 768,
+		HighGuestMemSupported: true}
+	h.host.Hardware.SystemInfo.Vendor = "rocemesh lab (SIMULATED)"
+	h.host.Hardware.SystemInfo.Model = "2-socket GPU server (SIMULATED)"
+	h.host.Summary.Hardware.Vendor = h.host.Hardware.SystemInfo.Vendor
+	h.host.Summary.Hardware.Model = h.host.Hardware.SystemInfo.Model
+	h.host.Hardware.MemorySize = numaNodes * nodeMemory
+	h.host.Summary.Hardware.MemorySize = numaNodes * nodeMemory
+	h.host.Summary.Hardware.NumCpuCores = numaNodes * coresPerNode
+	if h.host.Config != nil {
+		h.host.Config.Product.FullName = "VMware ESXi 8.0.2 build-0 (SIMULATED)"
+		h.host.Config.Product.Version = "8.0.2"
+		h.host.Config.PciPassthruInfo = passthruInfo(h.functions)
+	}
+	if product := h.host.Summary.Config.Product; product != nil {
+		copied := *product
+		copied.FullName, copied.Version = "VMware ESXi 8.0.2 build-0 (SIMULATED)", "8.0.2"
+		h.host.Summary.Config.Product = &copied
+	}
+	h.host.Hardware.PciDevice = hostPciDevices(h.functions)
+	h.host.Hardware.NumaInfo = numaInfo(h.functions)
+}
+
+func (h *labHost) factory() {
+	h.lab.mu.Lock()
+	h.kernel = factoryKernel(h.spec.Kernel)
+	h.connection = types.HostSystemConnectionStateConnected
+	h.maintenance, h.entering, h.boots = false, false, 0
+	h.lab.mu.Unlock()
+	now := time.Now().Add(-24 * time.Hour)
+	update(h.host.Self,
+		types.PropertyChange{Name: "runtime.connectionState", Val: types.HostSystemConnectionStateConnected},
+		types.PropertyChange{Name: "runtime.inMaintenanceMode", Val: false},
+		types.PropertyChange{Name: "runtime.bootTime", Val: now},
+		types.PropertyChange{Name: "hardware.numaInfo", Val: *numaInfo(h.functions)})
+}
+
+func (h *labHost) subject() map[string]string { return map[string]string{"host": h.spec.Name} }
+
+func (h *labHost) down() bool {
+	h.lab.mu.Lock()
+	defer h.lab.mu.Unlock()
+	return h.connection != types.HostSystemConnectionStateConnected
+}
+
+// running lists VMs of this host that are on. Needs lab.mu.
+func (h *labHost) running() []*labVM {
+	var out []*labVM
+	for _, vm := range h.lab.vms {
+		if vm.host == h && vm.on {
+			out = append(out, vm)
+		}
+	}
+	return out
+}
+
+func (h *labHost) RetrieveManagedMethodExecuter(*RetrieveManagedMethodExecuter) soap.HasFault {
+	return &retrieveExecuterBody{Res: &RetrieveManagedMethodExecuterResponse{Returnval: types.ManagedObjectReference{
+		Type: "ReflectManagedMethodExecuter", Value: "ManagedMethodExecuter-" + h.reference.Value}}}
+}
+
+// EnterMaintenanceModeTask waits, as the real one does, until no VM of the host is on, the timeout (0: never) or a cancel.
+func (h *labHost) EnterMaintenanceModeTask(request *types.EnterMaintenanceMode_Task) soap.HasFault {
+	l := h.lab
+	evacuate := request.EvacuatePoweredOffVms != nil && *request.EvacuatePoweredOffVms
+	l.record("EnterMaintenanceMode_Task", h.spec.Name, map[string]string{
+		"timeout": strconv.Itoa(int(request.Timeout)), "evacuate_powered_off_vms": strconv.FormatBool(evacuate)})
+	ref := l.startTask(h.host, "enterMaintenanceMode", true, func(t *labTask) *taskFailure {
+		if failed := l.injected("EnterMaintenanceMode_Task", h.subject()); failed != nil {
+			return failed
+		}
+		l.mu.Lock()
+		generation := l.generation
+		switch {
+		case h.connection != types.HostSystemConnectionStateConnected:
+			l.mu.Unlock()
+			return failure(&types.HostNotConnected{}, hostDownText)
+		case h.maintenance:
+			l.mu.Unlock()
+			return failure(&types.InvalidState{}, wrongStateText)
+		case h.entering:
+			l.mu.Unlock()
+			return failure(&types.TaskInProgress{}, inProgressText)
+		}
+		h.entering = true
+		l.mu.Unlock()
+		t.progress(2)
+		var expired <-chan time.Time
+		if request.Timeout > 0 {
+			timer := time.NewTimer(time.Duration(request.Timeout) * time.Second)
+			defer timer.Stop()
+			expired = timer.C
+		}
+		look := time.NewTicker(20 * time.Millisecond)
+		defer look.Stop()
+		leave := func(failed *taskFailure) *taskFailure {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if l.generation == generation {
+				h.entering = false
+			}
+			return failed
+		}
+		for {
+			blocked := l.faults.match("maintenance_blocked", h.subject()) != nil
+			l.mu.Lock()
+			if l.generation != generation {
+				l.mu.Unlock()
+				return failure(&types.RequestCanceled{}, "The lab was reset.")
+			}
+			if !blocked && len(h.running()) == 0 {
+				h.maintenance, h.entering = true, false
+				l.mu.Unlock()
+				update(h.host.Self, types.PropertyChange{Name: "runtime.inMaintenanceMode", Val: true})
+				return nil
+			}
+			l.mu.Unlock()
+			select {
+			case <-expired:
+				return leave(failure(&types.Timedout{}, "Operation timed out."))
+			case <-t.cancel:
+				return leave(failure(&types.RequestCanceled{}, "The task was canceled by a user."))
+			case <-look.C:
+			}
+		}
+	})
+	return &methods.EnterMaintenanceMode_TaskBody{Res: &types.EnterMaintenanceMode_TaskResponse{Returnval: ref}}
+}
+
+func (h *labHost) ExitMaintenanceModeTask(*types.ExitMaintenanceMode_Task) soap.HasFault {
+	l := h.lab
+	l.record("ExitMaintenanceMode_Task", h.spec.Name, nil)
+	ref := l.startTask(h.host, "exitMaintenanceMode", false, func(*labTask) *taskFailure {
+		if failed := l.injected("ExitMaintenanceMode_Task", h.subject()); failed != nil {
+			return failed
+		}
+		if h.down() {
+			return failure(&types.HostNotConnected{}, hostDownText)
+		}
+		if l.faults.match("exit_maintenance_fails", h.subject()) != nil {
+			return failure(&types.Timedout{}, "Operation timed out.")
+		}
+		l.mu.Lock()
+		if !h.maintenance {
+			l.mu.Unlock()
+			return failure(&types.InvalidState{}, wrongStateText)
+		}
+		h.maintenance = false
+		l.mu.Unlock()
+		update(h.host.Self, types.PropertyChange{Name: "runtime.inMaintenanceMode", Val: false})
+		return nil
+	})
+	return &methods.ExitMaintenanceMode_TaskBody{Res: &types.ExitMaintenanceMode_TaskResponse{Returnval: ref}}
+}
+
+// RebootHostTask ends when the reboot was issued, not when the host is back.
+func (h *labHost) RebootHostTask(request *types.RebootHost_Task) soap.HasFault {
+	l := h.lab
+	l.record("RebootHost_Task", h.spec.Name, map[string]string{"force": strconv.FormatBool(request.Force)})
+	ref := l.startTask(h.host, "reboot", false, func(*labTask) *taskFailure {
+		if failed := l.injected("RebootHost_Task", h.subject()); failed != nil {
+			return failed
+		}
+		l.mu.Lock()
+		if h.connection != types.HostSystemConnectionStateConnected {
+			l.mu.Unlock()
+			return failure(&types.HostNotConnected{}, hostDownText)
+		}
+		if !h.maintenance && !request.Force {
+			l.mu.Unlock()
+			return failure(&types.InvalidState{}, wrongStateText)
+		}
+		h.connection = types.HostSystemConnectionStateNotResponding
+		generation, killed := l.generation, h.running()
+		for _, vm := range killed { // only with force: their power is cut
+			vm.lose()
+		}
+		h.powerCycle = make(chan struct{})
+		wake := h.powerCycle
+		l.mu.Unlock()
+		h.showConnection(types.HostSystemConnectionStateNotResponding)
+		go func() {
+			for _, vm := range killed {
+				vm.showPower()
+				if err := l.hook.post(event{"event": "vm_power_off", "vm": vm.spec.Name}); err != nil {
+					complain("%v", err)
+				}
+			}
+			h.bootUp(generation, wake)
+		}()
+		return nil
+	})
+	return &methods.RebootHost_TaskBody{Res: &types.RebootHost_TaskResponse{Returnval: ref}}
+}
+
+// showConnection publishes the host's connection state, and that of its VMs: behind a silent host they are disconnected.
+func (h *labHost) showConnection(state types.HostSystemConnectionState) {
+	update(h.host.Self, types.PropertyChange{Name: "runtime.connectionState", Val: state})
+	vms := types.VirtualMachineConnectionStateConnected
+	if state != types.HostSystemConnectionStateConnected {
+		vms = types.VirtualMachineConnectionStateDisconnected
+	}
+	h.lab.mu.Lock()
+	list := append([]*labVM{}, h.lab.vms...)
+	h.lab.mu.Unlock()
+	for _, vm := range list {
+		if vm.host == h {
+			update(vm.vm.Self, types.PropertyChange{Name: "runtime.connectionState", Val: vms})
+		}
+	}
+}
+
+func (h *labHost) bootUp(generation int, wake chan struct{}) {
+	l := h.lab
+	time.Sleep(l.boot)
+	if l.faults.match("host_never_returns", h.subject()) != nil {
+		<-wake // somebody presses the button: faults are cleared
+	}
+	if !l.current(generation) {
+		return
+	}
+	l.mu.Lock()
+	names := []string{}
+	for _, vm := range l.vms {
+		if vm.host == h && *vm.spec.Passthrough {
+			names = append(names, vm.spec.Name)
+		}
+	}
+	l.mu.Unlock()
+	// the physics first: nobody must see the host connected while its cards still have their old values
+	if err := l.hook.post(event{"event": "host_rebooted", "host": h.spec.Name, "vms": names}); err != nil {
+		complain("%v", err)
+	}
+	mode := ""
+	if f := l.faults.match("wrong_state_after_boot", h.subject()); f != nil {
+		if mode = f.text("mode"); mode == "" {
+			mode = "kernel"
+		}
+	}
+	l.mu.Lock()
+	if l.generation != generation {
+		l.mu.Unlock()
+		return
+	}
+	if mode != "same_boot" {
+		h.boots++
+	}
+	if mode != "kernel" && mode != "same_boot" {
+		for _, k := range h.kernel {
+			k.Runtime = k.Configured
+		}
+	}
+	if mode == "out_of_maintenance" {
+		h.maintenance = false
+	}
+	maintenance := h.maintenance // survives the reboot
+	h.connection = types.HostSystemConnectionStateConnected
+	if mode == "disconnected" {
+		h.connection = types.HostSystemConnectionStateDisconnected
+	}
+	connection := h.connection
+	l.mu.Unlock()
+	changes := []types.PropertyChange{{Name: "runtime.inMaintenanceMode", Val: maintenance}}
+	if mode != "same_boot" {
+		changes = append(changes, types.PropertyChange{Name: "runtime.bootTime", Val: time.Now()})
+	}
+	update(h.host.Self, changes...)
+	h.showConnection(connection)
+}
+
+// pressPowerButton lets a host that never returned, or came back disconnected, return.
+func (h *labHost) pressPowerButton() {
+	h.lab.mu.Lock()
+	if h.powerCycle != nil {
+		close(h.powerCycle)
+		h.powerCycle = nil
+	}
+	disconnected := h.connection == types.HostSystemConnectionStateDisconnected
+	if disconnected {
+		h.connection = types.HostSystemConnectionStateConnected
+	}
+	h.lab.mu.Unlock()
+	if disconnected {
+		h.showConnection(types.HostSystemConnectionStateConnected)
+	}
+}

@@ -1,0 +1,485 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From what a node has to what its mesh needs, as operations. Pure: no I/O, no Ansible import."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+from .._layer import Operation, ParseError, RefusedError
+from . import blocks, render
+from .state import (
+    ADOPTED_SUFFIX,
+    FILE_HEADER,
+    GUIDE,
+    KEY_COMMENT_PREFIX,
+    MODERN,
+    Account,
+    FileState,
+    KeyState,
+    Layout,
+    MeshState,
+    Wanted,
+    mesh_addresses,
+)
+
+PRIVATE_MODE = 0o600
+PUBLIC_MODE = 0o644
+
+
+def _text(mode: int, uid: int) -> str:
+    return "mode {0:04o}, uid {1}".format(mode, uid)
+
+
+def _lines(content: Optional[bytes]) -> Optional[List[str]]:
+    return None if content is None else content.decode("utf-8", "replace").splitlines()
+
+
+def _is_ours(content: Optional[bytes]) -> bool:
+    """Whole files carry the header in their first two lines (a script begins with its interpreter)."""
+    return content is not None and FILE_HEADER.encode() in content.split(b"\n")[:2]
+
+
+class _Planner:
+    """Collects the operations of one node; every method adds what is missing and nothing else."""
+
+    def __init__(self, state: MeshState, wanted: Wanted, host: str) -> None:
+        self.state = state
+        self.wanted = wanted
+        self.host = host
+        self.operations: List[Operation] = []
+
+    # -- small helpers
+
+    def path(self, relative: str) -> str:
+        return "{0}/{1}".format(self.state.account.home, relative)
+
+    def file(self, relative: str) -> FileState:
+        return self.state.files.get(relative, FileState(relative))
+
+    def refuse(self, relative: str, what: str, remedy: str) -> RefusedError:
+        return RefusedError(what, host=self.host, thing=self.path(relative), remedy=remedy)
+
+    def add(
+        self,
+        description: str,
+        action: str,
+        relative: str,
+        changes: Dict[str, Tuple[Any, Any]],
+        inverse: str,
+        **payload: Any,
+    ) -> None:
+        uid = payload.get("uid")
+        if self.state.effective_uid != 0 and uid is not None and uid != self.state.effective_uid:
+            raise self.refuse(
+                relative,
+                "has to belong to uid {0}, and only root can arrange that".format(uid),
+                "run the task as root (become: true), or with rootless Docker set container_owner to the mesh user",
+            )
+        self.operations.append(
+            Operation(
+                description=description,
+                command="{0} {1}".format(action, self.path(relative)),
+                changes=changes,
+                inverse=inverse,
+                payload={"action": action, "path": relative, **payload},
+            )
+        )
+
+    # -- what must not be touched
+
+    def check_places(self, layouts: Sequence[Layout]) -> None:
+        """Refuse symbolic links, devices and other people's files before anything is planned on them."""
+        account, container = self.state.account, self.state.container_account
+        for layout in layouts:
+            for relative in (layout.ssh, layout.container):
+                self._check(relative, "directory", (account, container))
+            for relative in layout.blocks:
+                self._check(relative, "file", (account,))
+            keys = (layout.host_key, layout.container_key)
+            for relative in (*layout.owned, *keys, *(key + ".pub" for key in keys)):
+                self._check(relative, "file", (account, container))
+
+    def _check(self, relative: str, kind: str, owners: Sequence[Account]) -> None:
+        found = self.file(relative)
+        if not found.exists:
+            return
+        if found.kind != kind:
+            raise self.refuse(
+                relative,
+                "is a {0}, not a {1}; it is not followed".format(
+                    "symbolic link" if found.kind == "symlink" else found.kind, kind
+                ),
+                "replace it by a real {0} of user {1}".format(kind, self.state.account.name),
+            )
+        if found.uid not in (0, *(owner.uid for owner in owners)):
+            raise self.refuse(
+                relative,
+                "belongs to uid {0}, not to user {1}".format(found.uid, self.state.account.name),
+                "find out who put it there, then correct the owner",
+            )
+
+    # -- directories and keys
+
+    def directories(self) -> None:
+        layout = self.wanted.layout
+        account, container = self.state.account, self.state.container_account
+        # root owns the mounted directory: the ssh client of the container trusts only files of its own root.
+        for relative, mode, owner in ((layout.ssh, 0o700, account), (layout.container, 0o755, container)):
+            if not self.file(relative).exists:
+                self.add(
+                    "create the directory {0}".format(self.path(relative)),
+                    "mkdir",
+                    relative,
+                    {self.path(relative): (None, "directory, " + _text(mode, owner.uid))},
+                    "rmdir {0}".format(self.path(relative)),
+                    mode=mode,
+                    uid=owner.uid,
+                    gid=owner.gid,
+                )
+
+    def _pairs(self, layout: Layout) -> List[Tuple[str, str, Account]]:
+        return [
+            (layout.host_key, "host", self.state.account),
+            (layout.container_key, "container", self.state.container_account),
+        ]
+
+    def key_pairs(self) -> None:
+        for relative, role, owner in self._pairs(self.wanted.layout):
+            pair = self.state.keys.get(relative, KeyState(FileState(relative), FileState(relative + ".pub")))
+            if not pair.private.exists:
+                self._generate(relative, role, owner, pair)
+            else:
+                self._repair(relative, owner, pair)
+
+    def _generate(self, relative: str, role: str, owner: Account, pair: KeyState) -> None:
+        if pair.public_file.exists:
+            raise self.refuse(
+                relative + ".pub",
+                "is there without its private key",
+                "restore the private key or delete this file; a new pair is then generated",
+            )
+        layout = self.wanted.layout
+        self.add(
+            "generate the {0} key pair ({1}) on this node; the private key stays here".format(role, layout.key_type),
+            "ssh-keygen",
+            relative,
+            {self.path(relative): (None, "{0} private key, ".format(layout.key_type) + _text(PRIVATE_MODE, owner.uid))},
+            "delete {0} and {0}.pub".format(self.path(relative)),
+            key_type=layout.key_type,
+            bits=layout.key_bits,
+            comment="{0}:{1}@{2}:{3}".format(KEY_COMMENT_PREFIX, self.state.account.name, self.wanted.name, role),
+            uid=owner.uid,
+            gid=owner.gid,
+        )
+
+    def _repair(self, relative: str, owner: Account, pair: KeyState) -> None:
+        if pair.public is not None and pair.derived is not None and pair.public.text != pair.derived.text:
+            raise self.refuse(
+                relative + ".pub",
+                "is not the public half of the private key beside it",
+                "delete the .pub file; it is then computed again from the private key",
+            )
+        self.permissions(relative, pair.private, PRIVATE_MODE, owner)
+        if not pair.public_file.exists and pair.derived is not None:
+            content = (pair.derived.text + "\n").encode()
+            self.add(
+                "write the missing public half of {0}".format(self.path(relative)),
+                "write",
+                relative + ".pub",
+                {self.path(relative + ".pub"): (None, _lines(content))},
+                "delete {0}.pub".format(self.path(relative)),
+                content=content,
+                mode=PUBLIC_MODE,
+                uid=owner.uid,
+                gid=owner.gid,
+            )
+
+    def permissions(self, relative: str, found: FileState, mode: int, owner: Account) -> None:
+        if found.mode == mode and found.uid == owner.uid:
+            return
+        before, after = _text(found.mode, found.uid), _text(mode, owner.uid)
+        self.add(
+            "give {0} to {1} with mode {2:04o} (was {3})".format(self.path(relative), owner.name, mode, before),
+            "chmod",
+            relative,
+            {self.path(relative) + " (permissions)": (before, after)},
+            "set {0} back to {1}".format(self.path(relative), before),
+            mode=mode,
+            uid=owner.uid,
+            gid=owner.gid,
+        )
+
+    # -- files
+
+    def owned_file(self, relative: str, text: str, mode: int, owner: Account) -> None:
+        found = self.file(relative)
+        content = text.encode("utf-8")
+        path = self.path(relative)
+        before = found.content
+        if found.exists and not _is_ours(before):
+            if not self.wanted.adopt:
+                raise self.refuse(
+                    relative,
+                    "exists and was not written by this module",
+                    "move it away, or set adopt: true; it is then kept as {0}{1} and state=absent "
+                    "puts it back".format(path, ADOPTED_SUFFIX),
+                )
+            if self.file(relative + ADOPTED_SUFFIX).exists:
+                raise self.refuse(
+                    relative + ADOPTED_SUFFIX,
+                    "exists already, so {0} cannot be kept under that name".format(path),
+                    "move one of the two away",
+                )
+            self.add(
+                "keep the file that was there as {0}{1}".format(path, ADOPTED_SUFFIX),
+                "rename",
+                relative,
+                {path + ADOPTED_SUFFIX: (None, "the former " + path)},
+                "rename {0}{1} to {0}".format(path, ADOPTED_SUFFIX),
+                to=relative + ADOPTED_SUFFIX,
+            )
+            before = None
+        if before != content:
+            self.add(
+                "write {0}".format(path),
+                "write",
+                relative,
+                {path: (_lines(before), _lines(content))},
+                "delete {0}".format(path) if before is None else "write the former lines of {0} back".format(path),
+                content=content,
+                mode=mode,
+                uid=owner.uid,
+                gid=owner.gid,
+            )
+        else:
+            self.permissions(relative, found, mode, owner)
+
+    def _block_body(self, relative: str) -> Optional[List[str]]:
+        content = self.file(relative).content
+        try:
+            return blocks.body(content)
+        except blocks.BlockError as error:
+            raise ParseError(
+                str(error),
+                host=self.host,
+                thing=self.path(relative),
+                raw=error.raw,
+                remedy="repair the marker lines by hand; nothing was changed",
+            ) from error
+
+    def block(self, relative: str, lines: List[str], why: str) -> None:
+        """Put ``lines`` into the marked block of somebody else's file; owner and mode of that file stay."""
+        found = self.file(relative)
+        before = self._block_body(relative)
+        if before == lines:
+            return
+        path = self.path(relative)
+        new = not found.exists
+        self.add(
+            "{0}: {1} (only the marked block of {2} changes)".format("create" if new else "edit", why, path),
+            "write",
+            relative,
+            {path + " (marked block)": (before, lines)},
+            "remove the marked block from {0}".format(path) if before is None else "write the former block back",
+            content=blocks.ensure(found.content if found.exists else None, lines),
+            mode=PRIVATE_MODE if new else found.mode,
+            uid=self.state.account.uid if new else found.uid,
+            gid=self.state.account.gid if new else found.gid,
+        )
+
+    # -- taking it back
+
+    def remove_block(self, relative: str) -> None:
+        found = self.file(relative)
+        before = self._block_body(relative)
+        if before is None:
+            return
+        rest = blocks.remove(found.content)
+        path = self.path(relative)
+        changes: Dict[str, Tuple[Any, Any]] = {path + " (marked block)": (before, None)}
+        if rest is None:
+            self.add("delete {0}, which held nothing else".format(path), "unlink", relative, changes, "present again")
+            return
+        self.add(
+            "remove the marked block from {0}; every other byte stays".format(path),
+            "write",
+            relative,
+            changes,
+            "state=present again",
+            content=rest,
+            mode=found.mode,
+            uid=found.uid,
+            gid=found.gid,
+        )
+
+    def remove_owned(self, relative: str) -> None:
+        found, kept = self.file(relative), self.file(relative + ADOPTED_SUFFIX)
+        path = self.path(relative)
+        if _is_ours(found.content):
+            self.add(
+                "delete {0}".format(path), "unlink", relative, {path: (_lines(found.content), None)}, "present again"
+            )
+        elif found.exists:
+            return
+        if kept.exists:
+            self.add(
+                "put the former {0} back".format(path),
+                "rename",
+                relative + ADOPTED_SUFFIX,
+                {path: (None, "the former file")},
+                "",
+                to=relative,
+            )
+
+    def remove_keys(self, layout: Layout) -> None:
+        for relative, role, _owner in self._pairs(layout):
+            pair = self.state.keys.get(relative)
+            if pair is None or pair.public is None or not pair.public.generated_here:
+                continue
+            for path in (relative, relative + ".pub"):
+                if self.file_or_key(pair, path).exists:
+                    self.add(
+                        "delete the {0} key {1}; it cannot be brought back, state=identity makes a new one".format(
+                            role, self.path(path)
+                        ),
+                        "unlink",
+                        path,
+                        {self.path(path): ("key generated by this module", None)},
+                        "",
+                    )
+
+    @staticmethod
+    def file_or_key(pair: KeyState, path: str) -> FileState:
+        return pair.public_file if path.endswith(".pub") else pair.private
+
+    def remove_container_directory(self) -> None:
+        relative = self.wanted.layout.container
+        if self.file(relative).kind != "directory":
+            return
+        gone = {op.payload["path"].rpartition("/")[2] for op in self.operations if op.payload["action"] != "write"}
+        back = {op.payload["to"].rpartition("/")[2] for op in self.operations if op.payload["action"] == "rename"}
+        if not (set(self.state.container_entries) - gone) | (back & set(self.state.container_entries)):
+            path = self.path(relative)
+            self.add(
+                "remove the empty directory {0}".format(path),
+                "rmdir",
+                relative,
+                {path: ("directory", None)},
+                "mkdir {0}".format(path),
+            )
+
+
+def _check_own_entry(planner: _Planner) -> None:
+    """The keys must exist, and the peers must have been told the keys that this node really has."""
+    state, wanted = planner.state, planner.wanted
+    own = {peer.name: peer for peer in wanted.peers}.get(wanted.name)
+    for relative, attribute in (
+        (wanted.layout.host_key, "host_public_key"),
+        (wanted.layout.container_key, "container_public_key"),
+    ):
+        pair = state.keys.get(relative)
+        here = pair.usable if pair else None
+        if here is None:
+            if not wanted.planning:
+                raise planner.refuse(
+                    relative, "does not exist", "run this module with state=identity first; it generates the keys"
+                )
+            continue
+        told = getattr(own, attribute) if own else None
+        if told is not None and told.text != here.text:
+            raise planner.refuse(
+                relative,
+                "is not the key that peers has for this node ({0})".format(wanted.name),
+                "collect state=identity from every node again, then repeat",
+            )
+
+
+def plan(state: MeshState, wanted: Wanted, host: str) -> List[Operation]:
+    """Operations in a safe order: access is granted last and taken away first.
+
+    Raises `RefusedError` (symbolic link, foreign file, missing keys, wrong address) and `ParseError` (broken markers).
+    """
+    planner = _Planner(state, wanted, host)
+    if wanted.state == "identity":
+        mesh_addresses(state, wanted, host=host)
+        planner.check_places((wanted.layout,))
+        planner.directories()
+        planner.key_pairs()
+    elif wanted.state == "present":
+        planner.check_places((wanted.layout,))
+        _check_own_entry(planner)
+        planner.directories()
+        _present_files(planner)
+    else:
+        planner.check_places((MODERN, GUIDE))
+        for relative in wanted.layout.blocks:
+            planner.remove_block(relative)
+        for relative in wanted.layout.owned:
+            planner.remove_owned(relative)
+        for layout in (MODERN, GUIDE):
+            planner.remove_keys(layout)
+        planner.remove_container_directory()
+    return planner.operations
+
+
+def _present_files(planner: _Planner) -> None:
+    wanted, layout = planner.wanted, planner.wanted.layout
+    account, container = planner.state.account, planner.state.container_account
+    for relative, text, mode, owner in (
+        (layout.known_hosts, render.known_hosts(wanted), 0o644, account),
+        (layout.config_mesh, render.host_config(wanted), 0o644, account),
+        (layout.container_known_hosts, render.known_hosts(wanted), 0o600, container),
+        (layout.container_config, render.container_config(wanted), 0o600, container),
+        (layout.script, render.script(wanted), 0o755, account),
+    ):
+        planner.owned_file(relative, text, mode, owner)
+    planner.block(layout.config, render.host_config_block(layout), "include the mesh in the SSH configuration")
+    planner.block(
+        layout.authorized_keys,
+        render.authorized_keys(wanted, planner.state.account.home),
+        "authorise the keys of {0} peers".format(len(wanted.peers)),
+    )
+
+
+def warnings(state: MeshState, wanted: Wanted, host: str) -> List[str]:
+    """What a person should know although it does not stop the run."""
+    found = []
+    authorized = state.files.get(wanted.layout.authorized_keys)
+    if authorized and authorized.exists and authorized.mode & 0o022:
+        found.append(
+            "{0}: {1}/{2} can be written by others than its owner (mode {3:04o}); sshd may refuse it.".format(
+                host, state.account.home, wanted.layout.authorized_keys, authorized.mode
+            )
+        )
+    if wanted.state == "present":
+        for attribute in ("host_public_key", "container_public_key"):
+            holders: Dict[str, List[str]] = {}
+            for peer in wanted.peers:
+                key = getattr(peer, attribute)
+                if key is not None:
+                    holders.setdefault(key.text, []).append(peer.name)
+            for names in holders.values():
+                if len(names) > 1:
+                    found.append(
+                        "{0}: {1} share one private key ({2}): whoever takes one of them has all of them. "
+                        "Delete the copied keys and collect state=identity again.".format(
+                            host, ", ".join(names), attribute
+                        )
+                    )
+    if wanted.state == "absent":
+        for relative in wanted.layout.owned:
+            left = state.files.get(relative)
+            if left and left.exists and not _is_ours(left.content):
+                found.append(
+                    "{0}: {1}/{2} was not written by this module and stays.".format(host, state.account.home, relative)
+                )
+        for path, pair in state.keys.items():
+            if pair.private.exists and not (pair.public and pair.public.generated_here):
+                found.append(
+                    "{0}: the key {1}/{2} was not generated by this module and stays.".format(
+                        host, state.account.home, path
+                    )
+                )
+    return found

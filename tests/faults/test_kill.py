@@ -1,0 +1,75 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""ansible-playbook is killed with SIGKILL at ten tasks across the layers; running it again finishes each time.
+
+`FAULTS_FROM=factory` starts every kill from factory state (ten full runs, about half an hour
+more); without it the kills follow one another on one twin, each in the run that has to recover from the one before.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import pytest
+
+from tests import site_run
+from tests.site_run import ALLOW, SHORT
+
+KILL_AT = {
+    "switch_being_configured": r"TASK \[.*switch \| Configure",
+    "kernel_setting_being_configured": r"TASK \[.*esxi_host \| Configure the kernel settings",
+    "nic_being_set": r"TASK \[.*guest \| .*ATS",
+    "vm_going_down_for_its_keys": r"TASK \[.*gpu_vm \| Set peer-to-peer keys",
+    "host_rebooting": r"TASK \[Reboot the host",
+    "guests_coming_back": r"TASK \[Wait for the guests of this host",
+    "image_being_built": r"TASK \[.*container \| Build",
+    "image_being_pulled": r"TASK \[.*container \| Pull",
+    "mesh_being_written": r"TASK \[.*mesh \| ",
+    "training": r"TASK \[.*run \| .*ResNet-50",
+}
+FACTORY_EACH = os.environ.get("FAULTS_FROM") == "factory"
+
+
+def final_state() -> dict[str, Any]:
+    """What must be the same after every detour; keys, image digests and boot counts are new each time."""
+    state = site_run.state()
+    return {
+        "switch": {key: state["switch"][key] for key in ("roce", "vlans", "ports", "dirty") if key in state["switch"]},
+        "hosts": {name: (host["kernel"], host["maintenance"]) for name, host in state["hosts"].items()},
+        "vms": {name: (vm["power"], vm["extra_config"]) for name, vm in state["vms"].items()},
+        "nics": state["nics"],
+        "containers": {name: [c["name"] for c in node["containers"]] for name, node in state["nodes"].items()},
+    }
+
+
+@pytest.fixture(scope="module")
+def undisturbed(twin: None) -> dict[str, Any]:
+    site_run.lab("reset")
+    run = site_run.play("site.yml", *ALLOW, *SHORT)
+    assert run.rc == 0, run.tail()
+    wanted = final_state()
+    site_run.lab("reset")
+    return wanted
+
+
+@pytest.mark.parametrize("where", KILL_AT, ids=list(KILL_AT))
+def test_killed_at(where: str, undisturbed: dict[str, Any]) -> None:
+    if FACTORY_EACH:
+        site_run.lab("reset")
+    run = site_run.play("site.yml", *ALLOW, *SHORT, when=(KILL_AT[where], site_run.kill))
+    assert run.rc == -signal.SIGKILL, f"the run ended before the task began: {run.tail()}"
+    if FACTORY_EACH:
+        finish(undisturbed)
+
+
+def test_the_run_after_the_last_kill_finishes_with_the_same_state(undisturbed: dict[str, Any]) -> None:
+    finish(undisturbed)
+
+
+def finish(wanted: dict[str, Any]) -> None:
+    run = site_run.play("site.yml", *ALLOW, *SHORT)
+    assert run.rc == 0, run.tail()
+    assert final_state() == wanted
+    assert site_run.summary()["ranks"] == 4
