@@ -23,12 +23,14 @@ _OWNER = HOME / "owner"
 
 # Bit numbers of capabilities(7) as `docker run --cap-add` names them. Three newer ones (38 and up) are unknown to
 # engines of Debian 12 and nothing in a node needs them.
-_CAPABILITIES = (
-    "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE NET_BIND_SERVICE "
-    "NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_CHROOT SYS_PTRACE SYS_PACCT "
-    "SYS_ADMIN SYS_BOOT SYS_NICE SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG MKNOD LEASE AUDIT_WRITE AUDIT_CONTROL SETFCAP "
-    "MAC_OVERRIDE MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ"
-).split()
+_CAPABILITIES = tuple(
+    """
+    CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE NET_BIND_SERVICE
+    NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_CHROOT SYS_PTRACE SYS_PACCT SYS_ADMIN
+    SYS_BOOT SYS_NICE SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG MKNOD LEASE AUDIT_WRITE AUDIT_CONTROL SETFCAP MAC_OVERRIDE
+    MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ
+    """.split()  # noqa: SIM905 - a table, not a list to maintain by hand
+)
 
 
 def privileged_arguments(bounding_set: int, cgroup_v2: bool) -> list[str]:
@@ -73,7 +75,10 @@ def pick_client(candidates: Iterable[str]) -> str:
     for client, version in usable:
         if not version:
             continue
-        if version < (23,) or subprocess.run([client, "buildx", "version"], capture_output=True, check=False).returncode == 0:
+        if (
+            version < (23,)
+            or subprocess.run([client, "buildx", "version"], capture_output=True, check=False).returncode == 0
+        ):
             return client
     for client, version in usable:
         if version:

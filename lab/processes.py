@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -97,10 +98,8 @@ def _gone(run: Path, name: str) -> bool:
     pid = pid_of(run, name)
     if pid is None:
         return True
-    try:
+    with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)  # in case it is a child of ours
-    except ChildProcessError:
-        pass
     return pid_of(run, name) is None
 
 

@@ -11,12 +11,15 @@ import os
 import pathlib
 import re
 import signal
+import ssl
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+
+from lab import config, control, engine
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LAB = pathlib.Path(os.environ.get("ROCEMESH_LAB_DIR", ROOT / ".lab"))
@@ -121,7 +124,7 @@ def descendants(root: int) -> list[int]:
     return found
 
 
-def lab(*arguments: str) -> str:
+def lab_command(*arguments: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "lab", *arguments], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
     )
@@ -130,13 +133,47 @@ def lab(*arguments: str) -> str:
     return done.stdout
 
 
+def reset() -> None:
+    lab_command("reset")
+
+
 def state() -> dict[str, Any]:
-    value: dict[str, Any] = json.loads(lab("status", "--json"))
+    value: dict[str, Any] = json.loads(lab_command("status", "--json"))
     return value
 
 
 def state_hash() -> str:
-    return lab("status", "--hash").strip()
+    return lab_command("status", "--hash").strip()
+
+
+def on_node(node: str, *arguments: str) -> str:
+    """A command inside a node, through the engine and not through the node's own sshd."""
+    output: str = engine.docker("exec", config.BY_NAME[node].container, *arguments).stdout
+    return output
+
+
+def containers(node: str) -> list[tuple[str, str, str]]:
+    """(name, image id, state) of each container of the node's own engine, with the id, so that a new one is noticed."""
+    text = on_node(node, "docker", "ps", "-a", "--no-trunc", "--format", "{{.Names}} {{.ID}} {{.State}}")
+    return sorted((name, identity, status) for name, identity, status in map(str.split, text.splitlines()))
+
+
+def images(node: str) -> list[str]:
+    return sorted(on_node(node, "docker", "images", "-q", "--no-trunc").split())
+
+
+def boots() -> dict[str, int]:
+    return {name: host["boots"] for name, host in state()["vsphere"]["hosts"].items()}
+
+
+@contextlib.contextmanager
+def fault(program: str, **body: Any) -> Iterator[None]:
+    """Inject a fault into switch, vsphere or physics, and take all of that program's faults back at the end."""
+    control.request("POST", control.url(program, "/fault"), body)
+    try:
+        yield
+    finally:
+        control.request("DELETE", control.url(program, "/fault"), timeout=60)
 
 
 def summary() -> dict[str, Any]:
@@ -148,4 +185,38 @@ def secrets() -> dict[str, str]:
     """Everything that must never be printed: the lab's passwords and one line of every private key."""
     found = {path.name: path.read_text().strip() for path in (LAB / "secrets").iterdir()}
     found["controller_ed25519"] = (LAB / "ssh" / "controller_ed25519").read_text().splitlines()[2]
+    for node in config.BY_NAME:
+        listing = on_node(node, "sh", "-c", "grep -rl 'PRIVATE KEY' /home/nvidia/.ssh /etc/ssh || true")
+        for path in listing.split():
+            found[f"{node}:{path}"] = on_node(node, "sed", "-n", "3p", path).strip()
     return found
+
+
+def vsphere() -> Any:
+    """A second, independent client of the twin's vCenter (plain pyvmomi)."""
+    from pyVim.connect import SmartConnect  # noqa: PLC0415 - only the tests that need it pay for the import
+
+    context = ssl.create_default_context(cafile=str(LAB / "pki" / "ca.crt"))
+    password = (LAB / "secrets" / "vcenter_password").read_text()
+    return SmartConnect(
+        host=config.VCENTER_IP, port=config.VCENTER_PORT, user=config.VCENTER_USER, pwd=password, sslContext=context
+    )
+
+
+def power_cycle(names: Sequence[str]) -> None:
+    """Power VMs off and on in vSphere, hosts untouched; returns when their sshd answers again."""
+    from pyVim.task import WaitForTask  # noqa: PLC0415
+    from pyVmomi import vim  # noqa: PLC0415
+
+    content = vsphere().content
+    view = content.viewManager.CreateContainerView(content.rootFolder, [vim.VirtualMachine], True).view
+    machines = [machine for machine in view if machine.name in names]
+    for machine in machines:
+        WaitForTask(machine.PowerOffVM_Task())
+    for machine in machines:
+        WaitForTask(machine.PowerOnVM_Task())
+    deadline = time.monotonic() + 120
+    while not all(state()["nodes"][name]["ssh"] for name in names):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{names}: no sshd two minutes after power-on")
+        time.sleep(0.5)

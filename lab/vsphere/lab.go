@@ -215,13 +215,21 @@ func (l *lab) addVM(spec *VMSpec, host *labHost, nic, gpu string) (*labVM, error
 	}
 	ref := info.Result.(types.ManagedObjectReference)
 	vm := &labVM{reference: types.ManagedObjectReference{Type: "LabVM", Value: ref.Value}, lab: l, spec: spec, host: host,
-		vm: simulator.Map.Get(ref).(*simulator.VirtualMachine), nic: nic, gpu: gpu}
+		vm: simulator.Map.Get(ref).(*simulator.VirtualMachine), nic: nic, gpu: gpu, ownGPU: gpu}
 	vm.factory()
 	l.mu.Lock()
 	l.vms = append(l.vms, vm)
 	l.mu.Unlock()
 	simulator.Map.Put(vm)
 	return vm, nil
+}
+
+// setAddress tells the VM that plays the vCenter appliance which address it has.
+func (l *lab) setAddress(address string) {
+	l.address = address
+	for _, vm := range l.vms {
+		vm.dress()
+	}
 }
 
 func (l *lab) findHost(name string) *labHost {
@@ -279,19 +287,8 @@ func (l *lab) reset() error {
 	l.mu.Lock()
 	l.generation++
 	l.calls = nil
-	var keep, remove []*labVM
-	for _, vm := range l.vms {
-		if vm.duplicate {
-			remove = append(remove, vm)
-		} else {
-			keep = append(keep, vm)
-		}
-	}
-	l.vms = keep
+	keep := append([]*labVM{}, l.vms...)
 	l.mu.Unlock()
-	for _, vm := range remove {
-		vm.remove()
-	}
 	for _, host := range l.hosts {
 		host.factory()
 	}
@@ -301,7 +298,7 @@ func (l *lab) reset() error {
 	return l.announce(10 * time.Second)
 }
 
-// stateOf is the durable state: no times, nothing that reading changes.
+// state is the durable state: no times, nothing that reading changes.
 func (l *lab) state() map[string]interface{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -35,29 +35,34 @@ FACTORY_EACH = os.environ.get("FAULTS_FROM") == "factory"
 def final_state() -> dict[str, Any]:
     """What must be the same after every detour; keys, image digests and boot counts are new each time."""
     state = site_run.state()
+    vsphere = state["vsphere"]
     return {
-        "switch": {key: state["switch"][key] for key in ("roce", "vlans", "ports", "dirty") if key in state["switch"]},
-        "hosts": {name: (host["kernel"], host["maintenance"]) for name, host in state["hosts"].items()},
-        "vms": {name: (vm["power"], vm["extra_config"]) for name, vm in state["vms"].items()},
-        "nics": state["nics"],
-        "containers": {name: [c["name"] for c in node["containers"]] for name, node in state["nodes"].items()},
+        "switch": {**state["switch"]["running"], "saved": not state["switch"]["unsaved"]},
+        "hosts": {name: (host["kernel"], host["maintenance"]) for name, host in vsphere["hosts"].items()},
+        "vms": {name: (vm["power"], vm["extra_config"], vm["in_force"]) for name, vm in vsphere["vms"].items()},
+        "nics": state["physics"]["nic"],
+        "pci": state["physics"]["pci"],
+        "containers": {
+            node: [(name, status) for name, _identity, status in site_run.containers(node)] for node in state["nodes"]
+        },
+        "pending": state["pending"],
     }
 
 
 @pytest.fixture(scope="module")
 def undisturbed(twin: None) -> dict[str, Any]:
-    site_run.lab("reset")
+    site_run.reset()
     run = site_run.play("site.yml", *ALLOW, *SHORT)
     assert run.rc == 0, run.tail()
     wanted = final_state()
-    site_run.lab("reset")
+    site_run.reset()
     return wanted
 
 
 @pytest.mark.parametrize("where", KILL_AT, ids=list(KILL_AT))
 def test_killed_at(where: str, undisturbed: dict[str, Any]) -> None:
     if FACTORY_EACH:
-        site_run.lab("reset")
+        site_run.reset()
     run = site_run.play("site.yml", *ALLOW, *SHORT, when=(KILL_AT[where], site_run.kill))
     assert run.rc == -signal.SIGKILL, f"the run ended before the task began: {run.tail()}"
     if FACTORY_EACH:

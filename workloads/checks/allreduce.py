@@ -22,7 +22,7 @@ import os
 import socket
 import sys
 import time
-from typing import List, Sequence, Tuple
+from typing import Sequence
 
 MARK = "ROCEMESH-ALLREDUCE "
 WRONG, NO_LIBRARY = 4, 5
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         mpi = ctypes.CDLL(LIBRARY, mode=ctypes.RTLD_GLOBAL)
     except OSError as error:
-        sys.stderr.write("{0}: {1}: {2}\n".format(socket.gethostname(), LIBRARY, error))
+        sys.stderr.write(f"{socket.gethostname()}: {LIBRARY}: {error}\n")
         return NO_LIBRARY
 
     def handle(name: str) -> ctypes.c_void_p:
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
     mpi.MPI_Comm_size(world, ctypes.byref(ranks))
     expected = ranks.value * (ranks.value + 1) / 2
 
-    def allreduce(count: int) -> Tuple[int, List[float], float]:
+    def allreduce(count: int) -> tuple[int, list[float], float]:
         mine = (ctypes.c_double * count)(*([rank.value + 1.0] * count))
         out = (ctypes.c_double * count)()
         mpi.MPI_Barrier(world)
@@ -62,11 +62,7 @@ def main(arguments: Sequence[str]) -> int:
     many_status, many, seconds = allreduce(elements)
     wrong = sum(1 for value in many if value != expected)
     right = (
-        status == 0
-        and many_status == 0
-        and one[0] == expected
-        and wrong == 0
-        and expected_ranks in (0, ranks.value)
+        status == 0 and many_status == 0 and one[0] == expected and wrong == 0 and expected_ranks in (0, ranks.value)
     )
     record = {
         "rank": rank.value,

@@ -16,12 +16,13 @@ something could not be ended.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import sys
 import time
-from typing import Any, Callable, Dict, List, Sequence, Set
+from typing import Any, Callable, Sequence
 
 LAUNCHERS = frozenset(("mpirun", "mpiexec", "orterun", "orted", "prterun", "prted"))
 SCRIPTS = frozenset(("resnet50.py", "tf_cnn_benchmarks.py", "allreduce.py"))
@@ -39,7 +40,7 @@ def is_ours(argv: Sequence[str]) -> bool:
     return program.startswith("python") and any(os.path.basename(word) in SCRIPTS for word in argv[1:])
 
 
-def _status(proc: str, pid: int) -> Dict[str, str]:
+def _status(proc: str, pid: int) -> dict[str, str]:
     with open(os.path.join(proc, str(pid), "status"), encoding="utf-8", errors="replace") as stream:
         pairs = (line.partition(":") for line in stream)
         return {name: value.strip() for name, _colon, value in pairs}
@@ -49,9 +50,9 @@ def _namespace(proc: str, pid: str) -> str:
     return os.readlink(os.path.join(proc, pid, "ns", "pid"))
 
 
-def ancestors(proc: str, pid: int) -> Set[int]:
+def ancestors(proc: str, pid: int) -> set[int]:
     """``pid`` and its parents, up to where the namespace ends."""
-    family: Set[int] = set()
+    family: set[int] = set()
     while pid > 0 and pid not in family:
         family.add(pid)
         try:
@@ -61,7 +62,7 @@ def ancestors(proc: str, pid: int) -> Set[int]:
     return family
 
 
-def find(proc: str, own_pid: int) -> List[Dict[str, Any]]:
+def find(proc: str, own_pid: int) -> list[dict[str, Any]]:
     """[{"pid", "command"}] of live left-over processes, in the order of their numbers; zombies do not count."""
     own_namespace = _namespace(proc, str(own_pid))
     spared = ancestors(proc, own_pid)
@@ -85,18 +86,16 @@ def find(proc: str, own_pid: int) -> List[Dict[str, Any]]:
 def end(
     pids: Sequence[int],
     patience: float,
-    alive: Callable[[], Set[int]],
+    alive: Callable[[], set[int]],
     kill: Callable[[int, int], None] = os.kill,
     pause: Callable[[float], None] = time.sleep,
-) -> Set[int]:
-    """SIGTERM, wait until they are gone (at most ``patience`` seconds), SIGKILL the rest; returns what is still there."""
+) -> set[int]:
+    """SIGTERM, wait at most ``patience`` seconds, SIGKILL the rest; returns what is still there."""
 
-    def send(number: int, targets: Set[int]) -> None:
+    def send(number: int, targets: set[int]) -> None:
         for pid in sorted(targets):
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 kill(pid, number)
-            except ProcessLookupError:
-                pass
 
     left = set(pids)
     for number in (signal.SIGTERM, signal.SIGKILL):
@@ -116,7 +115,7 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     found = find("/proc", os.getpid())
     pids = [entry["pid"] for entry in found]
-    left: Set[int] = set()
+    left: set[int] = set()
     if arguments[0] == "end" and pids:
         patience = float(arguments[1]) if len(arguments) > 1 else 10.0
         left = end(pids, patience, lambda: {entry["pid"] for entry in find("/proc", os.getpid())})

@@ -14,7 +14,7 @@ import dataclasses
 import hashlib
 import math
 import time
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable
 
 import torch
 import torch.distributed as dist
@@ -22,7 +22,6 @@ from model import resnet50
 from torch import nn
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-DIGEST_BYTES = hashlib.sha256().digest_size
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,28 +37,34 @@ class Settings:
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """One rank's run. ``total``: images of all ranks / the slowest rank's time between the two barriers."""
+    """One rank's run.
 
-    step_seconds: Tuple[float, ...]
+    ``wall_seconds``: from the barrier before the first timed step to the barrier after the last one, on this rank's
+    clock; ``busy_seconds``: the same without waiting at the closing barrier; ``images_per_second``: this rank's
+    images / ``wall_seconds``; ``total``: images of all ranks / the slowest rank's ``wall_seconds``.
+    """
+
+    step_seconds: tuple[float, ...]
     wall_seconds: float
+    busy_seconds: float
     images_per_second: float
     total: float
     loss: float
     checksum: str
     checksums_equal: bool
-    peak_memory_bytes: Optional[int]
+    peak_memory_bytes: int | None
 
 
 class HostClock:
     """Step times on a CPU, where a step is over when its call returns."""
 
     def __init__(self) -> None:
-        self._marks: List[float] = []
+        self._marks: list[float] = []
 
     def mark(self) -> None:
         self._marks.append(time.perf_counter())
 
-    def seconds(self) -> List[float]:
+    def seconds(self) -> list[float]:
         return [after - before for before, after in zip(self._marks, self._marks[1:])]
 
 
@@ -67,15 +72,15 @@ class CudaClock:
     """Step times on a GPU, by events in its queue: the host may run ahead without spoiling them."""
 
     def __init__(self) -> None:
-        self._marks: List[Any] = []
-        self._seconds: List[float] = []
+        self._marks: list[Any] = []
+        self._seconds: list[float] = []
 
     def mark(self) -> None:
         event = torch.cuda.Event(enable_timing=True)
         event.record()
         self._marks.append(event)
 
-    def seconds(self) -> List[float]:
+    def seconds(self) -> list[float]:
         if self._marks:
             self._marks[-1].synchronize()
         done = len(self._seconds)
@@ -94,7 +99,7 @@ def weights_digest(network: nn.Module) -> bytes:
     return digest.digest()
 
 
-def _gather(row: torch.Tensor, world: int) -> List[torch.Tensor]:
+def _gather(row: torch.Tensor, world: int) -> list[torch.Tensor]:
     rows = [torch.empty_like(row) for _ in range(world)]
     dist.all_gather(rows, row)
     return rows
@@ -106,87 +111,102 @@ def _grad_scaler(enabled: bool) -> Any:
     return torch.cuda.amp.GradScaler(enabled=enabled)  # before torch 2.3
 
 
+class Trainer:
+    """The network, its optimizer and one synthetic batch on ``device``; `step` trains on that batch once."""
+
+    def __init__(self, settings: Settings, device: torch.device, rank: int) -> None:
+        gpu = device.type == "cuda"
+        layout = torch.channels_last if gpu else torch.contiguous_format
+        torch.manual_seed(settings.seed)
+        if gpu:
+            torch.backends.cudnn.benchmark = True
+        self.device = device
+        self.network = resnet50().to(device=device, memory_format=layout)
+        self._parallel = nn.parallel.DistributedDataParallel(
+            self.network, device_ids=[device.index] if gpu else None, gradient_as_bucket_view=True
+        )
+        self._optimizer = torch.optim.SGD(self._parallel.parameters(), lr=0.01, momentum=0.9)
+        self._criterion = nn.CrossEntropyLoss()
+        self._precision = settings.precision
+        self._scaler = _grad_scaler(gpu and settings.precision == "fp16")
+        # Each rank has its own images: equal weights at the end then prove that the gradients were exchanged.
+        source = torch.Generator().manual_seed(settings.seed + 1 + rank)
+        shape = (settings.batch_size, 3, settings.image_size, settings.image_size)
+        self._images = torch.randn(shape, generator=source).to(device=device, memory_format=layout)
+        self._labels = torch.randint(0, 1000, (settings.batch_size,), generator=source).to(device)
+
+    def step(self) -> torch.Tensor:
+        self._optimizer.zero_grad(set_to_none=True)
+        mixed: Any = contextlib.nullcontext()
+        if self._precision != "fp32":
+            mixed = torch.autocast(self.device.type, dtype=DTYPES[self._precision])
+        with mixed:
+            loss = self._criterion(self._parallel(self._images), self._labels)
+        self._scaler.scale(loss).backward()
+        self._scaler.step(self._optimizer)
+        self._scaler.update()
+        return loss.detach()
+
+    def settle(self) -> None:
+        """Wait until the device has done everything that was asked of it."""
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+    def clock(self) -> HostClock | CudaClock:
+        return CudaClock() if self.device.type == "cuda" else HostClock()
+
+
 def train(
+    trainer: Trainer,
     settings: Settings,
-    device: torch.device,
-    rank: int,
     world: int,
     on_warm: Callable[[], None],
-    on_step: Callable[[int, List[float], float], None],
+    on_step: Callable[[int, list[float], float], None],
 ) -> Measured:
     """Warm up, then time ``num_batches`` steps. Needs an initialised process group, also for one rank.
 
-    ``on_warm()`` is called when the warm-up is over, ``on_step(step, step seconds so far, loss)`` at step 1 and every
-    ``display_every`` steps. The batch is synthetic, fixed, and different on each rank.
+    ``on_warm()`` is called when the warm-up is over, ``on_step(step, step seconds so far, loss)`` at step 1, every
+    ``display_every`` steps and at the last one.
     """
-    gpu = device.type == "cuda"
-    layout = torch.channels_last if gpu else torch.contiguous_format
-    torch.manual_seed(settings.seed)
-    if gpu:
-        torch.backends.cudnn.benchmark = True
-    network = resnet50().to(device=device, memory_format=layout)
-    parallel = nn.parallel.DistributedDataParallel(
-        network, device_ids=[device.index] if gpu else None, gradient_as_bucket_view=True
-    )
-    optimizer = torch.optim.SGD(parallel.parameters(), lr=0.01, momentum=0.9)
-    criterion = nn.CrossEntropyLoss()
-    scaler = _grad_scaler(gpu and settings.precision == "fp16")
-    source = torch.Generator().manual_seed(settings.seed + 1 + rank)
-    shape = (settings.batch_size, 3, settings.image_size, settings.image_size)
-    images = torch.randn(shape, generator=source).to(device=device, memory_format=layout)
-    labels = torch.randint(0, 1000, (settings.batch_size,), generator=source).to(device)
-
-    def mixed() -> Any:
-        if settings.precision == "fp32":
-            return contextlib.nullcontext()
-        return torch.autocast(device.type, dtype=DTYPES[settings.precision])
-
-    def step() -> torch.Tensor:
-        optimizer.zero_grad(set_to_none=True)
-        with mixed():
-            loss = criterion(parallel(images), labels)
-        scaler.scale(loss).backward()
-        scaler.step(optimizer)
-        scaler.update()
-        return loss.detach()
-
-    def settle() -> None:
-        if gpu:
-            torch.cuda.synchronize(device)
-
     for _ in range(settings.num_warmup_batches):
-        step()
-    settle()
+        trainer.step()
+    trainer.settle()
     on_warm()
 
     dist.barrier()
-    settle()
-    clock: Any = CudaClock() if gpu else HostClock()
+    trainer.settle()
+    clock = trainer.clock()
     started = time.perf_counter()
     clock.mark()
     loss = torch.tensor(math.nan)
     for number in range(1, settings.num_batches + 1):
-        loss = step()
+        loss = trainer.step()
         clock.mark()
         if number == 1 or number % settings.display_every == 0 or number == settings.num_batches:
             on_step(number, clock.seconds(), float(loss))
-    settle()
+    trainer.settle()
+    busy = time.perf_counter() - started
+    # A rank that is done early has to wait for the others in any real run: the waiting is part of its time. Without
+    # this, short runs on busy CPUs would show ranks that are together faster than the whole.
+    dist.barrier()
+    trainer.settle()
     wall = time.perf_counter() - started
 
     images_done = settings.batch_size * settings.num_batches
-    figures = torch.tensor([wall, float(images_done)], dtype=torch.float64, device=device)
+    figures = torch.tensor([wall, float(images_done)], dtype=torch.float64, device=trainer.device)
     rows = [row.tolist() for row in _gather(figures, world)]
-    total = sum(row[1] for row in rows) / max(row[0] for row in rows)
-    digest = weights_digest(network)
-    mine = torch.tensor(list(digest), dtype=torch.uint8, device=device)
+    digest = weights_digest(trainer.network)
+    mine = torch.tensor(list(digest), dtype=torch.uint8, device=trainer.device)
     digests = [bytes(row.tolist()) for row in _gather(mine, world)]
+    gpu = trainer.device.type == "cuda"
     return Measured(
         step_seconds=tuple(clock.seconds()),
         wall_seconds=wall,
+        busy_seconds=busy,
         images_per_second=images_done / wall,
-        total=total,
+        total=sum(row[1] for row in rows) / max(row[0] for row in rows),
         loss=float(loss),
         checksum=digest.hex(),
         checksums_equal=all(other == digest for other in digests),
-        peak_memory_bytes=torch.cuda.max_memory_allocated(device) if gpu else None,
+        peak_memory_bytes=torch.cuda.max_memory_allocated(trainer.device) if gpu else None,
     )

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the run prints: the lines of tf_cnn_benchmarks, and one machine line per rank. No torch here.
 
-Every line leaves in ONE write: mpirun tags what it reads, not what was meant as a line, and a line written in two pieces
-ends up glued to another rank's.
+Every line leaves in ONE write: mpirun tags what it reads, not what was meant as a line, and a line written in two
+pieces ends up glued to another rank's.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import json
 import math
 import os
 import statistics
-from typing import Any, Dict, Mapping, Sequence
+from typing import Any, Mapping, Sequence
 
 RULE = "-" * 64
 HEADER = "Step\tImg/sec\ttotal_loss"
@@ -49,7 +49,7 @@ def total_lines(images_per_second: float) -> Sequence[str]:
     return (RULE, f"total images/sec: {images_per_second:.2f}", RULE)
 
 
-def step_summary(step_seconds: Sequence[float]) -> Dict[str, float]:
+def step_summary(step_seconds: Sequence[float]) -> dict[str, float]:
     """Milliseconds per step: mean, median, shortest, longest, and the 95th percentile (nearest rank)."""
     ordered = sorted(step_seconds)
     return {

@@ -10,7 +10,7 @@ import fcntl
 import ipaddress
 import socket
 import struct
-from typing import List, Mapping, Optional, Tuple
+from typing import Mapping
 
 # (rank, world, local rank): Open MPI's names, then torchrun's.
 LAUNCHERS = (
@@ -41,7 +41,7 @@ def place(environment: Mapping[str, str]) -> Place:
     return Place(0, 1, 0)
 
 
-def master(given: Optional[str], environment: Mapping[str, str], world: int) -> str:
+def master(given: str | None, environment: Mapping[str, str], world: int) -> str:
     """Address of rank 0. Never guessed from a host name: many systems map their own name to 127.0.1.1."""
     address = given or environment.get("MASTER_ADDR")
     if address:
@@ -51,7 +51,7 @@ def master(given: Optional[str], environment: Mapping[str, str], world: int) -> 
     raise SystemExit("more than one rank: give --master_addr (the address of the first host) or MASTER_ADDR")
 
 
-def local_addresses() -> List[Tuple[str, str]]:
+def local_addresses() -> list[tuple[str, str]]:
     """(interface, IPv4 address) of this host."""
     found = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
@@ -64,7 +64,7 @@ def local_addresses() -> List[Tuple[str, str]]:
     return found
 
 
-def interface_in(network: str, addresses: List[Tuple[str, str]]) -> str:
+def interface_in(network: str, addresses: list[tuple[str, str]]) -> str:
     """The interface with an address in ``network`` (CIDR); the exact name for GLOO_/NCCL_SOCKET_IFNAME."""
     wanted = ipaddress.ip_network(network)
     names = [name for name, address in addresses if ipaddress.ip_address(address) in wanted]

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import json
 import math
 import os
 import resource
 import socket
 import sys
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Sequence
 
 import output
 import ranks
@@ -28,7 +29,7 @@ import ranks
 WEIGHTS_DIFFER = 3
 
 
-def parse_arguments(arguments: Optional[Sequence[str]] = None) -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
@@ -39,7 +40,9 @@ def parse_arguments(arguments: Optional[Sequence[str]] = None) -> argparse.Names
     parser.add_argument("--display_every", type=int, default=10, help="steps between two lines (default 10)")
     parser.add_argument("--precision", choices=("fp32", "bf16", "fp16"), default="fp32", help="autocast data type")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads per rank; 0: what torch chooses")
-    parser.add_argument("--backend", choices=("auto", "nccl", "gloo"), default="auto", help="auto: nccl if CUDA, else gloo")
+    parser.add_argument(
+        "--backend", choices=("auto", "nccl", "gloo"), default="auto", help="auto: nccl if CUDA, else gloo"
+    )
     parser.add_argument("--master_addr", help="address of the first host (default: MASTER_ADDR)")
     parser.add_argument("--master_port", type=int, default=None, help="TCP port there (default: MASTER_PORT or 29500)")
     parser.add_argument("--interface_cidr", help="network whose interface gloo and NCCL's control connections use")
@@ -66,9 +69,9 @@ def run(options: argparse.Namespace) -> int:
         os.environ.setdefault("NCCL_SOCKET_IFNAME", "=" + interface)
 
     # Imported late: wrong options and a missing address are told at once, and without torch.
-    import torch
-    import torch.distributed as dist
-    from loop import Settings, train
+    import torch  # noqa: PLC0415
+    import torch.distributed as dist  # noqa: PLC0415
+    from loop import Settings, Trainer, train  # noqa: PLC0415
 
     gpu = torch.cuda.is_available()
     backend = ("nccl" if gpu else "gloo") if options.backend == "auto" else options.backend
@@ -78,7 +81,8 @@ def run(options: argparse.Namespace) -> int:
         raise SystemExit(f"{host}: --precision fp16 needs a GPU; on a CPU use fp32 or bf16")
     if gpu and here.local_rank >= torch.cuda.device_count():
         raise SystemExit(
-            f"{host}: local rank {here.local_rank}, but only {torch.cuda.device_count()} GPU(s): too many slots for this host"
+            f"{host}: local rank {here.local_rank}, but only {torch.cuda.device_count()} GPU(s): "
+            "too many slots for this host"
         )
     device = torch.device("cuda", here.local_rank) if gpu else torch.device("cpu")
     if gpu:
@@ -110,14 +114,14 @@ def run(options: argparse.Namespace) -> int:
         output.emit("Done warm up")
         output.emit(output.HEADER)
 
-    def on_step(step: int, step_seconds: List[float], loss: float) -> None:
+    def on_step(step: int, step_seconds: list[float], loss: float) -> None:
         output.emit(output.step_line(step, options.batch_size, step_seconds, loss))
 
-    measured = train(settings, device, here.rank, here.world, on_warm, on_step)
+    measured = train(Trainer(settings, device, here.rank), settings, here.world, on_warm, on_step)
     for line in output.total_lines(measured.total):
         output.emit(line)
     finite = math.isfinite(measured.loss)
-    record: Dict[str, Any] = {
+    record: dict[str, Any] = {
         "format": 1,
         "rank": here.rank,
         "world": here.world,
@@ -125,6 +129,7 @@ def run(options: argparse.Namespace) -> int:
         "images_per_second": round(measured.images_per_second, 4),
         "total_images_per_second": round(measured.total, 4),
         "wall_seconds": round(measured.wall_seconds, 6),
+        "busy_seconds": round(measured.busy_seconds, 6),
         "batches": options.num_batches,
         "batch_size": options.batch_size,
         "image_size": options.image_size,
@@ -156,7 +161,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def banner(options: argparse.Namespace, backend: str, world: int, version: str) -> List[str]:
+def banner(options: argparse.Namespace, backend: str, world: int, version: str) -> list[str]:
     """The head of the output, in the words of tf_cnn_benchmarks where it has them."""
     return [
         f"PyTorch:     {version}",
@@ -174,12 +179,10 @@ def banner(options: argparse.Namespace, backend: str, world: int, version: str) 
     ]
 
 
-def gather_records(record: Dict[str, Any], world: int, device: Any) -> List[Dict[str, Any]]:
+def gather_records(record: dict[str, Any], world: int, device: Any) -> list[dict[str, Any]]:
     """The machine records of all ranks, in the order of the ranks; as bytes in tensors (pickling would need numpy)."""
-    import json
-
-    import torch
-    import torch.distributed as dist
+    import torch  # noqa: PLC0415
+    import torch.distributed as dist  # noqa: PLC0415
 
     text = json.dumps(record).encode()
     row = torch.zeros(2 * output.MACHINE_LIMIT, dtype=torch.uint8, device=device)

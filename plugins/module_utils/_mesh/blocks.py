@@ -14,7 +14,7 @@ Pure: bytes in, bytes out.
 from __future__ import annotations
 
 import io
-from typing import List, NamedTuple, Optional, Sequence
+from typing import NamedTuple, Sequence
 
 BEGIN = b"# BEGIN rocemesh.multinode mesh"
 END = b"# END rocemesh.multinode mesh"
@@ -35,7 +35,7 @@ class Split(NamedTuple):
     """A file taken apart: ``before + block + after`` are its bytes; ``body`` is None if there is no block."""
 
     before: bytes
-    body: Optional[List[bytes]]
+    body: list[bytes] | None
     after: bytes
     made_file: bool = False
 
@@ -54,7 +54,7 @@ def split(content: bytes) -> Split:
         return Split(content, None, b"")
     if [kind for _number, kind in found] != ["begin", "end"]:
         raw = "\n".join(
-            "line {0}: {1}".format(number + 1, lines[number].decode("utf-8", "replace").strip()) for number, _ in found
+            "line {}: {}".format(number + 1, lines[number].decode("utf-8", "replace").strip()) for number, _ in found
         )
         raise BlockError("the markers of the managed block are not one BEGIN followed by one END", raw)
     first, last = found[0][0], found[1][0]
@@ -66,7 +66,7 @@ def split(content: bytes) -> Split:
     )
 
 
-def body(content: Optional[bytes]) -> Optional[List[str]]:
+def body(content: bytes | None) -> list[str] | None:
     """The lines inside the block, or None where there is no block (or no file)."""
     if content is None:
         return None
@@ -74,7 +74,7 @@ def body(content: Optional[bytes]) -> Optional[List[str]]:
     return None if found is None else [line.decode("utf-8", "replace") for line in found]
 
 
-def ensure(content: Optional[bytes], lines: Sequence[str]) -> bytes:
+def ensure(content: bytes | None, lines: Sequence[str]) -> bytes:
     """The file with the block holding ``lines``; ``content`` None means that there is no file yet."""
     parts = split(content or b"")
     made_file = content is None or parts.made_file
@@ -90,7 +90,7 @@ def ensure(content: Optional[bytes], lines: Sequence[str]) -> bytes:
     return parts.before + block + parts.after
 
 
-def remove(content: Optional[bytes]) -> Optional[bytes]:
+def remove(content: bytes | None) -> bytes | None:
     """The file without the block; None means that no file should be left."""
     if content is None:
         return None

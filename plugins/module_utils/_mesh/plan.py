@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Sequence
 
 from .._layer import Operation, ParseError, RefusedError
 from . import blocks, render
@@ -29,16 +29,22 @@ PUBLIC_MODE = 0o644
 
 
 def _text(mode: int, uid: int) -> str:
-    return "mode {0:04o}, uid {1}".format(mode, uid)
+    return f"mode {mode:04o}, uid {uid}"
 
 
-def _lines(content: Optional[bytes]) -> Optional[List[str]]:
+def _lines(content: bytes | None) -> list[str] | None:
     return None if content is None else content.decode("utf-8", "replace").splitlines()
 
 
-def _is_ours(content: Optional[bytes]) -> bool:
+def _is_ours(content: bytes | None) -> bool:
     """Whole files carry the header in their first two lines (a script begins with its interpreter)."""
     return content is not None and FILE_HEADER.encode() in content.split(b"\n")[:2]
+
+
+def _name_in(directory: str, relative: str) -> str:
+    """The last part of ``relative`` if it lies directly in ``directory``, else an empty string."""
+    parent, _slash, name = relative.rpartition("/")
+    return name if parent == directory else ""
 
 
 class _Planner:
@@ -48,12 +54,12 @@ class _Planner:
         self.state = state
         self.wanted = wanted
         self.host = host
-        self.operations: List[Operation] = []
+        self.operations: list[Operation] = []
 
     # -- small helpers
 
     def path(self, relative: str) -> str:
-        return "{0}/{1}".format(self.state.account.home, relative)
+        return f"{self.state.account.home}/{relative}"
 
     def file(self, relative: str) -> FileState:
         return self.state.files.get(relative, FileState(relative))
@@ -66,7 +72,7 @@ class _Planner:
         description: str,
         action: str,
         relative: str,
-        changes: Dict[str, Tuple[Any, Any]],
+        changes: dict[str, tuple[Any, Any]],
         inverse: str,
         **payload: Any,
     ) -> None:
@@ -74,13 +80,13 @@ class _Planner:
         if self.state.effective_uid != 0 and uid is not None and uid != self.state.effective_uid:
             raise self.refuse(
                 relative,
-                "has to belong to uid {0}, and only root can arrange that".format(uid),
+                f"has to belong to uid {uid}, and only root can arrange that",
                 "run the task as root (become: true), or with rootless Docker set container_owner to the mesh user",
             )
         self.operations.append(
             Operation(
                 description=description,
-                command="{0} {1}".format(action, self.path(relative)),
+                command=f"{action} {self.path(relative)}",
                 changes=changes,
                 inverse=inverse,
                 payload={"action": action, "path": relative, **payload},
@@ -108,15 +114,15 @@ class _Planner:
         if found.kind != kind:
             raise self.refuse(
                 relative,
-                "is a {0}, not a {1}; it is not followed".format(
+                "is a {}, not a {}; it is not followed".format(
                     "symbolic link" if found.kind == "symlink" else found.kind, kind
                 ),
-                "replace it by a real {0} of user {1}".format(kind, self.state.account.name),
+                f"replace it by a real {kind} of user {self.state.account.name}",
             )
         if found.uid not in (0, *(owner.uid for owner in owners)):
             raise self.refuse(
                 relative,
-                "belongs to uid {0}, not to user {1}".format(found.uid, self.state.account.name),
+                f"belongs to uid {found.uid}, not to user {self.state.account.name}",
                 "find out who put it there, then correct the owner",
             )
 
@@ -129,17 +135,17 @@ class _Planner:
         for relative, mode, owner in ((layout.ssh, 0o700, account), (layout.container, 0o755, container)):
             if not self.file(relative).exists:
                 self.add(
-                    "create the directory {0}".format(self.path(relative)),
+                    f"create the directory {self.path(relative)}",
                     "mkdir",
                     relative,
                     {self.path(relative): (None, "directory, " + _text(mode, owner.uid))},
-                    "rmdir {0}".format(self.path(relative)),
+                    f"rmdir {self.path(relative)}",
                     mode=mode,
                     uid=owner.uid,
                     gid=owner.gid,
                 )
 
-    def _pairs(self, layout: Layout) -> List[Tuple[str, str, Account]]:
+    def _pairs(self, layout: Layout) -> list[tuple[str, str, Account]]:
         return [
             (layout.host_key, "host", self.state.account),
             (layout.container_key, "container", self.state.container_account),
@@ -162,14 +168,14 @@ class _Planner:
             )
         layout = self.wanted.layout
         self.add(
-            "generate the {0} key pair ({1}) on this node; the private key stays here".format(role, layout.key_type),
+            f"generate the {role} key pair ({layout.key_type}) on this node; the private key stays here",
             "ssh-keygen",
             relative,
-            {self.path(relative): (None, "{0} private key, ".format(layout.key_type) + _text(PRIVATE_MODE, owner.uid))},
+            {self.path(relative): (None, f"{layout.key_type} private key, " + _text(PRIVATE_MODE, owner.uid))},
             "delete {0} and {0}.pub".format(self.path(relative)),
             key_type=layout.key_type,
             bits=layout.key_bits,
-            comment="{0}:{1}@{2}:{3}".format(KEY_COMMENT_PREFIX, self.state.account.name, self.wanted.name, role),
+            comment=f"{KEY_COMMENT_PREFIX}:{self.state.account.name}@{self.wanted.name}:{role}",
             uid=owner.uid,
             gid=owner.gid,
         )
@@ -185,11 +191,11 @@ class _Planner:
         if not pair.public_file.exists and pair.derived is not None:
             content = (pair.derived.text + "\n").encode()
             self.add(
-                "write the missing public half of {0}".format(self.path(relative)),
+                f"write the missing public half of {self.path(relative)}",
                 "write",
                 relative + ".pub",
                 {self.path(relative + ".pub"): (None, _lines(content))},
-                "delete {0}.pub".format(self.path(relative)),
+                f"delete {self.path(relative)}.pub",
                 content=content,
                 mode=PUBLIC_MODE,
                 uid=owner.uid,
@@ -201,11 +207,11 @@ class _Planner:
             return
         before, after = _text(found.mode, found.uid), _text(mode, owner.uid)
         self.add(
-            "give {0} to {1} with mode {2:04o} (was {3})".format(self.path(relative), owner.name, mode, before),
+            f"give {self.path(relative)} to {owner.name} with mode {mode:04o} (was {before})",
             "chmod",
             relative,
             {self.path(relative) + " (permissions)": (before, after)},
-            "set {0} back to {1}".format(self.path(relative), before),
+            f"set {self.path(relative)} back to {before}",
             mode=mode,
             uid=owner.uid,
             gid=owner.gid,
@@ -218,36 +224,36 @@ class _Planner:
         content = text.encode("utf-8")
         path = self.path(relative)
         before = found.content
+        kept = path + ADOPTED_SUFFIX
         if found.exists and not _is_ours(before):
             if not self.wanted.adopt:
                 raise self.refuse(
                     relative,
                     "exists and was not written by this module",
-                    "move it away, or set adopt: true; it is then kept as {0}{1} and state=absent "
-                    "puts it back".format(path, ADOPTED_SUFFIX),
+                    f"move it away, or set adopt: true; it is then kept as {kept} and state=absent puts it back",
                 )
             if self.file(relative + ADOPTED_SUFFIX).exists:
                 raise self.refuse(
                     relative + ADOPTED_SUFFIX,
-                    "exists already, so {0} cannot be kept under that name".format(path),
+                    f"exists already, so {path} cannot be kept under that name",
                     "move one of the two away",
                 )
             self.add(
-                "keep the file that was there as {0}{1}".format(path, ADOPTED_SUFFIX),
+                f"keep the file that was there as {kept}",
                 "rename",
                 relative,
-                {path + ADOPTED_SUFFIX: (None, "the former " + path)},
-                "rename {0}{1} to {0}".format(path, ADOPTED_SUFFIX),
+                {kept: (None, "the former " + path)},
+                f"rename {kept} to {path}",
                 to=relative + ADOPTED_SUFFIX,
             )
             before = None
         if before != content:
             self.add(
-                "write {0}".format(path),
+                f"write {path}",
                 "write",
                 relative,
                 {path: (_lines(before), _lines(content))},
-                "delete {0}".format(path) if before is None else "write the former lines of {0} back".format(path),
+                f"delete {path}" if before is None else f"write the former lines of {path} back",
                 content=content,
                 mode=mode,
                 uid=owner.uid,
@@ -256,7 +262,7 @@ class _Planner:
         else:
             self.permissions(relative, found, mode, owner)
 
-    def _block_body(self, relative: str) -> Optional[List[str]]:
+    def _block_body(self, relative: str) -> list[str] | None:
         content = self.file(relative).content
         try:
             return blocks.body(content)
@@ -269,7 +275,7 @@ class _Planner:
                 remedy="repair the marker lines by hand; nothing was changed",
             ) from error
 
-    def block(self, relative: str, lines: List[str], why: str) -> None:
+    def block(self, relative: str, lines: list[str], why: str) -> None:
         """Put ``lines`` into the marked block of somebody else's file; owner and mode of that file stay."""
         found = self.file(relative)
         before = self._block_body(relative)
@@ -278,11 +284,11 @@ class _Planner:
         path = self.path(relative)
         new = not found.exists
         self.add(
-            "{0}: {1} (only the marked block of {2} changes)".format("create" if new else "edit", why, path),
+            "{}: {} (only the marked block of {} changes)".format("create" if new else "edit", why, path),
             "write",
             relative,
             {path + " (marked block)": (before, lines)},
-            "remove the marked block from {0}".format(path) if before is None else "write the former block back",
+            f"remove the marked block from {path}" if before is None else "write the former block back",
             content=blocks.ensure(found.content if found.exists else None, lines),
             mode=PRIVATE_MODE if new else found.mode,
             uid=self.state.account.uid if new else found.uid,
@@ -298,12 +304,12 @@ class _Planner:
             return
         rest = blocks.remove(found.content)
         path = self.path(relative)
-        changes: Dict[str, Tuple[Any, Any]] = {path + " (marked block)": (before, None)}
+        changes: dict[str, tuple[Any, Any]] = {path + " (marked block)": (before, None)}
         if rest is None:
-            self.add("delete {0}, which held nothing else".format(path), "unlink", relative, changes, "present again")
+            self.add(f"delete {path}, which held nothing else", "unlink", relative, changes, "present again")
             return
         self.add(
-            "remove the marked block from {0}; every other byte stays".format(path),
+            f"remove the marked block from {path}; every other byte stays",
             "write",
             relative,
             changes,
@@ -318,14 +324,12 @@ class _Planner:
         found, kept = self.file(relative), self.file(relative + ADOPTED_SUFFIX)
         path = self.path(relative)
         if _is_ours(found.content):
-            self.add(
-                "delete {0}".format(path), "unlink", relative, {path: (_lines(found.content), None)}, "present again"
-            )
+            self.add(f"delete {path}", "unlink", relative, {path: (_lines(found.content), None)}, "present again")
         elif found.exists:
             return
         if kept.exists:
             self.add(
-                "put the former {0} back".format(path),
+                f"put the former {path} back",
                 "rename",
                 relative + ADOPTED_SUFFIX,
                 {path: (None, "the former file")},
@@ -341,9 +345,7 @@ class _Planner:
             for path in (relative, relative + ".pub"):
                 if self.file_or_key(pair, path).exists:
                     self.add(
-                        "delete the {0} key {1}; it cannot be brought back, state=identity makes a new one".format(
-                            role, self.path(path)
-                        ),
+                        f"delete the {role} key {self.path(path)}; only a new one can replace it (state=identity)",
                         "unlink",
                         path,
                         {self.path(path): ("key generated by this module", None)},
@@ -358,16 +360,21 @@ class _Planner:
         relative = self.wanted.layout.container
         if self.file(relative).kind != "directory":
             return
-        gone = {op.payload["path"].rpartition("/")[2] for op in self.operations if op.payload["action"] != "write"}
-        back = {op.payload["to"].rpartition("/")[2] for op in self.operations if op.payload["action"] == "rename"}
-        if not (set(self.state.container_entries) - gone) | (back & set(self.state.container_entries)):
+        left = set(self.state.container_entries)
+        for operation in self.operations:
+            if operation.payload["action"] in ("unlink", "rename"):
+                left.discard(_name_in(relative, operation.payload["path"]))
+            if operation.payload["action"] == "rename":
+                left.add(_name_in(relative, operation.payload["to"]))
+        left.discard("")
+        if not left:
             path = self.path(relative)
             self.add(
-                "remove the empty directory {0}".format(path),
+                f"remove the empty directory {path}",
                 "rmdir",
                 relative,
                 {path: ("directory", None)},
-                "mkdir {0}".format(path),
+                f"mkdir {path}",
             )
 
 
@@ -391,12 +398,12 @@ def _check_own_entry(planner: _Planner) -> None:
         if told is not None and told.text != here.text:
             raise planner.refuse(
                 relative,
-                "is not the key that peers has for this node ({0})".format(wanted.name),
+                f"is not the key that peers has for this node ({wanted.name})",
                 "collect state=identity from every node again, then repeat",
             )
 
 
-def plan(state: MeshState, wanted: Wanted, host: str) -> List[Operation]:
+def plan(state: MeshState, wanted: Wanted, host: str) -> list[Operation]:
     """Operations in a safe order: access is granted last and taken away first.
 
     Raises `RefusedError` (symbolic link, foreign file, missing keys, wrong address) and `ParseError` (broken markers).
@@ -439,23 +446,22 @@ def _present_files(planner: _Planner) -> None:
     planner.block(
         layout.authorized_keys,
         render.authorized_keys(wanted, planner.state.account.home),
-        "authorise the keys of {0} peers".format(len(wanted.peers)),
+        f"authorise the keys of {len(wanted.peers)} peers",
     )
 
 
-def warnings(state: MeshState, wanted: Wanted, host: str) -> List[str]:
+def warnings(state: MeshState, wanted: Wanted, host: str) -> list[str]:
     """What a person should know although it does not stop the run."""
     found = []
     authorized = state.files.get(wanted.layout.authorized_keys)
     if authorized and authorized.exists and authorized.mode & 0o022:
         found.append(
-            "{0}: {1}/{2} can be written by others than its owner (mode {3:04o}); sshd may refuse it.".format(
-                host, state.account.home, wanted.layout.authorized_keys, authorized.mode
-            )
+            f"{host}: {state.account.home}/{wanted.layout.authorized_keys} can be written by others than its owner "
+            f"(mode {authorized.mode:04o}); sshd may refuse it."
         )
     if wanted.state == "present":
         for attribute in ("host_public_key", "container_public_key"):
-            holders: Dict[str, List[str]] = {}
+            holders: dict[str, list[str]] = {}
             for peer in wanted.peers:
                 key = getattr(peer, attribute)
                 if key is not None:
@@ -463,7 +469,7 @@ def warnings(state: MeshState, wanted: Wanted, host: str) -> List[str]:
             for names in holders.values():
                 if len(names) > 1:
                     found.append(
-                        "{0}: {1} share one private key ({2}): whoever takes one of them has all of them. "
+                        "{}: {} share one private key ({}): whoever takes one of them has all of them. "
                         "Delete the copied keys and collect state=identity again.".format(
                             host, ", ".join(names), attribute
                         )
@@ -472,14 +478,8 @@ def warnings(state: MeshState, wanted: Wanted, host: str) -> List[str]:
         for relative in wanted.layout.owned:
             left = state.files.get(relative)
             if left and left.exists and not _is_ours(left.content):
-                found.append(
-                    "{0}: {1}/{2} was not written by this module and stays.".format(host, state.account.home, relative)
-                )
+                found.append(f"{host}: {state.account.home}/{relative} was not written by this module and stays.")
         for path, pair in state.keys.items():
             if pair.private.exists and not (pair.public and pair.public.generated_here):
-                found.append(
-                    "{0}: the key {1}/{2} was not generated by this module and stays.".format(
-                        host, state.account.home, path
-                    )
-                )
+                found.append(f"{host}: the key {state.account.home}/{path} was not generated by this module and stays.")
     return found

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import shlex
-from typing import List, Tuple
 
 from .state import FILE_HEADER, Layout, Peer, Wanted
 
@@ -18,10 +17,10 @@ NO_CONTAINER = 69
 _SCRIPT = """\
 #!/bin/bash
 {header}
-# Forced command of the container keys in authorized_keys: whatever the other side asked for runs inside the container
-# {container_comment}, as the container's root, and nowhere else. Open MPI's launch line has to be evaluated by a shell exactly once,
-# hence the single quoted argument of bash -c. There is no -i: standard input is not passed on, so the key cannot carry
-# scp, sftp or a shell session. The exit status of the command is the exit status of this script.
+# Forced command of the container keys in authorized_keys: whatever the other side asks for runs inside one
+# container, as the root of that container, and nowhere else. A shell has to evaluate Open MPI's launch line exactly
+# once, hence the one quoted argument of bash -c. There is no -i: standard input is not passed on, so the key cannot
+# carry scp, sftp or a shell session. The exit status of the command is the exit status of this script.
 set -u
 container={container}
 docker=({docker})
@@ -34,7 +33,8 @@ fi
 
 # Standard error stays apart from the answer: the engine prints warnings there that are no failure.
 if ! running=$("${{docker[@]}}" inspect --type container --format '{{{{.State.Running}}}}' "${{container}}"); then
-  echo "${{me}}: cannot ask Docker for the container ${{container}} (see the line above). Is it started, and may the user $(id -un) use Docker?" >&2
+  echo "${{me}}: cannot ask Docker for the container ${{container}} (see the line above)." >&2
+  echo "${{me}}: does the container exist, and may the user $(id -un) use Docker?" >&2
   exit {no_container}
 fi
 if [[ "${{running}}" != true ]]; then
@@ -51,7 +51,6 @@ def script(wanted: Wanted) -> str:
     return _SCRIPT.format(
         header=FILE_HEADER,
         container=shlex.quote(wanted.container_name),
-        container_comment=wanted.container_name,
         docker=" ".join(shlex.quote(word) for word in wanted.docker_command),
         no_command=NO_COMMAND,
         no_container=NO_CONTAINER,
@@ -62,27 +61,20 @@ def _from(peer: Peer, wanted: Wanted) -> str:
     return ",".join(wanted.allow_from or peer.addresses)
 
 
-def authorized_keys(wanted: Wanted, home: str) -> List[str]:
+def authorized_keys(wanted: Wanted, home: str) -> list[str]:
     """Lines of the block: per peer the host key (a login) and the container key (the forced command only)."""
     lines = []
-    command = "/bin/bash " + shlex.quote("{0}/{1}".format(home, wanted.layout.script))
+    command = "/bin/bash " + shlex.quote(f"{home}/{wanted.layout.script}")
     command = command.replace("\\", "\\\\").replace('"', '\\"')  # sshd undoes \" inside command="..."
     for peer in wanted.peers:
         if peer.planned:
-            lines.append("# {0}: its keys do not exist yet, they will be made in the real run".format(peer.name))
+            lines.append(f"# {peer.name}: its keys do not exist yet, they will be made in the real run")
             continue
         if wanted.host_login and peer.host_public_key is not None:
-            lines.append(
-                'restrict,pty,from="{0}" {1} {2}:host'.format(
-                    _from(peer, wanted), peer.host_public_key.text, peer.name
-                )
-            )
+            lines.append(f'restrict,pty,from="{_from(peer, wanted)}" {peer.host_public_key.text} {peer.name}:host')
         if peer.container_public_key is not None and (wanted.topology == "all" or peer.name == wanted.head):
-            lines.append(
-                'restrict,from="{0}",command="{1}" {2} {3}:container'.format(
-                    _from(peer, wanted), command, peer.container_public_key.text, peer.name
-                )
-            )
+            options = f'restrict,from="{_from(peer, wanted)}",command="{command}"'
+            lines.append(f"{options} {peer.container_public_key.text} {peer.name}:container")
     return lines
 
 
@@ -92,42 +84,42 @@ def known_hosts(wanted: Wanted) -> str:
     for peer in wanted.peers:
         names = _unique((*peer.addresses, peer.name))
         if peer.port != 22:
-            names = ["[{0}]:{1}".format(each, peer.port) for each in names]
+            names = [f"[{each}]:{peer.port}" for each in names]
         if peer.planned:
-            lines.append("# {0}: its host keys are not known yet".format(peer.name))
-        lines.extend("{0} {1}".format(",".join(names), key) for key in peer.ssh_host_keys)
+            lines.append(f"# {peer.name}: its host keys are not known yet")
+        lines.extend("{} {}".format(",".join(names), key) for key in peer.ssh_host_keys)
     return "\n".join(lines) + "\n"
 
 
-def _unique(values: Tuple[str, ...]) -> List[str]:
+def _unique(values: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys(values))
 
 
-def _peer_sections(wanted: Wanted) -> List[str]:
+def _peer_sections(wanted: Wanted) -> list[str]:
     lines = []
     for peer in wanted.peers:
         if peer.name not in peer.addresses and peer.addresses:
-            lines += ["Host {0}".format(peer.name), "    HostName {0}".format(peer.addresses[0])]
+            lines += [f"Host {peer.name}", f"    HostName {peer.addresses[0]}"]
         extra = []
         if peer.port != 22:
-            extra.append("    Port {0}".format(peer.port))
+            extra.append(f"    Port {peer.port}")
         if peer.user != wanted.user:
-            extra.append("    User {0}".format(peer.user))
+            extra.append(f"    User {peer.user}")
         if extra:
-            lines += ["Host {0}".format(" ".join(_unique((peer.name, *peer.addresses)))), *extra]
+            lines += ["Host {}".format(" ".join(_unique((peer.name, *peer.addresses)))), *extra]
     return lines
 
 
-def _common(wanted: Wanted, key: str, known: str) -> List[str]:
+def _common(wanted: Wanted, key: str, known: str) -> list[str]:
     return [
-        "    User {0}".format(wanted.user),
-        "    IdentityFile {0}".format(key),
+        f"    User {wanted.user}",
+        f"    IdentityFile {key}",
         "    IdentitiesOnly yes",
-        "    UserKnownHostsFile {0}".format(known),
+        f"    UserKnownHostsFile {known}",
         "    GlobalKnownHostsFile /dev/null",
         "    StrictHostKeyChecking yes",
         "    UpdateHostKeys no",
-        "    ConnectTimeout {0}".format(wanted.connect_timeout),
+        f"    ConnectTimeout {wanted.connect_timeout}",
         "    ServerAliveInterval 30",
     ]
 
@@ -139,15 +131,15 @@ def host_config(wanted: Wanted) -> str:
     lines = [
         FILE_HEADER,
         *_peer_sections(wanted),
-        "Host {0}".format(" ".join(names)),
+        "Host {}".format(" ".join(names)),
         *_common(wanted, "~/" + layout.host_key, "~/" + layout.known_hosts),
     ]
     return "\n".join(lines) + "\n"
 
 
-def host_config_block(layout: Layout) -> List[str]:
+def host_config_block(layout: Layout) -> list[str]:
     """The lines inside ``~/.ssh/config``. A relative Include is looked up in ~/.ssh."""
-    return ["Include {0}".format(layout.config_mesh.rpartition("/")[2])]
+    return ["Include {}".format(layout.config_mesh.rpartition("/")[2])]
 
 
 def container_config(wanted: Wanted) -> str:

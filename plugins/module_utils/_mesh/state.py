@@ -15,7 +15,7 @@ import ipaddress
 import json
 import re
 import struct
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Mapping, Sequence
 
 from .._layer import ParseError, RefusedError
 
@@ -65,7 +65,7 @@ class FileState:
 
     path: str
     kind: str = "missing"
-    content: Optional[bytes] = None
+    content: bytes | None = None
     mode: int = 0
     uid: int = -1
     gid: int = -1
@@ -84,11 +84,11 @@ class KeyState:
 
     private: FileState
     public_file: FileState
-    public: Optional[PublicKey] = None
-    derived: Optional[PublicKey] = None
+    public: PublicKey | None = None
+    derived: PublicKey | None = None
 
     @property
-    def usable(self) -> Optional[PublicKey]:
+    def usable(self) -> PublicKey | None:
         return self.derived or self.public if self.private.exists else None
 
 
@@ -104,9 +104,9 @@ class MeshState:
     container_account: Account
     files: Mapping[str, FileState]
     keys: Mapping[str, KeyState]
-    ssh_host_keys: Tuple[str, ...]
-    local_networks: Tuple[str, ...]
-    container_entries: Tuple[str, ...] = ()
+    ssh_host_keys: tuple[str, ...]
+    local_networks: tuple[str, ...]
+    container_entries: tuple[str, ...] = ()
     effective_uid: int = 0
 
 
@@ -129,12 +129,12 @@ class Layout:
     key_bits: int = 0
 
     @property
-    def blocks(self) -> Tuple[str, str]:
+    def blocks(self) -> tuple[str, str]:
         """Files of somebody else, in which one marked block is ours."""
         return (self.authorized_keys, self.config)
 
     @property
-    def owned(self) -> Tuple[str, ...]:
+    def owned(self) -> tuple[str, ...]:
         """Files that are ours as a whole."""
         return (self.config_mesh, self.known_hosts, self.script, self.container_config, self.container_known_hosts)
 
@@ -153,12 +153,12 @@ class Peer:
     """One node of the mesh, as every other node must know it. ``planned``: seen in check mode, has no keys yet."""
 
     name: str
-    addresses: Tuple[str, ...]
+    addresses: tuple[str, ...]
     port: int
     user: str
-    host_public_key: Optional[PublicKey]
-    container_public_key: Optional[PublicKey]
-    ssh_host_keys: Tuple[str, ...]
+    host_public_key: PublicKey | None
+    container_public_key: PublicKey | None
+    ssh_host_keys: tuple[str, ...]
     planned: bool = False
 
 
@@ -169,16 +169,16 @@ class Wanted:
     state: str
     name: str
     user: str
-    addresses: Tuple[str, ...] = ()
-    cidr: Tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
+    cidr: tuple[str, ...] = ()
     port: int = 22
-    peers: Tuple[Peer, ...] = ()
+    peers: tuple[Peer, ...] = ()
     topology: str = "all"
     head: str = ""
-    allow_from: Tuple[str, ...] = ()
+    allow_from: tuple[str, ...] = ()
     host_login: bool = True
     container_name: str = "mpicont"
-    docker_command: Tuple[str, ...] = ("docker",)
+    docker_command: tuple[str, ...] = ("docker",)
     connect_timeout: int = 10
     layout: Layout = MODERN
     adopt: bool = False
@@ -195,7 +195,7 @@ def parse_public_key(text: str, *, host: str, thing: str) -> PublicKey:
     words = line.split(None, 2)
     if "\n" in line or "\r" in line or len(words) < 2 or words[0] not in _KEY_TYPES:
         raise ParseError(
-            "not one OpenSSH public key of type {0}".format(", ".join(_KEY_TYPES)), host=host, thing=thing, raw=text
+            "not one OpenSSH public key of type {}".format(", ".join(_KEY_TYPES)), host=host, thing=thing, raw=text
         )
     try:
         blob = base64.b64decode(words[1].encode("ascii"), validate=True)
@@ -205,12 +205,12 @@ def parse_public_key(text: str, *, host: str, thing: str) -> PublicKey:
         raise ParseError("the public key is not valid base64", host=host, thing=thing, raw=text) from error
     if inner != words[0] or len(blob) <= 4 + length:
         raise ParseError(
-            "the public key says {0} outside and {1!r} inside".format(words[0], inner), host=host, thing=thing, raw=text
+            f"the public key says {words[0]} outside and {inner!r} inside", host=host, thing=thing, raw=text
         )
     return PublicKey(text=" ".join(words[:2]), comment=words[2] if len(words) > 2 else "")
 
 
-def parse_ssh_host_keys(files: Mapping[str, str], *, host: str) -> Tuple[str, ...]:
+def parse_ssh_host_keys(files: Mapping[str, str], *, host: str) -> tuple[str, ...]:
     """``path -> text`` of ``/etc/ssh/ssh_host_*_key.pub``: the keys without comments, sorted.
 
     A type that current OpenSSH clients do not accept any more (ssh-dss) is left out. Raises `ParseError`.
@@ -223,11 +223,11 @@ def parse_ssh_host_keys(files: Mapping[str, str], *, host: str) -> Tuple[str, ..
     return tuple(sorted(keys))
 
 
-def parse_local_networks(text: str, *, host: str) -> Tuple[str, ...]:
+def parse_local_networks(text: str, *, host: str) -> tuple[str, ...]:
     """Output of ``ip -json address show``: every address with its prefix length, in the order of the interfaces."""
     try:
         found = tuple(
-            "{0}/{1}".format(address["local"], address["prefixlen"])
+            "{}/{}".format(address["local"], address["prefixlen"])
             for link in json.loads(text)
             for address in link.get("addr_info") or ()
             if "local" in address
@@ -259,11 +259,11 @@ def parse_network(text: Any, *, host: str, thing: str) -> str:
         return str(ipaddress.ip_network(str(text), strict=True))
     except ValueError as error:
         raise RefusedError(
-            "is not a network: {0}".format(error), host=host, thing=thing, value=text, remedy="write it as 10.0.0.0/24"
+            f"is not a network: {error}", host=host, thing=thing, value=text, remedy="write it as 10.0.0.0/24"
         ) from None
 
 
-def _matching(pattern: "re.Pattern[str]", text: Any, *, host: str, thing: str) -> str:
+def _matching(pattern: re.Pattern[str], text: Any, *, host: str, thing: str) -> str:
     if not isinstance(text, str) or not pattern.match(text):
         raise RefusedError(
             "contains a character that has a meaning in SSH files or is empty",
@@ -299,7 +299,7 @@ def parse_peer(raw: Mapping[str, Any], *, host: str, user: str, planning: bool) 
     Raises `RefusedError` for a peer without keys (allowed only in check mode) and `ParseError` for odd keys.
     """
     name = parse_name(raw.get("name"), host=host, thing="peers: name")
-    about = "peer {0}: ".format(name)
+    about = f"peer {name}: "
     planned = bool(raw.get("planned"))
     if planned and not planning:
         raise RefusedError(
@@ -309,7 +309,7 @@ def parse_peer(raw: Mapping[str, Any], *, host: str, user: str, planning: bool) 
             value=name,
             remedy="run state=identity on it without check mode and pass what it returns",
         )
-    keys: Dict[str, Optional[PublicKey]] = {}
+    keys: dict[str, PublicKey | None] = {}
     for field in ("host_public_key", "container_public_key"):
         text = raw.get(field) or ""
         keys[field] = None if planned and not text else parse_public_key(text, host=host, thing=about + field)
@@ -323,7 +323,7 @@ def parse_peer(raw: Mapping[str, Any], *, host: str, user: str, planning: bool) 
          "every machine on the network could pose as this peer"),
     ):  # fmt: skip
         if not value and not planned:
-            raise RefusedError("has no {0}".format(field), host=host, thing="peer", value=name, remedy=remedy)
+            raise RefusedError(f"has no {field}", host=host, thing="peer", value=name, remedy=remedy)
     return Peer(
         name=name,
         addresses=addresses,
@@ -336,17 +336,17 @@ def parse_peer(raw: Mapping[str, Any], *, host: str, user: str, planning: bool) 
     )
 
 
-def parse_peers(raw: Sequence[Mapping[str, Any]], *, host: str, user: str, planning: bool) -> Tuple[Peer, ...]:
+def parse_peers(raw: Sequence[Mapping[str, Any]], *, host: str, user: str, planning: bool) -> tuple[Peer, ...]:
     """All peers; the same name, or one address for two peers, is refused."""
     peers = tuple(parse_peer(each, host=host, user=user, planning=planning) for each in raw)
-    seen: Dict[str, str] = {}
+    seen: dict[str, str] = {}
     for peer in peers:
         # A peer's own name and addresses may coincide (an inventory that names hosts by address).
         for key in {peer.name, *((address, peer.port) for address in peer.addresses)}:
-            label = str(key) if isinstance(key, str) else "{0} port {1}".format(*key)
+            label = str(key) if isinstance(key, str) else "{} port {}".format(*key)
             if label in seen:
                 raise RefusedError(
-                    "stands for two peers: {0} and {1}".format(seen[label], peer.name),
+                    f"stands for two peers: {seen[label]} and {peer.name}",
                     host=host,
                     thing="peers",
                     value=label,
@@ -369,7 +369,7 @@ def parse_wanted(params: Mapping[str, Any], *, host: str, user: str, planning: b
             )
         if params["topology"] == "head" and head not in names:
             raise RefusedError(
-                "is not one of the peers ({0})".format(", ".join(names)),
+                "is not one of the peers ({})".format(", ".join(names)),
                 host=host,
                 thing="head",
                 value=head,
@@ -399,7 +399,7 @@ def parse_wanted(params: Mapping[str, Any], *, host: str, user: str, planning: b
     )
 
 
-def mesh_addresses(state: MeshState, wanted: Wanted, *, host: str) -> Tuple[str, ...]:
+def mesh_addresses(state: MeshState, wanted: Wanted, *, host: str) -> tuple[str, ...]:
     """The node's addresses in the mesh: those given, else those that lie in ``cidr``. Raises `RefusedError`.
 
     Every Docker host also has 172.17.0.1; that is why nothing is guessed here.
@@ -413,7 +413,7 @@ def mesh_addresses(state: MeshState, wanted: Wanted, *, host: str) -> Tuple[str,
                 for own in interfaces
             ):
                 raise RefusedError(
-                    "is not an address of this node; it has {0}".format(", ".join(state.local_networks) or "none"),
+                    "is not an address of this node; it has {}".format(", ".join(state.local_networks) or "none"),
                     host=host,
                     thing="addresses",
                     value=each,
@@ -433,7 +433,7 @@ def mesh_addresses(state: MeshState, wanted: Wanted, *, host: str) -> Tuple[str,
     )
     if not found:
         raise RefusedError(
-            "no address of this node lies in it; it has {0}".format(", ".join(state.local_networks) or "none"),
+            "no address of this node lies in it; it has {}".format(", ".join(state.local_networks) or "none"),
             host=host,
             thing="cidr",
             value=list(wanted.cidr),
@@ -442,9 +442,9 @@ def mesh_addresses(state: MeshState, wanted: Wanted, *, host: str) -> Tuple[str,
     return found
 
 
-def identity(state: MeshState, wanted: Wanted, addresses: Sequence[str]) -> Dict[str, Any]:
+def identity(state: MeshState, wanted: Wanted, addresses: Sequence[str]) -> dict[str, Any]:
     """What the other nodes must know: exactly one entry of their ``peers``. Public data only."""
-    keys: List[Optional[PublicKey]] = []
+    keys: list[PublicKey | None] = []
     for path in (wanted.layout.host_key, wanted.layout.container_key):
         pair = state.keys.get(path)
         keys.append(pair.usable if pair else None)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Optional, Sequence, Tuple
 
 _TAG = re.compile(
     r"(?:\[?(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\]?)?"
@@ -28,7 +28,7 @@ _Source = Tuple[Optional[int], str]
 class Line:
     """One line of one rank. ``rank`` None: not tagged (mpirun itself, or a run without ``--tag-output``)."""
 
-    rank: Optional[int]
+    rank: int | None
     stream: str
     text: str
 
@@ -38,14 +38,14 @@ class Demultiplexer:
 
     def __init__(self) -> None:
         self._physical = ""
-        self._buffers: Dict[_Source, str] = {}
+        self._buffers: dict[_Source, str] = {}
 
-    def feed(self, text: str) -> List[Line]:
+    def feed(self, text: str) -> list[Line]:
         self._physical += text
         *whole, self._physical = self._physical.split("\n")
         return [line for physical in whole for line in self._take(physical, newline=True)]
 
-    def close(self) -> List[Line]:
+    def close(self) -> list[Line]:
         """The end of the output: lines that never got their newline."""
         lines = self._take(self._physical, newline=False) if self._physical else []
         self._physical = ""
@@ -53,11 +53,11 @@ class Demultiplexer:
             lines += self._flush(source)
         return lines
 
-    def _take(self, physical: str, newline: bool) -> List[Line]:
+    def _take(self, physical: str, newline: bool) -> list[Line]:
         tags = list(_TAG.finditer(physical))
         if not tags:
             return self._append((None, "stdout"), physical, newline)
-        lines: List[Line] = []
+        lines: list[Line] = []
         if tags[0].start():
             # mpirun's own text glued in front of a tag: a line of its own.
             lines += self._append((None, "stdout"), physical[: tags[0].start()], newline=True)
@@ -67,25 +67,25 @@ class Demultiplexer:
             lines += self._append((int(tag["rank"]), tag["stream"]), text, newline=newline and last)
         return lines
 
-    def _append(self, source: _Source, text: str, newline: bool) -> List[Line]:
+    def _append(self, source: _Source, text: str, newline: bool) -> list[Line]:
         self._buffers[source] = self._buffers.get(source, "") + text
         return self._flush(source) if newline else []
 
-    def _flush(self, source: _Source) -> List[Line]:
+    def _flush(self, source: _Source) -> list[Line]:
         # A carriage return ends what a person sees as a line (progress bars); "\r\n" ends one line, not two.
         text = self._buffers.pop(source).rstrip("\r")
         return [Line(source[0], source[1], part) for part in text.split("\r")]
 
 
-def lines_of(text: str) -> List[Line]:
+def lines_of(text: str) -> list[Line]:
     """All lines of a complete output, in the order in which they were complete."""
     reader = Demultiplexer()
     return reader.feed(text) + reader.close()
 
 
-def by_rank(text: str, streams: Sequence[str] = ("stdout",)) -> Dict[int, List[str]]:
+def by_rank(text: str, streams: Sequence[str] = ("stdout",)) -> dict[int, list[str]]:
     """rank -> its non-empty lines; untagged lines are left out."""
-    answers: Dict[int, List[str]] = {}
+    answers: dict[int, list[str]] = {}
     for line in lines_of(text):
         if line.rank is not None and line.stream in streams and line.text.strip():
             answers.setdefault(line.rank, []).append(line.text.strip())

@@ -17,7 +17,7 @@ import dataclasses
 import json
 import math
 import re
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Mapping
 
 from .tags import Demultiplexer, Line
 
@@ -34,7 +34,9 @@ _STEP = re.compile(
 _TOTAL = re.compile(r"total images/sec: (?P<total>\d+\.\d{2}|\d+(?:\.\d+)?)")
 _GLOBAL = re.compile(r"Batch size:\s+(?P<global>\d+) global")
 _PER_DEVICE = re.compile(r"(?P<device>\d+) per device")
-_PARAMETERS = re.compile(r"^(?P<name>Model|Dataset|Mode|Num batches|Variables|Image size|Precision|PyTorch|TensorFlow):\s+(?P<value>\S.*)")
+_PARAMETERS = re.compile(
+    r"^(?P<name>Model|Dataset|Mode|Num batches|Variables|Image size|Precision|PyTorch|TensorFlow):\s+(?P<value>\S.*)"
+)
 _MACHINE = "ROCEMESH {"
 _UNGLUE_MINIMUM = 3  # lines; fewer prove nothing about a numbered listing
 
@@ -43,17 +45,17 @@ _UNGLUE_MINIMUM = 3  # lines; fewer prove nothing about a numbered listing
 class StepLine:
     """Running speed (images/s) of one rank at ``step``; ``rank`` None if the output does not tell."""
 
-    rank: Optional[int]
+    rank: int | None
     step: int
     images_per_second: float
-    uncertainty: Optional[float]
-    jitter: Optional[float]
-    loss: Optional[float]
+    uncertainty: float | None
+    jitter: float | None
+    loss: float | None
 
 
 @dataclasses.dataclass(frozen=True)
 class Total:
-    rank: Optional[int]
+    rank: int | None
     images_per_second: float
 
 
@@ -69,11 +71,11 @@ class Problem:
 class RankResult:
     """One rank's figure. ``source``: machine_line (exact) or step_line (one decimal)."""
 
-    rank: Optional[int]
-    host: Optional[str]
+    rank: int | None
+    host: str | None
     images_per_second: float
     source: str
-    loss: Optional[float] = None
+    loss: float | None = None
     machine: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
@@ -84,23 +86,23 @@ class RunResult:
     ``agree`` is None if one of the two is missing. ``relative_difference`` = (sum - total) / total.
     """
 
-    ranks: Tuple[RankResult, ...]
-    totals: Tuple[Total, ...]
-    total: Optional[float]
-    sum_of_ranks: Optional[float]
-    relative_difference: Optional[float]
-    agree: Optional[bool]
-    steps: Tuple[StepLine, ...]
+    ranks: tuple[RankResult, ...]
+    totals: tuple[Total, ...]
+    total: float | None
+    sum_of_ranks: float | None
+    relative_difference: float | None
+    agree: bool | None
+    steps: tuple[StepLine, ...]
     parameters: Mapping[str, str]
     numbered_listing: bool
-    problems: Tuple[Problem, ...]
+    problems: tuple[Problem, ...]
 
     @property
     def good(self) -> bool:
         """A complete run whose figures support each other."""
         return self.agree is True and not self.problems
 
-    def as_result(self) -> Dict[str, Any]:
+    def as_result(self) -> dict[str, Any]:
         """Plain types, for a filter or a module."""
         return {
             "ok": self.good,
@@ -131,11 +133,11 @@ class RunResult:
 class _Found:
     """What one way of reading the lines has found so far."""
 
-    steps: List[StepLine] = dataclasses.field(default_factory=list)
-    totals: List[Total] = dataclasses.field(default_factory=list)
-    parameters: Dict[str, str] = dataclasses.field(default_factory=dict)
+    steps: list[StepLine] = dataclasses.field(default_factory=list)
+    totals: list[Total] = dataclasses.field(default_factory=list)
+    parameters: dict[str, str] = dataclasses.field(default_factory=dict)
 
-    def take(self, rank: Optional[int], text: str) -> List[StepLine]:
+    def take(self, rank: int | None, text: str) -> list[StepLine]:
         new = []
         for match in _STEP.finditer(text):
             new.append(
@@ -160,7 +162,7 @@ class _Found:
         return new
 
 
-def _number(text: Optional[str]) -> Optional[float]:
+def _number(text: str | None) -> float | None:
     return None if text is None else float(text)
 
 
@@ -170,18 +172,18 @@ class Reader:
     ``expected_ranks``: how many ranks were started; None: believe the log.
     """
 
-    def __init__(self, expected_ranks: Optional[int] = None) -> None:
+    def __init__(self, expected_ranks: int | None = None) -> None:
         self._expected = expected_ranks
         self._demultiplexer = Demultiplexer()
         self._plain = _Found()
         # The second reading: a web page's listing, where each line begins with its own number ("91   images/sec" is
         # line 9, step 1). Kept beside the first one until a line does not fit.
-        self._unglued: Optional[_Found] = _Found()
+        self._unglued: _Found | None = _Found()
         self._untagged_lines = 0
-        self._machine: List[Tuple[Optional[int], Dict[str, Any]]] = []
-        self._problems: List[Problem] = []
+        self._machine: list[tuple[int | None, dict[str, Any]]] = []
+        self._problems: list[Problem] = []
 
-    def feed(self, text: str) -> List[StepLine]:
+    def feed(self, text: str) -> list[StepLine]:
         return [step for line in self._demultiplexer.feed(text) for step in self._line(line)]
 
     def result(self) -> RunResult:
@@ -192,7 +194,7 @@ class Reader:
         found = self._unglued if numbered and self._unglued is not None else self._plain
         return _judge(found, self._machine, self._problems, self._expected, numbered)
 
-    def _line(self, line: Line) -> List[StepLine]:
+    def _line(self, line: Line) -> list[StepLine]:
         if line.stream != "stdout" and "ROCEMESH" not in line.text and "images/sec" not in line.text:
             return []
         mark = line.text.find(_MACHINE)
@@ -215,14 +217,16 @@ class Reader:
         else:
             self._unglued = None
 
-    def _machine_line(self, tag: Optional[int], text: str) -> None:
+    def _machine_line(self, tag: int | None, text: str) -> None:
         self._unglued = None
         who = "a rank" if tag is None else f"rank {tag}"
         try:
             record, _end = json.JSONDecoder().raw_decode(text)
             rank, world, speed = int(record["rank"]), int(record["world"]), float(record["images_per_second"])
         except (ValueError, KeyError, TypeError) as error:
-            self._problem("unreadable_machine_line", f"the machine line of {who} cannot be read ({error}): {text[:200]!r}")
+            self._problem(
+                "unreadable_machine_line", f"the machine line of {who} cannot be read ({error}): {text[:200]!r}"
+            )
             return
         if not math.isfinite(speed) or speed <= 0 or not 0 <= rank < world:
             self._problem("unreadable_machine_line", f"the machine line of {who} makes no sense: {text[:200]!r}")
@@ -235,7 +239,7 @@ class Reader:
         self._problems.append(Problem(code, message))
 
 
-def parse(text: str, expected_ranks: Optional[int] = None) -> RunResult:
+def parse(text: str, expected_ranks: int | None = None) -> RunResult:
     """Read a complete output."""
     reader = Reader(expected_ranks)
     reader.feed(text)
@@ -244,9 +248,9 @@ def parse(text: str, expected_ranks: Optional[int] = None) -> RunResult:
 
 def _judge(
     found: _Found,
-    machine: List[Tuple[Optional[int], Dict[str, Any]]],
-    problems: List[Problem],
-    expected: Optional[int],
+    machine: list[tuple[int | None, dict[str, Any]]],
+    problems: list[Problem],
+    expected: int | None,
     numbered: bool,
 ) -> RunResult:
     problems = list(problems)
@@ -272,13 +276,14 @@ def _judge(
         if highest - lowest > TOLERANCE * lowest + 2 * _TOTAL_ROUNDING:
             problem(
                 "totals_disagree",
-                f"the ranks print different totals, {lowest:.2f} to {highest:.2f} images/s; each should be the total of all ranks",
+                f"the ranks print different totals, {lowest:.2f} to {highest:.2f} images/s; "
+                "each should be the total of all ranks",
             )
     if not totals and (ranks or found.steps):
         problem("missing_total", "no 'total images/sec' line: the run did not end normally")
     sum_of_ranks = math.fsum(rank.images_per_second for rank in ranks) if ranks else None
-    agree: Optional[bool] = None
-    relative: Optional[float] = None
+    agree: bool | None = None
+    relative: float | None = None
     if sum_of_ranks is not None and lowest:
         relative = (sum_of_ranks - lowest) / lowest
         rounding = _TOTAL_ROUNDING + _STEP_ROUNDING * sum(1 for rank in ranks if rank.source == "step_line")
@@ -286,8 +291,8 @@ def _judge(
         if not agree:
             problem(
                 "inconsistent_total",
-                f"the log contradicts itself: the {len(ranks)} ranks add up to {sum_of_ranks:.2f} images/s, but the printed "
-                f"total is {lowest:.2f} ({100 * relative:+.1f} %). Neither figure is a result",
+                f"the log contradicts itself: the {len(ranks)} ranks add up to {sum_of_ranks:.2f} images/s, "
+                f"but the printed total is {lowest:.2f} ({100 * relative:+.1f} %). Neither figure is a result",
             )
     if not ranks and not totals:
         problem("no_result", "no step line, no total and no machine line in this output: nothing was measured")
@@ -305,8 +310,10 @@ def _judge(
     )
 
 
-def _rank_results(found: _Found, machine: List[Tuple[Optional[int], Dict[str, Any]]], separate: bool, problem: Any) -> Tuple[RankResult, ...]:
-    results: Dict[int, RankResult] = {}
+def _rank_results(
+    found: _Found, machine: list[tuple[int | None, dict[str, Any]]], separate: bool, problem: Any
+) -> tuple[RankResult, ...]:
+    results: dict[int, RankResult] = {}
     for position, (tag, record) in enumerate(machine):
         # Separate jobs all call themselves rank 0: number them by tag, else by order.
         rank = (position if tag is None else tag) if separate else int(record["rank"])
@@ -325,7 +332,7 @@ def _rank_results(found: _Found, machine: List[Tuple[Optional[int], Dict[str, An
             float(loss) if isinstance(loss, (int, float)) else None,
             record,
         )
-    last: Dict[int, StepLine] = {}
+    last: dict[int, StepLine] = {}
     for step in found.steps:
         if step.rank is not None and (step.rank not in last or step.step >= last[step.rank].step):
             last[step.rank] = step
@@ -347,7 +354,7 @@ def _rank_results(found: _Found, machine: List[Tuple[Optional[int], Dict[str, An
     )
 
 
-def _world(found: _Found, machine: List[Tuple[Optional[int], Dict[str, Any]]], separate: bool) -> Optional[int]:
+def _world(found: _Found, machine: list[tuple[int | None, dict[str, Any]]], separate: bool) -> int | None:
     """How many ranks the log itself says there were."""
     if separate:
         return None
@@ -359,7 +366,7 @@ def _world(found: _Found, machine: List[Tuple[Optional[int], Dict[str, Any]]], s
     return len(found.totals) or None
 
 
-def _complete(ranks: Tuple[RankResult, ...], found: _Found, world: Optional[int], problem: Any) -> None:
+def _complete(ranks: tuple[RankResult, ...], found: _Found, world: int | None, problem: Any) -> None:
     if world is None or not (ranks or found.totals) or len(ranks) == world:
         return
     known = {rank.rank for rank in ranks}
@@ -368,10 +375,15 @@ def _complete(ranks: Tuple[RankResult, ...], found: _Found, world: Optional[int]
         which = "" if None in known or not ranks else f"; without a result: rank(s) {_list(missing)}"
         problem("missing_ranks", f"{world} ranks were started, {len(ranks)} have a result{which}")
     else:
-        problem("too_many_ranks", f"{world} ranks were started, but {len(ranks)} have a result: not one job, or two logs in one")
+        problem(
+            "too_many_ranks",
+            f"{world} ranks were started, but {len(ranks)} have a result: not one job, or two logs in one",
+        )
 
 
-def _sane(ranks: Tuple[RankResult, ...], found: _Found, machine: List[Tuple[Optional[int], Dict[str, Any]]], problem: Any) -> None:
+def _sane(
+    ranks: tuple[RankResult, ...], found: _Found, machine: list[tuple[int | None, dict[str, Any]]], problem: Any
+) -> None:
     checksums = {str(record["checksum"]) for _tag, record in machine if record.get("checksum")}
     if len(checksums) > 1:
         problem("weights_differ", "the ranks ended with different weights: they did not train together")
@@ -380,5 +392,5 @@ def _sane(ranks: Tuple[RankResult, ...], found: _Found, machine: List[Tuple[Opti
         problem("loss_not_finite", "the loss is not a finite number: the arithmetic broke down, whatever the speed")
 
 
-def _list(numbers: List[int]) -> str:
+def _list(numbers: list[int]) -> str:
     return ", ".join(str(number) for number in numbers)

@@ -20,7 +20,7 @@ NODES = ("gpu01", "gpu02", "gpu03", "gpu04")
 
 @pytest.fixture(scope="module", autouse=True)
 def factory(twin: None) -> Iterator[None]:
-    site_run.lab("reset")
+    site_run.reset()
     yield
 
 
@@ -59,18 +59,16 @@ def test_without_permission_the_run_stops_before_the_containers_and_says_why() -
         assert f"{host}: host reboot" in run.out, run.tail()
     for reason in ("atsSupport", "pciPassthru.allowP2P", "ATS_ENABLED", "rocemesh_allow_reboot=true"):
         assert reason in run.out, f"the reasons do not mention {reason}"
-    state = site_run.state()
-    assert {host["boots"] for host in state["hosts"].values()} == {0}, "a host was rebooted without permission"
-    assert not any(node["containers"] for node in state["nodes"].values()), "the run went on to the containers"
+    assert site_run.boots() == dict.fromkeys(HOSTS, 0), "a host was rebooted without permission"
+    assert not any(site_run.containers(node) for node in NODES), "the run went on to the containers"
 
 
 def test_power_cycling_only_the_vms_does_not_make_ats_active() -> None:
-    site_run.lab("power-cycle", *NODES)
-    run = site_run.play("ats.yml", "--tags", "ats")
+    site_run.power_cycle(NODES)
+    views = site_run.state()["physics"]["pci"]
+    assert not any(function["ats_enabled"] for view in views.values() for function in view["functions"].values())
+    run = site_run.play("ats.yml", "--limit", "gpu_vms")
     assert run.rc != 0, "ATS counts as active without a host reboot"
-    assert not any(
-        function["ats_enabled"] for node in site_run.state()["nics"].values() for function in node["functions"].values()
-    )
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +89,7 @@ def test_allowed_again_it_continues_and_finishes(first_run: Run) -> None:
 
 
 def test_each_host_rebooted_exactly_once() -> None:
-    assert {name: host["boots"] for name, host in site_run.state()["hosts"].items()} == dict.fromkeys(HOSTS, 1)
+    assert site_run.boots() == dict.fromkeys(HOSTS, 1)
 
 
 def test_the_report_marks_what_was_simulated() -> None:
@@ -123,16 +121,15 @@ def test_no_secret_in_output_report_or_temp_file(first_run: Run, temp_files_befo
 
 
 def test_second_run_changes_nothing() -> None:
-    before = site_run.state()
+    images = {node: site_run.images(node) for node in NODES}
+    containers = {node: site_run.containers(node) for node in NODES}
     run = site_run.play("site.yml", *ALLOW, *SHORT)
     assert run.rc == 0, run.tail()
     assert run.recap, run.tail()
     assert run.changed == {}, run.out
-    after = site_run.state()
-    assert {name: host["boots"] for name, host in after["hosts"].items()} == dict.fromkeys(HOSTS, 1), "rebooted again"
-    for node in NODES:
-        assert after["nodes"][node]["images"] == before["nodes"][node]["images"], f"{node}: an image was rebuilt"
-        assert after["nodes"][node]["containers"] == before["nodes"][node]["containers"], f"{node}: container recreated"
+    assert site_run.boots() == dict.fromkeys(HOSTS, 1), "rebooted again"
+    assert {node: site_run.images(node) for node in NODES} == images, "an image was rebuilt"
+    assert {node: site_run.containers(node) for node in NODES} == containers, "a container was recreated"
     assert site_run.summary()["hosts_rebooted"] == []
 
 
@@ -145,7 +142,7 @@ def test_check_mode_on_a_finished_site_plans_nothing() -> None:
 
 
 def test_a_container_that_is_gone_comes_back_alone() -> None:
-    site_run.lab("exec", "gpu03", "docker", "rm", "-f", "mpicont")
+    site_run.on_node("gpu03", "docker", "rm", "-f", "mpicont")
     run = site_run.play("mesh.yml")
     assert run.rc == 0, run.tail()
     assert set(run.changed) == {"gpu03"}, run.tail()

@@ -8,7 +8,6 @@ import contextlib
 import dataclasses
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,13 +17,13 @@ from tests import site_run
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """``says``: every pattern must be in the output; ``fault``: (part of the lab, body) injected first."""
+    """``says``: every pattern must be in the output; ``fault`` is injected into ``program`` first."""
 
     playbook: str
     says: tuple[str, ...]
     override: dict[str, Any] = dataclasses.field(default_factory=dict)
-    fault: tuple[str, dict[str, Any]] | None = None
-    limit: str = ""
+    program: str = "physics"
+    fault: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
 CASES = {
@@ -35,7 +34,10 @@ CASES = {
     ),
     "vm_that_does_not_exist": Case("power.yml", ("gpu99", "does not exist|not found|no VM"), {"gpu_vm_name": "gpu99"}),
     "two_vms_of_one_name": Case(
-        "power.yml", ("gpu01", "2 VMs|two VMs|ambiguous"), fault=("vsphere", {"name": "duplicate_vm", "vm": "gpu01"})
+        "power.yml",
+        ("gpu01", "2 VMs|two VMs|ambiguous"),
+        program="vsphere",
+        fault={"name": "duplicate_vm", "vm": "gpu01"},
     ),
     "vlan_0": Case("switch.yml", (r"127\.78\.0\.2|sw01", r"\b0\b", "4094"), {"switch_vlan": 0}),
     "vlan_4095": Case("switch.yml", (r"127\.78\.0\.2|sw01", "4095", "4094"), {"switch_vlan": 4095}),
@@ -60,36 +62,23 @@ CASES = {
     "nic_that_is_a_vf": Case(
         "guest.yml",
         ("gpu02", "0000:3b:00", "VF|virtual function"),
-        fault=("physics", {"name": "nic_vf", "vm": "gpu02"}),
+        fault={"name": "nic_is_vf", "vm": "gpu02"},
     ),
     "nic_without_ats_in_its_firmware": Case(
-        "guest.yml", ("gpu03", "firmware", "ATS_ENABLED"), fault=("physics", {"name": "nic_no_ats", "vm": "gpu03"})
+        "guest.yml", ("gpu03", "firmware", "ATS_ENABLED"), fault={"name": "nic_without_ats", "vm": "gpu03"}
     ),
     "gpu_and_nic_on_different_numa_nodes": Case(
-        "reboot.yml", ("gpu04", "NUMA"), fault=("vsphere", {"name": "numa_split", "vm": "gpu04"})
+        "reboot.yml", ("gpu04", "NUMA"), program="vsphere", fault={"name": "numa_mismatch", "vm": "gpu04"}
     ),
-    "registry_that_is_down": Case("image.yml", ("registry:5000", "gpu0"), fault=("registry", {"name": "down"})),
+    "registry_that_is_down": Case("image.yml", ("registry:5000", "gpu0"), fault={"name": "registry_down"}),
 }
-
-
-@contextlib.contextmanager
-def injected(fault: tuple[str, dict[str, Any]] | None) -> Iterator[None]:
-    if fault is None:
-        yield
-        return
-    part, body = fault
-    site_run.lab("fault", part, json.dumps(body))
-    try:
-        yield
-    finally:
-        site_run.lab("fault", part, "--clear")
 
 
 @pytest.mark.usefixtures("twin")
 @pytest.mark.parametrize("name", CASES)
 def test_bad_input(name: str) -> None:
     case = CASES[name]
-    with injected(case.fault):
+    with site_run.fault(case.program, **case.fault) if case.fault else contextlib.nullcontext():
         before = site_run.state_hash()
         run = site_run.play(case.playbook, "-e", json.dumps(case.override), timeout=300)
         assert run.rc != 0, run.tail()
@@ -102,12 +91,12 @@ def test_bad_input(name: str) -> None:
 @pytest.mark.usefixtures("twin")
 def test_worker_whose_sshd_is_stopped_during_mpirun() -> None:
     def stop_sshd(_pid: int) -> None:
-        site_run.lab("exec", "gpu04", "systemctl", "stop", "ssh")
+        site_run.on_node("gpu04", "systemctl", "stop", "ssh.service")
 
     try:
         run = site_run.play("run.yml", *site_run.SHORT, when=(r"TASK \[.*run \| .*hostname", stop_sshd), timeout=600)
     finally:
-        site_run.lab("exec", "gpu04", "systemctl", "start", "ssh")
+        site_run.on_node("gpu04", "systemctl", "start", "ssh.service")
     assert run.rc != 0, run.tail()
     for pattern in ("gpu04|10\\.78\\.0\\.14", "refused", "What to do"):
         assert re.search(pattern, run.out), f"the output does not say {pattern}\n{run.tail()}"

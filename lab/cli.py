@@ -1,0 +1,91 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``python -m lab``: up, down, status, reset, logs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from . import config, engine, lifecycle, status
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    if not (config.paths().run / "engine.json").exists():
+        print("the lab is not up; `python -m lab up`", file=sys.stderr)
+        return 3
+    if arguments.hash:
+        print(status.fingerprint())
+        return 0
+    facts = status.collect()
+    print(json.dumps(facts, indent=1, sort_keys=True) if arguments.json else status.table(facts))
+    return 0 if all(facts[name] for name in ("switch", "vsphere", "physics")) else 1
+
+
+def _logs(arguments: argparse.Namespace) -> int:
+    run = config.paths().run
+    if arguments.name in config.BY_NAME or arguments.name == "registry":
+        node = config.BY_NAME.get(arguments.name)
+        options = ["--tail", "200", *(["--follow"] if arguments.follow else [])]
+        command = engine.command("logs", *options, node.container if node else config.REGISTRY_CONTAINER)
+        return subprocess.run(command, env=engine.environment(), check=False).returncode
+    known = {log.stem: log for log in [*run.glob("*.log"), *engine.HOME.glob("dockerd.log")]}
+    if arguments.name and arguments.name not in known:
+        names = ", ".join([*sorted(known), "registry", *config.BY_NAME])
+        raise config.LabError(f"no log named {arguments.name!r}; there are {names}")
+    chosen = [known[arguments.name]] if arguments.name else sorted(known.values())
+    if not chosen:
+        raise config.LabError("no logs: the lab was not started")
+    return subprocess.run(
+        ["tail", "-n", "40", *(["-F"] if arguments.follow else []), *map(str, chosen)], check=False
+    ).returncode
+
+
+def parser() -> argparse.ArgumentParser:
+    result = argparse.ArgumentParser(
+        prog="python -m lab", description="A data centre on one machine (SIMULATED hardware)."
+    )
+    commands = result.add_subparsers(dest="command", required=True)
+    commands.add_parser("up", help="build and start everything that is not there yet")
+    down = commands.add_parser("down", help="remove everything that the lab made on this machine")
+    down.add_argument("--keep-cache", action="store_true", help="keep the images and the base, for a faster `up`")
+    commands.add_parser("reset", help="factory state of every part, without building anything")
+    show = commands.add_parser("status", help="what there is, and what waits for a restart")
+    form = show.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="everything, for programs")
+    form.add_argument("--hash", action="store_true", help="one sha256 over everything durable")
+    logs = commands.add_parser("logs", help="logs of the lab's programs and nodes")
+    logs.add_argument(
+        "name", nargs="?", help="switch, vsphere, physics, dockerd, registry or a node; default: all programs"
+    )
+    logs.add_argument("-f", "--follow", action="store_true")
+    return result
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    chosen = parser().parse_args(arguments)
+    os.umask(0o022)
+    try:
+        if chosen.command == "up":
+            lifecycle.up()
+        elif chosen.command == "reset":
+            lifecycle.reset()
+        elif chosen.command == "down":
+            lifecycle.down(keep_cache=chosen.keep_cache)
+        else:
+            return _status(chosen) if chosen.command == "status" else _logs(chosen)
+    except config.LabError as error:
+        print(f"lab: {error}", file=sys.stderr)
+        return 1
+    except ConnectionError as error:
+        print(f"lab: {error}; `python -m lab status` says what runs", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("lab: interrupted; the same command goes on from here", file=sys.stderr)
+        return 130
+    return 0

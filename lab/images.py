@@ -1,0 +1,99 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Images of the lab, each built only when its sources, or the base under it, changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+
+from . import config, engine, files
+
+CONTEXTS = {
+    config.NODE_IMAGE: config.REPO / "lab" / "node",
+    config.REGISTRY_IMAGE: config.REPO / "lab" / "registry",
+    config.VSPHERE_IMAGE: config.REPO / "lab" / "vsphere",
+}
+
+
+def digest(context: Path, base_id: str) -> str:
+    """sha256 over names, modes and contents below ``context`` and the id of the base image."""
+    total = hashlib.sha256(base_id.encode())
+    for path in sorted(context.rglob("*")):
+        relative = path.relative_to(context)
+        if "__pycache__" in relative.parts or path.suffix == ".md":
+            continue
+        if path.is_symlink():
+            total.update(f"\0{relative}\0link\0{os.readlink(path)}".encode())
+        elif path.is_file():
+            total.update(f"\0{relative}\0{path.stat().st_mode & 0o777:o}\0".encode())
+            total.update(path.read_bytes())
+    return total.hexdigest()
+
+
+def ensure(image: str) -> str:
+    """Builds ``image`` if needed; returns "already there" or "built"."""
+    context = CONTEXTS[image]
+    if not (context / "Dockerfile").exists():
+        raise config.LabError(f"{context.relative_to(config.REPO)}/Dockerfile is missing: {image} cannot be built")
+    base = engine.inspect("image", config.BASE_IMAGE)
+    if base is None:
+        raise config.LabError(f"the image {config.BASE_IMAGE} is missing; run `python -m lab up`")
+    wanted = digest(context, base["Id"])
+    present = engine.inspect("image", image)
+    if present and (present["Config"]["Labels"] or {}).get(config.SOURCES_LABEL) == wanted:
+        return "already there"
+    engine.docker(
+        *("build", "--quiet", "--tag", image, "--label", f"{config.SOURCES_LABEL}={wanted}"),
+        *("--build-arg", f"BASE_IMAGE={config.BASE_IMAGE}", str(context)),
+        timeout=1800,
+    )
+    if present and present["Id"] != engine.inspect("image", image)["Id"]:
+        # The one before has no name any more; where a node still runs on it, it stays until that node goes.
+        engine.docker("rmi", present["Id"], check=False)
+    return "built"
+
+
+def vsphere_binary(paths: config.Paths) -> Path:
+    """The simulator's binary, copied out of its image when the image is newer than the copy."""
+    image = engine.inspect("image", config.VSPHERE_IMAGE)
+    target, mark = paths.bin / "labvsphere", paths.bin / "labvsphere.json"
+    if target.exists() and files.read_json(mark) == image["Id"]:
+        return target
+    inside = (image["Config"]["Entrypoint"] or ["/labvsphere"])[0]
+    paths.bin.mkdir(parents=True, exist_ok=True)
+    container = engine.docker("create", config.VSPHERE_IMAGE, inside).stdout.strip()
+    try:
+        fresh = target.with_name("labvsphere.new")
+        engine.docker("cp", f"{container}:{inside}", str(fresh))
+        fresh.chmod(0o755)
+        # A running simulator keeps the old file; the name has the new one.
+        fresh.replace(target)
+    finally:
+        engine.docker("rm", container)
+    files.write(mark, json.dumps(image["Id"]))
+    return target
+
+
+def remove_all() -> list[str]:
+    """Removes every image of the lab; returns their names."""
+    gone = []
+    for image in config.IMAGES:
+        if engine.inspect("image", image):
+            engine.docker("rmi", "--force", image)
+            gone.append(image)
+    left = engine.docker("images", "--quiet", "--filter", f"label={config.SOURCES_LABEL}").stdout.split()
+    if left:
+        engine.docker("rmi", "--force", *dict.fromkeys(left), check=False)
+    return gone
+
+
+def remove_cache() -> list[str]:
+    if not config.CACHE_DIR.exists():
+        return []
+    shutil.rmtree(config.CACHE_DIR)
+    return [str(config.CACHE_DIR)]

@@ -1,0 +1,290 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The lab's stages in their order: up, reset, down."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import fcntl
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+from . import (
+    base_image,
+    config,
+    control,
+    engine,
+    files,
+    hardware,
+    images,
+    keys,
+    nodes,
+    preflight,
+    processes,
+    registry,
+)
+
+_PROGRAMS = ("vsphere", "physics", "switch")
+
+
+class Stages:
+    """Runs named steps, prints one line for each, and keeps their times."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._begin = time.monotonic()
+
+    def run(self, name: str, step: Callable[[], str | None]) -> None:
+        start = time.monotonic()
+        said = step()
+        self.seconds[name] = round(time.monotonic() - start, 2)
+        print(f"{self.seconds[name]:7.1f} s  {name:<16} {said or ''}".rstrip(), flush=True)
+
+    def together(self, *steps: tuple[str, Callable[[], str | None]]) -> None:
+        """At the same time; each one's time is its own, so they do not add up. The first error is raised."""
+        with concurrent.futures.ThreadPoolExecutor(max_workers=len(steps)) as pool:
+            for future in [pool.submit(self.run, name, step) for name, step in steps]:
+                future.result()
+
+    def finish(self, what: str) -> None:
+        self.seconds["total"] = round(time.monotonic() - self._begin, 2)
+        print(f"{self.seconds['total']:7.1f} s  {what}", flush=True)
+
+
+@contextlib.contextmanager
+def only_one(paths: config.Paths) -> Iterator[None]:
+    """Two at once would build and start everything twice."""
+    paths.run.mkdir(parents=True, exist_ok=True)
+    with (paths.run / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise config.LabError(f"another `python -m lab` works on {paths.root} right now; wait for it") from None
+        yield
+
+
+# --- up -------------------------------------------------------------------------------------------------------------
+
+
+def up() -> None:
+    paths = config.paths()
+    preflight.machine()
+    with only_one(paths):
+        stages = Stages()
+        stages.run("checks", lambda: preflight.ports(paths))
+        stages.run("keys", lambda: ", ".join(keys.make_all(paths)) or "already there")
+        stages.run("engine", lambda: engine.ensure(paths))
+        stages.run("conflicts", lambda: preflight.in_engine(paths))
+        if engine.inspect("network", config.NETWORK) is None:
+            preflight.disk()
+        stages.run("base image", base_image.ensure)
+        stages.together(
+            ("node image", lambda: images.ensure(config.NODE_IMAGE)),
+            ("registry image", lambda: images.ensure(config.REGISTRY_IMAGE)),
+            ("vsphere image", lambda: images.ensure(config.VSPHERE_IMAGE)),
+        )
+        stages.run("network", lambda: nodes.ensure_network(paths))
+        stages.run("switch", lambda: _switch(paths))
+        stages.together(("registry", lambda: registry.ensure(paths)), ("machines", lambda: _machines(paths)))
+        stages.run("ready", lambda: _ready(paths))
+        stages.finish(f"the lab is up: SIMULATED switch, ESXi hosts and NICs, real nodes ({paths.root})")
+        files.write_json(paths.run / "stages.json", stages.seconds)
+        _notes(paths)
+
+
+def _switch(paths: config.Paths) -> str:
+    if processes.pid_of(paths.run, "switch") is not None:
+        return "already there"
+    processes.start(
+        paths.run,
+        "switch",
+        [
+            *(sys.executable, "-m", "lab.switch", "--host", config.SWITCH_IP, "--port", str(config.SSH_PORT)),
+            *("--control", f"{config.SWITCH_IP}:{config.CONTROL_PORT}", "--name", config.SWITCH_NAME),
+            *("--host-key", str(paths.switch / "host_key"), "--password-file", str(paths.secret("switch"))),
+        ],
+        ready=lambda: control.answers("switch"),
+    )
+    return "started"
+
+
+def _machines(paths: config.Paths) -> str:
+    """Hardware, nodes, physics, and then vSphere, which powers the nodes on."""
+    done = []
+    for node in config.NODES:
+        hardware.make_factory(paths, node.name, replace=False)
+    made = nodes.create_all(paths)
+    if made:
+        done.append(f"created {', '.join(made)}")
+    if processes.pid_of(paths.run, "physics") is None:
+        processes.start(
+            paths.run, "physics", [sys.executable, "-m", "lab.physics"], ready=lambda: control.answers("physics")
+        )
+        done.append("started physics")
+    if processes.pid_of(paths.run, "vsphere") is None:
+        _start_vsphere(paths)
+        done.append("started vSphere, VMs powered on")
+    return ", ".join(done) or "already there"
+
+
+def topology() -> dict[str, object]:
+    """What lab/vsphere reads. The tools state of a VM comes from its real node, so none is assumed."""
+    return {
+        "datacenter": "lab-dc",
+        "cluster": "lab",
+        "boot_seconds": 2,
+        "hosts": [
+            {
+                "name": host,
+                "vms": [{"name": vm, "tools": "notRunning", "ip": config.BY_NAME[vm].cluster_ip} for vm in vms],
+            }
+            for host, vms in config.hosts().items()
+        ],
+    }
+
+
+def _start_vsphere(paths: config.Paths) -> None:
+    binary = images.vsphere_binary(paths)
+    files.write_json(paths.vsphere / "topology.json", topology())
+    processes.start(
+        paths.run,
+        "vsphere",
+        [
+            *(str(binary), "--listen", f"{config.VCENTER_IP}:{config.VCENTER_PORT}"),
+            *("--control", f"{config.VCENTER_IP}:{config.CONTROL_PORT}"),
+            *("--cert", str(paths.pki / "vcenter.crt"), "--key", str(paths.pki / "vcenter.key")),
+            *("--user", config.VCENTER_USER, "--password-file", str(paths.secret("vcenter"))),
+            *("--topology", str(paths.vsphere / "topology.json")),
+            *("--hook", control.url("physics", "/event")),
+        ],
+        ready=lambda: control.answers("vsphere"),
+    )
+    processes.wait_for("vSphere has powered its VMs on (see `python -m lab logs vsphere`)", _announced, 90)
+
+
+def _announced() -> bool:
+    try:
+        return bool(control.request("GET", control.url("vsphere", "/healthz"))["announced"])
+    except ConnectionError:
+        return False
+
+
+def _ready(paths: config.Paths) -> str:
+    """Every VM that is powered on can be logged into, and its engine answers."""
+    power = {name: vm["power"] for name, vm in control.state("physics")["vms"].items()}
+    on = [node for node in config.NODES if power[node.name] == "on"]
+    with concurrent.futures.ThreadPoolExecutor(max_workers=len(config.NODES)) as pool:
+        list(pool.map(nodes.wait_ready, on))
+    changed = nodes.write_known_hosts(paths)
+    off = [node.name for node in config.NODES if node not in on]
+    return f"{len(on)} nodes" + (f", powered off: {', '.join(off)}" if off else "") + (", host keys" if changed else "")
+
+
+def _notes(paths: config.Paths) -> None:
+    """What an idempotent `up` leaves as it is although the sources changed."""
+    old = nodes.outdated()
+    if old:
+        print(f"note: {', '.join(old)} run an earlier build of the node image; `python -m lab reset` takes the new one")
+    pid = processes.pid_of(paths.run, "vsphere")
+    if pid is not None and images.vsphere_binary(paths) and os.readlink(f"/proc/{pid}/exe").endswith(" (deleted)"):
+        print("note: vSphere runs an earlier build; `python -m lab down --keep-cache` and `up` take the new one")
+
+
+def require_up(paths: config.Paths) -> None:
+    missing = [name for name in reversed(_PROGRAMS) if processes.pid_of(paths.run, name) is None]
+    if missing:
+        raise config.LabError(
+            f"the lab of {paths.root} is not up ({', '.join(missing)} not running); `python -m lab up`"
+        )
+
+
+# --- reset ----------------------------------------------------------------------------------------------------------
+
+
+def reset() -> None:
+    """Factory state of every part; no image is built."""
+    paths = config.paths()
+    require_up(paths)
+    with only_one(paths):
+        stages = Stages()
+
+        def switch_and_machines() -> None:
+            control.reset("switch")
+            # Physics first: vSphere's reset powers the new nodes on.
+            control.reset("physics")
+            control.reset("vsphere")
+
+        stages.together(("machines", switch_and_machines), ("registry", lambda: registry.empty(paths)))
+        stages.run("ready", lambda: _ready(paths))
+        stages.finish("the lab is in its factory state")
+
+
+# --- down -----------------------------------------------------------------------------------------------------------
+
+
+def down(*, keep_cache: bool) -> None:
+    """Removes what the lab made, and nothing else."""
+    paths = config.paths()
+    if not paths.root.exists() and not engine.HOME.exists() and not config.CACHE_DIR.exists():
+        print("the lab is not up: nothing to do")
+        return
+    others = engine.owner() not in (None, str(paths.root))
+    with only_one(paths):
+        stages = Stages()
+        stages.run("programs", lambda: _stop_programs(paths))
+        had_engine = (paths.run / "engine.json").exists() or (engine.HOME.exists() and not others)
+        if had_engine:
+            stages.run("containers", lambda: _remove_from_engine(paths, keep_cache=keep_cache))
+        if not others:
+            stages.run("engine", lambda: _join(engine.stop_own(paths, keep_cache=keep_cache)))
+            if not keep_cache:
+                stages.run("cache", lambda: _join(images.remove_cache()))
+        stages.run("files", lambda: _remove_files(paths))
+    stages.finish("the lab is down" + (" (images and base kept)" if keep_cache else ""))
+
+
+def _join(done: list[str]) -> str:
+    # The many small rules of a firewall are of interest only where one could not be taken back.
+    failed = [line for line in done if "FAILED" in line]
+    plain = [line for line in done if not line.startswith(("iptables", "ip6tables"))]
+    rules = len(done) - len(plain)
+    return "; ".join([*plain, *([f"{rules} firewall rules taken back"] if rules else []), *failed])
+
+
+def _stop_programs(paths: config.Paths) -> str:
+    return ", ".join(name for name in _PROGRAMS if processes.stop(paths.run, name)) or "none ran"
+
+
+def _remove_from_engine(paths: config.Paths, *, keep_cache: bool) -> str:
+    # Starts the lab's own engine again if it died: its containers may have survived it.
+    engine.ensure(paths)
+    mine = f"label={config.OWNER_LABEL}={paths.root}"
+    gone = []
+    for kind, listing in (
+        ("container", ("ps", "-aq")),
+        ("volume", ("volume", "ls", "-q")),
+        ("network", ("network", "ls", "-q")),
+    ):
+        names = engine.docker(*listing, "--filter", mine).stdout.split()
+        if names:
+            options = ("--force",) if kind != "network" else ()
+            engine.docker(
+                *((kind, "rm", *options, "--volumes") if kind == "container" else (kind, "rm", *options)), *names
+            )
+            gone.append(f"{len(names)} {kind}s")
+    if not keep_cache:
+        images_gone = images.remove_all()
+        if images_gone:
+            gone.append(f"{len(images_gone)} images")
+    return ", ".join(gone) or "nothing there"
+
+
+def _remove_files(paths: config.Paths) -> str:
+    if paths.root.exists():
+        shutil.rmtree(paths.root)
+    return f"removed {paths.root}"

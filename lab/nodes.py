@@ -1,0 +1,163 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The GPU VMs as containers: made, started, stopped, waited for. What they are made *of* is in node/."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import socket
+from collections.abc import Iterable
+from pathlib import Path
+
+from . import config, engine, files, keys, processes
+
+_RESOLVERS = (Path("/etc/resolv.conf"), Path("/run/systemd/resolve/resolv.conf"))
+
+
+def usable_resolvers(texts: Iterable[str]) -> list[str]:
+    """Name servers of the first resolv.conf that names any outside this machine's loopback."""
+    for text in texts:
+        servers = [line.split()[1] for line in text.splitlines() if line.startswith("nameserver ")]
+        usable = [server for server in servers if not server.startswith("127.") and server != "::1"]
+        if usable:
+            return usable
+    return []
+
+
+def ensure_network(paths: config.Paths) -> None:
+    if engine.inspect("network", config.NETWORK):
+        return
+    engine.docker(
+        *("network", "create", "--subnet", config.SUBNET, "--gateway", config.GATEWAY),
+        *("--opt", f"com.docker.network.bridge.name={config.BRIDGE}"),
+        *("--opt", f"com.docker.network.driver.mtu={config.LINK_MTU}"),
+        *("--label", f"{config.OWNER_LABEL}={paths.root}", config.NETWORK),
+    )
+
+
+def create_arguments(
+    node: config.Node, paths: config.Paths, *, privileges: list[str], controller_key: str, resolvers: list[str]
+) -> list[str]:
+    """`docker create` and everything that makes this container this VM."""
+    return [
+        *("create", "--name", node.container, "--hostname", node.name, "--restart", "no"),
+        *("--label", f"{config.OWNER_LABEL}={paths.root}", "--label", f"{config.VM_LABEL}={node.name}"),
+        *privileges,
+        *("--network", config.NETWORK, "--ip", node.cluster_ip, "--network-alias", node.name),
+        *("--publish", f"{node.ssh_ip}:{config.SSH_PORT}:22"),
+        *("--tmpfs", "/run", "--tmpfs", "/run/lock", "--tmpfs", "/tmp:exec"),
+        # Containers with --ipc=host use the node's /dev/shm, whatever their own --shm-size says.
+        *("--shm-size", "1g"),
+        *("--env", f"LAB_AUTHORIZED_KEY={controller_key}"),
+        *("--env", f"LAB_ADDRESS={node.cluster_ip}/24", "--env", f"LAB_GATEWAY={config.GATEWAY}"),
+        *("--env", f"LAB_DNS={' '.join(resolvers)}"),
+        # overlay2 refuses to lie on another overlay.
+        *("--volume", f"{node.volume}:/var/lib/docker"),
+        *("--volume", f"{paths.hw / node.name}:/var/lib/lab-hw"),
+        config.NODE_IMAGE,
+    ]
+
+
+def create(node: config.Node, paths: config.Paths) -> bool:
+    """Makes the container (not started) if there is none; True if it was made."""
+    present = engine.inspect("container", node.container)
+    if present:
+        return False
+    (paths.hw / node.name).mkdir(parents=True, exist_ok=True)
+    engine.docker("volume", "create", "--label", f"{config.OWNER_LABEL}={paths.root}", node.volume)
+    engine.docker(
+        *create_arguments(
+            node,
+            paths,
+            privileges=engine.machine_privileges(),
+            controller_key=paths.controller_key.with_suffix(".pub").read_text().strip(),
+            resolvers=usable_resolvers(path.read_text() for path in _RESOLVERS if path.exists()),
+        )
+    )
+    return True
+
+
+def remove(node: config.Node) -> bool:
+    """Removes container and volume; True if there was one."""
+    present = engine.inspect("container", node.container) is not None
+    if present:
+        engine.docker("rm", "--force", "--volumes", node.container)
+    if engine.inspect("volume", node.volume):
+        engine.docker("volume", "rm", node.volume)
+    return present
+
+
+def recreate_all(paths: config.Paths) -> None:
+    """Every node back to its image, with an empty engine; none is started."""
+
+    def one(node: config.Node) -> None:
+        remove(node)
+        create(node, paths)
+
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        list(pool.map(one, config.NODES))
+
+
+def create_all(paths: config.Paths) -> list[str]:
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        made = list(pool.map(lambda node: create(node, paths), config.NODES))
+    return [node.name for node, new in zip(config.NODES, made) if new]
+
+
+def running(node: config.Node) -> bool:
+    present = engine.inspect("container", node.container)
+    return bool(present and present["State"]["Running"])
+
+
+def outdated() -> list[str]:
+    """Nodes whose container was made from an earlier build of the node image."""
+    image = engine.inspect("image", config.NODE_IMAGE)
+    result = []
+    for node in config.NODES:
+        container = engine.inspect("container", node.container)
+        if container and image and container["Image"] != image["Id"]:
+            result.append(node.name)
+    return result
+
+
+def ssh_answers(node: config.Node) -> bool:
+    """Whether sshd of the node greets. Docker's own forwarder accepts connections even when nobody is behind it."""
+    try:
+        with socket.create_connection((node.ssh_ip, config.SSH_PORT), timeout=1) as connection:
+            connection.settimeout(1)
+            return connection.recv(4) == b"SSH-"
+    except OSError:
+        return False
+
+
+def engine_answers(node: config.Node) -> bool:
+    return engine.docker("exec", node.container, "docker", "version", check=False, timeout=20).returncode == 0
+
+
+def wait_ready(node: config.Node, timeout: float = 60) -> None:
+    log = f"docker logs {node.container}"
+    processes.wait_for(f"{node.name}: sshd answers (see `{log}`)", lambda: ssh_answers(node), timeout)
+    processes.wait_for(f"{node.name}: its Docker engine answers", lambda: engine_answers(node), timeout)
+
+
+def public_host_key(node: config.Node) -> str:
+    """Read through the engine, not over the network: this is what makes the first ssh connection trustworthy."""
+    return engine.docker("exec", node.container, "cat", "/etc/ssh/ssh_host_ed25519_key.pub").stdout.strip()
+
+
+def write_known_hosts(paths: config.Paths) -> bool:
+    """Writes .lab/ssh/known_hosts for the switch and every running node; True if the content changed."""
+    lines = [
+        keys.known_hosts_line(config.SWITCH_IP, config.SSH_PORT, (paths.switch / "host_key.pub").read_text()),
+        *(
+            keys.known_hosts_line(node.ssh_ip, config.SSH_PORT, public_host_key(node))
+            for node in config.NODES
+            if running(node)
+        ),
+    ]
+    content = "\n".join(lines) + "\n"
+    if paths.known_hosts.exists() and paths.known_hosts.read_text() == content:
+        return False
+    files.write(paths.known_hosts, content)
+    return True

@@ -1,0 +1,134 @@
+// Copyright: (c) 2026, rocemesh.multinode contributors
+// SPDX-License-Identifier: GPL-3.0-or-later
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"time"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// redirected: methods that the lab answers instead of the simulator, by the type of the object they are called on.
+var redirected = map[string]map[string]string{
+	"HostSystem": {"RetrieveManagedMethodExecuter": "LabHost", "EnterMaintenanceMode_Task": "LabHost",
+		"ExitMaintenanceMode_Task": "LabHost", "RebootHost_Task": "LabHost"},
+	"VirtualMachine": {"ReconfigVM_Task": "LabVM", "PowerOnVM_Task": "LabVM", "PowerOffVM_Task": "LabVM", "ShutdownGuest": "LabVM",
+		"RebootGuest": "LabVM", "ResetVM_Task": "LabVM", "SuspendVM_Task": "LabVM", "MigrateVM_Task": "LabVM", "RelocateVM_Task": "LabVM"},
+	"Task": {"CancelTask": "LabTask"},
+}
+
+var (
+	bodyMethod = regexp.MustCompile(`<(?:\w+:)?Body[^>]*>\s*<(?:\w+:)?(\w+)`)
+	thisType   = regexp.MustCompile(`(<(?:\w+:)?_this[^>]*\btype=")(\w+)("[^>]*>)([^<]*)`)
+	answer     = regexp.MustCompile(`<(/?)(response|fault|faultMsg|faultDetail)>`)
+	returnval  = regexp.MustCompile(`<returnval[^>]*>`)
+	namespaces = regexp.MustCompile(` xmlns:xs[id]=&#34;[^&]*&#34;`)
+)
+
+const sessionCookie = "vmware_soap_session"
+
+// privileges named in NoPermission, per method.
+var privileges = map[string]string{
+	"EnterMaintenanceMode_Task": "Host.Config.Maintenance", "ExitMaintenanceMode_Task": "Host.Config.Maintenance",
+	"RebootHost_Task": "Host.Config.Maintenance", "ReconfigVM_Task": "VirtualMachine.Config.AdvancedConfig",
+	"PowerOnVM_Task": "VirtualMachine.Interact.PowerOn", "PowerOffVM_Task": "VirtualMachine.Interact.PowerOff",
+	"ShutdownGuest": "VirtualMachine.Interact.PowerOff",
+}
+
+// serveSDK stands before the simulator's own handler: faults of the connection, then redirection.
+func (l *lab) serveSDK(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		l.service.ServeSDK(w, r)
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	method := ""
+	if found := bodyMethod.FindSubmatch(body); found != nil {
+		method = string(found[1])
+	}
+	subject := map[string]string{"method": method}
+	if f := l.faults.match("slow", subject); f != nil {
+		time.Sleep(time.Duration(f.number("seconds", 1) * float64(time.Second)))
+	}
+	if l.faults.match("drop_connection", subject) != nil {
+		if connection, _, err := w.(http.Hijacker).Hijack(); err == nil {
+			_ = connection.Close()
+		}
+		return
+	}
+	l.dropKilledSession(r, subject)
+	this := thisType.FindSubmatch(body)
+	if this != nil {
+		kind, id := string(this[2]), string(this[4])
+		if l.faults.match("no_permission", subject) != nil {
+			denied(w, kind, id, method)
+			return
+		}
+		if target := redirected[kind][method]; target != "" &&
+			simulator.Map.Get(types.ManagedObjectReference{Type: target, Value: id}) != nil {
+			body = thisType.ReplaceAll(body, []byte("${1}"+target+"${3}${4}"))
+		}
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.ContentLength = int64(len(body))
+	if method != "ExecuteSoap" {
+		l.service.ServeSDK(w, r)
+		return
+	}
+	recorder := httptest.NewRecorder()
+	l.service.ServeSDK(recorder, r)
+	out := recorder.Body.Bytes()
+	if l.faults.match("undeclared_xsi", nil) != nil {
+		out = namespaces.ReplaceAll(out, nil)
+	}
+	if l.faults.match("reflect_prefix", nil) != nil {
+		out = answer.ReplaceAll(out, []byte(`<${1}reflect:${2}>`))
+		out = returnval.ReplaceAll(out, []byte(`<returnval xmlns:reflect="urn:reflect" xsi:type="reflect:ReflectManagedMethodExecuterSoapResult">`))
+	}
+	w.Header().Set("Content-Type", "text/xml; charset=utf-8")
+	w.WriteHeader(recorder.Code)
+	_, _ = w.Write(out)
+}
+
+// dropKilledSession takes the cookie away from a request whose session an administrator (the fault) ended.
+func (l *lab) dropKilledSession(r *http.Request, subject map[string]string) {
+	cookie, err := r.Cookie(sessionCookie)
+	if err != nil {
+		return
+	}
+	ended := l.faults.match("session_killed", subject) != nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ended {
+		l.killed[cookie.Value] = true
+	}
+	if l.killed[cookie.Value] {
+		r.Header.Del("Cookie")
+	}
+}
+
+func denied(w http.ResponseWriter, kind, id, method string) {
+	privilege := privileges[method]
+	if privilege == "" {
+		privilege = "System.Read"
+	}
+	w.Header().Set("Content-Type", "text/xml; charset=utf-8")
+	w.WriteHeader(http.StatusInternalServerError)
+	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?>
+<soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/" xmlns:xsd="http://www.w3.org/2001/XMLSchema" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">
+<soapenv:Body><soapenv:Fault><faultcode>ServerFaultCode</faultcode><faultstring>Permission to perform this operation was denied.</faultstring>
+<detail><NoPermissionFault xmlns="urn:vim25" xsi:type="NoPermission"><object type="%s">%s</object><privilegeId>%s</privilegeId></NoPermissionFault></detail>
+</soapenv:Fault></soapenv:Body></soapenv:Envelope>`, kind, id, privilege)
+}

@@ -1,0 +1,75 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter: why an mpirun failed, on which host, and what to do."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: mpirun_failure
+short_description: Name the cause, the host and the remedy of a failed mpirun
+version_added: 0.1.0
+author: rocemesh.multinode contributors (@rocemesh)
+description:
+  - Reads the exit status and the output of mpirun (or of C(timeout) around it) and names the cause instead of the
+    generic
+    box that Open MPI prints for all of them.
+  - Written for Open MPI 4.1 started through ssh and C(docker exec). Texts of CUDA and NCCL are not verified on
+    hardware.
+positional: _input, hosts
+options:
+  _input:
+    description: >-
+      A result with C(rc), C(stdout) and C(stderr). Without C(rc) (mpirun was never started) C(msg) is read.
+    type: dict
+    required: true
+  hosts:
+    description: >-
+      The hosts of the run in the order of C(-H), each with C(name), C(address), C(slots), and if known C(container),
+      the state
+      of its container (C(running), C(exited), C(missing)).
+    type: list
+    elements: dict
+    default: []
+"""
+
+EXAMPLES = r"""
+- name: Stop with the cause
+  ansible.builtin.fail:
+    msg: "{{ (failed_run | rocemesh.multinode.mpirun_failure(hosts)).message }}"
+"""
+
+RETURN = r"""
+_value:
+  description: C(cause), C(summary), C(remedy), C(hosts), C(rank), C(evidence), and all of it as one C(message).
+  type: dict
+"""
+
+from typing import Any, Callable, Mapping, Sequence
+
+from ansible.errors import AnsibleFilterError
+
+from ..module_utils._layer import LayerError
+from ..module_utils._results.mpirun import diagnose, nodes
+
+
+def mpirun_failure(result: Mapping[str, Any], hosts: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    if not isinstance(result, Mapping):
+        raise AnsibleFilterError(
+            f"mpirun_failure: wants a result with rc, stdout and stderr, not {type(result).__name__}"
+        )
+    stderr = str(result.get("stderr") or "")
+    if "rc" not in result:
+        stderr += "\n" + str(result.get("msg") or "")
+    try:
+        found = diagnose(
+            int(result.get("rc", -1)), str(result.get("stdout") or ""), stderr, nodes(hosts) if hosts else ()
+        )
+    except LayerError as error:
+        raise AnsibleFilterError(f"mpirun_failure: {error}") from error
+    return found.as_result()
+
+
+class FilterModule:
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        return {"mpirun_failure": mpirun_failure}

@@ -1,0 +1,64 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter: the output of a training run, read and judged."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: tf_cnn_log
+short_description: Read the output of tf_cnn_benchmarks or of this collection's ResNet-50 under mpirun
+version_added: 0.1.0
+author: rocemesh.multinode contributors (@rocemesh)
+description:
+  - Takes apart the interleaved output of several ranks, with C(--tag-output) or without, also where lines are glued
+    together,
+    and also a numbered listing copied from a web page.
+  - Each rank prints its own running speed, and the total of all ranks. So totals are never added and step lines are
+    never averaged.
+    The sum of the ranks must meet the printed total within 1 %; if not, the log contradicts itself and the filter
+    says so.
+positional: _input, ranks
+options:
+  _input:
+    description: What the run printed on standard output.
+    type: str
+    required: true
+  ranks:
+    description: How many ranks were started. Left out, the log is believed.
+    type: int
+"""
+
+EXAMPLES = r"""
+- name: Judge a saved log
+  ansible.builtin.debug:
+    msg: "{{ lookup('ansible.builtin.file', 'mpirun.log') | rocemesh.multinode.tf_cnn_log(ranks=4) }}"
+"""
+
+RETURN = r"""
+_value:
+  description: >-
+    C(ok) (complete, without problems, figures agree), C(ranks), C(total), C(sum_of_ranks), C(agreement) (C(ok),
+    C(relative_difference)),
+    C(per_rank) (list of C(rank), C(host), C(images_per_second), C(source), C(loss), C(machine)), C(printed_totals),
+    C(last_step),
+    C(parameters), C(numbered_listing), C(problems) (list of C(code), C(message)).
+  type: dict
+"""
+
+from typing import Any, Callable
+
+from ansible.errors import AnsibleFilterError
+
+from ..module_utils._results.tf_cnn import parse
+
+
+def tf_cnn_log(text: Any, ranks: int | None = None) -> dict[str, Any]:
+    if not isinstance(text, str):
+        raise AnsibleFilterError(f"tf_cnn_log: wants the text of a log, not {type(text).__name__}")
+    return parse(text, None if ranks is None else int(ranks)).as_result()
+
+
+class FilterModule:
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        return {"tf_cnn_log": tf_cnn_log}

@@ -1,0 +1,125 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The four verbs for one node of the mesh."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from .._layer import Layer, Operation
+from . import plan as planning
+from .state import (
+    ADOPTED_SUFFIX,
+    GUIDE,
+    MODERN,
+    Account,
+    FileState,
+    KeyState,
+    Layout,
+    MeshState,
+    Wanted,
+    identity,
+    mesh_addresses,
+    parse_local_networks,
+    parse_public_key,
+    parse_ssh_host_keys,
+)
+from .transport import NodeTransport
+
+
+class MeshNode(Layer[MeshState, Wanted]):
+    """One node. ``wanted`` is needed for observing as well: it decides which file names are looked at."""
+
+    def __init__(
+        self, host: str, transport: NodeTransport, container_account: Account, wanted: Wanted, effective_uid: int
+    ) -> None:
+        self.host = host
+        self._transport = transport
+        self._container_account = container_account
+        self._wanted = wanted
+        self._effective_uid = effective_uid
+
+    def observe(self) -> MeshState:
+        transport, wanted = self._transport, self._wanted
+        layouts = (MODERN, GUIDE) if wanted.state == "absent" else (wanted.layout,)
+        files: dict[str, FileState] = {}
+        keys: dict[str, KeyState] = {}
+        for layout in layouts:
+            for relative in (layout.ssh, layout.container):
+                files[relative] = transport.inspect(relative)
+            for relative in (*layout.blocks, *layout.owned):
+                files[relative] = transport.inspect(relative, read=True)
+            for relative in layout.owned:
+                files[relative + ADOPTED_SUFFIX] = transport.inspect(relative + ADOPTED_SUFFIX)
+            for relative in (layout.host_key, layout.container_key):
+                pair = self._key_pair(relative)
+                keys[relative] = pair
+                files[relative], files[relative + ".pub"] = pair.private, pair.public_file
+        asks_identity = wanted.state == "identity"
+        return MeshState(
+            account=transport.account,
+            container_account=self._container_account,
+            files=files,
+            keys=keys,
+            ssh_host_keys=parse_ssh_host_keys(transport.ssh_host_key_files(), host=self.host) if asks_identity else (),
+            local_networks=(parse_local_networks(transport.address_report(), host=self.host) if asks_identity else ()),
+            container_entries=transport.entries(wanted.layout.container),
+            effective_uid=self._effective_uid,
+        )
+
+    def _key_pair(self, relative: str) -> KeyState:
+        private = self._transport.inspect(relative)
+        public_file = self._transport.inspect(relative + ".pub", read=True)
+        public = derived = None
+        if public_file.content is not None:
+            text = public_file.content.decode("utf-8", "replace")
+            public = parse_public_key(text, host=self.host, thing=public_file.path)
+        if private.kind == "file" and not private.mode & 0o077:
+            text = self._transport.derive_public_key(relative)
+            derived = parse_public_key(text, host=self.host, thing="public half of " + relative)
+        return KeyState(private=private, public_file=public_file, public=public, derived=derived)
+
+    def plan(self, state: MeshState, wanted: Wanted) -> list[Operation]:
+        return planning.plan(state, wanted, self.host)
+
+    def apply(self, operation: Operation) -> None:
+        arguments: dict[str, Any] = dict(operation.payload)
+        action = arguments.pop("action")
+        relative = arguments.pop("path")
+        transport = self._transport
+        actions: dict[str, Callable[..., None]] = {
+            "mkdir": transport.make_directory,
+            "ssh-keygen": transport.generate_key,
+            "write": transport.write,
+            "chmod": transport.permissions,
+            "rename": transport.rename,
+            "unlink": transport.unlink,
+            "rmdir": transport.remove_directory,
+        }
+        actions[action](relative, **arguments)
+
+    def warnings(self, state: MeshState, wanted: Wanted) -> list[str]:
+        return planning.warnings(state, wanted, self.host)
+
+    def facts(self, state: MeshState) -> dict[str, Any]:
+        wanted = self._wanted
+        if wanted.state == "identity":
+            return {"identity": identity(state, wanted, mesh_addresses(state, wanted, host=self.host))}
+        if wanted.state == "present":
+            return {"paths": _paths(wanted.layout, state.account.home)}
+        return {}
+
+
+def _paths(layout: Layout, home: str) -> dict[str, str]:
+    names = {
+        "authorized_keys": layout.authorized_keys,
+        "config": layout.config,
+        "config_mesh": layout.config_mesh,
+        "known_hosts": layout.known_hosts,
+        "script": layout.script,
+        "container_directory": layout.container,
+        "host_key": layout.host_key,
+        "container_key": layout.container_key,
+    }
+    return {name: f"{home}/{relative}" for name, relative in names.items()}

@@ -1,0 +1,314 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Files and keys of one node. All I/O of the mesh layer is here.
+
+The module often runs as root inside a directory that an ordinary user owns. Every access therefore starts at a file
+descriptor of the home directory and goes down one name at a time without following symbolic links, so that nothing
+outside ``~/.ssh`` can be read or written, whatever the user does in the meantime. Files are replaced atomically.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import pwd
+import secrets
+import stat
+import subprocess
+from typing import Iterator, Sequence
+
+from .._layer import ApplyError, RefusedError, UnreachableError
+from .state import Account, FileState
+
+_LIMIT = 4 * 1024 * 1024  # bytes; a key file beyond this is not a key file
+_TIMEOUT = 60  # seconds for ssh-keygen and ip; RSA generation on a busy node takes a few
+
+
+class NodeTransport:
+    """The real node. ``home`` of the account is trusted as the password database gives it, nothing below it is."""
+
+    def __init__(self, host: str, account: Account, ssh_host_key_directory: str = "/etc/ssh") -> None:
+        self.host = host
+        self.account = account
+        self._ssh_host_keys = ssh_host_key_directory
+
+    # -- descriptors
+
+    @contextlib.contextmanager
+    def _directory(self, relative: str) -> Iterator[int]:
+        """A descriptor of the directory ``relative`` (empty: the home directory)."""
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+        descriptor = os.open(self.account.home, flags)
+        try:
+            for name in [part for part in relative.split("/") if part]:
+                deeper = os.open(name, flags | os.O_NOFOLLOW, dir_fd=descriptor)
+                os.close(descriptor)
+                descriptor = deeper
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    @contextlib.contextmanager
+    def _parent(self, relative: str) -> Iterator[tuple[int, str]]:
+        parent, _slash, name = relative.rpartition("/")
+        with self._directory(parent) as descriptor:
+            yield descriptor, name
+
+    @contextlib.contextmanager
+    def _explained(self, doing: str, relative: str) -> Iterator[None]:
+        """OSError -> the typed error that names the host, the path and what to do."""
+        try:
+            yield
+        except PermissionError as error:
+            raise RefusedError(
+                f"cannot {doing}: {error.strerror}",
+                host=self.host,
+                thing=f"{self.account.home}/{relative}",
+                remedy="run the task as root (become: true)",
+            ) from error
+        except OSError as error:
+            raise ApplyError(
+                f"cannot {doing}: {error.strerror or error}",
+                host=self.host,
+                thing=f"{self.account.home}/{relative}",
+                remedy="look at this path on the node; files are replaced whole or not at all, so none is half written",
+            ) from error
+
+    # -- reading
+
+    def inspect(self, relative: str, read: bool = False) -> FileState:
+        """One path as it is, symbolic links not followed; with ``read`` the content of a regular file."""
+        with self._explained("look at it", relative):
+            try:
+                with self._parent(relative) as (parent, name):
+                    status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+                    kind = _kind(status.st_mode)
+                    content = self._read(parent, name) if read and kind == "file" else None
+            except (FileNotFoundError, NotADirectoryError):
+                return FileState(relative)
+            except OSError:
+                # A parent that is a symbolic link: O_NOFOLLOW|O_DIRECTORY refuses it. The plan names that parent.
+                if self._parent_is_link(relative):
+                    return FileState(relative)
+                raise
+        return FileState(relative, kind, content, stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid)
+
+    def _parent_is_link(self, relative: str) -> bool:
+        parts = relative.split("/")[:-1]
+        return any(os.path.islink(os.path.join(self.account.home, *parts[: n + 1])) for n in range(len(parts)))
+
+    @staticmethod
+    def _read(parent: int, name: str) -> bytes:
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        with os.fdopen(os.open(name, flags, dir_fd=parent), "rb") as stream:
+            content = stream.read(_LIMIT + 1)
+        if len(content) > _LIMIT:
+            raise OSError(f"larger than {_LIMIT} bytes")
+        return content
+
+    def entries(self, relative: str) -> tuple[str, ...]:
+        """Names in a directory, sorted; empty if it is missing or no directory."""
+        try:
+            with self._directory(relative) as descriptor:
+                return tuple(sorted(os.listdir(descriptor)))
+        except OSError:
+            return ()
+
+    # -- writing
+
+    def write(self, relative: str, content: bytes, mode: int, uid: int, gid: int) -> None:
+        with self._explained("write it", relative), self._parent(relative) as (parent, name):
+            temporary = _temporary(name)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor = os.open(temporary, flags, 0o600, dir_fd=parent)
+            try:
+                with os.fdopen(descriptor, "wb") as stream:
+                    stream.write(content)
+                    stream.flush()
+                    _own(stream.fileno(), mode, uid, gid)
+                    os.fsync(stream.fileno())
+                os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary, dir_fd=parent)
+                raise
+            os.fsync(parent)
+
+    def permissions(self, relative: str, mode: int, uid: int, gid: int) -> None:
+        with self._explained("change its owner or mode", relative), self._parent(relative) as (parent, name):
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            descriptor = os.open(name, flags, dir_fd=parent)
+            try:
+                _own(descriptor, mode, uid, gid)
+            finally:
+                os.close(descriptor)
+
+    def make_directory(self, relative: str, mode: int, uid: int, gid: int) -> None:
+        with self._explained("create it", relative), self._parent(relative) as (parent, name):
+            os.mkdir(name, 0o700, dir_fd=parent)
+            descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+            try:
+                _own(descriptor, mode, uid, gid)
+            finally:
+                os.close(descriptor)
+
+    def unlink(self, relative: str) -> None:
+        with self._explained("delete it", relative), self._parent(relative) as (parent, name):
+            os.unlink(name, dir_fd=parent)
+
+    def remove_directory(self, relative: str) -> None:
+        with self._explained("remove it", relative), self._parent(relative) as (parent, name):
+            os.rmdir(name, dir_fd=parent)
+
+    def rename(self, relative: str, to: str) -> None:
+        """Within one directory; never over a file that exists."""
+        new = to.rpartition("/")[2]
+        with self._explained("rename it to " + new, relative), self._parent(relative) as (parent, name):
+            os.link(name, new, src_dir_fd=parent, dst_dir_fd=parent, follow_symlinks=False)
+            os.unlink(name, dir_fd=parent)
+
+    # -- keys
+
+    def generate_key(self, relative: str, *, key_type: str, bits: int, comment: str, uid: int, gid: int) -> None:
+        """A new pair without passphrase, made in the directory where it stays; never over an existing file."""
+        with self._explained("generate it", relative), self._parent(relative) as (parent, name):
+            temporary = _temporary(name)
+            command = ["ssh-keygen", "-q", "-t", key_type, "-N", "", "-C", comment]
+            command += ["-b", str(bits)] if bits else []
+            command += ["-f", f"/proc/self/fd/{parent}/{temporary}"]
+            try:
+                self._run(command, thing=f"{self.account.home}/{relative}", keep=(parent,))
+                for suffix, mode in (("", 0o600), (".pub", 0o644)):
+                    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+                    descriptor = os.open(temporary + suffix, flags, dir_fd=parent)
+                    try:
+                        _own(descriptor, mode, uid, gid)
+                        os.fsync(descriptor)
+                    finally:
+                        os.close(descriptor)
+                    os.link(temporary + suffix, name + suffix, src_dir_fd=parent, dst_dir_fd=parent)
+            finally:
+                for suffix in ("", ".pub"):
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(temporary + suffix, dir_fd=parent)
+            os.fsync(parent)
+
+    def derive_public_key(self, relative: str) -> str:
+        """The public half computed by ssh-keygen from the private key; the private text is not read by this code."""
+        with self._explained("read it", relative), self._parent(relative) as (parent, name):
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            descriptor = os.open(name, flags, dir_fd=parent)
+            try:
+                command = ["ssh-keygen", "-y", "-P", "", "-f", f"/proc/self/fd/{descriptor}"]
+                return self._run(
+                    command,
+                    thing=f"{self.account.home}/{relative}",
+                    keep=(descriptor,),
+                    remedy="the mesh needs an OpenSSH private key without passphrase; move this file away and a new "
+                    "pair is generated",
+                )
+            finally:
+                os.close(descriptor)
+
+    def ssh_host_key_files(self) -> dict[str, str]:
+        """``path -> text`` of the node's own SSH host public keys. Raises `RefusedError` if there is none."""
+        found = {}
+        for path in sorted(glob.glob(os.path.join(glob.escape(self._ssh_host_keys), "ssh_host_*_key.pub"))):
+            try:
+                with open(path, encoding="utf-8", errors="replace") as stream:
+                    found[path] = stream.read(_LIMIT)
+            except OSError as error:
+                raise RefusedError(
+                    f"cannot be read: {error.strerror}", host=self.host, thing=path, remedy="run as root"
+                ) from error
+        if not found:
+            raise RefusedError(
+                "holds no ssh_host_*_key.pub, so peers could not recognise this node",
+                host=self.host,
+                thing=self._ssh_host_keys,
+                remedy="install openssh-server on the node, or generate its host keys with ssh-keygen -A",
+            )
+        return found
+
+    def address_report(self) -> str:
+        """``ip -json address show``."""
+        return self._run(["ip", "-json", "address", "show"], thing="network addresses", remedy="install iproute2")
+
+    def _run(self, command: Sequence[str], *, thing: str, keep: Sequence[int] = (), remedy: str = "") -> str:
+        package = "openssh-client" if command[0] == "ssh-keygen" else "iproute2"
+        environment = {
+            **os.environ,
+            "LC_ALL": "C",
+            "PATH": os.environ.get("PATH", "") + ":/usr/sbin:/usr/bin:/sbin:/bin",
+        }
+        try:
+            done = subprocess.run(
+                list(command),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                pass_fds=tuple(keep),
+                env=environment,
+                timeout=_TIMEOUT,
+                check=False,
+            )
+        except FileNotFoundError as error:
+            raise RefusedError(
+                f"{command[0]} is not installed",
+                host=self.host,
+                thing=thing,
+                remedy=f"install the package {package} on the node",
+            ) from error
+        except subprocess.TimeoutExpired as error:
+            raise UnreachableError(
+                f"{command[0]} gave no answer within {_TIMEOUT} s",
+                host=self.host,
+                thing=thing,
+                remedy="look at the load of the node and repeat",
+            ) from error
+        if done.returncode != 0:
+            raise ApplyError(
+                "{} ended with status {}: {}".format(
+                    command[0], done.returncode, done.stderr.decode("utf-8", "replace").strip() or "(no message)"
+                ),
+                host=self.host,
+                thing=thing,
+                remedy=remedy or f"read the message of {command[0]}",
+            )
+        return done.stdout.decode("utf-8", "replace")
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISREG(mode):
+        return "file"
+    if stat.S_ISDIR(mode):
+        return "directory"
+    return "symlink" if stat.S_ISLNK(mode) else "other"
+
+
+def _temporary(name: str) -> str:
+    return f".{name}.{secrets.token_hex(8)}"
+
+
+def _own(descriptor: int, mode: int, uid: int, gid: int) -> None:
+    status = os.fstat(descriptor)
+    if (status.st_uid, status.st_gid) != (uid, gid):
+        os.fchown(descriptor, uid, gid)
+    os.fchmod(descriptor, mode)
+
+
+def find_account(name: str, *, host: str) -> Account:
+    """A user of this node. Raises `RefusedError` if there is none or its home directory is missing."""
+    try:
+        entry = pwd.getpwnam(name)
+    except KeyError:
+        raise RefusedError(
+            "does not exist on this node", host=host, thing="user", value=name, remedy="create it or name another user"
+        ) from None
+    return Account(name=entry.pw_name, uid=entry.pw_uid, gid=entry.pw_gid, home=os.path.normpath(entry.pw_dir))
+
+
+def current_user() -> str:
+    """Who the module runs as."""
+    return pwd.getpwuid(os.geteuid()).pw_name

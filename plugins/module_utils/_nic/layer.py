@@ -1,0 +1,80 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The four verbs for the cards of one GPU VM: wiring between the tools (transport) and the rules (plan).
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+Imports on Python 3.8: runs on the nodes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from .._layer import Layer, Operation, Pending
+from . import plan as planning
+from .plan import AtsWanted
+from .state import PARAMETER, Failure, NicState, parse_flag
+from .transport import NicTools
+
+
+class AtsLayer(Layer[NicState, AtsWanted]):
+    """ATS in the cards of one GPU VM."""
+
+    def __init__(self, tools: NicTools, devices: Sequence[str], verify_pci: bool = True) -> None:
+        self.host = tools.host
+        self.tools = tools
+        self.wanted_devices = devices
+        self.verify_pci = verify_pci
+        self.reboot_kind = ""
+        self._seen: NicState | None = None
+        self._wanted = AtsWanted(enabled=None)
+
+    def observe(self) -> NicState:
+        self.tools.open()
+        devices = tuple(
+            self.tools.device(function, self.verify_pci) for function in self.tools.choose(self.wanted_devices)
+        )
+        self._seen = NicState(tool=self.tools.tool, tool_version=self.tools.version, devices=devices)
+        return self._seen
+
+    def plan(self, state: NicState, wanted: AtsWanted) -> list[Operation]:
+        self._wanted = wanted
+        return planning.plan(state, wanted, self.host)
+
+    def apply(self, operation: Operation) -> None:
+        """One `set` on the first function; the card's other functions are asked, and set only if they still differ."""
+        first, *others = operation.payload["functions"]
+        enabled = operation.payload["enabled"]
+        kinds = [self.tools.set(first, enabled)]
+        for device in others:
+            answer = self.tools.query(device, PARAMETER)
+            printed = None if isinstance(answer, Failure) else answer.values[PARAMETER].get("next")
+            if parse_flag(printed, self.host, device) != enabled:
+                kinds.append(self.tools.set(device, enabled))
+        self.reboot_kind = "power_cycle" if "power_cycle" in kinds else "reboot" if "reboot" in kinds else "unknown"
+
+    def commit(self, operations: Sequence[Operation]) -> None:
+        # The card stores by itself. This is the place after the last observation, never reached in check mode.
+        if self._wanted.require_active and self._seen is not None:
+            planning.refuse_inactive(self._seen, self._wanted, self.host)
+
+    def pending(self, state: NicState) -> Pending:
+        return planning.pending(state)
+
+    def warnings(self, state: NicState, wanted: AtsWanted) -> list[str]:
+        texts = planning.warnings(state, wanted)
+        if self.reboot_kind == "power_cycle":
+            texts.append("The card could not prepare a warm reboot: the server has to be powered off and on.")
+        return texts
+
+    def facts(self, state: NicState) -> dict[str, Any]:
+        waiting = planning.pending(state).reasons
+        return {
+            "active": bool(state.devices) and all(planning.is_active(device) for device in state.devices),
+            "devices": [planning.as_result(device, self._wanted) for device in state.devices],
+            "reboot_kind": (self.reboot_kind or "reboot") if waiting else "none",
+            "tool": state.tool,
+            "tool_version": state.tool_version,
+        }

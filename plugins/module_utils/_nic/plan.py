@@ -1,0 +1,363 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What has to change on a card, what it waits for, and what a state means. Pure: no I/O, no Ansible.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+The truth about ATS has two independent witnesses: the card's Current value (not Next Boot, not the star: Next Boot
+says True right after `set`, and the star never leaves a card that differs from its factory state) and the Enable bit
+in the function's configuration space, which the hypervisor programs. Which of the two is missing tells the layer.
+The rows about the hypervisor are inferred, not verified on hardware.
+
+Imports on Python 3.8: runs on the nodes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from typing import Any, Sequence
+
+from .._layer import Operation, Pending, Reboot, RefusedError, VerifyError
+from .state import PARAMETER, NicDevice, NicState
+
+
+@dataclasses.dataclass(frozen=True)
+class AtsWanted:
+    """``enabled`` None: report only. The two times are seconds since the epoch, UTC, or None when not given."""
+
+    enabled: bool | None
+    missing_is_failure: bool = True
+    require_active: bool = False
+    host_boot_time: float | None = None
+    settled_since: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Diagnosis:
+    """``name``: the enum value of the result; ``layer``: who has to act; ``meaning`` and ``action`` for a person."""
+
+    name: str
+    layer: str
+    meaning: str
+    action: str
+
+
+_NOT_GUEST = "restarting the guest does not load it: the card's slot has to be reset, and only the ESXi host does that"
+
+DIAGNOSES = {
+    row.name: row
+    for row in (
+        Diagnosis(
+            "unsupported",
+            "nic_firmware",
+            f"the card's firmware has no {PARAMETER}",
+            "update the firmware to a version that has it, then reboot the ESXi host; or use a ConnectX-5 or newer",
+        ),
+        Diagnosis(
+            "tool_too_old",
+            "guest",
+            f"the tool does not know {PARAMETER}",
+            "install mlxconfig/mstconfig 4.13 or newer (package mstflint)",
+        ),
+        Diagnosis(
+            "virtual_function",
+            "esxi_host",
+            "a virtual function: its configuration belongs to the physical function outside this VM",
+            "set ATS on the physical function from the ESXi host, or pass the whole card through",
+        ),
+        Diagnosis("disabled", "nic", "ATS is off, now and for the next boot", "run with state=enabled"),
+        Diagnosis("pending", "esxi_host", f"set, not loaded: {_NOT_GUEST}", "reboot the ESXi host"),
+        Diagnosis("active", "none", "ATS is on in the card and enabled on its PCI function", ""),
+        Diagnosis(
+            "nic_ready",
+            "none",
+            "ATS is on in the card; the PCI function was not read",
+            "run with verify_pci=true to see whether the hypervisor enabled it",
+        ),
+        Diagnosis(
+            "host_not_enabled",
+            "esxi_host_or_vm",
+            "the card offers ATS and nobody enabled it: the ESXi host booted without atsSupport, or the VM was powered"
+            " on without its P2P keys. The card is not to blame",
+            "check the Runtime value of atsSupport on the host, and pciPassthru.allowP2P and"
+            " pciPassthru.RelaxACSforP2P of the VM, then power the VM off and on",
+        ),
+        Diagnosis(
+            "capability_hidden",
+            "esxi_host_or_vm",
+            "the card says that ATS is on, its PCI function shows no ATS capability: the guest has no extended"
+            " configuration space (256 bytes, not 4096), the hypervisor hides it, or the card was not really reset",
+            "look at the size of the function's config file in sysfs; after that, power the server off and on",
+        ),
+        Diagnosis(
+            "disable_pending",
+            "nic",
+            "ATS is on and will be off after the next reboot of the ESXi host",
+            "run with state=enabled to keep it, or reboot the host to lose it",
+        ),
+        Diagnosis(
+            "current_unknown",
+            "esxi_host",
+            "set for the next boot; this firmware does not tell what is loaded, and the PCI function is not enabled",
+            "reboot the ESXi host; if nothing changes then, check atsSupport of the host and the P2P keys of the VM",
+        ),
+        Diagnosis(
+            "inconsistent",
+            "nic",
+            "the card says that ATS is off, its PCI function says that it is enabled",
+            "reboot the ESXi host and look again; report it if it stays",
+        ),
+    )
+}
+
+
+def _without_current(device: NicDevice) -> str:
+    """Firmware without a Current column: the PCI function is the only witness of what is loaded."""
+    if device.pci_ats is None:
+        return "current_unknown" if device.next else "disabled"
+    if device.next:
+        return "active" if device.pci_ats.enabled else "current_unknown"
+    return "disable_pending" if device.pci_ats.enabled else "disabled"
+
+
+def _with_current(device: NicDevice) -> str:
+    if not device.current:
+        if device.pci_ats is not None and device.pci_ats.enabled:
+            return "inconsistent"
+        return "pending" if device.next else "disabled"
+    if not device.next:
+        return "disable_pending"
+    if device.pci_ats is None:
+        return "nic_ready"
+    if not device.pci_ats.present:
+        return "capability_hidden"
+    return "active" if device.pci_ats.enabled else "host_not_enabled"
+
+
+def diagnose(device: NicDevice) -> Diagnosis:
+    if device.is_vf:
+        return DIAGNOSES["virtual_function"]
+    if not device.supported:
+        return DIAGNOSES[device.problem if device.problem in DIAGNOSES else "unsupported"]
+    return DIAGNOSES[_without_current(device) if device.current is None else _with_current(device)]
+
+
+def is_active(device: NicDevice) -> bool:
+    """In force now: enabled on the bus, and not contradicted by the card. Never concluded from Next Boot."""
+    return device.pci_ats is not None and device.pci_ats.enabled and device.current is not False and device.supported
+
+
+def needs_host_reboot(device: NicDevice) -> bool:
+    """True while the loaded value is not the stored one. From the state alone, so it is still true on the next run."""
+    if not device.supported or device.next is None:
+        return False
+    if device.current is not None:
+        return device.current != device.next
+    return device.pci_ats is not None and device.pci_ats.enabled != device.next
+
+
+def pending(state: NicState) -> Pending:
+    waiting = [device for device in state.devices if needs_host_reboot(device)]
+    return Pending(
+        scope=Reboot.ESXI_HOST if waiting else Reboot.NONE,
+        reasons=tuple(
+            f"{device.pci}: {PARAMETER} is {device.next} for the next boot, {_text(device.current)} now; {_NOT_GUEST}"
+            for device in waiting
+        ),
+    )
+
+
+def plan(state: NicState, wanted: AtsWanted, host: str) -> list[Operation]:
+    """One `set` per physical card whose Next Boot differs. Raises before anything is sent if a device cannot obey."""
+    refuse_useless_reboot(state, wanted, host)
+    if wanted.enabled is None:
+        return []
+    refuse_unable(state, wanted, host)
+    operations = []
+    for functions in by_card(state.devices):
+        differing = [device for device in functions if device.next != wanted.enabled]
+        if differing:
+            operations.append(_operation(state.tool, functions, differing, wanted.enabled))
+    return operations
+
+
+def _operation(tool: str, functions: Sequence[NicDevice], differing: Sequence[NicDevice], enabled: bool) -> Operation:
+    first = differing[0]
+    loaded = all(device.current == enabled for device in functions)
+    return Operation(
+        description=f"{first.pci}: {PARAMETER} {_text(first.next)} -> {enabled} for the next boot of the ESXi host",
+        command=set_command(tool, first.pci, enabled),
+        changes={
+            f"{device.pci} {PARAMETER} next boot": (device.next, enabled)
+            for device in functions
+            if device.next != enabled
+        },
+        inverse=set_command(tool, first.pci, not enabled),
+        # Back to what is loaded: nothing to wait for.
+        reboot=Reboot.NONE if loaded else Reboot.ESXI_HOST,
+        payload={"functions": [first.pci, *(d.pci for d in functions if d is not first)], "enabled": enabled},
+    )
+
+
+def set_command(tool: str, device: str, enabled: bool) -> str:
+    return " ".join([tool, *set_arguments(device, enabled)])
+
+
+def set_arguments(device: str, enabled: bool) -> list[str]:
+    """Options first: behind the command word they are taken for parameters."""
+    return ["-d", device, "-y", "set", f"{PARAMETER}={int(enabled)}"]
+
+
+def by_card(devices: Sequence[NicDevice]) -> list[list[NicDevice]]:
+    """Functions that can be set, grouped by physical card, in bus order."""
+    cards: dict[str, list[NicDevice]] = {}
+    for device in devices:
+        if device.supported and not device.is_vf:
+            cards.setdefault(device.card, []).append(device)
+    return list(cards.values())
+
+
+def refuse_unable(state: NicState, wanted: AtsWanted, host: str) -> None:
+    for device in state.devices:
+        diagnosis = diagnose(device)
+        if device.supported and not device.is_vf:
+            continue
+        # A card without the parameter has no ATS: "disabled" is what it is. A virtual function may have it.
+        if not wanted.missing_is_failure or (not wanted.enabled and diagnosis.name == "unsupported"):
+            continue
+        raise RefusedError(
+            f"{diagnosis.meaning}; nothing was changed",
+            host=host,
+            thing=identity(device),
+            remedy=diagnosis.action,
+            diagnosis=diagnosis.name,
+            devices=[as_result(each, wanted) for each in state.devices],
+        )
+
+
+def refuse_useless_reboot(state: NicState, wanted: AtsWanted, host: str) -> None:
+    """Loop guard: the host booted after the setting was made, and the card still has not loaded it."""
+    if wanted.host_boot_time is None or wanted.settled_since is None or wanted.host_boot_time <= wanted.settled_since:
+        return
+    for device in state.devices:
+        if needs_host_reboot(device) and wanted.enabled in (None, device.next):
+            raise VerifyError(
+                f"{PARAMETER} is {device.next} for the next boot and {_text(device.current)} now, although the ESXi host"
+                f" booted at {_time(wanted.host_boot_time)}, after the setting of {_time(wanted.settled_since)}:"
+                " another warm reboot will not help",
+                host=host,
+                thing=identity(device),
+                remedy="power the server off and on (its management controller can do that), then look again",
+                diagnosis=diagnose(device).name,
+                reboot_kind="power_cycle",
+                devices=[as_result(each, wanted) for each in state.devices],
+            )
+
+
+def refuse_inactive(state: NicState, wanted: AtsWanted, host: str) -> None:
+    for device in state.devices:
+        if is_active(device):
+            continue
+        diagnosis = diagnose(device)
+        raise VerifyError(
+            f"ATS is not in force: {diagnosis.meaning} ({_witnesses(device)}). Layer to act: {diagnosis.layer}",
+            host=host,
+            thing=identity(device),
+            remedy=diagnosis.action,
+            diagnosis=diagnosis.name,
+            layer=diagnosis.layer,
+            devices=[as_result(each, wanted) for each in state.devices],
+        )
+
+
+def warnings(state: NicState, wanted: AtsWanted) -> list[str]:
+    """What a person should know although nothing failed."""
+    texts = []
+    for device in state.devices:
+        diagnosis = diagnose(device)
+        unwanted = diagnosis.name == "disable_pending" and wanted.enabled is not False
+        if diagnosis.layer != "none" and (diagnosis.name not in ("disabled", "pending", "disable_pending") or unwanted):
+            texts.append(f"{identity(device)}: {diagnosis.name}: {diagnosis.meaning}. What to do: {diagnosis.action}.")
+        elif wanted.require_active and not is_active(device):
+            texts.append(f"{identity(device)}: ATS is not in force yet ({diagnosis.name}).")
+    return texts
+
+
+def identity(device: NicDevice) -> str:
+    """The device as a message names it: address, model, PSID and firmware, as far as known."""
+    parts = [device.name or device.device_type or f"15b3:{device.device_id}"]
+    parts += [f"{label} {value}" for label, value in (("PSID", device.psid), ("firmware", device.firmware)) if value]
+    return f"{device.pci} ({', '.join(parts)})"
+
+
+def as_result(device: NicDevice, wanted: AtsWanted) -> dict[str, Any]:
+    diagnosis = diagnose(device)
+    pci = device.pci_ats
+    return {
+        "pci": device.pci,
+        "device_id": device.device_id,
+        "card": device.card,
+        "device_type": device.device_type,
+        "name": device.name,
+        "description": device.description,
+        "psid": device.psid,
+        "firmware": device.firmware,
+        "is_vf": device.is_vf,
+        "supported": device.supported,
+        "default": device.default,
+        "current": device.current,
+        "next": device.next,
+        "requested": wanted.enabled,
+        "pci_ats": None if pci is None else {"present": pci.present, "enabled": pci.enabled, "stu": pci.stu},
+        "config_space_bytes": device.config_space_bytes,
+        "active": is_active(device),
+        "reboot_required": needs_host_reboot(device),
+        "diagnosis": diagnosis.name,
+        "layer": diagnosis.layer,
+        "messages": [text for text in (diagnosis.meaning, diagnosis.action) if text],
+    }
+
+
+def _witnesses(device: NicDevice) -> str:
+    pci = device.pci_ats
+    bus = (
+        "not read"
+        if pci is None
+        else "no ATS capability"
+        if not pci.present
+        else f"Enable{'+' if pci.enabled else '-'}"
+    )
+    return f"Current {_text(device.current)}, Next Boot {_text(device.next)}, PCI {bus}"
+
+
+def _text(value: bool | None) -> str:
+    return "unknown" if value is None else str(value)
+
+
+def _time(seconds: float) -> str:
+    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parse_time(text: str | None, host: str, option: str) -> float | None:
+    """Seconds since the epoch, or ISO 8601 with a zone (a time without one would be a guess)."""
+    if not text:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        moment = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise RefusedError(
+            "is neither seconds since the epoch nor ISO 8601 with a time zone",
+            host=host,
+            thing=option,
+            value=text,
+            remedy="write 1767225600 or 2026-01-01T00:00:00Z",
+        )
+    return moment.timestamp()

@@ -1,0 +1,469 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The card's tools on this node: finds them, runs them, turns what they print into state and typed errors.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+Rules: C locale, no shell, stdin closed (a question would otherwise wait for ever), options before the command, one
+parameter per query (a query of all takes up to 20 s per card), never -yy, --force or reset. PCI addresses are given to
+-d: they need neither `mst start` nor a kernel module.
+
+Imports on Python 3.8: runs on the nodes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import glob
+import os
+import shutil
+import subprocess
+import tempfile
+from typing import Callable, Mapping, Sequence
+
+from .._layer import (
+    ApplyError,
+    CredentialError,
+    LayerError,
+    ParseError,
+    RefusedError,
+    UnreachableError,
+)
+from . import plan as planning
+from .state import (
+    BLUEFIELD_IDS,
+    MELLANOX,
+    OFFLOAD_PARAMETER,
+    PARAMETER,
+    Failure,
+    NicDevice,
+    NicState,
+    PciAts,
+    PciFunction,
+    Query,
+    classify,
+    first_error,
+    full_address,
+    parse_bus,
+    parse_enum_code,
+    parse_flag,
+    parse_flint,
+    parse_lspci_ats,
+    parse_query,
+    parse_query_json,
+    parse_reboot_kind,
+    parse_setpci_ats,
+    parse_tool_version,
+)
+
+TOOLS = ("mlxconfig", "mstconfig")
+_JSON_SINCE = (4, 31)
+_NO_DPU = 1  # INTERNAL_CPU_OFFLOAD_ENGINE: DISABLED(1) is a plain NIC
+_EXTRA_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@dataclasses.dataclass(frozen=True)
+class Finished:
+    """``code`` is the exit status; a command that never ended raises `TimeoutError` instead."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[[Sequence[str], float], Finished]
+Which = Callable[[str], "str | None"]
+
+
+def run_command(argv: Sequence[str], timeout: float) -> Finished:
+    """Run without a shell, in the C locale, with no stdin. Raises `TimeoutError` after ``timeout`` seconds."""
+    environment = dict(os.environ, LC_ALL="C", LANGUAGE="C")
+    try:
+        done = subprocess.run(
+            list(argv),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env=environment,
+            timeout=timeout,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise TimeoutError from None
+    return Finished(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
+
+
+def find_program(name: str) -> str | None:
+    """On PATH or in the system's own directories, which a restricted PATH may lack."""
+    return shutil.which(name) or shutil.which(name, path=_EXTRA_PATH)
+
+
+class Sysfs:
+    """What the kernel knows beside the tools. Everything is optional: a container shows another machine's bus."""
+
+    def __init__(self, root: str = "/sys") -> None:
+        self.root = root
+
+    def read(self, *parts: str) -> str:
+        try:
+            with open(os.path.join(self.root, *parts), encoding="utf-8", errors="replace") as handle:
+                return handle.read().strip()
+        except OSError:
+            return ""
+
+    def _device(self, address: str) -> str:
+        return os.path.join(self.root, "bus/pci/devices", address)
+
+    def bus(self) -> list[PciFunction]:
+        found = []
+        for path in sorted(glob.glob(os.path.join(self.root, "bus/pci/devices", "*"))):
+            address = full_address(os.path.basename(path))
+            words = [self.read(path, name).replace("0x", "") for name in ("class", "vendor", "device")]
+            if address and all(words):
+                found.append(PciFunction(address, words[0][:4], words[1], words[2]))
+        return found
+
+    def knows(self, function: PciFunction) -> bool:
+        """True only if the kernel has the same device at the address: else its other files speak of something else."""
+        path = self._device(function.address)
+        return (self.read(path, "vendor"), self.read(path, "device")) == (
+            f"0x{function.vendor}",
+            f"0x{function.device_id}",
+        )
+
+    def is_vf_of_a_local_card(self, function: PciFunction) -> bool:
+        return self.knows(function) and os.path.exists(os.path.join(self._device(function.address), "physfn"))
+
+    def infiniband(self, function: PciFunction, name: str) -> str:
+        if not self.knows(function):
+            return ""
+        for path in sorted(glob.glob(os.path.join(self._device(function.address), "infiniband", "*"))):
+            text = self.read(path, name)
+            if text:
+                return text
+        return ""
+
+    def config_space_bytes(self, function: PciFunction) -> int | None:
+        if self.knows(function):
+            with contextlib.suppress(OSError):
+                return os.stat(os.path.join(self._device(function.address), "config")).st_size
+        return None
+
+    def lockdown(self) -> str:
+        """``integrity`` or ``confidentiality`` when the kernel forbids raw hardware access, else ''."""
+        words = [word for word in self.read("kernel/security/lockdown").split() if word.startswith("[")]
+        mode = words[0].strip("[]") if words else ""
+        return "" if mode == "none" else mode
+
+
+class NicTools:
+    """One node's tools. Everything that touches the outside comes in through the constructor."""
+
+    def __init__(
+        self,
+        host: str,
+        *,
+        tool: str = "auto",
+        timeout: float = 60.0,
+        run: Run = run_command,
+        which: Which = find_program,
+        sysfs: Sysfs | None = None,
+        is_root: bool | None = None,
+    ) -> None:
+        self.host = host
+        self.timeout = timeout
+        self.sysfs = sysfs or Sysfs()
+        self._run = run
+        self._which = which
+        self._wanted_tool = tool
+        self._is_root = os.geteuid() == 0 if is_root is None else is_root
+        self._path = ""
+        self.tool = ""
+        self.version = ""
+        self._json = False
+
+    # ---- commands ---------------------------------------------------------------------------------------------------
+
+    def run(self, argv: Sequence[str], thing: str = "") -> Finished:
+        try:
+            return self._run(argv, self.timeout)
+        except TimeoutError:
+            raise UnreachableError(
+                f"{os.path.basename(argv[0])} did not answer within {self.timeout:g} s and was stopped",
+                host=self.host,
+                thing=thing or argv[0],
+                value=" ".join(argv[1:]),
+                remedy="look for another tool that holds the card's semaphore, or raise query_timeout",
+            ) from None
+        except OSError as error:
+            raise UnreachableError(
+                f"cannot be run: {error.strerror}",
+                host=self.host,
+                thing=argv[0],
+                remedy="reinstall the package that the program belongs to",
+            ) from None
+
+    def open(self) -> None:
+        """Root, a tool and its version; raises before anything is asked of a card."""
+        if not self._is_root:
+            raise CredentialError(
+                "the card's configuration needs root: without it the tool reports a missing device",
+                host=self.host,
+                thing="user id",
+                value=os.geteuid(),
+                remedy="run the task with become: true",
+            )
+        names = TOOLS if self._wanted_tool == "auto" else (self._wanted_tool,)
+        found = [(name, self._which(name)) for name in names]
+        name, path = next(((name, path) for name, path in found if path), ("", ""))
+        if not path:
+            raise RefusedError(
+                "is not installed",
+                host=self.host,
+                thing=" or ".join(names),
+                remedy="install the package mstflint (it needs no kernel module), or MLNX_OFED / MFT",
+            )
+        self.tool, self._path = name, path
+        self.version, numbers = parse_tool_version(self.run([path, "-v"]).out)
+        self._json = numbers >= _JSON_SINCE
+
+    # ---- the bus ----------------------------------------------------------------------------------------------------
+
+    def bus(self) -> list[PciFunction]:
+        """Mellanox functions of this VM. lspci first: the kernel's own list may be that of a machine underneath."""
+        lspci = self._which("lspci")
+        if lspci:
+            done = self.run([lspci, "-Dnmm", "-d", f"{MELLANOX}:"])
+            if done.code != 0:
+                raise ParseError(
+                    f"lspci ended with exit code {done.code}", host=self.host, thing=lspci, raw=done.out + done.err
+                )
+            functions = parse_bus(done.out, self.host)
+        else:
+            functions = self.sysfs.bus()
+        return [function for function in functions if function.is_nic]
+
+    def choose(self, wanted: Sequence[str]) -> list[PciFunction]:
+        """``auto`` takes every function, but leaves out virtual functions of a card that this VM owns itself."""
+        functions = self.bus()
+        if list(wanted) == ["auto"]:
+            chosen = [function for function in functions if not self.sysfs.is_vf_of_a_local_card(function)]
+            if not chosen:
+                raise RefusedError(
+                    "no Mellanox network function on this node's PCI bus",
+                    host=self.host,
+                    thing="device",
+                    value="auto",
+                    remedy="pass the card through to this VM and power it on; look with lspci -d 15b3:",
+                )
+            return chosen
+        on_bus = {function.address: function for function in functions}
+        chosen = []
+        for text in wanted:
+            address = full_address(text)
+            if address is None or address not in on_bus:
+                what = "is no PCI address" if address is None else "is no Mellanox network function of this node"
+                raise RefusedError(
+                    f"{what}; there are: {', '.join(on_bus) or 'none'}",
+                    host=self.host,
+                    thing="device",
+                    value=text,
+                    remedy="name functions as lspci -D prints them (0000:3b:00.0), or write auto alone",
+                )
+            if on_bus[address] not in chosen:
+                chosen.append(on_bus[address])
+        return chosen
+
+    def pci_ats(self, function: PciFunction) -> PciAts | None:
+        """None when neither setpci nor lspci is installed."""
+        setpci = self._which("setpci")
+        if setpci:
+            done = self.run([setpci, "-s", function.address, "ECAP_ATS+6.w"], function.address)
+            return parse_setpci_ats(done.out, done.err, done.code, self.host, function.address)
+        lspci = self._which("lspci")
+        if not lspci:
+            return None
+        done = self.run([lspci, "-D", "-vvv", "-s", function.address], function.address)
+        ats = parse_lspci_ats(done.out, self.host, function.address)
+        if ats is None:
+            raise CredentialError(
+                "lspci may not read the capabilities, which says nothing about ATS",
+                host=self.host,
+                thing=function.address,
+                remedy="run as root; under kernel lockdown install setpci (package pciutils)",
+            )
+        return ats
+
+    # ---- the card ---------------------------------------------------------------------------------------------------
+
+    def _failure(self, done: Finished, device: str) -> Failure:
+        failure = classify(done.out, done.err)
+        if failure is Failure.CANNOT_OPEN and self.sysfs.lockdown():
+            return Failure.LOCKDOWN
+        if failure is Failure.UNKNOWN:
+            raise ParseError(
+                f"{self.tool} ended with exit code {done.code} and an unknown error",
+                host=self.host,
+                thing=device,
+                raw=(done.out + done.err).strip(),
+            )
+        return failure
+
+    def error(self, failure: Failure, done: Finished, device: str) -> LayerError:
+        kind, what, remedy = _ERRORS[failure]
+        said = first_error(done.out)
+        return kind(
+            f"{what} ({self.tool} {self.version}: {said!r})",
+            host=self.host,
+            thing=device,
+            remedy=remedy.format(device=device, lockdown=self.sysfs.lockdown() or "unknown"),
+            failure=failure.value,
+        )
+
+    def query(self, device: str, parameter: str) -> Query | Failure:
+        """Ask one parameter of one function. A parameter that is not there is an answer; everything else raises."""
+        if not self._json:
+            done = self.run([self._path, "-d", device, "-e", "query", parameter], device)
+            queries = parse_query(done.out, self.host) if done.code == 0 else []
+        else:
+            # A directory of our own: the tool creates the file, and nobody else can put one there first.
+            with tempfile.TemporaryDirectory(prefix="rocemesh-nic-") as directory:
+                path = os.path.join(directory, "query.json")
+                done = self.run([self._path, "-d", device, "-e", "-j", path, "query", parameter], device)
+                queries = parse_query_json(self._read(path, done, device), self.host) if done.code == 0 else []
+        if done.code != 0:
+            failure = self._failure(done, device)
+            if failure in (Failure.UNSUPPORTED_PARAMETER, Failure.UNKNOWN_PARAMETER):
+                return failure
+            raise self.error(failure, done, device)
+        if len(queries) != 1 or full_address(queries[0].device) != device:
+            raise ParseError("the answer is about another device", host=self.host, thing=device, raw=done.out)
+        if parameter not in queries[0].values:
+            return Failure.UNSUPPORTED_PARAMETER
+        return queries[0]
+
+    def _read(self, path: str, done: Finished, device: str) -> str:
+        try:
+            with open(path, encoding="utf-8") as handle:
+                return handle.read()
+        except OSError:
+            raise ParseError(
+                f"{self.tool} wrote no JSON file", host=self.host, thing=device, raw=done.out + done.err
+            ) from None
+
+    def refuse_dpu(self, function: PciFunction) -> None:
+        """A BlueField in DPU mode belongs to its own operating system. Not verified on hardware."""
+        if function.device_id not in BLUEFIELD_IDS:
+            return
+        answer = self.query(function.address, OFFLOAD_PARAMETER)
+        printed = {} if isinstance(answer, Failure) else answer.values[OFFLOAD_PARAMETER]
+        shown = printed.get("current", printed.get("next", "unknown"))
+        if parse_enum_code(shown) != _NO_DPU:
+            raise RefusedError(
+                f"a BlueField that is not known to be in NIC mode; {OFFLOAD_PARAMETER} is {shown}",
+                host=self.host,
+                thing=function.address,
+                remedy="configure it from its own operating system, or put it into NIC mode first",
+            )
+
+    def identity(self, function: PciFunction) -> tuple[str, str]:
+        """(PSID, running firmware): from the driver, else from the firmware tool; empty when neither knows."""
+        psid, firmware = self.sysfs.infiniband(function, "board_id"), self.sysfs.infiniband(function, "fw_ver")
+        flint = self._which("mstflint") or self._which("flint")
+        if (psid and firmware) or not flint or function.is_vf:
+            return psid, firmware
+        done = self.run([flint, "-d", function.address, "q"], function.address)
+        return parse_flint(done.out) if done.code == 0 else (psid, firmware)
+
+    def card_of(self, function: PciFunction) -> str:
+        """Key of the physical card: both functions of a two-port card carry the same system image GUID."""
+        guid = self.sysfs.infiniband(function, "sys_image_guid").replace(":", "")
+        return guid if guid.strip("0") else function.address.rsplit(".", 1)[0]
+
+    def device(self, function: PciFunction, verify_pci: bool) -> NicDevice:
+        psid, firmware = self.identity(function)
+        base = NicDevice(
+            pci=function.address,
+            device_id=function.device_id,
+            card=self.card_of(function),
+            is_vf=function.is_vf,
+            supported=False,
+            psid=psid,
+            firmware=firmware,
+            pci_ats=self.pci_ats(function) if verify_pci else None,
+            config_space_bytes=self.sysfs.config_space_bytes(function),
+        )
+        if function.is_vf:
+            return dataclasses.replace(base, problem="virtual_function")
+        self.refuse_dpu(function)
+        answer = self.query(function.address, PARAMETER)
+        if isinstance(answer, Failure):
+            old = answer is Failure.UNKNOWN_PARAMETER
+            return dataclasses.replace(base, problem="tool_too_old" if old else "unsupported")
+        values: Mapping[str, str] = answer.values[PARAMETER]
+        where = f"{function.address} {PARAMETER}"
+        stored = parse_flag(values.get("next"), self.host, where)
+        if stored is None:
+            raise ParseError("no Next Boot value", host=self.host, thing=where, raw=repr(dict(values)))
+        return dataclasses.replace(
+            base,
+            supported=True,
+            device_type=answer.device_type,
+            name=answer.name,
+            description=answer.description,
+            default=parse_flag(values.get("default"), self.host, where),
+            current=parse_flag(values.get("current"), self.host, where),
+            next=stored,
+        )
+
+    def set(self, device: str, enabled: bool) -> str:
+        """Store the next-boot value; returns the kind of restart that the tool asks for. Always writes: plan first."""
+        done = self.run([self._path, *planning.set_arguments(device, enabled)], device)
+        if done.code != 0:
+            failure = self._failure(done, device)
+            error = self.error(failure, done, device)
+            raise ApplyError(str(error), host=self.host, thing=device, failure=failure.value)
+        return parse_reboot_kind(done.out)
+
+
+_ERRORS: dict[Failure, tuple[type[LayerError], str, str]] = {
+    Failure.CANNOT_OPEN: (
+        UnreachableError,
+        "the tool cannot open the card although it is on the bus",
+        "check that no other tool uses it and that it answers (dmesg | grep mlx5); mstconfig -d {device} query by hand",
+    ),
+    Failure.LOCKDOWN: (
+        RefusedError,
+        "the kernel forbids raw access to hardware (lockdown, as under Secure Boot)",
+        "boot the VM without Secure Boot for this step, or use a tool that works under lockdown;"
+        " /sys/kernel/security/lockdown says {lockdown}",
+    ),
+    Failure.UNIDENTIFIED: (
+        RefusedError,
+        "the tool opens the device and cannot identify it: a virtual function, a newer card than the tool knows,"
+        " or kernel lockdown",
+        "use the physical function, update the tool, and look at /sys/kernel/security/lockdown (it says {lockdown})",
+    ),
+    Failure.LIVEFISH: (RefusedError, "the card runs without firmware (livefish)", "burn its firmware first"),
+    Failure.UNSUPPORTED_DEVICE: (RefusedError, "the tool does not serve this card", "use a ConnectX-5 or newer"),
+    Failure.NO_DEVICES: (UnreachableError, "the tool sees no card", "check the passthrough of this VM"),
+    Failure.NO_NV_ACCESS: (
+        RefusedError,
+        "the firmware gives no access to its configuration: too old, or restricted by the host",
+        "update the firmware, or lift the restriction from the host (mlxprivhost)",
+    ),
+    Failure.NEEDS_POWER_CYCLE: (
+        RefusedError,
+        "the card does not answer about its configuration registers since its last restart",
+        "power the server off and on; a warm reboot is not enough",
+    ),
+    Failure.PARTIAL: (UnreachableError, "the card answered only part of the query", "ask again; then check dmesg"),
+    Failure.READ_ONLY: (RefusedError, "the parameter is read-only on this card", "ask the vendor of the card"),
+    Failure.NOT_CONFIGURABLE: (RefusedError, "the card has nothing to configure", "use a ConnectX-5 or newer"),
+    Failure.ABORTED: (ApplyError, "the tool stopped at its own question", "report this: -y should have answered it"),
+    Failure.SET_FAILED: (ApplyError, "the card refused the value", "read the reason in the quoted text; check dmesg"),
+    Failure.BAD_ARGUMENT: (ApplyError, "the tool does not take these arguments", "report the version of the tool"),
+    Failure.UNSUPPORTED_PARAMETER: (RefusedError, "the firmware has no such parameter", "update the firmware"),
+    Failure.UNKNOWN_PARAMETER: (RefusedError, "the tool has no such parameter", "install version 4.13 or newer"),
+}

@@ -1,0 +1,240 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the lines of a failed run mean: one table, most telling line first. Pure data.
+
+Texts of Open MPI, ssh and Docker: recorded (Open MPI 4.1.4, OpenSSH 9.2, Docker 20.10). Texts of CUDA, NCCL and
+TensorFlow: from their sources, not verified on hardware.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Pattern
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """If a line matches ``pattern``, the cause is ``cause``. Groups: host, host2, rank; what* is shown."""
+
+    cause: str
+    pattern: Pattern[str]
+    summary: str
+    remedy: str
+
+
+def _rule(cause: str, pattern: str, summary: str, remedy: str) -> Rule:
+    return Rule(cause, re.compile(pattern, re.IGNORECASE), summary, remedy)
+
+
+# In order: a line that names a cause stands before lines that only name consequences.
+RULES: tuple[Rule, ...] = (
+    _rule(
+        "host_key_changed",
+        "REMOTE HOST IDENTIFICATION HAS CHANGED"
+        r"|host key for \[?(?P<host>[^\]\s]+)\]?(?::\d+)? has changed",
+        "the ssh host key is not the one that was pinned",
+        "find out why (reinstalled host, wrong address, somebody in between); only then pin the "
+        "new key by running the mesh stage again",
+    ),
+    _rule(
+        "host_key_unknown",
+        r"No \w+ host key is known for \[?(?P<host>[^\]\s]+?)\]?(?::\d+)? and you have requested"
+        "|Host key verification failed",
+        "the ssh host key is not known in the head's container",
+        "run the mesh stage again: it pins the keys of all hosts in ssh_container/known_hosts",
+    ),
+    _rule(
+        "ssh_refused",
+        r"connect to host (?P<host>\S+) port \d+: Connection refused",
+        "nothing listens on the ssh port",
+        "start sshd on this host (systemctl status ssh) and check the port",
+    ),
+    _rule(
+        "ssh_timeout",
+        r"connect to host (?P<host>\S+) port \d+: "
+        "(?:Connection timed out|Operation timed out|No route to host|Network is unreachable)"
+        "|Connection timed out during banner exchange"
+        r"|Connection to (?P<host2>\S+) port \d+ timed out",
+        "the host does not answer on the ssh port",
+        "check that the VM is powered on and that the cluster network reaches it (link, VLAN, "
+        "firewall), then run again",
+    ),
+    _rule(
+        "name_unknown",
+        r"Could not resolve hostname (?P<host>[^\s:]+)",
+        "the host name cannot be resolved inside the container",
+        "give addresses in run_hosts, not names",
+    ),
+    _rule(
+        "key_file_refused",
+        r"UNPROTECTED PRIVATE KEY FILE|Bad owner or permissions on (?P<what>\S+)"
+        r"|Load key \S+: (?:bad permissions|invalid format|error in libcrypto)",
+        "ssh in the container refuses its key or its config file",
+        "run the mesh stage again: it sets owner root and mode 0600 on the files of ssh_container",
+    ),
+    _rule(
+        "docker_permission",
+        "permission denied while trying to connect to the Docker daemon"
+        r"|dial unix \S*docker\.sock: connect: permission denied|docker\.sock.*permission denied",
+        "the ssh user of the mesh may not use Docker",
+        "put the user into the group docker on this host (the mesh stage does it), then log in again",
+    ),
+    _rule(
+        "permission_denied",
+        r"(?:\S+@)?(?P<host>[\w.:-]+): Permission denied \([\w,-]+\)|Permission denied \(publickey",
+        "the host does not take the mesh key",
+        "run the mesh stage again: it puts the key with its forced command into authorized_keys of this host",
+    ),
+    _rule(
+        "docker_down",
+        "Cannot connect to the Docker daemon|error during connect:.*docker|Is the docker daemon running",
+        "the Docker daemon does not run",
+        "start it (systemctl status docker) on this host",
+    ),
+    _rule(
+        "container_not_running",
+        r"Container \S+ is (?:not running|restarting|paused)|The container \S+ has been paused"
+        r"|container \S+ is not running|cannot exec in a stopped container",
+        "the MPI container exists but does not run (after a reboot without a restart policy it stays down)",
+        "run the container stage again, or docker start it on this host",
+    ),
+    _rule(
+        "container_missing",
+        r"No such container: \S+|Could not find container",
+        "there is no MPI container",
+        "run the container stage on this host",
+    ),
+    _rule(
+        "command_refused",
+        "rocemesh.*refused|refused by the forced command|not an orted command",
+        "the forced command of the mesh key refused what mpirun wanted to start",
+        "the mesh key starts only Open MPI's daemon; check that head and worker have the same Open MPI (image digest)",
+    ),
+    _rule(
+        "orted_missing",
+        "orted: (?:command )?not found|orted: No such file or directory"
+        r"|prted: (?:command )?not found|exec: \"?orted\"?: executable file not found",
+        "Open MPI's daemon (orted) is not on the PATH of the worker's container",
+        "use the same image on all hosts (docker image inspect: digest), with the directory of "
+        "orted in the image's PATH",
+    ),
+    _rule(
+        "orted_broken",
+        "orte_init failed|orte_session_dir failed|orted: Error: unknown option"
+        r"|ORTE_ERROR_LOG: Bad parameter in file \S*ess_base_std_orted",
+        "Open MPI's daemon started on a worker and could not initialise (its arguments were lost "
+        "or its /tmp is not writable)",
+        'check the forced command in authorized_keys: "$SSH_ORIGINAL_COMMAND" must stand in '
+        "double quotes; then free space in /tmp",
+    ),
+    _rule(
+        "version_mismatch",
+        "mpirun has detected.*different version|Version mismatch|incompatible version of (?:Open MPI|ORTE|PMIx)",
+        "the hosts have different versions of Open MPI",
+        "use one image digest on all hosts",
+    ),
+    _rule(
+        "slots",
+        "There are not enough slots available",
+        "more ranks were asked for than the hosts have slots",
+        "raise slots in run_hosts (one per GPU) or ask for fewer ranks",
+    ),
+    _rule(
+        "mpirun_option",
+        r"a parameter given to a command line\s*$|option does not match the expected format"
+        "|unrecognized (?:option|argument)|mpirun: Error: unknown option",
+        "mpirun does not take its own command line",
+        "compare with the version of Open MPI in the image (this collection writes for 4.1); a "
+        'blank inside -np "4 " is refused by 4.1',
+    ),
+    _rule(
+        "run_as_root",
+        "mpirun has detected an attempt to run as root",
+        "mpirun refuses to run as root",
+        "add --allow-run-as-root",
+    ),
+    _rule(
+        "program_missing",
+        r"Executable: (?P<what>\S+)|can't open file '(?P<what2>[^']+)'"
+        r"|No module named '?(?P<what3>[\w.]+)",
+        "the program is not in the container",
+        "build the image again with the workload in it, and pull it on every host (same digest)",
+    ),
+    _rule(
+        "port_in_use",
+        "Address already in use|EADDRINUSE",
+        "the port of rank 0 is taken",
+        "end what an earlier run left behind (run_end_leftovers: true), or choose another run_master_port",
+    ),
+    _rule(
+        "interfaces",
+        # The box of Open MPI is wrapped, so each alternative fits one of its lines.
+        "accepted a TCP connection from what appears to be|cannot find a corresponding process"
+        "|No network interfaces were found for out-of-band"
+        "|unable to find a usable interface|None of the networks specified to be included",
+        "the ranks cannot find each other: Open MPI took an interface that is not the cluster "
+        "network (docker0 has the same address on every host)",
+        "set run_network to the CIDR of the cluster network (btl_tcp_if_include and oob_tcp_if_include)",
+    ),
+    _rule(
+        "interface_missing",
+        r"no interface has an address in (?P<what>\S+)",
+        "a rank's host has no address in the cluster network",
+        "check the addresses of this host and run_network",
+    ),
+    _rule(
+        "wrong_sum",
+        r'ROCEMESH-ALLREDUCE \{.*"ok": false',
+        "an MPI collective returned a wrong sum or ran with the wrong number of ranks",
+        "check that all hosts have the same image; this is a broken MPI, do not train on it",
+    ),
+    _rule(
+        "gpu_memory",
+        "CUDA out of memory|CUDA_ERROR_OUT_OF_MEMORY|ResourceExhaustedError|OOM when allocating"
+        r"|Cuda failure '?out of memory|torch\.cuda\.OutOfMemoryError",
+        "a GPU ran out of memory",
+        "lower run_batch_size, and look for another process on that GPU (nvidia-smi)",
+    ),
+    _rule(
+        "host_memory",
+        r"process rank (?P<rank>\d+) with PID \d+ on node (?P<host>\S+) exited on signal 9"
+        "|oom-kill|Out of memory: Killed|DefaultCPUAllocator: can't allocate memory|MemoryError",
+        "a rank was killed, most likely because the host ran out of memory",
+        "look at dmesg on this host for the OOM killer; lower run_batch_size or give the VM more memory",
+    ),
+    _rule(
+        "shared_memory",
+        "posix_fallocate failed: No space left on device|/dev/shm.*No space left",
+        "/dev/shm of the container is too small",
+        "start the container with --ipc=host or a shm-size of at least 1 GB per rank (container stage)",
+    ),
+    _rule(
+        "memlock",
+        "ibv_reg_mr.*Cannot allocate memory|Call to ibv_reg_mr failed",
+        "the container may not lock enough memory for RDMA",
+        "start the container with --ulimit memlock=-1 (container stage) and check ulimit -l through mpirun",
+    ),
+    _rule(
+        "no_gpu",
+        "Failed to initialize NVML|No devices were found|no NVIDIA driver|no CUDA-capable device|sees no CUDA device",
+        "a rank sees no GPU",
+        "check nvidia-smi on the host and that the container was started with --gpus all",
+    ),
+    _rule(
+        "nccl",
+        "NCCL WARN (?P<what>.*)|ncclUnhandledCudaError|ncclSystemError|unhandled system error",
+        "NCCL failed",
+        "read the NCCL WARN lines in the saved log; run with NCCL_DEBUG=INFO (run_env) for the "
+        "interfaces that it chose",
+    ),
+    _rule(
+        "weights_differ",
+        "the ranks ended with different weights",
+        "the ranks did not train together",
+        "this is wrong arithmetic or a broken network path; do not use the figures",
+    ),
+)

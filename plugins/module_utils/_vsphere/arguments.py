@@ -1,0 +1,65 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The options that every vSphere module shares, and how a module runs its layer over one connection."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any, Callable, Dict
+
+from ansible.module_utils.basic import AnsibleModule, env_fallback, missing_required_lib
+
+from .._layer import Layer, LayerError, exit_with
+from .transport import PYVMOMI_IMPORT_ERROR, Connection, Endpoint
+
+
+def vsphere_argument_spec(**own: Dict[str, Any]) -> Dict[str, Dict[str, Any]]:
+    """Connection options (documented in the fragment ``rocemesh.multinode.vsphere``) plus the module's own."""
+
+    def from_environment(variable: str, **rest: Any) -> Dict[str, Any]:
+        return {"fallback": (env_fallback, [variable]), **rest}
+
+    return {
+        "hostname": from_environment("VMWARE_HOST", type="str", required=True),
+        "username": from_environment("VMWARE_USER", type="str", required=True),
+        "password": from_environment("VMWARE_PASSWORD", type="str", required=True, no_log=True),
+        "port": from_environment("VMWARE_PORT", type="int", default=443),
+        "validate_certs": from_environment("VMWARE_VALIDATE_CERTS", type="bool", default=True),
+        "ca_path": from_environment("VMWARE_CA_PATH", type="path"),
+        "timeout": {"type": "int", "default": 30},
+        **own,
+    }
+
+
+def make_module(**arguments: Any) -> AnsibleModule:
+    """An AnsibleModule that has already failed politely if pyVmomi is missing."""
+    module = AnsibleModule(**arguments)
+    if PYVMOMI_IMPORT_ERROR is not None:
+        module.fail_json(
+            msg=missing_required_lib("pyvmomi"),
+            exception="".join(traceback.format_exception(None, PYVMOMI_IMPORT_ERROR, PYVMOMI_IMPORT_ERROR.__traceback__)),
+        )
+    return module
+
+
+def endpoint_from(params: Dict[str, Any]) -> Endpoint:
+    return Endpoint(
+        hostname=params["hostname"],
+        username=params["username"],
+        password=params["password"],
+        port=params["port"],
+        validate_certs=params["validate_certs"],
+        ca_path=params["ca_path"] or "",
+        timeout=float(params["timeout"]),
+    )
+
+
+def run_layer(module: AnsibleModule, make_layer: Callable[[Connection], Layer[Any, Any]], wanted: Any) -> None:
+    """Log in, converge, log out, leave the module."""
+    connection = Connection(endpoint_from(module.params))
+    try:
+        with connection:
+            exit_with(module, make_layer(connection), wanted)
+    except LayerError as error:  # the login itself; everything later is handled inside
+        module.fail_json(**error.as_result())

@@ -1,0 +1,361 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Kernel settings of a host and the file of a VM, each as a layer with the four verbs."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+from .._layer import ApplyError, Layer, LayerError, Operation, Pending, RefusedError, VerifyError
+from .plan import (
+    KERNEL_LIST,
+    KERNEL_SET,
+    KernelWanted,
+    VmxWanted,
+    managed_settings,
+    pending_kernel,
+    pending_vmx,
+    plan_kernel,
+    plan_vmx,
+    prerequisites,
+    wanted_keys,
+)
+from .state import (
+    KernelState,
+    NumaNode,
+    PassthroughDevice,
+    PciDevice,
+    VmState,
+    parse_extra_config,
+    parse_kernel_list,
+    parse_numa_nodes,
+    parse_pci_devices,
+    pci_address,
+)
+from .transport import Connection
+
+
+class KernelLayer(Layer[KernelState, KernelWanted]):
+    """Kernel settings of one ESXi host: Configured is ours to set, Runtime follows at the next host reboot."""
+
+    def __init__(self, connection: Connection, esxi_hostname: str, wanted: KernelWanted) -> None:
+        self._connection = connection
+        self._wanted = wanted
+        self._first: Optional[KernelState] = None
+        self._reference, self.host = connection.find_host(esxi_hostname)
+
+    def observe(self) -> KernelState:
+        rows = self._connection.run_esxcli(self._reference, self.host, KERNEL_LIST)
+        state = KernelState(self.host, parse_kernel_list(rows, self.host))
+        self._first = self._first or state
+        return state
+
+    def plan(self, state: KernelState, wanted: KernelWanted) -> List[Operation]:
+        return plan_kernel(state, wanted)
+
+    def apply(self, operation: Operation) -> None:
+        # the command answers "true" even where nothing happened: only reading again counts
+        self._connection.run_esxcli(self._reference, self.host, KERNEL_SET, operation.payload)
+
+    def pending(self, state: KernelState) -> Pending:
+        return pending_kernel(managed_settings(state, self._wanted), self.host)
+
+    def facts(self, state: KernelState) -> Dict[str, Any]:
+        first = self._first or state
+        rows = []
+        for setting in managed_settings(state, self._wanted):
+            before = first.settings.get(setting.name.lower(), setting)
+            row = dataclasses.asdict(setting)
+            rows.append({**row, "previous_configured": before.configured, "reboot_required": setting.is_pending})
+        return {"esxi_host": self.host, "esxi_host_moid": self._reference._moId, "settings": rows}
+
+
+# ---------------------------------------------------------------- devices of a VM
+def host_inventory(connection: Connection, host: Any) -> Tuple[str, Tuple[NumaNode, ...], Tuple[PciDevice, ...]]:
+    """Return (host name, NUMA nodes, PCI devices) in one read."""
+    row = connection.read(
+        host, ["name", "hardware.numaInfo", "hardware.pciDevice", "config.pciPassthruInfo"], "reading PCI and NUMA"
+    )
+    name = str(row.get("name", host._moId))
+    nodes = parse_numa_nodes(row.get("hardware.numaInfo"), name)
+    devices = parse_pci_devices(row.get("hardware.pciDevice", []), row.get("config.pciPassthruInfo", []), nodes, name)
+    return name, nodes, devices
+
+
+def passthrough_devices(virtual_devices: Sequence[Any], host_devices: Sequence[PciDevice]) -> Tuple[PassthroughDevice, ...]:
+    """The host devices among a VM's virtual devices. Types are told by class name, so that plain fakes do for tests."""
+    by_address = {device.address: device for device in host_devices}
+    found: List[PassthroughDevice] = []
+    count = 0
+    for virtual in virtual_devices or []:
+        kind = type(virtual).__name__.rpartition(".")[2]
+        if kind == "VirtualPCIPassthrough":
+            backing, index = virtual.backing, count
+            count += 1
+        elif kind == "VirtualSriovEthernetCard":
+            backing, index = getattr(virtual.sriovBacking, "physicalFunctionBacking", None), -1
+        else:
+            continue
+        info = getattr(virtual, "deviceInfo", None)
+        text = getattr(backing, "id", None) or getattr(backing, "assignedId", None) or ""
+        try:
+            address = pci_address(text) if text else ""
+        except ValueError:
+            address = ""
+        device = by_address.get(address)
+        is_vgpu = bool(getattr(backing, "vgpu", None))
+        found.append(
+            PassthroughDevice(
+                index=index,
+                label=getattr(info, "label", "") or "",
+                address=address,
+                kind=device.kind if device else ("gpu" if is_vgpu else "nic" if index < 0 else "other"),
+                name="{0} {1}".format(device.vendor_name, device.device_name) if device else getattr(info, "summary", "") or "",
+                numa_node=device.numa_node if device else None,
+            )
+        )
+    return tuple(found)
+
+
+_VM_PATHS = (
+    "name",
+    "runtime.powerState",
+    "runtime.connectionState",
+    "runtime.host",
+    "runtime.question",
+    "runtime.bootTime",
+    "guest.toolsRunningStatus",
+    "config.template",
+    "config.changeVersion",
+    "config.extraConfig",
+    "config.firmware",
+    "config.memoryReservationLockedToMax",
+    "config.hardware",
+)
+_TOOLS_RUN = "guestToolsRunning"
+
+
+class VmPower:
+    """Power of one VM, with the waiting that vSphere leaves to the caller."""
+
+    def __init__(self, connection: Connection, moid: str, name: str) -> None:
+        self._connection = connection
+        self._moid = moid
+        self._name = name
+
+    def _reference(self) -> Any:
+        return self._connection.reference("vm", self._moid)
+
+    def state(self, deadline: float) -> str:
+        return str(
+            self._connection.persistently(
+                lambda: self._connection.read(self._reference(), ["runtime.powerState"], "reading the power state"), deadline
+            ).get("runtime.powerState", "")
+        )
+
+    def on(self, timeout: float) -> None:
+        doing = "power on {0}".format(self._name)
+        try:
+            task = self._connection.start(self._name, doing, lambda: self._reference().PowerOnVM_Task())
+            self._connection.wait(task, doing, self._name, timeout)
+        except ApplyError:
+            if self.state(self._connection.clock() + timeout) != "poweredOn":  # somebody else may have been faster
+                raise
+
+    def cut(self, timeout: float) -> None:
+        doing = "cut the power of {0}".format(self._name)
+        task = self._connection.start(self._name, doing, lambda: self._reference().PowerOffVM_Task())
+        self._connection.wait(task, doing, self._name, timeout)
+
+    def shut_down(self, timeout: float) -> None:
+        """Ask the guest, then watch the power state: the call itself returns at once."""
+        connection = self._connection
+        connection.start(self._name, "shut down the guest", lambda: self._reference().ShutdownGuest())
+        deadline = connection.clock() + timeout
+        while self.state(deadline) == "poweredOn":
+            if connection.clock() >= deadline:
+                raise ApplyError(
+                    "the guest was asked to shut down and is still running after {0:.0f} s".format(timeout),
+                    host=self._name,
+                    remedy="look at its console for what keeps it up, or raise the timeout",
+                )
+            connection.sleep(0.5)
+
+
+class VmxLayer(Layer[VmState, VmxWanted]):
+    """The file of one VM: owned keys only, one atomic change, guarded and read back; power as the policy allows."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        vm: str,
+        wanted: VmxWanted,
+        folder: str = "",
+        uuid: str = "",
+        shutdown_timeout: float = 300.0,
+        power_timeout: float = 300.0,
+    ) -> None:
+        self._connection = connection
+        self._wanted = wanted
+        self._moid = connection.find_vm(vm, folder, uuid)._moId
+        self._shutdown_timeout = shutdown_timeout
+        self._power_timeout = power_timeout
+        self._found_power = ""
+        self._took_down = False
+        self._events_say: Optional[bool] = None
+        self._inventory: Dict[str, Tuple[str, Tuple[NumaNode, ...], Tuple[PciDevice, ...]]] = {}
+        self._state: Optional[VmState] = None
+        self.host = vm
+
+    def _reference(self) -> Any:
+        return self._connection.reference("vm", self._moid)
+
+    def observe(self) -> VmState:
+        row = self._connection.read(self._reference(), _VM_PATHS, "reading the VM")
+        name = str(row.get("name", self._moid))
+        self.host = name
+        esxi = row.get("runtime.host")
+        if esxi is None:
+            raise RefusedError("vCenter says that it is on no host", host=name, thing="VM", remedy="register it on a host")
+        if esxi._moId not in self._inventory:
+            self._inventory[esxi._moId] = host_inventory(self._connection, esxi)
+        host_name, nodes, host_devices = self._inventory[esxi._moId]
+        hardware = row.get("config.hardware")
+        power = str(row.get("runtime.powerState", ""))
+        self._found_power = self._found_power or power
+        changed: Optional[Tuple[str, ...]] = ()
+        if power == "poweredOn":
+            changed = self._connection.keys_changed_since(self._reference(), row.get("runtime.bootTime"))
+            self._events_say = changed is not None
+        question = row.get("runtime.question")
+        self._state = VmState(
+            name=name,
+            moid=self._moid,
+            host=host_name,
+            power=power,
+            connection=str(row.get("runtime.connectionState", "")),
+            is_template=bool(row.get("config.template", False)),
+            question=str(question.text) if question is not None else "",
+            tools_running=row.get("guest.toolsRunningStatus") == _TOOLS_RUN,
+            change_version=str(row.get("config.changeVersion", "")),
+            firmware=str(row.get("config.firmware", "")),
+            memory_reserved=bool(row.get("config.memoryReservationLockedToMax", False)),
+            memory_mb=int(getattr(hardware, "memoryMB", 0) or 0),
+            cpus=int(getattr(hardware, "numCPU", 0) or 0),
+            extra=parse_extra_config(row.get("config.extraConfig", [])),
+            devices=passthrough_devices(getattr(hardware, "device", []), host_devices),
+            numa_nodes=nodes,
+            host_devices=host_devices,
+            found_power=self._found_power,
+            changed_while_on=changed or (),
+        )
+        return self._state
+
+    def plan(self, state: VmState, wanted: VmxWanted) -> List[Operation]:
+        return plan_vmx(state, wanted)
+
+    def apply(self, operation: Operation) -> None:
+        action = operation.payload["action"]
+        power = VmPower(self._connection, self._moid, self.host)
+        if action == "shutdown":
+            power.shut_down(self._shutdown_timeout)
+            self._took_down = True
+        elif action == "poweroff":
+            power.cut(self._power_timeout)
+            self._took_down = True
+        elif action == "poweron":
+            power.on(self._power_timeout)
+        else:
+            try:
+                self._reconfigure(operation.payload["extra"])
+            except LayerError as error:
+                if self._took_down:
+                    self._restore_power(power, error)
+                raise
+
+    def _restore_power(self, power: VmPower, error: LayerError) -> None:
+        """The keys are not there, but the VM must not stay down because of that."""
+        try:
+            power.on(self._power_timeout)
+            text = " The VM was powered on again"
+        except LayerError as second:
+            text = " It is still powered off, and powering it on failed too ({0})".format(second)
+        error.args = (str(error) + text + ".",)
+
+    def _reconfigure(self, extra: Dict[str, str]) -> None:
+        before = self._state
+        if before is None:
+            raise ApplyError("not observed yet", host=self.host)
+        doing = "set {0} in the file of {1}".format(", ".join(sorted(extra)), self.host)
+        try:
+            self._send(extra, before.change_version, doing)
+        except ApplyError as error:
+            if error.details.get("fault") != "ConcurrentAccess":
+                raise
+            now = self.observe()  # somebody changed the VM meanwhile: fine, unless it was one of our keys
+            touched = [key for key in extra if now.value(key) != before.value(key)]
+            if touched:
+                error.args = ("{0} Changed by somebody else meanwhile: {1}.".format(error, ", ".join(touched)),)
+                raise
+            self._send(extra, now.change_version, doing)
+        after = parse_extra_config(
+            self._connection.read(self._reference(), ["config.extraConfig"], "reading the keys back").get(
+                "config.extraConfig", []
+            )
+        )
+        dropped = [key for key, value in extra.items() if after.get(key.lower(), ("", ""))[1] != value]
+        if dropped:
+            raise VerifyError(
+                "vSphere reported success and silently left out {0}".format(
+                    ", ".join(
+                        "{0} (wanted {1!r}, is {2!r})".format(key, extra[key], after.get(key.lower(), ("", ""))[1])
+                        for key in dropped
+                    )
+                ),
+                host=self.host,
+                thing="extraConfig",
+                remedy="check whether a policy or this release forbids the key; try it once by hand in the vSphere client",
+                dropped_keys=dropped,
+            )
+
+    def _send(self, extra: Dict[str, str], change_version: str, doing: str) -> None:
+        # the version moves with every power change; ask for it as late as possible, but never take one
+        # that hides a foreign change of our keys
+        if self._took_down:
+            fresh = self.observe()
+            change_version = fresh.change_version
+        task = self._connection.start(
+            self.host, doing, lambda: self._connection.extra_config(self._reference(), extra, change_version)
+        )
+        self._connection.wait(task, doing, self.host, self._power_timeout)
+
+    def pending(self, state: VmState) -> Pending:
+        return pending_vmx(state, list(wanted_keys(state, self._wanted)))
+
+    def warnings(self, state: VmState, wanted: VmxWanted) -> List[str]:
+        found = prerequisites(state, wanted)
+        if state.power == "poweredOn" and self._events_say is False:
+            found.append(
+                "{0}: there is no event history to tell whether the keys were set before the VM was powered on; if in doubt, "
+                "power-cycle it".format(state.name)
+            )
+        return found
+
+    def facts(self, state: VmState) -> Dict[str, Any]:
+        keys = wanted_keys(state, self._wanted)
+        pending = self.pending(state)
+        changed_later = bool(pending.reasons) or (self._wanted.plan_only and self._needs_cycle(state))
+        return {
+            "vm": state.name,
+            "vm_moid": state.moid,
+            "esxi_host": state.host,
+            "power_state": state.power,
+            "settings": {key: state.value(key) for key in keys},
+            "power_cycle_required": changed_later,
+            "devices": [dataclasses.asdict(device) for device in state.devices],
+        }
+
+    def _needs_cycle(self, state: VmState) -> bool:
+        return any("action" in op.payload and op.payload["action"] in ("shutdown", "poweroff") for op in plan_vmx(state, self._wanted))

@@ -1,0 +1,443 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What has to change in a host's kernel settings or in a VM's file. Pure: no I/O, no Ansible."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from .._layer import Operation, ParseError, Pending, Reboot, RefusedError
+from .esxcli import command_line
+from .state import NVIDIA, KernelSetting, KernelState, PassthroughDevice, VmState, boolean_text, canonical, pci_address
+
+# Settings that weaken the host, or that can stop a host with sealed configuration from booting at all.
+SECURITY_SETTINGS = frozenset(
+    ("execinstalledonly", "disableacscheck", "hyperthreadingmitigation", "hyperthreadingmitigationintravm")
+)
+
+KERNEL_SET = "system.settings.kernel.set"
+KERNEL_LIST = "system.settings.kernel.list"
+
+
+# ---------------------------------------------------------------- kernel settings
+@dataclasses.dataclass(frozen=True)
+class KernelWanted:
+    """``settings``: name -> value as the user gave it."""
+
+    settings: Mapping[str, Any]
+    allow_security_settings: bool = False
+
+
+def managed_settings(state: KernelState, wanted: KernelWanted) -> List[KernelSetting]:
+    """The host's rows for the wanted names, in that order; `RefusedError` names an unknown one and its neighbours."""
+    found: List[KernelSetting] = []
+    for name in wanted.settings:
+        setting = state.settings.get(name.lower())
+        if setting is None:
+            near = difflib.get_close_matches(name.lower(), list(state.settings), n=3, cutoff=0.5)
+            hint = ", ".join(state.settings[key].name for key in near)
+            raise RefusedError(
+                "this host knows no such setting ({0} settings listed); nothing was changed".format(len(state.settings)),
+                host=state.host,
+                thing="kernel setting",
+                value=name,
+                remedy=("did you mean {0}? Else ".format(hint) if hint else "")
+                + "check the ESXi release: run 'esxcli system settings kernel list' on it",
+                near_names=[state.settings[key].name for key in near],
+            )
+        found.append(setting)
+    return found
+
+
+def plan_kernel(state: KernelState, wanted: KernelWanted) -> List[Operation]:
+    operations: List[Operation] = []
+    seen: Dict[str, str] = {}
+    for name, setting in zip(wanted.settings, managed_settings(state, wanted)):
+        given = wanted.settings[name]
+        if setting.name in seen:
+            raise RefusedError(
+                "given twice, as {0} and {1}: the host ignores case".format(seen[setting.name], name),
+                host=state.host,
+                thing="kernel setting",
+                value=setting.name,
+                remedy="keep one of them",
+            )
+        seen[setting.name] = name
+        try:
+            value = canonical(setting.type, given)
+        except ValueError as error:
+            raise RefusedError(
+                "{0} is of type {1}: {2}; nothing was changed".format(setting.name, setting.type, error),
+                host=state.host,
+                thing="value",
+                value=given,
+                remedy="give a value of that type",
+            ) from error
+        try:
+            canonical(setting.type, setting.configured)
+        except ValueError as error:
+            raise ParseError(
+                "{0}: the host reports a configured value that is not of its own type {1}".format(setting.name, setting.type),
+                host=state.host,
+                raw=setting.configured,
+            ) from error
+        if value == setting.configured:
+            continue
+        if setting.name.lower() in SECURITY_SETTINGS and not wanted.allow_security_settings:
+            raise RefusedError(
+                "changing it to {0} changes the security of the host, or keeps a host with sealed configuration from "
+                "booting; nothing was changed".format(value),
+                host=state.host,
+                thing="kernel setting",
+                value=setting.name,
+                remedy="save the recovery key ('esxcli system settings encryption recovery list'), then set "
+                "allow_security_settings: true if it is really meant",
+            )
+        operations.append(
+            Operation(
+                description="configure kernel setting {0} = {1} on {2} (was {3}; in force: {4})".format(
+                    setting.name, value, state.host, setting.configured, setting.runtime
+                ),
+                command=command_line(KERNEL_SET, {"setting": setting.name, "value": value}),
+                inverse=command_line(KERNEL_SET, {"setting": setting.name, "value": setting.configured}),
+                changes={setting.name: (setting.configured, value)},
+                reboot=Reboot.NONE if value == setting.runtime else Reboot.ESXI_HOST,
+                payload={"setting": setting.name, "value": value},
+            )
+        )
+    return operations
+
+
+def pending_kernel(settings: Sequence[KernelSetting], host: str) -> Pending:
+    """Whatever is configured but not in force waits for a reboot of the host, whoever configured it."""
+    reasons = tuple(
+        "{0}: kernel setting {1} is configured {2} but {3} is in force".format(host, s.name, s.configured, s.runtime)
+        for s in settings
+        if s.is_pending
+    )
+    return Pending(Reboot.ESXI_HOST if reasons else Reboot.NONE, reasons)
+
+
+# ---------------------------------------------------------------- VM file
+ALLOW_P2P = "pciPassthru.allowP2P"
+RELAX_ACS = "pciPassthru.RelaxACSforP2P"
+USE_64BIT_MMIO = "pciPassthru.use64bitMMIO"
+MMIO_SIZE_GB = "pciPassthru.64bitMMIOSizeGB"
+NUMA_AFFINITY = "numa.nodeAffinity"
+MAX_PASSTHROUGH_DEVICES = 16
+
+
+def gpu_key(index: int) -> str:
+    return "pciPassthru{0}.cfg.gpu-pci-id".format(index)
+
+
+@dataclasses.dataclass(frozen=True)
+class VmxWanted:
+    """What the VM's file shall say; None (for the last two of the first group: empty) leaves a key alone.
+
+    ``numa``: ("auto",), node numbers as text, or () to remove the key. ``plan_only``: check mode, where a forbidden
+    power-off is shown instead of refused.
+    """
+
+    allow_p2p: Optional[bool] = True
+    relax_acs: Optional[bool] = True
+    use_64bit_mmio: Optional[bool] = None
+    mmio_size_gb: Optional[int] = None
+    numa: Optional[Tuple[str, ...]] = None
+    gpu_pci_ids: Mapping[int, str] = dataclasses.field(default_factory=dict)
+    power_policy: str = "fail"
+    final_power: str = "as_found"
+    plan_only: bool = False
+
+
+def describe_devices(devices: Sequence[PassthroughDevice]) -> str:
+    """One line: each device, its address and its node."""
+    return "; ".join(
+        "{0} {1} ({2}) on NUMA node {3}".format(
+            d.kind.upper() if d.kind in ("gpu", "nic") else "device",
+            d.address or "chosen at power-on",
+            d.name or d.label,
+            "unknown" if d.numa_node is None else d.numa_node,
+        )
+        for d in devices
+    )
+
+
+def _numa_value(state: VmState, numa: Tuple[str, ...]) -> str:
+    known = {node.id for node in state.numa_nodes}
+    if numa != ("auto",):
+        chosen = []
+        for text in numa:
+            if not text.isdigit() or (known and int(text) not in known):
+                raise RefusedError(
+                    "host {0} of this VM has the NUMA nodes {1}; nothing was changed".format(
+                        state.host, ", ".join(str(n) for n in sorted(known)) or "unknown"
+                    ),
+                    host=state.name,
+                    thing="NUMA node",
+                    value=text,
+                    remedy="name existing nodes, or 'auto' to take the node of the VM's own devices",
+                )
+            chosen.append(int(text))
+        return ",".join(str(n) for n in sorted(set(chosen)))
+    relevant = [d for d in state.devices if d.kind in ("gpu", "nic")]
+    shown = describe_devices(relevant)
+    if not relevant:
+        raise RefusedError(
+            "the VM has no passthrough NIC or GPU to derive a NUMA node from; nothing was changed",
+            host=state.name,
+            thing=NUMA_AFFINITY,
+            value="auto",
+            remedy="give the VM its devices first, or name the nodes",
+        )
+    if any(d.numa_node is None for d in relevant):
+        raise RefusedError(
+            "host {0} does not say which node every device belongs to: {1}; nothing was changed".format(state.host, shown),
+            host=state.name,
+            thing=NUMA_AFFINITY,
+            value="auto",
+            remedy="read the slot table of the server and name the nodes yourself",
+        )
+    nodes = sorted({d.numa_node for d in relevant if d.numa_node is not None})
+    if len(nodes) > 1:
+        raise RefusedError(
+            "GPU and NIC sit on different NUMA nodes of host {0}: {1}; traffic between them would cross the sockets, so "
+            "there is no right node; nothing was changed".format(state.host, shown),
+            host=state.name,
+            thing=NUMA_AFFINITY,
+            value="auto",
+            remedy="give the VM a GPU and a NIC of one node (esxi_pci_info lists free ones per node), or name the nodes "
+            "yourself if the loss is acceptable",
+            topology=[dataclasses.asdict(d) for d in relevant],
+        )
+    return str(nodes[0])
+
+
+def _gpu_values(state: VmState, gpu_pci_ids: Mapping[int, str]) -> Dict[str, str]:
+    values: Dict[str, str] = {}
+    by_address = {device.address: device for device in state.host_devices}
+    for index in sorted(gpu_pci_ids):
+        key = gpu_key(index)
+
+        def refuse(what: str, remedy: str, key: str = key, value: str = gpu_pci_ids[index]) -> RefusedError:
+            return RefusedError(what + "; nothing was changed", host=state.name, thing=key, value=value, remedy=remedy)
+
+        if gpu_pci_ids[index] == "":
+            values[key] = ""
+            continue
+        if not 0 <= index < max(len(state.devices), 1) or index >= MAX_PASSTHROUGH_DEVICES:
+            raise refuse(
+                "the VM has {0} passthrough devices, so there is no number {1}".format(len(state.devices), index),
+                "count the VM's PCI devices from 0",
+            )
+        try:
+            address = pci_address(gpu_pci_ids[index])
+        except ValueError as error:
+            raise refuse(str(error), "write it as 0000:3d:00.0") from error
+        device = by_address.get(address)
+        if device is None:
+            raise refuse(
+                "host {0} has no such PCI device".format(state.host),
+                "PCI addresses belong to one host: read them there with esxi_pci_info",
+            )
+        if device.vendor_id != NVIDIA:
+            raise refuse(
+                "that device of host {0} is {1} {2}, not an NVIDIA GPU".format(
+                    state.host, device.vendor_name, device.device_name
+                ),
+                "name one of: "
+                + (", ".join(d.address for d in state.host_devices if d.vendor_id == NVIDIA) or "(no GPU there)"),
+            )
+        values[key] = address
+    return values
+
+
+def wanted_keys(state: VmState, wanted: VmxWanted) -> Dict[str, str]:
+    """Key -> value that the VM's file shall have ("" = absent), owned keys only, values in vSphere's own spelling."""
+    values: Dict[str, str] = {}
+    for key, truth in ((ALLOW_P2P, wanted.allow_p2p), (RELAX_ACS, wanted.relax_acs), (USE_64BIT_MMIO, wanted.use_64bit_mmio)):
+        if truth is not None:
+            values[key] = boolean_text(truth)
+    if wanted.mmio_size_gb is not None:
+        size = wanted.mmio_size_gb
+        if size < 1 or size & (size - 1):
+            raise RefusedError(
+                "the size must be a power of two",
+                host=state.name,
+                thing=MMIO_SIZE_GB,
+                value=size,
+                remedy="round the sum of the GPUs' large BARs up to the next power of two",
+            )
+        values[MMIO_SIZE_GB] = str(size)
+    values.update(_gpu_values(state, wanted.gpu_pci_ids))
+    if wanted.numa is not None:
+        values[NUMA_AFFINITY] = _numa_value(state, wanted.numa)
+    return values
+
+
+def _same(key: str, have: Optional[str], want: str) -> bool:
+    if have is None or want == "":
+        return (have or "") == want
+    if want in ("TRUE", "FALSE"):
+        return have.upper() == want
+    if key == NUMA_AFFINITY:
+        return sorted(have.replace(" ", "").split(",")) == sorted(want.split(","))
+    return have.lower() == want.lower() if key.endswith("gpu-pci-id") else have == want
+
+
+def differing_keys(state: VmState, wanted: VmxWanted) -> Dict[str, str]:
+    return {key: value for key, value in wanted_keys(state, wanted).items() if not _same(key, state.value(key), value)}
+
+
+def _check_vm(state: VmState) -> None:
+    """Refuse what cannot be reconfigured at all."""
+    problems = (
+        (state.is_template, "it is a template", "convert it to a VM first"),
+        (
+            state.connection != "connected",
+            "vCenter calls this VM {0} (its host {1} may be down)".format(state.connection, state.host),
+            "bring the host back or repair the VM's registration",
+        ),
+        (state.power == "suspended", "the VM is suspended", "power it on, shut it down, then run again"),
+        (bool(state.question), "the VM waits for an answer: " + state.question, "answer it in the vSphere client"),
+    )
+    for is_so, what, remedy in problems:
+        if is_so:
+            raise RefusedError(what + "; nothing was changed", host=state.name, thing="VM", remedy=remedy)
+
+
+def power_down(state: VmState, policy: str, reason: str) -> Operation:
+    shutdown = policy != "poweroff"
+    return Operation(
+        description="{0} {1} ({2})".format("shut down the guest of" if shutdown else "cut the power of", state.name, reason),
+        command="{0} {1}".format("ShutdownGuest" if shutdown else "PowerOffVM_Task", state.name),
+        inverse="PowerOnVM_Task " + state.name,
+        changes={"power": (state.power, "poweredOff")},
+        disrupts="VM {0} on host {1} is powered off; everything in the guest stops".format(state.name, state.host),
+        payload={"action": "shutdown" if shutdown else "poweroff"},
+    )
+
+
+def plan_vmx(state: VmState, wanted: VmxWanted) -> List[Operation]:
+    """Power down if allowed and needed, one atomic reconfiguration, power up if it was up or shall be."""
+    changed = differing_keys(state, wanted)
+    is_on = state.power == "poweredOn"
+    # keys that are right in the file but were changed after power-on: only a power cycle brings them into force
+    stale = _stale_keys(state, wanted) if is_on and wanted.power_policy != "fail" else []
+    restore = wanted.final_power == "on" or state.found_power == "poweredOn"
+    must_be_off = bool(changed or stale) and is_on
+    operations: List[Operation] = []
+    if changed or must_be_off or (restore and not is_on):
+        _check_vm(state)
+    if must_be_off:
+        operations.append(_planned_power_down(state, wanted, changed, stale))
+    if changed:
+        operations.append(_reconfigure(state, changed, Reboot.VM_POWER_CYCLE if is_on else Reboot.NONE))
+    if restore and (must_be_off or not is_on):
+        operations.append(
+            Operation(
+                description="power on {0}".format(state.name),
+                command="PowerOnVM_Task " + state.name,
+                inverse="" if is_on else "ShutdownGuest " + state.name,
+                changes={"power": ("poweredOff" if must_be_off else state.power, "poweredOn")},
+                payload={"action": "poweron"},
+            )
+        )
+    return operations
+
+
+def _stale_keys(state: VmState, wanted: VmxWanted) -> List[str]:
+    return [key for key in wanted_keys(state, wanted) if key.lower() in state.changed_while_on]
+
+
+def _planned_power_down(state: VmState, wanted: VmxWanted, changed: Mapping[str, str], stale: Sequence[str]) -> Operation:
+    keys = ", ".join("{0}={1}".format(k, v or "(removed)") for k, v in changed.items()) or ", ".join(stale)
+    if wanted.power_policy == "fail":
+        if wanted.plan_only:
+            return power_down(
+                state, "shutdown", "to change {0}; power_policy is 'fail': a real run refuses this".format(keys)
+            )
+        raise RefusedError(
+            "the VM is powered on and these keys can only be changed while it is off: {0}; nothing was changed".format(keys),
+            host=state.name,
+            thing="power_policy",
+            value="fail",
+            remedy="shut the VM down yourself, or set power_policy to 'shutdown' in a maintenance window",
+            keys=dict(changed),
+        )
+    if wanted.power_policy == "shutdown" and not state.tools_running:
+        raise RefusedError(
+            "VMware Tools do not run in the guest, so it cannot be shut down in an orderly way to change {0}; nothing was "
+            "changed".format(keys),
+            host=state.name,
+            thing="power_policy",
+            value="shutdown",
+            remedy="start open-vm-tools in the guest, shut it down by hand, or set power_policy to 'poweroff' and accept "
+            "what a power cut does",
+        )
+    return power_down(state, wanted.power_policy, "to change " + keys)
+
+
+def _reconfigure(state: VmState, changed: Mapping[str, str], reboot: Reboot) -> Operation:
+    def text(values: Mapping[str, Optional[str]]) -> str:
+        return "ReconfigVM_Task {0} extraConfig {1}".format(
+            state.name, " ".join("{0}={1}".format(k, v if v else "''") for k, v in values.items())
+        )
+
+    return Operation(
+        description="set in the file of {0}: {1}".format(
+            state.name, ", ".join("{0}={1}".format(k, v or "(removed)") for k, v in changed.items())
+        ),
+        command=text(dict(changed)),
+        inverse=text({key: state.value(key) for key in changed}),
+        changes={key: (state.value(key), value or None) for key, value in changed.items()},
+        reboot=reboot,
+        payload={"action": "reconfigure", "extra": dict(changed)},
+    )
+
+
+def pending_vmx(state: VmState, keys: Sequence[str]) -> Pending:
+    """Owned keys that were changed after the VM's last power-on wait for a power cycle; a guest reboot is not enough."""
+    if state.power != "poweredOn":
+        return Pending()
+    reasons = tuple(
+        "{0}: {1} was changed while the VM was on".format(state.name, key)
+        for key in keys
+        if key.lower() in state.changed_while_on
+    )
+    return Pending(Reboot.VM_POWER_CYCLE if reasons else Reboot.NONE, reasons)
+
+
+def prerequisites(state: VmState, wanted: VmxWanted) -> List[str]:
+    """Sentences about what GPUDirect between passthrough devices needs besides our keys."""
+    found: List[str] = []
+    gpus = [d for d in state.devices if d.kind == "gpu"]
+    nics = [d for d in state.devices if d.kind == "nic"]
+    if wanted.allow_p2p and not (gpus and nics):
+        found.append(
+            "{0}: peer-to-peer needs a GPU and a NIC in the VM; it has {1}".format(
+                state.name, describe_devices(state.devices) or "no passthrough device"
+            )
+        )
+    if state.devices and not state.memory_reserved:
+        found.append(
+            "{0}: guest memory is not fully reserved; a VM with passthrough devices will not power on without "
+            "'Reserve all guest memory'".format(state.name)
+        )
+    if gpus and state.firmware != "efi":
+        found.append("{0}: firmware is {1}; GPUs with large BARs need EFI".format(state.name, state.firmware or "unknown"))
+    if gpus and wanted.use_64bit_mmio is None and (state.value(USE_64BIT_MMIO) or "").upper() not in ("TRUE", "1"):
+        found.append("{0}: {1} is not TRUE; GPUs with more than 16 GB need it".format(state.name, USE_64BIT_MMIO))
+    nodes = {d.numa_node for d in gpus + nics if d.numa_node is not None}
+    if len(nodes) > 1:
+        found.append("{0}: GPU and NIC sit on different NUMA nodes: {1}".format(state.name, describe_devices(gpus + nics)))
+    if wanted.numa and wanted.numa != ("auto",) and nodes and not {str(n) for n in nodes} <= set(wanted.numa):
+        found.append(
+            "{0}: numa_node_affinity {1} leaves out the node of its devices: {2}".format(
+                state.name, ",".join(wanted.numa), describe_devices(gpus + nics)
+            )
+        )
+    return found

@@ -1,0 +1,308 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What vSphere reports about hosts and VMs, as frozen dataclasses, and the parsers that make them. No I/O."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import re
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+
+from .._layer import ParseError
+
+NVIDIA = 0x10DE
+MELLANOX = 0x15B3
+
+_ADDRESS = re.compile(r"^(?:([0-9a-f]{1,4}):)?([0-9a-f]{1,2}):([0-9a-f]{1,2})\.([0-7])$", re.IGNORECASE)
+_INTEGER_TYPES = re.compile(r"^(u?int(eger)?\d*|u?long|number)$", re.IGNORECASE)
+
+
+# ---------------------------------------------------------------- values
+def pci_address(text: str) -> str:
+    """Return "ssss:bb:dd.f" in lower case; a missing segment is 0000. Raises ValueError."""
+    match = _ADDRESS.match(str(text).strip())
+    if not match:
+        raise ValueError("not a PCI address (ssss:bb:dd.f): {0!r}".format(text))
+    segment, bus, slot, function = match.groups()
+    return "{0:04x}:{1:02x}:{2:02x}.{3}".format(int(segment or "0", 16), int(bus, 16), int(slot, 16), function)
+
+
+def pci_id(value: Any) -> int:
+    """Return a PCI id 0..0xffff from a signed 16-bit number, "0x15b3" or "5555". Raises ValueError."""
+    number = value if isinstance(value, int) else int(str(value), 0)
+    if not -0x8000 <= number <= 0xFFFF:
+        raise ValueError("not a PCI id: {0!r}".format(value))
+    return number & 0xFFFF
+
+
+def as_bool(value: Any) -> Optional[bool]:
+    """Return the truth value of a boolean or of its usual spellings; None for anything else."""
+    if isinstance(value, bool):
+        return value
+    return {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}.get(
+        str(value).strip().lower()
+    )
+
+
+def boolean_text(value: bool) -> str:
+    """Both esxcli and VMX files spell booleans this way."""
+    return "TRUE" if value else "FALSE"
+
+
+# ---------------------------------------------------------------- kernel settings
+@dataclasses.dataclass(frozen=True)
+class KernelSetting:
+    """One row of ``esxcli system settings kernel list``.
+
+    ``configured`` is what the next boot uses, ``runtime`` what is in force now; both in canonical spelling.
+    """
+
+    name: str
+    type: str
+    configured: str
+    runtime: str
+    default: str
+    description: str = ""
+
+    @property
+    def is_pending(self) -> bool:
+        return self.configured != self.runtime
+
+
+def canonical(type_name: str, value: Any) -> str:
+    """Return ``value`` in the spelling of its type: TRUE/FALSE, decimal digits, or the text. Raises ValueError."""
+    if type_name.lower() in ("bool", "boolean"):
+        truth = as_bool(value)
+        if truth is None:
+            raise ValueError("expected a boolean")
+        return boolean_text(truth)
+    if _INTEGER_TYPES.match(type_name):
+        if isinstance(value, bool):
+            raise ValueError("expected a number")
+        return str(value if isinstance(value, int) else int(str(value).strip(), 0))
+    if isinstance(value, bool):
+        return boolean_text(value)
+    return str(value)
+
+
+def parse_kernel_list(rows: Any, host: str) -> Dict[str, KernelSetting]:
+    """Parse the answer of ``system.settings.kernel.list``; keys are lower-case names (the host ignores case)."""
+    if not isinstance(rows, list):
+        raise ParseError("kernel settings did not come as a list", host=host, raw=repr(rows))
+    found: Dict[str, KernelSetting] = {}
+    for row in rows:
+        missing = {"Name", "Type", "Configured", "Runtime", "Default"} - set(row)
+        if missing:
+            raise ParseError("a kernel setting lacks " + ", ".join(sorted(missing)), host=host, raw=repr(row))
+        values = {}
+        for column in ("Configured", "Runtime", "Default"):
+            try:
+                values[column] = canonical(row["Type"], row[column])
+            except ValueError:
+                values[column] = row[column]  # shown as it is; only a managed setting has to be understood
+        found[row["Name"].lower()] = KernelSetting(
+            row["Name"], row["Type"], values["Configured"], values["Runtime"], values["Default"], row.get("Description", "")
+        )
+    return found
+
+
+@dataclasses.dataclass(frozen=True)
+class KernelState:
+    """``settings``: lower-case name -> setting; all of the host's, so that a wrong name can be answered with near ones."""
+
+    host: str
+    settings: Mapping[str, KernelSetting]
+
+
+# ---------------------------------------------------------------- PCI and NUMA
+@dataclasses.dataclass(frozen=True)
+class PciDevice:
+    """One PCI function of a host. ``numa_node`` is None where the host places the device in no node."""
+
+    address: str
+    vendor_id: int
+    device_id: int
+    vendor_name: str
+    device_name: str
+    class_id: int
+    subvendor_id: int = 0
+    subdevice_id: int = 0
+    parent_bridge: str = ""
+    numa_node: Optional[int] = None
+    passthru_capable: Optional[bool] = None
+    passthru_enabled: Optional[bool] = None
+    passthru_active: Optional[bool] = None
+    dependent_device: str = ""
+    sriov: Optional[Mapping[str, Any]] = None
+
+    @property
+    def kind(self) -> str:
+        """"nic", "gpu", "bridge" or "other", by PCI base class (02 network, 03 display, 0b40 co-processor, 06 bridge)."""
+        base = self.class_id >> 8
+        if base == 0x02:
+            return "nic"
+        if base == 0x03 or self.class_id == 0x0B40 or (self.vendor_id == NVIDIA and base == 0x12):
+            return "gpu"
+        return "bridge" if base == 0x06 else "other"
+
+
+@dataclasses.dataclass(frozen=True)
+class NumaNode:
+    id: int
+    cpus: int
+    memory_mb: int
+    pci_addresses: Tuple[str, ...] = ()
+
+
+def parse_numa_nodes(numa_info: Any, host: str) -> Tuple[NumaNode, ...]:
+    """Parse HostNumaInfo (attributes typeId, cpuID, memoryRangeLength in bytes, pciId); None gives no nodes."""
+    nodes: List[NumaNode] = []
+    for node in getattr(numa_info, "numaNode", None) or []:
+        try:
+            addresses = tuple(sorted(pci_address(text) for text in getattr(node, "pciId", None) or []))
+        except ValueError as error:
+            raise ParseError("NUMA node {0}: {1}".format(node.typeId, error), host=host, raw=repr(node.pciId)) from error
+        size = getattr(node, "memorySize", None) or node.memoryRangeLength
+        nodes.append(NumaNode(int(node.typeId) & 0xFF, len(node.cpuID or []), int(size) // 2**20, addresses))
+    return tuple(sorted(nodes, key=lambda node: node.id))
+
+
+def parse_pci_devices(devices: Iterable[Any], passthru: Iterable[Any], nodes: Sequence[NumaNode], host: str) -> Tuple[PciDevice, ...]:
+    """Join HostPciDevice, HostPciPassthruInfo and the NUMA nodes by address."""
+    node_of = {address: node.id for node in nodes for address in node.pci_addresses}
+    found: List[PciDevice] = []
+    try:
+        by_address = {pci_address(info.id): info for info in passthru or []}
+        for device in devices or []:
+            address = pci_address(device.id)
+            info = by_address.get(address)
+            found.append(
+                PciDevice(
+                    address=address,
+                    vendor_id=pci_id(device.vendorId),
+                    device_id=pci_id(device.deviceId),
+                    vendor_name=device.vendorName or "",
+                    device_name=device.deviceName or "",
+                    class_id=pci_id(device.classId),
+                    subvendor_id=pci_id(device.subVendorId),
+                    subdevice_id=pci_id(device.subDeviceId),
+                    parent_bridge=device.parentBridge or "",
+                    numa_node=node_of.get(address),
+                    passthru_capable=None if info is None else bool(info.passthruCapable),
+                    passthru_enabled=None if info is None else bool(info.passthruEnabled),
+                    passthru_active=None if info is None else bool(info.passthruActive),
+                    dependent_device="" if info is None else info.dependentDevice or "",
+                    sriov=_sriov(info),
+                )
+            )
+    except ValueError as error:
+        raise ParseError(str(error), host=host, raw=repr(error)) from error
+    return tuple(sorted(found, key=lambda device: device.address))
+
+
+def _sriov(info: Any) -> Optional[Dict[str, Any]]:
+    if info is None or getattr(info, "sriovCapable", None) is None:
+        return None
+    return {
+        "capable": bool(info.sriovCapable),
+        "enabled": bool(info.sriovEnabled),
+        "active": bool(info.sriovActive),
+        "virtual_functions": int(info.numVirtualFunction or 0),
+        "max_virtual_functions": int(info.maxVirtualFunctionSupported or 0),
+    }
+
+
+# ---------------------------------------------------------------- VMs
+@dataclasses.dataclass(frozen=True)
+class PassthroughDevice:
+    """A host device that a VM owns. ``index``: N of pciPassthruN, in the order of the VM's devices."""
+
+    index: int
+    label: str
+    address: str  # "" when vSphere chooses the device at power-on
+    kind: str = "other"
+    name: str = ""
+    numa_node: Optional[int] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class VmState:
+    """One VM. ``power``: poweredOn, poweredOff or suspended. ``extra``: lower-case key -> (spelling, value)."""
+
+    name: str
+    moid: str
+    host: str
+    power: str
+    connection: str = "connected"
+    is_template: bool = False
+    question: str = ""
+    tools_running: bool = False
+    change_version: str = ""
+    firmware: str = ""
+    memory_reserved: bool = False
+    memory_mb: int = 0
+    cpus: int = 0
+    extra: Mapping[str, Tuple[str, str]] = dataclasses.field(default_factory=dict)
+    devices: Tuple[PassthroughDevice, ...] = ()
+    numa_nodes: Tuple[NumaNode, ...] = ()
+    host_devices: Tuple[PciDevice, ...] = ()
+    found_power: str = ""  # power when the module first looked
+    changed_while_on: Tuple[str, ...] = ()  # lower-case keys that were changed after the last power-on
+
+    def value(self, key: str) -> Optional[str]:
+        entry = self.extra.get(key.lower())
+        return None if entry is None else entry[1]
+
+
+def parse_extra_config(options: Iterable[Any]) -> Dict[str, Tuple[str, str]]:
+    """vSphere compares keys without case; values arrive as text, or typed from a sloppy client."""
+    found: Dict[str, Tuple[str, str]] = {}
+    for option in options or []:
+        value = option.value
+        found[option.key.lower()] = (option.key, boolean_text(value) if isinstance(value, bool) else str(value))
+    return found
+
+
+# ---------------------------------------------------------------- hosts
+@dataclasses.dataclass(frozen=True)
+class HostVm:
+    """A VM of a host, as far as a reboot cares."""
+
+    name: str
+    moid: str
+    power: str
+    tools_running: bool
+    has_passthrough: bool = False
+    is_vcenter: bool = False
+    is_controller: bool = False  # the machine that runs this code
+    is_agent: bool = False  # vCenter moves or stops it by itself
+    question: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class HostState:
+    """One ESXi host before, during or after a reboot.
+
+    The last five fields are what this run has done so far, so that planning stays a pure function of the state.
+    """
+
+    name: str
+    moid: str
+    connection: str
+    power: str
+    in_maintenance: bool
+    boot_time: Optional[datetime.datetime]
+    reboot_supported: bool = True
+    vms: Tuple[HostVm, ...] = ()
+    pending: Tuple[KernelSetting, ...] = ()
+    rebooted: bool = False
+    entered_maintenance: bool = False
+    left_maintenance: bool = False
+    shut_down: Tuple[str, ...] = ()
+    powered_on: Tuple[str, ...] = ()
+
+    @property
+    def running(self) -> Tuple[HostVm, ...]:
+        return tuple(vm for vm in self.vms if vm.power == "poweredOn")

@@ -1,0 +1,552 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The connection to vCenter or ESXi: login, lookups, one bulk read per question, tasks, esxcli. pyVmomi stays in here.
+
+Every fault leaves as a `LayerError` that names the fault type, its message and a missing privilege.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import http.client
+import socket
+import ssl
+import time
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from .._layer import ApplyError, CredentialError, LayerError, ParseError, RefusedError, UnreachableError
+from . import esxcli
+
+PYVMOMI_IMPORT_ERROR: Optional[Exception]
+try:
+    from pyVim.connect import Disconnect, SmartConnect
+    from pyVmomi import VmomiSupport, vim, vmodl
+except ImportError as import_error:
+    PYVMOMI_IMPORT_ERROR = import_error
+else:
+    PYVMOMI_IMPORT_ERROR = None
+
+# What a broken or refused connection raises below pyVmomi.
+BROKEN_LINK = (OSError, http.client.HTTPException)
+
+
+@dataclasses.dataclass(frozen=True)
+class Endpoint:
+    """Where and how to log in. ``timeout``: seconds per network operation."""
+
+    hostname: str
+    username: str
+    password: str = dataclasses.field(repr=False)
+    port: int = 443
+    validate_certs: bool = True
+    ca_path: str = ""
+    timeout: float = 30.0
+
+    @property
+    def name(self) -> str:
+        return self.hostname if self.port == 443 else "{0}:{1}".format(self.hostname, self.port)
+
+
+def ssl_context(endpoint: Endpoint) -> ssl.SSLContext:
+    """Always explicit: without one, pyVmomi stops verifying certificates for loopback names."""
+    if not endpoint.validate_certs:
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return context
+    try:
+        return ssl.create_default_context(cafile=endpoint.ca_path or None)
+    except (OSError, ssl.SSLError) as error:
+        raise RefusedError(
+            "cannot read CA certificates from it: {0}".format(error),
+            host=endpoint.name,
+            thing="ca_path",
+            value=endpoint.ca_path,
+            remedy="give the path of a PEM file on the machine that runs the module",
+        ) from error
+
+
+# ---------------------------------------------------------------- faults
+def fault_name(error: BaseException) -> str:
+    name = type(error).__name__
+    return name.rpartition(".")[2]
+
+
+def fault_text(error: BaseException) -> str:
+    """Type, message, further messages and a missing privilege of a vim fault, in one line."""
+    parts = [str(getattr(error, "msg", "") or "").strip()]
+    parts += [str(m.message) for m in getattr(error, "faultMessage", None) or [] if getattr(m, "message", None)]
+    reason = getattr(error, "reason", None)
+    if isinstance(reason, str):
+        parts.append(reason)
+    missing = [getattr(error, "privilegeId", None) or ""]
+    for item in getattr(error, "missingPrivileges", None) or []:
+        missing += list(item.privilegeIds or [])
+    if any(missing):
+        parts.append("missing privilege " + ", ".join(sorted({m for m in missing if m})))
+    unique = list(dict.fromkeys(part.rstrip(".") for part in parts if part))
+    return "{0}: {1}".format(fault_name(error), "; ".join(unique) or "no message")
+
+
+@contextlib.contextmanager
+def translated(host: str, doing: str, thing: str = "", value: Any = None) -> Iterator[None]:
+    """Turn what pyVmomi and the network raise into errors that a person can act on."""
+    try:
+        yield
+    except LayerError:
+        raise
+    except ssl.SSLCertVerificationError as error:
+        raise UnreachableError(
+            "the certificate does not verify ({0}); nothing was sent".format(error.verify_message or error.reason),
+            host=host,
+            remedy="give the CA that signed it in ca_path, use a name that the certificate carries, or (never for "
+            "production) set validate_certs to false",
+        ) from error
+    except BROKEN_LINK as error:
+        raise UnreachableError(
+            "{0}: {1}: {2}".format(doing, fault_name(error), error or "no answer"),
+            host=host,
+            thing=thing,
+            value=value,
+            remedy="check the address, the port and the network, or raise 'timeout'",
+        ) from error
+    except vmodl.MethodFault as error:
+        raise _from_fault(error, host, doing, thing, value) from error
+    except Exception as error:
+        # SmartConnect raises a plain Exception when nothing that speaks VIM answers
+        if type(error) is not Exception:
+            raise
+        raise UnreachableError(
+            "{0}: {1}".format(doing, error), host=host, remedy="check that this is a vCenter or an ESXi host"
+        ) from error
+
+
+def _from_fault(error: Any, host: str, doing: str, thing: str, value: Any) -> LayerError:
+    text = "{0}: {1}".format(doing, fault_text(error))
+    subject: Dict[str, Any] = {"host": host, "thing": thing, "value": value, "fault": fault_name(error)}
+    if isinstance(error, vim.fault.InvalidLogin):
+        return CredentialError(
+            text, **subject, remedy="check username and password; nothing was changed. Repeated attempts lock the account"
+        )
+    if isinstance(error, vim.fault.NotAuthenticated):
+        return SessionLostError(text, **subject, remedy="run again: vCenter ended the session")
+    if isinstance(error, vim.fault.NoPermission):
+        return CredentialError(text, **subject, remedy="give the account that privilege on the object, or use another account")
+    if isinstance(
+        error,
+        (
+            vim.fault.HostConnectFault,
+            vmodl.fault.HostNotConnected,
+            vmodl.fault.HostNotReachable,
+            vmodl.fault.HostCommunication,
+        ),
+    ):
+        return UnreachableError(text, **subject, remedy="wait until the host is connected in vCenter, then run again")
+    return ApplyError(text, **subject, remedy="read the task and the events of the object in the vSphere client")
+
+
+class SessionLostError(UnreachableError):
+    """vCenter does not know the session any more; a fresh login helps."""
+
+    code = "session_lost"
+
+
+# ---------------------------------------------------------------- esxcli types
+_REFLECT = "vmodl.reflect.ManagedMethodExecuter"
+_SINCE = "vim.version.version7"  # API 5.0; keeps the plain vim25 namespace on the wire
+
+
+def _executer_type() -> Any:
+    """Register the four types that pyVmomi dropped in release 8; public registration functions, so a repeat is harmless."""
+    try:
+        return VmomiSupport.GetVmodlType(_REFLECT)
+    except Exception:  # noqa: S110 - KeyError or AttributeError, by release: "not there yet"
+        pass
+
+    def text(name: str, flags: int = 0) -> Tuple[Any, ...]:
+        return (name, "string", _SINCE, flags)
+
+    optional = VmomiSupport.F_OPTIONAL
+    VmomiSupport.CreateDataType(
+        _REFLECT + ".SoapArgument",
+        "ReflectManagedMethodExecuterSoapArgument",
+        "vmodl.DynamicData",
+        _SINCE,
+        [text("name"), text("val")],
+    )
+    VmomiSupport.CreateDataType(
+        _REFLECT + ".SoapFault",
+        "ReflectManagedMethodExecuterSoapFault",
+        "vmodl.DynamicData",
+        _SINCE,
+        [text("faultMsg"), text("faultDetail", optional)],
+    )
+    VmomiSupport.CreateDataType(
+        _REFLECT + ".SoapResult",
+        "ReflectManagedMethodExecuterSoapResult",
+        "vmodl.DynamicData",
+        _SINCE,
+        [text("response", optional), ("fault", _REFLECT + ".SoapFault", _SINCE, optional)],
+    )
+    parameters = tuple(
+        (name, kind, _SINCE, flags, None)
+        for name, kind, flags in (
+            ("moid", "string", 0),
+            ("version", "string", 0),
+            ("method", "string", 0),
+            ("argument", _REFLECT + ".SoapArgument[]", optional),
+        )
+    )
+    result = (optional, _REFLECT + ".SoapResult", _REFLECT + ".SoapResult")
+    VmomiSupport.CreateManagedType(
+        _REFLECT,
+        "ReflectManagedMethodExecuter",
+        "vmodl.ManagedObject",
+        _SINCE,
+        None,
+        [("executeSoap", "ExecuteSoap", _SINCE, parameters, result, None, None)],
+    )
+    # another spelling of the returned reference's type is in use; without it the answer cannot be read
+    VmomiSupport.CreateManagedType(
+        "vmodl.reflect.MethodExecuterAlias", "ManagedMethodExecuter", "vmodl.ManagedObject", _SINCE, None, None
+    )
+    return VmomiSupport.GetVmodlType(_REFLECT)
+
+
+
+
+class Connection:
+    """One login. ``clock`` and ``sleep`` are injected so that waiting can be tested."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.endpoint = endpoint
+        self.clock = clock
+        self.sleep = sleep
+        self._service: Any = None
+        self._executers: Dict[str, Any] = {}
+
+    # ------------------------------------------------------------ session
+    def open(self) -> Connection:
+        context = ssl_context(self.endpoint)
+        before = socket.getdefaulttimeout()
+        socket.setdefaulttimeout(self.endpoint.timeout)  # version discovery knows no timeout of its own
+        try:
+            with translated(self.endpoint.name, "login as {0}".format(self.endpoint.username)):
+                self._service = SmartConnect(
+                    host=self.endpoint.hostname,
+                    port=self.endpoint.port,
+                    user=self.endpoint.username,
+                    pwd=self.endpoint.password,
+                    sslContext=context,
+                    httpConnectionTimeout=self.endpoint.timeout,
+                )
+        finally:
+            socket.setdefaulttimeout(before)
+        self._executers.clear()
+        return self
+
+    def close(self) -> None:
+        if self._service is None:
+            return
+        with contextlib.suppress(Exception):  # the session ends by itself; a logout that fails must not hide a result
+            Disconnect(self._service)
+        self._service = None
+
+    def reopen(self) -> None:
+        """A fresh login: a stub whose session ended cannot be used again."""
+        self._service = None
+        self.open()
+
+    def __enter__(self) -> Connection:
+        return self.open()
+
+    def __exit__(self, *unused: object) -> None:
+        self.close()
+
+    @property
+    def name(self) -> str:
+        return self.endpoint.name
+
+    @property
+    def content(self) -> Any:
+        return self._service.content
+
+    @property
+    def is_vcenter(self) -> bool:
+        return bool(self.content.about.apiType == "VirtualCenter")
+
+    # ------------------------------------------------------------ reading
+    def properties(self, objects: Sequence[Any], paths: Sequence[str], doing: str = "reading") -> List[Dict[str, Any]]:
+        """Read ``paths`` of all ``objects`` (of one type) in one call; an unset property is absent from the result."""
+        if not objects:
+            return []
+        collector = vmodl.query.PropertyCollector
+        kind = type(objects[0])
+        spec = collector.FilterSpec(
+            objectSet=[collector.ObjectSpec(obj=o) for o in objects],
+            propSet=[collector.PropertySpec(type=kind, pathSet=list(paths), all=False)],
+        )
+        with translated(self.name, doing):
+            manager = self.content.propertyCollector
+            answer = manager.RetrievePropertiesEx(specSet=[spec], options=collector.RetrieveOptions())
+            rows = list(answer.objects) if answer else []
+            while answer and answer.token:
+                answer = manager.ContinueRetrievePropertiesEx(token=answer.token)
+                rows += list(answer.objects)
+        by_id = {row.obj._moId: {p.name: p.val for p in row.propSet} for row in rows}
+        return [by_id.get(o._moId, {}) for o in objects]
+
+    def read(self, obj: Any, paths: Sequence[str], doing: str = "reading") -> Dict[str, Any]:
+        return self.properties([obj], paths, doing)[0]
+
+    def _view(self, kind: Any) -> List[Any]:
+        with translated(self.name, "listing the inventory"):
+            view = self.content.viewManager.CreateContainerView(self.content.rootFolder, [kind], True)
+            try:
+                return list(view.view)
+            finally:
+                view.Destroy()
+
+    def reference(self, kind: str, moid: str) -> Any:
+        """A managed object by its id, bound to the present session, without asking whether it exists."""
+        kinds = {"host": vim.HostSystem, "vm": vim.VirtualMachine, "task": vim.Task}
+        return kinds[kind](moid, self._service._stub)
+
+    def persistently(self, question: Callable[[], Any], deadline: float) -> Any:
+        """Ask until there is an answer or the clock says ``deadline``; a lost session or link means a fresh login.
+
+        ``question`` must only read, and must make its references anew (see `reference`).
+        """
+        while True:
+            try:
+                if self._service is None:
+                    self.open()
+                return question()
+            except UnreachableError:
+                if self.clock() >= deadline:
+                    raise
+                self._service = None
+                self.sleep(1.0)
+
+    def path(self, obj: Any) -> str:
+        """Inventory path from below the root folder ("lab-dc/vm/gpu01"); names come URL-quoted for / and %."""
+        parts: List[str] = []
+        current = obj
+        while current is not None:
+            row = self.read(current, ["name", "parent"])
+            parts.append(str(row.get("name", "?")))
+            current = row.get("parent")
+        return "/".join(reversed(parts[:-1]))
+
+    def find_host(self, name: str) -> Tuple[Any, str]:
+        """Return (HostSystem, its name) for a name or a managed object id."""
+        hosts = self._view(vim.HostSystem)
+        names = [str(row.get("name", "")) for row in self.properties(hosts, ["name"])]
+        found = [(o, n) for o, n in zip(hosts, names) if name in (n, o._moId)]
+        found = found or [(o, n) for o, n in zip(hosts, names) if n.lower() == name.lower()]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise RefusedError(
+                "{0} hosts have that name: {1}; nothing was changed".format(
+                    len(found), ", ".join("{0} ({1})".format(self.path(o), o._moId) for o, _n in found)
+                ),
+                host=self.name,
+                thing="ESXi host",
+                value=name,
+                remedy="give the managed object id instead",
+            )
+        raise RefusedError(
+            "vCenter has no such host; it knows {0}; nothing was changed".format(_short_list(names)),
+            host=self.name,
+            thing="ESXi host",
+            value=name,
+            remedy="write the name as vCenter shows it, or its managed object id; check that the account may see the host",
+        )
+
+    def find_vm(self, name: str, folder: str = "", uuid: str = "") -> Any:
+        """Return the VirtualMachine for a name or managed object id, made unique by folder path or uuid."""
+        vms = self._view(vim.VirtualMachine)
+        rows = self.properties(vms, ["name", "config.uuid", "config.instanceUuid"])
+        found = [vm for vm, row in zip(vms, rows) if name in (row.get("name"), vm._moId)]
+        named = list(found)
+        if uuid:
+            wanted = uuid.lower()
+            ids = {
+                vm._moId: {str(row.get("config.uuid")).lower(), str(row.get("config.instanceUuid")).lower()}
+                for vm, row in zip(vms, rows)
+            }
+            found = [vm for vm in found if wanted in ids[vm._moId]]
+        if folder:
+            tail = folder.strip("/")
+            found = [vm for vm in found if ("/" + self.path(vm).rpartition("/")[0]).endswith("/" + tail)]
+        if len(found) == 1:
+            return found[0]
+        places = ", ".join("{0} ({1})".format(self.path(vm), vm._moId) for vm in found or named)
+        if found:
+            raise RefusedError(
+                "{0} VMs have that name: {1}; nothing was changed".format(len(found), places),
+                host=self.name,
+                thing="VM",
+                value=name,
+                remedy="say which one: 'folder', 'uuid', or the managed object id as 'vm'",
+                candidates=[vm._moId for vm in found],
+            )
+        if named:
+            raise RefusedError(
+                "a VM of that name exists, but not with folder {0!r} and uuid {1!r}: {2}; nothing was changed".format(
+                    folder, uuid, places
+                ),
+                host=self.name,
+                thing="VM",
+                value=name,
+                remedy="correct 'folder' or 'uuid'",
+            )
+        raise RefusedError(
+            "vCenter has no such VM; it knows {0}; nothing was changed".format(
+                _short_list([str(row.get("name", "")) for row in rows])
+            ),
+            host=self.name,
+            thing="VM",
+            value=name,
+            remedy="write the name as vCenter shows it (case matters), or its managed object id",
+        )
+
+    # ------------------------------------------------------------ tasks
+    def wait(self, task: Any, doing: str, host: str, timeout: float, cancel: bool = False) -> None:
+        """Wait until ``task`` succeeded. Raises `ApplyError` with its fault, or when ``timeout`` seconds are over;
+        with ``cancel`` the task is then cancelled, so that nothing goes on behind our back."""
+        deadline = self.clock() + timeout
+        moid = task._moId
+        pause = 0.1
+        while True:
+            row = self.persistently(
+                lambda: self.read(self.reference("task", moid), ["info.state", "info.error"], doing), deadline
+            )
+            state = str(row.get("info.state", ""))
+            if state == "success":
+                return
+            if state == "error":
+                error = row.get("info.error")
+                if error is None:
+                    raise ApplyError(doing + ": the task failed without a reason", host=host)
+                fault = getattr(error, "fault", error)
+                if not getattr(fault, "msg", None):
+                    with contextlib.suppress(Exception):
+                        fault.msg = error.localizedMessage
+                raise _from_fault(fault, host, doing, "", None)
+            if self.clock() >= deadline:
+                cancelled = cancel and self._cancel(self.reference("task", moid))
+                raise ApplyError(
+                    "{0}: not done after {1:.0f} s{2}".format(doing, timeout, "; the task was cancelled" if cancelled else ""),
+                    host=host,
+                    remedy="look at the task in the vSphere client, or raise the timeout",
+                    fault="Timedout",
+                )
+            self.sleep(min(pause, max(deadline - self.clock(), 0.0)))
+            pause = min(pause * 1.5, 2.0)
+
+    def _cancel(self, task: Any) -> bool:
+        try:
+            task.CancelTask()
+        except (*BROKEN_LINK, vmodl.MethodFault):
+            return False
+        return True
+
+    # ------------------------------------------------------------ esxcli
+    def run_esxcli(self, host: Any, host_name: str, command: str, values: Optional[Mapping[str, str]] = None) -> Any:
+        """Run one command on one host; returns text, a row, or a list of rows (see `esxcli.parse_response`)."""
+        doing = esxcli.command_line(command, values or {})
+        moid, method = esxcli.address(command)
+        with translated(host_name, doing):
+            executer = self._executer(host)
+            kind = VmomiSupport.GetVmodlType(_REFLECT + ".SoapArgument")
+            argument = [kind(name=name, val=text) for name, text in esxcli.arguments(values or {})]
+            result = executer.ExecuteSoap(moid=moid, version=esxcli.API_VERSION, method=method, argument=argument or None)
+        if result is None:
+            raise ParseError("no answer to " + doing, host=host_name, raw="")
+        if result.fault is not None:
+            raise ApplyError(
+                "{0}: {1}".format(doing, esxcli.parse_fault(result.fault.faultMsg, result.fault.faultDetail or "")),
+                host=host_name,
+                remedy="check the command against this ESXi release",
+            )
+        return esxcli.parse_response(result.response or "", host_name)
+
+    def _executer(self, host: Any) -> Any:
+        if host._moId not in self._executers:
+            kind = _executer_type()
+            info = VmomiSupport.Object(
+                name="RetrieveManagedMethodExecuter",
+                wsdlName="RetrieveManagedMethodExecuter",
+                version=_SINCE,
+                params=(),
+                isTask=False,
+                result=kind,
+                resultFlags=VmomiSupport.F_OPTIONAL,
+                methodResult=kind,
+                privId="System.Read",
+                faults=[],
+                type=vim.HostSystem,
+            )
+            reference = self._service._stub.InvokeMethod(host, info, ())
+            self._executers[host._moId] = kind(reference._moId, self._service._stub)
+        return self._executers[host._moId]
+
+    # ------------------------------------------------------------ writing
+    def start(self, host: str, doing: str, call: Callable[[], Any]) -> Any:
+        """Make one call that changes something, with its faults translated; returns what the call returns (a task)."""
+        with translated(host, doing):
+            return call()
+
+    def extra_config(self, vm: Any, values: Mapping[str, str], change_version: str) -> Any:
+        """Start one atomic change of a VM's extraConfig: text only, nobody else's keys, guarded by ``change_version``."""
+        spec = vim.vm.ConfigSpec(
+            changeVersion=change_version or None,
+            extraConfig=[vim.option.OptionValue(key=key, value=value) for key, value in values.items()],
+        )
+        return vm.ReconfigVM_Task(spec=spec)
+
+    def keys_changed_since(self, vm: Any, since: Any) -> Optional[Tuple[str, ...]]:
+        """Lower-case extraConfig keys that vCenter's events show as changed after ``since``; None if it cannot say."""
+        if since is None or not self.is_vcenter:
+            return None
+        entity = vim.event.EventFilterSpec.ByEntity(entity=vm, recursion="self")
+        spec = vim.event.EventFilterSpec(
+            entity=entity,
+            eventTypeId=["VmReconfiguredEvent"],
+            time=vim.event.EventFilterSpec.ByTime(beginTime=since),
+        )
+        try:
+            events = self.content.eventManager.QueryEvents(filter=spec)
+        except vmodl.MethodFault:
+            return None
+        keys = {
+            option.key.lower()
+            for event in events or []
+            if event.createdTime > since and getattr(event, "configSpec", None) is not None
+            for option in event.configSpec.extraConfig or []
+        }
+        return tuple(sorted(keys))
+
+    def addresses(self) -> Tuple[str, str]:
+        """Return (vCenter's address, our own address on the way to it), as this machine sees them; "" if unknown."""
+        with contextlib.suppress(OSError), socket.create_connection(
+            (self.endpoint.hostname, self.endpoint.port), timeout=self.endpoint.timeout
+        ) as probe:
+            return str(probe.getpeername()[0]), str(probe.getsockname()[0])
+        return "", ""
+
+
+def _short_list(names: Sequence[str]) -> str:
+    shown = sorted(n for n in names if n)
+    if not shown:
+        return "none that this account can see"
+    return ", ".join(shown[:12]) + (" and {0} more".format(len(shown) - 12) if len(shown) > 12 else "")

@@ -1,0 +1,304 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: mlxconfig_ats
+short_description: Enable Address Translation Services in ConnectX cards, and tell whether they are in force
+version_added: 0.1.0
+description:
+  - Sets C(ATS_ENABLED) in the stored configuration of every ConnectX card of a node with C(mlxconfig) or C(mstconfig).
+  - Reports three values (default, current, next boot) and the ATS capability of the PCI function, and names the layer
+    that is to blame when they do not agree. The next-boot value is never taken for the state of the card.
+  - The stored value is loaded only when the slot of the card is reset. In a VM with a passed-through card that is a
+    reboot of the ESXi host, not of the guest. O(ignore:reboot_required) stays true on later runs until it has happened.
+  - Never flashes firmware, never resets a card, never restarts anything.
+author:
+  - rocemesh.multinode contributors (@rocemesh)
+requirements:
+  - C(mlxconfig) (MFT, MLNX_OFED) or C(mstconfig) (mstflint), 4.13 or newer, on the node
+  - C(lspci) and C(setpci) (pciutils) on the node
+  - Python 3.8 or newer on the node
+attributes:
+  check_mode:
+    support: full
+    description: Can run in check mode and predicts the result; only queries are sent to the card.
+  diff_mode:
+    support: full
+    description: Shows the next-boot value of each function before and after.
+options:
+  device:
+    description:
+      - PCI addresses of the functions as C(lspci -D) prints them, or V(auto) alone for every Mellanox network function.
+      - Both functions of a two-port card may be named; the card is then set once.
+    type: list
+    elements: str
+    default: [auto]
+  state:
+    description:
+      - V(enabled) and V(disabled) store the value for the next boot.
+      - V(queried) changes nothing.
+    type: str
+    choices: [enabled, disabled, queried]
+    default: enabled
+  tool:
+    description:
+      - The program to use. V(auto) takes C(mlxconfig), else C(mstconfig).
+    type: str
+    choices: [auto, mlxconfig, mstconfig]
+    default: auto
+  query_timeout:
+    description:
+      - Seconds to wait for one call of a tool.
+    type: int
+    default: 60
+  missing_parameter:
+    description:
+      - What to do with a card that cannot be set because its firmware has no C(ATS_ENABLED), because it is a virtual
+        function, or because the tool is too old. V(fail) stops before anything is changed, V(warn) leaves it out.
+    type: str
+    choices: [fail, warn]
+    default: fail
+  verify_pci:
+    description:
+      - Read the ATS capability of each PCI function.
+    type: bool
+    default: true
+  require_active:
+    description:
+      - Fail unless every function has ATS in force, that is current value true and C(Enable+) on the bus. The message
+        says which layer has to act. In check mode this is a warning.
+      - On firmware that does not report a current value C(Enable+) alone counts.
+      - Needs O(verify_pci=true).
+    type: bool
+    default: false
+  host_boot_time:
+    description:
+      - When the ESXi host of this VM booted last, in seconds since the epoch or ISO 8601 with a time zone.
+      - Together with O(settled_since) a guard against endless reboots.
+    type: str
+  settled_since:
+    description:
+      - When the next-boot value was stored, in the same formats. If the host booted later and the card still has
+        not loaded it, the module fails and advises to power the server off and on.
+    type: str
+notes:
+  - Give root (C(become)). Without it the tools report a missing device.
+  - Not verified on hardware. Formats are those of tool versions 4.13 to 4.36.
+seealso:
+  - module: rocemesh.multinode.esxi_reboot
+  - module: rocemesh.multinode.esxi_kernel_setting
+"""
+
+EXAMPLES = r"""
+- name: Enable ATS in every ConnectX card of the VM
+  rocemesh.multinode.mlxconfig_ats:
+    state: enabled
+  become: true
+  register: ats
+
+- name: Say which VMs wait for a reboot of their ESXi host
+  ansible.builtin.debug:
+    msg: "{{ ats.reboot_reasons }}"
+  when: ats.reboot_required
+
+- name: Prove that ATS is in force, after the host was rebooted
+  rocemesh.multinode.mlxconfig_ats:
+    state: queried
+    require_active: true
+  become: true
+
+- name: One card only, through mstflint
+  rocemesh.multinode.mlxconfig_ats:
+    device: ["0000:3b:00.0"]
+    tool: mstconfig
+  become: true
+"""
+
+RETURN = r"""
+active:
+  description: Whether ATS is in force on every function, from the current value and the PCI function.
+  returned: success
+  type: bool
+  sample: false
+devices:
+  description: One entry per PCI function. A value that the card or the bus does not tell is null.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    pci:
+      description: PCI address with domain.
+      type: str
+      sample: "0000:3b:00.0"
+    device_id:
+      description: PCI device id.
+      type: str
+      sample: 101d
+    card:
+      description: Key of the physical card; functions of one card have the same.
+      type: str
+    device_type:
+      description: Type as the tool names it.
+      type: str
+      sample: ConnectX6DX
+    name:
+      description: Part number as the tool names it.
+      type: str
+    description:
+      description: Description as the tool prints it.
+      type: str
+    psid:
+      description: Board id of the firmware image, empty when unknown.
+      type: str
+    firmware:
+      description: Running firmware, empty when unknown.
+      type: str
+    is_vf:
+      description: Whether it is a virtual function.
+      type: bool
+    supported:
+      description: Whether the parameter can be set through this function.
+      type: bool
+    default:
+      description: Factory value.
+      type: bool
+    current:
+      description: Loaded value.
+      type: bool
+    next:
+      description: Stored value, loaded at the next reset of the slot.
+      type: bool
+    requested:
+      description: Wanted value, null for O(state=queried).
+      type: bool
+    pci_ats:
+      description: ATS capability of the function (C(present), C(enabled), C(stu)), null when not read.
+      type: dict
+    config_space_bytes:
+      description: Size of the configuration space that the guest sees (4096, or 256 or 64 when it is cut).
+      type: int
+    active:
+      description: Whether ATS is in force on this function.
+      type: bool
+    reboot_required:
+      description: Whether the loaded value is not the stored one.
+      type: bool
+    diagnosis:
+      description:
+        - One of V(active), V(nic_ready), V(pending), V(disabled), V(disable_pending), V(host_not_enabled),
+          V(capability_hidden), V(current_unknown), V(inconsistent), V(unsupported), V(virtual_function),
+          V(tool_too_old).
+      type: str
+      sample: pending
+    layer:
+      description: Who has to act, one of V(none), V(nic), V(nic_firmware), V(guest), V(esxi_host), V(esxi_host_or_vm).
+      type: str
+    messages:
+      description: The diagnosis and the next step in words.
+      type: list
+      elements: str
+reboot_required:
+  description: Whether a stored value waits for a reboot. True on every run until it is loaded.
+  returned: success
+  type: bool
+reboot_scope:
+  description: V(esxi_host) or V(none). Never the guest.
+  returned: success
+  type: str
+  sample: esxi_host
+reboot_reasons:
+  description: One line per thing that waits.
+  returned: success
+  type: list
+  elements: str
+reboot_kind:
+  description:
+    - V(none), V(reboot) or V(power_cycle). What the tool asked for when it stored the value in this run; V(reboot) on
+      later runs; V(unknown) when it asked for neither.
+  returned: success
+  type: str
+  sample: reboot
+operations:
+  description: What was done, or would be done in check mode (C(description), C(command), C(disrupts), C(reboot)).
+  returned: success
+  type: list
+  elements: dict
+undo:
+  description: Commands that take the operations back, last first.
+  returned: success
+  type: list
+  elements: str
+tool:
+  description: Program that was used.
+  returned: success
+  type: str
+  sample: mstconfig
+tool_version:
+  description: Version of it.
+  returned: success
+  type: str
+  sample: 4.21.0
+error_code:
+  description: Class of the failure.
+  returned: failure
+  type: str
+  sample: not_in_force
+diagnosis:
+  description: Diagnosis of the first function that is at fault, where one is known.
+  returned: failure
+  type: str
+  sample: host_not_enabled
+"""
+
+import platform
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils._layer import RefusedError, exit_with
+from ..module_utils._nic.layer import AtsLayer
+from ..module_utils._nic.plan import AtsWanted, parse_time
+from ..module_utils._nic.transport import NicTools
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "device": {"type": "list", "elements": "str", "default": ["auto"]},
+            "state": {"type": "str", "choices": ["enabled", "disabled", "queried"], "default": "enabled"},
+            "tool": {"type": "str", "choices": ["auto", "mlxconfig", "mstconfig"], "default": "auto"},
+            "query_timeout": {"type": "int", "default": 60},
+            "missing_parameter": {"type": "str", "choices": ["fail", "warn"], "default": "fail"},
+            "verify_pci": {"type": "bool", "default": True},
+            "require_active": {"type": "bool", "default": False},
+            "host_boot_time": {"type": "str"},
+            "settled_since": {"type": "str"},
+        },
+        supports_check_mode=True,
+        required_by={"settled_since": ["host_boot_time"]},
+    )
+    options = module.params
+    host = platform.node()
+    if options["require_active"] and not options["verify_pci"]:
+        module.fail_json(
+            msg=f"{host}: require_active needs verify_pci: the card alone cannot prove that ATS is in force."
+        )
+    try:
+        wanted = AtsWanted(
+            enabled={"enabled": True, "disabled": False}.get(options["state"]),
+            missing_is_failure=options["missing_parameter"] == "fail",
+            require_active=options["require_active"],
+            host_boot_time=parse_time(options["host_boot_time"], host, "host_boot_time"),
+            settled_since=parse_time(options["settled_since"], host, "settled_since"),
+        )
+    except RefusedError as error:
+        module.fail_json(**error.as_result())
+    tools = NicTools(host, tool=options["tool"], timeout=options["query_timeout"])
+    exit_with(module, AtsLayer(tools, options["device"], options["verify_pci"]), wanted)
+
+
+if __name__ == "__main__":
+    main()

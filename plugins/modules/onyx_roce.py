@@ -1,0 +1,315 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: onyx_roce
+short_description: RoCE, VLAN, access ports and MTU of an Onyx switch
+version_added: 0.1.0
+description:
+  - Puts a switch with NVIDIA (Mellanox) Onyx into a RoCE mode, creates an isolated VLAN, makes ports access ports
+    of it, sets their MTU, and saves.
+  - Everything happens in one SSH session. The state is read first, only what differs is sent, then the state is read
+    again. The module fails if the wanted state is not there, and it saves only what it has verified.
+  - The RoCE command is sent only if the mode has to change, because it may toggle every link of the switch.
+  - Ports that are trunk, hybrid or routed ports or members of a port-channel are refused, with the reason, before
+    anything is sent.
+  - Does not remove VLANs, and does not take ports out of the VLAN that are in it and not in O(ports); it reports them.
+author:
+  - rocemesh.multinode contributors (@rocemesh)
+notes:
+  - The switch has no transactions. If it refuses a command, or the session breaks, the module stops, leaves the
+    configuration unsaved and returns what was applied and the commands that take it back.
+  - Runs on the controller (C(delegate_to) localhost). The switch itself needs no Python.
+  - Tested against a simulated switch. Not verified on hardware are the running-config line of the C(roce) command, the
+    wording of refusals, the answers to range commands of which one port refuses, and how long a link stays down
+    after C(mtu) with C(force).
+  - O(mode=lossless) needs release 3.8.2000 or newer.
+options:
+  mode:
+    description:
+      - V(lossless) is flow control (PFC) on priority 3 and congestion marking (ECN), V(semi-lossless) obeys pause
+        frames without sending them, V(lossy) is congestion marking alone.
+      - V(absent) turns RoCE off.
+      - A change may toggle every link of the switch for a moment.
+    type: str
+    choices: [lossless, semi-lossless, lossy, absent]
+    default: lossless
+  vlan:
+    description:
+      - Number of the VLAN for RDMA traffic, 1 to 4094. It is created if it does not exist.
+      - VLANs and port modes are left alone if this is not set.
+    type: int
+  vlan_name:
+    description: Name of the VLAN, one word of up to 40 letters, digits, dots, colons, dashes and underscores.
+    type: str
+  svi:
+    description:
+      - Whether to create the layer 3 interface of the VLAN too. An isolated RDMA network does not need one.
+      - V(false) does not remove an existing one.
+    type: bool
+    default: false
+  ports:
+    description:
+      - Ports that become access ports of O(vlan) and get O(mtu), as ports and ranges such as V(1/1-1/4), V(1/9),
+        V(1/10/1-1/10/2).
+      - A range stays within one slot or one breakout port, and all of its ports must exist.
+    type: list
+    elements: str
+    default: []
+  mtu:
+    description:
+      - MTU of O(ports), 1500 to 9216. Use 9216 for hosts with 9000.
+      - Left alone if this is not set.
+    type: int
+  mtu_method:
+    description:
+      - How to set the MTU of a port that is up. Both ways interrupt its link.
+      - V(force) is one command. If the switch refuses it, the module falls back to V(shutdown) for that port and warns.
+      - V(shutdown) takes the port down, sets the MTU, and brings it up again. Ports that were down stay down.
+    type: str
+    choices: [force, shutdown]
+    default: force
+  allow_mode_change:
+    description:
+      - Ports that may become access ports although they are trunk, hybrid or routed ports now, as a list of ports and
+        ranges; V(true) for all of O(ports). They lose the VLANs or addresses that they carry.
+      - Members of a port-channel are always refused.
+    type: raw
+    default: false
+  save:
+    description:
+      - When to write the running configuration, after the verification.
+      - V(when_clean) saves if there were no unsaved changes before this run, because saving would write those as well.
+      - V(always) saves in any case, even if the only difference is that somebody else's changes are unsaved.
+      - V(never) does not save; a reload of the switch then takes the changes back.
+    type: str
+    choices: [when_clean, always, never]
+    default: when_clean
+  wait_for_links:
+    description:
+      - Seconds to wait for links that were up before and that this run interrupted. The module fails, unsaved, if one
+        of them does not come back.
+      - V(0) does not wait and only warns.
+    type: int
+    default: 60
+extends_documentation_fragment:
+  - rocemesh.multinode.onyx
+  - rocemesh.multinode.onyx.attributes
+"""
+
+EXAMPLES = r"""
+- name: Lossless RoCE for four servers
+  rocemesh.multinode.onyx_roce:
+    hostname: 192.0.2.10
+    username: admin
+    password: "{{ vault_switch_password }}"
+    known_hosts: "{{ inventory_dir }}/known_hosts"
+    mode: lossless
+    vlan: 111
+    vlan_name: rdma
+    ports: [1/1-1/4]
+    mtu: 9216
+  delegate_to: localhost
+
+- name: See which commands would be sent, and whose links they interrupt
+  rocemesh.multinode.onyx_roce:
+    hostname: 192.0.2.10
+    username: admin
+    password: "{{ vault_switch_password }}"
+    vlan: 111
+    ports: [1/1-1/4]
+    mtu: 9216
+  check_mode: true
+  delegate_to: localhost
+  register: plan
+
+- name: Give a former uplink to the RDMA network
+  rocemesh.multinode.onyx_roce:
+    hostname: 192.0.2.10
+    username: admin
+    password: "{{ vault_switch_password }}"
+    vlan: 111
+    ports: [1/1-1/4, 1/31]
+    mtu: 9216
+    allow_mode_change: [1/31]
+  delegate_to: localhost
+"""
+
+RETURN = r"""
+operations:
+  description: What was changed, or would be in check mode, in order.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    description:
+      description: One line for a person.
+      type: str
+    command:
+      description: The lines that are sent, separated by line breaks.
+      type: str
+    disrupts:
+      description: Whose traffic it disturbs, empty if nobody's.
+      type: str
+    reboot:
+      description: Always V(none); a switch needs no restart for this.
+      type: str
+  sample:
+    - description: 'ports 1/1-1/4: MTU 1500 -> 9216'
+      command: interface ethernet 1/1-1/4 mtu 9216 force
+      disrupts: the links of ports 1/1-1/4 bounce
+      reboot: none
+undo:
+  description: The commands that take the operations back, in the order in which they have to be sent.
+  returned: always, unless the request was refused
+  type: list
+  elements: str
+reboot_required:
+  description: Always V(false).
+  returned: success
+  type: bool
+reboot_scope:
+  description: Always V(none).
+  returned: success
+  type: str
+reboot_reasons:
+  description: Always empty.
+  returned: success
+  type: list
+  elements: str
+version:
+  description: Release of the switch.
+  returned: success
+  type: str
+  sample: 3.10.4006
+roce:
+  description: What C(show roce) says; texts as printed, C(mode) V(absent) if RoCE is off.
+  returned: success
+  type: dict
+  sample:
+    mode: lossless
+    trust: L3
+    ecn: ecn, absolute
+    ecn_min_kb: 150
+    ecn_max_kb: 1500
+    pfc: enabled
+    pfc_priorities: [3]
+    lldp: enabled
+    exceptions: []
+vlan:
+  description:
+    - The VLAN with its members; C(unexpected_members) are those that were not asked for.
+    - Null if no VLAN was asked for or it does not exist yet (check mode).
+  returned: success
+  type: dict
+  sample:
+    id: 111
+    name: rdma
+    members: [1/1, 1/2]
+    unexpected_members: []
+ports:
+  description: The requested ports; C(counters) has the discards that the release prints.
+  returned: success
+  type: dict
+  sample:
+    1/1:
+      mode: access
+      access_vlan: 111
+      mtu: 9216
+      admin: up
+      oper: up
+      pfc_oper: enabled
+      counters: {rx_discards: 0, tx_discards: 0, tx_hoq_discards: 0}
+saved:
+  description: Whether the running configuration survives a reload of the switch.
+  returned: success
+  type: bool
+unsaved_before:
+  description: Whether somebody else's changes were unsaved when the module started.
+  returned: success
+  type: bool
+applied:
+  description: The commands that took effect before the failure.
+  returned: failure, if something was sent
+  type: list
+  elements: str
+failed:
+  description: The command that was refused, or was under way when the session broke.
+  returned: failure, if something was sent
+  type: str
+error_code:
+  description:
+    - Kind of the failure, one of V(refused), V(credentials), V(unreachable), V(unknown_format), V(apply_failed) and
+      V(not_in_force).
+  returned: failure
+  type: str
+"""
+
+from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+from ansible.module_utils.common.parameters import env_fallback
+
+from ..module_utils._layer import LayerError, exit_with
+from ..module_utils._switch import transport
+from ..module_utils._switch.layer import SAVE_POLICIES, SwitchLayer
+from ..module_utils._switch.plan import MODES, request
+
+
+def argument_spec() -> dict[str, dict[str, object]]:
+    return {
+        "hostname": {"type": "str", "required": True, "fallback": (env_fallback, ["ONYX_HOST"])},
+        "port": {"type": "int", "default": 22},
+        "username": {"type": "str", "required": True, "fallback": (env_fallback, ["ONYX_USER"])},
+        "password": {"type": "str", "required": True, "no_log": True, "fallback": (env_fallback, ["ONYX_PASSWORD"])},
+        "known_hosts": {"type": "path"},
+        "host_key_checking": {"type": "bool", "default": True},
+        "timeout": {"type": "int", "default": 30},
+        "mode": {"type": "str", "default": "lossless", "choices": list(MODES)},
+        "vlan": {"type": "int"},
+        "vlan_name": {"type": "str"},
+        "svi": {"type": "bool", "default": False},
+        "ports": {"type": "list", "elements": "str", "default": []},
+        "mtu": {"type": "int"},
+        "mtu_method": {"type": "str", "default": "force", "choices": ["force", "shutdown"]},
+        "allow_mode_change": {"type": "raw", "default": False},
+        "save": {"type": "str", "default": "when_clean", "choices": list(SAVE_POLICIES)},
+        "wait_for_links": {"type": "int", "default": 60},
+    }
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    if transport.IMPORT_ERROR:
+        module.fail_json(msg=missing_required_lib("netmiko[par4]"), exception=transport.IMPORT_ERROR)
+    params = module.params
+    try:
+        wanted = request(params["hostname"], params)
+    except LayerError as error:
+        module.fail_json(**error.as_result())
+    settings = transport.Settings(
+        host=params["hostname"],
+        username=params["username"],
+        password=params["password"],
+        port=params["port"],
+        known_hosts=params["known_hosts"],
+        host_key_checking=params["host_key_checking"],
+        timeout=params["timeout"],
+    )
+    layer = SwitchLayer(
+        params["hostname"],
+        lambda: transport.OnyxSession(settings),
+        wanted,
+        save=params["save"],
+        wait_for_links=params["wait_for_links"],
+    )
+    try:
+        exit_with(module, layer, wanted)
+    finally:
+        layer.close()
+
+
+if __name__ == "__main__":
+    main()

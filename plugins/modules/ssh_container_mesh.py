@@ -1,0 +1,350 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Thin module: see module_utils/_mesh for the work."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: ssh_container_mesh
+short_description: Let containers on several nodes start MPI processes in each other over SSH
+version_added: 0.1.0
+description:
+  - Builds the SSH mesh that C(mpirun) needs between containers with the network of their host. The SSH client runs in
+    the container, the SSH server on the host, and a forced command hands the request into the container of that host.
+  - Runs on every node. The first call, O(state=identity), makes sure that the node has its key pairs and returns the
+    public ones. The second, O(state=present), is given what all nodes returned.
+  - Private keys are generated on the node and never leave it. Host keys of the peers are pinned, host key checking
+    stays on, and every key is accepted only from the addresses of its own node.
+  - C(authorized_keys) and C(config) of the user are never replaced. One marked block in each belongs to this module,
+    all other bytes stay as they are, and O(state=absent) gives back exactly the file that was there before.
+  - Symbolic links are not followed and files of other owners are not touched; both are errors.
+attributes:
+  check_mode:
+    support: full
+    details:
+      - A node without keys returns an identity with RV(identity.planned) true and empty keys. O(state=present) accepts
+        such peers in check mode, and only there, so that a run over a whole site can be planned from nothing.
+  diff_mode:
+    support: full
+    details:
+      - Shows the lines of every file and block that changes. Private keys and other people's lines are never shown.
+options:
+  state:
+    description:
+      - V(identity) makes sure that the key pairs exist and returns what the other nodes must know.
+      - V(present) authorises the peers on this node and lets this node reach them. The keys must exist.
+      - V(absent) removes the blocks, the files and the keys that this module made.
+    type: str
+    choices: [identity, present, absent]
+    default: present
+  user:
+    description:
+      - User of the node in whose home directory the mesh lives, and as whom peers log in.
+      - The default is the user that the module runs as.
+    type: str
+  name:
+    description:
+      - Name of this node in O(peers). The default is the node's host name.
+    type: str
+  addresses:
+    description:
+      - Addresses of this node in the network of the mesh, for O(state=identity).
+      - They must exist on the node. With O(state=identity) give this or O(cidr).
+    type: list
+    elements: str
+    default: []
+  cidr:
+    description:
+      - Networks of the mesh. The node's addresses in them are used if O(addresses) is empty.
+      - Nothing is guessed, because every Docker host also carries the address of C(docker0).
+    type: list
+    elements: str
+    default: []
+  ssh_port:
+    description: Port of the SSH server of this node, for O(state=identity).
+    type: int
+    default: 22
+  peers:
+    description:
+      - All nodes of the mesh, this one included, each as RV(identity) of that node. Required with O(state=present).
+      - A node that is left out loses its access.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      name:
+        description: Name of the node.
+        type: str
+        required: true
+      user:
+        description: User on that node. The default is O(user).
+        type: str
+      addresses:
+        description: Its addresses in the network of the mesh.
+        type: list
+        elements: str
+        default: []
+      port:
+        description: Port of its SSH server.
+        type: int
+        default: 22
+      host_public_key:
+        description: Public key with which the user of that node logs in.
+        type: str
+        default: ''
+      container_public_key:
+        description: Public key with which the container of that node logs in.
+        type: str
+        default: ''
+      ssh_host_keys:
+        description: Public keys of the SSH server of that node.
+        type: list
+        elements: str
+        default: []
+      planned:
+        description: The node has no keys yet. Accepted in check mode only.
+        type: bool
+        default: false
+  topology:
+    description:
+      - V(all) lets every container reach every node, as the guide has it. Open MPI needs this beyond 65 nodes, where
+        nodes start each other, unless it is told C(plm_rsh_no_tree_spawn).
+      - V(head) accepts only the container key of O(head), so a worker that was broken into opens no other node.
+    type: str
+    choices: [all, head]
+    default: all
+  head:
+    description: Name of the peer from whose container C(mpirun) is started. Required with O(topology=head).
+    type: str
+  allow_from:
+    description:
+      - Networks from which keys are accepted, instead of the addresses of each peer.
+      - Needed only if peers arrive from another address than the one they have, for example through NAT.
+    type: list
+    elements: str
+    default: []
+  host_login:
+    description:
+      - Whether users of the nodes may log in to each other with their host keys, as in the guide. MPI does not need it.
+    type: bool
+    default: true
+  container_name:
+    description: Container that the forced command runs in.
+    type: str
+    default: mpicont
+  docker_command:
+    description:
+      - How the forced command calls Docker, as a list of words. For example V([sudo, -n, docker]) where the user is not
+        in the group C(docker).
+      - Access to Docker, in whichever way, is access as root to that node.
+    type: list
+    elements: str
+    default: [docker]
+  container_owner:
+    description:
+      - User of the node that is root inside the container, and so must own the files mounted there.
+      - With rootless Docker this is the mesh user.
+    type: str
+    default: root
+  connect_timeout:
+    description: Seconds until a node that does not answer is given up.
+    type: int
+    default: 10
+  guide_compatible:
+    description:
+      - Use the key names and the key type of the guide (C(id_rsa_host), C(id_rsa_cont), RSA with 3072 bits).
+      - All other file names are the guide's in any case.
+    type: bool
+    default: false
+  adopt:
+    description:
+      - Whether a file that this module needs, and that somebody else wrote, is taken over. The file is kept beside it
+        with the suffix C(.before-rocemesh), and O(state=absent) puts it back.
+      - Without this such a file is an error.
+    type: bool
+    default: false
+  ssh_host_key_dir:
+    description: Directory with the C(ssh_host_*_key.pub) of the node's SSH server.
+    type: path
+    default: /etc/ssh
+requirements:
+  - ssh-keygen on the node (package openssh-client)
+  - iproute2 on the node, for O(state=identity)
+author:
+  - rocemesh.multinode contributors (@rocemesh)
+notes:
+  - Must run as root unless O(container_owner) is O(user), because the SSH client in the container trusts only a
+    C(config) that belongs to its own root.
+  - There is no C(authorized_keys) in C(ssh_container), other than in the guide. No SSH server runs in the container.
+"""
+
+EXAMPLES = r"""
+- name: Make the keys and learn the public ones
+  rocemesh.multinode.ssh_container_mesh:
+    state: identity
+    user: nvidia
+    name: "{{ inventory_hostname }}"
+    cidr: [10.78.0.0/24]
+  become: true
+  register: mesh
+
+- name: Connect the nodes
+  rocemesh.multinode.ssh_container_mesh:
+    state: present
+    user: nvidia
+    name: "{{ inventory_hostname }}"
+    peers: "{{ ansible_play_hosts_all | map('extract', hostvars, ['mesh', 'identity']) | list }}"
+  become: true
+
+- name: Take everything back
+  rocemesh.multinode.ssh_container_mesh:
+    state: absent
+    user: nvidia
+  become: true
+"""
+
+RETURN = r"""
+identity:
+  description: What the other nodes must know of this one. One entry of O(peers). Public data only.
+  returned: O(state=identity)
+  type: dict
+  contains:
+    name:
+      description: Name of the node.
+      type: str
+      returned: always
+    user:
+      description: User of the node.
+      type: str
+      returned: always
+    addresses:
+      description: Its addresses in the network of the mesh.
+      type: list
+      elements: str
+      returned: always
+    port:
+      description: Port of its SSH server.
+      type: int
+      returned: always
+    host_public_key:
+      description: Public key of the user. Empty while planned.
+      type: str
+      returned: always
+    container_public_key:
+      description: Public key of the container. Empty while planned.
+      type: str
+      returned: always
+    ssh_host_keys:
+      description: Public keys of the SSH server.
+      type: list
+      elements: str
+      returned: always
+    planned:
+      description: The keys do not exist yet (check mode).
+      type: bool
+      returned: always
+paths:
+  description: Where the files are. C(container_directory) is to be mounted at C(/root/.ssh) of the container.
+  returned: O(state=present)
+  type: dict
+  sample:
+    container_directory: /home/nvidia/.ssh/ssh_container
+    script: /home/nvidia/.ssh/mpicont.sh
+operations:
+  description: What was done, or would be done in check mode, in order.
+  returned: always
+  type: list
+  elements: dict
+undo:
+  description: How to take it back, last change first. Keys that were deleted cannot be brought back.
+  returned: always
+  type: list
+  elements: str
+reboot_required:
+  description: Always false for this module.
+  returned: always
+  type: bool
+reboot_scope:
+  description: Always V(none) for this module.
+  returned: always
+  type: str
+reboot_reasons:
+  description: Always empty for this module.
+  returned: always
+  type: list
+  elements: str
+"""
+
+import os
+import platform
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils._layer import LayerError, exit_with
+from ..module_utils._mesh.layer import MeshNode
+from ..module_utils._mesh.state import parse_wanted
+from ..module_utils._mesh.transport import NodeTransport, current_user, find_account
+
+
+def argument_spec() -> dict[str, Any]:
+    strings = {"type": "list", "elements": "str"}
+    return {
+        "state": {"type": "str", "choices": ["identity", "present", "absent"], "default": "present"},
+        "user": {"type": "str"},
+        "name": {"type": "str"},
+        "addresses": {**strings, "default": []},
+        "cidr": {**strings, "default": []},
+        "ssh_port": {"type": "int", "default": 22},
+        "peers": {
+            "type": "list",
+            "elements": "dict",
+            "default": [],
+            "options": {
+                "name": {"type": "str", "required": True},
+                "user": {"type": "str"},
+                "addresses": {**strings, "default": []},
+                "port": {"type": "int", "default": 22},
+                "host_public_key": {"type": "str", "default": "", "no_log": False},
+                "container_public_key": {"type": "str", "default": "", "no_log": False},
+                "ssh_host_keys": {**strings, "default": [], "no_log": False},
+                "planned": {"type": "bool", "default": False},
+            },
+        },
+        "topology": {"type": "str", "choices": ["all", "head"], "default": "all"},
+        "head": {"type": "str"},
+        "allow_from": {**strings, "default": []},
+        "host_login": {"type": "bool", "default": True},
+        "container_name": {"type": "str", "default": "mpicont"},
+        "docker_command": {**strings, "default": ["docker"]},
+        "container_owner": {"type": "str", "default": "root"},
+        "connect_timeout": {"type": "int", "default": 10},
+        "guide_compatible": {"type": "bool", "default": False},
+        "adopt": {"type": "bool", "default": False},
+        "ssh_host_key_dir": {"type": "path", "default": "/etc/ssh", "no_log": False},
+    }
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec=argument_spec(),
+        required_if=[("topology", "head", ["head"])],
+        supports_check_mode=True,
+    )
+    params = module.params
+    host = platform.node()
+    try:
+        user = params["user"] or current_user()
+        wanted = parse_wanted(params, host=host, user=user, planning=module.check_mode)
+        transport = NodeTransport(host, find_account(user, host=host), params["ssh_host_key_dir"])
+        layer = MeshNode(host, transport, find_account(params["container_owner"], host=host), wanted, os.geteuid())
+    except LayerError as error:
+        module.fail_json(**error.as_result())
+        return
+    exit_with(module, layer, wanted)
+
+
+if __name__ == "__main__":
+    main()

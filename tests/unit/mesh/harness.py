@@ -1,0 +1,80 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A mesh node whose home directory is a temporary directory; ssh-keygen and the file system are real."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import converge
+from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.layer import MeshNode
+from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.state import Account, parse_wanted
+from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.transport import NodeTransport
+
+DEFAULTS: dict[str, Any] = {
+    "state": "present",
+    "name": None,
+    "addresses": [],
+    "cidr": [],
+    "ssh_port": 22,
+    "peers": [],
+    "topology": "all",
+    "head": None,
+    "allow_from": [],
+    "host_login": True,
+    "container_name": "mpicont",
+    "docker_command": ["docker"],
+    "connect_timeout": 10,
+    "guide_compatible": False,
+    "adopt": False,
+}
+
+ADDRESSES = """[{"ifname":"lo","addr_info":[{"family":"inet","local":"127.0.0.1","prefixlen":8}]},
+ {"ifname":"eth0","addr_info":[{"family":"inet","local":"10.0.0.%d","prefixlen":24}]},
+ {"ifname":"docker0","addr_info":[{"family":"inet","local":"172.17.0.1","prefixlen":16}]}]"""
+
+
+class Transport(NodeTransport):
+    """The real transport, but for the addresses of the machine that the tests happen to run on."""
+
+    number = 1
+
+    def address_report(self) -> str:
+        return ADDRESSES % self.number
+
+
+class Node:
+    """One node: ``node.run(state="identity")`` is one module call."""
+
+    def __init__(self, name: str, number: int, home: Path, host_keys: Path) -> None:
+        self.name = name
+        self.home = home
+        self.ssh = home / ".ssh"
+        self.account = self.container_account = Account("nvidia", os.getuid(), os.getgid(), str(home))
+        self.effective_uid = os.geteuid()
+        self.transport = Transport(name, self.account, str(host_keys))
+        self.transport.number = number
+        self.address = f"10.0.0.{number}"
+
+    def run(self, *, check: bool = False, **params: Any) -> dict[str, Any]:
+        merged = {**DEFAULTS, "name": self.name, **params}
+        if merged["state"] == "identity":
+            merged.update({"addresses": [self.address], **params})
+        wanted = parse_wanted(merged, host=self.name, user=self.account.name, planning=check)
+        layer = MeshNode(self.name, self.transport, self.container_account, wanted, self.effective_uid)
+        return converge(layer, wanted, check_mode=check)
+
+    def identity(self, **params: Any) -> dict[str, Any]:
+        identity: dict[str, Any] = self.run(state="identity", **params)["identity"]
+        return identity
+
+    def snapshot(self) -> dict[str, tuple[int, bytes]]:
+        """Every file below the home directory: mode and bytes."""
+        return {
+            str(path.relative_to(self.home)): (path.stat().st_mode, path.read_bytes())
+            for path in sorted(self.home.rglob("*"))
+            if path.is_file()
+        }
