@@ -70,6 +70,8 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser().parse_args(arguments)
     os.umask(0o022)
+    # Where dockerd, iptables and debootstrap are; not on every root's PATH.
+    os.environ["PATH"] = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
     try:
         if chosen.command == "up":
             lifecycle.up()

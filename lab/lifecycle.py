@@ -180,9 +180,20 @@ def _ready(paths: config.Paths) -> str:
     on = [node for node in config.NODES if power[node.name] == "on"]
     with concurrent.futures.ThreadPoolExecutor(max_workers=len(config.NODES)) as pool:
         list(pool.map(nodes.wait_ready, on))
+    processes.wait_for("vSphere sees the tools of every node", _tools_reported, 30)
     changed = nodes.write_known_hosts(paths)
     off = [node.name for node in config.NODES if node not in on]
     return f"{len(on)} nodes" + (f", powered off: {', '.join(off)}" if off else "") + (", host keys" if changed else "")
+
+
+def _tools_reported() -> bool:
+    physics, vsphere = control.state("physics"), control.state("vsphere")
+    mute = {fault.get("vm") for fault in physics["faults"] if fault["name"] in ("tools_not_running", "node_frozen")}
+    return all(
+        vsphere["vms"][name]["tools"] == "running"
+        for name, vm in physics["vms"].items()
+        if vm["power"] == "on" and name not in mute
+    )
 
 
 def _notes(paths: config.Paths) -> None:

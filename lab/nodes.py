@@ -6,7 +6,10 @@
 from __future__ import annotations
 
 import concurrent.futures
+import io
 import socket
+import subprocess
+import tarfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -141,21 +144,31 @@ def wait_ready(node: config.Node, timeout: float = 60) -> None:
     processes.wait_for(f"{node.name}: its Docker engine answers", lambda: engine_answers(node), timeout)
 
 
-def public_host_key(node: config.Node) -> str:
-    """Read through the engine, not over the network: this is what makes the first ssh connection trustworthy."""
-    return engine.docker("exec", node.container, "cat", "/etc/ssh/ssh_host_ed25519_key.pub").stdout.strip()
+def public_host_key(node: config.Node) -> str | None:
+    """Read through the engine, not over the network: this is what makes the first ssh connection trustworthy.
+
+    Works for a node that is powered off as well; None for one that was never powered on.
+    """
+    run = subprocess.run(
+        engine.command("cp", f"{node.container}:/etc/ssh/ssh_host_ed25519_key.pub", "-"),
+        capture_output=True,
+        env=engine.environment(),
+        check=False,
+    )
+    if run.returncode:
+        return None
+    with tarfile.open(fileobj=io.BytesIO(run.stdout)) as archive:
+        content = archive.extractfile(archive.getmembers()[0])
+        return content.read().decode() if content else None
 
 
 def write_known_hosts(paths: config.Paths) -> bool:
-    """Writes .lab/ssh/known_hosts for the switch and every running node; True if the content changed."""
-    lines = [
-        keys.known_hosts_line(config.SWITCH_IP, config.SSH_PORT, (paths.switch / "host_key.pub").read_text()),
-        *(
-            keys.known_hosts_line(node.ssh_ip, config.SSH_PORT, public_host_key(node))
-            for node in config.NODES
-            if running(node)
-        ),
-    ]
+    """Writes .lab/ssh/known_hosts for the switch and every node; True if the content changed."""
+    lines = [keys.known_hosts_line(config.SWITCH_IP, config.SSH_PORT, (paths.switch / "host_key.pub").read_text())]
+    for node in config.NODES:
+        key = public_host_key(node)
+        if key:
+            lines.append(keys.known_hosts_line(node.ssh_ip, config.SSH_PORT, key))
     content = "\n".join(lines) + "\n"
     if paths.known_hosts.exists() and paths.known_hosts.read_text() == content:
         return False

@@ -22,13 +22,16 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from . import ats, config, control, engine, files, hardware, nodes
+from . import ats, config, control, engine, files, hardware, nodes, processes
 
 log = logging.getLogger("physics")
 
 # How a container ends when its systemd called reboot(2): the kernel kills the first process of the pid namespace.
 # Measured: `reboot`, `shutdown -r` 129 (SIGHUP); `poweroff`, `halt`, `docker stop` 130 (SIGINT).
 GUEST_REBOOT = 129
+
+# Less than the 60 s that vSphere waits for an answer.
+_SHUTDOWN_SECONDS = 50
 
 _FACTORY_VM: dict[str, Any] = {"power": "off", "power_on": None}
 
@@ -115,12 +118,22 @@ class Physics:
             self._kill(node)
 
     def _shutdown_guest(self, message: dict[str, Any]) -> None:
-        """Orderly: asks systemd, and reports the power-off when Docker says that the guest has ended."""
+        """Orderly: asks systemd and answers when the guest has ended; vSphere takes the answer as "it is off"."""
         node = self._vm(message)
-        if self.fault("guest_ignores_shutdown", node.name):
-            log.info("fault guest_ignores_shutdown: %s goes on", node.name)
-            return
-        engine.docker("exec", node.container, "systemctl", "poweroff", timeout=30)
+        with self._locks[node.name]:
+            self._expected[node.name] += 1
+        try:
+            engine.docker("exec", node.container, "systemctl", "poweroff", timeout=30)
+            processes.wait_for(f"{node.name} shuts down", lambda: not nodes.running(node), _SHUTDOWN_SECONDS, 0.1)
+        except config.LabError:
+            # It may still end later: then that is news, and guest_ended tells vSphere.
+            with self._locks[node.name]:
+                self._expected[node.name] -= 1
+            raise
+        with self._locks[node.name]:
+            self.vms[node.name]["power"] = "off"
+            self._store()
+            self._tools(node.name, "notRunning")
 
     def _reboot_guest(self, message: dict[str, Any]) -> None:
         engine.docker("exec", self._vm(message).container, "systemctl", "reboot", timeout=30)
@@ -349,7 +362,6 @@ FAULTS: dict[str, tuple[str, ...]] = {
     "nic_value_stuck": ("vm",),
     "nic_tool": ("vm", "faults"),
     "tools_not_running": ("vm",),
-    "guest_ignores_shutdown": ("vm",),
     "cluster_ports_blocked": ("vm",),
     "node_frozen": ("vm",),
     "registry_down": (),

@@ -13,12 +13,13 @@ from typing import Any
 
 from . import ats, config, control, engine, hardware, nodes
 
-# Everything on a node's disk and engine that a run of the collection may change; no times, no counters.
+# Everything on a node's disk and engine that a run of the collection may change; no times, no counters, and not the
+# random identity (key.json) that every new Docker engine gives itself.
 _NODE_FACTS = r"""
 docker images --no-trunc --format 'image {{.Repository}}:{{.Tag}} {{.ID}}' | sort
 docker ps --all --no-trunc --format 'container {{.Names}} {{.Image}} {{.State}} {{.Command}}' | sort
 for place in /home/nvidia/.ssh /etc/docker /etc/netplan /etc/systemd/system /etc/security/limits.d /etc/sysctl.d; do
-  find "$place" -type f -print0 2>/dev/null | sort -z | xargs -0r sha256sum
+  find "$place" -type f ! -path /etc/docker/key.json -print0 2>/dev/null | sort -z | xargs -0r sha256sum
   find "$place" -printf '%M %u %g %y %p %l\n' 2>/dev/null | sort
 done
 dpkg --list | sha256sum

@@ -52,13 +52,12 @@ async def serve(args: argparse.Namespace) -> None:
     switch = Switch(args.name, args.version, args.ports, args.link_delay)
     listener = Listener(
         switch,
-        args.host,
-        args.port,
-        load_host_key(args.host_key),
-        args.user,
-        password,
-        Delays(args.command_delay, args.login_delay),
-        args.ssh_algorithms,
+        (args.host, args.port),
+        host_key=load_host_key(args.host_key),
+        user=args.user,
+        password=password,
+        delays=Delays(args.command_delay, args.login_delay),
+        algorithms=args.ssh_algorithms,
     )
     control = await serve_control(switch, *args.control)
     control_port = control.sockets[0].getsockname()[1]

@@ -29,32 +29,31 @@ def answer(switch: Switch, method: str, path: str, body: bytes) -> Tuple[int, Di
         return 200, switch.as_json()
     if path == "/reset":
         switch.reset()
-        return 200, {"ok": True}
-    if method == "GET":
-        return 200, {"faults": switch.faults.as_json()}
-    if method == "DELETE":
+    elif method == "DELETE":
         switch.faults.clear()
-        return 200, {"faults": []}
-    try:
-        fault = json.loads(body)
-        if not isinstance(fault, dict):
-            raise ValueError("a fault is a JSON object")
-        switch.faults.inject(fault)
-        _at_once(switch, fault)
-    except (ValueError, KeyError) as error:
-        return 400, {"error": str(error)}
+    elif method == "POST":
+        try:
+            _inject(switch, json.loads(body))
+        except ValueError as error:
+            return 400, {"error": str(error)}
     return 200, {"faults": switch.faults.as_json()}
 
 
-def _at_once(switch: Switch, fault: Dict[str, Any]) -> None:
+def _inject(switch: Switch, fault: Any) -> None:
+    if not isinstance(fault, dict):
+        raise ValueError("a fault is a JSON object")
+    port = fault.get("port")
+    if port is not None and port not in switch.running.ports:
+        raise ValueError("no such port: {0!r}".format(port))
+    switch.faults.inject(fault)
     if fault["name"] == "reload":
         switch.reload()
     elif fault["name"] == "foreign_change":
-        port = fault.get("port", max(switch.running.ports, key=port_key))
-        switch.running.ports[port].description = "changed by somebody else"
+        name = port or max(switch.running.ports, key=port_key)
+        switch.running.ports[name].description = "changed by somebody else"
 
 
-async def serve_control(switch: Switch, host: str, port: int) -> asyncio.AbstractServer:
+async def serve_control(switch: Switch, host: str, port: int) -> asyncio.Server:
     async def on_connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
@@ -68,12 +67,13 @@ async def serve_control(switch: Switch, host: str, port: int) -> asyncio.Abstrac
             body = await reader.readexactly(length)
             status, result = answer(switch, method, path, body)
             payload = json.dumps(result, sort_keys=True).encode()
-            writer.write(
-                "HTTP/1.1 {0} {1}\r\nContent-Type: application/json\r\nContent-Length: {2}\r\nConnection: close\r\n\r\n".format(
-                    status, _REASONS[status], len(payload)
-                ).encode()
-                + payload
+            answer_head = (
+                "HTTP/1.1 {0} {1}".format(status, _REASONS[status]),
+                "Content-Type: application/json",
+                "Content-Length: {0}".format(len(payload)),
+                "Connection: close",
             )
+            writer.write("\r\n".join((*answer_head, "", "")).encode() + payload)
             await writer.drain()
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, ValueError):
             pass  # a broken request gets no answer

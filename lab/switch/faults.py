@@ -35,7 +35,8 @@ import re
 from typing import Any, Dict, List, Optional
 
 KNOWN = frozenset(
-    ["wizard", "standby", "slow", "silent", "cut_after", "enable_password", "confirm", "refuse_line", "ignore_line", "refuse_force", "range_partial", "exception", "pfc_off", "link_down", "bad_json", "foreign_change", "reload"]
+    {"wizard", "standby", "slow", "silent", "cut_after", "enable_password", "confirm", "refuse_line", "ignore_line"}
+    | {"refuse_force", "range_partial", "exception", "pfc_off", "link_down", "bad_json", "foreign_change", "reload"}
 )
 IMMEDIATE = frozenset({"foreign_change", "reload"})
 NEEDS = {
@@ -70,18 +71,16 @@ class Faults:
 
     def get(self, name: str, port: Optional[str] = None, line: Optional[str] = None) -> Optional[Dict[str, Any]]:
         """The active fault of this name that concerns this port and this line, if any."""
-        for fault in reversed(self._active):
-            if fault["name"] != name:
-                continue
-            if port is not None and fault.get("port", port) != port:
-                continue
-            if line is not None and not re.search(fault.get("pattern", ""), line):
-                continue
-            return fault
-        return None
+        return next((fault for fault in reversed(self._active) if _concerns(fault, name, port, line)), None)
 
     def spend(self, fault: Dict[str, Any]) -> None:
         self._active = [other for other in self._active if other is not fault]
 
     def as_json(self) -> List[Dict[str, Any]]:
         return [dict(fault) for fault in self._active]
+
+
+def _concerns(fault: Dict[str, Any], name: str, port: Optional[str], line: Optional[str]) -> bool:
+    if fault["name"] != name or (port is not None and fault.get("port", port) != port):
+        return False
+    return line is None or re.search(fault.get("pattern", ""), line) is not None

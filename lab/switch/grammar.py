@@ -103,38 +103,40 @@ def _lookup(mode: str, words: Sequence[str]) -> Optional[Tuple[Command, Argument
 
 def execute(cli: Cli, line: str) -> str:
     """Carry out one line; returns what the switch prints (without a final line break)."""
-    body, _, pipe = line.partition("|")
-    try:
-        words = shlex.split(body)
-    except ValueError:
-        return "% Unbalanced quotes (synthetic wording)"
-    if not words:
-        return ""
     fault = cli.switch.faults.get("refuse_line", line=line)
     if fault:
         return "% {0}".format(fault.get("message", "The command was refused by an injected fault"))
     if cli.switch.faults.get("ignore_line", line=line):
         return ""
+    body, _, pipe = (part.strip() for part in line.partition("|"))
     try:
-        found = None
-        if cli.mode == CONFIG and cli.context:
-            negated = words[0] == "no"
-            prefixed = cli.context.split() + words
-            found = _lookup(cli.mode, prefixed)
-            if found is None and negated:
-                found = _lookup(cli.mode, ["no", *cli.context.split(), *words[1:]])
-        found = found or _lookup(cli.mode, words)
-        if found is None:
-            return unrecognized(words[0])
-        output = found[0].handler(cli, found[1])
-        pipe = pipe.strip()
-        if isinstance(output, str):
-            return unrecognized("|") if pipe else output
-        if pipe == "json-print" and cli.switch.faults.get("bad_json", line=line):
-            pipe = ""
-        return show.render(output, pipe)
+        return _run(cli, shlex.split(body), pipe, line) if body else ""
+    except ValueError:
+        return "% Unbalanced quotes (synthetic wording)"
     except CliError as error:
         return str(error)
+
+
+def _run(cli: Cli, words: List[str], pipe: str, line: str) -> str:
+    found = _in_context(cli, words) or _lookup(cli.mode, words)
+    if found is None:
+        raise CliError(unrecognized(words[0]))
+    output = found[0].handler(cli, found[1])
+    if isinstance(output, str):
+        return unrecognized("|") if pipe else output
+    if pipe == "json-print" and cli.switch.faults.get("bad_json", line=line):
+        pipe = ""
+    return show.render(output, pipe)
+
+
+def _in_context(cli: Cli, words: List[str]) -> Optional[Tuple[Command, Arguments]]:
+    """In a sub-mode a line is first read as the rest of the command that opened it."""
+    if not cli.context:
+        return None
+    lead = cli.context.split()
+    return _lookup(cli.mode, [*lead, *words]) or (
+        _lookup(cli.mode, ["no", *lead, *words[1:]]) if words[0] == "no" else None
+    )
 
 
 # --- modes
@@ -436,4 +438,5 @@ _show("lldp remote", lambda switch: show.lldp(switch, None), ANYWHERE)
 _show("lldp interfaces ethernet <ports> remote", show.lldp, ANYWHERE)
 _show("configuration files", show.configuration_files)
 _show("running-config", show.running_config)
-_show("running-config interface ethernet <ports>", show.running_config)
+_show("running-config interface ethernet <ports>", show.running_config_interface)
+_show("configuration", show.saved_config)

@@ -10,7 +10,7 @@ import hmac
 import os
 import pathlib
 import socket
-from typing import Any, Dict, List, Set
+from typing import Any, Dict, List, Set, Tuple
 
 import asyncssh
 
@@ -73,8 +73,8 @@ class Listener:
     def __init__(
         self,
         switch: Switch,
-        host: str,
-        port: int,
+        address: Tuple[str, int],
+        *,
         host_key: asyncssh.SSHKey,
         user: str,
         password: str,
@@ -84,7 +84,7 @@ class Listener:
         self._switch = switch
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._socket.bind((host, port))
+        self._socket.bind(address)
         self._socket.listen(16)
         self._socket.setblocking(False)
         self.port = int(self._socket.getsockname()[1])

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from .state import CliError, Port, Switch, port_key
+from .state import CliError, Config, Port, Switch, port_key
 
 Rendered = Tuple[str, Optional[Any]]  # text, and the object for json-print (None: the command has no JSON)
 _PRIORITIES = range(8)
@@ -331,14 +331,24 @@ def _interface_lines(name: str, port: Port) -> List[str]:
     return lines
 
 
-def running_config(switch: Switch, spec: Optional[str] = None) -> Rendered:
-    config = switch.running
-    if spec is not None:
-        lines = [line for name in _ports(switch, spec) for line in _interface_lines(name, config.ports[name])]
-        return "\n".join(lines), None
+def running_config_interface(switch: Switch, spec: str) -> Rendered:
+    lines = [line for name in _ports(switch, spec) for line in _interface_lines(name, switch.running.ports[name])]
+    return "\n".join(lines), None
+
+
+def running_config(switch: Switch) -> Rendered:
+    return _configuration(switch.running, 'Running database "initial"'), None
+
+
+def saved_config(switch: Switch) -> Rendered:
+    # The title is that of other products with the same command line; not seen on an Onyx switch.
+    return _configuration(switch.saved, 'Active saved database "initial"'), None
+
+
+def _configuration(config: Config, title: str) -> str:
     out = [
         "##",
-        '## Running database "initial"',
+        "## " + title,
         "## SIMULATED switch of the rocemesh lab",
         "## Hostname: {0}".format(config.hostname),
         "##",
@@ -352,13 +362,13 @@ def running_config(switch: Switch, spec: Optional[str] = None) -> Rendered:
         "## VLAN configuration",
         "##",
     ]
-    for number, title in config.vlans.items():
+    for number, vlan_name in config.vlans.items():
         if number != 1:
             out.append("   vlan {0}".format(number))
-            if title:
-                out.append("   vlan {0} name {1}".format(number, title))
+            if vlan_name:
+                out.append("   vlan {0} name {1}".format(number, vlan_name))
     out += ["", "##", "## Interface Ethernet configuration", "##"]
-    for name in _ports(switch, None):
+    for name in sorted(config.ports, key=port_key):
         out += ["   " + line for line in _interface_lines(name, config.ports[name])]
     if config.svis:
         out += ["", "##", "## L3 configuration", "##", "   ip routing vrf default"]
@@ -367,7 +377,7 @@ def running_config(switch: Switch, spec: Optional[str] = None) -> Rendered:
         # Nobody published the real line; synthetic.
         out += ["", "##", "## RoCE configuration (synthetic wording)", "##", "   roce {0}".format(config.roce)]
     out += ["", "##", "## Persistent prefix mode setting", "##", "cli default prefix-modes enable"]
-    return "\n".join(out), None
+    return "\n".join(out)
 
 
 def render(rendered: Rendered, pipe: str) -> str:

@@ -83,7 +83,8 @@ options:
   save:
     description:
       - When to write the running configuration, after the verification.
-      - V(when_clean) saves if there were no unsaved changes before this run, because saving would write those as well.
+      - V(when_clean) saves unless somebody else's changes were unsaved before this run, because saving would write
+        those as well. Unsaved lines that belong to this request, left by a run that was interrupted, are no obstacle.
       - V(always) saves in any case, even if the only difference is that somebody else's changes are unsaved.
       - V(never) does not save; a reload of the switch then takes the changes back.
     type: str
@@ -229,9 +230,17 @@ saved:
   returned: success
   type: bool
 unsaved_before:
-  description: Whether somebody else's changes were unsaved when the module started.
+  description: Whether changes were unsaved when the module started.
   returned: success
   type: bool
+foreign_changes:
+  description:
+    - The unsaved lines of that moment that do not belong to this request, with C(+) if a reload would lose them and
+      C(-) if it would bring them back.
+  returned: success
+  type: list
+  elements: str
+  sample: ['+ interface ethernet 1/9 description uplink']
 applied:
   description: The commands that took effect before the failure.
   returned: failure, if something was sent

@@ -44,7 +44,7 @@ class Diagnosis:
     action: str
 
 
-_NOT_GUEST = "restarting the guest does not load it: the card's slot has to be reset, and only the ESXi host does that"
+_NOT_GUEST = "a restart of the guest does not load it, only a reboot of the ESXi host resets the card's slot"
 
 DIAGNOSES = {
     row.name: row
@@ -68,7 +68,9 @@ DIAGNOSES = {
             "set ATS on the physical function from the ESXi host, or pass the whole card through",
         ),
         Diagnosis("disabled", "nic", "ATS is off, now and for the next boot", "run with state=enabled"),
-        Diagnosis("pending", "esxi_host", f"set, not loaded: {_NOT_GUEST}", "reboot the ESXi host"),
+        Diagnosis(
+            "pending", "esxi_host", f"stored for the next boot and not loaded; {_NOT_GUEST}", "reboot the ESXi host"
+        ),
         Diagnosis("active", "none", "ATS is on in the card and enabled on its PCI function", ""),
         Diagnosis(
             "nic_ready",
@@ -244,8 +246,8 @@ def refuse_useless_reboot(state: NicState, wanted: AtsWanted, host: str) -> None
     for device in state.devices:
         if needs_host_reboot(device) and wanted.enabled in (None, device.next):
             raise VerifyError(
-                f"{PARAMETER} is {device.next} for the next boot and {_text(device.current)} now, although the ESXi host"
-                f" booted at {_time(wanted.host_boot_time)}, after the setting of {_time(wanted.settled_since)}:"
+                f"{PARAMETER} is {device.next} for the next boot and {_text(device.current)} now, although the ESXi"
+                f" host booted at {_time(wanted.host_boot_time)}, after the setting of {_time(wanted.settled_since)}:"
                 " another warm reboot will not help",
                 host=host,
                 thing=identity(device),

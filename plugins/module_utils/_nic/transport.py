@@ -39,7 +39,6 @@ from .state import (
     PARAMETER,
     Failure,
     NicDevice,
-    NicState,
     PciAts,
     PciFunction,
     Query,

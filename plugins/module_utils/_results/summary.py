@@ -125,9 +125,7 @@ def headline(summary: Mapping[str, Any]) -> str:
     if total is None:
         return "No training result." + mark
     if summary["agreement"]["ok"] is not True:
-        return (
-            f"NOT A RESULT: the log contradicts itself (see problems); it prints {total:.2f} images/s.{mark}"
-        )
+        return f"NOT A RESULT: the log contradicts itself (see problems); it prints {total:.2f} images/s.{mark}"
     ranks = ", ".join(f"{speed:.2f}" for speed in summary["images_per_second"]["per_rank"])
     problems = f" {len(summary['problems'])} problem(s)." if summary["problems"] else ""
     return f"{summary['ranks']} ranks, {total:.2f} images/s in total ({ranks} per rank).{problems}{mark}"

@@ -98,7 +98,8 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         roce = parsing.parse_roce(host, self.cli.show("show roce")) if knows_roce else parsing.Roce()
         vlans = parsing.parse_vlans(host, self._json("show vlan"))
         ports = self._ports(self._links(), self._switchports())
-        state = SwitchState(host, version, roce, vlans, ports, unsaved)
+        foreign = self._foreign_lines() if unsaved and self._first is None else ()
+        state = SwitchState(host, version, roce, vlans, ports, unsaved, foreign)
         existing = [name for name in self._wanted.ports if name in ports]
         if roce.mode is not None and roce.mode == self._wanted.mode and existing:
             state = dataclasses.replace(
@@ -112,6 +113,17 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         if self._wanted.svi:
             state = dataclasses.replace(state, svis=parsing.parse_svis(host, self.cli.show("show running-config")))
         return state
+
+    def _foreign_lines(self) -> tuple[str, ...]:
+        """Compare what runs with what is saved. If that cannot be read, everything unsaved counts as foreign."""
+        try:
+            running, saved = (
+                parsing.parse_config(self.host, command, self.cli.show(command))
+                for command in ("show running-config", "show configuration")
+            )
+        except ParseError as error:
+            return (f"(unknown, because the saved configuration could not be read: {str(error)[:200]})",)
+        return planning.foreign_lines(parsing.unsaved_lines(running, saved), self._wanted)
 
     def _ports(self, links: Mapping[str, Link], switchports: Mapping[str, Switchport]) -> dict[str, Port]:
         lags = parsing.parse_port_channels(self.host, self._json("show interfaces port-channel summary"))
@@ -199,10 +211,14 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
             error.details.setdefault("applied", [operation.command for operation in self._applied])
             error.details.setdefault("undo", _inverses(self._applied))
             raise
-        if not operations and not self._applied and state.unsaved and self._save == "always":
+        if not operations and not self._applied and state.unsaved and self._may_save(state):
             # Saving after own changes is `commit`, which comes after the verification.
             operations = [planning.save_operation()]
         return operations
+
+    def _may_save(self, first: SwitchState) -> bool:
+        """Saving writes the whole running configuration, with what somebody else left unsaved before this run."""
+        return self._save == "always" or (self._save == "when_clean" and not first.foreign)
 
     # --- apply
 
@@ -310,9 +326,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
 
     def commit(self, operations: Sequence[Operation]) -> None:
         """Save, once everything was verified, unless that would write what somebody else left unsaved."""
-        if not self._applied or self._first is None or not self._unsaved:
-            return
-        if self._save == "never" or (self._save == "when_clean" and self._first.unsaved):
+        if not self._applied or self._first is None or not self._unsaved or not self._may_save(self._first):
             return
         refusal = self.cli.configure("configuration write")
         self._unsaved = parsing.parse_unsaved(self.host, self.cli.show("show configuration files"))
@@ -332,14 +346,16 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         result = [*self._notes, *(f"the switch said something unexpected: {text}" for text in self.cli.remarks)]
         if self.cli.role == "standby":
             result.append("this node calls itself standby: each MLAG peer is configured on its own")
-        if self._unsaved and self._first is not None:
-            if self._first.unsaved:
-                result.append(
-                    f"the running configuration had unsaved changes before this run (save={self._save}): a reload "
-                    "loses them, and what this run changed; look at them, then use save=always"
-                )
-            elif self._applied:
-                result.append(f"not saved (save={self._save}): a reload of the switch takes this run's changes back")
+        foreign = self._first.foreign if self._first else ()
+        if self._unsaved and foreign:
+            result.append(
+                f"nothing was saved, because somebody else's changes are unsaved (save={self._save}): "
+                + "; ".join(foreign[:5])
+                + (f" and {len(foreign) - 5} more" if len(foreign) > 5 else "")
+                + ". A reload loses them and what this run changed. Look at them, then use save=always"
+            )
+        elif self._unsaved:
+            result.append(f"not saved (save={self._save}): a reload of the switch takes unsaved changes back")
         strangers = unexpected_members(state, wanted)
         if strangers:
             result.append(f"VLAN {wanted.vlan} is not isolated: it also reaches {', '.join(strangers)}")
@@ -380,6 +396,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
             "ports": {name: _port_fact(state, name) for name in wanted.ports},
             "saved": not self._unsaved,
             "unsaved_before": bool(self._first and self._first.unsaved),
+            "foreign_changes": list(self._first.foreign) if self._first else [],
         }
 
 

@@ -457,8 +457,26 @@ def _mtus(state: SwitchState, wanted: Wanted) -> list[Operation]:
     return operations
 
 
+def foreign_lines(lines: Iterable[str], wanted: Wanted) -> tuple[str, ...]:
+    """Unsaved lines (``+ ...``, ``- ...``) that the request does not account for.
+
+    What it does account for is left by an earlier run that ended before it could save.
+    """
+    own = [r"(?:no )?roce\b.*"]
+    if wanted.vlan is not None:
+        own.append(rf"vlan {wanted.vlan}(?: name .*)?")
+        if wanted.svi:
+            own.append(rf"interface vlan {wanted.vlan}")
+    settings = "|".join(["mtu .*"] * (wanted.mtu is not None) + ["(?:no )?switchport.*"] * (wanted.vlan is not None))
+    if wanted.ports and settings:
+        names = "|".join(re.escape(name) for name in wanted.ports)
+        own.append(rf"interface ethernet (?:{names}) (?:{settings})")
+    pattern = re.compile("[+-] (?:" + "|".join(own) + ")")
+    return tuple(line for line in lines if not pattern.fullmatch(line))
+
+
 def save_operation() -> Operation:
-    """Writing somebody's unsaved changes is a change of its own when nothing else has to change."""
+    """Saving is a change of its own when nothing else has to change."""
     return _operation(
         "save the running configuration, which has unsaved changes",
         ["configuration write"],

@@ -104,7 +104,7 @@ class Pfc:
 
 @dataclasses.dataclass(frozen=True)
 class SwitchState:
-    """Everything that the plan needs; ``pfc``, ``ecn`` and ``trust`` are read only while RoCE is on."""
+    """Everything that the plan needs; ``pfc``, ``ecn`` and ``trust`` are read only in the wanted RoCE mode."""
 
     host: str
     version: Version
@@ -112,6 +112,7 @@ class SwitchState:
     vlans: Mapping[int, Vlan]
     ports: Mapping[str, Port]
     unsaved: bool
+    foreign: tuple[str, ...] = ()  # unsaved lines ("+ ..." new, "- ..." gone) that the request does not account for
     pfc: Pfc | None = None
     ecn: Mapping[str, Mapping[int, str]] = dataclasses.field(default_factory=dict)
     trust: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -401,3 +402,31 @@ def parse_interface_config(host: str, name: str, text: str) -> tuple[str, ...]:
     refuse_error(host, command, text)
     prefix = f"interface ethernet {name} "
     return tuple(line.strip() for line in text.splitlines() if line.strip().startswith(prefix))
+
+
+def parse_config(host: str, command: str, text: str) -> frozenset[str]:
+    """``show running-config`` or ``show configuration`` (what is saved): the lines, one port each, without comments.
+
+    The switch may write neighbouring ports as one range, and differently so in the two, hence one port each.
+    """
+    refuse_error(host, command, text)
+    title = "Active saved database" if command == "show configuration" else "Running database"
+    if not re.search(rf"(?m)^##\s*{title}", text):
+        raise ParseError(f"not titled {title!r}", host=host, thing=command, raw=text)
+    lines: set[str] = set()
+    for line in text.splitlines():
+        words = " ".join(line.split())
+        if not words or words.startswith("#"):
+            continue
+        ports = re.match(r"((?:no )?interface ethernet )(\d+(?:/\d+)*)/(\d+)-\2/(\d+)( .*)$", words)
+        if ports is None:
+            lines.add(words)
+            continue
+        lead, parent, low, high, rest = ports.groups()
+        lines.update(f"{lead}{parent}/{number}{rest}" for number in range(int(low), int(high) + 1))
+    return frozenset(lines)
+
+
+def unsaved_lines(running: frozenset[str], saved: frozenset[str]) -> tuple[str, ...]:
+    """What a reload would change: ``+ `` lines that it would lose, ``- `` lines that would come back."""
+    return tuple(sorted([f"+ {line}" for line in running - saved] + [f"- {line}" for line in saved - running]))

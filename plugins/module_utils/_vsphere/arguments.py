@@ -6,18 +6,19 @@
 from __future__ import annotations
 
 import traceback
-from typing import Any, Callable, Dict
+from typing import Any, Callable
 
-from ansible.module_utils.basic import AnsibleModule, env_fallback, missing_required_lib
+from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+from ansible.module_utils.common.parameters import env_fallback
 
 from .._layer import Layer, LayerError, exit_with
 from .transport import PYVMOMI_IMPORT_ERROR, Connection, Endpoint
 
 
-def vsphere_argument_spec(**own: Dict[str, Any]) -> Dict[str, Dict[str, Any]]:
+def vsphere_argument_spec(**own: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Connection options (documented in the fragment ``rocemesh.multinode.vsphere``) plus the module's own."""
 
-    def from_environment(variable: str, **rest: Any) -> Dict[str, Any]:
+    def from_environment(variable: str, **rest: Any) -> dict[str, Any]:
         return {"fallback": (env_fallback, [variable]), **rest}
 
     return {
@@ -38,12 +39,14 @@ def make_module(**arguments: Any) -> AnsibleModule:
     if PYVMOMI_IMPORT_ERROR is not None:
         module.fail_json(
             msg=missing_required_lib("pyvmomi"),
-            exception="".join(traceback.format_exception(None, PYVMOMI_IMPORT_ERROR, PYVMOMI_IMPORT_ERROR.__traceback__)),
+            exception="".join(
+                traceback.format_exception(None, PYVMOMI_IMPORT_ERROR, PYVMOMI_IMPORT_ERROR.__traceback__)
+            ),
         )
     return module
 
 
-def endpoint_from(params: Dict[str, Any]) -> Endpoint:
+def endpoint_from(params: dict[str, Any]) -> Endpoint:
     return Endpoint(
         hostname=params["hostname"],
         username=params["username"],

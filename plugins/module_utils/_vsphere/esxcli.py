@@ -10,7 +10,7 @@ does the answer: one ``<obj>`` holding a list of objects, one object, or a plain
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from typing import Any, Dict, List, Mapping, Tuple, Union
+from typing import Any, Dict, Mapping
 from xml.sax.saxutils import escape
 
 from .._layer import ParseError
@@ -23,17 +23,17 @@ _TYPE = "{" + _XSI + "}type"
 Row = Dict[str, Any]  # column title without spaces -> text, or a list of texts where the element repeats
 
 
-def address(command: str) -> Tuple[str, str]:
+def address(command: str) -> tuple[str, str]:
     """Return (moid, method) for ``command``."""
     namespace, dot, verb = command.rpartition(".")
     if not dot or not verb or not namespace:
-        raise ValueError("not an esxcli command: {0!r}".format(command))
+        raise ValueError(f"not an esxcli command: {command!r}")
     return "ha-cli-handler-" + namespace.replace(".", "-"), "vim.EsxCLI." + command
 
 
-def arguments(values: Mapping[str, str]) -> List[Tuple[str, str]]:
+def arguments(values: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return [(name, XML text)], sorted: the host refuses arguments that are not in its own (alphabetical) order."""
-    return [(name, "<{0}>{1}</{0}>".format(name, escape(values[name]))) for name in sorted(values)]
+    return [(name, f"<{name}>{escape(values[name])}</{name}>") for name in sorted(values)]
 
 
 def command_line(command: str, values: Mapping[str, str]) -> str:
@@ -53,9 +53,9 @@ def _root(text: str, host: str) -> ET.Element:
         pass
     # some releases use the prefixes xsi and xsd without declaring them
     try:
-        wrapped = ET.fromstring('<w xmlns:xsi="{0}" xmlns:xsd="{1}">{2}</w>'.format(_XSI, _XSD, text))
+        wrapped = ET.fromstring(f'<w xmlns:xsi="{_XSI}" xmlns:xsd="{_XSD}">{text}</w>')
     except ET.ParseError as error:
-        raise ParseError("the answer of esxcli is not XML ({0})".format(error), host=host, raw=text) from error
+        raise ParseError(f"the answer of esxcli is not XML ({error})", host=host, raw=text) from error
     if len(wrapped) != 1:
         raise ParseError("the answer of esxcli is not one object", host=host, raw=text)
     return wrapped[0]
@@ -77,7 +77,7 @@ def _row(element: ET.Element) -> Row:
     return row
 
 
-def parse_response(text: str, host: str) -> Union[str, Row, List[Row]]:
+def parse_response(text: str, host: str) -> str | Row | list[Row]:
     """Parse ``<response>`` text: a list of rows, one row, or plain text."""
     root = _root(text, host)
     kind = root.get(_TYPE, "")
@@ -90,7 +90,7 @@ def parse_response(text: str, host: str) -> Union[str, Row, List[Row]]:
 
 def parse_fault(message: str, detail: str) -> str:
     """Return what went wrong: the useful text stands in the detail, the message is only a catalogue key."""
-    texts: List[str] = []
+    texts: list[str] = []
     if detail:
         try:
             texts = [e.text.strip() for e in _root(detail, "").iter() if _local(e) == "errMsg" and e.text]

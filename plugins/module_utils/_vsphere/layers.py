@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Sequence
 
 from .._layer import ApplyError, Layer, LayerError, Operation, Pending, RefusedError, VerifyError
 from .plan import (
@@ -34,7 +34,7 @@ from .state import (
     parse_pci_devices,
     pci_address,
 )
-from .transport import Connection
+from .transport import Connection, translated
 
 
 class KernelLayer(Layer[KernelState, KernelWanted]):
@@ -43,7 +43,7 @@ class KernelLayer(Layer[KernelState, KernelWanted]):
     def __init__(self, connection: Connection, esxi_hostname: str, wanted: KernelWanted) -> None:
         self._connection = connection
         self._wanted = wanted
-        self._first: Optional[KernelState] = None
+        self._first: KernelState | None = None
         self._reference, self.host = connection.find_host(esxi_hostname)
 
     def observe(self) -> KernelState:
@@ -52,7 +52,7 @@ class KernelLayer(Layer[KernelState, KernelWanted]):
         self._first = self._first or state
         return state
 
-    def plan(self, state: KernelState, wanted: KernelWanted) -> List[Operation]:
+    def plan(self, state: KernelState, wanted: KernelWanted) -> list[Operation]:
         return plan_kernel(state, wanted)
 
     def apply(self, operation: Operation) -> None:
@@ -62,7 +62,7 @@ class KernelLayer(Layer[KernelState, KernelWanted]):
     def pending(self, state: KernelState) -> Pending:
         return pending_kernel(managed_settings(state, self._wanted), self.host)
 
-    def facts(self, state: KernelState) -> Dict[str, Any]:
+    def facts(self, state: KernelState) -> dict[str, Any]:
         first = self._first or state
         rows = []
         for setting in managed_settings(state, self._wanted):
@@ -73,7 +73,7 @@ class KernelLayer(Layer[KernelState, KernelWanted]):
 
 
 # ---------------------------------------------------------------- devices of a VM
-def host_inventory(connection: Connection, host: Any) -> Tuple[str, Tuple[NumaNode, ...], Tuple[PciDevice, ...]]:
+def host_inventory(connection: Connection, host: Any) -> tuple[str, tuple[NumaNode, ...], tuple[PciDevice, ...]]:
     """Return (host name, NUMA nodes, PCI devices) in one read."""
     row = connection.read(
         host, ["name", "hardware.numaInfo", "hardware.pciDevice", "config.pciPassthruInfo"], "reading PCI and NUMA"
@@ -84,10 +84,12 @@ def host_inventory(connection: Connection, host: Any) -> Tuple[str, Tuple[NumaNo
     return name, nodes, devices
 
 
-def passthrough_devices(virtual_devices: Sequence[Any], host_devices: Sequence[PciDevice]) -> Tuple[PassthroughDevice, ...]:
+def passthrough_devices(
+    virtual_devices: Sequence[Any], host_devices: Sequence[PciDevice]
+) -> tuple[PassthroughDevice, ...]:
     """The host devices among a VM's virtual devices. Types are told by class name, so that plain fakes do for tests."""
     by_address = {device.address: device for device in host_devices}
-    found: List[PassthroughDevice] = []
+    found: list[PassthroughDevice] = []
     count = 0
     for virtual in virtual_devices or []:
         kind = type(virtual).__name__.rpartition(".")[2]
@@ -112,7 +114,7 @@ def passthrough_devices(virtual_devices: Sequence[Any], host_devices: Sequence[P
                 label=getattr(info, "label", "") or "",
                 address=address,
                 kind=device.kind if device else ("gpu" if is_vgpu else "nic" if index < 0 else "other"),
-                name="{0} {1}".format(device.vendor_name, device.device_name) if device else getattr(info, "summary", "") or "",
+                name=f"{device.vendor_name} {device.device_name}" if device else getattr(info, "summary", "") or "",
                 numa_node=device.numa_node if device else None,
             )
         )
@@ -151,12 +153,13 @@ class VmPower:
     def state(self, deadline: float) -> str:
         return str(
             self._connection.persistently(
-                lambda: self._connection.read(self._reference(), ["runtime.powerState"], "reading the power state"), deadline
+                lambda: self._connection.read(self._reference(), ["runtime.powerState"], "reading the power state"),
+                deadline,
             ).get("runtime.powerState", "")
         )
 
     def on(self, timeout: float) -> None:
-        doing = "power on {0}".format(self._name)
+        doing = f"power on {self._name}"
         try:
             task = self._connection.start(self._name, doing, lambda: self._reference().PowerOnVM_Task())
             self._connection.wait(task, doing, self._name, timeout)
@@ -165,7 +168,7 @@ class VmPower:
                 raise
 
     def cut(self, timeout: float) -> None:
-        doing = "cut the power of {0}".format(self._name)
+        doing = f"cut the power of {self._name}"
         task = self._connection.start(self._name, doing, lambda: self._reference().PowerOffVM_Task())
         self._connection.wait(task, doing, self._name, timeout)
 
@@ -177,7 +180,7 @@ class VmPower:
         while self.state(deadline) == "poweredOn":
             if connection.clock() >= deadline:
                 raise ApplyError(
-                    "the guest was asked to shut down and is still running after {0:.0f} s".format(timeout),
+                    f"the guest was asked to shut down and is still running after {timeout:.0f} s",
                     host=self._name,
                     remedy="look at its console for what keeps it up, or raise the timeout",
                 )
@@ -192,6 +195,7 @@ class VmxLayer(Layer[VmState, VmxWanted]):
         connection: Connection,
         vm: str,
         wanted: VmxWanted,
+        *,
         folder: str = "",
         uuid: str = "",
         shutdown_timeout: float = 300.0,
@@ -204,9 +208,9 @@ class VmxLayer(Layer[VmState, VmxWanted]):
         self._power_timeout = power_timeout
         self._found_power = ""
         self._took_down = False
-        self._events_say: Optional[bool] = None
-        self._inventory: Dict[str, Tuple[str, Tuple[NumaNode, ...], Tuple[PciDevice, ...]]] = {}
-        self._state: Optional[VmState] = None
+        self._events_say: bool | None = None
+        self._inventory: dict[str, tuple[str, tuple[NumaNode, ...], tuple[PciDevice, ...]]] = {}
+        self._state: VmState | None = None
         self.host = vm
 
     def _reference(self) -> Any:
@@ -218,14 +222,16 @@ class VmxLayer(Layer[VmState, VmxWanted]):
         self.host = name
         esxi = row.get("runtime.host")
         if esxi is None:
-            raise RefusedError("vCenter says that it is on no host", host=name, thing="VM", remedy="register it on a host")
+            raise RefusedError(
+                "vCenter says that it is on no host", host=name, thing="VM", remedy="register it on a host"
+            )
         if esxi._moId not in self._inventory:
             self._inventory[esxi._moId] = host_inventory(self._connection, esxi)
         host_name, nodes, host_devices = self._inventory[esxi._moId]
         hardware = row.get("config.hardware")
         power = str(row.get("runtime.powerState", ""))
         self._found_power = self._found_power or power
-        changed: Optional[Tuple[str, ...]] = ()
+        changed: tuple[str, ...] | None = ()
         if power == "poweredOn":
             changed = self._connection.keys_changed_since(self._reference(), row.get("runtime.bootTime"))
             self._events_say = changed is not None
@@ -253,7 +259,7 @@ class VmxLayer(Layer[VmState, VmxWanted]):
         )
         return self._state
 
-    def plan(self, state: VmState, wanted: VmxWanted) -> List[Operation]:
+    def plan(self, state: VmState, wanted: VmxWanted) -> list[Operation]:
         return plan_vmx(state, wanted)
 
     def apply(self, operation: Operation) -> None:
@@ -281,25 +287,33 @@ class VmxLayer(Layer[VmState, VmxWanted]):
             power.on(self._power_timeout)
             text = " The VM was powered on again"
         except LayerError as second:
-            text = " It is still powered off, and powering it on failed too ({0})".format(second)
+            text = f" It is still powered off, and powering it on failed too ({second})"
         error.args = (str(error) + text + ".",)
 
-    def _reconfigure(self, extra: Dict[str, str]) -> None:
+    def _reconfigure(self, extra: dict[str, str]) -> None:
         before = self._state
         if before is None:
             raise ApplyError("not observed yet", host=self.host)
-        doing = "set {0} in the file of {1}".format(", ".join(sorted(extra)), self.host)
-        try:
-            self._send(extra, before.change_version, doing)
-        except ApplyError as error:
-            if error.details.get("fault") != "ConcurrentAccess":
-                raise
-            now = self.observe()  # somebody changed the VM meanwhile: fine, unless it was one of our keys
+        doing = "set {} in the file of {}".format(", ".join(sorted(extra)), self.host)
+        for is_last_attempt in (False, True):
+            # power changes move the version, and so do other people; a foreign change of our keys is never overwritten
+            now = self.observe() if self._took_down or is_last_attempt else before
             touched = [key for key in extra if now.value(key) != before.value(key)]
             if touched:
-                error.args = ("{0} Changed by somebody else meanwhile: {1}.".format(error, ", ".join(touched)),)
-                raise
-            self._send(extra, now.change_version, doing)
+                raise ApplyError(
+                    "somebody else changed {} meanwhile; nothing was written".format(", ".join(touched)),
+                    host=self.host,
+                    thing="extraConfig",
+                    remedy="find out who, then run again",
+                )
+            try:
+                with translated(self.host, doing):
+                    task = self._connection.extra_config(self._reference(), extra, now.change_version)
+                self._connection.wait(task, doing, self.host, self._power_timeout)
+                break
+            except ApplyError as error:
+                if error.details.get("fault") != "ConcurrentAccess" or is_last_attempt:
+                    raise
         after = parse_extra_config(
             self._connection.read(self._reference(), ["config.extraConfig"], "reading the keys back").get(
                 "config.extraConfig", []
@@ -308,54 +322,42 @@ class VmxLayer(Layer[VmState, VmxWanted]):
         dropped = [key for key, value in extra.items() if after.get(key.lower(), ("", ""))[1] != value]
         if dropped:
             raise VerifyError(
-                "vSphere reported success and silently left out {0}".format(
+                "vSphere reported success and silently left out {}".format(
                     ", ".join(
-                        "{0} (wanted {1!r}, is {2!r})".format(key, extra[key], after.get(key.lower(), ("", ""))[1])
+                        "{} (wanted {!r}, is {!r})".format(key, extra[key], after.get(key.lower(), ("", ""))[1])
                         for key in dropped
                     )
                 ),
                 host=self.host,
                 thing="extraConfig",
-                remedy="check whether a policy or this release forbids the key; try it once by hand in the vSphere client",
+                remedy="check whether a policy or this release forbids the key; try it by hand in the vSphere client",
                 dropped_keys=dropped,
             )
-
-    def _send(self, extra: Dict[str, str], change_version: str, doing: str) -> None:
-        # the version moves with every power change; ask for it as late as possible, but never take one
-        # that hides a foreign change of our keys
-        if self._took_down:
-            fresh = self.observe()
-            change_version = fresh.change_version
-        task = self._connection.start(
-            self.host, doing, lambda: self._connection.extra_config(self._reference(), extra, change_version)
-        )
-        self._connection.wait(task, doing, self.host, self._power_timeout)
 
     def pending(self, state: VmState) -> Pending:
         return pending_vmx(state, list(wanted_keys(state, self._wanted)))
 
-    def warnings(self, state: VmState, wanted: VmxWanted) -> List[str]:
+    def warnings(self, state: VmState, wanted: VmxWanted) -> list[str]:
         found = prerequisites(state, wanted)
         if state.power == "poweredOn" and self._events_say is False:
             found.append(
-                "{0}: there is no event history to tell whether the keys were set before the VM was powered on; if in doubt, "
-                "power-cycle it".format(state.name)
+                f"{state.name}: no event history says whether the keys were set before the VM was powered on; "
+                "if in doubt, power-cycle it"
             )
         return found
 
-    def facts(self, state: VmState) -> Dict[str, Any]:
+    def facts(self, state: VmState) -> dict[str, Any]:
         keys = wanted_keys(state, self._wanted)
         pending = self.pending(state)
-        changed_later = bool(pending.reasons) or (self._wanted.plan_only and self._needs_cycle(state))
+        would_cycle = self._wanted.plan_only and any(
+            operation.payload["action"] in ("shutdown", "poweroff") for operation in plan_vmx(state, self._wanted)
+        )
         return {
             "vm": state.name,
             "vm_moid": state.moid,
             "esxi_host": state.host,
             "power_state": state.power,
             "settings": {key: state.value(key) for key in keys},
-            "power_cycle_required": changed_later,
+            "power_cycle_required": bool(pending.reasons) or would_cycle,
             "devices": [dataclasses.asdict(device) for device in state.devices],
         }
-
-    def _needs_cycle(self, state: VmState) -> bool:
-        return any("action" in op.payload and op.payload["action"] in ("shutdown", "poweroff") for op in plan_vmx(state, self._wanted))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Mapping, Sequence
 
 from .._layer import Operation, ParseError, Pending, Reboot, RefusedError
 from .esxcli import command_line
@@ -31,20 +31,20 @@ class KernelWanted:
     allow_security_settings: bool = False
 
 
-def managed_settings(state: KernelState, wanted: KernelWanted) -> List[KernelSetting]:
+def managed_settings(state: KernelState, wanted: KernelWanted) -> list[KernelSetting]:
     """The host's rows for the wanted names, in that order; `RefusedError` names an unknown one and its neighbours."""
-    found: List[KernelSetting] = []
+    found: list[KernelSetting] = []
     for name in wanted.settings:
         setting = state.settings.get(name.lower())
         if setting is None:
             near = difflib.get_close_matches(name.lower(), list(state.settings), n=3, cutoff=0.5)
             hint = ", ".join(state.settings[key].name for key in near)
             raise RefusedError(
-                "this host knows no such setting ({0} settings listed); nothing was changed".format(len(state.settings)),
+                f"this host knows no such setting ({len(state.settings)} settings listed); nothing was changed",
                 host=state.host,
                 thing="kernel setting",
                 value=name,
-                remedy=("did you mean {0}? Else ".format(hint) if hint else "")
+                remedy=(f"did you mean {hint}? Else " if hint else "")
                 + "check the ESXi release: run 'esxcli system settings kernel list' on it",
                 near_names=[state.settings[key].name for key in near],
             )
@@ -52,14 +52,14 @@ def managed_settings(state: KernelState, wanted: KernelWanted) -> List[KernelSet
     return found
 
 
-def plan_kernel(state: KernelState, wanted: KernelWanted) -> List[Operation]:
-    operations: List[Operation] = []
-    seen: Dict[str, str] = {}
+def plan_kernel(state: KernelState, wanted: KernelWanted) -> list[Operation]:
+    operations: list[Operation] = []
+    seen: dict[str, str] = {}
     for name, setting in zip(wanted.settings, managed_settings(state, wanted)):
         given = wanted.settings[name]
         if setting.name in seen:
             raise RefusedError(
-                "given twice, as {0} and {1}: the host ignores case".format(seen[setting.name], name),
+                f"given twice, as {seen[setting.name]} and {name}: the host ignores case",
                 host=state.host,
                 thing="kernel setting",
                 value=setting.name,
@@ -70,7 +70,7 @@ def plan_kernel(state: KernelState, wanted: KernelWanted) -> List[Operation]:
             value = canonical(setting.type, given)
         except ValueError as error:
             raise RefusedError(
-                "{0} is of type {1}: {2}; nothing was changed".format(setting.name, setting.type, error),
+                f"{setting.name} is of type {setting.type}: {error}; nothing was changed",
                 host=state.host,
                 thing="value",
                 value=given,
@@ -80,7 +80,7 @@ def plan_kernel(state: KernelState, wanted: KernelWanted) -> List[Operation]:
             canonical(setting.type, setting.configured)
         except ValueError as error:
             raise ParseError(
-                "{0}: the host reports a configured value that is not of its own type {1}".format(setting.name, setting.type),
+                f"{setting.name}: the host reports a configured value that is not of its own type {setting.type}",
                 host=state.host,
                 raw=setting.configured,
             ) from error
@@ -88,8 +88,8 @@ def plan_kernel(state: KernelState, wanted: KernelWanted) -> List[Operation]:
             continue
         if setting.name.lower() in SECURITY_SETTINGS and not wanted.allow_security_settings:
             raise RefusedError(
-                "changing it to {0} changes the security of the host, or keeps a host with sealed configuration from "
-                "booting; nothing was changed".format(value),
+                f"changing it to {value} changes the security of the host, or keeps a host with sealed configuration "
+                "from booting; nothing was changed",
                 host=state.host,
                 thing="kernel setting",
                 value=setting.name,
@@ -98,9 +98,8 @@ def plan_kernel(state: KernelState, wanted: KernelWanted) -> List[Operation]:
             )
         operations.append(
             Operation(
-                description="configure kernel setting {0} = {1} on {2} (was {3}; in force: {4})".format(
-                    setting.name, value, state.host, setting.configured, setting.runtime
-                ),
+                description=f"configure kernel setting {setting.name} = {value} on {state.host} "
+                f"(was {setting.configured}; in force: {setting.runtime})",
                 command=command_line(KERNEL_SET, {"setting": setting.name, "value": value}),
                 inverse=command_line(KERNEL_SET, {"setting": setting.name, "value": setting.configured}),
                 changes={setting.name: (setting.configured, value)},
@@ -114,7 +113,7 @@ def plan_kernel(state: KernelState, wanted: KernelWanted) -> List[Operation]:
 def pending_kernel(settings: Sequence[KernelSetting], host: str) -> Pending:
     """Whatever is configured but not in force waits for a reboot of the host, whoever configured it."""
     reasons = tuple(
-        "{0}: kernel setting {1} is configured {2} but {3} is in force".format(host, s.name, s.configured, s.runtime)
+        f"{host}: kernel setting {s.name} is configured {s.configured} but {s.runtime} is in force"
         for s in settings
         if s.is_pending
     )
@@ -131,7 +130,7 @@ MAX_PASSTHROUGH_DEVICES = 16
 
 
 def gpu_key(index: int) -> str:
-    return "pciPassthru{0}.cfg.gpu-pci-id".format(index)
+    return f"pciPassthru{index}.cfg.gpu-pci-id"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,11 +141,11 @@ class VmxWanted:
     power-off is shown instead of refused.
     """
 
-    allow_p2p: Optional[bool] = True
-    relax_acs: Optional[bool] = True
-    use_64bit_mmio: Optional[bool] = None
-    mmio_size_gb: Optional[int] = None
-    numa: Optional[Tuple[str, ...]] = None
+    allow_p2p: bool | None = True
+    relax_acs: bool | None = True
+    use_64bit_mmio: bool | None = None
+    mmio_size_gb: int | None = None
+    numa: tuple[str, ...] | None = None
     gpu_pci_ids: Mapping[int, str] = dataclasses.field(default_factory=dict)
     power_policy: str = "fail"
     final_power: str = "as_found"
@@ -156,7 +155,7 @@ class VmxWanted:
 def describe_devices(devices: Sequence[PassthroughDevice]) -> str:
     """One line: each device, its address and its node."""
     return "; ".join(
-        "{0} {1} ({2}) on NUMA node {3}".format(
+        "{} {} ({}) on NUMA node {}".format(
             d.kind.upper() if d.kind in ("gpu", "nic") else "device",
             d.address or "chosen at power-on",
             d.name or d.label,
@@ -166,14 +165,14 @@ def describe_devices(devices: Sequence[PassthroughDevice]) -> str:
     )
 
 
-def _numa_value(state: VmState, numa: Tuple[str, ...]) -> str:
+def _numa_value(state: VmState, numa: tuple[str, ...]) -> str:
     known = {node.id for node in state.numa_nodes}
     if numa != ("auto",):
         chosen = []
         for text in numa:
             if not text.isdigit() or (known and int(text) not in known):
                 raise RefusedError(
-                    "host {0} of this VM has the NUMA nodes {1}; nothing was changed".format(
+                    "host {} of this VM has the NUMA nodes {}; nothing was changed".format(
                         state.host, ", ".join(str(n) for n in sorted(known)) or "unknown"
                     ),
                     host=state.name,
@@ -195,7 +194,7 @@ def _numa_value(state: VmState, numa: Tuple[str, ...]) -> str:
         )
     if any(d.numa_node is None for d in relevant):
         raise RefusedError(
-            "host {0} does not say which node every device belongs to: {1}; nothing was changed".format(state.host, shown),
+            f"host {state.host} does not say which node every device belongs to: {shown}; nothing was changed",
             host=state.name,
             thing=NUMA_AFFINITY,
             value="auto",
@@ -204,20 +203,21 @@ def _numa_value(state: VmState, numa: Tuple[str, ...]) -> str:
     nodes = sorted({d.numa_node for d in relevant if d.numa_node is not None})
     if len(nodes) > 1:
         raise RefusedError(
-            "GPU and NIC sit on different NUMA nodes of host {0}: {1}; traffic between them would cross the sockets, so "
-            "there is no right node; nothing was changed".format(state.host, shown),
+            f"GPU and NIC sit on different NUMA nodes of host {state.host}: {shown}; "
+            "traffic between them would cross the sockets, so "
+            "there is no right node; nothing was changed",
             host=state.name,
             thing=NUMA_AFFINITY,
             value="auto",
-            remedy="give the VM a GPU and a NIC of one node (esxi_pci_info lists free ones per node), or name the nodes "
+            remedy="give the VM a GPU and a NIC of one node (esxi_pci_info lists free ones), or name the nodes "
             "yourself if the loss is acceptable",
             topology=[dataclasses.asdict(d) for d in relevant],
         )
     return str(nodes[0])
 
 
-def _gpu_values(state: VmState, gpu_pci_ids: Mapping[int, str]) -> Dict[str, str]:
-    values: Dict[str, str] = {}
+def _gpu_values(state: VmState, gpu_pci_ids: Mapping[int, str]) -> dict[str, str]:
+    values: dict[str, str] = {}
     by_address = {device.address: device for device in state.host_devices}
     for index in sorted(gpu_pci_ids):
         key = gpu_key(index)
@@ -230,7 +230,7 @@ def _gpu_values(state: VmState, gpu_pci_ids: Mapping[int, str]) -> Dict[str, str
             continue
         if not 0 <= index < max(len(state.devices), 1) or index >= MAX_PASSTHROUGH_DEVICES:
             raise refuse(
-                "the VM has {0} passthrough devices, so there is no number {1}".format(len(state.devices), index),
+                f"the VM has {len(state.devices)} passthrough devices, so there is no number {index}",
                 "count the VM's PCI devices from 0",
             )
         try:
@@ -240,14 +240,12 @@ def _gpu_values(state: VmState, gpu_pci_ids: Mapping[int, str]) -> Dict[str, str
         device = by_address.get(address)
         if device is None:
             raise refuse(
-                "host {0} has no such PCI device".format(state.host),
+                f"host {state.host} has no such PCI device",
                 "PCI addresses belong to one host: read them there with esxi_pci_info",
             )
         if device.vendor_id != NVIDIA:
             raise refuse(
-                "that device of host {0} is {1} {2}, not an NVIDIA GPU".format(
-                    state.host, device.vendor_name, device.device_name
-                ),
+                f"that device of host {state.host} is {device.vendor_name} {device.device_name}, not an NVIDIA GPU",
                 "name one of: "
                 + (", ".join(d.address for d in state.host_devices if d.vendor_id == NVIDIA) or "(no GPU there)"),
             )
@@ -255,10 +253,14 @@ def _gpu_values(state: VmState, gpu_pci_ids: Mapping[int, str]) -> Dict[str, str
     return values
 
 
-def wanted_keys(state: VmState, wanted: VmxWanted) -> Dict[str, str]:
+def wanted_keys(state: VmState, wanted: VmxWanted) -> dict[str, str]:
     """Key -> value that the VM's file shall have ("" = absent), owned keys only, values in vSphere's own spelling."""
-    values: Dict[str, str] = {}
-    for key, truth in ((ALLOW_P2P, wanted.allow_p2p), (RELAX_ACS, wanted.relax_acs), (USE_64BIT_MMIO, wanted.use_64bit_mmio)):
+    values: dict[str, str] = {}
+    for key, truth in (
+        (ALLOW_P2P, wanted.allow_p2p),
+        (RELAX_ACS, wanted.relax_acs),
+        (USE_64BIT_MMIO, wanted.use_64bit_mmio),
+    ):
         if truth is not None:
             values[key] = boolean_text(truth)
     if wanted.mmio_size_gb is not None:
@@ -278,7 +280,7 @@ def wanted_keys(state: VmState, wanted: VmxWanted) -> Dict[str, str]:
     return values
 
 
-def _same(key: str, have: Optional[str], want: str) -> bool:
+def _same(key: str, have: str | None, want: str) -> bool:
     if have is None or want == "":
         return (have or "") == want
     if want in ("TRUE", "FALSE"):
@@ -288,7 +290,7 @@ def _same(key: str, have: Optional[str], want: str) -> bool:
     return have.lower() == want.lower() if key.endswith("gpu-pci-id") else have == want
 
 
-def differing_keys(state: VmState, wanted: VmxWanted) -> Dict[str, str]:
+def differing_keys(state: VmState, wanted: VmxWanted) -> dict[str, str]:
     return {key: value for key, value in wanted_keys(state, wanted).items() if not _same(key, state.value(key), value)}
 
 
@@ -298,7 +300,7 @@ def _check_vm(state: VmState) -> None:
         (state.is_template, "it is a template", "convert it to a VM first"),
         (
             state.connection != "connected",
-            "vCenter calls this VM {0} (its host {1} may be down)".format(state.connection, state.host),
+            f"vCenter calls this VM {state.connection} (its host {state.host} may be down)",
             "bring the host back or repair the VM's registration",
         ),
         (state.power == "suspended", "the VM is suspended", "power it on, shut it down, then run again"),
@@ -312,16 +314,18 @@ def _check_vm(state: VmState) -> None:
 def power_down(state: VmState, policy: str, reason: str) -> Operation:
     shutdown = policy != "poweroff"
     return Operation(
-        description="{0} {1} ({2})".format("shut down the guest of" if shutdown else "cut the power of", state.name, reason),
-        command="{0} {1}".format("ShutdownGuest" if shutdown else "PowerOffVM_Task", state.name),
+        description="{} {} ({})".format(
+            "shut down the guest of" if shutdown else "cut the power of", state.name, reason
+        ),
+        command="{} {}".format("ShutdownGuest" if shutdown else "PowerOffVM_Task", state.name),
         inverse="PowerOnVM_Task " + state.name,
         changes={"power": (state.power, "poweredOff")},
-        disrupts="VM {0} on host {1} is powered off; everything in the guest stops".format(state.name, state.host),
+        disrupts=f"VM {state.name} on host {state.host} is powered off; everything in the guest stops",
         payload={"action": "shutdown" if shutdown else "poweroff"},
     )
 
 
-def plan_vmx(state: VmState, wanted: VmxWanted) -> List[Operation]:
+def plan_vmx(state: VmState, wanted: VmxWanted) -> list[Operation]:
     """Power down if allowed and needed, one atomic reconfiguration, power up if it was up or shall be."""
     changed = differing_keys(state, wanted)
     is_on = state.power == "poweredOn"
@@ -329,7 +333,7 @@ def plan_vmx(state: VmState, wanted: VmxWanted) -> List[Operation]:
     stale = _stale_keys(state, wanted) if is_on and wanted.power_policy != "fail" else []
     restore = wanted.final_power == "on" or state.found_power == "poweredOn"
     must_be_off = bool(changed or stale) and is_on
-    operations: List[Operation] = []
+    operations: list[Operation] = []
     if changed or must_be_off or (restore and not is_on):
         _check_vm(state)
     if must_be_off:
@@ -339,9 +343,9 @@ def plan_vmx(state: VmState, wanted: VmxWanted) -> List[Operation]:
     if restore and (must_be_off or not is_on):
         operations.append(
             Operation(
-                description="power on {0}".format(state.name),
+                description=f"power on {state.name}",
                 command="PowerOnVM_Task " + state.name,
-                inverse="" if is_on else "ShutdownGuest " + state.name,
+                inverse="ShutdownGuest " + state.name,
                 changes={"power": ("poweredOff" if must_be_off else state.power, "poweredOn")},
                 payload={"action": "poweron"},
             )
@@ -349,19 +353,19 @@ def plan_vmx(state: VmState, wanted: VmxWanted) -> List[Operation]:
     return operations
 
 
-def _stale_keys(state: VmState, wanted: VmxWanted) -> List[str]:
+def _stale_keys(state: VmState, wanted: VmxWanted) -> list[str]:
     return [key for key in wanted_keys(state, wanted) if key.lower() in state.changed_while_on]
 
 
-def _planned_power_down(state: VmState, wanted: VmxWanted, changed: Mapping[str, str], stale: Sequence[str]) -> Operation:
-    keys = ", ".join("{0}={1}".format(k, v or "(removed)") for k, v in changed.items()) or ", ".join(stale)
+def _planned_power_down(
+    state: VmState, wanted: VmxWanted, changed: Mapping[str, str], stale: Sequence[str]
+) -> Operation:
+    keys = ", ".join("{}={}".format(k, v or "(removed)") for k, v in changed.items()) or ", ".join(stale)
     if wanted.power_policy == "fail":
         if wanted.plan_only:
-            return power_down(
-                state, "shutdown", "to change {0}; power_policy is 'fail': a real run refuses this".format(keys)
-            )
+            return power_down(state, "shutdown", f"to change {keys}; power_policy is 'fail': a real run refuses this")
         raise RefusedError(
-            "the VM is powered on and these keys can only be changed while it is off: {0}; nothing was changed".format(keys),
+            f"the VM is powered on and these keys can only be changed while it is off: {keys}; nothing was changed",
             host=state.name,
             thing="power_policy",
             value="fail",
@@ -370,26 +374,26 @@ def _planned_power_down(state: VmState, wanted: VmxWanted, changed: Mapping[str,
         )
     if wanted.power_policy == "shutdown" and not state.tools_running:
         raise RefusedError(
-            "VMware Tools do not run in the guest, so it cannot be shut down in an orderly way to change {0}; nothing was "
-            "changed".format(keys),
+            f"VMware Tools do not run in the guest, so it cannot be shut down properly to change {keys}; nothing "
+            "was changed",
             host=state.name,
             thing="power_policy",
             value="shutdown",
-            remedy="start open-vm-tools in the guest, shut it down by hand, or set power_policy to 'poweroff' and accept "
-            "what a power cut does",
+            remedy="start open-vm-tools in the guest, shut it down by hand, or accept with power_policy 'poweroff' "
+            "what a power cut does to it",
         )
     return power_down(state, wanted.power_policy, "to change " + keys)
 
 
 def _reconfigure(state: VmState, changed: Mapping[str, str], reboot: Reboot) -> Operation:
-    def text(values: Mapping[str, Optional[str]]) -> str:
-        return "ReconfigVM_Task {0} extraConfig {1}".format(
-            state.name, " ".join("{0}={1}".format(k, v if v else "''") for k, v in values.items())
+    def text(values: Mapping[str, str | None]) -> str:
+        return "ReconfigVM_Task {} extraConfig {}".format(
+            state.name, " ".join("{}={}".format(k, v if v else "''") for k, v in values.items())
         )
 
     return Operation(
-        description="set in the file of {0}: {1}".format(
-            state.name, ", ".join("{0}={1}".format(k, v or "(removed)") for k, v in changed.items())
+        description="set in the file of {}: {}".format(
+            state.name, ", ".join("{}={}".format(k, v or "(removed)") for k, v in changed.items())
         ),
         command=text(dict(changed)),
         inverse=text({key: state.value(key) for key in changed}),
@@ -400,43 +404,43 @@ def _reconfigure(state: VmState, changed: Mapping[str, str], reboot: Reboot) -> 
 
 
 def pending_vmx(state: VmState, keys: Sequence[str]) -> Pending:
-    """Owned keys that were changed after the VM's last power-on wait for a power cycle; a guest reboot is not enough."""
+    """Owned keys changed after the VM's last power-on wait for a power cycle; a guest reboot is not enough."""
     if state.power != "poweredOn":
         return Pending()
     reasons = tuple(
-        "{0}: {1} was changed while the VM was on".format(state.name, key)
-        for key in keys
-        if key.lower() in state.changed_while_on
+        f"{state.name}: {key} was changed while the VM was on" for key in keys if key.lower() in state.changed_while_on
     )
     return Pending(Reboot.VM_POWER_CYCLE if reasons else Reboot.NONE, reasons)
 
 
-def prerequisites(state: VmState, wanted: VmxWanted) -> List[str]:
+def prerequisites(state: VmState, wanted: VmxWanted) -> list[str]:
     """Sentences about what GPUDirect between passthrough devices needs besides our keys."""
-    found: List[str] = []
+    found: list[str] = []
     gpus = [d for d in state.devices if d.kind == "gpu"]
     nics = [d for d in state.devices if d.kind == "nic"]
     if wanted.allow_p2p and not (gpus and nics):
         found.append(
-            "{0}: peer-to-peer needs a GPU and a NIC in the VM; it has {1}".format(
+            "{}: peer-to-peer needs a GPU and a NIC in the VM; it has {}".format(
                 state.name, describe_devices(state.devices) or "no passthrough device"
             )
         )
     if state.devices and not state.memory_reserved:
         found.append(
-            "{0}: guest memory is not fully reserved; a VM with passthrough devices will not power on without "
-            "'Reserve all guest memory'".format(state.name)
+            f"{state.name}: guest memory is not fully reserved; a VM with such devices will not power on without "
+            "'Reserve all guest memory'"
         )
     if gpus and state.firmware != "efi":
-        found.append("{0}: firmware is {1}; GPUs with large BARs need EFI".format(state.name, state.firmware or "unknown"))
+        found.append(
+            "{}: firmware is {}; GPUs with large BARs need EFI".format(state.name, state.firmware or "unknown")
+        )
     if gpus and wanted.use_64bit_mmio is None and (state.value(USE_64BIT_MMIO) or "").upper() not in ("TRUE", "1"):
-        found.append("{0}: {1} is not TRUE; GPUs with more than 16 GB need it".format(state.name, USE_64BIT_MMIO))
+        found.append(f"{state.name}: {USE_64BIT_MMIO} is not TRUE; GPUs with more than 16 GB need it")
     nodes = {d.numa_node for d in gpus + nics if d.numa_node is not None}
     if len(nodes) > 1:
-        found.append("{0}: GPU and NIC sit on different NUMA nodes: {1}".format(state.name, describe_devices(gpus + nics)))
+        found.append(f"{state.name}: GPU and NIC sit on different NUMA nodes: {describe_devices(gpus + nics)}")
     if wanted.numa and wanted.numa != ("auto",) and nodes and not {str(n) for n in nodes} <= set(wanted.numa):
         found.append(
-            "{0}: numa_node_affinity {1} leaves out the node of its devices: {2}".format(
+            "{}: numa_node_affinity {} leaves out the node of its devices: {}".format(
                 state.name, ",".join(wanted.numa), describe_devices(gpus + nics)
             )
         )

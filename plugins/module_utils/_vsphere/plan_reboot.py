@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import List, Optional, Tuple
 
 from .._layer import Operation, Reboot, RefusedError
 from .state import HostState, HostVm
@@ -22,14 +21,14 @@ class RebootWanted:
     """
 
     required: bool = False
-    pending_settings: Tuple[str, ...] = ()
-    reason: Tuple[str, ...] = ()
+    pending_settings: tuple[str, ...] = ()
+    reason: tuple[str, ...] = ()
     vm_policy: str = "refuse"
-    vm_allowlist: Tuple[str, ...] = ()
+    vm_allowlist: tuple[str, ...] = ()
     hard_off: bool = False
     in_maintenance: str = "refuse"
     restore_vms: bool = True
-    power_on: Tuple[str, ...] = ()
+    power_on: tuple[str, ...] = ()
 
 
 def needs_reboot(state: HostState, wanted: RebootWanted) -> bool:
@@ -37,17 +36,19 @@ def needs_reboot(state: HostState, wanted: RebootWanted) -> bool:
     return not state.rebooted and (wanted.required or any(setting.is_pending for setting in state.pending))
 
 
-def reasons(state: HostState, wanted: RebootWanted) -> List[str]:
+def reasons(state: HostState, wanted: RebootWanted) -> list[str]:
     found = list(wanted.reason)
     found += [
-        "kernel setting {0} is configured {1} but {2} is in force".format(s.name, s.configured, s.runtime)
+        f"kernel setting {s.name} is configured {s.configured} but {s.runtime} is in force"
         for s in state.pending
         if s.is_pending
     ]
     return found or (["required by the caller"] if wanted.required else [])
 
 
-def _refuse(state: HostState, what: str, remedy: str, thing: str = "ESXi host", value: Optional[str] = None) -> RefusedError:
+def _refuse(
+    state: HostState, what: str, remedy: str, thing: str = "ESXi host", value: str | None = None
+) -> RefusedError:
     return RefusedError(what + "; nothing was changed", host=state.name, thing=thing, value=value, remedy=remedy)
 
 
@@ -56,60 +57,61 @@ def check_host(state: HostState, wanted: RebootWanted) -> None:
     if state.connection != "connected":
         raise _refuse(
             state,
-            "its connection state is {0}".format(state.connection),
+            f"its connection state is {state.connection}",
             "reconnect the host in vCenter (a wrong password or certificate shows as 'disconnected'), then run again",
         )
     if state.power != "poweredOn":
-        raise _refuse(state, "its power state is {0}".format(state.power), "wake it up and take it out of DPM first")
+        raise _refuse(state, f"its power state is {state.power}", "wake it up and take it out of DPM first")
     if not state.reboot_supported:
         raise _refuse(state, "vSphere says that this host cannot be rebooted remotely", "reboot it by hand")
     if state.in_maintenance and not state.entered_maintenance and wanted.in_maintenance == "refuse":
         raise _refuse(
             state,
             "the host already is in maintenance mode and this run did not put it there",
-            "ask who did. If an earlier run of yours died half-way, set in_maintenance to 'adopt': it goes on from there and "
-            "leaves maintenance at the end (name the VMs to start in power_on). With 'allow' the host stays in maintenance",
+            "ask who did. If an earlier run of yours died half-way, set in_maintenance to 'adopt': it goes on from "
+            "there and leaves maintenance at the end (name the VMs to start in power_on). With 'allow' the host stays "
+            "in maintenance",
         )
 
 
-def check_vms(state: HostState, wanted: RebootWanted) -> List[HostVm]:
+def check_vms(state: HostState, wanted: RebootWanted) -> list[HostVm]:
     """Return the running VMs to shut down, in name order; `RefusedError` names every VM that forbids it and why."""
-    problems: List[str] = []
-    targets: List[HostVm] = []
+    problems: list[str] = []
+    targets: list[HostVm] = []
     for vm in sorted(state.running, key=lambda vm: vm.name):
         if vm.is_agent:
             continue
         if vm.is_vcenter:
-            problems.append("{0} is this vCenter itself".format(vm.name))
+            problems.append(f"{vm.name} is this vCenter itself")
         elif vm.is_controller:
-            problems.append("{0} is the machine that runs this play".format(vm.name))
+            problems.append(f"{vm.name} is the machine that runs this play")
         elif wanted.vm_policy == "refuse":
-            problems.append("{0} is powered on (vm_policy is 'refuse')".format(vm.name))
+            problems.append(f"{vm.name} is powered on (vm_policy is 'refuse')")
         elif vm.name not in wanted.vm_allowlist:
-            problems.append("{0} is powered on and not in vm_allowlist".format(vm.name))
+            problems.append(f"{vm.name} is powered on and not in vm_allowlist")
         elif [other.name for other in state.vms].count(vm.name) > 1:
-            problems.append("{0} is the name of several VMs on this host, so the list does not say which".format(vm.name))
+            problems.append(f"{vm.name} is the name of several VMs on this host, so the list does not say which")
         elif vm.question:
-            problems.append("{0} waits for an answer: {1}".format(vm.name, vm.question))
+            problems.append(f"{vm.name} waits for an answer: {vm.question}")
         elif not vm.tools_running and not wanted.hard_off:
-            problems.append("{0} cannot be shut down: VMware Tools do not run in it (hard_off is false)".format(vm.name))
+            problems.append(f"{vm.name} cannot be shut down: VMware Tools do not run in it (hard_off is false)")
         else:
             targets.append(vm)
     if problems:
         raise RefusedError(
-            "VMs on this host stand in the way of a reboot: {0}; nothing was changed".format("; ".join(problems)),
+            "VMs on this host stand in the way of a reboot: {}; nothing was changed".format("; ".join(problems)),
             host=state.name,
             thing="VMs",
-            remedy="move or stop them, or set vm_policy to 'shutdown' and name the ones that may be stopped in vm_allowlist; "
+            remedy="move or stop them, or set vm_policy to 'shutdown' and name those that may stop in vm_allowlist; "
             "a VM that runs vCenter or the play must run on another host",
             vms=[vm.name for vm in state.running],
         )
     return targets
 
 
-def plan_reboot(state: HostState, wanted: RebootWanted) -> List[Operation]:
+def plan_reboot(state: HostState, wanted: RebootWanted) -> list[Operation]:
     """All steps that are still to do, from whatever point the state says."""
-    operations: List[Operation] = []
+    operations: list[Operation] = []
     reboot = needs_reboot(state, wanted)
     stopped = list(state.shut_down)
     maintenance = state.in_maintenance
@@ -134,22 +136,24 @@ def plan_reboot(state: HostState, wanted: RebootWanted) -> List[Operation]:
 def _shut_down(state: HostState, vm: HostVm, wanted: RebootWanted) -> Operation:
     orderly = vm.tools_running
     return Operation(
-        description="{0} {1} on {2}".format("shut down the guest of" if orderly else "cut the power of", vm.name, state.name),
-        command="{0} {1}".format("ShutdownGuest" if orderly else "PowerOffVM_Task", vm.name),
+        description="{} {} on {}".format(
+            "shut down the guest of" if orderly else "cut the power of", vm.name, state.name
+        ),
+        command="{} {}".format("ShutdownGuest" if orderly else "PowerOffVM_Task", vm.name),
         inverse="PowerOnVM_Task " + vm.name,
         changes={"vm " + vm.name: ("poweredOn", "poweredOff")},
-        disrupts="VM {0} stops until the host is back".format(vm.name),
+        disrupts=f"VM {vm.name} stops until the host is back",
         payload={"action": "shutdown", "vm": vm.name, "moid": vm.moid, "orderly": orderly, "hard_off": wanted.hard_off},
     )
 
 
 def _enter(state: HostState) -> Operation:
     return Operation(
-        description="put {0} into maintenance mode".format(state.name),
-        command="EnterMaintenanceMode_Task {0} evacuatePoweredOffVms=false".format(state.name),
+        description=f"put {state.name} into maintenance mode",
+        command=f"EnterMaintenanceMode_Task {state.name} evacuatePoweredOffVms=false",
         inverse="ExitMaintenanceMode_Task " + state.name,
         changes={"maintenance": (False, True)},
-        disrupts="no VM can start on {0}".format(state.name),
+        disrupts=f"no VM can start on {state.name}",
         payload={"action": "enter"},
     )
 
@@ -157,10 +161,15 @@ def _enter(state: HostState) -> Operation:
 def _reboot(state: HostState, wanted: RebootWanted) -> Operation:
     why = "; ".join(reasons(state, wanted))
     return Operation(
-        description="reboot ESXi host {0} ({1})".format(state.name, why),
-        command="RebootHost_Task {0} force=false".format(state.name),
-        changes={"boot": ("running since {0}".format(state.boot_time.isoformat() if state.boot_time else "unknown"), "rebooted")},
-        disrupts="ESXi host {0} and everything on it".format(state.name),
+        description=f"reboot ESXi host {state.name} ({why})",
+        command=f"RebootHost_Task {state.name} force=false",
+        changes={
+            "boot": (
+                "running since {}".format(state.boot_time.isoformat() if state.boot_time else "unknown"),
+                "rebooted",
+            )
+        },
+        disrupts=f"ESXi host {state.name} and everything on it",
         reboot=Reboot.ESXI_HOST,
         payload={"action": "reboot"},
     )
@@ -168,7 +177,7 @@ def _reboot(state: HostState, wanted: RebootWanted) -> Operation:
 
 def _exit(state: HostState) -> Operation:
     return Operation(
-        description="take {0} out of maintenance mode".format(state.name),
+        description=f"take {state.name} out of maintenance mode",
         command="ExitMaintenanceMode_Task " + state.name,
         inverse="" if state.entered_maintenance else "EnterMaintenanceMode_Task " + state.name,
         changes={"maintenance": (True, False)},
@@ -176,22 +185,26 @@ def _exit(state: HostState) -> Operation:
     )
 
 
-def _power_on(state: HostState, wanted: RebootWanted, stopped: List[str]) -> List[Operation]:
+def _power_on(state: HostState, wanted: RebootWanted, stopped: list[str]) -> list[Operation]:
     known = {vm.name: vm for vm in state.vms}
     names = [*(stopped if wanted.restore_vms else ()), *wanted.power_on]
-    operations: List[Operation] = []
+    operations: list[Operation] = []
     for name in dict.fromkeys(names):
         vm = known.get(name)
         if vm is None:
             raise _refuse(
-                state, "no such VM is registered on this host", "name VMs of this host only", thing="power_on", value=name
+                state,
+                "no such VM is registered on this host",
+                "name VMs of this host only",
+                thing="power_on",
+                value=name,
             )
         running = vm.power == "poweredOn" and name not in stopped
         if running or name in state.powered_on or (name in state.shut_down and vm.power == "poweredOn"):
             continue
         operations.append(
             Operation(
-                description="power on {0}".format(name),
+                description=f"power on {name}",
                 command="PowerOnVM_Task " + name,
                 inverse="" if name in stopped else "ShutdownGuest " + name,
                 changes={"vm " + name: ("poweredOff", "poweredOn")},

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import re
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Iterable, Mapping, Sequence
 
 from .._layer import ParseError
 
@@ -24,26 +24,33 @@ def pci_address(text: str) -> str:
     """Return "ssss:bb:dd.f" in lower case; a missing segment is 0000. Raises ValueError."""
     match = _ADDRESS.match(str(text).strip())
     if not match:
-        raise ValueError("not a PCI address (ssss:bb:dd.f): {0!r}".format(text))
+        raise ValueError(f"not a PCI address (ssss:bb:dd.f): {text!r}")
     segment, bus, slot, function = match.groups()
-    return "{0:04x}:{1:02x}:{2:02x}.{3}".format(int(segment or "0", 16), int(bus, 16), int(slot, 16), function)
+    return "{:04x}:{:02x}:{:02x}.{}".format(int(segment or "0", 16), int(bus, 16), int(slot, 16), function)
 
 
 def pci_id(value: Any) -> int:
     """Return a PCI id 0..0xffff from a signed 16-bit number, "0x15b3" or "5555". Raises ValueError."""
     number = value if isinstance(value, int) else int(str(value), 0)
     if not -0x8000 <= number <= 0xFFFF:
-        raise ValueError("not a PCI id: {0!r}".format(value))
+        raise ValueError(f"not a PCI id: {value!r}")
     return number & 0xFFFF
 
 
-def as_bool(value: Any) -> Optional[bool]:
+def as_bool(value: Any) -> bool | None:
     """Return the truth value of a boolean or of its usual spellings; None for anything else."""
     if isinstance(value, bool):
         return value
-    return {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}.get(
-        str(value).strip().lower()
-    )
+    return {
+        "true": True,
+        "yes": True,
+        "on": True,
+        "1": True,
+        "false": False,
+        "no": False,
+        "off": False,
+        "0": False,
+    }.get(str(value).strip().lower())
 
 
 def boolean_text(value: bool) -> str:
@@ -87,11 +94,11 @@ def canonical(type_name: str, value: Any) -> str:
     return str(value)
 
 
-def parse_kernel_list(rows: Any, host: str) -> Dict[str, KernelSetting]:
+def parse_kernel_list(rows: Any, host: str) -> dict[str, KernelSetting]:
     """Parse the answer of ``system.settings.kernel.list``; keys are lower-case names (the host ignores case)."""
     if not isinstance(rows, list):
         raise ParseError("kernel settings did not come as a list", host=host, raw=repr(rows))
-    found: Dict[str, KernelSetting] = {}
+    found: dict[str, KernelSetting] = {}
     for row in rows:
         missing = {"Name", "Type", "Configured", "Runtime", "Default"} - set(row)
         if missing:
@@ -103,14 +110,19 @@ def parse_kernel_list(rows: Any, host: str) -> Dict[str, KernelSetting]:
             except ValueError:
                 values[column] = row[column]  # shown as it is; only a managed setting has to be understood
         found[row["Name"].lower()] = KernelSetting(
-            row["Name"], row["Type"], values["Configured"], values["Runtime"], values["Default"], row.get("Description", "")
+            row["Name"],
+            row["Type"],
+            values["Configured"],
+            values["Runtime"],
+            values["Default"],
+            row.get("Description", ""),
         )
     return found
 
 
 @dataclasses.dataclass(frozen=True)
 class KernelState:
-    """``settings``: lower-case name -> setting; all of the host's, so that a wrong name can be answered with near ones."""
+    """``settings``: lower-case name -> setting; all of the host's, so that a wrong name gets near ones as answer."""
 
     host: str
     settings: Mapping[str, KernelSetting]
@@ -130,16 +142,16 @@ class PciDevice:
     subvendor_id: int = 0
     subdevice_id: int = 0
     parent_bridge: str = ""
-    numa_node: Optional[int] = None
-    passthru_capable: Optional[bool] = None
-    passthru_enabled: Optional[bool] = None
-    passthru_active: Optional[bool] = None
+    numa_node: int | None = None
+    passthru_capable: bool | None = None
+    passthru_enabled: bool | None = None
+    passthru_active: bool | None = None
     dependent_device: str = ""
-    sriov: Optional[Mapping[str, Any]] = None
+    sriov: Mapping[str, Any] | None = None
 
     @property
     def kind(self) -> str:
-        """"nic", "gpu", "bridge" or "other", by PCI base class (02 network, 03 display, 0b40 co-processor, 06 bridge)."""
+        """One of nic, gpu, bridge, other, by PCI class (02 network, 03 display, 0b40 co-processor, 06 bridge)."""
         base = self.class_id >> 8
         if base == 0x02:
             return "nic"
@@ -153,26 +165,28 @@ class NumaNode:
     id: int
     cpus: int
     memory_mb: int
-    pci_addresses: Tuple[str, ...] = ()
+    pci_addresses: tuple[str, ...] = ()
 
 
-def parse_numa_nodes(numa_info: Any, host: str) -> Tuple[NumaNode, ...]:
+def parse_numa_nodes(numa_info: Any, host: str) -> tuple[NumaNode, ...]:
     """Parse HostNumaInfo (attributes typeId, cpuID, memoryRangeLength in bytes, pciId); None gives no nodes."""
-    nodes: List[NumaNode] = []
+    nodes: list[NumaNode] = []
     for node in getattr(numa_info, "numaNode", None) or []:
         try:
             addresses = tuple(sorted(pci_address(text) for text in getattr(node, "pciId", None) or []))
         except ValueError as error:
-            raise ParseError("NUMA node {0}: {1}".format(node.typeId, error), host=host, raw=repr(node.pciId)) from error
+            raise ParseError(f"NUMA node {node.typeId}: {error}", host=host, raw=repr(node.pciId)) from error
         size = getattr(node, "memorySize", None) or node.memoryRangeLength
         nodes.append(NumaNode(int(node.typeId) & 0xFF, len(node.cpuID or []), int(size) // 2**20, addresses))
     return tuple(sorted(nodes, key=lambda node: node.id))
 
 
-def parse_pci_devices(devices: Iterable[Any], passthru: Iterable[Any], nodes: Sequence[NumaNode], host: str) -> Tuple[PciDevice, ...]:
+def parse_pci_devices(
+    devices: Iterable[Any], passthru: Iterable[Any], nodes: Sequence[NumaNode], host: str
+) -> tuple[PciDevice, ...]:
     """Join HostPciDevice, HostPciPassthruInfo and the NUMA nodes by address."""
     node_of = {address: node.id for node in nodes for address in node.pci_addresses}
-    found: List[PciDevice] = []
+    found: list[PciDevice] = []
     try:
         by_address = {pci_address(info.id): info for info in passthru or []}
         for device in devices or []:
@@ -202,7 +216,7 @@ def parse_pci_devices(devices: Iterable[Any], passthru: Iterable[Any], nodes: Se
     return tuple(sorted(found, key=lambda device: device.address))
 
 
-def _sriov(info: Any) -> Optional[Dict[str, Any]]:
+def _sriov(info: Any) -> dict[str, Any] | None:
     if info is None or getattr(info, "sriovCapable", None) is None:
         return None
     return {
@@ -224,7 +238,7 @@ class PassthroughDevice:
     address: str  # "" when vSphere chooses the device at power-on
     kind: str = "other"
     name: str = ""
-    numa_node: Optional[int] = None
+    numa_node: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -244,21 +258,21 @@ class VmState:
     memory_reserved: bool = False
     memory_mb: int = 0
     cpus: int = 0
-    extra: Mapping[str, Tuple[str, str]] = dataclasses.field(default_factory=dict)
-    devices: Tuple[PassthroughDevice, ...] = ()
-    numa_nodes: Tuple[NumaNode, ...] = ()
-    host_devices: Tuple[PciDevice, ...] = ()
+    extra: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
+    devices: tuple[PassthroughDevice, ...] = ()
+    numa_nodes: tuple[NumaNode, ...] = ()
+    host_devices: tuple[PciDevice, ...] = ()
     found_power: str = ""  # power when the module first looked
-    changed_while_on: Tuple[str, ...] = ()  # lower-case keys that were changed after the last power-on
+    changed_while_on: tuple[str, ...] = ()  # lower-case keys that were changed after the last power-on
 
-    def value(self, key: str) -> Optional[str]:
+    def value(self, key: str) -> str | None:
         entry = self.extra.get(key.lower())
         return None if entry is None else entry[1]
 
 
-def parse_extra_config(options: Iterable[Any]) -> Dict[str, Tuple[str, str]]:
+def parse_extra_config(options: Iterable[Any]) -> dict[str, tuple[str, str]]:
     """vSphere compares keys without case; values arrive as text, or typed from a sloppy client."""
-    found: Dict[str, Tuple[str, str]] = {}
+    found: dict[str, tuple[str, str]] = {}
     for option in options or []:
         value = option.value
         found[option.key.lower()] = (option.key, boolean_text(value) if isinstance(value, bool) else str(value))
@@ -293,16 +307,16 @@ class HostState:
     connection: str
     power: str
     in_maintenance: bool
-    boot_time: Optional[datetime.datetime]
+    boot_time: datetime.datetime | None
     reboot_supported: bool = True
-    vms: Tuple[HostVm, ...] = ()
-    pending: Tuple[KernelSetting, ...] = ()
+    vms: tuple[HostVm, ...] = ()
+    pending: tuple[KernelSetting, ...] = ()
     rebooted: bool = False
     entered_maintenance: bool = False
     left_maintenance: bool = False
-    shut_down: Tuple[str, ...] = ()
-    powered_on: Tuple[str, ...] = ()
+    shut_down: tuple[str, ...] = ()
+    powered_on: tuple[str, ...] = ()
 
     @property
-    def running(self) -> Tuple[HostVm, ...]:
+    def running(self) -> tuple[HostVm, ...]:
         return tuple(vm for vm in self.vms if vm.power == "poweredOn")

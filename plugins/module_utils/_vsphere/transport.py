@@ -14,19 +14,23 @@ import http.client
 import socket
 import ssl
 import time
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from .._layer import ApplyError, CredentialError, LayerError, ParseError, RefusedError, UnreachableError
 from . import esxcli
 
-PYVMOMI_IMPORT_ERROR: Optional[Exception]
+PYVMOMI_IMPORT_ERROR: Exception | None = None
+pyvim_connect: Any = None
+pyvmomi: Any = None
 try:
-    from pyVim.connect import Disconnect, SmartConnect
-    from pyVmomi import VmomiSupport, vim, vmodl
+    import pyVim.connect as pyvim_connect
+    import pyVmomi as pyvmomi
 except ImportError as import_error:
     PYVMOMI_IMPORT_ERROR = import_error
-else:
-    PYVMOMI_IMPORT_ERROR = None
+# pyVmomi makes its types when they are first asked for, so there is nothing to check statically
+vim: Any = getattr(pyvmomi, "vim", None)
+vmodl: Any = getattr(pyvmomi, "vmodl", None)
+VmomiSupport: Any = getattr(pyvmomi, "VmomiSupport", None)
 
 # What a broken or refused connection raises below pyVmomi.
 BROKEN_LINK = (OSError, http.client.HTTPException)
@@ -46,7 +50,7 @@ class Endpoint:
 
     @property
     def name(self) -> str:
-        return self.hostname if self.port == 443 else "{0}:{1}".format(self.hostname, self.port)
+        return self.hostname if self.port == 443 else f"{self.hostname}:{self.port}"
 
 
 def ssl_context(endpoint: Endpoint) -> ssl.SSLContext:
@@ -60,7 +64,7 @@ def ssl_context(endpoint: Endpoint) -> ssl.SSLContext:
         return ssl.create_default_context(cafile=endpoint.ca_path or None)
     except (OSError, ssl.SSLError) as error:
         raise RefusedError(
-            "cannot read CA certificates from it: {0}".format(error),
+            f"cannot read CA certificates from it: {error}",
             host=endpoint.name,
             thing="ca_path",
             value=endpoint.ca_path,
@@ -87,7 +91,7 @@ def fault_text(error: BaseException) -> str:
     if any(missing):
         parts.append("missing privilege " + ", ".join(sorted({m for m in missing if m})))
     unique = list(dict.fromkeys(part.rstrip(".") for part in parts if part))
-    return "{0}: {1}".format(fault_name(error), "; ".join(unique) or "no message")
+    return "{}: {}".format(fault_name(error), "; ".join(unique) or "no message")
 
 
 @contextlib.contextmanager
@@ -99,14 +103,14 @@ def translated(host: str, doing: str, thing: str = "", value: Any = None) -> Ite
         raise
     except ssl.SSLCertVerificationError as error:
         raise UnreachableError(
-            "the certificate does not verify ({0}); nothing was sent".format(error.verify_message or error.reason),
+            f"the certificate does not verify ({error.verify_message or error.reason}); nothing was sent",
             host=host,
             remedy="give the CA that signed it in ca_path, use a name that the certificate carries, or (never for "
             "production) set validate_certs to false",
         ) from error
     except BROKEN_LINK as error:
         raise UnreachableError(
-            "{0}: {1}: {2}".format(doing, fault_name(error), error or "no answer"),
+            "{}: {}: {}".format(doing, fault_name(error), error or "no answer"),
             host=host,
             thing=thing,
             value=value,
@@ -119,21 +123,25 @@ def translated(host: str, doing: str, thing: str = "", value: Any = None) -> Ite
         if type(error) is not Exception:
             raise
         raise UnreachableError(
-            "{0}: {1}".format(doing, error), host=host, remedy="check that this is a vCenter or an ESXi host"
+            f"{doing}: {error}", host=host, remedy="check that this is a vCenter or an ESXi host"
         ) from error
 
 
 def _from_fault(error: Any, host: str, doing: str, thing: str, value: Any) -> LayerError:
-    text = "{0}: {1}".format(doing, fault_text(error))
-    subject: Dict[str, Any] = {"host": host, "thing": thing, "value": value, "fault": fault_name(error)}
+    text = f"{doing}: {fault_text(error)}"
+    subject: dict[str, Any] = {"host": host, "thing": thing, "value": value, "fault": fault_name(error)}
     if isinstance(error, vim.fault.InvalidLogin):
         return CredentialError(
-            text, **subject, remedy="check username and password; nothing was changed. Repeated attempts lock the account"
+            text,
+            **subject,
+            remedy="check username and password; nothing was changed. Repeated attempts lock the account",
         )
     if isinstance(error, vim.fault.NotAuthenticated):
         return SessionLostError(text, **subject, remedy="run again: vCenter ended the session")
     if isinstance(error, vim.fault.NoPermission):
-        return CredentialError(text, **subject, remedy="give the account that privilege on the object, or use another account")
+        return CredentialError(
+            text, **subject, remedy="give the account that privilege on the object, or use another account"
+        )
     if isinstance(
         error,
         (
@@ -159,13 +167,13 @@ _SINCE = "vim.version.version7"  # API 5.0; keeps the plain vim25 namespace on t
 
 
 def _executer_type() -> Any:
-    """Register the four types that pyVmomi dropped in release 8; public registration functions, so a repeat is harmless."""
+    """Register the four types that pyVmomi dropped in release 8; a release that has them again keeps its own."""
     try:
         return VmomiSupport.GetVmodlType(_REFLECT)
-    except Exception:  # noqa: S110 - KeyError or AttributeError, by release: "not there yet"
+    except Exception:
         pass
 
-    def text(name: str, flags: int = 0) -> Tuple[Any, ...]:
+    def text(name: str, flags: int = 0) -> tuple[Any, ...]:
         return (name, "string", _SINCE, flags)
 
     optional = VmomiSupport.F_OPTIONAL
@@ -215,8 +223,6 @@ def _executer_type() -> Any:
     return VmomiSupport.GetVmodlType(_REFLECT)
 
 
-
-
 class Connection:
     """One login. ``clock`` and ``sleep`` are injected so that waiting can be tested."""
 
@@ -230,7 +236,7 @@ class Connection:
         self.clock = clock
         self.sleep = sleep
         self._service: Any = None
-        self._executers: Dict[str, Any] = {}
+        self._executers: dict[str, Any] = {}
 
     # ------------------------------------------------------------ session
     def open(self) -> Connection:
@@ -238,8 +244,8 @@ class Connection:
         before = socket.getdefaulttimeout()
         socket.setdefaulttimeout(self.endpoint.timeout)  # version discovery knows no timeout of its own
         try:
-            with translated(self.endpoint.name, "login as {0}".format(self.endpoint.username)):
-                self._service = SmartConnect(
+            with translated(self.endpoint.name, f"login as {self.endpoint.username}"):
+                self._service = pyvim_connect.SmartConnect(
                     host=self.endpoint.hostname,
                     port=self.endpoint.port,
                     user=self.endpoint.username,
@@ -256,7 +262,7 @@ class Connection:
         if self._service is None:
             return
         with contextlib.suppress(Exception):  # the session ends by itself; a logout that fails must not hide a result
-            Disconnect(self._service)
+            pyvim_connect.Disconnect(self._service)
         self._service = None
 
     def reopen(self) -> None:
@@ -283,7 +289,7 @@ class Connection:
         return bool(self.content.about.apiType == "VirtualCenter")
 
     # ------------------------------------------------------------ reading
-    def properties(self, objects: Sequence[Any], paths: Sequence[str], doing: str = "reading") -> List[Dict[str, Any]]:
+    def properties(self, objects: Sequence[Any], paths: Sequence[str], doing: str = "reading") -> list[dict[str, Any]]:
         """Read ``paths`` of all ``objects`` (of one type) in one call; an unset property is absent from the result."""
         if not objects:
             return []
@@ -303,10 +309,10 @@ class Connection:
         by_id = {row.obj._moId: {p.name: p.val for p in row.propSet} for row in rows}
         return [by_id.get(o._moId, {}) for o in objects]
 
-    def read(self, obj: Any, paths: Sequence[str], doing: str = "reading") -> Dict[str, Any]:
+    def read(self, obj: Any, paths: Sequence[str], doing: str = "reading") -> dict[str, Any]:
         return self.properties([obj], paths, doing)[0]
 
-    def _view(self, kind: Any) -> List[Any]:
+    def _view(self, kind: Any) -> list[Any]:
         with translated(self.name, "listing the inventory"):
             view = self.content.viewManager.CreateContainerView(self.content.rootFolder, [kind], True)
             try:
@@ -337,7 +343,7 @@ class Connection:
 
     def path(self, obj: Any) -> str:
         """Inventory path from below the root folder ("lab-dc/vm/gpu01"); names come URL-quoted for / and %."""
-        parts: List[str] = []
+        parts: list[str] = []
         current = obj
         while current is not None:
             row = self.read(current, ["name", "parent"])
@@ -345,7 +351,7 @@ class Connection:
             current = row.get("parent")
         return "/".join(reversed(parts[:-1]))
 
-    def find_host(self, name: str) -> Tuple[Any, str]:
+    def find_host(self, name: str) -> tuple[Any, str]:
         """Return (HostSystem, its name) for a name or a managed object id."""
         hosts = self._view(vim.HostSystem)
         names = [str(row.get("name", "")) for row in self.properties(hosts, ["name"])]
@@ -355,8 +361,8 @@ class Connection:
             return found[0]
         if found:
             raise RefusedError(
-                "{0} hosts have that name: {1}; nothing was changed".format(
-                    len(found), ", ".join("{0} ({1})".format(self.path(o), o._moId) for o, _n in found)
+                "{} hosts have that name: {}; nothing was changed".format(
+                    len(found), ", ".join(f"{self.path(o)} ({o._moId})" for o, _n in found)
                 ),
                 host=self.name,
                 thing="ESXi host",
@@ -364,11 +370,11 @@ class Connection:
                 remedy="give the managed object id instead",
             )
         raise RefusedError(
-            "vCenter has no such host; it knows {0}; nothing was changed".format(_short_list(names)),
+            f"vCenter has no such host; it knows {_short_list(names)}; nothing was changed",
             host=self.name,
             thing="ESXi host",
             value=name,
-            remedy="write the name as vCenter shows it, or its managed object id; check that the account may see the host",
+            remedy="write the name as vCenter shows it, or its managed object id; check that the account may see it",
         )
 
     def find_vm(self, name: str, folder: str = "", uuid: str = "") -> Any:
@@ -389,10 +395,10 @@ class Connection:
             found = [vm for vm in found if ("/" + self.path(vm).rpartition("/")[0]).endswith("/" + tail)]
         if len(found) == 1:
             return found[0]
-        places = ", ".join("{0} ({1})".format(self.path(vm), vm._moId) for vm in found or named)
+        places = ", ".join(f"{self.path(vm)} ({vm._moId})" for vm in found or named)
         if found:
             raise RefusedError(
-                "{0} VMs have that name: {1}; nothing was changed".format(len(found), places),
+                f"{len(found)} VMs have that name: {places}; nothing was changed",
                 host=self.name,
                 thing="VM",
                 value=name,
@@ -401,16 +407,15 @@ class Connection:
             )
         if named:
             raise RefusedError(
-                "a VM of that name exists, but not with folder {0!r} and uuid {1!r}: {2}; nothing was changed".format(
-                    folder, uuid, places
-                ),
+                f"a VM of that name exists, but not with folder {folder!r} and uuid {uuid!r}: {places}; "
+                "nothing was changed",
                 host=self.name,
                 thing="VM",
                 value=name,
                 remedy="correct 'folder' or 'uuid'",
             )
         raise RefusedError(
-            "vCenter has no such VM; it knows {0}; nothing was changed".format(
+            "vCenter has no such VM; it knows {}; nothing was changed".format(
                 _short_list([str(row.get("name", "")) for row in rows])
             ),
             host=self.name,
@@ -445,7 +450,9 @@ class Connection:
             if self.clock() >= deadline:
                 cancelled = cancel and self._cancel(self.reference("task", moid))
                 raise ApplyError(
-                    "{0}: not done after {1:.0f} s{2}".format(doing, timeout, "; the task was cancelled" if cancelled else ""),
+                    "{}: not done after {:.0f} s{}".format(
+                        doing, timeout, "; the task was cancelled" if cancelled else ""
+                    ),
                     host=host,
                     remedy="look at the task in the vSphere client, or raise the timeout",
                     fault="Timedout",
@@ -461,7 +468,7 @@ class Connection:
         return True
 
     # ------------------------------------------------------------ esxcli
-    def run_esxcli(self, host: Any, host_name: str, command: str, values: Optional[Mapping[str, str]] = None) -> Any:
+    def run_esxcli(self, host: Any, host_name: str, command: str, values: Mapping[str, str] | None = None) -> Any:
         """Run one command on one host; returns text, a row, or a list of rows (see `esxcli.parse_response`)."""
         doing = esxcli.command_line(command, values or {})
         moid, method = esxcli.address(command)
@@ -469,12 +476,14 @@ class Connection:
             executer = self._executer(host)
             kind = VmomiSupport.GetVmodlType(_REFLECT + ".SoapArgument")
             argument = [kind(name=name, val=text) for name, text in esxcli.arguments(values or {})]
-            result = executer.ExecuteSoap(moid=moid, version=esxcli.API_VERSION, method=method, argument=argument or None)
+            result = executer.ExecuteSoap(
+                moid=moid, version=esxcli.API_VERSION, method=method, argument=argument or None
+            )
         if result is None:
             raise ParseError("no answer to " + doing, host=host_name, raw="")
         if result.fault is not None:
             raise ApplyError(
-                "{0}: {1}".format(doing, esxcli.parse_fault(result.fault.faultMsg, result.fault.faultDetail or "")),
+                "{}: {}".format(doing, esxcli.parse_fault(result.fault.faultMsg, result.fault.faultDetail or "")),
                 host=host_name,
                 remedy="check the command against this ESXi release",
             )
@@ -507,14 +516,14 @@ class Connection:
             return call()
 
     def extra_config(self, vm: Any, values: Mapping[str, str], change_version: str) -> Any:
-        """Start one atomic change of a VM's extraConfig: text only, nobody else's keys, guarded by ``change_version``."""
+        """Start one atomic change of a VM's extraConfig: text only, our keys only, guarded by ``change_version``."""
         spec = vim.vm.ConfigSpec(
             changeVersion=change_version or None,
             extraConfig=[vim.option.OptionValue(key=key, value=value) for key, value in values.items()],
         )
         return vm.ReconfigVM_Task(spec=spec)
 
-    def keys_changed_since(self, vm: Any, since: Any) -> Optional[Tuple[str, ...]]:
+    def keys_changed_since(self, vm: Any, since: Any) -> tuple[str, ...] | None:
         """Lower-case extraConfig keys that vCenter's events show as changed after ``since``; None if it cannot say."""
         if since is None or not self.is_vcenter:
             return None
@@ -536,7 +545,7 @@ class Connection:
         }
         return tuple(sorted(keys))
 
-    def addresses(self) -> Tuple[str, str]:
+    def addresses(self) -> tuple[str, str]:
         """Return (vCenter's address, our own address on the way to it), as this machine sees them; "" if unknown."""
         with contextlib.suppress(OSError), socket.create_connection(
             (self.endpoint.hostname, self.endpoint.port), timeout=self.endpoint.timeout
@@ -549,4 +558,4 @@ def _short_list(names: Sequence[str]) -> str:
     shown = sorted(n for n in names if n)
     if not shown:
         return "none that this account can see"
-    return ", ".join(shown[:12]) + (" and {0} more".format(len(shown) - 12) if len(shown) > 12 else "")
+    return ", ".join(shown[:12]) + (f" and {len(shown) - 12} more" if len(shown) > 12 else "")

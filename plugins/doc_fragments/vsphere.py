@@ -1,0 +1,57 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Options that every vSphere module of this collection shares."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    DOCUMENTATION = r"""
+options:
+  hostname:
+    description:
+      - Name or address of the vCenter server, or of one ESXi host.
+      - If not set, E(VMWARE_HOST) is used.
+    type: str
+    required: true
+  username:
+    description:
+      - Account to log in with.
+      - If not set, E(VMWARE_USER) is used.
+    type: str
+    required: true
+  password:
+    description:
+      - Password of that account.
+      - If not set, E(VMWARE_PASSWORD) is used.
+    type: str
+    required: true
+  port:
+    description:
+      - TCP port of the API.
+      - If not set, E(VMWARE_PORT) is used.
+    type: int
+    default: 443
+  validate_certs:
+    description:
+      - Whether the server's certificate must verify.
+      - If not set, E(VMWARE_VALIDATE_CERTS) is used.
+    type: bool
+    default: true
+  ca_path:
+    description:
+      - PEM file with the CA certificates to verify the server with, on the machine that runs the module.
+      - Without it the system's CA certificates are used.
+      - If not set, E(VMWARE_CA_PATH) is used.
+    type: path
+  timeout:
+    description: Seconds that one network operation may take, including the login.
+    type: int
+    default: 30
+requirements:
+  - pyvmomi >= 9.1
+notes:
+  - Runs on the controller. Use C(delegate_to=localhost) or C(connection=local).
+  - ESXi shell and SSH on the hosts are not needed and stay off. Commands of C(esxcli) travel through vCenter.
+"""

@@ -1,0 +1,28 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The outcomes that roles published per host, folded into one entry per layer: what the report shows.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+
+def fold(outcomes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """One layer: host -> {``changed``, ``verified``, ``found``, ``changes``} to the same four keys.
+
+    A layer is changed if one host was; verified only if every host was read back and found right; without any outcome
+    nobody looked, and ``verified`` is None.
+    """
+    verdicts = [outcome.get("verified") for outcome in outcomes.values()]
+    return {
+        "changed": any(bool(outcome.get("changed")) for outcome in outcomes.values()),
+        "verified": None if not verdicts or None in verdicts else all(map(bool, verdicts)),
+        "found": {host: outcome.get("found") for host, outcome in outcomes.items()},
+        "changes": [
+            f"{host}: {change}" for host, outcome in outcomes.items() for change in outcome.get("changes") or ()
+        ],
+    }

@@ -1,0 +1,145 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What PCI devices a host has, where they sit, and whose they are. Reads only."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from .layers import host_inventory, passthrough_devices
+from .state import PassthroughDevice, PciDevice, pci_address
+from .transport import Connection
+
+PCI_LIST = "hardware.pci.list"
+
+
+@dataclasses.dataclass(frozen=True)
+class PciFilter:
+    """Empty or None: no restriction."""
+
+    addresses: tuple[str, ...] = ()
+    vendor_id: int | None = None
+    device_id: int | None = None
+    kind: str | None = None
+    passthru_capable: bool | None = None
+
+    def takes(self, device: PciDevice) -> bool:
+        return all(
+            (
+                not self.addresses or device.address in self.addresses,
+                self.vendor_id is None or device.vendor_id == self.vendor_id,
+                self.device_id is None or device.device_id == self.device_id,
+                self.kind is None or device.kind == self.kind,
+                self.passthru_capable is None or bool(device.passthru_capable) == self.passthru_capable,
+            )
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Owner:
+    """A VM and the host devices that it owns."""
+
+    name: str
+    moid: str
+    power: str
+    devices: tuple[PassthroughDevice, ...]
+
+
+def same_node(devices: tuple[PassthroughDevice, ...]) -> bool | None:
+    """Whether all NICs and GPUs sit on one node; None if a node is unknown or there is not one of each."""
+    relevant = [d for d in devices if d.kind in ("nic", "gpu")]
+    if {d.kind for d in relevant} != {"nic", "gpu"} or any(d.numa_node is None for d in relevant):
+        return None
+    return len({d.numa_node for d in relevant}) == 1
+
+
+def locality(devices: tuple[PciDevice, ...]) -> dict[str, dict[str, list[str]]]:
+    """NICs and GPUs that can be passed through, by node number as text ("unknown" for none)."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for device in devices:
+        if device.kind in ("nic", "gpu") and device.passthru_capable:
+            node = found.setdefault(
+                "unknown" if device.numa_node is None else str(device.numa_node), {"nics": [], "gpus": []}
+            )
+            node[device.kind + "s"].append(device.address)
+    return found
+
+
+def owners_of(connection: Connection, host: Any) -> list[Owner]:
+    """Owners among the VMs registered on ``host``, by name."""
+    _name, _nodes, host_devices = host_inventory(connection, host)
+    references = list(connection.read(host, ["vm"], "listing the VMs of the host").get("vm", []))
+    rows = connection.properties(references, ["name", "runtime.powerState", "config.hardware.device"], "reading VMs")
+    found = []
+    for reference, row in zip(references, rows):
+        devices = passthrough_devices(row.get("config.hardware.device", []), host_devices)
+        if devices:
+            power = str(row.get("runtime.powerState", ""))
+            found.append(Owner(str(row.get("name", reference._moId)), reference._moId, power, devices))
+    return sorted(found, key=lambda owner: (owner.name, owner.moid))
+
+
+def device_row(device: PciDevice, owners: list[Owner], esxcli: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """One device as the module returns it. A device that several VMs name belongs to the one that is on."""
+    mine = [o for o in owners if device.address in {d.address for d in o.devices}]
+    mine.sort(key=lambda owner: owner.power != "poweredOn")
+    owner = mine[0] if mine else None
+    return {
+        "address": device.address,
+        "kind": device.kind,
+        "vendor_id": f"0x{device.vendor_id:04x}",
+        "device_id": f"0x{device.device_id:04x}",
+        "subvendor_id": f"0x{device.subvendor_id:04x}",
+        "subdevice_id": f"0x{device.subdevice_id:04x}",
+        "class_id": f"0x{device.class_id:04x}",
+        "vendor_name": device.vendor_name,
+        "device_name": device.device_name,
+        "numa_node": device.numa_node,
+        "parent_bridge": device.parent_bridge,
+        "passthru": {
+            "capable": device.passthru_capable,
+            "enabled": device.passthru_enabled,
+            "active": device.passthru_active,
+            "dependent_device": device.dependent_device,
+        },
+        "sriov": device.sriov,
+        "vm": owner.name if owner else None,
+        "vm_moid": owner.moid if owner else None,
+        "vm_power_state": owner.power if owner else None,
+        "esxcli": esxcli.get(device.address),
+    }
+
+
+def esxcli_rows(connection: Connection, host: Any, host_name: str) -> dict[str, dict[str, Any]]:
+    """address -> columns of ``esxcli hardware pci list``; "<NONE>" and "None" become None."""
+    found = {}
+    for row in connection.run_esxcli(host, host_name, PCI_LIST):
+        plain = {key: None if value in ("<NONE>", "None") else value for key, value in row.items()}
+        found[pci_address(row["Address"])] = plain
+    return found
+
+
+def pci_report(connection: Connection, esxi_hostname: str, wanted: PciFilter, gather_esxcli: bool) -> dict[str, Any]:
+    host, name = connection.find_host(esxi_hostname)
+    _name, nodes, devices = host_inventory(connection, host)
+    owners = owners_of(connection, host)
+    extra = esxcli_rows(connection, host, name) if gather_esxcli else {}
+    return {
+        "esxi_host": name,
+        "devices": [device_row(d, owners, extra) for d in devices if wanted.takes(d)],
+        "numa_nodes": [dataclasses.asdict(node) for node in nodes],
+        "numa_locality": locality(devices),
+        "vms": [
+            {
+                "name": owner.name,
+                "moid": owner.moid,
+                "power_state": owner.power,
+                "devices": [dataclasses.asdict(d) for d in owner.devices],
+                "numa_nodes": sorted({d.numa_node for d in owner.devices if d.numa_node is not None}),
+                "same_numa_node": same_node(owner.devices),
+            }
+            for owner in owners
+        ],
+    }

@@ -1,0 +1,216 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: esxi_pci_info
+short_description: PCI devices of an ESXi host, with their NUMA nodes and the VMs that own them
+version_added: 0.1.0
+author:
+  - rocemesh.multinode contributors (@rocemesh)
+description:
+  - Lists the PCI devices of one host and joins what vSphere keeps apart - the device, its passthrough state, the NUMA
+    node that it belongs to, and the VM that owns it.
+  - RV(numa_locality) names the NICs and GPUs of each node. A VM for GPUDirect RDMA must be given both from one node.
+attributes:
+  check_mode:
+    support: full
+    description: Reads only.
+  diff_mode:
+    support: none
+    description: Changes nothing.
+options:
+  esxi_hostname:
+    description: Name of the ESXi host as vCenter shows it, or its managed object id.
+    type: str
+    required: true
+  address:
+    description: Only devices at these PCI addresses. The segment may be left out.
+    type: list
+    elements: str
+    default: []
+  vendor_id:
+    description: Only devices of this vendor, for example V(0x15b3).
+    type: str
+  device_id:
+    description: Only devices with this id, for example V(0x101d).
+    type: str
+  kind:
+    description: Only devices of this kind.
+    type: str
+    choices: [nic, gpu, bridge, other]
+  passthru_capable:
+    description: Only devices that can (or cannot) be passed through to a VM.
+    type: bool
+  gather_esxcli:
+    description: Also read C(esxcli hardware pci list) for driver, VMkernel name and owner of each device.
+    type: bool
+    default: false
+extends_documentation_fragment:
+  - rocemesh.multinode.vsphere
+seealso:
+  - module: rocemesh.multinode.vmx_passthru
+"""
+
+EXAMPLES = r"""
+- name: Find the ConnectX-6 Dx ports and their NUMA nodes
+  rocemesh.multinode.esxi_pci_info:
+    hostname: vcenter.example.org
+    username: automation@vsphere.local
+    password: "{{ vcenter_password }}"
+    esxi_hostname: esx01.example.org
+    vendor_id: "0x15b3"
+    device_id: "0x101d"
+  delegate_to: localhost
+  register: pci
+
+- name: Show what is free on node 0
+  ansible.builtin.debug:
+    msg: "{{ pci.devices | selectattr('numa_node', 'eq', 0) | selectattr('vm', 'none') | map(attribute='address') }}"
+"""
+
+RETURN = r"""
+esxi_host:
+  description: Name of the host.
+  returned: success
+  type: str
+  sample: esx01.example.org
+devices:
+  description: The devices that pass the filters, by address.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    address:
+      description: PCI address with segment, in lower case.
+      type: str
+      sample: "0000:3b:00.0"
+    kind:
+      description: V(nic), V(gpu), V(bridge) or V(other), from the PCI class.
+      type: str
+    vendor_id:
+      description: Vendor id.
+      type: str
+      sample: "0x15b3"
+    device_id:
+      description: Device id.
+      type: str
+      sample: "0x101d"
+    subvendor_id:
+      description: Subsystem vendor id.
+      type: str
+    subdevice_id:
+      description: Subsystem device id.
+      type: str
+    class_id:
+      description: PCI class.
+      type: str
+      sample: "0x0200"
+    vendor_name:
+      description: Vendor name.
+      type: str
+    device_name:
+      description: Device name.
+      type: str
+    numa_node:
+      description: NUMA node, null if the host places the device in none.
+      type: int
+    parent_bridge:
+      description: Address of the bridge above the device.
+      type: str
+    passthru:
+      description: C(capable), C(enabled), C(active) and C(dependent_device); null where vSphere says nothing.
+      type: dict
+    sriov:
+      description: SR-IOV state, null if the device has none.
+      type: dict
+    vm:
+      description: Name of the VM that owns the device, null if none does.
+      type: str
+    vm_moid:
+      description: Managed object id of that VM.
+      type: str
+    vm_power_state:
+      description: Power state of that VM.
+      type: str
+    esxcli:
+      description: Columns of C(esxcli hardware pci list) for the device, null without O(gather_esxcli).
+      type: dict
+numa_nodes:
+  description: NUMA nodes with C(id), C(cpus), C(memory_mb) and C(pci_addresses).
+  returned: success
+  type: list
+  elements: dict
+numa_locality:
+  description: For each NUMA node (and V(unknown)), the addresses of C(nics) and C(gpus) that can be passed through.
+  returned: success
+  type: dict
+  sample:
+    "0": {"nics": ["0000:3b:00.0"], "gpus": ["0000:3d:00.0"]}
+vms:
+  description:
+    - VMs of the host that own devices, with C(name), C(moid), C(power_state), C(devices), C(numa_nodes) and
+      C(same_numa_node) (false if a GPU and a NIC of the VM sit on different nodes, null if a node is unknown).
+  returned: success
+  type: list
+  elements: dict
+"""
+
+from typing import Any
+
+from ..module_utils._layer import LayerError, RefusedError
+from ..module_utils._vsphere.arguments import endpoint_from, make_module, vsphere_argument_spec
+from ..module_utils._vsphere.inventory import PciFilter, pci_report
+from ..module_utils._vsphere.state import pci_address, pci_id
+from ..module_utils._vsphere.transport import Connection
+
+
+def filter_from(params: dict[str, Any]) -> PciFilter:
+    """Raises `RefusedError` for an address or id that is not one."""
+    thing = ""
+    value: Any = None
+    try:
+        addresses = []
+        for text in params["address"]:
+            thing, value = "address", text
+            addresses.append(pci_address(text))
+        ids: dict[str, Any] = {}
+        for name in ("vendor_id", "device_id"):
+            thing, value = name, params[name]
+            ids[name] = None if value is None else pci_id(value)
+    except ValueError as error:
+        raise RefusedError(
+            str(error), host=params["esxi_hostname"], thing=thing, value=value, remedy="write 0000:3b:00.0 and 0x15b3"
+        ) from error
+    return PciFilter(tuple(addresses), ids["vendor_id"], ids["device_id"], params["kind"], params["passthru_capable"])
+
+
+def main() -> None:
+    module = make_module(
+        argument_spec=vsphere_argument_spec(
+            esxi_hostname={"type": "str", "required": True},
+            address={"type": "list", "elements": "str", "default": []},
+            vendor_id={"type": "str"},
+            device_id={"type": "str"},
+            kind={"type": "str", "choices": ["nic", "gpu", "bridge", "other"]},
+            passthru_capable={"type": "bool"},
+            gather_esxcli={"type": "bool", "default": False},
+        ),
+        supports_check_mode=True,
+    )
+    params = module.params
+    try:
+        wanted = filter_from(params)
+        with Connection(endpoint_from(params)) as connection:
+            result = pci_report(connection, params["esxi_hostname"], wanted, params["gather_esxcli"])
+    except LayerError as error:
+        module.fail_json(**error.as_result())
+        return
+    module.exit_json(changed=False, **result)
+
+
+if __name__ == "__main__":
+    main()

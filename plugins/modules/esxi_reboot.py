@@ -1,0 +1,259 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: esxi_reboot
+short_description: Reboot an ESXi host in an orderly way, and prove it
+version_added: 0.1.0
+author:
+  - rocemesh.multinode contributors (@rocemesh)
+description:
+  - Shuts down the permitted VMs of one host, puts it into maintenance mode, reboots it, waits until it is back, leaves
+    maintenance mode and starts the VMs again.
+  - Does nothing unless O(required) is true or one of O(pending_settings) is configured but not in force.
+  - The host counts as rebooted when it is connected, reports a newer boot time and answers a command.
+  - A host is rebooted at most once in a run. A setting that is still not in force afterwards is an error.
+  - Refuses a host that runs this vCenter or the machine that runs the play, a VM that is not in O(vm_allowlist), and
+    a host that already is in maintenance mode.
+  - If entering maintenance mode fails, the VMs that were shut down are started again.
+attributes:
+  check_mode:
+    support: full
+    description: Lists the steps and changes nothing. Refusals are the same as in a real run.
+  diff_mode:
+    support: full
+    description: Shows maintenance, boot and VM power before and after.
+options:
+  esxi_hostname:
+    description: Name of the ESXi host as vCenter shows it, or its managed object id.
+    type: str
+    required: true
+  required:
+    description: Reboot the host whatever its settings say.
+    type: bool
+    default: false
+  pending_settings:
+    description: Reboot the host if one of these kernel settings is configured but not in force.
+    type: list
+    elements: str
+    default: []
+  reason:
+    description: Why the reboot is wanted, for the log and the result.
+    type: list
+    elements: str
+    default: []
+  vm_policy:
+    description:
+      - What to do with running VMs.
+      - V(refuse) does not reboot a host with a running VM. V(shutdown) shuts down the VMs in O(vm_allowlist), and
+        refuses if another one runs.
+    type: str
+    choices: [refuse, shutdown]
+    default: refuse
+  vm_allowlist:
+    description: Names of the VMs that may be shut down.
+    type: list
+    elements: str
+    default: []
+  hard_off:
+    description: Cut the power of a permitted VM whose guest does not, or cannot, shut down.
+    type: bool
+    default: false
+  restore_vms:
+    description: Start the VMs again that this run shut down.
+    type: bool
+    default: true
+  power_on:
+    description: VMs of this host that must run at the end, besides those that this run shut down.
+    type: list
+    elements: str
+    default: []
+  in_maintenance:
+    description:
+      - What to do with a host that is in maintenance mode already.
+      - V(refuse) refuses. V(allow) reboots it and leaves it in maintenance mode.
+      - V(adopt) goes on as if this run had put it there, and leaves maintenance mode at the end, even if no reboot is
+        needed any more. This is the way on after a run that died half-way. Name the VMs to start in O(power_on).
+    type: str
+    choices: [refuse, allow, adopt]
+    default: refuse
+  shutdown_timeout:
+    description: Seconds that a guest may take to shut down.
+    type: int
+    default: 300
+  maintenance_timeout:
+    description: Seconds that entering or leaving maintenance mode may take. When they are over, the task is cancelled.
+    type: int
+    default: 600
+  reboot_timeout:
+    description: Seconds from the reboot until the host must be back. Servers with GPUs may take 20 minutes.
+    type: int
+    default: 3600
+  power_on_timeout:
+    description: Seconds that powering a VM on or off may take.
+    type: int
+    default: 300
+extends_documentation_fragment:
+  - rocemesh.multinode.vsphere
+seealso:
+  - module: rocemesh.multinode.esxi_kernel_setting
+"""
+
+EXAMPLES = r"""
+- name: Reboot the host if its kernel setting waits for it
+  rocemesh.multinode.esxi_reboot:
+    hostname: vcenter.example.org
+    username: automation@vsphere.local
+    password: "{{ vcenter_password }}"
+    esxi_hostname: esx01.example.org
+    pending_settings: [atsSupport]
+    vm_policy: shutdown
+    vm_allowlist: [gpu01, gpu02]
+  delegate_to: localhost
+  throttle: 1
+
+- name: Go on after a run that died while the host was in maintenance mode
+  rocemesh.multinode.esxi_reboot:
+    hostname: vcenter.example.org
+    username: automation@vsphere.local
+    password: "{{ vcenter_password }}"
+    esxi_hostname: esx01.example.org
+    pending_settings: [atsSupport]
+    in_maintenance: adopt
+    power_on: [gpu01, gpu02]
+  delegate_to: localhost
+"""
+
+RETURN = r"""
+esxi_host:
+  description: Name of the host.
+  returned: success
+  type: str
+  sample: esx01.example.org
+rebooted:
+  description: Whether this run rebooted the host and saw it come back.
+  returned: success
+  type: bool
+reasons:
+  description: Why the host was, or in check mode would be, rebooted. Empty if it was not.
+  returned: success
+  type: list
+  elements: str
+boot_time_before:
+  description: Boot time that the host reported before the run.
+  returned: success
+  type: str
+  sample: "2026-01-02T03:04:05+00:00"
+boot_time_after:
+  description: Boot time after the reboot, null without one.
+  returned: success
+  type: str
+elapsed:
+  description: Seconds from the reboot until the host was back.
+  returned: success
+  type: float
+entered_maintenance:
+  description: Whether this run put the host into maintenance mode.
+  returned: success
+  type: bool
+in_maintenance:
+  description: Whether the host is in maintenance mode at the end.
+  returned: success
+  type: bool
+vms_shut_down:
+  description: VMs that this run shut down.
+  returned: always
+  type: list
+  elements: str
+vms_powered_on:
+  description: VMs that this run started.
+  returned: success
+  type: list
+  elements: str
+resume:
+  description: If the run failed half-way, the options to run again with.
+  returned: failure after the first step
+  type: dict
+  sample:
+    in_maintenance: adopt
+    power_on: [gpu01, gpu02]
+operations:
+  description:
+    - What was done or, in check mode, would be done.
+    - Each item has C(description), C(command), C(disrupts) and C(reboot).
+  returned: success
+  type: list
+  elements: dict
+undo:
+  description: Calls that take the steps back, in order. A reboot cannot be taken back.
+  returned: success
+  type: list
+  elements: str
+reboot_required:
+  description: Whether a reboot is still needed.
+  returned: success
+  type: bool
+reboot_scope:
+  description: What has to restart, V(none) or V(esxi_host).
+  returned: success
+  type: str
+reboot_reasons:
+  description: One sentence for each thing that still waits.
+  returned: success
+  type: list
+  elements: str
+"""
+
+from ..module_utils._vsphere.arguments import make_module, run_layer, vsphere_argument_spec
+from ..module_utils._vsphere.plan_reboot import RebootWanted
+from ..module_utils._vsphere.reboot import RebootLayer, Timeouts
+
+
+def main() -> None:
+    names = {"type": "list", "elements": "str", "default": []}
+    module = make_module(
+        argument_spec=vsphere_argument_spec(
+            esxi_hostname={"type": "str", "required": True},
+            required={"type": "bool", "default": False},
+            pending_settings=dict(names),
+            reason=dict(names),
+            vm_policy={"type": "str", "choices": ["refuse", "shutdown"], "default": "refuse"},
+            vm_allowlist=dict(names),
+            hard_off={"type": "bool", "default": False},
+            restore_vms={"type": "bool", "default": True},
+            power_on=dict(names),
+            in_maintenance={"type": "str", "choices": ["refuse", "allow", "adopt"], "default": "refuse"},
+            shutdown_timeout={"type": "int", "default": 300},
+            maintenance_timeout={"type": "int", "default": 600},
+            reboot_timeout={"type": "int", "default": 3600},
+            power_on_timeout={"type": "int", "default": 300},
+        ),
+        supports_check_mode=True,
+    )
+    params = module.params
+    wanted = RebootWanted(
+        required=params["required"],
+        pending_settings=tuple(params["pending_settings"]),
+        reason=tuple(params["reason"]),
+        vm_policy=params["vm_policy"],
+        vm_allowlist=tuple(params["vm_allowlist"]),
+        hard_off=params["hard_off"],
+        in_maintenance=params["in_maintenance"],
+        restore_vms=params["restore_vms"],
+        power_on=tuple(params["power_on"]),
+    )
+    timeouts = Timeouts(
+        shutdown=params["shutdown_timeout"],
+        maintenance=params["maintenance_timeout"],
+        reboot=params["reboot_timeout"],
+        power_on=params["power_on_timeout"],
+    )
+    run_layer(module, lambda connection: RebootLayer(connection, params["esxi_hostname"], wanted, timeouts), wanted)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,265 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: vmx_passthru
+short_description: Set the advanced settings of a VM that GPUDirect RDMA between passthrough devices needs
+version_added: 0.1.0
+author:
+  - rocemesh.multinode contributors (@rocemesh)
+description:
+  - Sets C(pciPassthru.allowP2P), C(pciPassthru.RelaxACSforP2P), C(numa.nodeAffinity), C(pciPassthruN.cfg.gpu-pci-id)
+    and the 64-bit MMIO settings of one VM, and no other advanced setting.
+  - All keys change in one guarded operation and are read back. A key that vSphere accepts and silently leaves out is
+    an error.
+  - These keys can only be changed while the VM is powered off, and come into force at the next power-on. A reboot of
+    the guest is not enough. What happens to a running VM is decided by O(power_policy).
+attributes:
+  check_mode:
+    support: full
+    description: Shows what would be changed, and whether the VM would be powered off for it.
+  diff_mode:
+    support: full
+    description: Shows the managed keys, and the power state if it changes.
+options:
+  vm:
+    description: Name of the VM, or its managed object id.
+    type: str
+    required: true
+  folder:
+    description: Inventory folder of the VM, or the end of its path, if the name is not unique.
+    type: str
+  uuid:
+    description: BIOS or instance UUID of the VM, if the name is not unique.
+    type: str
+  allow_p2p:
+    description: Value of C(pciPassthru.allowP2P), peer-to-peer traffic between the VM's passthrough devices.
+    type: bool
+    default: true
+  relax_acs:
+    description: Value of C(pciPassthru.RelaxACSforP2P), which lets that traffic go straight through PCIe switches.
+    type: bool
+    default: true
+  numa_node_affinity:
+    description:
+      - NUMA nodes of the host that the VM's CPUs and memory stay on (C(numa.nodeAffinity)).
+      - V(auto) takes the node of the VM's own passthrough NIC and GPU, and refuses if these sit on different nodes.
+      - An empty list removes the key. If not given, the key is left alone.
+    type: list
+    elements: str
+  gpu_pci_ids:
+    description:
+      - Number of a passthrough device of the VM (from 0) to PCI address of the physical GPU that it shall use
+        (C(pciPassthruN.cfg.gpu-pci-id)). An empty address removes the key.
+      - Each address must be an NVIDIA GPU of the VM's present host.
+    type: dict
+    default: {}
+  use_64bit_mmio:
+    description: Value of C(pciPassthru.use64bitMMIO). If not given, the key is left alone.
+    type: bool
+  mmio_size_gb:
+    description: Value of C(pciPassthru.64bitMMIOSizeGB), a power of two. If not given, the key is left alone.
+    type: int
+  power_policy:
+    description:
+      - What to do if keys must change and the VM is powered on.
+      - V(fail) refuses and changes nothing. V(shutdown) shuts the guest down. V(poweroff) cuts the power.
+      - In check mode V(fail) shows the power-off that a change would need.
+    type: str
+    choices: [fail, shutdown, poweroff]
+    default: fail
+  final_power:
+    description:
+      - V(as_found) powers the VM on again if this module powered it off.
+      - V(on) leaves the VM powered on in any case.
+    type: str
+    choices: [as_found, 'on']
+    default: as_found
+  shutdown_timeout:
+    description: Seconds that the guest may take to shut down.
+    type: int
+    default: 300
+  power_timeout:
+    description: Seconds that a power-on, a power-off or a reconfiguration may take.
+    type: int
+    default: 300
+extends_documentation_fragment:
+  - rocemesh.multinode.vsphere
+seealso:
+  - module: rocemesh.multinode.esxi_pci_info
+"""
+
+EXAMPLES = r"""
+- name: Allow peer-to-peer and keep the VM on the node of its devices
+  rocemesh.multinode.vmx_passthru:
+    hostname: vcenter.example.org
+    username: automation@vsphere.local
+    password: "{{ vcenter_password }}"
+    vm: gpu01
+    numa_node_affinity: auto
+    power_policy: shutdown
+  delegate_to: localhost
+
+- name: Tell which physical GPU the second passthrough device uses, while the VM is off
+  rocemesh.multinode.vmx_passthru:
+    hostname: vcenter.example.org
+    username: automation@vsphere.local
+    password: "{{ vcenter_password }}"
+    vm: gpu01
+    gpu_pci_ids:
+      1: "0000:3d:00.0"
+    final_power: 'on'
+  delegate_to: localhost
+"""
+
+RETURN = r"""
+vm:
+  description: Name of the VM.
+  returned: success
+  type: str
+  sample: gpu01
+vm_moid:
+  description: Managed object id of the VM.
+  returned: success
+  type: str
+  sample: vm-62
+esxi_host:
+  description: Host that the VM is on.
+  returned: success
+  type: str
+  sample: esx01
+power_state:
+  description: Power state after the run, V(poweredOn), V(poweredOff) or V(suspended).
+  returned: success
+  type: str
+settings:
+  description: The managed keys and their values in the VM's file, null where a key is absent.
+  returned: success
+  type: dict
+  sample:
+    pciPassthru.allowP2P: "TRUE"
+    pciPassthru.RelaxACSforP2P: "TRUE"
+    numa.nodeAffinity: "0"
+devices:
+  description:
+    - Passthrough devices of the VM with C(index), C(label), C(address) on the host, C(kind) (gpu, nic, other), C(name)
+      and C(numa_node).
+  returned: success
+  type: list
+  elements: dict
+power_cycle_required:
+  description:
+    - Whether keys wait for the VM to be powered off and on.
+    - Told from vCenter's events since the last power-on; in check mode also true if the plan would power the VM off.
+  returned: success
+  type: bool
+operations:
+  description:
+    - What was done or, in check mode, would be done.
+    - Each item has C(description), C(command), C(disrupts) and C(reboot).
+  returned: success
+  type: list
+  elements: dict
+undo:
+  description: Calls that take the change back, in order.
+  returned: success
+  type: list
+  elements: str
+reboot_required:
+  description: Whether something waits for a restart.
+  returned: success
+  type: bool
+reboot_scope:
+  description: What has to restart, V(none) or V(vm_power_cycle).
+  returned: success
+  type: str
+reboot_reasons:
+  description: One sentence for each thing that waits.
+  returned: success
+  type: list
+  elements: str
+"""
+
+from typing import Any
+
+from ..module_utils._layer import RefusedError
+from ..module_utils._vsphere.arguments import make_module, run_layer, vsphere_argument_spec
+from ..module_utils._vsphere.layers import VmxLayer
+from ..module_utils._vsphere.plan import VmxWanted
+
+
+def wanted_from(params: dict[str, Any], check_mode: bool) -> VmxWanted:
+    """Raises `RefusedError` for a device number that is not one."""
+    gpu_pci_ids: dict[int, str] = {}
+    for number, address in (params["gpu_pci_ids"] or {}).items():
+        if not str(number).isdigit():
+            raise RefusedError(
+                "device numbers are 0, 1, 2 ...",
+                host=params["vm"],
+                thing="gpu_pci_ids",
+                value=number,
+                remedy="correct it",
+            )
+        gpu_pci_ids[int(number)] = str(address or "")
+    numa: tuple[str, ...] | None = None
+    if params["numa_node_affinity"] is not None:
+        numa = tuple(node.strip() for node in params["numa_node_affinity"])
+    return VmxWanted(
+        allow_p2p=params["allow_p2p"],
+        relax_acs=params["relax_acs"],
+        use_64bit_mmio=params["use_64bit_mmio"],
+        mmio_size_gb=params["mmio_size_gb"],
+        numa=numa,
+        gpu_pci_ids=gpu_pci_ids,
+        power_policy=params["power_policy"],
+        final_power=params["final_power"],
+        plan_only=check_mode,
+    )
+
+
+def main() -> None:
+    module = make_module(
+        argument_spec=vsphere_argument_spec(
+            vm={"type": "str", "required": True},
+            folder={"type": "str"},
+            uuid={"type": "str"},
+            allow_p2p={"type": "bool", "default": True},
+            relax_acs={"type": "bool", "default": True},
+            numa_node_affinity={"type": "list", "elements": "str"},
+            gpu_pci_ids={"type": "dict", "default": {}},
+            use_64bit_mmio={"type": "bool"},
+            mmio_size_gb={"type": "int"},
+            power_policy={"type": "str", "choices": ["fail", "shutdown", "poweroff"], "default": "fail"},
+            final_power={"type": "str", "choices": ["as_found", "on"], "default": "as_found"},
+            shutdown_timeout={"type": "int", "default": 300},
+            power_timeout={"type": "int", "default": 300},
+        ),
+        supports_check_mode=True,
+    )
+    params = module.params
+    try:
+        wanted = wanted_from(params, module.check_mode)
+    except RefusedError as error:
+        module.fail_json(**error.as_result())
+        return
+    run_layer(
+        module,
+        lambda connection: VmxLayer(
+            connection,
+            params["vm"],
+            wanted,
+            folder=params["folder"] or "",
+            uuid=params["uuid"] or "",
+            shutdown_timeout=params["shutdown_timeout"],
+            power_timeout=params["power_timeout"],
+        ),
+        wanted,
+    )
+
+
+if __name__ == "__main__":
+    main()

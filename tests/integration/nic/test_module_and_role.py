@@ -1,0 +1,290 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The real module and the real role through ansible-core on this machine, with the simulated tools first on PATH.
+
+No container, no network. Needs root, as the module does; the state of the hardware is a temporary directory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tarfile
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.unit.nic.twin import TOOLS, Rack, card
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
+PLAYBOOK = pathlib.Path(sys.executable).parent / "ansible-playbook"
+OLD_PYTHONS = sorted(pathlib.Path.home().glob(".pyenv/versions/3.8.*/bin/python3.8")) + [
+    pathlib.Path("/usr/bin/python3.8")
+]
+INTERPRETERS = [sys.executable, *[str(path) for path in OLD_PYTHONS if path.exists()][:1]]
+OFED = "5.2-2.2.4.0"
+OFED_NAME = f"MLNX_OFED_LINUX-{OFED}-ubuntu20.04-x86_64"
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mlxconfig needs root, and so does the module")
+
+
+class Node:
+    """This machine as the one node of an inventory."""
+
+    def __init__(self, directory: pathlib.Path, rack: Rack, python: str) -> None:
+        self.directory = directory
+        self.rack = rack
+        self.python = python
+
+    def play(self, tasks: list[dict[str, Any]], *options: str, facts: str = "") -> tuple[int, dict[str, Any], str]:
+        """Exit code, registered results by variable name, full output."""
+        answers = self.directory / "answers.json"
+        answers.unlink(missing_ok=True)
+        names = [task["register"] for task in tasks if "register" in task]
+        published = ["guest_pending", "guest_outcome"]
+        save = {
+            "ansible.builtin.copy": {
+                "dest": str(answers),
+                "content": "{{ dict(names | zip(names | map('extract', vars))) | to_json }}",
+                "mode": "0600",
+            },
+            "vars": {"names": f"{{{{ {names + published} | select('in', vars) | list }}}}"},
+            "check_mode": False,
+        }
+        play = {
+            "hosts": "localhost",
+            "connection": "local",
+            "gather_facts": False,
+            "tasks": [{"block": tasks, "always": [save]}],
+        }
+        book = self.directory / "play.yml"
+        book.write_text(yaml.safe_dump([play]), encoding="utf-8")
+        environment = {
+            **os.environ,
+            "PATH": f"{TOOLS}:{os.environ['PATH']}",
+            "LAB_HW_DIR": str(self.rack.directory),
+            "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"),
+            "ANSIBLE_LOCALHOST_WARNING": "False",
+            "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_LOCAL_TEMP": str(self.directory / "tmp"),
+            "ANSIBLE_LIBRARY": facts,
+        }
+        done = subprocess.run(
+            [str(PLAYBOOK), "-i", "localhost,", "-e", f"ansible_python_interpreter={self.python}", *options, str(book)],
+            cwd=REPOSITORY,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
+        )
+        found = json.loads(answers.read_text(encoding="utf-8")) if answers.exists() else {}
+        return done.returncode, found, done.stdout + done.stderr
+
+    def module(self, *options: str, **arguments: Any) -> dict[str, Any]:
+        task = {"rocemesh.multinode.mlxconfig_ats": arguments, "register": "answer", "ignore_errors": True}
+        code, found, output = self.play([task], *options)
+        assert code == 0, output
+        answer: dict[str, Any] = found["answer"]
+        return answer
+
+    def role(
+        self, entry: str = "main", *options: str, facts: str = "", **variables: Any
+    ) -> tuple[int, dict[str, Any], str]:
+        task = {
+            "ansible.builtin.include_role": {"name": "rocemesh.multinode.guest", "tasks_from": entry},
+            "vars": variables,
+        }
+        before = [{"fake_facts": {}}] if facts else []
+        return self.play([*before, task], *options, facts=facts)
+
+
+@pytest.fixture(name="node", params=INTERPRETERS, ids=lambda path: pathlib.Path(path).name)
+def fixture_node(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Node:
+    hardware = tmp_path / "hw"
+    hardware.mkdir()
+    return Node(tmp_path, Rack(hardware), request.param)
+
+
+@pytest.fixture(name="plain")
+def fixture_plain(tmp_path: pathlib.Path) -> Node:
+    hardware = tmp_path / "hw"
+    hardware.mkdir()
+    return Node(tmp_path, Rack(hardware), sys.executable)
+
+
+def test_the_module_walks_from_disabled_to_active_and_believes_only_what_is_in_force(node: Node) -> None:
+    node.rack.host_configured = node.rack.vm_keys = True
+    predicted = node.module("--check", "--diff", state="enabled")
+    assert (predicted["changed"], predicted["reboot_scope"]) == (True, "esxi_host")
+    assert node.module(state="queried")["devices"][0]["diagnosis"] == "disabled"
+
+    stored = node.module(state="enabled")
+    assert (stored["changed"], stored["reboot_required"], stored["active"]) == (True, True, False)
+    assert stored["operations"] == predicted["operations"]
+
+    node.rack.guest_reboot()
+    again = node.module(state="enabled", require_active=True)
+    assert (again["changed"], again["failed"], again["diagnosis"], again["layer"]) == (
+        False,
+        True,
+        "pending",
+        "esxi_host",
+    )
+
+    node.rack.host_reboot()
+    last = node.module(state="enabled", require_active=True)
+    assert (last["changed"], last["failed"], last["active"], last["reboot_required"]) == (False, False, True, False)
+
+
+@pytest.mark.parametrize(
+    ("cards", "words"),
+    [
+        ([card(params={})], ["ATS_ENABLED", "22.31.1014", "MT_0000000359", "nothing was changed"]),
+        ([card(kind="vf", device_id="101e", params={})], ["virtual function", "physical function", "ESXi host"]),
+        ([], ["no Mellanox network function"]),
+    ],
+)
+def test_a_card_that_cannot_do_it_is_named_with_host_device_cause_and_remedy(
+    tmp_path: pathlib.Path, cards: list[dict[str, Any]], words: list[str]
+) -> None:
+    answer = Node(tmp_path, Rack(tmp_path, cards), sys.executable).module(state="enabled")
+    assert answer["failed"] is True
+    assert answer["error_code"] == "refused"
+    for word in [os.uname().nodename, "What to do", *words]:
+        assert word in answer["msg"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"require_active": True, "verify_pci": False}, "require_active needs verify_pci"),
+        ({"settled_since": "2026-01-01T00:00:00Z"}, "host_boot_time"),
+        ({"host_boot_time": "yesterday"}, "ISO 8601"),
+        ({"query_timeout": 0}, "query_timeout"),
+    ],
+)
+def test_options_that_cannot_mean_anything_are_refused(plain: Node, arguments: dict[str, Any], words: str) -> None:
+    answer = plain.module(state="queried", **arguments)
+    assert answer["failed"] is True
+    assert words in answer["msg"]
+
+
+def test_a_tool_that_hangs_is_stopped(plain: Node) -> None:
+    plain.rack.faults["hang"] = True
+    plain.rack.write()
+    answer = plain.module(state="queried", query_timeout=2)
+    assert answer["error_code"] == "unreachable"
+    assert "2 s" in answer["msg"]
+
+
+def test_the_role_stores_reports_and_verifies(plain: Node) -> None:
+    plain.rack.host_configured = plain.rack.vm_keys = True
+
+    code, found, output = plain.role("main", "--check")
+    assert code == 0, output
+    assert found["guest_outcome"]["verified"] is False
+    assert plain.rack.directory.joinpath("nic.json").read_text().count('"next": 1') == 0
+
+    code, found, output = plain.role("main")
+    assert code == 0, output
+    assert (found["guest_pending"]["reboot_required"], found["guest_outcome"]["changed"]) == (True, True)
+    assert found["guest_outcome"]["changes"]
+
+    code, found, output = plain.role("main")
+    assert code == 0, output
+    assert "changed=0 " in output
+    assert (found["guest_pending"]["reboot_scope"], found["guest_outcome"]["changed"]) == ("esxi_host", False)
+
+    code, _found, output = plain.role("verify")
+    assert code != 0
+    assert "Layer to act: esxi_host" in output
+
+    plain.rack.host_reboot()
+    code, found, output = plain.role("verify")
+    assert code == 0, output
+    assert found["guest_outcome"]["verified"] is True
+    code, found, output = plain.role("pending")
+    assert code == 0, output
+    assert found["guest_pending"]["reboot_required"] is False
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"guest_ofed_profile": "guide"}, "guest_ofed_checksum"),
+        ({"guest_mtu": 9000}, "guest_interface"),
+        ({"guest_mtu": 90, "guest_interface": "lo"}, "1500 to 9900"),
+        ({"guest_qos_enabled": True, "guest_interface": "lo", "guest_qos_pfc": "3"}, "guest_qos_pfc is 3"),
+        ({"guest_ats_state": "on"}, "guest_ats_state"),
+    ],
+)
+def test_the_preflight_stops_before_anything_is_changed(plain: Node, variables: dict[str, Any], words: str) -> None:
+    before = (plain.rack.directory / "nic.json").read_bytes()
+    code, _found, output = plain.role("main", **variables)
+    assert code != 0
+    assert words in " ".join(output.split())
+    assert (plain.rack.directory / "nic.json").read_bytes() == before
+
+
+FAKE_FACTS = """#!/usr/bin/python
+from ansible.module_utils.basic import AnsibleModule
+AnsibleModule(argument_spec={}).exit_json(ansible_facts={
+    "distribution": "Ubuntu", "distribution_version": "20.04", "os_family": "Debian", "service_mgr": "systemd"})
+"""
+INSTALLER = """#!/bin/sh
+# SIMULATED mlnxofedinstall: records its arguments and what ofed_info will say.
+echo "$@" >> "$LAB_HW_DIR/installer.log"
+echo '{"ofed": "%s"}' > "$LAB_HW_DIR/guest.json"
+echo 'Installation passed successfully'
+"""
+
+
+def make_ofed(directory: pathlib.Path) -> tuple[str, str]:
+    """A tiny archive in the shape of MLNX_OFED: (URL, checksum)."""
+    tree = directory / "media" / OFED_NAME
+    tree.mkdir(parents=True)
+    (tree / "mlnxofedinstall").write_text(INSTALLER % OFED, encoding="utf-8")
+    (tree / "mlnxofedinstall").chmod(0o755)
+    archive = directory / f"{OFED_NAME}.tgz"
+    with tarfile.open(archive, "w:gz") as handle:
+        handle.add(tree, OFED_NAME)
+    return archive.as_uri(), "sha256:" + hashlib.sha256(archive.read_bytes()).hexdigest()
+
+
+def test_the_guide_profile_installs_once_and_never_burns_firmware(plain: Node) -> None:
+    library = plain.directory / "library"
+    library.mkdir()
+    (library / "fake_facts.py").write_text(FAKE_FACTS, encoding="utf-8")
+    url, checksum = make_ofed(plain.directory)
+    variables = {
+        "guest_ofed_profile": "guide",
+        "guest_ofed_url": url,
+        "guest_ofed_checksum": checksum,
+        "guest_ofed_directory": str(plain.directory / "cache"),
+        "guest_ofed_install_args": ["--add-kernel-support"],
+    }
+    log = plain.rack.directory / "installer.log"
+
+    code, _found, output = plain.role(
+        "main", facts=str(library), **{**variables, "guest_ofed_checksum": "sha256:" + "0" * 64}
+    )
+    assert code != 0
+    assert not log.exists(), output
+
+    for _run in range(2):
+        code, _found, output = plain.role("main", facts=str(library), **variables)
+        assert code == 0, output
+    assert "changed=0 " in output
+    assert log.read_text(encoding="utf-8") == "--force --without-fw-update -q --add-kernel-support\n"
+
+    code, _found, output = plain.role("main", facts=str(library), **variables, guest_ofed_version="5.4-3.0.3.0")
+    assert code != 0
+    assert "does not replace a driver" in " ".join(output.split())

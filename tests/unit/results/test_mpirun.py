@@ -1,0 +1,211 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The mpirun command line, and the diagnosis of failures on recorded output."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.causes import RULES
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.mpirun import Node, command, diagnose, nodes
+
+RECORDED = pathlib.Path(__file__).parent / "fixtures" / "openmpi414"
+HOSTS = (Node("gpu01", "192.0.2.11"), Node("gpu02", "192.0.2.12"), Node("gpu03", "192.0.2.13", 2))
+LOOPBACK = (Node("gpu01", "127.0.0.1"), Node("gpu02", "127.0.0.2", 3))
+BOX = "ORTE was unable to reliably start one or more daemons.\n* lack of authority to execute on nodes.\n"
+
+
+def test_command_line_of_the_guide_put_right() -> None:
+    argv = command(
+        HOSTS,
+        ["python3", "/workspace/train.py", "--model", "resnet50"],
+        "192.0.2.0/24",
+        env={"NCCL_IB_DISABLE": "0", "NCCL_DEBUG": "INFO"},
+        timeout=60,
+    )
+    assert argv == [
+        "timeout",
+        "-k",
+        "10",
+        "60",
+        "mpirun",
+        "--allow-run-as-root",
+        "--tag-output",
+        "-H",
+        "192.0.2.11:1,192.0.2.12:1,192.0.2.13:2",
+        "-np",
+        "4",
+        "-bind-to",
+        "none",
+        "-map-by",
+        "slot",
+        "-mca",
+        "btl_tcp_if_include",
+        "192.0.2.0/24",
+        "-mca",
+        "oob_tcp_if_include",
+        "192.0.2.0/24",
+        "-x",
+        "NCCL_IB_DISABLE=0",
+        "-x",
+        "NCCL_DEBUG=INFO",
+        "python3",
+        "/workspace/train.py",
+        "--model",
+        "resnet50",
+    ]
+
+
+def test_both_kinds_of_connections_are_pinned_and_can_be_overridden() -> None:
+    argv = command(HOSTS, ["hostname"], "192.0.2.0/24", mca={"btl_tcp_if_include": "ens192", "btl_openib_warn": True})
+    pairs = dict(zip(argv[argv.index("-mca") + 1 :: 3], argv[argv.index("-mca") + 2 :: 3]))
+    assert pairs["btl_tcp_if_include"] == "ens192"
+    assert pairs["oob_tcp_if_include"] == "192.0.2.0/24"
+    assert pairs["btl_openib_warn"] == "1"
+
+
+def test_one_rank_per_host_for_checks() -> None:
+    argv = command(HOSTS, ["hostname"], "192.0.2.0/24", slots=1)
+    assert argv[argv.index("-np") + 1] == "3"
+    assert argv[argv.index("-H") + 1] == "192.0.2.11:1,192.0.2.12:1,192.0.2.13:1"
+
+
+@pytest.mark.parametrize(("count", "flat"), [(64, False), (65, True)])
+def test_workers_never_have_to_start_workers(count: int, flat: bool) -> None:
+    many = [Node(f"n{index}", f"198.51.100.{index}") for index in range(1, count + 1)]
+    assert ("plm_rsh_no_tree_spawn" in command(many, ["hostname"], "198.51.100.0/24")) is flat
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: nodes([]), "no hosts"),
+        (lambda: nodes([{"name": "a"}]), "name and address"),
+        (lambda: nodes([{"name": "a", "address": "gpu01.example.com"}]), "not an IP address"),
+        (lambda: nodes([{"name": "a", "address": "192.0.2.1", "slots": 0}]), "slots"),
+        (lambda: nodes([{"name": "a", "address": "192.0.2.1", "slots": "many"}]), "slots"),
+        (lambda: nodes([{"name": "a", "address": "192.0.2.1"}, {"name": "b", "address": "192.0.2.1"}]), "two hosts"),
+        (lambda: nodes([{"name": "a", "address": "192.0.2.1"}, {"name": "a", "address": "192.0.2.2"}]), "two hosts"),
+        (lambda: command(HOSTS, ["x"], "10.0.0.0/8"), "not in the network"),
+        (lambda: command(HOSTS, ["x"], "192.0.2.11/24"), "not a network"),
+        (lambda: command(HOSTS, ["x"], "192.0.2.0/24", ranks=5), "only 4 slots"),
+        (lambda: command(HOSTS, [], "192.0.2.0/24"), "no program"),
+        (lambda: command(HOSTS, ["x"], "192.0.2.0/24", env={"A B": 1}), "environment variable"),
+    ],
+)  # fmt: skip
+def test_what_cannot_run_is_refused_with_the_reason(call: object, words: str) -> None:
+    with pytest.raises(RefusedError, match=re.escape(words)):
+        call()  # type: ignore[operator]
+
+
+def test_a_blank_in_the_number_of_slots_does_no_harm() -> None:
+    # The guide writes -np "4 ", which Open MPI 4.1.4 refuses.
+    assert nodes([{"name": "a", "address": "192.0.2.1", "slots": "4 "}])[0].slots == 4
+
+
+def recorded(name: str) -> tuple[int, str]:
+    text, _mark, rc = (RECORDED / f"{name}.txt").read_text().rpartition("rc=")
+    return int(rc), text
+
+
+@pytest.mark.parametrize(
+    ("name", "cause", "hosts", "rank"),
+    [
+        ("orted_missing", "orted_missing", (), None),
+        ("ssh_refused", "ssh_refused", ("gpu02",), None),
+        ("host_key_unknown", "host_key_unknown", ("gpu02",), None),
+        ("host_key_changed", "host_key_changed", ("gpu02",), None),
+        ("permission_denied", "permission_denied", ("gpu02",), None),
+        ("name_unknown", "name_unknown", ("nosuchhost",), None),
+        ("name_unknown_fqdn", "name_unknown", ("nosuchhost.invalid",), None),
+        ("docker_down", "docker_down", (), None),
+        ("orted_broken", "orted_broken", (), None),
+        ("np_with_blank", "mpirun_option", (), None),
+        ("slots", "slots", (), None),
+        ("run_as_root", "run_as_root", (), None),
+        ("program_missing", "program_missing", ("vm",), None),
+        ("signal_9", "host_memory", ("gpu02",), 2),
+        ("rank_exit_7", "rank_failed", ("gpu02",), 2),
+        ("traceback_gpu_memory", "gpu_memory", ("gpu02",), 1),
+        ("mpirun_timeout", "timeout_at_start", (), None),
+    ],
+)
+def test_recorded_failures_get_their_cause_and_host(
+    name: str, cause: str, hosts: tuple[str, ...], rank: int | None
+) -> None:
+    rc, text = recorded(name)
+    for stdout, stderr in ((text, ""), ("", text)):
+        found = diagnose(rc, stdout, stderr, LOOPBACK)
+        assert (found.cause, found.hosts, found.rank) == (cause, hosts, rank)
+        assert found.remedy in found.message
+        assert all(host in found.message for host in hosts)
+
+
+@pytest.mark.parametrize(
+    ("rc", "stderr", "cause", "hosts"),
+    [
+        (255, "ssh: connect to host 192.0.2.12 port 22: Connection timed out\n" + BOX, "ssh_timeout", ("gpu02",)),
+        (255, "ssh: connect to host 192.0.2.12 port 22: No route to host\n" + BOX, "ssh_timeout", ("gpu02",)),
+        (255, "nvidia@192.0.2.13: Permission denied (publickey).\n" + BOX, "permission_denied", ("gpu03",)),
+        (255, "Bad owner or permissions on /root/.ssh/config\n" + BOX, "key_file_refused", ()),
+        (1, "Error response from daemon: Container 3f2a is not running\n" + BOX, "container_not_running", ()),
+        (1, "Error: No such container: mpicont\n" + BOX, "container_missing", ()),
+        (1, "Got permission denied while trying to connect to the Docker daemon socket\n", "docker_permission", ()),
+        (-1, 'The container "mpicont" has been paused (409: Container 3f is not running)', "container_not_running", ()),
+        (-1, 'Could not find container "mpicont"', "container_missing", ()),
+        (1, BOX, "daemons", ()),
+        (1, "[1,2]<stderr>:RuntimeError: ... Address already in use\n", "port_in_use", ("gpu03",)),
+        (1, "[1,3]<stderr>:python3: can't open file '/workspace/x.py': [Errno 2]\n", "program_missing", ("gpu03",)),
+        (5, "[1,1]<stderr>:gpu02: no interface has an address in 192.0.2.0/24\n", "interface_missing", ("gpu02",)),
+        (124, "Open MPI accepted a TCP connection from what appears to be a\nanother Open MPI", "interfaces", ()),
+        (1, "[1,0]<stderr>:gpu01:1:1 [0] misc/socket.cc:1 NCCL WARN Net: connect failed\n", "nccl", ("gpu01",)),
+        (3, "[1,0]<stderr>:rank 0: the ranks ended with different weights\n", "weights_differ", ("gpu01",)),
+        (137, "process rank 1 with PID 27 on node 192.0.2.12 exited on signal 9 (Killed).", "host_memory", ("gpu02",)),
+        (139, "process rank 1 with PID 27 on node gpu02 exited on signal 11 (SIGSEGV).", "signal", ("gpu02",)),
+        (1, "ORTE has lost communication with a remote daemon.\n  HNP daemon\n", "host_lost", ()),
+        (3, "something new", "unknown", ()),
+    ],
+)  # fmt: skip
+def test_other_failures_get_their_cause_and_host(rc: int, stderr: str, cause: str, hosts: tuple[str, ...]) -> None:
+    found = diagnose(rc, "", stderr, HOSTS)
+    assert (found.cause, found.hosts) == (cause, hosts)
+
+
+@pytest.mark.parametrize("rc", [124, 137, 110])
+@pytest.mark.parametrize(
+    ("stdout", "cause", "hosts"),
+    [
+        ("", "timeout_at_start", ()),
+        ("[1,0]<stdout>:x\n[1,1]<stdout>:x\n[1,2]<stdout>:x\n", "timeout_silent_ranks", ("gpu03",)),
+        ("".join(f"[1,{rank}]<stdout>:x\n" for rank in range(4)), "timeout", ()),
+    ],
+)
+def test_a_hang_is_told_apart_by_who_spoke(rc: int, stdout: str, cause: str, hosts: tuple[str, ...]) -> None:
+    found = diagnose(rc, stdout, "", HOSTS)
+    assert (found.cause, found.hosts) == (cause, hosts)
+
+
+def test_the_state_of_the_containers_names_the_host_that_the_output_does_not() -> None:
+    looked = (Node("gpu01", "192.0.2.11", 1, "running"), Node("gpu02", "192.0.2.12", 1, "exited"))
+    assert diagnose(1, "", "Error response from daemon: Container 3f2a is not running\n", looked).hosts == ("gpu02",)
+    assert diagnose(124, "", "", looked).hosts == ("gpu02",)
+
+
+def test_a_complete_result_with_a_bad_exit_is_its_own_state() -> None:
+    assert diagnose(134, "[1,0]<stdout>:total images/sec: 20.00\n", "").cause == "failed_after_result"
+
+
+def test_the_generic_box_alone_never_matches_a_specific_cause() -> None:
+    _rc, text = recorded("ssh_refused")
+    box = text[text.index("ORTE was") :]
+    assert [rule.cause for rule in RULES if any(rule.pattern.search(line) for line in box.splitlines())] == []
+
+
+def test_every_cause_is_unique_and_says_what_to_do() -> None:
+    causes = [rule.cause for rule in RULES]
+    assert len(set(causes)) == len(causes)
+    assert all(len(rule.remedy) > 15 and not rule.remedy.endswith(".") for rule in RULES)

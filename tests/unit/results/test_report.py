@@ -1,0 +1,213 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The summary and the report: nothing simulated goes unmarked, and contradicting figures are never shown as a result."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+from typing import Any
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError, converge
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results import tf_cnn
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.files import ReportFolder, Wanted
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.summary import (
+    LAYERS,
+    Inputs,
+    build,
+    headline,
+    render,
+    stage_seconds,
+)
+
+FIXTURES = pathlib.Path(__file__).parent / "fixtures"
+GOOD = "".join(
+    f"[1,{rank}]<stdout>:total images/sec: 20.00\n[1,{rank}]<stdout>:ROCEMESH "
+    + json.dumps(
+        {
+            "rank": rank,
+            "world": 2,
+            "host": f"gpu0{rank + 1}",
+            "images_per_second": 10.0,
+            "torch": "2.13.0",
+            "device": "cpu",
+            "step": {"median_ms": 400.0},
+        }
+    )
+    + "\n"
+    for rank in range(2)
+)
+LAYER = {"changed": True, "verified": True, "found": {"RoCE": "enabled | lossless"}, "changes": ["enable RoCE"]}
+INPUTS = Inputs(
+    run_id="20260131T120000Z",
+    simulated=True,
+    layers=dict.fromkeys(LAYERS, LAYER),
+    result=tf_cnn.parse(GOOD, 2).as_result(),
+    stage_marks=[{"name": "switch", "at": 1000.0}, {"name": "run", "at": 1010.5}, {"name": "report", "at": 1030.0}],
+    finished="1970-01-01T00:17:15Z",
+    hosts_rebooted=["esx02", "esx01"],
+)
+
+
+def other(**changes: Any) -> dict[str, Any]:
+    return build(dataclasses.replace(INPUTS, **changes))
+
+
+def test_the_keys_that_programs_read() -> None:
+    summary = build(INPUTS)
+    assert summary["simulated"] is True
+    assert summary["ranks"] == 2
+    assert summary["images_per_second"] == {"total": 20.0, "per_rank": [10.0, 10.0], "sum_of_ranks": 20.0}
+    assert summary["agreement"] == {"ok": True, "relative_difference": 0.0}
+    assert summary["hosts_rebooted"] == ["esx01", "esx02"]
+    assert list(summary["layers"]) == ["switch", "esxi", "vm", "nic", "container", "mesh", "run"]
+    assert summary["layers"]["switch"] == {**LAYER, "simulated": True}
+    assert summary["layers"]["run"]["simulated"] is False
+    assert summary["stages"] == {"switch": 10.5, "run": 19.5, "report": 5.0}
+    assert (summary["started"], summary["finished"]) == ("1970-01-01T00:16:40Z", "1970-01-01T00:17:15Z")
+    assert summary["problems"] == []
+    assert summary["versions"] == {"torch": "2.13.0"}
+    json.dumps(summary, allow_nan=False)
+
+
+def test_a_layer_that_nobody_looked_at_is_not_verified() -> None:
+    summary = other(layers={})
+    assert {name: layer["verified"] for name, layer in summary["layers"].items()} == dict.fromkeys(LAYERS)
+    assert render(summary).count("not looked at") == len(LAYERS)
+
+
+def test_simulation_is_marked_in_title_headline_and_at_each_layer() -> None:
+    text = render(build(INPUTS))
+    assert "SIMULATED" in text.splitlines()[0]
+    assert "SIMULATED" in text.splitlines()[2]
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    for title in ("Switch", "ESXi hosts", "VMs", "NICs"):
+        assert any(row.startswith(f"| **SIMULATED** {title}") for row in rows)
+    assert "### Changed: Switch (RoCE, VLAN, MTU) (SIMULATED)" in text
+    assert "rebooted by this run (SIMULATED): esx01, esx02." in text
+
+
+def test_a_report_of_hardware_says_nothing_of_simulation() -> None:
+    assert "SIMULATED" not in render(other(simulated=False))
+
+
+def test_figures_that_contradict_each_other_are_no_result() -> None:
+    guide = tf_cnn.parse((FIXTURES / "guide_sample.txt").read_text()).as_result()
+    summary = other(result=guide)
+    assert summary["agreement"]["ok"] is False
+    assert summary["images_per_second"]["per_rank"] == [2100.2, 1520.1, 1517.6, 1517.9]
+    assert headline(summary).startswith("NOT A RESULT")
+    text = render(summary)
+    assert "CONTRADICTS the printed total (-20.77 %" in text
+    assert "`inconsistent_total`" in text
+
+
+def test_no_run_is_reported_as_no_result() -> None:
+    summary = other(result=None)
+    assert summary["images_per_second"] == {"total": None, "per_rank": [], "sum_of_ranks": None}
+    assert headline(summary).startswith("No training result")
+    render(summary)
+
+
+def test_an_aborted_run_without_total_is_rendered() -> None:
+    aborted = tf_cnn.parse("[1,0]<stdout>:1\timages/sec: 5.0 +/- 0.0 (jitter = 0.0)\t7.500\n", 1).as_result()
+    summary = other(result=aborted)
+    assert "No total was printed" in render(summary)
+    assert [problem["code"] for problem in summary["problems"]] == ["missing_total"]
+
+
+def test_report_shows_rates_per_rank_and_total() -> None:
+    text = render(build(INPUTS))
+    assert "| 0 | gpu01 | 10.00 | 400.0 ms | cpu |" in text
+    assert "| **printed total** | | **20.00** | | |" in text
+
+
+def test_text_from_devices_cannot_break_the_table() -> None:
+    assert "enabled \\| lossless" in render(build(INPUTS))
+
+
+def test_a_repeated_stage_adds_up_and_time_never_runs_backwards() -> None:
+    marks = [{"name": "a", "at": 0}, {"name": "b", "at": 5}, {"name": "a", "at": 7}]
+    assert stage_seconds(marks, 10.0) == {"a": 8.0, "b": 2.0}
+    assert stage_seconds(marks, None) == {"a": 5.0, "b": 2.0}
+    assert stage_seconds([{"name": "a", "at": 9}], 3.0) == {"a": 0.0}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"layers": {"firewall": LAYER}},
+        {"simulated_layers": ["firewall"]},
+        {"stage_marks": [{"name": "a"}]},
+        {"finished": "yesterday"},
+    ],
+)
+def test_nonsense_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(RefusedError):
+        other(**changes)
+
+
+# ------------------------------------------------------------------------------------------------------------ on disk
+
+
+def folder(base: pathlib.Path, run_id: str = "run1", **files: bytes) -> tuple[ReportFolder, Wanted]:
+    wanted = Wanted(files or {"summary.json": b"{}\n", "report.md": b"# x\n"})
+    return ReportFolder(str(base), run_id, wanted, {"headline": "x"}), wanted
+
+
+def tree(base: pathlib.Path) -> dict[str, bytes]:
+    return {str(path.relative_to(base)): path.read_bytes() for path in sorted(base.rglob("*")) if path.is_file()}
+
+
+def test_check_mode_writes_nothing(tmp_path: pathlib.Path) -> None:
+    result = converge(*folder(tmp_path / "reports"), check_mode=True)
+    assert result["changed"] is True
+    assert len(result["operations"]) == 3
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_and_link_are_there_and_a_second_time_changes_nothing(tmp_path: pathlib.Path) -> None:
+    first = converge(*folder(tmp_path))
+    assert first["changed"] is True
+    assert (tmp_path / "latest").resolve() == tmp_path / "run1"
+    assert (tmp_path / "latest" / "report.md").read_bytes() == b"# x\n"
+    assert (tmp_path / "run1" / "report.md").stat().st_mode & 0o777 == 0o644
+    assert converge(*folder(tmp_path))["changed"] is False
+
+
+def test_latest_follows_the_newest_run_and_the_older_one_stays(tmp_path: pathlib.Path) -> None:
+    converge(*folder(tmp_path, "run1"))
+    result = converge(*folder(tmp_path, "run2"))
+    assert (tmp_path / "latest").readlink() == pathlib.Path("run2")
+    assert (tmp_path / "run1" / "summary.json").exists()
+    assert f"ln -sfn run1 {tmp_path}/latest" in result["undo"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["latest", "run1", "run2"], "temporary files were left"
+
+
+def test_a_write_that_breaks_leaves_the_old_file_whole(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    converge(*folder(tmp_path))
+    before = tree(tmp_path)
+
+    def broken(_handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", broken)
+    with pytest.raises(Exception, match="No space left"):
+        converge(*folder(tmp_path, "run1", **{"summary.json": b"new"}))
+    monkeypatch.undo()
+    assert tree(tmp_path) == before
+
+
+def test_a_real_folder_named_latest_is_never_replaced(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "latest").mkdir()
+    with pytest.raises(RefusedError, match="not a link"):
+        converge(*folder(tmp_path))
+
+
+@pytest.mark.parametrize("run_id", ["", "latest", "../x", "a/b", ".hidden", "a b"])
+def test_a_run_id_cannot_leave_the_folder(tmp_path: pathlib.Path, run_id: str) -> None:
+    with pytest.raises(RefusedError, match="name of a run"):
+        folder(tmp_path, run_id)

@@ -1,0 +1,209 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reading a training log: who said what, does it add up, and never a figure that the log itself contradicts."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results import tf_cnn
+from hypothesis import given
+from hypothesis import strategies as st
+
+FIXTURES = pathlib.Path(__file__).parent / "fixtures"
+RULE = "-" * 64
+
+
+def step(number: int, speed: float, loss: str = "7.500") -> str:
+    return f"{number}\timages/sec: {speed:.1f} +/- 0.5 (jitter = 1.2)\t{loss}"
+
+
+def machine(rank: int, world: int, speed: float, **rest: Any) -> str:
+    record = {
+        "rank": rank,
+        "world": world,
+        "host": f"gpu{rank + 1:02}",
+        "images_per_second": speed,
+        "loss": 1.5,
+        **rest,
+    }
+    return "ROCEMESH " + json.dumps(record)
+
+
+def tagged(rank: int, *lines: str) -> str:
+    return "".join(f"[1,{rank}]<stdout>:{line}\n" for line in lines)
+
+
+def run(speeds: list[float], total: float | None = None, **rest: Any) -> str:
+    """A complete run of this collection's ResNet-50, tagged."""
+    total = sum(speeds) if total is None else total
+    return "".join(
+        tagged(
+            rank,
+            "Done warm up",
+            "Step\tImg/sec\ttotal_loss",
+            step(1, speed),
+            step(10, speed),
+            RULE,
+            f"total images/sec: {total:.2f}",
+            RULE,
+            machine(rank, len(speeds), speed, **rest),
+        )
+        for rank, speed in enumerate(speeds)
+    )
+
+
+def codes(result: tf_cnn.RunResult) -> list[str]:
+    return [problem.code for problem in result.problems]
+
+
+@pytest.mark.parametrize(("name", "numbered"), [("guide_sample.txt", False), ("guide_sample_numbered.txt", True)])
+def test_the_guides_own_sample_contradicts_itself(name: str, numbered: bool) -> None:
+    result = tf_cnn.parse((FIXTURES / name).read_text())
+    assert [rank.images_per_second for rank in result.ranks] == [2100.2, 1520.1, 1517.6, 1517.9]
+    assert [total.images_per_second for total in result.totals] == [8400.46, 8400.99, 8400.84, 8400.58]
+    assert len(result.steps) == 44
+    assert {entry.step for entry in result.steps} == {1, *range(10, 101, 10)}
+    assert result.sum_of_ranks == pytest.approx(6655.8)
+    assert result.relative_difference == pytest.approx(-0.2077, abs=1e-4)
+    assert (result.agree, result.good, codes(result)) == (False, False, ["inconsistent_total"])
+    assert result.numbered_listing is numbered
+
+
+def test_glued_step_lines_recorded_from_mpirun_are_attributed_to_their_ranks() -> None:
+    result = tf_cnn.parse((FIXTURES / "openmpi414" / "tag_output_glued.txt").read_text())
+    assert [(rank.rank, rank.images_per_second, rank.source) for rank in result.ranks] == [
+        (rank, 2100.0 + rank, "step_line") for rank in range(4)
+    ]
+    assert result.total == 8400.0
+    assert result.good
+
+
+def test_machine_lines_win_over_rounded_step_lines() -> None:
+    # 1.46 images/s prints as 1.5: four ranks of step lines would be 2.7 % off.
+    result = tf_cnn.parse(run([1.46] * 4))
+    assert result.sum_of_ranks == pytest.approx(5.84)
+    assert [rank.source for rank in result.ranks] == ["machine_line"] * 4
+    assert [rank.host for rank in result.ranks] == ["gpu01", "gpu02", "gpu03", "gpu04"]
+    assert result.good
+
+
+def test_totals_are_never_added_and_steps_never_averaged() -> None:
+    result = tf_cnn.parse("".join(tagged(r, step(1, 50), step(10, 100), "total images/sec: 400.00") for r in range(4)))
+    assert (result.total, result.sum_of_ranks, result.good) == (400.0, 400.0, True)
+
+
+def test_rounding_of_slow_step_lines_is_not_a_contradiction() -> None:
+    result = tf_cnn.parse("".join(tagged(r, step(1, 1.46), "total images/sec: 5.84") for r in range(4)))
+    assert result.agree is True
+
+
+@pytest.mark.parametrize(("total", "agree"), [(404.0, True), (396.1, True), (405.0, False), (395.0, False)])
+def test_one_percent_is_the_limit(total: float, agree: bool) -> None:
+    result = tf_cnn.parse(run([100.0] * 4, total))
+    assert result.agree is agree
+    assert ("inconsistent_total" in codes(result)) is not agree
+
+
+@pytest.mark.parametrize(
+    ("text", "expected_ranks", "code"),
+    [
+        (run([10.0, 10.0]), 4, "missing_ranks"),
+        (run([10.0, 10.0]), 1, "too_many_ranks"),
+        ("".join(tagged(r, machine(0, 1, 10.0), "total images/sec: 10.00") for r in range(4)), 4, "not_one_job"),
+        (tagged(0, step(10, 5.0)), 1, "missing_total"),
+        ("", 4, "no_result"),
+        ("Traceback (most recent call last):\n", None, "no_result"),
+        (run([10.0] * 2) + tagged(0, machine(0, 2, 11.0)), 2, "duplicate_rank"),
+        (run([9.0, 9]).replace('1]<stdout>:ROCEMESH {"rank": 1', '1]<stdout>:ROCEMESH {"rank": 0'), 2, "rank_conflict"),
+        (tagged(0, "ROCEMESH {broken", "total images/sec: 5.00"), 1, "unreadable_machine_line"),
+        (tagged(0, machine(0, 1, -5.0), "total images/sec: 5.00"), 1, "unreadable_machine_line"),
+        (run([10.0] * 2, loss=None, loss_finite=False), 2, "loss_not_finite"),
+        (tagged(0, step(1, 5.0, "nan"), "total images/sec: 5.00"), 1, "loss_not_finite"),
+        (tagged(0, step(1, 5), step(20, 5)) + tagged(1, step(1, 5), step(10, 5)), 2, "unfinished"),
+        (tagged(0, step(1, 5), "total images/sec: 10.00") + tagged(1, "total images/sec: 5.00"), 2, "totals_disagree"),
+    ],
+)  # fmt: skip
+def test_problems_are_named(text: str, expected_ranks: int | None, code: str) -> None:
+    result = tf_cnn.parse(text, expected_ranks)
+    assert code in codes(result)
+    assert not result.good
+
+
+def test_different_weights_are_no_common_training() -> None:
+    lines = run([10.0] * 2, checksum="a").replace('"checksum": "a"', '"checksum": "b"', 1)
+    assert codes(tf_cnn.parse(lines)) == ["weights_differ"]
+
+
+def test_missing_ranks_are_listed_by_number() -> None:
+    text = "".join(line for line in run([10.0] * 4).splitlines(keepends=True) if not line.startswith("[1,2]"))
+    (problem,) = [entry for entry in tf_cnn.parse(text, 4).problems if entry.code == "missing_ranks"]
+    assert "rank(s) 2" in problem.message
+
+
+def test_the_log_itself_tells_how_many_ranks_there_were() -> None:
+    text = tagged(0, "Batch size:  2048 global", "             512 per device", step(1, 5.0), "total images/sec: 5.00")
+    assert "missing_ranks" in codes(tf_cnn.parse(text))
+
+
+def test_a_log_that_prints_every_step_is_not_taken_for_a_numbered_listing() -> None:
+    text = "".join(step(number, 100.0) + "\n" for number in range(1, 6)) + "total images/sec: 100.00\n"
+    result = tf_cnn.parse(text)
+    assert [entry.step for entry in result.steps] == [1, 2, 3, 4, 5]
+    assert (result.numbered_listing, result.good) == (False, True)
+
+
+def test_a_rank_beyond_nine_is_not_split() -> None:
+    result = tf_cnn.parse(run([10.0] * 12))
+    assert [rank.rank for rank in result.ranks] == list(range(12))
+
+
+def test_parameters_of_the_run_are_kept() -> None:
+    text = tagged(0, "Model:       resnet50", "Batch size:  8 global", "             4 per device", "Num batches: 6")
+    assert tf_cnn.parse(text).parameters == {
+        "model": "resnet50",
+        "batch_size_global": "8",
+        "batch_size_per_device": "4",
+        "num_batches": "6",
+    }
+
+
+def test_live_progress_gives_each_step_line_once() -> None:
+    reader = tf_cnn.Reader()
+    seen = []
+    for character in run([10.0, 20.0]):
+        seen += reader.feed(character)
+    assert [(entry.rank, entry.step, entry.images_per_second) for entry in seen] == [
+        (0, 1, 10.0),
+        (0, 10, 10.0),
+        (1, 1, 20.0),
+        (1, 10, 20.0),
+    ]
+
+
+@given(st.lists(st.floats(0.5, 5000), min_size=1, max_size=6), st.randoms(use_true_random=False), st.booleans())
+def test_any_interleaving_of_pieces_gives_the_same_result(speeds: list[float], random: Any, cut: bool) -> None:
+    whole = run(speeds)
+    streams = [
+        [line.partition(">:")[2] for line in whole.splitlines(keepends=True) if line.startswith(f"[1,{rank}]")]
+        for rank in range(len(speeds))
+    ]
+    if cut:  # the newline in a piece of its own, as a printer with two writes per line makes it
+        streams = [[part for line in lines for part in (line[:-1], "\n")] for lines in streams]
+    mixed = ""
+    while any(streams):
+        rank = random.choice([rank for rank, parts in enumerate(streams) if parts])
+        mixed += f"[1,{rank}]<stdout>:{streams[rank].pop(0)}"
+    # Live reading sees the lines in another order; everything that counts must be equal.
+    expected, got = tf_cnn.parse(whole).as_result(), tf_cnn.parse(mixed).as_result()
+    assert got == expected
+    assert got["ok"]
+
+
+def test_result_is_plain_json_even_for_a_broken_loss() -> None:
+    json.dumps(tf_cnn.parse(run([10.0], loss=None, loss_finite=False)).as_result(), allow_nan=False)
+    json.dumps(tf_cnn.parse(tagged(0, step(1, 5.0, "nan"))).as_result(), allow_nan=False)

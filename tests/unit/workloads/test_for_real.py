@@ -1,0 +1,141 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The training script and the MPI check for real, where this machine has what they need."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+from types import ModuleType
+from typing import Callable
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.tf_cnn import parse
+
+WORKLOADS = pathlib.Path(__file__).parents[3] / "workloads"
+SCRIPT = WORKLOADS / "resnet50" / "resnet50.py"
+# A Python that has torch: this one, or the one that the variable names.
+PYTHON = os.environ.get("ROCEMESH_TORCH_PYTHON", sys.executable)
+HAS_TORCH = subprocess.run([PYTHON, "-c", "import torch"], capture_output=True, check=False).returncode == 0
+needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="no torch here; name a Python with ROCEMESH_TORCH_PYTHON")
+QUIET = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1"}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def start(rank: int, world: int, port: int, *options: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [
+            *(PYTHON, str(SCRIPT), "--batch_size", "2", "--image_size", "64", "--num_batches", "3"),
+            *("--num_warmup_batches", "1", "--display_every", "2", "--threads", "1", "--interface_cidr", "127.0.0.0/8"),
+            *("--master_addr", "127.0.0.1", "--master_port", str(port), "--init_timeout", "60", *options),
+        ],
+        env={
+            **QUIET,
+            "OMPI_COMM_WORLD_RANK": str(rank),
+            "OMPI_COMM_WORLD_SIZE": str(world),
+            "OMPI_COMM_WORLD_LOCAL_RANK": str(rank),
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@needs_torch
+def test_two_ranks_train_together_and_their_log_is_a_good_result(tmp_path: pathlib.Path) -> None:
+    port = free_port()
+    ranks = [start(rank, 2, port, "--json", str(tmp_path / "all.json")) for rank in range(2)]
+    log = ""
+    for rank, process in enumerate(ranks):
+        out, err = process.communicate(timeout=240)
+        assert process.returncode == 0, err
+        log += "".join(f"[1,{rank}]<stdout>:{line}\n" for line in out.splitlines())
+    result = parse(log, 2)
+    assert result.good, result.problems
+    first, second = (rank.machine for rank in result.ranks)
+    assert first["checksum"] == second["checksum"]
+    assert first["loss"] != second["loss"], "the ranks trained on the same images: equal weights would prove nothing"
+    assert first["batches"] == 3
+    assert [step.step for step in result.steps if step.rank == 0] == [1, 2, 3]
+    assert json.loads((tmp_path / "all.json").read_text())["ranks"] == [dict(first), dict(second)]
+
+
+@needs_torch
+def test_this_is_resnet50() -> None:
+    text = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import model; net = model.resnet50(); "
+        "print(sum(p.numel() for p in net.parameters()), len(list(net.parameters())), "
+        "sum(type(m).__name__ == 'BatchNorm2d' for m in net.modules()))"
+    )
+    done = subprocess.run(
+        [PYTHON, "-c", text, str(SCRIPT.parent)], env=QUIET, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["25557032", "161", "53"]
+
+
+@needs_torch
+def test_what_a_cpu_cannot_do_is_refused_before_the_ranks_meet() -> None:
+    process = start(0, 2, free_port(), "--precision", "fp16", "--backend", "gloo")
+    _out, err = process.communicate(timeout=120)
+    assert process.returncode != 0
+    assert "needs a GPU" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--batch_size", "0"], "at least 1"),
+        (["--image_size", "16"], "at least 32"),
+        (["--precision", "fp8"], "invalid choice"),
+        (["--batch", "4"], "unrecognized"),
+    ],
+)
+def test_wrong_options_are_told_without_torch(options: list[str], words: str) -> None:
+    done = subprocess.run([sys.executable, SCRIPT, *options], env=QUIET, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="no Open MPI here")
+@pytest.mark.parametrize(("told", "status"), [("3", 0), ("4", 4)])
+def test_mpi_adds_up_over_all_ranks_and_a_missing_rank_is_an_error(told: str, status: int) -> None:
+    done = subprocess.run(
+        [
+            *("mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "3", "-mca", "btl", "self,tcp"),
+            *("-mca", "btl_tcp_if_include", "lo", "-mca", "oob_tcp_if_include", "lo"),
+            *(sys.executable, str(WORKLOADS / "checks" / "allreduce.py"), told, "1000"),
+        ],
+        env=QUIET,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    records = [
+        json.loads(line.partition(" ")[2]) for line in done.stdout.splitlines() if line.startswith("ROCEMESH-ALLREDUCE")
+    ]
+    assert done.returncode == status, done.stderr
+    assert sorted(record["rank"] for record in records) == [0, 1, 2]
+    assert {record["sum"] for record in records} == {6.0}
+    assert {record["ok"] for record in records} == {status == 0}
+
+
+def test_a_missing_mpi_library_is_named(
+    load: Callable[[str, str], ModuleType], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allreduce = load("checks", "allreduce")
+    monkeypatch.setattr(allreduce, "LIBRARY", "libmpi-that-is-not-there.so.40")
+    assert allreduce.main([]) == allreduce.NO_LIBRARY
+    assert "libmpi-that-is-not-there.so.40" in capsys.readouterr().err
