@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``python -m lab``: up, down, status, reset, logs."""
+"""``python -m lab``: up, down, status, reset, logs, stages."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
-from . import config, engine, lifecycle, status
+from . import config, engine, files, lifecycle, status
 
 
 def _status(arguments: argparse.Namespace) -> int:
@@ -46,6 +47,17 @@ def _logs(arguments: argparse.Namespace) -> int:
     ).returncode
 
 
+def _stages(arguments: argparse.Namespace) -> int:
+    """Times of a run: {name: seconds}, or an object that has this under "stages" (a site run's summary.json)."""
+    path = Path(arguments.file) if arguments.file else config.paths().run / "stages.json"
+    content = files.read_json(path)
+    if content is None:
+        raise config.LabError(f"{path} is not there; `python -m lab up` and playbooks/site.yml write such a file")
+    for name, seconds in content.get("stages", content).items():
+        print(f"{seconds:7.1f} s  {name}")
+    return 0
+
+
 def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(
         prog="python -m lab", description="A data centre on one machine (SIMULATED hardware)."
@@ -64,6 +76,8 @@ def parser() -> argparse.ArgumentParser:
         "name", nargs="?", help="switch, vsphere, physics, dockerd, registry or a node; default: all programs"
     )
     logs.add_argument("-f", "--follow", action="store_true")
+    stages = commands.add_parser("stages", help="how long each stage took")
+    stages.add_argument("file", nargs="?", help="summary.json of a site run; default: the last `up`")
     return result
 
 
@@ -80,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         elif chosen.command == "down":
             lifecycle.down(keep_cache=chosen.keep_cache)
         else:
-            return _status(chosen) if chosen.command == "status" else _logs(chosen)
+            return {"status": _status, "logs": _logs, "stages": _stages}[chosen.command](chosen)
     except config.LabError as error:
         print(f"lab: {error}", file=sys.stderr)
         return 1

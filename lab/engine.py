@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
@@ -237,6 +239,7 @@ def _start(paths: config.Paths, client: str, host: str) -> None:
         files.write_json(_BEFORE, hostnet.record())
     files.write(_OWNER, str(paths.root))
     (HOME / "docker.pid").unlink(missing_ok=True)
+    _end_orphan()
     processes.start(
         HOME,
         "dockerd",
@@ -252,6 +255,24 @@ def _start(paths: config.Paths, client: str, host: str) -> None:
     )
 
 
+def _end_orphan() -> None:
+    """What a dockerd that was killed leaves behind: its containerd, or only the number of it, which may by now be a
+    zombie or another program. The next dockerd would take any of them for a containerd that is about to answer.
+
+    Containers have guardians of their own; the new dockerd ends those that should not run.
+    """
+    pid_file = HOME / "exec" / "containerd" / "containerd.pid"
+    try:
+        pid = int(pid_file.read_text())
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
+    except (OSError, ValueError):
+        words = []
+    if words and Path(words[0]).name == "containerd" and any(word.startswith(str(HOME)) for word in words):
+        os.kill(pid, signal.SIGTERM)
+        processes.wait_for("the orphaned containerd ends", lambda: processes.start_time(pid) is None, 20)
+    pid_file.unlink(missing_ok=True)
+
+
 def stop_own(paths: config.Paths, *, keep_cache: bool) -> list[str]:
     """Ends the engine if it is the lab's own, and puts the machine's network back; returns what was done."""
     if not HOME.exists():
@@ -262,10 +283,12 @@ def stop_own(paths: config.Paths, *, keep_cache: bool) -> list[str]:
     before = files.read_json(_BEFORE)
     if before is not None:
         if _another_engine():
+            # The record stays (with --keep-cache): what was before all engines is still to be put back one day.
             done.append("another dockerd runs on this machine: left docker's chains and docker0 to it")
         else:
             done += hostnet.restore(before, (config.BRIDGE,), config.SUBNET)
-    for path in (_BEFORE, _OWNER, SOCKET):
+            _BEFORE.unlink()
+    for path in (_OWNER, SOCKET):
         path.unlink(missing_ok=True)
     shutil.rmtree(HOME / "exec", ignore_errors=True)
     if not keep_cache:
@@ -277,13 +300,14 @@ def stop_own(paths: config.Paths, *, keep_cache: bool) -> list[str]:
 
 
 def _another_engine() -> bool:
-    """Whether a dockerd that is not inside a container (a network namespace of its own) runs on this machine."""
+    """Whether a dockerd with firewall rules of its own runs on this machine outside of containers."""
     here = Path("/proc/self/ns/net").readlink()
     for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if (entry / "comm").read_text().strip() == "dockerd" and (entry / "ns" / "net").readlink() == here:
-                    return True
-            except OSError:
+        if not entry.name.isdigit():
+            continue
+        with contextlib.suppress(OSError):
+            if (entry / "comm").read_text().strip() != "dockerd" or (entry / "ns" / "net").readlink() != here:
                 continue
+            if b"--iptables=false" not in (entry / "cmdline").read_bytes().split(b"\0"):
+                return True
     return False

@@ -8,6 +8,8 @@ Only what mentions an engine's own chains or bridges is removed, so rules that s
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -112,8 +114,9 @@ def restore(before: dict[str, Any], bridges: tuple[str, ...], subnet: str) -> li
 
 
 def _remove_empty_cgroups() -> None:
-    for directory in [*Path("/sys/fs/cgroup").glob("docker"), *Path("/sys/fs/cgroup").glob("*/docker")]:
-        try:
-            directory.rmdir()
-        except OSError:
-            continue  # another engine's containers live in it
+    """The groups of ended containers. One that still has a process in it (another engine's) cannot be removed."""
+    roots = [*Path("/sys/fs/cgroup").glob("docker"), *Path("/sys/fs/cgroup").glob("*/docker")]
+    for root in roots:
+        for directory, _, _ in os.walk(root, topdown=False):
+            with contextlib.suppress(OSError):
+                os.rmdir(directory)

@@ -183,7 +183,10 @@ def _ready(paths: config.Paths) -> str:
     processes.wait_for("vSphere sees the tools of every node", _tools_reported, 30)
     changed = nodes.write_known_hosts(paths)
     off = [node.name for node in config.NODES if node not in on]
-    return f"{len(on)} nodes" + (f", powered off: {', '.join(off)}" if off else "") + (", host keys" if changed else "")
+    said = f"{len(on)} nodes"
+    if off:
+        said += f", powered off: {', '.join(off)} (power them on in vSphere, or `python -m lab reset`)"
+    return said + (", host keys" if changed else "")
 
 
 def _tools_reported() -> bool:
@@ -296,6 +299,9 @@ def _remove_from_engine(paths: config.Paths, *, keep_cache: bool) -> str:
 
 
 def _remove_files(paths: config.Paths) -> str:
-    if paths.root.exists():
-        shutil.rmtree(paths.root)
-    return f"removed {paths.root}"
+    """Everything below .lab; a program that still writes there (a test run) keeps its own directory."""
+    shutil.rmtree(paths.root, ignore_errors=True)
+    if not paths.root.exists():
+        return f"removed {paths.root}"
+    left = ", ".join(sorted(entry.name for entry in paths.root.iterdir()))
+    return f"left in {paths.root}, because another program writes there: {left}"

@@ -25,7 +25,7 @@ def wait_for(what: str, condition: Callable[[], bool], timeout: float, interval:
         time.sleep(interval)
 
 
-def _started(pid: int) -> str | None:
+def start_time(pid: int) -> str | None:
     """The kernel's start time of a process (clock ticks since boot); None when it is gone or a zombie."""
     try:
         # The command name, in parentheses, may contain spaces.
@@ -41,7 +41,7 @@ def pid_of(run: Path, name: str) -> int | None:
         pid, started = (run / f"{name}.pid").read_text().split()
     except (OSError, ValueError):
         return None
-    return int(pid) if _started(int(pid)) == started else None
+    return int(pid) if start_time(int(pid)) == started else None
 
 
 def start(
@@ -66,7 +66,7 @@ def start(
             start_new_session=True,
             env={**os.environ, **(environment or {})},
         )
-    files.write(run / f"{name}.pid", f"{process.pid} {_started(process.pid)}\n")
+    files.write(run / f"{name}.pid", f"{process.pid} {start_time(process.pid)}\n")
 
     def ready_or_dead() -> bool:
         if process.poll() is not None:

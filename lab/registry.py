@@ -30,9 +30,7 @@ def ensure(paths: config.Paths) -> str:
         engine.docker("start", config.REGISTRY_CONTAINER)
         done.append("started")
     elif not present:
-        engine.docker(
-            "volume", "create", "--label", f"{config.OWNER_LABEL}={paths.root}", config.REGISTRY_VOLUME
-        )
+        engine.docker("volume", "create", "--label", f"{config.OWNER_LABEL}={paths.root}", config.REGISTRY_VOLUME)
         engine.docker(
             *("run", "--detach", "--name", config.REGISTRY_CONTAINER, "--hostname", config.REGISTRY_NAME),
             *("--label", f"{config.OWNER_LABEL}={paths.root}", "--restart", "no"),

@@ -145,6 +145,8 @@ def _vm_row(node: config.Node, facts: Mapping[str, Any]) -> list[str]:
     parameter = cards[0].get("params", {}).get("ATS_ENABLED") if cards else None
     value = "absent" if parameter is None else f"{parameter['current']} (next {parameter['next']})"
     function = physics["pci"].get(node.name, {}).get("functions", {}).get(config.NIC_PCI, {})
+    if vm.get("power") == "off":
+        function = {}
     control_bit = "-" if not function.get("ats_capability") else "Enable+" if function["ats_enabled"] else "Enable-"
     here = facts["nodes"][node.name]
     return [

@@ -12,8 +12,8 @@ name                      effect (further keys)
 ``silent``                ``phase``: ``banner`` (TCP accepts, SSH never speaks), ``prompt`` (login works, no prompt),
                           ``command`` (no answer to any command)
 ``cut_after``             the session is cut when line number ``lines`` arrives; ``scope``: ``config`` (default, lines
-                          typed in configuration mode) or ``all``; ``executed``: whether that line still took effect
-                          (default false). Fires once.
+                          typed in configuration mode, without ``show``) or ``all``; ``executed``: whether that line
+                          still took effect (default false). Fires once.
 ``enable_password``       ``enable`` asks for a password
 ``confirm``               a line that matches ``pattern`` asks for a typed YES
 ``refuse_line``           a line that matches ``pattern`` is answered with an error
@@ -64,8 +64,10 @@ class Faults:
             raise ValueError("unknown fault {0!r}; known: {1}".format(name, ", ".join(sorted(KNOWN))))
         if name in NEEDS and NEEDS[name] not in fault:
             raise ValueError("fault {0!r} needs {1!r}".format(name, NEEDS[name]))
-        if "pattern" in fault:
-            re.compile(fault["pattern"])
+        try:
+            re.compile(fault.get("pattern", ""))
+        except re.error as error:
+            raise ValueError("fault {0!r}: no regular expression: {1}".format(name, error)) from None
         if name not in IMMEDIATE:
             self._active.append(dict(fault))
 

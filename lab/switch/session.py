@@ -154,10 +154,11 @@ class Session:
         slow = faults.get("slow") or {}
         await asyncio.sleep(float(slow.get("command_delay", self._delays.command)))
         self._lines["all"] += 1
-        self._lines["config"] += self._cli.mode == CONFIG
+        configures = self._cli.mode == CONFIG and not line.split(maxsplit=1)[0].startswith("sh")
+        self._lines["config"] += configures
         cut = faults.get("cut_after")
-        in_scope = cut and (cut.get("scope", "config") == "all" or self._cli.mode == CONFIG)
-        if cut and in_scope and self._lines[str(cut.get("scope", "config"))] >= int(cut["lines"]):
+        scope = str(cut.get("scope", "config")) if cut else "all"
+        if cut and (scope == "all" or configures) and self._lines[scope] >= int(cut["lines"]):
             faults.spend(cut)
             if cut.get("executed"):
                 execute(self._cli, line)

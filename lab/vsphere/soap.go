@@ -30,6 +30,7 @@ var (
 	thisType   = regexp.MustCompile(`(<(?:\w+:)?_this[^>]*\btype=")(\w+)("[^>]*>)([^<]*)`)
 	answer     = regexp.MustCompile(`<(/?)(response|fault|faultMsg|faultDetail)>`)
 	returnval  = regexp.MustCompile(`<returnval[^>]*>`)
+	labType    = regexp.MustCompile(`type="Lab\w+"`)
 	namespaces = regexp.MustCompile(` xmlns:xs[id]=&#34;[^&]*&#34;`)
 )
 
@@ -68,12 +69,19 @@ func (l *lab) serveSDK(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	l.dropKilledSession(r, subject)
+	if l.sessionEnded(r, subject) && method != "Login" {
+		denied(w, "NotAuthenticated", "The session is not authenticated.", "ServiceInstance", "ServiceInstance", "System.View")
+		return
+	}
 	this := thisType.FindSubmatch(body)
 	if this != nil {
 		kind, id := string(this[2]), string(this[4])
 		if l.faults.match("no_permission", subject) != nil {
-			denied(w, kind, id, method)
+			privilege := privileges[method]
+			if privilege == "" {
+				privilege = "System.Read"
+			}
+			denied(w, "NoPermission", "Permission to perform this operation was denied.", kind, id, privilege)
 			return
 		}
 		if target := redirected[kind][method]; target != "" &&
@@ -83,13 +91,20 @@ func (l *lab) serveSDK(w http.ResponseWriter, r *http.Request) {
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	r.ContentLength = int64(len(body))
-	if method != "ExecuteSoap" {
-		l.service.ServeSDK(w, r)
-		return
-	}
 	recorder := httptest.NewRecorder()
 	l.service.ServeSDK(recorder, r)
 	out := recorder.Body.Bytes()
+	if this != nil && recorder.Code != http.StatusOK {
+		out = labType.ReplaceAll(out, append([]byte(`type="`), append(this[2], '"')...)) // faults name the object's real type
+	}
+	if method != "ExecuteSoap" {
+		for name, values := range recorder.Header() {
+			w.Header()[name] = values
+		}
+		w.WriteHeader(recorder.Code)
+		_, _ = w.Write(out)
+		return
+	}
 	if l.faults.match("undeclared_xsi", nil) != nil {
 		out = namespaces.ReplaceAll(out, nil)
 	}
@@ -102,11 +117,11 @@ func (l *lab) serveSDK(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(out)
 }
 
-// dropKilledSession takes the cookie away from a request whose session an administrator (the fault) ended.
-func (l *lab) dropKilledSession(r *http.Request, subject map[string]string) {
+// sessionEnded tells whether an administrator (the fault) ended the session of this request, now or earlier.
+func (l *lab) sessionEnded(r *http.Request, subject map[string]string) bool {
 	cookie, err := r.Cookie(sessionCookie)
 	if err != nil {
-		return
+		return false
 	}
 	ended := l.faults.match("session_killed", subject) != nil
 	l.mu.Lock()
@@ -114,21 +129,16 @@ func (l *lab) dropKilledSession(r *http.Request, subject map[string]string) {
 	if ended {
 		l.killed[cookie.Value] = true
 	}
-	if l.killed[cookie.Value] {
-		r.Header.Del("Cookie")
-	}
+	return l.killed[cookie.Value]
 }
 
-func denied(w http.ResponseWriter, kind, id, method string) {
-	privilege := privileges[method]
-	if privilege == "" {
-		privilege = "System.Read"
-	}
+// denied answers with NoPermission or one of its kind.
+func denied(w http.ResponseWriter, fault, text, kind, id, privilege string) {
 	w.Header().Set("Content-Type", "text/xml; charset=utf-8")
 	w.WriteHeader(http.StatusInternalServerError)
 	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?>
 <soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/" xmlns:xsd="http://www.w3.org/2001/XMLSchema" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">
-<soapenv:Body><soapenv:Fault><faultcode>ServerFaultCode</faultcode><faultstring>Permission to perform this operation was denied.</faultstring>
-<detail><NoPermissionFault xmlns="urn:vim25" xsi:type="NoPermission"><object type="%s">%s</object><privilegeId>%s</privilegeId></NoPermissionFault></detail>
-</soapenv:Fault></soapenv:Body></soapenv:Envelope>`, kind, id, privilege)
+<soapenv:Body><soapenv:Fault><faultcode>ServerFaultCode</faultcode><faultstring>%[2]s</faultstring>
+<detail><%[1]sFault xmlns="urn:vim25" xsi:type="%[1]s"><object type="%[3]s">%[4]s</object><privilegeId>%[5]s</privilegeId></%[1]sFault></detail>
+</soapenv:Fault></soapenv:Body></soapenv:Envelope>`, fault, text, kind, id, privilege)
 }

@@ -14,7 +14,7 @@ description:
   - Reports three values (default, current, next boot) and the ATS capability of the PCI function, and names the layer
     that is to blame when they do not agree. The next-boot value is never taken for the state of the card.
   - The stored value is loaded only when the slot of the card is reset. In a VM with a passed-through card that is a
-    reboot of the ESXi host, not of the guest. O(ignore:reboot_required) stays true on later runs until it has happened.
+    reboot of the ESXi host, not of the guest. RV(reboot_required) stays true on later runs until it has happened.
   - Never flashes firmware, never resets a card, never restarts anything.
 author:
   - rocemesh.multinode contributors (@rocemesh)

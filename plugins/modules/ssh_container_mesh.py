@@ -22,11 +22,13 @@ description:
   - Symbolic links are not followed and files of other owners are not touched; both are errors.
 attributes:
   check_mode:
+    description: Can run in C(check_mode) and say what it would change without changing anything.
     support: full
     details:
       - A node without keys returns an identity with RV(identity.planned) true and empty keys. O(state=present) accepts
         such peers in check mode, and only there, so that a run over a whole site can be planned from nothing.
   diff_mode:
+    description: Returns what changed, or would change in check mode, when asked for a diff.
     support: full
     details:
       - Shows the lines of every file and block that changes. Private keys and other people's lines are never shown.

@@ -138,7 +138,7 @@ def render(summary: Mapping[str, Any]) -> str:
     lines = ["# " + ("SIMULATED - " + title if simulated else title), "", f"**{headline(summary)}**", ""]
     if simulated:
         lines += [
-            "> The devices marked SIMULATED below do not exist. Their state is what simulators answered behind the real",
+            "> The devices marked SIMULATED below do not exist. Their state is what simulators answered behind real",
             "> protocols; the speed is that of CPU processes and says nothing about any GPU, NIC or switch.",
             "",
         ]
@@ -255,7 +255,10 @@ def _flat(value: Any) -> str:
     if isinstance(value, str):
         text = value
     elif isinstance(value, Mapping):
-        text = "; ".join(f"{key}: {_flat(entry)}" for key, entry in value.items())
+        text = "; ".join(
+            f"{key}: {'{' + _flat(entry) + '}' if isinstance(entry, Mapping) else _flat(entry)}"
+            for key, entry in value.items()
+        )
     elif isinstance(value, (list, tuple)):
         text = ", ".join(_flat(entry) for entry in value)
     else:

@@ -73,9 +73,15 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
     # --- observe
 
     def observe(self) -> SwitchState:
-        if self._bounced:
-            self._await_links()
-        state = self._read_state()
+        try:
+            if self._bounced:
+                self._await_links()
+            state = self._read_state()
+        except LayerError as error:
+            if self._applied:  # it broke while verifying: say what is there, unverified
+                error.details.setdefault("applied", [operation.command for operation in self._applied])
+                error.details.setdefault("undo", _inverses(self._applied))
+            raise
         self._unsaved = state.unsaved
         if self._first is None:
             self._first = state
@@ -328,16 +334,22 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         """Save, once everything was verified, unless that would write what somebody else left unsaved."""
         if not self._applied or self._first is None or not self._unsaved or not self._may_save(self._first):
             return
+        try:
+            self._write_configuration()
+        except LayerError as error:
+            self._explain_failure(error, planning.save_operation(), ())
+            raise
+
+    def _write_configuration(self) -> None:
         refusal = self.cli.configure("configuration write")
         self._unsaved = parsing.parse_unsaved(self.host, self.cli.show("show configuration files"))
         if refusal or self._unsaved:
             raise ApplyError(
                 "everything is in force, but it could not be saved: " + (refusal or "changes are still unsaved"),
                 host=self.host,
-                thing="configuration write",
+                thing="command",
+                value="configuration write",
                 remedy="check the file system of the switch and save by hand; a reload would lose the changes",
-                applied=[operation.command for operation in self._applied],
-                undo=_inverses(self._applied),
             )
 
     # --- results

@@ -131,7 +131,7 @@ class OnyxSession:
         return UnreachableError(
             f"the session broke {when}",
             host=self.host,
-            remedy="run this again: it reads what is there and continues from it; nothing was saved",
+            remedy="run this again: it reads what is there and continues from it",
         )
 
     def _write(self, text: str) -> None:

@@ -103,6 +103,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         self._rebooted = False
         self._entered = False
         self._left = False
+        self._lost_maintenance = False
         self._shut_down: list[str] = []
         self._powered_on: list[str] = []
         self._elapsed = 0.0
@@ -342,6 +343,10 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         )
 
     def _exit(self, _operation: Operation) -> None:
+        if not self._connection.read(self._reference(), ["runtime.inMaintenanceMode"]).get("runtime.inMaintenanceMode"):
+            self._lost_maintenance = True  # it came back from the reboot without it
+            self._left = True
+            return
         doing = f"take {self.host} out of maintenance mode"
         limit = self._timeouts.maintenance
         task = self._connection.start(
@@ -364,7 +369,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         found = []
         if state.in_maintenance and not needs_reboot(state, wanted) and wanted.in_maintenance != "adopt":
             found.append(f"{state.name}: the host is in maintenance mode and stays there; no VM can start on it")
-        if state.rebooted and state.entered_maintenance and not state.in_maintenance and not state.left_maintenance:
+        if self._lost_maintenance:
             found.append(f"{state.name}: the host came back from its reboot without maintenance mode")
         return found
 

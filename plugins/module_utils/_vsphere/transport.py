@@ -236,6 +236,7 @@ class Connection:
         self.clock = clock
         self.sleep = sleep
         self._service: Any = None
+        self._content: Any = None
         self._executers: dict[str, Any] = {}
 
     # ------------------------------------------------------------ session
@@ -253,6 +254,7 @@ class Connection:
                     sslContext=context,
                     httpConnectionTimeout=self.endpoint.timeout,
                 )
+                self._content = self._service.RetrieveContent()
         finally:
             socket.setdefaulttimeout(before)
         self._executers.clear()
@@ -282,11 +284,12 @@ class Connection:
 
     @property
     def content(self) -> Any:
-        return self._service.content
+        """The service content as read at login: asking for it again would be one more call each time."""
+        return self._content
 
     @property
     def is_vcenter(self) -> bool:
-        return bool(self.content.about.apiType == "VirtualCenter")
+        return bool(self._content.about.apiType == "VirtualCenter")
 
     # ------------------------------------------------------------ reading
     def properties(self, objects: Sequence[Any], paths: Sequence[str], doing: str = "reading") -> list[dict[str, Any]]:
@@ -306,6 +309,12 @@ class Connection:
             while answer and answer.token:
                 answer = manager.ContinueRetrievePropertiesEx(token=answer.token)
                 rows += list(answer.objects)
+            for row in rows:
+                for missing in row.missingSet or []:
+                    # what may not be read must not look like what is not set; a property unknown to this release may
+                    if isinstance(missing.fault, vim.fault.NoPermission):
+                        missing.fault.msg = f"property {missing.path}"
+                        raise missing.fault
         by_id = {row.obj._moId: {p.name: p.val for p in row.propSet} for row in rows}
         return [by_id.get(o._moId, {}) for o in objects]
 

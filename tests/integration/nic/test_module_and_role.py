@@ -24,9 +24,8 @@ from tests.unit.nic.twin import TOOLS, Rack, card
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 PLAYBOOK = pathlib.Path(sys.executable).parent / "ansible-playbook"
-OLD_PYTHONS = sorted(pathlib.Path.home().glob(".pyenv/versions/3.8.*/bin/python3.8")) + [
-    pathlib.Path("/usr/bin/python3.8")
-]
+PYENV = pathlib.Path.home() / ".pyenv" / "versions"
+OLD_PYTHONS = [*sorted(PYENV.glob("3.8.*/bin/python3.8")), pathlib.Path("/usr/bin/python3.8")]
 INTERPRETERS = [sys.executable, *[str(path) for path in OLD_PYTHONS if path.exists()][:1]]
 OFED = "5.2-2.2.4.0"
 OFED_NAME = f"MLNX_OFED_LINUX-{OFED}-ubuntu20.04-x86_64"
@@ -56,6 +55,7 @@ class Node:
             },
             "vars": {"names": f"{{{{ {names + published} | select('in', vars) | list }}}}"},
             "check_mode": False,
+            "changed_when": False,  # the test's own file
         }
         play = {
             "hosts": "localhost",

@@ -1,0 +1,78 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The role alone, as its README shows it: no group, no facts from another role."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.integration.switch.harness import ADDRESS, PASSWORD, Simulator, playbook
+
+
+def run_role(simulator: Simulator, *flags: str, entry: str = "main", **changes: Any) -> tuple[int, dict[str, Any]]:
+    """Exit status, and the results by task name."""
+    variables = {
+        "switch_port": simulator.port,
+        "switch_password": PASSWORD,
+        "switch_known_hosts": str(simulator.known_hosts),
+        "switch_vlan": 111,
+        "switch_ports": ["1/1-1/4"],
+        **changes,
+    }
+    include = {"name": "rocemesh.multinode.switch", "tasks_from": entry}
+    play = {
+        "hosts": "all",
+        "gather_facts": False,
+        "tasks": [
+            {"ansible.builtin.include_role": include, "vars": variables},
+            {"name": "outcome", "ansible.builtin.debug": {"var": "switch_outcome"}},
+        ],
+    }
+    done = playbook(simulator.directory, [play], *flags)
+    assert PASSWORD not in done.stdout + done.stderr
+    tasks = json.loads(done.stdout)["plays"][0]["tasks"]
+    return done.returncode, {task["task"]["name"]: task["hosts"].get(ADDRESS, {}) for task in tasks}
+
+
+def test_the_role_converges_and_stays(simulator: Simulator) -> None:
+    status, results = run_role(simulator)
+    outcome = results["outcome"]["switch_outcome"]
+    assert status == 0 and outcome["changed"] and outcome["verified"] and outcome["found"]["saved"]
+    assert len(outcome["changes"]) == 4
+    status, results = run_role(simulator)
+    outcome = results["outcome"]["switch_outcome"]
+    assert status == 0 and not outcome["changed"] and outcome["verified"] and outcome["changes"] == []
+
+
+def test_check_mode_of_the_role_changes_nothing(simulator: Simulator) -> None:
+    before = simulator.state()
+    status, results = run_role(simulator, "--check")
+    assert status == 0 and not results["outcome"]["switch_outcome"]["verified"]
+    assert simulator.state() == before
+
+
+def test_verify_alone_names_what_is_missing(simulator: Simulator) -> None:
+    before = simulator.state()
+    status, results = run_role(simulator, entry="verify")
+    message = next(result["msg"] for result in results.values() if result.get("failed"))
+    assert status != 0 and "create VLAN 111" in message and "MTU 1500 -> 9216" in message
+    assert simulator.state() == before
+
+
+def test_somebody_elses_unsaved_changes_stop_the_role_after_configuring(simulator: Simulator) -> None:
+    simulator.fault(name="foreign_change")
+    status, results = run_role(simulator)
+    message = next(result["msg"] for result in results.values() if result.get("failed"))
+    assert status != 0 and "switch_save=always" in message
+    assert simulator.state()["running"]["roce"] == "lossless" and simulator.state()["unsaved"]
+    status, _results = run_role(simulator, switch_save="always")
+    assert status == 0 and not simulator.state()["unsaved"]
+
+
+def test_wrong_variables_are_refused_before_the_switch_hears_of_them(simulator: Simulator) -> None:
+    for changes in ({"switch_ports": []}, {"switch_roce_mode": "fast"}, {"switch_known_hosts": "/nonexistent"}):
+        status, results = run_role(simulator, **changes)
+        assert status != 0 and any(result.get("failed") for result in results.values())
+        assert "switch | Configure RoCE, VLAN, ports and MTU" not in results
