@@ -205,17 +205,21 @@ def vsphere() -> Any:
 
 def power_cycle(names: Sequence[str]) -> None:
     """Power VMs off and on in vSphere, hosts untouched; returns when their sshd answers again."""
-    from pyVim.task import WaitForTask  # noqa: PLC0415
     from pyVmomi import vim  # noqa: PLC0415
 
     content = vsphere().content
     view = content.viewManager.CreateContainerView(content.rootFolder, [vim.VirtualMachine], True).view
     machines = [machine for machine in view if machine.name in names]
-    for machine in machines:
-        WaitForTask(machine.PowerOffVM_Task())
-    for machine in machines:
-        WaitForTask(machine.PowerOnVM_Task())
     deadline = time.monotonic() + 120
+    for begin in (vim.VirtualMachine.PowerOff, vim.VirtualMachine.PowerOn):
+        tasks = [begin(machine) for machine in machines]
+        while any(task.info.state in ("queued", "running") for task in tasks):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{names}: {begin} is not done after two minutes")
+            time.sleep(0.2)
+        failed = [task.info.error for task in tasks if task.info.state != "success"]
+        if failed:
+            raise RuntimeError(f"{names}: {failed}")
     while not all(state()["nodes"][name]["ssh"] for name in names):
         if time.monotonic() > deadline:
             raise TimeoutError(f"{names}: no sshd two minutes after power-on")

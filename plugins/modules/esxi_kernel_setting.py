@@ -43,6 +43,9 @@ options:
     default: false
 extends_documentation_fragment:
   - rocemesh.multinode.vsphere
+notes:
+  - Not verified on hardware - from which ESXi build on V(atsSupport) exists, and the privilege that the account needs
+    on the host beyond C(System.Read).
 seealso:
   - module: rocemesh.multinode.esxi_reboot
 """

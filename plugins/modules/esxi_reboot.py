@@ -99,6 +99,12 @@ options:
     default: 300
 extends_documentation_fragment:
   - rocemesh.multinode.vsphere
+notes:
+  - The account needs the privileges C(Host.Config.Maintenance), C(VirtualMachine.Interact.PowerOff) and
+    C(VirtualMachine.Interact.PowerOn).
+  - A VM counts as this vCenter if its address is the one that the module is connected to, if its host name is
+    O(hostname), or if it was deployed as a vCenter Server appliance.
+  - VMs that vCenter manages itself (vCLS and other agent VMs) are left to vCenter. Not verified on hardware.
 seealso:
   - module: rocemesh.multinode.esxi_kernel_setting
 """

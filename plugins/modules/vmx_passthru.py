@@ -89,6 +89,11 @@ options:
     default: 300
 extends_documentation_fragment:
   - rocemesh.multinode.vsphere
+notes:
+  - The account needs the privilege C(VirtualMachine.Config.AdvancedConfig), and the power privileges if the VM may be
+    powered off or on.
+  - Not verified on hardware - whether the device of a GPU with SR-IOV has to be named by its physical function in
+    O(gpu_pci_ids).
 seealso:
   - module: rocemesh.multinode.esxi_pci_info
 """

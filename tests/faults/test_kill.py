@@ -18,16 +18,16 @@ from tests import site_run
 from tests.site_run import ALLOW, SHORT
 
 KILL_AT = {
-    "switch_being_configured": r"TASK \[.*switch \| Configure",
-    "kernel_setting_being_configured": r"TASK \[.*esxi_host \| Configure the kernel settings",
-    "nic_being_set": r"TASK \[.*guest \| .*ATS",
-    "vm_going_down_for_its_keys": r"TASK \[.*gpu_vm \| Set peer-to-peer keys",
+    "switch_being_configured": r"TASK \[.*Switch \| Configure",
+    "kernel_setting_being_configured": r"TASK \[.*ESXi host \| Configure the kernel settings",
+    "nic_being_set": r"TASK \[.*Guest \| Store ATS",
+    "vms_getting_their_keys": r"TASK \[.*GPU VM \| Set peer-to-peer keys",
     "host_rebooting": r"TASK \[Reboot the host",
     "guests_coming_back": r"TASK \[Wait for the guests of this host",
-    "image_being_built": r"TASK \[.*container \| Build",
-    "image_being_pulled": r"TASK \[.*container \| Pull",
-    "mesh_being_written": r"TASK \[.*mesh \| ",
-    "training": r"TASK \[.*run \| .*ResNet-50",
+    "image_being_built": r"TASK \[.*Build \| Image",
+    "image_being_pulled": r"TASK \[.*Pull \| ",
+    "mesh_being_written": r"TASK \[.*Configure \| Authorise",
+    "training": r"TASK \[.*Run mpirun: train",
 }
 FACTORY_EACH = os.environ.get("FAULTS_FROM") == "factory"
 

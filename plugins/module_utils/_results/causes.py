@@ -160,7 +160,7 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "program_missing",
         r"Executable: (?P<what>\S+)|can't open file '(?P<what2>[^']+)'"
-        r"|No module named '?(?P<what3>[\w.]+)",
+        r"|(?:ModuleNotFoundError|python[\d.]*): No module named '?(?P<what3>[\w.]+)",
         "the program is not in the container",
         "build the image again with the workload in it, and pull it on every host (same digest)",
     ),

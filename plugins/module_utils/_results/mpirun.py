@@ -48,7 +48,7 @@ class Diagnosis:
 
     @property
     def message(self) -> str:
-        where = ", ".join(self.hosts) if self.hosts else "host not named in the output"
+        where = ", ".join(self.hosts) if self.hosts else "mpirun (no single host named)"
         seen = f" Seen: {self.evidence!r}." if self.evidence else ""
         return f"{where}: {self.summary}.{seen} What to do: {self.remedy}."
 

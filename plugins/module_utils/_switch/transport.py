@@ -323,7 +323,8 @@ def _is(link: BaseException, kind: str) -> bool:
         "algorithms": isinstance(link, IncompatiblePeer) or "incompatible ssh peer" in text,
         "login timeout": isinstance(link, AuthenticationException) and "timeout" in text,
         "login": isinstance(link, (AuthenticationException, NetmikoAuthenticationException)),
-        "no ssh": isinstance(link, SSHException) and "banner" in text,
+        # Paramiko says "no existing session" when its own timer runs out before the server's banner came.
+        "no ssh": isinstance(link, SSHException) and ("banner" in text or "no existing session" in text),
     }
     return tests[kind]
 
@@ -382,7 +383,7 @@ def _login(_link: BaseException, settings: Settings) -> LayerError:
 
 def _no_ssh(_link: BaseException, settings: Settings) -> LayerError:
     return UnreachableError(
-        f"the port is open, but no SSH server spoke within {settings.timeout:g} s",
+        f"the port is open, but no SSH server answered there within {settings.timeout:g} s",
         host=f"{settings.host}:{settings.port}",
         thing="ssh",
         remedy="check that SSH is enabled on the switch and that this is its port",

@@ -106,7 +106,7 @@ def test_a_closed_port_is_named(simulator: Simulator) -> None:
 @pytest.mark.parametrize(
     ("fault", "words", "code"),
     [
-        ({"name": "silent", "phase": "banner"}, "no SSH server spoke within 3 s", "unreachable"),
+        ({"name": "silent", "phase": "banner"}, "no SSH server answered there within 3 s", "unreachable"),
         ({"name": "silent", "phase": "prompt"}, "silent for 3 s", "unreachable"),
         ({"name": "silent", "phase": "command"}, "silent for 3 s", "unreachable"),
         ({"name": "wizard"}, "configuration wizard", "refused"),

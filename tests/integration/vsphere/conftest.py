@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The simulated vCenter, built from lab/vsphere, on loopback with a certificate of its own; modules run against it over TLS.
+"""The simulated vCenter, built from lab/vsphere, on loopback with a certificate of its own.
 
 Modules run in this process, through their own `main()`: argument spec, check mode, fail_json and all.
 """
@@ -24,6 +24,7 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.testing import patch_module_args
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import Connection, Endpoint
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -113,16 +114,16 @@ def pki(tmp_path_factory: pytest.TempPathFactory) -> Pki:
     authority, authority_key = _authority("lab CA")
     other, _other_key = _authority("another CA")
     key = ec.generate_private_key(ec.SECP256R1())
-    names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("vcenter.lab")])
+    names = x509.SubjectAlternativeName(
+        [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("vcenter.lab")]
+    )
     leaf = _sign("vcenter.lab", key, "lab CA", authority_key, [names])
     files = Pki(folder / "ca.crt", folder / "other.crt", folder / "vcenter.crt", folder / "vcenter.key")
     files.ca.write_bytes(authority.public_bytes(serialization.Encoding.PEM))
     files.other_ca.write_bytes(other.public_bytes(serialization.Encoding.PEM))
     files.certificate.write_bytes(leaf.public_bytes(serialization.Encoding.PEM))
     files.key.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     )
     return files
 
@@ -130,7 +131,9 @@ def pki(tmp_path_factory: pytest.TempPathFactory) -> Pki:
 class Vcenter:
     """A running simulator: where it is, and its control API."""
 
-    def __init__(self, process: subprocess.Popen[str], port: int, control: str, password: str, ca: pathlib.Path) -> None:
+    def __init__(
+        self, process: subprocess.Popen[str], port: int, control: str, password: str, ca: pathlib.Path
+    ) -> None:
         self.process = process
         self.port = port
         self.control = control
@@ -248,8 +251,6 @@ def run_module(name: str, parameters: dict[str, Any], check: bool = False) -> Re
 
 def change_while_on(vcenter: Vcenter, vm: str, extra: dict[str, str]) -> None:
     """What somebody else's client does: change keys without looking at the power state."""
-    from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import Connection, Endpoint
-
     endpoint = Endpoint("127.0.0.1", USER, vcenter.password, vcenter.port, ca_path=str(vcenter.ca))
     with Connection(endpoint) as connection:
         task = connection.extra_config(connection.find_vm(vm), extra, "")

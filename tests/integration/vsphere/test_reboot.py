@@ -67,7 +67,9 @@ def test_pending_setting_is_brought_into_force_by_one_orderly_reboot(run: Run, v
 def test_check_mode_lists_the_steps_and_touches_nothing(run: Run, vcenter: Vcenter) -> None:
     before = vcenter.state()
     planned = run("esxi_reboot", check=True, **IF_PENDING)
-    assert [operation["command"].split(" evacuate")[0].split(" force")[0] for operation in planned["operations"]] == STEPS
+    assert [
+        operation["command"].split(" evacuate")[0].split(" force")[0] for operation in planned["operations"]
+    ] == STEPS
     assert planned["reboot_scope"] == "esxi_host" and not planned["rebooted"]
     assert vcenter.state() == before and vcenter.calls() == []
 
@@ -238,7 +240,9 @@ POINTS: dict[str, Callable[[Any], bool]] = {
     "in_maintenance": lambda state: state["hosts"]["esx01"]["maintenance"],
     "host_down": lambda state: state["hosts"]["esx01"]["connection"] == "notResponding",
     "host_back": lambda state: state["hosts"]["esx01"]["boots"] == 1,
-    "out_of_maintenance": lambda state: state["hosts"]["esx01"]["boots"] == 1 and not state["hosts"]["esx01"]["maintenance"],
+    "out_of_maintenance": lambda state: (
+        state["hosts"]["esx01"]["boots"] == 1 and not state["hosts"]["esx01"]["maintenance"]
+    ),
 }
 
 
@@ -251,7 +255,9 @@ def test_killed_controller_is_resumed_by_adopting_and_the_host_boots_once(
     wait_until(lambda: POINTS[point](vcenter.state()))
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    wait_until(lambda: vcenter.host("esx01")["connection"] == "connected" and not vcenter.host("esx01")["entering_maintenance"])
+    wait_until(
+        lambda: vcenter.host("esx01")["connection"] == "connected" and not vcenter.host("esx01")["entering_maintenance"]
+    )
     resumed = run("esxi_reboot", **IF_PENDING, in_maintenance="adopt", power_on=["gpu01", "gpu02"])
     assert not resumed.failed, resumed.msg
     host = vcenter.host("esx01")

@@ -168,6 +168,8 @@ def test_recorded_failures_get_their_cause_and_host(
         (139, "process rank 1 with PID 27 on node gpu02 exited on signal 11 (SIGSEGV).", "signal", ("gpu02",)),
         (1, "ORTE has lost communication with a remote daemon.\n  HNP daemon\n", "host_lost", ()),
         (3, "something new", "unknown", ()),
+        (1, "[1,0]<stderr>:UserWarning: Failed to initialize NumPy: No module named 'numpy'\n", "unknown", ()),
+        (1, "[1,0]<stderr>:ModuleNotFoundError: No module named 'torch'\n", "program_missing", ("gpu01",)),
     ],
 )  # fmt: skip
 def test_other_failures_get_their_cause_and_host(rc: int, stderr: str, cause: str, hosts: tuple[str, ...]) -> None:

@@ -50,7 +50,12 @@ def unknown(key: RSAKey) -> SSHException:
     [
         (IncompatiblePeer("Incompatible ssh peer (no acceptable kex algorithm)"), UnreachableError, "netmiko[par4]"),
         (SSHException("Incompatible ssh peer (no acceptable host key)"), UnreachableError, "SHA-1"),
-        (SSHException("Error reading SSH protocol banner"), UnreachableError, "no SSH server spoke within 7 s"),
+        (
+            SSHException("Error reading SSH protocol banner"),
+            UnreachableError,
+            "no SSH server answered there within 7 s",
+        ),
+        (SSHException("No existing session"), UnreachableError, "no SSH server answered there within 7 s"),
         (AuthenticationException("Authentication timeout."), UnreachableError, "no answer to the login within 7 s"),
         (ConnectionRefusedError(111, "Connection refused"), UnreachableError, "Connection refused"),
         (socket.timeout("timed out"), UnreachableError, "timed out"),

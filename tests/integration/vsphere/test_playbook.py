@@ -1,0 +1,79 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The modules as a play runs them: through ansible-playbook, with the action group and the login from one place."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from .conftest import ROOT, Vcenter
+
+PLAY = """
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  module_defaults:
+    group/rocemesh.multinode.vsphere: "{{ login }}"
+  tasks:
+    - rocemesh.multinode.esxi_kernel_setting:
+        esxi_hostname: esx01
+        settings: {atsSupport: true}
+    - rocemesh.multinode.vmx_passthru:
+        vm: "{{ item }}"
+        numa_node_affinity: auto
+        power_policy: shutdown
+      loop: [gpu01, gpu02]
+    - rocemesh.multinode.esxi_reboot:
+        esxi_hostname: esx01
+        pending_settings: [atsSupport]
+        vm_policy: shutdown
+        vm_allowlist: [gpu01, gpu02]
+    - rocemesh.multinode.esxi_pci_info:
+        esxi_hostname: esx01
+        kind: gpu
+"""
+
+
+@pytest.fixture
+def play(vcenter: Vcenter, tmp_path: pathlib.Path) -> list[str]:
+    (tmp_path / "play.yml").write_text(PLAY)
+    (tmp_path / "login.json").write_text(json.dumps({"login": vcenter.login}))
+    return [
+        str(pathlib.Path(sys.executable).with_name("ansible-playbook")),
+        *("-i", "localhost,", "-e", f"ansible_python_interpreter={sys.executable}"),
+        *("-e", f"@{tmp_path / 'login.json'}", str(tmp_path / "play.yml")),
+    ]
+
+
+def run_play(play: list[str], tmp_path: pathlib.Path, *more: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_HOME": str(tmp_path / "home")}
+    return subprocess.run(
+        [*play, *more], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+def test_play_converges_is_idempotent_and_never_prints_the_password(
+    vcenter: Vcenter, play: list[str], tmp_path: pathlib.Path
+) -> None:
+    before = vcenter.state()
+    planned = run_play(play, tmp_path, "--check", "--diff")
+    assert planned.returncode == 0, planned.stdout + planned.stderr
+    assert vcenter.state() == before and vcenter.calls() == []
+
+    first = run_play(play, tmp_path, "--diff", "-vvv")
+    assert first.returncode == 0, first.stdout + first.stderr
+    assert "changed=3" in first.stdout
+    assert vcenter.password not in first.stdout + first.stderr
+    state = vcenter.state()
+    assert state["hosts"]["esx01"]["kernel"]["atsSupport"]["runtime"] == "TRUE"
+    assert [state["vms"][vm]["in_force"]["numa.nodeAffinity"] for vm in ("gpu01", "gpu02")] == ["0", "1"]
+
+    second = run_play(play, tmp_path)
+    assert second.returncode == 0 and "changed=0" in second.stdout, second.stdout
+    assert vcenter.state() == state

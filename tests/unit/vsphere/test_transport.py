@@ -1,0 +1,149 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import http.client
+import ssl
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import (
+    ApplyError,
+    CredentialError,
+    LayerError,
+    UnreachableError,
+)
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import (
+    Connection,
+    Endpoint,
+    SessionLostError,
+    fault_text,
+    ssl_context,
+    translated,
+    vim,
+    vmodl,
+)
+
+ENDPOINT = Endpoint("vcenter.example.org", "user", "secret")
+
+
+def test_password_is_not_in_the_text_of_an_endpoint() -> None:
+    assert "secret" not in repr(ENDPOINT)
+
+
+def test_certificates_are_verified_unless_switched_off() -> None:
+    context = ssl_context(ENDPOINT)
+    assert context.verify_mode is ssl.CERT_REQUIRED and context.check_hostname
+    assert ssl_context(Endpoint("h", "u", "p", validate_certs=False)).verify_mode is ssl.CERT_NONE
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected", "text"),
+    [
+        (ConnectionRefusedError(111, "refused"), UnreachableError, "ConnectionRefusedError"),
+        (TimeoutError("timed out"), UnreachableError, "timed out"),
+        (http.client.RemoteDisconnected("gone"), UnreachableError, "RemoteDisconnected"),
+        (ssl.SSLEOFError(8, "EOF"), UnreachableError, "SSLEOFError"),
+        (Exception("x:443 is down or is not a VIM server"), UnreachableError, "not a VIM server"),
+        (vim.fault.InvalidLogin(msg="Cannot complete login"), CredentialError, "InvalidLogin: Cannot complete login"),
+        (vim.fault.NoPermission(privilegeId="Host.Config.Maintenance"), CredentialError, "privilege Host.Config.Maint"),
+        (vim.fault.NotAuthenticated(), SessionLostError, "NotAuthenticated"),
+        (vmodl.fault.HostNotConnected(msg="no"), UnreachableError, "HostNotConnected"),
+        (vmodl.fault.HostCommunication(), UnreachableError, "HostCommunication"),
+        (vim.fault.InvalidState(), ApplyError, "InvalidState: no message"),
+    ],
+)
+def test_whatever_goes_wrong_names_host_and_reason(raised: Exception, expected: type[LayerError], text: str) -> None:
+    with pytest.raises(expected) as caught, translated("esx01", "doing it"):
+        raise raised
+    assert str(caught.value).startswith("esx01") and text in str(caught.value)
+    assert "What to do:" in str(caught.value)
+
+
+def test_errors_of_this_code_are_not_hidden() -> None:
+    with pytest.raises(KeyError), translated("esx01", "doing it"):
+        raise KeyError("bug")
+
+
+def test_reason_and_further_messages_of_a_fault_are_kept() -> None:
+    fault = vim.fault.GenericVmConfigFault(
+        msg="Module failed.", reason="mmio", faultMessage=[vmodl.LocalizableMessage(key="k", message="too many pages")]
+    )
+    assert fault_text(fault) == "GenericVmConfigFault: Module failed; too many pages; mmio"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+class Scripted(Connection):
+    """A connection whose reads come from a list of answers; the last one repeats."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.time = Clock()
+        super().__init__(ENDPOINT, clock=self.time, sleep=self.time.sleep)
+        self.answers = list(answers)
+        self.logins = 0
+        self.cancelled = 0
+        self._service = object()
+
+    def open(self) -> Connection:
+        self.logins += 1
+        self._service = object()
+        return self
+
+    def reference(self, kind: str, moid: str) -> Any:
+        def cancel() -> None:
+            self.cancelled += 1
+
+        return SimpleNamespace(CancelTask=cancel, _moId=moid)
+
+    def read(self, *_: Any) -> Any:
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+RUNNING, DONE = {"info.state": "running"}, {"info.state": "success"}
+TASK = SimpleNamespace(_moId="task-1")
+
+
+def test_task_is_waited_for_and_a_lost_session_renewed() -> None:
+    connection = Scripted(RUNNING, SessionLostError("gone", host="vc"), UnreachableError("cut", host="vc"), DONE)
+    connection.wait(TASK, "reboot", "esx01", 60)
+    assert connection.logins == 2
+
+
+@pytest.mark.parametrize("cancel", [True, False])
+def test_task_that_takes_too_long_is_cancelled_if_asked(cancel: bool) -> None:
+    connection = Scripted(RUNNING)
+    with pytest.raises(ApplyError, match="not done after 30 s"):
+        connection.wait(TASK, "enter", "esx01", 30, cancel=cancel)
+    assert connection.time.now == pytest.approx(30)
+    assert connection.cancelled == int(cancel)
+
+
+def test_failed_task_keeps_its_sentence() -> None:
+    error = SimpleNamespace(fault=vim.fault.InvalidState(), localizedMessage="not in this state")
+    connection = Scripted({"info.state": "error", "info.error": error})
+    with pytest.raises(ApplyError, match="InvalidState: not in this state"):
+        connection.wait(TASK, "enter", "esx01", 30)
+
+
+def test_persistence_ends_with_the_deadline() -> None:
+    connection = Scripted(UnreachableError("cut", host="vc"))
+    ask: Callable[[], Any] = connection.read
+    with pytest.raises(UnreachableError):
+        connection.persistently(ask, deadline=5)
+    assert connection.time.now == pytest.approx(5)
