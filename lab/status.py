@@ -162,6 +162,11 @@ def _vm_row(node: config.Node, facts: Mapping[str, Any]) -> list[str]:
 
 def fingerprint() -> str:
     """sha256 over everything durable: equal before and after a run means that the run changed nothing."""
+    return hashlib.sha256(json.dumps(durable(), sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def durable() -> dict[str, Any]:
+    """What the fingerprint is made of, to see where two of them differ."""
 
     def node_facts(node: config.Node) -> str:
         if not nodes.running(node):
@@ -171,11 +176,10 @@ def fingerprint() -> str:
     with concurrent.futures.ThreadPoolExecutor() as pool:
         inside = list(pool.map(node_facts, config.NODES))
     paths = config.paths()
-    everything = {
+    return {
         "switch": control.state("switch"),
         "vsphere": control.state("vsphere"),
         "nic": {node.name: hardware.read_nic(paths, node.name) for node in config.NODES},
         "pci": {node.name: hardware.read_pci(paths, node.name) for node in config.NODES},
         "nodes": {node.name: text for node, text in zip(config.NODES, inside)},
     }
-    return hashlib.sha256(json.dumps(everything, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from lab import config, control, engine
+from lab import config, control, engine, status
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LAB = pathlib.Path(os.environ.get("ROCEMESH_LAB_DIR", ROOT / ".lab"))
@@ -64,14 +64,17 @@ def play(
     *arguments: str,
     timeout: float = 1500,
     when: tuple[str, Callable[[int], None]] | None = None,
+    scratch: pathlib.Path | None = None,
 ) -> Run:
-    """Run a playbook to its end. ``when``: (pattern, action): at the first match of the output, ``action(pid)``."""
+    """Run a playbook to its end. ``when``: (pattern, action): at the first match of the output, ``action(pid)``.
+    ``scratch``: where everything temporary of this run goes, to look at it afterwards."""
     begun = time.monotonic()
+    places = {"TMPDIR": str(scratch), "ANSIBLE_HOME": str(scratch / "home")} if scratch else {}
     with tempfile.NamedTemporaryFile("w+", suffix=".log") as log:
         process = subprocess.Popen(
             command(playbook, *arguments),
             cwd=ROOT,
-            env={**environment(), "PYTHONUNBUFFERED": "1"},
+            env={**environment(), "PYTHONUNBUFFERED": "1", **places},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -142,8 +145,17 @@ def state() -> dict[str, Any]:
     return value
 
 
-def state_hash() -> str:
-    return lab_command("status", "--hash").strip()
+def durable() -> list[str]:
+    """Everything durable in the twin, one value per line: what `lab status --hash` hashes, so that a difference can be seen."""
+
+    def lines(prefix: str, value: Any) -> Iterator[str]:
+        if isinstance(value, dict):
+            for key, inner in sorted(value.items()):
+                yield from lines(f"{prefix}/{key}", inner)
+        else:
+            yield from (f"{prefix}: {line}" for line in str(value).splitlines())
+
+    return list(lines("", status.durable()))
 
 
 def on_node(node: str, *arguments: str) -> str:

@@ -27,6 +27,7 @@ type call struct {
 
 // lab is the whole simulated site. Lock order: lab.mu, then registry locks; no lock is held while the hook is called.
 type lab struct {
+	announcing sync.Mutex // taken before mu
 	mu         sync.Mutex
 	generation int // a reset makes everything that is still under way void
 	hosts      []*labHost
@@ -255,7 +256,10 @@ func (l *lab) findVM(name string) *labVM {
 }
 
 // announce tells the hook of every VM that is on, all at once (nodes start in parallel).
+// A reset waits for the announcement of the start, so that no stale event follows its own.
 func (l *lab) announce(patience time.Duration) error {
+	l.announcing.Lock()
+	defer l.announcing.Unlock()
 	l.mu.Lock()
 	var events []event
 	for _, vm := range l.vms {

@@ -58,13 +58,23 @@ class Timeouts:
     power_on: float = 300.0
 
 
-def is_newer_boot(before: datetime.datetime | None, now: datetime.datetime | None, was_down: bool) -> bool:
-    """Whether ``now`` proves a boot after ``before``. If the host was never seen down, a small step proves nothing."""
+def is_newer_boot(
+    before: datetime.datetime | None,
+    now: datetime.datetime | None,
+    was_down: bool,
+    asked: datetime.datetime | None = None,
+) -> bool:
+    """Whether ``now`` proves a boot after ``before``; ``asked``: when the reboot was asked for, by vCenter's clock.
+
+    A corrected clock moves a boot time too. So a small step counts only if the host was seen down, or if it lands
+    after the request.
+    """
     if now is None:
         return False
     if before is None:
         return was_down
-    return now - before > (_BOOT_JITTER if was_down else _SURE_BOOT)
+    moved = now - before
+    return moved > _BOOT_JITTER and (was_down or moved > _SURE_BOOT or (asked is not None and now >= asked))
 
 
 def guest_addresses(row: dict[str, Any]) -> set[str]:
@@ -261,6 +271,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
 
     def _reboot(self, _operation: Operation) -> None:
         before = self._connection.read(self._reference(), ["runtime.bootTime"]).get("runtime.bootTime")
+        asked = self._connection.server_time()
         started = self._connection.clock()
         doing = f"reboot {self.host}"
         try:
@@ -270,7 +281,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
             if self._connection.is_vcenter:
                 raise
             # logged in to the host itself: the connection dies with it, only its return tells more
-        self._await_return(before, started)
+        self._await_return(before, asked, started)
         self._elapsed = self._connection.clock() - started
         self._rebooted = True
         still = [s for s in self._settings() if s.is_pending]
@@ -285,7 +296,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
                 remedy="check whether a host profile or the firmware overrides it, and the host's boot log",
             )
 
-    def _await_return(self, before: Any, started: float) -> None:
+    def _await_return(self, before: Any, asked: Any, started: float) -> None:
         """Wait until the host is connected, with a newer boot time, and answers a command."""
         connection = self._connection
         deadline = started + self._timeouts.reboot
@@ -301,7 +312,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
             was_down = was_down or seen != "connected"
             if seen == "connected":
                 disconnected_since = None
-                if is_newer_boot(before, row.get("runtime.bootTime"), was_down) and self._answers():
+                if is_newer_boot(before, row.get("runtime.bootTime"), was_down, asked) and self._answers():
                     return
             elif seen == "disconnected":
                 disconnected_since = connection.clock() if disconnected_since is None else disconnected_since

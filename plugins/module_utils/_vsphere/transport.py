@@ -291,6 +291,11 @@ class Connection:
     def is_vcenter(self) -> bool:
         return bool(self._content.about.apiType == "VirtualCenter")
 
+    def server_time(self) -> Any:
+        """The server's own clock, as a datetime with time zone."""
+        with translated(self.name, "reading the clock"):
+            return self._service.CurrentTime()
+
     # ------------------------------------------------------------ reading
     def properties(self, objects: Sequence[Any], paths: Sequence[str], doing: str = "reading") -> list[dict[str, Any]]:
         """Read ``paths`` of all ``objects`` (of one type) in one call; an unset property is absent from the result."""

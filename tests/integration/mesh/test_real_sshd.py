@@ -15,6 +15,7 @@ import shlex
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -281,18 +282,21 @@ def test_a_silent_node_is_given_up_in_time(servers: tuple[Server, Server]) -> No
     assert took < 10
 
 
-def test_the_module_itself_plans_a_node_without_touching_it() -> None:
+def test_the_module_itself_plans_a_node_without_touching_it(tmp_path: Path) -> None:
     """Through ansible: documentation, argument_spec and main() fit together; check mode writes nothing."""
-    repository = Path(__file__).parents[3]
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "ssh_host_ed25519_key"], check=True)
     before = sorted(os.listdir("/root/.ssh")) if os.path.isdir("/root/.ssh") else None
     done = subprocess.run(
-        ["ansible", "localhost", "-c", "local", "--check", "-m", "rocemesh.multinode.ssh_container_mesh", "-a",
-         "state=identity user=root addresses=127.0.0.1 name=here"],
-        cwd=repository, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if "ssh_host_" in done.stdout and done.returncode:
-        assert "ssh-keygen -A" in done.stdout  # a machine whose sshd was never started
-        return
+        [
+            *(Path(sys.executable).parent / "ansible", "localhost", "-c", "local", "--check"),
+            *("-e", f"ansible_python_interpreter={sys.executable}", "-m", "rocemesh.multinode.ssh_container_mesh"),
+            *("-a", f"state=identity user=root addresses=127.0.0.1 name=here ssh_host_key_dir={tmp_path}"),
+        ],
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "planned: true" in done.stdout
+    assert "planned: true" in done.stdout and "changed: true" in done.stdout
     assert (sorted(os.listdir("/root/.ssh")) if os.path.isdir("/root/.ssh") else None) == before

@@ -79,13 +79,13 @@ CASES = {
 def test_bad_input(name: str) -> None:
     case = CASES[name]
     with site_run.fault(case.program, **case.fault) if case.fault else contextlib.nullcontext():
-        before = site_run.state_hash()
+        before = site_run.durable()
         run = site_run.play(case.playbook, "-e", json.dumps(case.override), timeout=300)
         assert run.rc != 0, run.tail()
         missing = [pattern for pattern in case.says if not re.search(pattern, run.out)]
         assert not missing, f"the output does not say {missing}\n{run.tail()}"
         assert "Traceback" not in run.out, run.tail()
-        assert site_run.state_hash() == before, "something was changed"
+        assert site_run.durable() == before, "something was changed"
 
 
 @pytest.mark.usefixtures("twin")

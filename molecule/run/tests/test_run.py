@@ -1,0 +1,10 @@
+"""After a run nothing of it may be left in the containers."""
+
+testinfra_hosts = ["ansible://gpu_vms"]
+
+
+def test_no_ranks_are_left(host):
+    with host.sudo():
+        processes = host.check_output("docker top mpicont -eo args")
+    assert "orted" not in processes
+    assert "resnet50" not in processes
