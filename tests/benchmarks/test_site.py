@@ -1,8 +1,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a run with nothing to change costs, against a shell script of the same checks; and where a first run's time goes.
+"""What a run with nothing to change costs against a shell script of the same checks; where the time of a first run goes.
 
-Writes reports/bench/site.json: `ratios` (name to median ratio), `runs` (seconds, in the order they were made, alternating).
+Writes reports/bench/site.json: `ratios` (name to median ratio) and `runs` (seconds, alternating).
 """
 
 from __future__ import annotations
