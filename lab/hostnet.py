@@ -117,6 +117,6 @@ def _remove_empty_cgroups() -> None:
     """The groups of ended containers. One that still has a process in it (another engine's) cannot be removed."""
     roots = [*Path("/sys/fs/cgroup").glob("docker"), *Path("/sys/fs/cgroup").glob("*/docker")]
     for root in roots:
-        for directory, _, _ in os.walk(root, topdown=False):
+        for directory, _directories, _files in os.walk(root, topdown=False):
             with contextlib.suppress(OSError):
                 os.rmdir(directory)

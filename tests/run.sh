@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs one suite or all of them; every pytest suite adds to the closing line.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit 1
 export LC_ALL=C.UTF-8 NO_COLOR=1
 passed=0 failed=0 skipped=0
 declare -a broken=()
@@ -36,9 +36,10 @@ suite() { # name, pytest arguments...: adds pytest's own figures
 lint() {
   count ruff ruff check .
   count ruff-format ruff format --check .
-  count mypy-strict mypy -p ansible_collections.rocemesh.multinode.plugins
+  count mypy-strict mypy -p ansible_collections.rocemesh.multinode.plugins -p lab
   count yamllint yamllint -s .
   count ansible-lint ansible-lint --offline
+  count docs antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs self .
 }
 unit() { suite unit tests/unit; }
 sanity() { count ansible-test-sanity tests/sanity/run.sh; count galaxy-importer tests/sanity/importer.sh; }

@@ -146,7 +146,7 @@ def state() -> dict[str, Any]:
 
 
 def durable() -> list[str]:
-    """Everything durable in the twin, one value per line: what `lab status --hash` hashes, so that a difference can be seen."""
+    """Everything durable in the twin, one value per line: what `lab status --hash` hashes, so that differences show."""
 
     def lines(prefix: str, value: Any) -> Iterator[str]:
         if isinstance(value, dict):

@@ -19,7 +19,7 @@ from .state import Switch
 
 
 def _address(text: str) -> Tuple[str, int]:
-    host, _, port = text.rpartition(":")
+    host, _colon, port = text.rpartition(":")
     if not host or not port.isdigit():
         raise argparse.ArgumentTypeError("not HOST:PORT: {0!r}".format(text))
     return host, int(port)

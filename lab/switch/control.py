@@ -58,10 +58,10 @@ async def serve_control(switch: Switch, host: str, port: int) -> asyncio.Server:
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
             request, *headers = head.split("\r\n")
-            method, path, _ = request.split(" ", 2)
+            method, path, _version = request.split(" ", 2)
             length = 0
             for header in headers:
-                name, _, value = header.partition(":")
+                name, _colon, value = header.partition(":")
                 if name.strip().lower() == "content-length":
                     length = min(int(value), _LIMIT)
             body = await reader.readexactly(length)

@@ -108,7 +108,7 @@ def execute(cli: Cli, line: str) -> str:
         return "% {0}".format(fault.get("message", "The command was refused by an injected fault"))
     if cli.switch.faults.get("ignore_line", line=line):
         return ""
-    body, _, pipe = (part.strip() for part in line.partition("|"))
+    body, _bar, pipe = (part.strip() for part in line.partition("|"))
     try:
         return _run(cli, shlex.split(body), pipe, line) if body else ""
     except ValueError:
@@ -143,32 +143,32 @@ def _in_context(cli: Cli, words: List[str]) -> Optional[Tuple[Command, Arguments
 
 
 @command(ANYWHERE, "enable")
-def _enable(cli: Cli, _: Arguments) -> str:
+def _enable(cli: Cli, _arguments: Arguments) -> str:
     if cli.mode == USER:
         cli.mode = ENABLE
     return ""
 
 
 @command((ENABLE,), "disable")
-def _disable(cli: Cli, _: Arguments) -> str:
+def _disable(cli: Cli, _arguments: Arguments) -> str:
     cli.mode = USER
     return ""
 
 
 @command(PRIVILEGED, "configure terminal")
-def _configure(cli: Cli, _: Arguments) -> str:
+def _configure(cli: Cli, _arguments: Arguments) -> str:
     cli.mode, cli.context = CONFIG, ""
     return ""
 
 
 @command((CONFIG,), "no configure")
-def _no_configure(cli: Cli, _: Arguments) -> str:
+def _no_configure(cli: Cli, _arguments: Arguments) -> str:
     cli.mode, cli.context = ENABLE, ""
     return ""
 
 
 @command(ANYWHERE, "exit")
-def _exit(cli: Cli, _: Arguments) -> str:
+def _exit(cli: Cli, _arguments: Arguments) -> str:
     if cli.context:
         cli.context = ""
     elif cli.mode == CONFIG:
@@ -179,13 +179,13 @@ def _exit(cli: Cli, _: Arguments) -> str:
 
 
 @command(ANYWHERE, "no cli session paging enable")
-def _paging_off(cli: Cli, _: Arguments) -> str:
+def _paging_off(cli: Cli, _arguments: Arguments) -> str:
     cli.paging = False
     return ""
 
 
 @command(ANYWHERE, "cli session paging enable")
-def _paging_on(cli: Cli, _: Arguments) -> str:
+def _paging_on(cli: Cli, _arguments: Arguments) -> str:
     cli.paging = True
     return ""
 
@@ -198,13 +198,13 @@ def _terminal_length(cli: Cli, args: Arguments) -> str:
 
 
 @command(ANYWHERE, "terminal type <type>")
-def _terminal_type(cli: Cli, _: Arguments) -> str:
+def _terminal_type(cli: Cli, _arguments: Arguments) -> str:
     return ""
 
 
 @command((CONFIG,), "configuration write")
 @command(PRIVILEGED, "write memory")
-def _write(cli: Cli, _: Arguments) -> str:
+def _write(cli: Cli, _arguments: Arguments) -> str:
     cli.switch.write()
     return ""
 
@@ -221,7 +221,7 @@ def _number(text: str) -> int:
 def _vlan_list(text: str) -> List[int]:
     vlans: List[int] = []
     for part in re.split(r"[,\s]+", text.strip()):
-        low, _, high = part.partition("-")
+        low, _hyphen, high = part.partition("-")
         vlans += range(_number(low), _number(high or low) + 1)
     return vlans
 
@@ -271,7 +271,7 @@ def _no_svi(cli: Cli, args: Arguments) -> str:
 
 
 @command((CONFIG,), "roce")
-def _roce(cli: Cli, _: Arguments) -> str:
+def _roce(cli: Cli, _arguments: Arguments) -> str:
     cli.switch.set_roce("lossless")
     return ""
 
@@ -285,19 +285,19 @@ def _roce_mode(cli: Cli, args: Arguments) -> str:
 
 
 @command((CONFIG,), "no roce")
-def _no_roce(cli: Cli, _: Arguments) -> str:
+def _no_roce(cli: Cli, _arguments: Arguments) -> str:
     cli.switch.set_roce(None)
     return ""
 
 
 @command((CONFIG,), "lldp")
-def _lldp(cli: Cli, _: Arguments) -> str:
+def _lldp(cli: Cli, _arguments: Arguments) -> str:
     cli.switch.running.lldp = True
     return ""
 
 
 @command((CONFIG,), "no lldp")
-def _no_lldp(cli: Cli, _: Arguments) -> str:
+def _no_lldp(cli: Cli, _arguments: Arguments) -> str:
     cli.switch.running.lldp = False
     return ""
 
@@ -331,12 +331,12 @@ def _on_interface(pattern: str) -> Callable[[Callable[[Cli, List[str], Arguments
 
 
 @_on_interface("shutdown")
-def _shutdown(cli: Cli, names: List[str], _: Arguments) -> None:
+def _shutdown(cli: Cli, names: List[str], _arguments: Arguments) -> None:
     cli.switch.set_admin(names, False)
 
 
 @_on_interface("no shutdown")
-def _no_shutdown(cli: Cli, names: List[str], _: Arguments) -> None:
+def _no_shutdown(cli: Cli, names: List[str], _arguments: Arguments) -> None:
     cli.switch.set_admin(names, True)
 
 
@@ -363,7 +363,7 @@ def _access_vlan(cli: Cli, names: List[str], args: Arguments) -> None:
 
 
 @_on_interface("no switchport access vlan")
-def _no_access_vlan(cli: Cli, names: List[str], _: Arguments) -> None:
+def _no_access_vlan(cli: Cli, names: List[str], _arguments: Arguments) -> None:
     cli.switch.set_access_vlan(names, 1)
 
 
@@ -379,12 +379,12 @@ def _allowed(cli: Cli, names: List[str], args: Arguments) -> None:
 
 
 @_on_interface("no switchport force")
-def _routed(cli: Cli, names: List[str], _: Arguments) -> None:
+def _routed(cli: Cli, names: List[str], _arguments: Arguments) -> None:
     cli.switch.set_routed(names, True)
 
 
 @_on_interface("switchport force")
-def _switched(cli: Cli, names: List[str], _: Arguments) -> None:
+def _switched(cli: Cli, names: List[str], _arguments: Arguments) -> None:
     cli.switch.set_routed(names, False)
 
 
@@ -404,7 +404,7 @@ def _description(cli: Cli, names: List[str], args: Arguments) -> None:
 
 
 @_on_interface("no description")
-def _no_description(cli: Cli, names: List[str], _: Arguments) -> None:
+def _no_description(cli: Cli, names: List[str], _arguments: Arguments) -> None:
     cli.switch.set_description(names, "")
 
 

@@ -113,7 +113,7 @@ class Listener:
     async def serve_forever(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            connection, _ = await loop.sock_accept(self._socket)
+            connection, _address = await loop.sock_accept(self._socket)
             silent = self._switch.faults.get("silent")
             if silent and silent.get("phase") == "banner":
                 self._silenced.append(connection)

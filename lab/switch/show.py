@@ -383,7 +383,7 @@ def _configuration(config: Config, title: str) -> str:
 def render(rendered: Rendered, pipe: str) -> str:
     """Apply what stands behind ``|``."""
     text, data = rendered
-    word, _, argument = pipe.partition(" ")
+    word, _blank, argument = pipe.partition(" ")
     if not word:
         return text
     if word == "json-print":

@@ -56,6 +56,11 @@ options:
     ATTRIBUTES = r"""
 options: {}
 attributes:
+  action_group:
+    description: Use C(group/rocemesh.multinode.switch) in C(module_defaults) to set the login of the switch once.
+    support: full
+    membership:
+      - rocemesh.multinode.switch
   check_mode:
     description: Can run in C(check_mode) and return the exact commands without sending one of them.
     support: full

@@ -55,3 +55,13 @@ notes:
   - Runs on the controller. Use C(delegate_to=localhost) or C(connection=local).
   - ESXi shell and SSH on the hosts are not needed and stay off. Commands of C(esxcli) travel through vCenter.
 """
+
+    ATTRIBUTES = r"""
+options: {}
+attributes:
+  action_group:
+    description: Use C(group/rocemesh.multinode.vsphere) in C(module_defaults) to set the login of all vSphere modules once.
+    support: full
+    membership:
+      - rocemesh.multinode.vsphere
+"""

@@ -163,6 +163,19 @@ class Layer(Generic[State, Wanted]):
         """What this state waits for; computed from the state alone, so that it is still true on the next run."""
         return Pending()
 
+    def pending_after(self, state: State, operations: Sequence[Operation]) -> Pending:
+        """What would wait once ``operations`` were carried out on ``state``: what check mode predicts.
+
+        Default: what waits already, and every operation that needs a restart. A layer whose operations can also end a
+        wait (a value set back to the one in force) overrides this with what it knows of them.
+        """
+        now = self.pending(state)
+        adding = [operation for operation in operations if operation.reboot is not Reboot.NONE]
+        return Pending(
+            scope=strictest([now.scope, *(operation.reboot for operation in adding)]),
+            reasons=(*now.reasons, *(operation.description for operation in adding)),
+        )
+
     def warnings(self, state: State, wanted: Wanted) -> list[str]:
         return []
 
@@ -206,7 +219,7 @@ def converge(layer: Layer[State, Wanted], wanted: Wanted, check_mode: bool = Fal
                 layer.apply(operation)
             except LayerError as error:
                 error.details.setdefault("applied", [done.command for done in applied])
-                error.details.setdefault("failed", operation.command)
+                error.details.setdefault("failed_operation", operation.command)
                 error.details.setdefault("undo", _undo(applied))
                 raise
             applied.append(operation)
@@ -224,21 +237,15 @@ def converge(layer: Layer[State, Wanted], wanted: Wanted, check_mode: bool = Fal
         warnings = layer.warnings(state, wanted)
     elif not operations and not check_mode:
         layer.commit(())
-    pending = layer.pending(state)
-    scope = pending.scope
-    reasons = list(pending.reasons)
-    if check_mode:
-        waiting = [operation for operation in operations if operation.reboot is not Reboot.NONE]
-        scope = strictest([scope, *(operation.reboot for operation in waiting)])
-        reasons += [operation.description for operation in waiting]
+    pending = layer.pending_after(state, operations) if check_mode else layer.pending(state)
     return {
         "changed": bool(operations),
         "diff": _diff(operations),
         "operations": [operation.as_result() for operation in operations],
         "undo": _undo(operations),
-        "reboot_required": scope is not Reboot.NONE,
-        "reboot_scope": scope.value,
-        "reboot_reasons": reasons,
+        "reboot_required": pending.scope is not Reboot.NONE,
+        "reboot_scope": pending.scope.value,
+        "reboot_reasons": list(pending.reasons),
         "warnings": warnings,
         **layer.facts(state),
     }

@@ -43,6 +43,7 @@ options:
     default: false
 extends_documentation_fragment:
   - rocemesh.multinode.vsphere
+  - rocemesh.multinode.vsphere.attributes
 notes:
   - Not verified on hardware - from which ESXi build on V(atsSupport) exists, and the privilege that the account needs
     on the host beyond C(System.Read).

@@ -51,6 +51,7 @@ options:
     default: false
 extends_documentation_fragment:
   - rocemesh.multinode.vsphere
+  - rocemesh.multinode.vsphere.attributes
 notes:
   - NUMA nodes come from the host's own description of its nodes. Not verified on hardware for SR-IOV virtual functions.
 seealso:

@@ -99,6 +99,7 @@ options:
     default: 300
 extends_documentation_fragment:
   - rocemesh.multinode.vsphere
+  - rocemesh.multinode.vsphere.attributes
 notes:
   - The account needs the privileges C(Host.Config.Maintenance), C(VirtualMachine.Interact.PowerOff) and
     C(VirtualMachine.Interact.PowerOn).

@@ -89,6 +89,7 @@ options:
     default: 300
 extends_documentation_fragment:
   - rocemesh.multinode.vsphere
+  - rocemesh.multinode.vsphere.attributes
 notes:
   - The account needs the privilege C(VirtualMachine.Config.AdvancedConfig), and the power privileges if the VM may be
     powered off or on.

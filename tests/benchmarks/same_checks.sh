@@ -42,6 +42,7 @@ done
 # --- nodes
 node() { ssh -p 2222 -i "$lab/ssh/controller_ed25519" -o IdentitiesOnly=yes -o UserKnownHostsFile="$lab/ssh/known_hosts" -o StrictHostKeyChecking=yes "nvidia@127.78.0.$1" "${@:2}" 2> /dev/null; }
 for number in 11 12 13 14; do
+  # shellcheck disable=SC2016 # the node expands it
   node "$number" 'set -e
     sudo mlxconfig -d 3b:00.0 -e query ATS_ENABLED | grep -q "ATS_ENABLED .*True(1) *True(1)"
     [ $((0x$(sudo setpci -s 3b:00.0 ECAP_ATS+6.w) & 0x8000)) -ne 0 ]

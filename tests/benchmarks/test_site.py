@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a run with nothing to change costs against a shell script of the same checks; where the time of a first run goes.
+"""What a run with nothing to change costs against a shell script of the same checks; where a first run spends its time.
 
 Writes reports/bench/site.json: `ratios` (name to median ratio) and `runs` (seconds, alternating).
 """
@@ -52,7 +52,7 @@ def test_nothing_to_change_against_a_shell_script() -> None:
     shell: list[float] = []
     whole: list[float] = []
     checks: list[float] = []
-    for _ in range(PAIRS):
+    for _pair in range(PAIRS):
         shell.append(shell_script())
         total, without_run = site()
         whole.append(total)

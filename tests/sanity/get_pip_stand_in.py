@@ -1,11 +1,17 @@
-# Offline stand-in for get-pip.py: install pip into the bare virtualenv from PyPI
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Stands in for the get-pip script that ansible-test would download: pip comes with the interpreter (ensurepip).
+
+Called with get-pip's command line. What it asks for (a pinned pip, setuptools) comes from wherever this machine's pip
+looks for packages.
+"""
+
+import ensurepip
 import os
 import subprocess
 import sys
 
-import ensurepip
-
 ensurepip.bootstrap(default_pip=True)
 os.environ.pop("PIP_CONFIG_FILE", None)  # ensurepip points it at /dev/null
-wanted = [arg for arg in sys.argv[1:] if not arg.startswith("-")]
+wanted = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
 sys.exit(subprocess.call([sys.executable, "-m", "pip", "install", "-q", *wanted]))

@@ -1,16 +1,22 @@
 #!/usr/bin/env bash
 # ansible-test wants the collection at ansible_collections/<namespace>/<name>: a copy of the tracked files.
+# Its virtual environments, one per kind of test, are kept in ${ROCEMESH_CACHE:-.build}/ansible-test: making them is most of
+# the time of a first run.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 python=$(python -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+cache=$(realpath -m "${ROCEMESH_CACHE:-.build}/ansible-test")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 target="$work/ansible_collections/rocemesh/multinode"
 mkdir -p "$target"
 git ls-files -z --cached --others --exclude-standard | xargs -0 tar -cf - --ignore-failed-read | tar -C "$target" -xf -
-# A private home: ansible-test keeps virtual environments and bootstrap scripts there.
-export HOME="$work/home"
-mkdir -p "$HOME/.ansible/test/cache"
+# ansible-test keeps what it makes under HOME. A home of its own leaves that of the user alone; pip's settings go along.
+mkdir -p "$cache/.ansible/test/cache" "$cache/.config"
+for settings in .config/pip .pip; do
+  [ ! -d "$HOME/$settings" ] || [ "$HOME" = "$cache" ] || ln -sfn "$HOME/$settings" "$cache/$settings"
+done
+export HOME=$cache
 # It bootstraps pip from a site of its own; the stand-in uses the interpreter's own ensurepip and the machine's index.
 for version in 20_3_4 21_3_1 23_1_2 24_2; do
   cp tests/sanity/get_pip_stand_in.py "$HOME/.ansible/test/cache/get_pip_$version.py"

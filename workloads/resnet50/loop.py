@@ -100,7 +100,7 @@ def weights_digest(network: nn.Module) -> bytes:
 
 
 def _gather(row: torch.Tensor, world: int) -> list[torch.Tensor]:
-    rows = [torch.empty_like(row) for _ in range(world)]
+    rows = [torch.empty_like(row) for _rank in range(world)]
     dist.all_gather(rows, row)
     return rows
 
@@ -168,7 +168,7 @@ def train(
     ``on_warm()`` is called when the warm-up is over, ``on_step(step, step seconds so far, loss)`` at step 1, every
     ``display_every`` steps and at the last one.
     """
-    for _ in range(settings.num_warmup_batches):
+    for _step in range(settings.num_warmup_batches):
         trainer.step()
     trainer.settle()
     on_warm()

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
@@ -187,7 +186,7 @@ def gather_records(record: dict[str, Any], world: int, device: Any) -> list[dict
     text = json.dumps(record).encode()
     row = torch.zeros(2 * output.MACHINE_LIMIT, dtype=torch.uint8, device=device)
     row[: len(text)] = torch.tensor(list(text), dtype=torch.uint8, device=device)
-    rows = [torch.empty_like(row) for _ in range(world)]
+    rows = [torch.empty_like(row) for _rank in range(world)]
     dist.all_gather(rows, row)
     return [json.loads(bytes(other.tolist()).rstrip(b"\0")) for other in rows]
 

@@ -54,7 +54,8 @@ def split(content: bytes) -> Split:
         return Split(content, None, b"")
     if [kind for _number, kind in found] != ["begin", "end"]:
         raw = "\n".join(
-            "line {}: {}".format(number + 1, lines[number].decode("utf-8", "replace").strip()) for number, _ in found
+            "line {}: {}".format(number + 1, lines[number].decode("utf-8", "replace").strip())
+            for number, _kind in found
         )
         raise BlockError("the markers of the managed block are not one BEGIN followed by one END", raw)
     first, last = found[0][0], found[1][0]

@@ -29,6 +29,9 @@ class AtsLayer(Layer[NicState, AtsWanted]):
         self.verify_pci = verify_pci
         self.reboot_kind = ""
         self._seen: NicState | None = None
+        self._waiting = (
+            False  # what `pending` said last; in check mode that is a prediction, and `facts` agrees with it
+        )
         self._wanted = AtsWanted(enabled=None)
 
     def observe(self) -> NicState:
@@ -61,7 +64,13 @@ class AtsLayer(Layer[NicState, AtsWanted]):
             planning.refuse_inactive(self._seen, self._wanted, self.host)
 
     def pending(self, state: NicState) -> Pending:
-        return planning.pending(state)
+        result = planning.pending(state)
+        self._waiting = bool(result.reasons)
+        return result
+
+    def pending_after(self, state: NicState, operations: Sequence[Operation]) -> Pending:
+        # a value that is set back to the loaded one ends the wait for a reboot
+        return self.pending(planning.with_stored(state, operations))
 
     def warnings(self, state: NicState, wanted: AtsWanted) -> list[str]:
         texts = planning.warnings(state, wanted)
@@ -70,11 +79,10 @@ class AtsLayer(Layer[NicState, AtsWanted]):
         return texts
 
     def facts(self, state: NicState) -> dict[str, Any]:
-        waiting = planning.pending(state).reasons
         return {
             "active": bool(state.devices) and all(planning.is_active(device) for device in state.devices),
             "devices": [planning.as_result(device, self._wanted) for device in state.devices],
-            "reboot_kind": (self.reboot_kind or "reboot") if waiting else "none",
+            "reboot_kind": (self.reboot_kind or "reboot") if self._waiting else "none",
             "tool": state.tool,
             "tool_version": state.tool_version,
         }

@@ -171,6 +171,18 @@ def pending(state: NicState) -> Pending:
     )
 
 
+def with_stored(state: NicState, operations: Sequence[Operation]) -> NicState:
+    """The state that the operations of `plan` lead to: the next-boot value as planned, the loaded one as it is."""
+    stored = {pci: operation.payload["enabled"] for operation in operations for pci in operation.payload["functions"]}
+    return dataclasses.replace(
+        state,
+        devices=tuple(
+            dataclasses.replace(device, next=stored[device.pci]) if device.pci in stored else device
+            for device in state.devices
+        ),
+    )
+
+
 def plan(state: NicState, wanted: AtsWanted, host: str) -> list[Operation]:
     """One `set` per physical card whose Next Boot differs. Raises before anything is sent if a device cannot obey."""
     refuse_useless_reboot(state, wanted, host)

@@ -309,7 +309,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
     def _explain_failure(self, error: LayerError, operation: Operation, done: Sequence[str]) -> None:
         """Add how far it got, and after a broken session bring ports back up that were just shut down."""
         error.details.setdefault("applied", [*(other.command for other in self._applied), *done])
-        error.details.setdefault("failed", operation.command)
+        error.details.setdefault("failed_operation", operation.command)
         undo = _inverses(self._applied)
         if isinstance(error, UnreachableError):
             # The line that was under way may have taken effect.

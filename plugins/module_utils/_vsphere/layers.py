@@ -21,6 +21,7 @@ from .plan import (
     plan_vmx,
     prerequisites,
     wanted_keys,
+    with_configured,
 )
 from .state import (
     KernelState,
@@ -61,6 +62,10 @@ class KernelLayer(Layer[KernelState, KernelWanted]):
 
     def pending(self, state: KernelState) -> Pending:
         return pending_kernel(managed_settings(state, self._wanted), self.host)
+
+    def pending_after(self, state: KernelState, operations: Sequence[Operation]) -> Pending:
+        # a value that is set back to the one in force ends the wait for a reboot
+        return self.pending(with_configured(state, operations))
 
     def facts(self, state: KernelState) -> dict[str, Any]:
         first = self._first or state

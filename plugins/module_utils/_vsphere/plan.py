@@ -110,6 +110,15 @@ def plan_kernel(state: KernelState, wanted: KernelWanted) -> list[Operation]:
     return operations
 
 
+def with_configured(state: KernelState, operations: Sequence[Operation]) -> KernelState:
+    """Return the state that `plan_kernel`'s operations lead to: Configured as planned, Runtime as it is."""
+    settings = dict(state.settings)
+    for operation in operations:
+        key = operation.payload["setting"].lower()
+        settings[key] = dataclasses.replace(settings[key], configured=operation.payload["value"])
+    return dataclasses.replace(state, settings=settings)
+
+
 def pending_kernel(settings: Sequence[KernelSetting], host: str) -> Pending:
     """Whatever is configured but not in force waits for a reboot of the host, whoever configured it."""
     reasons = tuple(

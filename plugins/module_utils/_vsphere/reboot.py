@@ -66,15 +66,16 @@ def is_newer_boot(
 ) -> bool:
     """Whether ``now`` proves a boot after ``before``; ``asked``: when the reboot was asked for, by vCenter's clock.
 
-    A corrected clock moves a boot time too. So a small step counts only if the host was seen down, or if it lands
-    after the request.
+    A corrected clock moves a boot time too. So a small step counts only if the host was seen down, or if it crosses
+    the moment of the request.
     """
     if now is None:
         return False
     if before is None:
         return was_down
     moved = now - before
-    return moved > _BOOT_JITTER and (was_down or moved > _SURE_BOOT or (asked is not None and now >= asked))
+    crosses_request = asked is not None and before < asked <= now
+    return crosses_request or moved > (_BOOT_JITTER if was_down else _SURE_BOOT)
 
 
 def guest_addresses(row: dict[str, Any]) -> set[str]:

@@ -120,7 +120,7 @@ def translated(host: str, doing: str, thing: str = "", value: Any = None) -> Ite
         raise _from_fault(error, host, doing, thing, value) from error
     except Exception as error:
         # SmartConnect raises a plain Exception when nothing that speaks VIM answers
-        if type(error) is not Exception:
+        if error.__class__ is not Exception:
             raise
         raise UnreachableError(
             f"{doing}: {error}", host=host, remedy="check that this is a vCenter or an ESXi host"

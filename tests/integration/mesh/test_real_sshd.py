@@ -268,7 +268,7 @@ def test_a_silent_node_is_given_up_in_time(servers: tuple[Server, Server]) -> No
         peers = [server.identity() for server in servers]
         peers[1]["port"] = silent.getsockname()[1]
         servers[0].node.run(peers=peers, connect_timeout=1)
-        for _ in range(3):
+        for _number in range(3):
             filler = socket.socket()
             filler.setblocking(False)
             filler.connect_ex(silent.getsockname())

@@ -142,7 +142,7 @@ def test_a_session_cut_at_any_line_is_reported_and_the_next_run_converges(
     broken = run_module(simulator, **READY)
     assert broken["error_code"] == "unreachable" and "the session broke" in broken["msg"]
     # The lines are: vlan, roce, access VLAN, MTU, and after the verification configuration write.
-    assert len(broken["applied"]) == lines - 1 and broken["failed"]
+    assert len(broken["applied"]) == lines - 1 and broken["failed_operation"]
     assert len(broken["undo"]) == min(lines, 4)
     repaired = run_module(simulator, **READY)
     assert repaired["saved"] and repaired["ports"]["1/1"]["mtu"] == 9216

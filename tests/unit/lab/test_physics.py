@@ -56,8 +56,9 @@ def daemon(fake: FakeEngine, paths: config.Paths) -> physics.Physics:
     return physics.Physics(paths)
 
 
-def power_on(daemon: physics.Physics, vm: str = "gpu01", *, ats_runtime: bool = True, keys: Any = P2P) -> None:
-    daemon.event({"event": "vm_power_on", "vm": vm, "host": "esx01", "ats_runtime": ats_runtime, "extra_config": keys})
+def power_on(daemon: physics.Physics, vm: str = "gpu01", *, ats_runtime: bool = True, keys: Any = None) -> None:
+    extra = P2P if keys is None else keys
+    daemon.event({"event": "vm_power_on", "vm": vm, "host": "esx01", "ats_runtime": ats_runtime, "extra_config": extra})
 
 
 def set_next(paths: config.Paths, value: int, vm: str = "gpu01") -> None:

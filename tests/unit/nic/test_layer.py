@@ -77,8 +77,18 @@ def test_check_mode_predicts_and_never_calls_set(rack: Rack) -> None:
     predicted = converge(rack.layer(), ENABLE, check_mode=True)
     assert rack.sets() == []
     real = converge(rack.layer(), ENABLE)
+    waits = ("reboot_required", "reboot_scope", "reboot_reasons", "reboot_kind")
+    assert [predicted[key] for key in waits] == [real[key] for key in waits]
     for key in ("changed", "diff", "operations", "undo", "reboot_required", "reboot_scope"):
         assert predicted[key] == real[key], key
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_taking_back_what_was_never_loaded_waits_for_nothing(rack: Rack, check_mode: bool) -> None:
+    converge(rack.layer(), ENABLE)
+    result = converge(rack.layer(), AtsWanted(enabled=False), check_mode)
+    assert result["changed"] is True
+    assert (result["reboot_required"], result["reboot_reasons"], result["reboot_kind"]) == (False, [], "none")
 
 
 def test_queried_never_calls_set_and_writes_nothing(rack: Rack) -> None:

@@ -82,7 +82,7 @@ def test_only_a_yes_applies(rack: Rack, answer: str, code: int) -> None:
 
 
 def test_set_is_not_idempotent_and_always_asks_for_a_reboot(rack: Rack) -> None:
-    for _ in range(2):
+    for _time in range(2):
         done = run_tool(rack.directory, "mlxconfig", "-d", ADDRESS, "-y", "set", "ATS_ENABLED=1")
         assert done.out.endswith("Applying... Done!\n-I- Please reboot machine to load new configurations.\n")
 

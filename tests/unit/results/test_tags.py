@@ -34,7 +34,7 @@ def interleavings(draw: st.DrawFn) -> tuple[str, dict[int, list[str]]]:
         cuts = sorted(draw(st.lists(st.integers(0, len(stream)), max_size=4)))
         edges = [0, *cuts, len(stream)]
         pieces[rank] = [stream[a:b] for a, b in zip(edges, edges[1:]) if a < b]
-    order = draw(st.permutations([rank for rank, parts in pieces.items() for _ in parts]))
+    order = draw(st.permutations([rank for rank, parts in pieces.items() for _part in parts]))
     out = ""
     for rank in order:
         piece = pieces[rank].pop(0)

@@ -34,6 +34,7 @@ UNKEYED = {"esxi_host": "esx01", "changes": ["set pciPassthru.allowP2P"]}
     ],
 )
 def test_one_window_per_host(
+    *,
     host: dict[str, Any],
     vm: dict[str, Any],
     nic: dict[str, Any],

@@ -242,7 +242,7 @@ def test_a_refused_command_stops_and_tells_the_way_back() -> None:
     with pytest.raises(ApplyError, match="no resources") as caught:
         run()
     assert caught.value.details["applied"] == ["vlan 111 name rdma"]
-    assert caught.value.details["failed"] == "roce lossless"
+    assert caught.value.details["failed_operation"] == "roce lossless"
     assert caught.value.details["undo"] == ["no vlan 111"]
     assert "configuration write" not in run.sent
 
@@ -292,7 +292,7 @@ def test_a_broken_session_is_reported_and_the_next_run_converges_and_saves(cut_a
     switch = new_switch()
     with pytest.raises(UnreachableError) as caught:
         Run(switch, cut_at=cut_at, executed=executed)()
-    assert caught.value.details["failed"] == FIRST_RUN[cut_at - 1]
+    assert caught.value.details["failed_operation"] == FIRST_RUN[cut_at - 1]
     assert caught.value.details["applied"] == FIRST_RUN[: cut_at - 1]
     # The line under way may have taken effect, so its inverse is among them; saving has none.
     assert len(caught.value.details["undo"]) == min(cut_at, 4)

@@ -66,7 +66,7 @@ def test_the_cause_is_named_although_netmiko_calls_it_a_timeout(
     inner: Exception, kind: type[LayerError], words: str
 ) -> None:
     error = explain(as_netmiko_raises(NetmikoTimeoutException, inner), SETTINGS)
-    assert type(error) is kind
+    assert error.__class__ is kind
     assert words in str(error) and "sw01:2222" in str(error) and "What to do:" in str(error)
     assert "do-not-show" not in str(error)
 

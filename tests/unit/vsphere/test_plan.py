@@ -17,6 +17,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.plan i
     plan_kernel,
     plan_vmx,
     prerequisites,
+    with_configured,
 )
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.state import (
     KernelSetting,
@@ -60,6 +61,23 @@ def test_pending_is_computed_from_the_state_alone() -> None:
     pending = pending_kernel(list(kernel("TRUE", "FALSE").settings.values()), "esx01")
     assert pending.scope is Reboot.ESXI_HOST and "atsSupport" in pending.reasons[0]
     assert pending_kernel(list(kernel("TRUE", "TRUE").settings.values()), "esx01").scope is Reboot.NONE
+
+
+@pytest.mark.parametrize(
+    ("configured", "runtime", "wanted", "waits"),
+    [
+        ("TRUE", "FALSE", False, False),
+        ("FALSE", "FALSE", True, True),
+        ("FALSE", "TRUE", False, True),
+    ],
+)
+def test_what_will_wait_is_known_before_anything_is_sent(
+    configured: str, runtime: str, wanted: bool, waits: bool
+) -> None:
+    state = kernel(configured, runtime)
+    after = with_configured(state, plan_kernel(state, KernelWanted({"ATSsupport": wanted})))
+    assert bool(pending_kernel(list(after.settings.values()), "esx01").reasons) is waits
+    assert state == kernel(configured, runtime)
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ def test_only_a_clearly_newer_boot_time_is_a_reboot(
     assert is_newer_boot(before, None, was_down) is False
 
 
-@pytest.mark.parametrize(("asked_after", "proof"), [(2, True), (3, True), (4, False)])
+@pytest.mark.parametrize(("asked_after", "proof"), [(2, True), (3, True), (4, False), (0, False), (-9, False)])
 def test_quick_boot_that_nobody_saw_counts_if_it_is_later_than_the_request(asked_after: int, proof: bool) -> None:
     asked = BOOT + datetime.timedelta(seconds=asked_after)
     assert is_newer_boot(BOOT, BOOT + datetime.timedelta(seconds=3), False, asked) is proof
