@@ -60,7 +60,7 @@ notes:
 options: {}
 attributes:
   action_group:
-    description: Use C(group/rocemesh.multinode.vsphere) in C(module_defaults) to set the login of all vSphere modules once.
+    description: Use C(group/rocemesh.multinode.vsphere) in C(module_defaults) to set the login of these modules once.
     support: full
     membership:
       - rocemesh.multinode.vsphere
