@@ -29,7 +29,7 @@ lab-down: ## remove everything that the lab made
 dev: ## tools for tests
 	@lab/bootstrap.sh --dev
 
-test: dev ## everything: lint, unit, sanity, devices, molecule, whole site, faults
+test: dev ## everything but faults and bench: lint, unit, sanity, devices, whole site, molecule
 	@tests/run.sh all
 
 lint: dev ## ruff, mypy, yamllint, ansible-lint
@@ -41,7 +41,7 @@ unit: dev ## plans and parsers
 sanity: dev ## ansible-test sanity and galaxy-importer
 	@tests/run.sh sanity
 
-integration: dev ## each module against its simulated device over the real protocol
+integration: dev lab-up ## each module against its simulated device over the real protocol
 	@tests/run.sh integration
 
 molecule: dev lab-up ## one scenario per role

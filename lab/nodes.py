@@ -162,8 +162,26 @@ def public_host_key(node: config.Node) -> str | None:
         return content.read().decode() if content else None
 
 
+def ssh_config(paths: config.Paths) -> str:
+    """For people and tests: ``ssh -F .lab/ssh/config gpu01``."""
+    blocks = [
+        f"""Host {node.name}
+    HostName {node.ssh_ip}
+    Port {config.SSH_PORT}
+    User {config.NODE_USER}
+    IdentityFile {paths.controller_key}
+    IdentitiesOnly yes
+    UserKnownHostsFile {paths.known_hosts}
+    StrictHostKeyChecking yes
+"""
+        for node in config.NODES
+    ]
+    return "\n".join(blocks)
+
+
 def write_known_hosts(paths: config.Paths) -> bool:
     """Writes .lab/ssh/known_hosts for the switch and every node; True if the content changed."""
+    files.write(paths.root / "ssh" / "config", ssh_config(paths))
     lines = [keys.known_hosts_line(config.SWITCH_IP, config.SSH_PORT, (paths.switch / "host_key.pub").read_text())]
     for node in config.NODES:
         key = public_host_key(node)

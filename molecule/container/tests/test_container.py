@@ -2,8 +2,6 @@
 
 import json
 
-testinfra_hosts = ["ansible://gpu_vms"]
-
 
 def inspect(host):
     with host.sudo():

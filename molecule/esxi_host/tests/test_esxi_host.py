@@ -3,8 +3,6 @@
 import json
 import urllib.request
 
-testinfra_hosts = ["local://"]
-
 
 def hosts():
     with urllib.request.urlopen("http://127.78.0.3:8080/state", timeout=10) as answer:

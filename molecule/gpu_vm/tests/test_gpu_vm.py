@@ -5,8 +5,6 @@ import urllib.request
 
 import pytest
 
-testinfra_hosts = ["local://"]
-
 
 @pytest.fixture(scope="module")
 def vms():

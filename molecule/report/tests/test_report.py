@@ -4,8 +4,6 @@ import json
 import os
 import pathlib
 
-testinfra_hosts = ["local://"]
-
 
 def test_latest_points_to_a_complete_report():
     latest = pathlib.Path(os.environ["MOLECULE_PROJECT_DIRECTORY"]) / "reports" / "latest"

@@ -1,7 +1,5 @@
 """After a run nothing of it may be left in the containers."""
 
-testinfra_hosts = ["ansible://gpu_vms"]
-
 
 def test_no_ranks_are_left(host):
     with host.sudo():

@@ -3,8 +3,6 @@
 import json
 import urllib.request
 
-testinfra_hosts = ["local://"]
-
 
 def running():
     with urllib.request.urlopen("http://127.78.0.2:8080/state", timeout=10) as answer:
