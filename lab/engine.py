@@ -290,6 +290,7 @@ def stop_own(paths: config.Paths, *, keep_cache: bool) -> list[str]:
             _BEFORE.unlink()
     for path in (_OWNER, SOCKET):
         path.unlink(missing_ok=True)
+    _unmount_below(HOME)
     shutil.rmtree(HOME / "exec", ignore_errors=True)
     if not keep_cache:
         shutil.rmtree(HOME, ignore_errors=False)
@@ -297,6 +298,13 @@ def stop_own(paths: config.Paths, *, keep_cache: bool) -> list[str]:
         if not any(config.MACHINE_DIR.iterdir()):
             config.MACHINE_DIR.rmdir()
     return done
+
+
+def _unmount_below(directory: Path) -> None:
+    """An engine binds its data directory onto itself, and one that was killed never takes that away."""
+    points = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    for point in reversed([point for point in points if point.startswith(f"{directory}/")]):
+        subprocess.run(["umount", point], capture_output=True, check=False)
 
 
 def _another_engine() -> bool:
