@@ -47,7 +47,7 @@ sanity() { count ansible-test-sanity tests/sanity/run.sh; count galaxy-importer 
 integration() {
   # The lab has built the vSphere simulator; a machine without Go tests that binary.
   local built=${ROCEMESH_LAB_DIR:-.lab}/bin/labvsphere
-  if [ -x "$built" ]; then export ROCEMESH_LABVSPHERE=$(realpath "$built"); fi
+  if [ -x "$built" ]; then ROCEMESH_LABVSPHERE=$(realpath "$built"); export ROCEMESH_LABVSPHERE; fi
   suite integration -n 4 tests/integration/switch tests/integration/vsphere tests/integration/nic tests/integration/mesh
 }
 site() { suite site tests/integration/site; }
