@@ -25,7 +25,7 @@ KILL_AT = {
     "host_rebooting": r"TASK \[Reboot the host",
     "guests_coming_back": r"TASK \[Wait for the guests of this host",
     "image_being_built": r"TASK \[.*Build \| Image",
-    "image_being_pulled": r"TASK \[.*Pull \| ",
+    "image_being_pulled": r"TASK \[.*Pull \| Image\]",
     "mesh_being_written": r"TASK \[.*Configure \| Authorise",
     "training": r"TASK \[.*Run mpirun: train",
 }
