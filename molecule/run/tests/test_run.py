@@ -3,6 +3,6 @@
 
 def test_no_ranks_are_left(host):
     with host.sudo():
-        processes = host.check_output("docker top mpicont -eo args")
+        processes = host.check_output("docker top mpicont -eo pid,args")
     assert "orted" not in processes
     assert "resnet50" not in processes
