@@ -66,7 +66,8 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("up", help="build and start everything that is not there yet")
     down = commands.add_parser("down", help="remove everything that the lab made on this machine")
     down.add_argument("--keep-cache", action="store_true", help="keep the images and the base, for a faster `up`")
-    commands.add_parser("reset", help="factory state of every part, without building anything")
+    reset = commands.add_parser("reset", help="factory state of every part, without building anything")
+    reset.add_argument("--keep-registry", action="store_true", help="keep what was pushed to the registry")
     show = commands.add_parser("status", help="what there is, and what waits for a restart")
     form = show.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="everything, for programs")
@@ -90,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if chosen.command == "up":
             lifecycle.up()
         elif chosen.command == "reset":
-            lifecycle.reset()
+            lifecycle.reset(keep_registry=chosen.keep_registry)
         elif chosen.command == "down":
             lifecycle.down(keep_cache=chosen.keep_cache)
         else:

@@ -220,8 +220,8 @@ def require_up(paths: config.Paths) -> None:
 # --- reset ----------------------------------------------------------------------------------------------------------
 
 
-def reset() -> None:
-    """Factory state of every part; no image is built."""
+def reset(*, keep_registry: bool = False) -> None:
+    """Factory state of every part; no image is built. A site's registry may well hold the image already."""
     paths = config.paths()
     require_up(paths)
     with only_one(paths):
@@ -233,7 +233,10 @@ def reset() -> None:
             control.reset("physics")
             control.reset("vsphere")
 
-        stages.together(("machines", switch_and_machines), ("registry", lambda: registry.empty(paths)))
+        parts = [("machines", switch_and_machines)]
+        if not keep_registry:
+            parts.append(("registry", lambda: registry.empty(paths)))
+        stages.together(*parts)
         stages.run("ready", lambda: _ready(paths))
         stages.finish("the lab is in its factory state")
 

@@ -136,8 +136,8 @@ def lab_command(*arguments: str) -> str:
     return done.stdout
 
 
-def reset() -> None:
-    lab_command("reset")
+def reset(*, keep_registry: bool = False) -> None:
+    lab_command("reset", *(["--keep-registry"] if keep_registry else []))
 
 
 def state() -> dict[str, Any]:
