@@ -29,7 +29,9 @@ _RUNS = 1024
 _ITERATIONS = 4096
 _NUMBER = r"[-+]?(?:[\d.]{1,30}(?:e[-+]?\d{1,3})?|nan|inf)"
 
-_COMMAND = re.compile(r"(?P<command>(?:python\S* )?(?:\S*launch\.py .{0,300})?\S*measure\.py\b.{0,300})")
+_COMMAND = re.compile(
+    r"(?P<command>(?:python\S{0,9} )?(?:\S{0,200}launch\.py .{0,300})?\S{0,200}measure\.py\b.{0,300})"
+)
 _OPTIONS = re.compile(r"Namespace\((?P<options>.*)\)")
 _OPTION = re.compile(r"(?P<key>\w{1,40})=(?P<value>'[^']{0,300}'|\"[^\"]{0,300}\"|[^,)]{1,60})")
 _SIZE = re.compile(rf"num of arrays = (?P<arrays>\d{{1,9}}), total size = (?P<size>{_NUMBER}) MB")
@@ -168,10 +170,12 @@ class Reader(LogReader):
         if run.iterations and count <= run.iterations[-1].iteration:
             run.problems.add(
                 "iterations_repeat",
-                f"iteration {count} comes after {run.iterations[-1].iteration}: several workers or runs mixed in one log",
+                f"iteration {count} comes after {run.iterations[-1].iteration}: several workers or runs in one log",
             )
         if len(run.iterations) < _ITERATIONS:
             run.iterations.append(Iteration(count, seconds, rate, error if whole else None))
+        else:
+            run.problems.add("too_many_iterations", f"more than {_ITERATIONS} iterations; the rest is left out")
 
     def _run(self, rank: int | None) -> Run:
         return self._current[rank] if rank in self._current else self._new(rank)

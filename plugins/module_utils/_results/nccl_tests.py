@@ -45,7 +45,7 @@ _ROUNDING = 0.005  # GB/s: two decimals
 _TYPE = r"(?:u?int(?:8|32|64)|half|float|double|bfloat16|f(?:p)?8(?:e4m3|e5m2)?\w*|f8e4m3|f8e5m2)"
 _ROW = re.compile(rf"(?P<size>\d{{1,18}})\s+(?P<count>\d{{1,18}})\s+(?P<type>{_TYPE})\s+(?P<rest>\S.*)")
 _ROW_START = re.compile(rf"\d{{1,18}}\s+\d{{1,18}}\s+{_TYPE}(?:\s|$)")
-_STAMP = re.compile(r"\s+(?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)$")
+_STAMP = re.compile(r"\s(?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)$")
 _HEAD = re.compile(
     r"# nThread (?P<threads>\d{1,9}) nGpus (?P<gpus>\d{1,9}) minBytes (?P<min>\d{1,18}) maxBytes (?P<max>\d{1,18})"
 )
@@ -335,7 +335,8 @@ class Reader(LogReader):
             return
         table = self._table(line.rank)
         row = _row(text, table.columns)
-        if row is None or (not line.ended and table.columns is None):
+        # The end of the log cuts a row so that it looks like one with the in-place half only.
+        if row is None or (not line.ended and (table.columns is None or row.out_of_place is None)):
             table.problems.add(
                 "unreadable_row", f"a row of the table cannot be read (cut, or of a shape not known): {text[:160]!r}"
             )
@@ -367,7 +368,7 @@ class Reader(LogReader):
 def _row(text: str, columns: int | None) -> Row | None:
     """A row, read from both ends; None if it is of no shape that is known."""
     stamp = _STAMP.search(text)
-    match = _ROW.fullmatch(text[: stamp.start()] if stamp else text)
+    match = _ROW.fullmatch(text[: stamp.start()].rstrip() if stamp else text)
     if match is None:
         return None
     words = match["rest"].split()
