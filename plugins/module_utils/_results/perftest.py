@@ -46,7 +46,7 @@ _COLUMN = re.compile(
     r"#bytes|#iterations|BW (?:peak|average)\[[^\]]+\]|MsgRate\[Mpps\]|CPU_Util\[%\]|tps average"
     r"|t_(?:min|max|typical|avg|stdev)\[usec\]|99(?:\.9)?% percentile\[usec\]"
 )
-_ROW = re.compile(r"\d{1,18}\s+\d{1,18}\s+[-\d.].*")
+_ROW = re.compile(r"\d{1,18}\s+\d{1,18}\s+\S.*")
 _GPU = re.compile(
     r"initializing CUDA|Picking device No\.|cuMemAlloc\(\) of a \d+ bytes GPU buffer|allocated GPU buffer"
 )

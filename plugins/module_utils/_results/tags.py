@@ -26,16 +26,15 @@ OPEN_SOURCES = 1 << 16
 _SPAN = 1 << 16
 _TAG_LIMIT = 64
 
-_DATE = rb"\[?(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\]?"
-_TAG = re.compile(
-    # --tag-output, with or without --timestamp-output; --timestamp-output alone.
-    rb"(?:(?:" + _DATE + rb")?\[\d{1,10},(?P<rank>\d{1,10})\]|(?P<date>" + _DATE + rb"))"
-    rb"<(?P<stream>stdout|stderr|stddiag)>:"
-)
+_STREAM = re.compile(rb"<(stdout|stderr|stddiag)>:")
+_RANK = re.compile(rb"\[\d{1,10},(\d{1,10})\]")
+_DATE = re.compile(rb"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}")
+_DATE_LENGTH = 24
 # "<std" that is not the tag of job 1 at the start of a line: something is glued (or unusual, and looked at one by one).
 _GLUED = re.compile(b"<std" + b"".join(rb"(?<!\n\[1,\d{%d}\]<std)" % digits for digits in (1, 2, 3, 4)))
 
 _Source = Tuple[Optional[int], str, bool]  # rank, stream, marked by a tag
+_Tag = Tuple[int, int, _Source]  # start, end
 _UNTAGGED: _Source = (None, "stdout", False)
 
 
@@ -72,6 +71,7 @@ class Demultiplexer:
 
     def __init__(self, needles: Sequence[bytes] | None = None) -> None:
         self.needles = needles
+        self._words: tuple[Sequence[bytes] | None, tuple[str, ...]] = (None, ())
         self._physical = b""
         self._open: dict[_Source, _Open] = {}
         self._held = 0
@@ -142,33 +142,35 @@ class Demultiplexer:
 
     def _wanted(self, lines: Iterator[Line]) -> Iterator[Line]:
         for line in lines:
-            if self.needles is None or line.dropped or any(needle.decode() in line.text for needle in self.needles):
+            if self.needles is None:
+                yield line
+                continue
+            if self._words[0] is not self.needles:
+                self._words = (self.needles, tuple(needle.decode() for needle in self.needles))
+            if line.dropped or any(word in line.text for word in self._words[1]):
                 yield line
 
     def _part(self) -> Iterator[Line]:
         """Take what there is of a physical line that does not end; nothing that may be the start of a tag."""
         cut = len(self._physical) - _TAG_LIMIT
-        for tag in _TAG.finditer(self._physical, cut - _TAG_LIMIT):
-            if tag.start() < cut < tag.end():
-                cut = tag.end()
+        for start, end, _source in _tags(self._physical, cut - _TAG_LIMIT):
+            if start < cut < end:
+                cut = end
         text, self._physical = self._physical[:cut], self._physical[cut:]
         yield from self._wanted(self._pieces(text, newline=False))
 
     def _pieces(self, physical: bytes, newline: bool) -> Iterator[Line]:
         inside, self._inside = self._inside, None
-        tags = list(_TAG.finditer(physical)) if b"<std" in physical else []
-        front = physical[: tags[0].start()] if tags else physical
+        tags = _tags(physical) if b"<std" in physical else []
+        front = physical[: tags[0][0]] if tags else physical
         source = inside or _UNTAGGED
         if front or not tags:
             yield from self._add(source, front)
         if tags and source is _UNTAGGED:
             # mpirun's own text glued in front of a tag: a line of its own.
             yield from self._end(source)
-        for index, tag in enumerate(tags):
-            rank = tag["rank"]
-            source = (None if rank is None else int(rank), tag["stream"].decode(), True)
-            text = physical[tag.end() : tags[index + 1].start() if index + 1 < len(tags) else None]
-            yield from self._add(source, text)
+        for index, (_start, end, source) in enumerate(tags):
+            yield from self._add(source, physical[end : tags[index + 1][0] if index + 1 < len(tags) else None])
         if newline:
             yield from self._end(source)
         else:
@@ -210,6 +212,31 @@ class Demultiplexer:
                     self._open[source] = _Open(dropped=1)
         if not keep:
             self._open.clear()
+
+
+def _tags(text: bytes, position: int = 0) -> list[_Tag]:
+    """The tags of --tag-output, of --timestamp-output, and of both; read backwards, as "<std" is quick to find."""
+    found: list[_Tag] = []
+    for stream in _STREAM.finditer(text, position):
+        start = stream.start()
+        rank = None
+        if text[start - 1 : start] == b"]":
+            opening = text.rfind(b"[", max(0, start - _TAG_LIMIT), start)
+            rank = _RANK.fullmatch(text, opening, start) if opening >= 0 else None
+            start = opening if rank else start
+        dated = _dated(text, start)
+        if rank or dated < start:
+            found.append((dated, stream.end(), (int(rank[1]) if rank else None, stream[1].decode(), True)))
+    return found
+
+
+def _dated(text: bytes, end: int) -> int:
+    """Where the date that ends at ``end`` begins, its brackets included; ``end`` if there is none."""
+    close = end - 1 if text[end - 1 : end] == b"]" else end
+    start = close - _DATE_LENGTH
+    if start < 0 or not _DATE.fullmatch(text, start, close):
+        return end
+    return start - 1 if text[start - 1 : start] == b"[" and start else start
 
 
 def _needle(source: _Source) -> bytes:
