@@ -125,6 +125,7 @@ class Table:
     nccl_version: str | None = None
     problems: Problems = dataclasses.field(default_factory=Problems)
     columns: int | None = None  # numbers per half
+    rooted: bool | None = None  # whether there is a root column
     failed: bool = False
 
     @property
@@ -304,7 +305,7 @@ class Reader(LogReader):
             halves = sum(word in ("time", "cputime") for word in words)
             if halves:
                 after = next(index for index, word in enumerate(words) if word in ("time", "cputime"))
-                table.columns = (len(words) - after) // halves
+                table.columns, table.rooted = (len(words) - after) // halves, "root" in words
             return
         bounds, average = _BOUNDS.match(text), _AVERAGE.match(text)
         if bounds:
@@ -334,7 +335,7 @@ class Reader(LogReader):
         if not _ROW_START.match(text):
             return
         table = self._table(line.rank)
-        row = _row(text, table.columns)
+        row = _row(text, table.columns, table.rooted)
         # The end of the log cuts a row so that it looks like one with the in-place half only.
         if row is None or (not line.ended and (table.columns is None or row.out_of_place is None)):
             table.problems.add(
@@ -365,7 +366,7 @@ class Reader(LogReader):
         return table
 
 
-def _row(text: str, columns: int | None) -> Row | None:
+def _row(text: str, columns: int | None, rooted: bool | None) -> Row | None:
     """A row, read from both ends; None if it is of no shape that is known."""
     stamp = _STAMP.search(text)
     match = _ROW.fullmatch(text[: stamp.start()].rstrip() if stamp else text)
@@ -379,8 +380,8 @@ def _row(text: str, columns: int | None) -> Row | None:
     if columns is None and len(words) in (16, 17):
         wide = 8
     root: int | None = None
-    if len(words) in (wide + 1, 2 * wide + 1):
-        root = integer(words[0])
+    if rooted or (rooted is None and len(words) in (wide + 1, 2 * wide + 1)):
+        root = integer(words[0]) if words else None
         if root is None:
             return None
         words = words[1:]

@@ -26,6 +26,7 @@ OPEN_SOURCES = 1 << 16
 _SPAN = 1 << 16
 _TAG_LIMIT = 64
 
+_PLAIN = re.compile(rb"\[\d{1,10},(\d{1,10})\]<(stdout|stderr|stddiag)>:")
 _STREAM = re.compile(rb"<(stdout|stderr|stddiag)>:")
 _RANK = re.compile(rb"\[\d{1,10},(\d{1,10})\]")
 _DATE = re.compile(rb"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}")
@@ -112,33 +113,59 @@ class Demultiplexer:
             position = block.index(b"\n", 1) + 1
             yield from self._wanted(self._pieces(block[1 : position - 1], newline=True))
         ahead: dict[bytes, int] = {}
-        glued = -1
         while position < length:
-            if self.needles is None:
-                end = block.index(b"\n", position)
-                yield from self._pieces(block[position:end], newline=True)
-                position = end + 1
-                continue
-            # The next line that has a needle, is glued, or goes on with something open; all between is passed over.
-            if glued < position:
-                match = _GLUED.search(block, position)
-                glued = match.start() if match else length
-            hit = glued
-            for needle in self.needles:
-                found = ahead.get(needle, -1)
-                if found < position:
-                    found = block.find(needle, position)
-                    ahead[needle] = found = length if found < 0 else found
-                hit = min(hit, found)
-            for source in self._open:
-                found = block.find(_needle(source), position, hit)
-                hit = hit if found < 0 else found
-            if hit >= length:
-                return
-            start = max(block.rfind(b"\n", 0, hit) + 1, position)
-            end = block.index(b"\n", hit)
-            yield from self._wanted(self._pieces(block[start:end], newline=True))
+            start, glued, found = position, position, True
+            if self.needles is not None:
+                hit, glued, found = self._next(block, position, ahead)
+                if hit >= length:
+                    return
+                start = max(block.rfind(b"\n", 0, hit) + 1, position)
+            end = block.index(b"\n", start)
+            line = self._whole(block, start, end) if self.needles is None or glued > end else None
+            if line is None:
+                yield from self._wanted(self._pieces(block[start:end], newline=True))
+            elif found:
+                yield line
             position = end + 1
+
+    def _next(self, block: bytes, position: int, ahead: dict[bytes, int]) -> tuple[int, int, bool]:
+        """Where the next line is that has a needle, is glued, or goes on with something open.
+
+        With it: where the next glued one is, and whether it is a needle that was found. ``ahead`` remembers, so that
+        nothing is searched twice.
+        """
+        length = len(block)
+        glued = ahead.get(b"", -1)
+        if glued < position:
+            match = _GLUED.search(block, position)
+            ahead[b""] = glued = match.start() if match else length
+        needle_at = length
+        for needle in self.needles or ():
+            found = ahead.get(needle, -1)
+            if found < position:
+                found = block.find(needle, position)
+                ahead[needle] = found = length if found < 0 else found
+            needle_at = min(needle_at, found)
+        hit = min(needle_at, glued)
+        for source in self._open:
+            found = block.find(_needle(source), position, hit)
+            hit = hit if found < 0 else found
+        return hit, glued, hit == needle_at
+
+    def _whole(self, block: bytes, start: int, end: int) -> Line | None:
+        """The usual line: at most one tag, at its start, and nothing of its source waits. None: it is not that."""
+        if end - start > LINE_LIMIT or block.find(b"\r", start, end) >= 0:
+            return None
+        stream = block.find(b"<std", start, end)
+        if stream < 0:
+            return Line(None, "stdout", block[start:end].decode("utf-8", "replace"))
+        tag = _PLAIN.match(block, start, end)
+        if tag is None or block.find(b"<std", stream + 1, end) >= 0:
+            return None
+        rank, name = int(tag[1]), tag[2].decode()
+        if (rank, name, True) in self._open:
+            return None
+        return Line(rank, name, block[tag.end() : end].decode("utf-8", "replace"))
 
     def _wanted(self, lines: Iterator[Line]) -> Iterator[Line]:
         for line in lines:
@@ -231,12 +258,14 @@ def _tags(text: bytes, position: int = 0) -> list[_Tag]:
 
 
 def _dated(text: bytes, end: int) -> int:
-    """Where the date that ends at ``end`` begins, its brackets included; ``end`` if there is none."""
-    close = end - 1 if text[end - 1 : end] == b"]" else end
-    start = close - _DATE_LENGTH
-    if start < 0 or not _DATE.fullmatch(text, start, close):
+    """Where the date that ends at ``end`` begins, in brackets (Open MPI 5) or without (4.1); ``end``: there is none."""
+    bracket = text[end - 1 : end] == b"]"
+    start = end - bracket - _DATE_LENGTH
+    if start < bracket or not _DATE.fullmatch(text, start, end - bracket):
         return end
-    return start - 1 if text[start - 1 : start] == b"[" and start else start
+    if not bracket:
+        return start
+    return start - 1 if text[start - 1 : start] == b"[" else end
 
 
 def _needle(source: _Source) -> bytes:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Mapping, NamedTuple
 
 from . import machine as machine_lines
 from .reading import RECORD_LIMIT, Kept, LogReader, Problem, Problems, Source, names, pieces, plain, who
@@ -46,9 +46,10 @@ _PARAMETERS = re.compile(
     r"^(?P<name>TensorFlow|PyTorch|Model|Dataset|Mode|SingleSess|Num batches|Num epochs|Devices|Data format|Optimizer"
     r"|Variables|AllReduce|Horovod on|Image size|Precision):\s+(?P<value>\S.*)"
 )
-# What a line must contain to be looked at. Most parameters have two blanks behind the colon; those that need not have
-# are looked for until they are found once.
-_NEEDLES = (b"images/sec: ", machine_lines.NEEDLE, b":  ")
+# What a line must contain to be looked at. In the header most parameters have two blanks behind the colon; those that
+# need not have are looked for until they are found once.
+_NEEDLES = (b"images/sec: ", machine_lines.NEEDLE)
+_HEADER = b":  "
 _ONCE = {
     "num_batches": b"Num batches:",
     "data_format": b"Data format:",
@@ -58,8 +59,7 @@ _ONCE = {
 _UNGLUE_MINIMUM = 3  # lines; fewer prove nothing about a numbered listing
 
 
-@dataclasses.dataclass(frozen=True)
-class StepLine:
+class StepLine(NamedTuple):
     """Running speed (images/s) of one rank at ``step``; ``rank`` None if the output does not tell."""
 
     rank: int | None
@@ -77,8 +77,7 @@ class StepLine:
         return None if self.uncertainty is None else self.uncertainty * math.sqrt(self.step)
 
 
-@dataclasses.dataclass(frozen=True)
-class Total:
+class Total(NamedTuple):
     rank: int | None
     images_per_second: float
 
@@ -189,7 +188,7 @@ class _Found:
                 )
                 self._step(step)
                 new.append(step)
-            for match in _TOTAL.finditer(text):
+            for match in _TOTAL.finditer(text) if "total" in text else ():
                 if not ended and match["total"][-3:-2] != ".":
                     self.cut = match[0]
                     continue
@@ -247,6 +246,7 @@ class Reader(LogReader):
         self._untagged_lines = 0
         self._machine: list[tuple[int | None, dict[str, Any]]] = []
         self._new: list[StepLine] = []
+        self._begun = False
 
     def feed(self, piece: str | bytes) -> list[StepLine]:  # type: ignore[override]
         self._new = []
@@ -280,8 +280,14 @@ class Reader(LogReader):
             self._listing(line.text.strip(), line.ended)
         known = len(self._plain.parameters)
         self._new += self._plain.take(line.rank, line.text[:mark] if mark >= 0 else line.text, line.ended or mark >= 0)
-        if len(self._plain.parameters) > known and self._unglued is None:
-            self._narrow()
+        if self._unglued is None and not self._begun:
+            if len(self._plain.parameters) > known:
+                self._narrow()
+            elif self._new and line.rank is not None:
+                # Each rank prints its header before its steps: when all have stepped, no header is to come.
+                world = self._expected or _world(self._plain, [], False)
+                self._begun = world is not None and len(self._plain.last) >= world
+                self._narrow()
 
     def _listing(self, text: str, ended: bool) -> None:
         if self._unglued is None or not text:
@@ -300,10 +306,8 @@ class Reader(LogReader):
 
     def _narrow(self) -> None:
         """From here on only lines with one of these are looked at."""
-        self.demultiplexer.needles = (
-            *_NEEDLES,
-            *(needle for key, needle in _ONCE.items() if key not in self._plain.parameters),
-        )
+        header = (needle for key, needle in _ONCE.items() if key not in self._plain.parameters)
+        self.demultiplexer.needles = _NEEDLES if self._begun else (*_NEEDLES, _HEADER, *header)
 
     def _machine_line(self, tag: int | None, text: str) -> None:
         try:

@@ -79,6 +79,7 @@ def test_the_size_of_the_chunks_does_not_matter(case: tuple[str, dict[int, list[
         ("[1,0]<stdout>:50%\r\r100%\r\n", [Line(0, "stdout", "50%"), Line(0, "stdout", "100%")]),
         ("Sat Nov 21 07:42:28 2026[1,3]<stdout>:a\n", [Line(3, "stdout", "a")]),
         ("[Sat Nov 21 07:33:55 2026][1,3]<stdout>: a\n", [Line(3, "stdout", " a")]),
+        ("a[Sat Nov 21 07:42:28 2026[1,3]<stdout>:b\n", [Line(None, "stdout", "a["), Line(3, "stdout", "b")]),
         ("plain\n", [Line(None, "stdout", "plain")]),
         ("", []),
     ],
