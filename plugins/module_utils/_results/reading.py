@@ -98,8 +98,11 @@ def file_pieces(path: str) -> Iterator[bytes]:
 
 
 def is_path(value: str) -> bool:
-    """One line that begins with a slash is the path of a log, anything else is a log. The disk is not asked."""
-    return value.startswith("/") and "\n" not in value and len(value) < 4096
+    """One line that begins with a slash is the path of a log, anything else is a log. The disk is not asked.
+
+    "/bin/sh: 1: mpirun: not found" is a log: no path has a colon and a blank.
+    """
+    return value.startswith("/") and "\n" not in value and ": " not in value and len(value) < 4096
 
 
 def source_of(value: Any) -> Iterator[bytes]:

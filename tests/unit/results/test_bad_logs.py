@@ -196,7 +196,14 @@ def test_large_text_comes_in_small_pieces() -> None:
 
 @pytest.mark.parametrize(
     ("value", "path"),
-    [("/srv/log", True), ("/srv/log\n", False), ("srv/log", False), ("", False), ("/" + "x" * 5000, False)],
+    [
+        ("/srv/a log", True),
+        ("/bin/sh: 1: mpirun: not found", False),
+        ("/srv/log\n", False),
+        ("srv/log", False),
+        ("", False),
+        ("/" + "x" * 5000, False),
+    ],
 )
 def test_what_is_a_path(value: str, path: bool) -> None:
     assert reading.is_path(value) is path
