@@ -21,6 +21,7 @@ from .tags import Demultiplexer, Line
 PIECE = 1 << 20
 RECORD_LIMIT = 1 << 16  # records of one kind that a reader keeps; a log of 65,536 ranks is no log of a run
 _SAMPLE = 1 << 16
+_COLLECT = 1 << 17
 _PER_CODE = 5
 
 Source = Union[str, bytes, Iterable[Union[str, bytes]]]
@@ -74,17 +75,23 @@ def plain_problems(problems: Iterable[Problem]) -> list[dict[str, str]]:
 
 
 def pieces(source: Source) -> Iterator[bytes]:
-    """Bytes of at most PIECE from a text, from bytes, or from an iterable of either (an open file, chunks).
+    """Bytes in pieces of about PIECE, from a text, bytes, or an iterable of either (an open file, lines, chunks).
 
-    The pieces of an iterable are joined as they are, so lines must still have their newline.
+    The parts of an iterable are joined as they are, so lines must still have their newline. Small ones are collected
+    first: line by line would cost more than the reading.
     """
+    small: list[bytes] = []
+    held = 0
     for part in (source,) if isinstance(source, (str, bytes)) else source:
-        if len(part) <= PIECE:  # nearly always; no copy
-            yield part.encode("utf-8", "surrogatepass") if isinstance(part, str) else bytes(part)
-            continue
         for start in range(0, len(part), PIECE):
-            piece = part[start : start + PIECE]
-            yield piece.encode("utf-8", "surrogatepass") if isinstance(piece, str) else bytes(piece)
+            piece = part if len(part) <= PIECE else part[start : start + PIECE]
+            small.append(piece.encode("utf-8", "surrogatepass") if isinstance(piece, str) else bytes(piece))
+            held += len(small[-1])
+            if held >= _COLLECT:
+                yield small[0] if len(small) == 1 else b"".join(small)
+                small, held = [], 0
+    if small:
+        yield b"".join(small)
 
 
 def file_pieces(path: str) -> Iterator[bytes]:

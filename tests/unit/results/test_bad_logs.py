@@ -190,6 +190,12 @@ def test_pieces_of_any_source(source: reading.Source, expected: bytes) -> None:
     assert b"".join(reading.pieces(source)) == expected
 
 
+def test_lines_are_collected_into_pieces() -> None:
+    lengths = [len(piece) for piece in reading.pieces(b"x" * 99 + b"\n" for _line in range(5_000))]
+    assert sum(lengths) == 500_000
+    assert len(lengths) == 4
+
+
 def test_large_text_comes_in_small_pieces() -> None:
     assert [len(piece) for piece in reading.pieces("x" * (2 * reading.PIECE + 5))] == [reading.PIECE, reading.PIECE, 5]
 
