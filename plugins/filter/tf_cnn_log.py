@@ -21,8 +21,10 @@ description:
 positional: _input, ranks
 options:
   _input:
-    description: What the run printed on standard output.
-    type: str
+    description: >-
+      What the run printed on standard output, or the absolute path of a log on the controller (one line that begins
+      with a slash is a path). Read in constant memory.
+    type: raw
     required: true
   ranks:
     description: How many ranks were started. Left out, the log is believed.
@@ -41,22 +43,19 @@ _value:
     C(ok) (complete, without problems, figures agree), C(ranks), C(total), C(sum_of_ranks), C(agreement) (C(ok),
     C(relative_difference)),
     C(per_rank) (list of C(rank), C(host), C(images_per_second), C(source), C(loss), C(machine)), C(printed_totals),
-    C(last_step),
+    C(last_step), C(step_lines),
     C(parameters), C(numbered_listing), C(problems) (list of C(code), C(message)).
   type: dict
 """
 
 from typing import Any, Callable
 
-from ansible.errors import AnsibleFilterError
+from ..module_utils._results.tf_cnn import read
+from ..plugin_utils.log_filter import count, read_log
 
-from ..module_utils._results.tf_cnn import parse
 
-
-def tf_cnn_log(text: Any, ranks: int | None = None) -> dict[str, Any]:
-    if not isinstance(text, str):
-        raise AnsibleFilterError(f"tf_cnn_log: wants the text of a log, not {type(text).__name__}")
-    return parse(text, None if ranks is None else int(ranks)).as_result()
+def tf_cnn_log(log: Any, ranks: int | None = None) -> dict[str, Any]:
+    return read_log("tf_cnn_log", log, lambda source: read(source, count("tf_cnn_log", "ranks", ranks))).as_dict()
 
 
 class FilterModule:

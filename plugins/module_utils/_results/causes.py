@@ -225,6 +225,50 @@ RULES: tuple[Rule, ...] = (
         "check nvidia-smi on the host and that the container was started with --gpus all",
     ),
     _rule(
+        "container_exec",
+        "OCI runtime exec failed(?P<what>:.*)?",
+        "docker exec could not start a process in the container",
+        "docker exec a command by hand on this host; start the container again (container stage)",
+    ),
+    _rule(
+        "rdma_retries",
+        r"Got completion.*(?:status=12\b|error 12\b).*|Failed status 12\b.*|ibv_modify_qp .*timed out",
+        "RDMA packets do not arrive (retries exceeded)",
+        "check the GID index of each host (RoCE v2, its own address), then routing, PFC and ECN of the switch",
+    ),
+    _rule(
+        "rdma_protection",
+        r"Got completion.*(?:status=4\b|error 4\b).*|Failed status 4\b.*",
+        "a NIC may not reach the memory that it was given (local protection error)",
+        "inside a VM this is what missing ATS, ACS or peer memory looks like: run the stages esxi, vm and nic and look "
+        "for ATSCtl: Enable+; NCCL_NET_GDR_LEVEL=LOC shows whether it is GPUDirect",
+    ),
+    _rule(
+        "dmabuf",
+        "Call to ibv_reg_dmabuf_mr failed",
+        "the NIC driver cannot register GPU memory as DMA-BUF",
+        "set NCCL_DMABUF_ENABLE=0 (run_env) with nvidia_peermem loaded, or install a newer OFED",
+    ),
+    _rule(
+        "no_socket_interface",
+        "Bootstrap : no socket interface found|NET/Socket : no interface found",
+        "NCCL finds no network interface of the name that it was given",
+        "check NCCL_SOCKET_IFNAME (run_env) against the interfaces of each host",
+    ),
+    _rule(
+        "no_rdma_device",
+        "Did not detect devices|Unable to find the Infiniband/RoCE device|Failed to initialize any NET plugin"
+        "|Error: network IB not found",
+        "there is no RDMA device in the container",
+        "start the container with /dev/infiniband and rdma-core in its image (container stage); check ibv_devices",
+    ),
+    _rule(
+        "nccl_tests",
+        r"Test (?:NCCL|CUDA) failure (?P<what>.*)|Invalid number of GPUs: (?P<what2>.*)",
+        "nccl-tests failed",
+        "read the NCCL WARN lines before it; start one process per GPU",
+    ),
+    _rule(
         "nccl",
         "NCCL WARN (?P<what>.*)|ncclUnhandledCudaError|ncclSystemError|unhandled system error",
         "NCCL failed",

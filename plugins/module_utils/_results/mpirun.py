@@ -22,7 +22,7 @@ from .tags import lines_of
 
 # The head starts at most this many daemons itself; beyond, workers start workers, for which they have no key.
 _RADIX = 64
-TIMED_OUT = (124, 137, 110)  # timeout(1) with SIGTERM, with SIGKILL; mpirun --timeout
+TIMED_OUT = (124, 137, 110, 241)  # timeout(1) with SIGTERM, with SIGKILL; mpirun --timeout of Open MPI 4.1, of 5.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,6 +181,29 @@ _LOST = re.compile(
     re.IGNORECASE,
 )
 _COMPLETE = re.compile(r"total images/sec: \d")
+# What mpirun 4.1.4 leaves when its output does not say more. 1 is anything; 128 + n is a signal.
+_STATUS = {
+    127: (
+        "orted_missing",
+        "mpirun ended with status 127: Open MPI's daemon (orted) was not found on at least one host",
+        "use the same image on all hosts, with the directory of orted in the image's PATH",
+    ),
+    132: (
+        "program_missing",
+        "mpirun ended with status 132: a program could not be started",
+        "check that the program is in the image of every host (same digest)",
+    ),
+    213: (
+        "orted_broken",
+        "mpirun ended with status 213: Open MPI's daemon started on a host and could not initialise",
+        'check the forced command in authorized_keys: "$SSH_ORIGINAL_COMMAND" must stand in double quotes',
+    ),
+    255: (
+        "ssh_failed",
+        "mpirun ended with status 255: the login on at least one host failed, and the output does not say why",
+        "run the mesh stage's login check: it tries each host alone",
+    ),
+}
 
 
 def diagnose(rc: int, stdout: str, stderr: str, hosts: Sequence[Node] = ()) -> Diagnosis:
@@ -231,7 +254,12 @@ def _by_ending(rc: int, text: str, lines: list[tuple[int | None, str]], hosts: S
         )
     if rc in TIMED_OUT and not _SIGNAL.search(text):
         return _timed_out(rc, lines, hosts, down)
-    return _by_report(text, lines, hosts, down) or Diagnosis(
+    reported = _by_report(text, lines, hosts, down)
+    # The box that names all causes is worth less than the status.
+    if rc in _STATUS and (reported is None or reported.cause == "daemons"):
+        cause, summary, remedy = _STATUS[rc]
+        return Diagnosis(cause, summary, remedy, down, evidence=reported.evidence if reported else _tail(lines))
+    return reported or Diagnosis(
         "unknown",
         f"mpirun ended with status {rc}",
         "read the saved log; report the text if the cause is in it but was not recognised",

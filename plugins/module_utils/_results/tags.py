@@ -7,6 +7,9 @@ A tag marks a piece of output, not a line: text written without its newline is f
 same line, and the newline comes later as an empty tagged line. So nothing here anchors at the start of a line.
 Formats: Open MPI 4.1.4 (recorded) and 5.0.11 (recorded; one blank more behind the tag).
 
+Works on bytes and in constant memory, whatever the output: a line has at most ``LINE_LIMIT`` bytes (the rest is
+counted and thrown away), all lines that wait for their end together ``OPEN_LIMIT``.
+
 Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
@@ -14,70 +17,263 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import Optional, Sequence, Tuple
+from typing import Iterator, NamedTuple, Optional, Sequence, Tuple
 
-_TAG = re.compile(
-    r"(?:\[?(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\]?)?"
-    r"\[\d+,(?P<rank>\d+)\]<(?P<stream>stdout|stderr|stddiag)>:"
-)
+LINE_LIMIT = 1 << 16
+OPEN_LIMIT = 1 << 24
+OPEN_SOURCES = 1 << 16
+# A physical line longer than this is taken in pieces. No tag is longer than _TAG_LIMIT.
+_SPAN = 1 << 16
+_TAG_LIMIT = 64
 
-_Source = Tuple[Optional[int], str]
+_PLAIN = re.compile(rb"\[\d{1,10},(\d{1,10})\]<(stdout|stderr|stddiag)>:")
+_STREAM = re.compile(rb"<(stdout|stderr|stddiag)>:")
+_RANK = re.compile(rb"\[\d{1,10},(\d{1,10})\]")
+_DATE = re.compile(rb"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}")
+_DATE_LENGTH = 24
+# "<std" that is not the tag of job 1 at the start of a line: something is glued (or unusual, and looked at one by one).
+_GLUED = re.compile(b"<std" + b"".join(rb"(?<!\n\[1,\d{%d}\]<std)" % digits for digits in (1, 2, 3, 4)))
+
+_Source = Tuple[Optional[int], str, bool]  # rank, stream, marked by a tag
+_Tag = Tuple[int, int, _Source]  # start, end
+_UNTAGGED: _Source = (None, "stdout", False)
 
 
-@dataclasses.dataclass(frozen=True)
-class Line:
-    """One line of one rank. ``rank`` None: not tagged (mpirun itself, or a run without ``--tag-output``)."""
+class Line(NamedTuple):
+    """One line of one rank. ``rank`` None: not tagged (mpirun itself, or a run without ``--tag-output``).
+
+    ``dropped``: bytes that were cut off (such a line is not whole); ``ended``: False if the output ended before the
+    line did, so that its last word may be cut.
+    """
 
     rank: int | None
     stream: str
     text: str
+    dropped: int = 0
+    ended: bool = True
+
+
+@dataclasses.dataclass
+class _Open:
+    """A line that waits for its end. ``carriage``: a carriage return was the last thing seen."""
+
+    text: bytearray = dataclasses.field(default_factory=bytearray)
+    dropped: int = 0
+    carriage: bool = False
 
 
 class Demultiplexer:
-    """Feed text in pieces of any size; get whole lines of single ranks."""
+    """Feed output in pieces of any size; get whole lines of single ranks.
 
-    def __init__(self) -> None:
-        self._physical = ""
-        self._buffers: dict[_Source, str] = {}
+    ``needles``: if given, only lines that contain one of them come out (others are passed over at the speed of a
+    search). A line torn by tags is put together first, so a needle that is torn is found as well. May be changed
+    between two lines.
+    """
 
-    def feed(self, text: str) -> list[Line]:
-        self._physical += text
-        *whole, self._physical = self._physical.split("\n")
-        return [line for physical in whole for line in self._take(physical, newline=True)]
+    def __init__(self, needles: Sequence[bytes] | None = None) -> None:
+        self.needles = needles
+        self._words: tuple[Sequence[bytes] | None, tuple[str, ...]] = (None, ())
+        self._physical = b""
+        self._open: dict[_Source, _Open] = {}
+        self._held = 0
+        self._inside: _Source | None = None  # the middle of a physical line too long to wait for: whose text it is
+
+    def feed(self, data: str | bytes) -> list[Line]:
+        return list(self.lines(data))
 
     def close(self) -> list[Line]:
+        return list(self.rest())
+
+    def lines(self, data: str | bytes) -> Iterator[Line]:
+        """As `feed`, one by one."""
+        if isinstance(data, str):
+            data = data.encode("utf-8", "surrogatepass")
+        end = data.rfind(b"\n")
+        if end < 0:
+            self._physical += data
+        else:
+            # The newline in front makes the first line like every other one.
+            block = b"".join((b"\n", self._physical, data[: end + 1]))
+            self._physical = data[end + 1 :]
+            yield from self._block(block)
+        if len(self._physical) > _SPAN:
+            yield from self._part()
+
+    def rest(self) -> Iterator[Line]:
         """The end of the output: lines that never got their newline."""
-        lines = self._take(self._physical, newline=False) if self._physical else []
-        self._physical = ""
-        for source in list(self._buffers):
-            lines += self._flush(source)
-        return lines
+        physical, self._physical = self._physical, b""
+        if physical:
+            yield from self._wanted(self._pieces(physical, newline=False))
+        yield from self._wanted(line for source in list(self._open) for line in self._end(source, ended=False))
 
-    def _take(self, physical: str, newline: bool) -> list[Line]:
-        tags = list(_TAG.finditer(physical))
-        if not tags:
-            return self._append((None, "stdout"), physical, newline)
-        lines: list[Line] = []
-        if tags[0].start():
+    def _block(self, block: bytes) -> Iterator[Line]:
+        """``block`` begins with a newline that is not part of it and ends with the newline of its last line."""
+        position, length = 1, len(block)
+        if self._inside is not None:
+            position = block.index(b"\n", 1) + 1
+            yield from self._wanted(self._pieces(block[1 : position - 1], newline=True))
+        ahead: dict[bytes, int] = {}
+        while position < length:
+            start, glued, found = position, position, True
+            if self.needles is not None:
+                hit, glued, found = self._next(block, position, ahead)
+                if hit >= length:
+                    return
+                start = max(block.rfind(b"\n", 0, hit) + 1, position)
+            end = block.index(b"\n", start)
+            line = self._whole(block, start, end) if self.needles is None or glued > end else None
+            if line is None:
+                yield from self._wanted(self._pieces(block[start:end], newline=True))
+            elif found:
+                yield line
+            position = end + 1
+
+    def _next(self, block: bytes, position: int, ahead: dict[bytes, int]) -> tuple[int, int, bool]:
+        """Where the next line is that has a needle, is glued, or goes on with something open.
+
+        With it: where the next glued one is, and whether it is a needle that was found. ``ahead`` remembers, so that
+        nothing is searched twice.
+        """
+        length = len(block)
+        glued = ahead.get(b"", -1)
+        if glued < position:
+            match = _GLUED.search(block, position)
+            ahead[b""] = glued = match.start() if match else length
+        needle_at = length
+        for needle in self.needles or ():
+            found = ahead.get(needle, -1)
+            if found < position:
+                found = block.find(needle, position)
+                ahead[needle] = found = length if found < 0 else found
+            needle_at = min(needle_at, found)
+        hit = min(needle_at, glued)
+        for source in self._open:
+            found = block.find(_needle(source), position, hit)
+            hit = hit if found < 0 else found
+        return hit, glued, hit == needle_at
+
+    def _whole(self, block: bytes, start: int, end: int) -> Line | None:
+        """The usual line: at most one tag, at its start, and nothing of its source waits. None: it is not that."""
+        if end - start > LINE_LIMIT or block.find(b"\r", start, end) >= 0:
+            return None
+        stream = block.find(b"<std", start, end)
+        if stream < 0:
+            return Line(None, "stdout", block[start:end].decode("utf-8", "replace"))
+        tag = _PLAIN.match(block, start, end)
+        if tag is None or block.find(b"<std", stream + 1, end) >= 0:
+            return None
+        rank, name = int(tag[1]), tag[2].decode()
+        if (rank, name, True) in self._open:
+            return None
+        return Line(rank, name, block[tag.end() : end].decode("utf-8", "replace"))
+
+    def _wanted(self, lines: Iterator[Line]) -> Iterator[Line]:
+        for line in lines:
+            if self.needles is None:
+                yield line
+                continue
+            if self._words[0] is not self.needles:
+                self._words = (self.needles, tuple(needle.decode() for needle in self.needles))
+            if line.dropped or any(word in line.text for word in self._words[1]):
+                yield line
+
+    def _part(self) -> Iterator[Line]:
+        """Take what there is of a physical line that does not end; nothing that may be the start of a tag."""
+        cut = len(self._physical) - _TAG_LIMIT
+        for start, end, _source in _tags(self._physical, cut - _TAG_LIMIT):
+            if start < cut < end:
+                cut = end
+        text, self._physical = self._physical[:cut], self._physical[cut:]
+        yield from self._wanted(self._pieces(text, newline=False))
+
+    def _pieces(self, physical: bytes, newline: bool) -> Iterator[Line]:
+        inside, self._inside = self._inside, None
+        tags = _tags(physical) if b"<std" in physical else []
+        front = physical[: tags[0][0]] if tags else physical
+        source = inside or _UNTAGGED
+        if front or not tags:
+            yield from self._add(source, front)
+        if tags and source is _UNTAGGED:
             # mpirun's own text glued in front of a tag: a line of its own.
-            lines += self._append((None, "stdout"), physical[: tags[0].start()], newline=True)
-        for index, tag in enumerate(tags):
-            last = index + 1 == len(tags)
-            text = physical[tag.end() : None if last else tags[index + 1].start()]
-            lines += self._append((int(tag["rank"]), tag["stream"]), text, newline=newline and last)
-        return lines
+            yield from self._end(source)
+        for index, (_start, end, source) in enumerate(tags):
+            yield from self._add(source, physical[end : tags[index + 1][0] if index + 1 < len(tags) else None])
+        if newline:
+            yield from self._end(source)
+        else:
+            self._inside = source
 
-    def _append(self, source: _Source, text: str, newline: bool) -> list[Line]:
-        self._buffers[source] = self._buffers.get(source, "") + text
-        return self._flush(source) if newline else []
+    def _add(self, source: _Source, text: bytes) -> Iterator[Line]:
+        """A carriage return ends what a person sees as a line (progress bars); "\\r\\n" ends one line, not two."""
+        line = self._open.get(source)
+        if line is None:
+            line = self._open[source] = _Open()
+        for index, part in enumerate(text.split(b"\r") if b"\r" in text else (text,)):
+            line.carriage |= index > 0
+            if not part:
+                continue
+            if line.carriage:
+                yield from self._end(source)
+                line = self._open[source] = _Open()
+            room = LINE_LIMIT - len(line.text)
+            line.text += part[:room]
+            line.dropped += max(0, len(part) - room)
+            self._held += min(len(part), room)
+        if self._held > OPEN_LIMIT or len(self._open) > OPEN_SOURCES:
+            yield from self._evict()
 
-    def _flush(self, source: _Source) -> list[Line]:
-        # A carriage return ends what a person sees as a line (progress bars); "\r\n" ends one line, not two.
-        text = self._buffers.pop(source).rstrip("\r")
-        return [Line(source[0], source[1], part) for part in text.split("\r")]
+    def _end(self, source: _Source, ended: bool = True) -> Iterator[Line]:
+        line = self._open.pop(source, None)
+        if line is not None:
+            self._held -= len(line.text)
+            yield Line(source[0], source[1], line.text.decode("utf-8", "replace"), line.dropped, ended)
+
+    def _evict(self) -> Iterator[Line]:
+        """Too much is open: nobody's output looks like this. What is open is given up, and named as cut."""
+        keep = len(self._open) <= OPEN_SOURCES
+        for source, line in list(self._open.items()):
+            if line.text:
+                line.dropped += 1
+                yield from self._end(source, ended=False)
+                if keep:  # so that what follows of this line is known to be a rest
+                    self._open[source] = _Open(dropped=1)
+        if not keep:
+            self._open.clear()
 
 
-def lines_of(text: str) -> list[Line]:
+def _tags(text: bytes, position: int = 0) -> list[_Tag]:
+    """The tags of --tag-output, of --timestamp-output, and of both; read backwards, as "<std" is quick to find."""
+    found: list[_Tag] = []
+    for stream in _STREAM.finditer(text, position):
+        start = stream.start()
+        rank = None
+        if text[start - 1 : start] == b"]":
+            opening = text.rfind(b"[", max(0, start - _TAG_LIMIT), start)
+            rank = _RANK.fullmatch(text, opening, start) if opening >= 0 else None
+            start = opening if rank else start
+        dated = _dated(text, start)
+        if rank or dated < start:
+            found.append((dated, stream.end(), (int(rank[1]) if rank else None, stream[1].decode(), True)))
+    return found
+
+
+def _dated(text: bytes, end: int) -> int:
+    """Where the date that ends at ``end`` begins, in brackets (Open MPI 5) or without (4.1); ``end``: there is none."""
+    bracket = text[end - 1 : end] == b"]"
+    start = end - bracket - _DATE_LENGTH
+    if start < bracket or not _DATE.fullmatch(text, start, end - bracket):
+        return end
+    if not bracket:
+        return start
+    return start - 1 if text[start - 1 : start] == b"[" else end
+
+
+def _needle(source: _Source) -> bytes:
+    rank, stream, _tagged = source
+    return f"<{stream}>:".encode() if rank is None else f",{rank}]<{stream}>:".encode()
+
+
+def lines_of(text: str | bytes) -> list[Line]:
     """All lines of a complete output, in the order in which they were complete."""
     reader = Demultiplexer()
     return reader.feed(text) + reader.close()

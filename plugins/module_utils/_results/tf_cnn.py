@@ -8,41 +8,58 @@ warm-up, so the last one stands for the run; ``total images/sec`` is printed by 
 all ranks. Hence totals are never added, step lines are never averaged over steps, and the sum of the ranks must meet
 the total. If it does not, the log contradicts itself and this reader says so instead of choosing a figure.
 
+Constant memory: of the step lines a bounded, even selection is kept (`RunResult.steps`), and each rank's last one.
+
 Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import re
-from typing import Any, Mapping
+from typing import Any, Callable, Mapping, NamedTuple
 
-from .tags import Demultiplexer, Line
+from . import machine as machine_lines
+from .reading import RECORD_LIMIT, Kept, LogReader, Problem, Problems, Source, names, pieces, plain, who
+from .tags import Line
+
+__all__ = ["Problem", "RankResult", "Reader", "RunResult", "StepLine", "Total", "parse", "read"]
 
 TOLERANCE = 0.01
 _STEP_ROUNDING = 0.05  # images/s: step lines carry one decimal
 _TOTAL_ROUNDING = 0.005
 
+_STEP_LIMIT = 20_000  # step lines that are kept for a curve
+
 _STEP = re.compile(
-    r"(?P<step>\d+)\s+images/sec: (?P<speed>\d+(?:\.\d+)?)"
-    r"(?: \+/- (?P<uncertainty>\d+\.\d|nan) \(jitter = (?P<jitter>\d+\.\d|nan)\))?"
+    r"(?P<step>\d{1,12})\s+images/sec: (?P<speed>\d+(?:\.\d+)?|nan|inf)"
+    r"(?: \+/- (?P<uncertainty>\d+\.\d|nan|inf) \(jitter = (?P<jitter>\d+\.\d|nan|inf)\))?"
     # Three decimals in the original; a glued next line may follow at once, so the count of digits matters.
     r"(?:\s+(?P<loss>-?\d+\.\d{3}|-?\d+\.\d+(?=\s|$)|nan|-?inf))?"
+    r"(?:\s+(?P<top_1>[01]\.\d{3})\s+(?P<top_5>[01]\.\d{3}))?"
 )
-_TOTAL = re.compile(r"total images/sec: (?P<total>\d+\.\d{2}|\d+(?:\.\d+)?)")
-_GLOBAL = re.compile(r"Batch size:\s+(?P<global>\d+) global")
-_PER_DEVICE = re.compile(r"(?P<device>\d+) per device")
+_TOTAL = re.compile(r"total images/sec: (?P<total>\d+\.\d{2}|\d+(?:\.\d+)?|nan|inf)")
+_GLOBAL = re.compile(r"Batch size:\s+(?P<global>\d{1,12}) global")
+_PER_DEVICE = re.compile(r"(?P<device>\d{1,12}) per device")
 _PARAMETERS = re.compile(
-    r"^(?P<name>Model|Dataset|Mode|Num batches|Variables|Image size|Precision|PyTorch|TensorFlow):\s+(?P<value>\S.*)"
+    r"^(?P<name>TensorFlow|PyTorch|Model|Dataset|Mode|SingleSess|Num batches|Num epochs|Devices|Data format|Optimizer"
+    r"|Variables|AllReduce|Horovod on|Image size|Precision):\s+(?P<value>\S.*)"
 )
-_MACHINE = "ROCEMESH {"
+# What a line must contain to be looked at. In the header most parameters have two blanks behind the colon; those that
+# need not have are looked for until they are found once.
+_NEEDLES = (b"images/sec: ", machine_lines.NEEDLE)
+_HEADER = b":  "
+_ONCE = {
+    "num_batches": b"Num batches:",
+    "data_format": b"Data format:",
+    "horovod_on": b"Horovod on:",
+    "batch_size_per_device": b" per device",
+}
 _UNGLUE_MINIMUM = 3  # lines; fewer prove nothing about a numbered listing
 
 
-@dataclasses.dataclass(frozen=True)
-class StepLine:
+class StepLine(NamedTuple):
     """Running speed (images/s) of one rank at ``step``; ``rank`` None if the output does not tell."""
 
     rank: int | None
@@ -51,20 +68,18 @@ class StepLine:
     uncertainty: float | None
     jitter: float | None
     loss: float | None
+    top_1: float | None = None
+    top_5: float | None = None
+
+    @property
+    def standard_deviation(self) -> float | None:
+        """Of the speed of single steps (images/s): what is printed as +/- is this divided by sqrt(steps)."""
+        return None if self.uncertainty is None else self.uncertainty * math.sqrt(self.step)
 
 
-@dataclasses.dataclass(frozen=True)
-class Total:
+class Total(NamedTuple):
     rank: int | None
     images_per_second: float
-
-
-@dataclasses.dataclass(frozen=True)
-class Problem:
-    """``code`` for programs, ``message`` for people."""
-
-    code: str
-    message: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,6 +99,7 @@ class RunResult:
     """``total``: the lowest printed total (images/s), None if none; ``sum_of_ranks``: of the per-rank figures.
 
     ``agree`` is None if one of the two is missing. ``relative_difference`` = (sum - total) / total.
+    ``steps`` are at most 20,000, evenly over the log; ``step_lines`` counts all, ``last_step`` is the highest.
     """
 
     ranks: tuple[RankResult, ...]
@@ -96,6 +112,8 @@ class RunResult:
     parameters: Mapping[str, str]
     numbered_listing: bool
     problems: tuple[Problem, ...]
+    step_lines: int = 0
+    last_step: int | None = None
 
     @property
     def good(self) -> bool:
@@ -114,149 +132,222 @@ class RunResult:
                     "host": rank.host,
                     "images_per_second": rank.images_per_second,
                     "source": rank.source,
-                    "loss": rank.loss if rank.loss is None or math.isfinite(rank.loss) else str(rank.loss),
-                    "machine": dict(rank.machine),
+                    "loss": plain(rank.loss),
+                    "machine": plain(rank.machine),
                 }
                 for rank in self.ranks
             ],
             "sum_of_ranks": self.sum_of_ranks,
             "agreement": {"ok": self.agree, "relative_difference": self.relative_difference},
-            "printed_totals": [total.images_per_second for total in self.totals],
-            "last_step": max((step.step for step in self.steps), default=None),
+            "printed_totals": [plain(total.images_per_second) for total in self.totals],
+            "last_step": self.last_step,
+            "step_lines": self.step_lines,
             "parameters": dict(self.parameters),
             "numbered_listing": self.numbered_listing,
-            "problems": [dataclasses.asdict(problem) for problem in self.problems],
+            "problems": plain([dataclasses.asdict(problem) for problem in self.problems]),
         }
 
+    def as_dict(self) -> dict[str, Any]:
+        """`as_result`, under the name that all readers have."""
+        return self.as_result()
 
-@dataclasses.dataclass
+
 class _Found:
-    """What one way of reading the lines has found so far."""
+    """What one way of reading the lines has found so far; bounded."""
 
-    steps: list[StepLine] = dataclasses.field(default_factory=list)
-    totals: list[Total] = dataclasses.field(default_factory=list)
-    parameters: dict[str, str] = dataclasses.field(default_factory=dict)
+    def __init__(self) -> None:
+        self.steps = Kept(_STEP_LIMIT)
+        self.last: dict[int, StepLine] = {}  # of each tagged rank, the one of its highest step
+        self.end = 0  # highest step of the lines without a tag
+        self.at_end: list[StepLine] = []  # these lines of that step: one per rank, but nobody knows whose
+        self.highest: int | None = None
+        self.back: dict[int, tuple[int, int]] = {}  # rank -> (from, to): a step that went backwards
+        self.totals: list[Total] = []
+        self.total_count = 0
+        self.parameters: dict[str, str] = {}
+        self.sick_loss = False
+        self.sick_speed: set[int | None] = set()
+        self.cut: str | None = None
 
-    def take(self, rank: int | None, text: str) -> list[StepLine]:
+    def take(self, rank: int | None, text: str, ended: bool) -> list[StepLine]:
         new = []
-        for match in _STEP.finditer(text):
-            new.append(
-                StepLine(
+        if "images/sec" in text:
+            for match in _STEP.finditer(text):
+                if not ended and "." not in match["speed"]:
+                    self.cut = match[0]  # tf_cnn_benchmarks prints one decimal: the rest of this number is missing
+                    continue
+                step = StepLine(
                     rank,
                     int(match["step"]),
                     float(match["speed"]),
                     _number(match["uncertainty"]),
                     _number(match["jitter"]),
                     _number(match["loss"]),
+                    _number(match["top_1"]),
+                    _number(match["top_5"]),
                 )
-            )
-        self.steps += new
-        self.totals += [Total(rank, float(match["total"])) for match in _TOTAL.finditer(text)]
+                self._step(step)
+                new.append(step)
+            for match in _TOTAL.finditer(text) if "total" in text else ():
+                if not ended and match["total"][-3:-2] != ".":
+                    self.cut = match[0]
+                    continue
+                self.total_count += 1
+                if len(self.totals) < RECORD_LIMIT:
+                    self.totals.append(Total(rank, float(match["total"])))
+            return new
         for key, pattern in (("batch_size_global", _GLOBAL), ("batch_size_per_device", _PER_DEVICE)):
             found = pattern.search(text)
             if found:
                 self.parameters.setdefault(key, found[1])
         parameter = _PARAMETERS.match(text.strip())
         if parameter:
-            self.parameters.setdefault(parameter["name"].lower().replace(" ", "_"), parameter["value"].strip())
+            self.parameters.setdefault(parameter["name"].lower().replace(" ", "_"), parameter["value"].strip()[:300])
         return new
+
+    def _step(self, step: StepLine) -> None:
+        self.steps.add(step)
+        self.highest = step.step if self.highest is None else max(self.highest, step.step)
+        self.sick_loss |= step.loss is not None and not math.isfinite(step.loss)
+        if not math.isfinite(step.images_per_second):
+            self.sick_speed.add(step.rank)
+        elif step.rank is None:
+            if step.step > self.end:
+                self.end, self.at_end = step.step, []
+            if step.step == self.end and len(self.at_end) < RECORD_LIMIT:
+                self.at_end.append(step)
+        else:
+            last = self.last.get(step.rank)
+            if last is not None and step.step < last.step:
+                self.back.setdefault(step.rank, (last.step, step.step))
+            elif last is not None or len(self.last) < RECORD_LIMIT:
+                self.last[step.rank] = step
 
 
 def _number(text: str | None) -> float | None:
     return None if text is None else float(text)
 
 
-class Reader:
+class Reader(LogReader):
     """Feed output in pieces of any size; `feed` returns the new step lines (live progress), `result` the judgement.
 
     ``expected_ranks``: how many ranks were started; None: believe the log.
     """
 
+    wants = "step line, total or machine line"
+
     def __init__(self, expected_ranks: int | None = None) -> None:
+        super().__init__()
         self._expected = expected_ranks
-        self._demultiplexer = Demultiplexer()
         self._plain = _Found()
         # The second reading: a web page's listing, where each line begins with its own number ("91   images/sec" is
-        # line 9, step 1). Kept beside the first one until a line does not fit.
+        # line 9, step 1). Kept beside the first one until a line does not fit; until then every line is looked at.
         self._unglued: _Found | None = _Found()
         self._untagged_lines = 0
         self._machine: list[tuple[int | None, dict[str, Any]]] = []
-        self._problems: list[Problem] = []
+        self._new: list[StepLine] = []
+        self._begun = False
 
-    def feed(self, text: str) -> list[StepLine]:
-        return [step for line in self._demultiplexer.feed(text) for step in self._line(line)]
+    def feed(self, piece: str | bytes) -> list[StepLine]:  # type: ignore[override]
+        self._new = []
+        super().feed(piece)
+        return self._new
 
     def result(self) -> RunResult:
         """End of the output."""
-        for line in self._demultiplexer.close():
-            self._line(line)
-        numbered = self._untagged_lines >= _UNGLUE_MINIMUM and self._unglued is not None and bool(self._unglued.steps)
+        self.finish()
+        numbered = self._untagged_lines >= _UNGLUE_MINIMUM and self._unglued is not None and self._unglued.steps.seen
         found = self._unglued if numbered and self._unglued is not None else self._plain
-        return _judge(found, self._machine, self._problems, self._expected, numbered)
+        return _judge(
+            found,
+            self._machine,
+            self.problems.copy(),
+            expected=self._expected,
+            numbered=bool(numbered),
+            seen=self.census.describe,
+        )
 
-    def _line(self, line: Line) -> list[StepLine]:
-        if line.stream != "stdout" and "ROCEMESH" not in line.text and "images/sec" not in line.text:
-            return []
-        mark = line.text.find(_MACHINE)
+    def line(self, line: Line) -> None:
+        if line.rank is not None:
+            self._no_listing()
+        mark = line.text.find(machine_lines.MARK)
+        if line.stream != "stdout" and mark < 0 and "images/sec" not in line.text:
+            return
         if mark >= 0:
-            self._machine_line(line.rank, line.text[mark + len(_MACHINE) - 1 :])
-            return self._plain.take(line.rank, line.text[:mark])
-        if line.rank is None:
-            self._listing(line.text.strip())
-        else:
-            self._unglued = None
-        return self._plain.take(line.rank, line.text)
+            self._no_listing()
+            self._machine_line(line.rank, line.text[mark:])
+        elif line.rank is None:
+            self._listing(line.text.strip(), line.ended)
+        known = len(self._plain.parameters)
+        self._new += self._plain.take(line.rank, line.text[:mark] if mark >= 0 else line.text, line.ended or mark >= 0)
+        if self._unglued is None and not self._begun:
+            if len(self._plain.parameters) > known:
+                self._narrow()
+            elif self._new and line.rank is not None:
+                # Each rank prints its header before its steps: when all have stepped, no header is to come.
+                world = self._expected or _world(self._plain, [], False)
+                self._begun = world is not None and len(self._plain.last) >= world
+                self._narrow()
 
-    def _listing(self, text: str) -> None:
+    def _listing(self, text: str, ended: bool) -> None:
         if self._unglued is None or not text:
             return
         self._untagged_lines += 1
         number = str(self._untagged_lines)
         if text.startswith(number):
-            self._unglued.take(None, text[len(number) :])
+            self._unglued.take(None, text[len(number) :], ended)
         else:
+            self._no_listing()
+
+    def _no_listing(self) -> None:
+        if self._unglued is not None:
             self._unglued = None
+            self._narrow()
+
+    def _narrow(self) -> None:
+        """From here on only lines with one of these are looked at."""
+        header = (needle for key, needle in _ONCE.items() if key not in self._plain.parameters)
+        self.demultiplexer.needles = _NEEDLES if self._begun else (*_NEEDLES, _HEADER, *header)
 
     def _machine_line(self, tag: int | None, text: str) -> None:
-        self._unglued = None
-        who = "a rank" if tag is None else f"rank {tag}"
         try:
-            record, _end = json.JSONDecoder().raw_decode(text)
-            rank, world, speed = int(record["rank"]), int(record["world"]), float(record["images_per_second"])
-        except (ValueError, KeyError, TypeError) as error:
-            self._problem(
-                "unreadable_machine_line", f"the machine line of {who} cannot be read ({error}): {text[:200]!r}"
+            record = machine_lines.record_of(text)
+        except ValueError as error:
+            self.problems.add(
+                "unreadable_machine_line", f"the machine line of {who(tag)} cannot be read: {error}: {text[:200]!r}"
             )
             return
-        if not math.isfinite(speed) or speed <= 0 or not 0 <= rank < world:
-            self._problem("unreadable_machine_line", f"the machine line of {who} makes no sense: {text[:200]!r}")
-        elif tag is not None and tag != rank and world > 1:
-            self._problem("rank_conflict", f"mpirun's tag says rank {tag}, the machine line in it says rank {rank}")
-        else:
+        if tag is not None and tag != record["rank"] and record["world"] > 1:
+            self.problems.add(
+                "rank_conflict", f"mpirun's tag says rank {tag}, the machine line in it says rank {record['rank']}"
+            )
+        elif len(self._machine) < RECORD_LIMIT:
             self._machine.append((tag, record))
 
-    def _problem(self, code: str, message: str) -> None:
-        self._problems.append(Problem(code, message))
+
+def read(source: Source, expected_ranks: int | None = None) -> RunResult:
+    """Read an output from its pieces (text, bytes, or an iterable of them)."""
+    reader = Reader(expected_ranks)
+    for piece in pieces(source):
+        reader.feed(piece)
+    return reader.result()
 
 
 def parse(text: str, expected_ranks: int | None = None) -> RunResult:
     """Read a complete output."""
-    reader = Reader(expected_ranks)
-    reader.feed(text)
-    return reader.result()
+    return read(text, expected_ranks)
 
 
 def _judge(
     found: _Found,
     machine: list[tuple[int | None, dict[str, Any]]],
-    problems: list[Problem],
+    problems: Problems,
+    *,
     expected: int | None,
     numbered: bool,
+    seen: Callable[[], str],
 ) -> RunResult:
-    problems = list(problems)
-
-    def problem(code: str, message: str) -> None:
-        problems.append(Problem(code, message))
+    problem = problems.add
 
     separate = len(machine) > 1 and all(record["world"] == 1 for _tag, record in machine)
     if separate:
@@ -270,16 +361,19 @@ def _judge(
     _sane(ranks, found, machine, problem)
 
     totals = tuple(found.totals)
-    lowest = min((total.images_per_second for total in totals), default=None)
-    if totals and lowest is not None:
-        highest = max(total.images_per_second for total in totals)
+    sound = [total.images_per_second for total in totals if math.isfinite(total.images_per_second)]
+    lowest = min(sound, default=None)
+    if len(sound) < len(totals):
+        problem("speed_not_finite", "a printed total is not a finite number")
+    if lowest is not None:
+        highest = max(sound)
         if highest - lowest > TOLERANCE * lowest + 2 * _TOTAL_ROUNDING:
             problem(
                 "totals_disagree",
                 f"the ranks print different totals, {lowest:.2f} to {highest:.2f} images/s; "
                 "each should be the total of all ranks",
             )
-    if not totals and (ranks or found.steps):
+    if not totals and (ranks or found.steps.seen):
         problem("missing_total", "no 'total images/sec' line: the run did not end normally")
     sum_of_ranks = math.fsum(rank.images_per_second for rank in ranks) if ranks else None
     agree: bool | None = None
@@ -295,7 +389,7 @@ def _judge(
                 f"but the printed total is {lowest:.2f} ({100 * relative:+.1f} %). Neither figure is a result",
             )
     if not ranks and not totals:
-        problem("no_result", "no step line, no total and no machine line in this output: nothing was measured")
+        problem("no_result", f"nothing was measured: no {Reader.wants} in this output; {seen()}")
     return RunResult(
         ranks=ranks,
         totals=totals,
@@ -303,10 +397,12 @@ def _judge(
         sum_of_ranks=sum_of_ranks,
         relative_difference=relative,
         agree=agree,
-        steps=tuple(found.steps),
+        steps=tuple(found.steps.entries),
         parameters=found.parameters,
         numbered_listing=numbered,
-        problems=tuple(problems),
+        problems=problems.all(),
+        step_lines=found.steps.seen,
+        last_step=found.highest,
     )
 
 
@@ -320,38 +416,32 @@ def _rank_results(
         if rank in results:
             problem("duplicate_rank", f"rank {rank} reported twice: two runs in one log, or two jobs at once")
             continue
-        loss = record.get("loss")
-        if record.get("loss_finite") is False:
-            loss = math.nan
         host = record.get("host")
         results[rank] = RankResult(
             rank,
             host if isinstance(host, str) else None,
             float(record["images_per_second"]),
             "machine_line",
-            float(loss) if isinstance(loss, (int, float)) else None,
+            machine_lines.loss_of(record),
             record,
         )
-    last: dict[int, StepLine] = {}
-    for step in found.steps:
-        if step.rank is not None and (step.rank not in last or step.step >= last[step.rank].step):
-            last[step.rank] = step
+    last = found.last
+    for rank, (before, after) in found.back.items():
+        problem(
+            "steps_go_back", f"rank {rank} went from step {before} back to step {after}: two runs in one log, or mixed"
+        )
     if last:
         end = max(step.step for step in last.values())
         behind = sorted(rank for rank, step in last.items() if step.step < end)
         if behind:
-            problem("unfinished", f"rank(s) {_list(behind)} stopped before step {end}, where the others ended")
+            problem("unfinished", f"rank(s) {names(behind)} stopped before step {end}, where the others ended")
     for rank, step in last.items():
         if rank not in results:
             results[rank] = RankResult(rank, None, step.images_per_second, "step_line", step.loss)
     if results:
         return tuple(results[rank] for rank in sorted(results))
     # No marks at all: the lines of the last step are one per rank, but nobody knows whose.
-    steps = [step for step in found.steps if step.rank is None]
-    end = max((step.step for step in steps), default=0)
-    return tuple(
-        RankResult(None, None, step.images_per_second, "step_line", step.loss) for step in steps if step.step == end
-    )
+    return tuple(RankResult(None, None, step.images_per_second, "step_line", step.loss) for step in found.at_end)
 
 
 def _world(found: _Found, machine: list[tuple[int | None, dict[str, Any]]], separate: bool) -> int | None:
@@ -363,7 +453,7 @@ def _world(found: _Found, machine: list[tuple[int | None, dict[str, Any]]], sepa
     whole, part = (found.parameters.get(key) for key in ("batch_size_global", "batch_size_per_device"))
     if whole and part and int(part) and int(whole) % int(part) == 0:
         return int(whole) // int(part)
-    return len(found.totals) or None
+    return found.total_count or None
 
 
 def _complete(ranks: tuple[RankResult, ...], found: _Found, world: int | None, problem: Any) -> None:
@@ -372,7 +462,7 @@ def _complete(ranks: tuple[RankResult, ...], found: _Found, world: int | None, p
     known = {rank.rank for rank in ranks}
     missing = [rank for rank in range(world) if rank not in known]
     if len(ranks) < world:
-        which = "" if None in known or not ranks else f"; without a result: rank(s) {_list(missing)}"
+        which = "" if None in known or not ranks else f"; without a result: rank(s) {names(missing)}"
         problem("missing_ranks", f"{world} ranks were started, {len(ranks)} have a result{which}")
     else:
         problem(
@@ -385,12 +475,14 @@ def _sane(
     ranks: tuple[RankResult, ...], found: _Found, machine: list[tuple[int | None, dict[str, Any]]], problem: Any
 ) -> None:
     checksums = {str(record["checksum"]) for _tag, record in machine if record.get("checksum")}
-    if len(checksums) > 1:
+    if len(checksums) > 1 or any(record.get("checksums_equal") is False for _tag, record in machine):
         problem("weights_differ", "the ranks ended with different weights: they did not train together")
+    if found.sick_speed:
+        problem(
+            "speed_not_finite", f"{names(who(rank) for rank in found.sick_speed)} printed a speed that is no number"
+        )
+    if found.cut is not None:
+        problem("cut_line", f"the output ends in the middle of a figure, which is left out: {found.cut!r}")
     sick = [rank for rank in ranks if rank.loss is not None and not math.isfinite(rank.loss)]
-    if sick or any(step.loss is not None and not math.isfinite(step.loss) for step in found.steps):
+    if sick or found.sick_loss:
         problem("loss_not_finite", "the loss is not a finite number: the arithmetic broke down, whatever the speed")
-
-
-def _list(numbers: list[int]) -> str:
-    return ", ".join(str(number) for number in numbers)

@@ -16,6 +16,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._results.mpirun
 RECORDED = pathlib.Path(__file__).parent / "fixtures" / "openmpi414"
 HOSTS = (Node("gpu01", "192.0.2.11"), Node("gpu02", "192.0.2.12"), Node("gpu03", "192.0.2.13", 2))
 LOOPBACK = (Node("gpu01", "127.0.0.1"), Node("gpu02", "127.0.0.2", 3))
+IB = "vm2:1:2 [0] transport/net_ib.cc:1192 NCCL WARN NET/IB : Got completion "  # two shapes, NCCL 2.7 to 2.30
 BOX = "ORTE was unable to reliably start one or more daemons.\n* lack of authority to execute on nodes.\n"
 
 
@@ -163,6 +164,17 @@ def test_recorded_failures_get_their_cause_and_host(
         (5, "[1,1]<stderr>:gpu02: no interface has an address in 192.0.2.0/24\n", "interface_missing", ("gpu02",)),
         (124, "Open MPI accepted a TCP connection from what appears to be a\nanother Open MPI", "interfaces", ()),
         (1, "[1,0]<stderr>:gpu01:1:1 [0] misc/socket.cc:1 NCCL WARN Net: connect failed\n", "nccl", ("gpu01",)),
+        (1, IB + "from peer 192.168.0.12<60054> with error 4, opcode 32704, len 0\n", "rdma_protection", ()),
+        (1, IB + "with error 12, opcode 1, len 0, vendor err 129\n", "rdma_retries", ()),
+        (1, "[1,2]<stdout>:" + IB + "from peer 10.0.0.1<4> with status=12 opcode=9\n", "rdma_retries", ("gpu03",)),
+        (1, "ibvwrap.cc:288 NCCL WARN Call to ibv_reg_dmabuf_mr failed with error Operation\n", "dmabuf", ()),
+        (1, "[1,1]<stdout>:gpu02: Test NCCL failure common.cu:499 'unhandled error'\n", "nccl_tests", ("gpu02",)),
+        (1, "OCI runtime exec failed: exec failed: unable to start container process: x\n", "container_exec", ()),
+        (1, " Did not detect devices \n If device exists, check if driver is up\n", "no_rdma_device", ()),
+        (127, BOX, "orted_missing", ()),
+        (213, BOX, "orted_broken", ()),
+        (255, BOX, "ssh_failed", ()),
+        (132, "", "program_missing", ()),
         (3, "[1,0]<stderr>:rank 0: the ranks ended with different weights\n", "weights_differ", ("gpu01",)),
         (137, "process rank 1 with PID 27 on node 192.0.2.12 exited on signal 9 (Killed).", "host_memory", ("gpu02",)),
         (139, "process rank 1 with PID 27 on node gpu02 exited on signal 11 (SIGSEGV).", "signal", ("gpu02",)),
@@ -177,7 +189,7 @@ def test_other_failures_get_their_cause_and_host(rc: int, stderr: str, cause: st
     assert (found.cause, found.hosts) == (cause, hosts)
 
 
-@pytest.mark.parametrize("rc", [124, 137, 110])
+@pytest.mark.parametrize("rc", [124, 137, 110, 241])
 @pytest.mark.parametrize(
     ("stdout", "cause", "hosts"),
     [

@@ -14,23 +14,98 @@ import yaml
 from ansible.errors import AnsibleFilterError
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.rocemesh.multinode.plugins.filter import (
+    horovod_synthetic,
     mpirun_answers,
     mpirun_command,
     mpirun_failure,
+    mxnet_bandwidth,
+    mxnet_perf_tables,
+    mxnet_speed,
+    nccl_tests,
+    perftest,
     tf_cnn_log,
+    torch_ranks,
 )
 from ansible_collections.rocemesh.multinode.plugins.modules import run_report
 
+from .logs import LOGS, OWN, log
+
+# filter -> a log that it reads
+LOG_FILTERS: dict[Any, str] = {
+    tf_cnn_log: OWN["tf_cnn"],
+    torch_ranks: OWN["torch_ranks"],
+    nccl_tests: OWN["nccl_tests"],
+    perftest: OWN["perftest"],
+    mxnet_bandwidth: OWN["mxnet_bandwidth"],
+    mxnet_speed: OWN["mxnet_speed"],
+    mxnet_perf_tables: OWN["perf_tables"],
+    horovod_synthetic: OWN["horovod"],
+}
 HOSTS = [{"name": "gpu01", "address": "192.0.2.11", "slots": 1}, {"name": "gpu02", "address": "192.0.2.12"}]
 
 
-@pytest.mark.parametrize("plugin", [mpirun_answers, mpirun_command, mpirun_failure, tf_cnn_log])
+@pytest.mark.parametrize("plugin", [mpirun_answers, mpirun_command, mpirun_failure, *LOG_FILTERS])
 def test_every_filter_documents_itself_under_its_own_name(plugin: Any) -> None:
     (name,) = plugin.FilterModule().filters()
     assert yaml.safe_load(plugin.DOCUMENTATION)["name"] == name
     assert f"rocemesh.multinode.{name}" in plugin.EXAMPLES
     yaml.safe_load(plugin.EXAMPLES)
     yaml.safe_load(plugin.RETURN)
+
+
+@pytest.mark.parametrize("plugin", LOG_FILTERS)
+def test_log_filters_take_a_text_or_a_path_and_give_plain_data(plugin: Any, tmp_path: pathlib.Path) -> None:
+    ((_name, read),) = plugin.FilterModule().filters().items()
+    path = (LOGS / LOG_FILTERS[plugin]).resolve()
+    result = read(path.read_text())
+    assert result == read(str(path))
+    json.dumps(result, allow_nan=False)
+    assert "no_result" not in [problem["code"] for problem in result["problems"]]
+    empty = tmp_path / "empty.log"
+    empty.write_bytes(b"")
+    nothing = read(str(empty))
+    assert (nothing["ok"], [problem["code"] for problem in nothing["problems"]]) == (False, ["no_result"])
+    documented = yaml.safe_load(plugin.DOCUMENTATION)
+    for option in documented["positional"].split(", ")[1:]:
+        assert option in documented["options"]
+
+
+@pytest.mark.parametrize("plugin", LOG_FILTERS)
+@pytest.mark.parametrize("value", [None, 5, ["a"], "/no/such/file"])
+def test_log_filters_refuse_what_is_no_log(plugin: Any, value: Any) -> None:
+    ((name, read),) = plugin.FilterModule().filters().items()
+    with pytest.raises(AnsibleFilterError, match=f"^{name}: "):
+        read(value)
+
+
+@pytest.mark.parametrize("ranks", ["many", 0, -1, 2.5])
+def test_a_number_of_ranks_that_is_none_is_refused(ranks: Any) -> None:
+    with pytest.raises(AnsibleFilterError, match="ranks"):
+        nccl_tests.nccl_tests("x", ranks=ranks)
+
+
+def test_number_of_ranks_may_come_as_text_from_jinja() -> None:
+    assert nccl_tests.nccl_tests(log("nccl_tests_16_ranks_roce.txt"), ranks="16")["ok"] is True
+
+
+def test_speed_filter_reads_a_log_a_tree_a_dictionary_and_the_extractors_text(tmp_path: pathlib.Path) -> None:
+    window = "Epoch[0] Batch[1]\tSpeed: 10.0 samples/sec\n"
+    name = "bz8/1n1g/rn50_b8_fp32_1.log"
+    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).write_text(window * 3)
+    of_disk = mxnet_speed.mxnet_speed(str(tmp_path), windows=3, dropped=1)
+    of_texts = mxnet_speed.mxnet_speed({name: window * 3}, windows=3, dropped="1")
+    assert of_disk == of_texts
+    assert (of_disk["kind"], of_disk["ok"]) == ("tree", True)
+    assert of_disk["result"]["rn50"]["1n1g"]["median_speed"] == 10.0
+    assert mxnet_speed.mxnet_speed(window)["kind"] == "log"
+    printed = mxnet_speed.mxnet_speed(log("dlperf_extractor.txt"), repeats=5)
+    assert (printed["kind"], printed["ok"], printed["result"]["rn50"]["4n8g"]["speedup"]) == ("printed", True, 24.93)
+    for wrong in ({"dropped": 120}, {"dropped": -1}, {"windows": 0}, {"repeats": "x"}):
+        with pytest.raises(AnsibleFilterError):
+            mxnet_speed.mxnet_speed(window, **wrong)
+    with pytest.raises(AnsibleFilterError):
+        mxnet_speed.mxnet_speed({"a": 1})
 
 
 def test_failure_filter_reads_a_module_failure_without_rc() -> None:

@@ -204,6 +204,86 @@ def test_any_interleaving_of_pieces_gives_the_same_result(speeds: list[float], r
     assert got["ok"]
 
 
+def test_standard_deviation_of_the_guides_steps() -> None:
+    steps = tf_cnn.parse((FIXTURES / "guide_sample.txt").read_text()).steps
+    found = {(entry.step, entry.uncertainty): entry.standard_deviation for entry in steps}
+    assert found[10, 61.9] == pytest.approx(195.7, abs=0.1)
+    assert found[100, 20.2] == pytest.approx(202.0, abs=0.1)
+
+
+def test_header_of_tf_cnn_benchmarks_is_kept() -> None:
+    lines = (
+        "TensorFlow:  1.15",
+        "Model:       resnet50",
+        "Dataset:     imagenet (synthetic)",
+        "SingleSess:  False",
+        "Batch size:  2048 global",
+        "             512 per device",
+        "Num batches: 100",
+        "Num epochs:  0.16",
+        "Devices:     ['horovod/gpu:0', 'horovod/gpu:1']",
+        "Data format: NCHW",
+        "Optimizer:   sgd",
+        "Variables:   horovod",
+        "AllReduce:   None",
+        "Horovod on:  GPU",
+        "==========",
+    )
+    parameters = tf_cnn.parse(tagged(0, *lines, step(1, 5.0))).parameters
+    assert (parameters["tensorflow"], parameters["num_epochs"], parameters["data_format"]) == ("1.15", "0.16", "NCHW")
+    assert (parameters["batch_size_global"], parameters["batch_size_per_device"]) == ("2048", "512")
+    assert (parameters["horovod_on"], parameters["allreduce"], parameters["singlesess"]) == ("GPU", "None", "False")
+    assert len(parameters) == 14
+
+
+def test_evaluation_columns_and_a_missing_uncertainty_are_read() -> None:
+    first, second = tf_cnn.parse(
+        "10\timages/sec: 5.0 +/- 0.1 (jitter = 0.2)\t7.5\t0.125\t0.250\n1\timages/sec: 6.0\n"
+    ).steps
+    assert (first.loss, first.top_1, first.top_5) == (7.5, 0.125, 0.25)
+    assert (second.images_per_second, second.uncertainty, second.standard_deviation) == (6.0, None, None)
+
+
+@pytest.mark.parametrize("end", ["10\timages/sec: 21", "total images/sec: 84", "total images/sec: 8400.4"])
+def test_a_figure_cut_by_the_end_of_the_log_is_left_out_and_named(end: str) -> None:
+    result = tf_cnn.parse(run([10.0]) + "[1,0]<stdout>:" + end)
+    assert codes(result) == ["cut_line"]
+    assert (result.total, result.last_step) == (10.0, 10)
+    # The same text with its newline is a whole line.
+    assert "cut_line" not in codes(tf_cnn.parse(run([10.0]) + "[1,0]<stdout>:" + end + "\n"))
+
+
+@pytest.mark.parametrize("speed", ["nan", "inf"])
+def test_a_speed_that_is_no_number_is_no_result(speed: str) -> None:
+    text = tagged(0, step(1, 5.0).replace("5.0 +", speed + " +"), "total images/sec: 5.00")
+    result = tf_cnn.parse(text)
+    assert "speed_not_finite" in codes(result)
+    assert result.ranks == ()
+    json.dumps(result.as_dict(), allow_nan=False)
+    total = tf_cnn.parse(tagged(0, step(1, 5.0), f"total images/sec: {speed}"))
+    assert (total.total, total.good) == (None, False)
+
+
+def test_steps_that_go_back_are_two_runs() -> None:
+    result = tf_cnn.parse(tagged(0, step(1, 5), step(10, 5), step(1, 9), "total images/sec: 5.00"))
+    assert "steps_go_back" in codes(result)
+    assert "from step 10 back to step 1" in result.problems[0].message
+
+
+def test_unequal_weights_that_a_rank_reports_count() -> None:
+    assert codes(tf_cnn.parse(run([10.0] * 2, checksums_equal=False))) == ["weights_differ"]
+
+
+def test_a_header_behind_many_lines_of_nccl_is_found() -> None:
+    noise = "gpu01:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] via NET/IB/0"
+    text = tagged(
+        0, *[noise] * 500, "Batch size:  64 global", *[noise] * 500, "             16 per device", step(1, 5.0)
+    )
+    assert "4 ranks were started, 1 have a result" in [
+        problem.message.partition(";")[0] for problem in tf_cnn.parse(text).problems
+    ]
+
+
 def test_result_is_plain_json_even_for_a_broken_loss() -> None:
     json.dumps(tf_cnn.parse(run([10.0], loss=None, loss_finite=False)).as_result(), allow_nan=False)
     json.dumps(tf_cnn.parse(tagged(0, step(1, 5.0, "nan"))).as_result(), allow_nan=False)

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any, Callable
 
 import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results import torch_ranks
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.tf_cnn import parse
 from hypothesis import given
 from hypothesis import strategies as st
@@ -72,6 +73,26 @@ def test_machine_line_is_one_short_line_that_can_be_read_back(output: ModuleType
         output.machine_line({"host": "x" * 5000})
     with pytest.raises(ValueError, match="JSON compliant"):
         output.machine_line({"loss": math.nan})
+
+
+def test_machine_lines_of_all_ranks_are_one_sound_run(output: ModuleType) -> None:
+    seconds = [0.1, 0.2, 0.1]
+    records = [
+        {
+            "rank": rank,
+            "world": 2,
+            "images_per_second": 60.0,
+            "total_images_per_second": 120.0,
+            "wall_seconds": 0.4,
+            "batches": 3,
+            "batch_size": 8,
+            "step": output.step_summary(seconds),
+        }
+        for rank in range(2)
+    ]
+    result = torch_ranks.read("".join(output.machine_line(record) + "\n" for record in records), 2)
+    assert result.good
+    assert result.as_dict()["per_rank"] == records
 
 
 def test_percentiles_come_from_measured_steps(output: ModuleType) -> None:

@@ -1,0 +1,59 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The machine line of a rank: ``ROCEMESH {...}``, one JSON object, as workloads/resnet50/output.py prints it. Pure.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, Mapping
+
+MARK = "ROCEMESH {"
+NEEDLE = MARK.encode()
+
+
+def record_of(text: str) -> dict[str, Any]:
+    """The record that begins with the first brace behind the mark in ``text``. Raises ValueError with the reason."""
+    start = text.index(MARK) + len(MARK) - 1
+    try:
+        record, _end = json.JSONDecoder().raw_decode(text, start)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"no whole JSON object ({error})") from error
+    if not isinstance(record, dict):
+        raise ValueError("not a JSON object")
+    check(record)
+    return record
+
+
+def check(record: Mapping[str, Any]) -> None:
+    """Raises ValueError unless rank, world and images_per_second are there and make sense."""
+    for key in ("rank", "world", "images_per_second"):
+        if key not in record:
+            raise ValueError(f"it has no {key}")
+        if isinstance(record[key], bool) or not isinstance(record[key], (int, float)):
+            raise ValueError(f"{key} is {record[key]!r:.60}, not a number")
+    rank, world, speed = record["rank"], record["world"], real(record["images_per_second"])
+    if not isinstance(rank, int) or not isinstance(world, int) or not 0 <= rank < world:
+        raise ValueError(f"rank {rank!r:.20} of {world!r:.20} ranks makes no sense")
+    if speed is None or speed <= 0:
+        raise ValueError(f"images_per_second {record['images_per_second']!r:.60} is not a positive number")
+
+
+def real(value: Any) -> float | None:
+    """A finite float; None for anything else (also for an integer too large to be one)."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) else None
+
+
+def loss_of(record: Mapping[str, Any]) -> float | None:
+    """The loss; nan if the rank says that it was not finite; None if it does not say."""
+    return math.nan if record.get("loss_finite") is False else real(record.get("loss"))

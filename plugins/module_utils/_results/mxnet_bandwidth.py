@@ -1,0 +1,227 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read what MXNet's tools/bandwidth/measure.py prints: push and pull of all arrays of a network. Pure.
+
+A line says the same thing twice: GB/s per GPU = size * 2 (n - 1) / n / seconds / 1000, with the size in MB of 1e6 and n
+the number of LOCAL GPUs. It is computed again; if it does not fit, the line is reported. The first iteration is a
+warm-up that is not printed. In the ``dist_*`` kinds n leaves out the other workers: there the figure compares settings,
+but it is not what crossed the wire.
+
+Two generations: ``iter 1, 0.023242 sec, 11.100222 GB/sec per gpu, error 0.000000`` with six decimals, and the same
+words with as many as a float has.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from typing import Any
+
+from .reading import LogReader, Problem, Problems, Source, finite, number, plain, plain_problems, spread
+from .tags import Line
+
+WRONG = 1e-4  # measure.py's own test asserts that the error is below this
+_RUNS = 1024
+_ITERATIONS = 4096
+_NUMBER = r"[-+]?(?:[\d.]{1,30}(?:e[-+]?\d{1,3})?|nan|inf)"
+
+_COMMAND = re.compile(
+    r"(?P<command>(?:python\S{0,9} )?(?:\S{0,200}launch\.py .{0,300})?\S{0,200}measure\.py\b.{0,300})"
+)
+_OPTIONS = re.compile(r"Namespace\((?P<options>.*)\)")
+_OPTION = re.compile(r"(?P<key>\w{1,40})=(?P<value>'[^']{0,300}'|\"[^\"]{0,300}\"|[^,)]{1,60})")
+_SIZE = re.compile(rf"num of arrays = (?P<arrays>\d{{1,9}}), total size = (?P<size>{_NUMBER}) MB")
+_ITERATION = re.compile(
+    rf"iter (?P<iter>\d{{1,9}}), (?P<seconds>{_NUMBER}) sec, (?P<rate>{_NUMBER}) GB/sec per gpu, "
+    rf"error (?P<error>{_NUMBER})"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Iteration:
+    """``error``: relative difference to the CPU's result; -1: not tested."""
+
+    iteration: int
+    seconds: float
+    gigabytes_per_second: float
+    error: float | None
+
+
+@dataclasses.dataclass
+class Run:
+    """One start of measure.py. ``size_mb``: MB of 1e6 bytes; ``gpus``: local ones, None if the log does not say."""
+
+    source: int | None
+    command: str | None = None
+    options: dict[str, str] = dataclasses.field(default_factory=dict)
+    arrays: int | None = None
+    size_mb: float | None = None
+    iterations: list[Iteration] = dataclasses.field(default_factory=list)
+    problems: Problems = dataclasses.field(default_factory=Problems)
+
+    @property
+    def gpus(self) -> int | None:
+        listed = self.options.get("gpus")
+        return len([gpu for gpu in listed.split(",") if gpu.strip()]) if listed else None
+
+    @property
+    def distributed(self) -> bool:
+        return self.options.get("kv_store", "").startswith("dist")
+
+    def as_dict(self) -> dict[str, Any]:
+        rates = finite(entry.gigabytes_per_second for entry in self.iterations)
+        return {
+            "ok": bool(self.iterations) and not len(self.problems),
+            "command": self.command,
+            "options": dict(self.options),
+            "network": self.options.get("network"),
+            "kv_store": self.options.get("kv_store"),
+            "gpus": self.gpus,
+            "distributed": self.distributed,
+            "arrays": self.arrays,
+            "size_mb": plain(self.size_mb),
+            "iterations": plain(self.iterations),
+            "gigabytes_per_second": spread(rates),
+            "seconds": spread(finite(entry.seconds for entry in self.iterations)),
+            "checked": any(entry.error is not None and entry.error >= 0 for entry in self.iterations),
+            "problems": plain_problems(self.problems.all()),
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class MxnetBandwidth:
+    runs: tuple[Run, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def good(self) -> bool:
+        return bool(self.runs) and not self.problems and not any(len(run.problems) for run in self.runs)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "ok": self.good,
+            "runs": [run.as_dict() for run in self.runs],
+            "problems": [
+                *plain_problems(self.problems),
+                *(entry for run in self.runs for entry in plain_problems(run.problems.all())),
+            ],
+        }
+
+
+def bandwidth(size_mb: float, gpus: int, seconds: float) -> float:
+    """GB/s (1e9) per GPU that an all-reduce of ``size_mb`` (1e6 bytes) in ``seconds`` moves; ``gpus`` >= 1."""
+    return size_mb * 2 * (gpus - 1) / gpus / seconds / 1000
+
+
+class Reader(LogReader):
+    wants = "line of MXNet's measure.py"
+    needles = (b"GB/sec per gpu", b"num of arrays = ", b"Namespace(", b"measure.py")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._runs: list[Run] = []
+        self._current: dict[int | None, Run] = {}
+        self._left_out = 0
+
+    def line(self, line: Line) -> None:
+        options, size = _OPTIONS.search(line.text), _SIZE.search(line.text)
+        if options:
+            run = self._fresh(line.rank, bool(self._run(line.rank).options))
+            for option in _OPTION.finditer(options["options"]):
+                if len(run.options) < 64:
+                    run.options[option["key"]] = option["value"].strip("'\"")
+        elif size:
+            run = self._fresh(line.rank, self._run(line.rank).size_mb is not None)
+            run.arrays, run.size_mb = int(size["arrays"]), number(size["size"])
+        elif "measure.py" in line.text and "GB/sec" not in line.text:
+            command = _COMMAND.search(line.text)
+            if command and "--" in command["command"]:
+                self._fresh(line.rank, self._run(line.rank).command is not None).command = command["command"].strip()
+        for match in _ITERATION.finditer(line.text):
+            self._iteration(self._run(line.rank), match, line.ended or match.end() < len(line.text))
+
+    def result(self) -> MxnetBandwidth:
+        self.finish()
+        problems = self.problems.copy()
+        if self._left_out:
+            problems.add("too_many_runs", f"more than {_RUNS} runs; {self._left_out} were left out")
+        runs = tuple(run for run in self._runs if run.iterations or run.size_mb is not None or run.options)
+        for run in runs:
+            _judge(run)
+        if not any(run.iterations for run in runs) and not problems:
+            self.nothing()
+            problems = self.problems
+        return MxnetBandwidth(runs, problems.all())
+
+    @staticmethod
+    def _iteration(run: Run, match: re.Match[str], whole: bool) -> None:
+        seconds, rate, error = number(match["seconds"]), number(match["rate"]), number(match["error"])
+        count = int(match["iter"])
+        if seconds is None or rate is None or not math.isfinite(seconds) or not math.isfinite(rate) or rate < 0:
+            run.problems.add("not_finite", f"iteration {count} is no measurement: {match[0]!r}")
+            return
+        if seconds <= 0:
+            run.problems.add("clock_backwards", f"iteration {count} took {seconds} s: the clock went backwards")
+            return
+        if run.iterations and count <= run.iterations[-1].iteration:
+            run.problems.add(
+                "iterations_repeat",
+                f"iteration {count} comes after {run.iterations[-1].iteration}: several workers or runs in one log",
+            )
+        if len(run.iterations) < _ITERATIONS:
+            run.iterations.append(Iteration(count, seconds, rate, error if whole else None))
+        else:
+            run.problems.add("too_many_iterations", f"more than {_ITERATIONS} iterations; the rest is left out")
+
+    def _run(self, rank: int | None) -> Run:
+        return self._current[rank] if rank in self._current else self._new(rank)
+
+    def _fresh(self, rank: int | None, taken: bool) -> Run:
+        """The current run, or a new one if this head stands in it already or iterations have been seen."""
+        run = self._run(rank)
+        return self._new(rank) if taken or run.iterations else run
+
+    def _new(self, rank: int | None) -> Run:
+        run = Run(rank)
+        if len(self._runs) < _RUNS:
+            self._runs.append(run)
+        else:
+            self._left_out += 1
+        if len(self._current) < _RUNS:
+            self._current[rank] = run
+        return run
+
+
+def _judge(run: Run) -> None:
+    add = run.problems.add
+    if not run.iterations:
+        add("no_iterations", f"{run.command or 'a run'} has no iteration: it did not get that far")
+        return
+    if run.gpus == 1:
+        add("one_gpu", "one GPU: nothing is exchanged, the bandwidth is 0 by definition")
+    wrong = [entry for entry in run.iterations if entry.error is not None and not entry.error < WRONG]
+    if wrong:
+        add("wrong_values", f"iteration {wrong[0].iteration}: the sum is wrong by {wrong[0].error} (allowed {WRONG})")
+    if run.size_mb is None or run.gpus is None or not math.isfinite(run.size_mb):
+        return
+    for entry in run.iterations:
+        computed = bandwidth(run.size_mb, run.gpus, entry.seconds)
+        # Six decimals of the seconds, and of the rate.
+        slack = 1e-3 * computed + computed * 0.5e-6 / entry.seconds + 1e-6
+        if abs(computed - entry.gigabytes_per_second) > slack:
+            add(
+                "bandwidth_disagrees",
+                f"iteration {entry.iteration}: {run.size_mb} MB over {run.gpus} GPUs in {entry.seconds} s are "
+                f"{computed:.6f} GB/s, but the line says {entry.gigabytes_per_second}",
+            )
+
+
+def read(source: Source) -> MxnetBandwidth:
+    """Read a log from its pieces (text, bytes, or an iterable of them)."""
+    reader = Reader()
+    reader.read_pieces(source)
+    return reader.result()

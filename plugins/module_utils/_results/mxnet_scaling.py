@@ -1,0 +1,325 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""DLPerf's scaling table from its tree of logs, or from what its extractor printed. The rule is Oneflow-Inc/DLPerf's.
+
+A tree is ``<case>/<model>_b<batch>_<precision>_<run>.log``, a case ``<nodes>n<GPUs per node>g`` (4n8g: 32 GPUs).
+A run's figure: see `mxnet_speed`. Of a case: mean and median of its runs; the speed-up is the median divided by the
+median of 1n1g; all rounded to 2 decimals. Besides that here: efficiency against one GPU AND against one full node (a
+loss inside the node must not be charged to the network), more than nine nodes, and runs that are missing or broken are
+left out and named, where the original stops.
+
+Pure but for `tree_files`, which reads a folder.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import re
+import statistics
+from typing import Any, Callable, Iterable, Iterator, Mapping, Tuple
+
+from .mxnet_speed import DROPPED, WINDOWS, SpeedLog
+from .mxnet_speed import read as read_log
+from .reading import (
+    LogReader,
+    Problem,
+    Problems,
+    Source,
+    file_pieces,
+    integer,
+    names,
+    number,
+    pieces,
+    plain,
+    plain_problems,
+)
+from .tags import Line
+
+_FILES = 1 << 14
+_KEY = Tuple[str, int, str]
+
+_NAME = re.compile(
+    r"(?:^|/)(?P<case>(?P<nodes>[1-9]\d{0,5})n(?P<gpus>[1-9]\d{0,3})g)/"
+    r"(?P<model>[^_/\s]{1,80})_b(?P<batch>[1-9]\d{0,6})_(?P<precision>[^_/\s]{1,20})_(?P<run>\d{1,6})\.log$"
+)
+_PRINTED = re.compile(r"^(?P<path>\S{1,1000}\.log) \{(?P<runs>[^{}]*)\}$")
+_PRINTED_RUN = re.compile(r"(?P<run>\d{1,6}): (?P<figure>[\d.]{1,30}|nan|inf)")
+_PRINTED_CASE = re.compile(r"'(?P<case>\d{1,6}n\d{1,4}g)': \{")
+_PRINTED_VALUE = re.compile(r"'(?P<key>average_speed|median_speed|speedup)': (?P<value>[\d.]{1,30}|nan|inf)")
+
+
+@dataclasses.dataclass
+class Case:
+    """``runs``: number of the run -> its figure (samples/s)."""
+
+    name: str
+    nodes: int
+    gpus_per_node: int
+    runs: dict[int, float] = dataclasses.field(default_factory=dict)
+
+    @property
+    def gpus(self) -> int:
+        return self.nodes * self.gpus_per_node
+
+    @property
+    def average(self) -> float:
+        return round(math.fsum(self.runs.values()) / len(self.runs), 2)
+
+    @property
+    def median(self) -> float:
+        return round(statistics.median(self.runs.values()), 2)
+
+
+@dataclasses.dataclass
+class Group:
+    """The cases of one model, batch size per GPU and precision."""
+
+    model: str
+    batch_size: int
+    precision: str
+    cases: dict[str, Case] = dataclasses.field(default_factory=dict)
+
+    def ordered(self) -> list[Case]:
+        return sorted((case for case in self.cases.values() if case.runs), key=lambda case: (case.gpus, case.nodes))
+
+    def one_gpu(self) -> Case | None:
+        case = self.cases.get("1n1g")
+        return case if case is not None and case.runs else None
+
+    def one_node(self, case: Case) -> Case | None:
+        """The full node that ``case`` is made of."""
+        node = self.cases.get(f"1n{case.gpus_per_node}g")
+        return node if node is not None and node.runs else None
+
+    def speedup(self, case: Case) -> float | None:
+        one = self.one_gpu()
+        return None if one is None else round(case.median / one.median, 2)
+
+    def result(self) -> dict[str, Any]:
+        """The seed's JSON: model -> case -> its keys."""
+        return {
+            self.model: {
+                case.name: {
+                    "average_speed": case.average,
+                    "batch_size_per_device": self.batch_size,
+                    "median_speed": case.median,
+                    "speedup": self.speedup(case),
+                }
+                for case in self.ordered()
+            }
+        }
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "model": self.model,
+            "batch_size_per_device": self.batch_size,
+            "precision": self.precision,
+            "result": self.result(),
+            "cases": [self._case(case) for case in self.ordered()],
+        }
+
+    def _case(self, case: Case) -> dict[str, Any]:
+        one, node = self.one_gpu(), self.one_node(case)
+        figures = case.runs.values()
+        return {
+            "case": case.name,
+            "nodes": case.nodes,
+            "gpus_per_node": case.gpus_per_node,
+            "gpus": case.gpus,
+            "runs": [{"run": run, "samples_per_second": figure} for run, figure in sorted(case.runs.items())],
+            "average_speed": case.average,
+            "median_speed": case.median,
+            "relative_spread": (max(figures) - min(figures)) / case.median,
+            "speedup": self.speedup(case),
+            "efficiency": {
+                "one_gpu": None if one is None else case.median / (case.gpus * one.median),
+                "one_node": None if node is None else case.median / (case.nodes * node.median),
+            },
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class Scaling:
+    groups: tuple[Group, ...]
+    ignored: tuple[str, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def good(self) -> bool:
+        return bool(self.groups) and not self.problems
+
+    def as_dict(self) -> dict[str, Any]:
+        """``result``: the seed's JSON of the only group; None with none or several."""
+        return {
+            "ok": self.good,
+            "result": self.groups[0].result() if len(self.groups) == 1 else None,
+            "groups": [plain(group.as_dict()) for group in self.groups],
+            "ignored": list(self.ignored),
+            "problems": plain_problems(self.problems),
+        }
+
+
+class _Table:
+    def __init__(self) -> None:
+        self.groups: dict[_KEY, Group] = {}
+        self.problems = Problems()
+
+    def case(self, name: re.Match[str]) -> Case:
+        key = (name["model"], int(name["batch"]), name["precision"])
+        cases = self.groups.setdefault(key, Group(*key)).cases
+        return cases.setdefault(name["case"], Case(name["case"], int(name["nodes"]), int(name["gpus"])))
+
+    def scaling(self, repeats: int | None, ignored: Iterable[str] = ()) -> Scaling:
+        for group in self.groups.values():
+            counts = [len(case.runs) for case in group.cases.values()]
+            wanted = repeats or max(counts)
+            label = f"{group.model} batch {group.batch_size} {group.precision}"
+            for case in group.cases.values():
+                if len(case.runs) < wanted:
+                    self.problems.add(
+                        "missing_runs", f"{label} {case.name}: {len(case.runs)} of {wanted} runs have a figure"
+                    )
+            if group.one_gpu() is None and group.ordered():
+                self.problems.add("no_baseline", f"{label}: there is no 1n1g, so no speed-up can be told")
+        groups = tuple(group for _key, group in sorted(self.groups.items()) if group.ordered())
+        return Scaling(groups, tuple(ignored), self.problems.all())
+
+
+def read_tree(
+    files: Iterable[tuple[str, Callable[[], Source]]],
+    repeats: int | None = None,
+    windows: int = WINDOWS,
+    dropped: int = DROPPED,
+) -> Scaling:
+    """``files``: (path inside the tree, how to open it). ``repeats``: runs per case; None: as many as the fullest has.
+
+    OSError while a file is read is a problem of that file.
+    """
+    table = _Table()
+    ignored: list[str] = []
+    count = 0
+    for path, opened in sorted(files, key=lambda entry: entry[0]):
+        name = _NAME.search(path)
+        if name is None:
+            if len(ignored) < 100:
+                ignored.append(path)
+            continue
+        count += 1
+        if count > _FILES:
+            table.problems.add("too_many_logs", f"more than {_FILES} logs; the others are left out")
+            break
+        case = table.case(name)
+        try:
+            log = read_log(opened(), windows, dropped)
+        except OSError as error:
+            table.problems.add("unreadable_log", f"{path}: cannot be read ({error.strerror})")
+            continue
+        run = int(name["run"])
+        if log.figure is None:
+            table.problems.add("unusable_run", f"{path}: left out: {_why(log, windows)}")
+        elif run in case.runs:
+            table.problems.add("run_twice", f"{path}: run {run} of {case.name} is there already")
+        else:
+            case.runs[run] = log.figure
+    if not count:
+        shown = f"; found {names(ignored, 5)}" if ignored else "; the folder is empty"
+        table.problems.add(
+            "no_result", f"no log named <nodes>n<gpus>g/<model>_b<batch>_<precision>_<run>.log in this tree{shown}"
+        )
+    return table.scaling(repeats, ignored)
+
+
+def _why(log: SpeedLog, windows: int) -> str:
+    if log.windows_of_first_epoch == windows:
+        return "there are windows without a finite speed, or several ranks print"
+    if log.windows_of_first_epoch:
+        return f"{log.windows_of_first_epoch} windows of epoch 0 instead of {windows}"
+    return "; ".join(problem.message for problem in log.problems) or "no window 'Epoch[0] Batch[n]' with a speed"
+
+
+def tree_files(folder: str) -> Iterator[tuple[str, Callable[[], Source]]]:
+    """The files of a folder, for `read_tree`. Raises OSError if it cannot be listed."""
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    for base, folders, found in os.walk(folder, onerror=fail):
+        folders.sort()
+        for file in sorted(found):
+            path = os.path.join(base, file)
+            yield os.path.relpath(path, folder), lambda path=path: file_pieces(path)  # type: ignore[misc]
+
+
+class PrintedReader(LogReader):
+    """What DLPerf's extractor printed: one line per log with the runs so far, then the table."""
+
+    wants = "line of DLPerf's extractor"
+    needles = (b".log {", b"'average_speed': ", b"'median_speed': ", b"'speedup': ")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._table = _Table()
+        self._lines = 0
+        self._case: str | None = None
+        self._printed: dict[tuple[str, str], float | None] = {}
+
+    def line(self, line: Line) -> None:
+        text = line.text.strip()
+        match = _PRINTED.match(text)
+        name = _NAME.search(match["path"]) if match else None
+        if match and name:
+            self._lines += 1
+            if self._lines <= _FILES:
+                self._runs(self._table.case(name), match["path"], match["runs"])
+            return
+        case = _PRINTED_CASE.search(text)
+        if case:
+            self._case = case["case"]
+        for value in _PRINTED_VALUE.finditer(text):
+            if self._case is not None and len(self._printed) < _FILES:
+                self._printed[self._case, value["key"]] = number(value["value"])
+
+    def result(self, repeats: int | None = None) -> Scaling:
+        self.finish()
+        if not self._lines:
+            if not self.problems:
+                self.nothing()
+            return Scaling((), (), self.problems.all())
+        self._table.problems = self.problems
+        if len(self._table.groups) == 1:
+            (group,) = self._table.groups.values()
+            self._compare(group)
+        return self._table.scaling(repeats)
+
+    def _runs(self, case: Case, path: str, text: str) -> None:
+        for entry in _PRINTED_RUN.finditer(text):
+            run, figure = integer(entry["run"]), number(entry["figure"])
+            if run is None or figure is None or not math.isfinite(figure) or figure < 0.01:
+                self.problems.add("unusable_run", f"{path}: run {entry['run']} has no figure: {entry['figure']!r}")
+            elif case.runs.setdefault(run, figure) != figure:
+                self.problems.add(
+                    "run_twice", f"{path}: run {run} of {case.name} is {figure} here and {case.runs[run]} before"
+                )
+
+    def _compare(self, group: Group) -> None:
+        """The table that is printed must be the one that its runs give."""
+        computed: Mapping[str, Any] = group.result()[group.model]
+        for (case, key), value in self._printed.items():
+            mine = computed.get(case, {}).get(key)
+            if mine is not None and (value is None or not abs(value - mine) < 0.0101):
+                self.problems.add(
+                    "table_disagrees", f"{case}: the table says {key} {value}, its runs give {mine}: not of these runs"
+                )
+
+
+def read_printed(source: Source, repeats: int | None = None) -> Scaling:
+    """Read what the extractor printed, from its pieces."""
+    reader = PrintedReader()
+    for piece in pieces(source):
+        reader.feed(piece)
+    return reader.result(repeats)

@@ -1,0 +1,264 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read one log of MXNet's Speedometer, in the dialects of MXNet, gluon-cv and MLPerf. Pure, streaming.
+
+``Epoch[0] Batch [20]<TAB>Speed: F samples/sec`` and ``Batch [0-20]`` (MXNet), ``Epoch[0] Batch[7]`` (gluon-cv),
+with or without ``date time Node[n]`` in front; ``:::MLLOG {json}`` (MLPerf), whose ``tracked_stats`` throughput is of
+the whole cluster. Single windows may be slow by half in a sound run, so median and mean are both given.
+
+DLPerf's figure of a run (Oneflow-Inc/DLPerf, MxNet/Classification/RN50v1b): of the lines of epoch 0 in gluon-cv's
+shape there must be exactly 120; the first 20 are dropped; the mean of the other 100, rounded to 2 decimals.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+import math
+import re
+from typing import Any, Mapping
+
+from .reading import Kept, LogReader, Problem, Source, finite, names, number, plain, plain_problems, spread
+from .tags import Line
+
+WINDOWS, DROPPED = 120, 20
+_SOURCES = 1024
+_KEPT = 1 << 14
+_CLOCK_SLACK = 1.0  # seconds: loggers of one process may overtake each other a little
+_SLOW = 0.9
+
+_FLOAT = r"(?:[\d.]{1,30}(?:e[-+]?\d{1,3})?|nan|inf)"
+_WINDOW = re.compile(
+    r"Epoch\[(?P<epoch>\d{1,9})\](?P<dialect> Batch\[| Batch \[|\s+Batch\s*\[)(?:\d{1,12}-)?(?P<batch>\d{1,12})\]"
+    rf"(?:(?!Epoch\[).){{0,200}}?Speed: (?P<speed>{_FLOAT}) samples/sec"
+)
+_SILENT = re.compile(r"Epoch\[0\] Batch\[")
+_SUMMARY = re.compile(rf"Epoch\[(?P<epoch>\d{{1,9}})\]\s+Speed: (?P<speed>{_FLOAT}) samples/sec")
+_NODE = re.compile(r"Node\[(?P<node>\d{1,9})\]")
+_DATE = re.compile(r"(?P<date>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(?P<milliseconds>\d{3})")
+_MLLOG = ":::MLLOG {"
+
+
+@dataclasses.dataclass
+class Windows:
+    """What one source said: a tagged rank, a node, or the only one. Speeds in samples/s."""
+
+    rank: int | None
+    node: int | None
+    speeds: Kept = dataclasses.field(default_factory=lambda: Kept(_KEPT))
+    first_epoch: list[float] = dataclasses.field(default_factory=list)  # gluon-cv's lines of epoch 0, for DLPerf
+    first_epoch_seen: int = 0
+    sick: int = 0
+    clock: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        speeds = finite(self.speeds.entries)
+        statistics = spread(speeds)
+        median = statistics["median"]
+        return {
+            "rank": self.rank,
+            "node": self.node,
+            "windows": self.speeds.seen,
+            "samples_per_second": statistics,
+            "slow_windows": sum(speed < _SLOW * median for speed in speeds) if median else 0,
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class SpeedLog:
+    """``figure``: DLPerf's figure of this run (samples/s), None if its rule does not apply."""
+
+    sources: tuple[Windows, ...]
+    figure: float | None
+    windows_of_first_epoch: int
+    lines_without_speed: int
+    epochs: Mapping[int, float]
+    mlperf: Mapping[str, Any]
+    problems: tuple[Problem, ...]
+
+    @property
+    def good(self) -> bool:
+        return bool(self.sources) and not self.problems
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "ok": self.good,
+            "figure": self.figure,
+            "windows_of_first_epoch": self.windows_of_first_epoch,
+            "lines_without_speed": self.lines_without_speed,
+            "sources": [source.as_dict() for source in self.sources],
+            "epochs": [{"epoch": epoch, "samples_per_second": plain(speed)} for epoch, speed in self.epochs.items()],
+            "mlperf": plain(self.mlperf),
+            "problems": plain_problems(self.problems),
+        }
+
+
+class Reader(LogReader):
+    """``windows``, ``dropped``: of DLPerf's rule."""
+
+    wants = "speed line of MXNet (samples/sec)"
+    needles = (b" samples/sec", _MLLOG.encode(), b"Epoch[0] Batch[")
+
+    def __init__(self, windows: int = WINDOWS, dropped: int = DROPPED) -> None:
+        super().__init__()
+        self._windows = windows
+        self._dropped = dropped
+        self._sources: dict[tuple[int | None, int | None], Windows] = {}
+        self._silent = 0
+        self._epochs: dict[int, float] = {}
+        self._mlperf: dict[str, Any] = {}
+        self._mlperf_clock: dict[int | None, float] = {}
+        self._throughput = Kept(_KEPT)
+
+    def line(self, line: Line) -> None:
+        text = line.text
+        start = text.find(_MLLOG)
+        if start >= 0:
+            self._mllog(line.rank, text[start + len(_MLLOG) - 1 :])
+            text = text[:start]
+        found = False
+        for match in _WINDOW.finditer(text):
+            found = True
+            self._window(self._source(line.rank, text), match)
+        if found:
+            self._clock(self._source(line.rank, text), text)
+            return
+        summary = _SUMMARY.search(text)
+        if summary:
+            speed = number(summary["speed"])
+            if speed is not None and len(self._epochs) < _KEPT:
+                self._epochs.setdefault(int(summary["epoch"]), speed)
+        elif _SILENT.search(text):
+            self._silent += 1
+
+    def result(self) -> SpeedLog:
+        self.finish()
+        problems = self.problems.copy()
+        sources = tuple(self._sources.values())
+        for source in sources:
+            if source.sick:
+                problems.add("not_finite", f"{source.sick} windows of {_name(source)} have no finite positive speed")
+        if len(sources) > 1:
+            problems.add(
+                "several_sources",
+                f"{names(_name(source) for source in sources)} each print a speed; the log does not say whether it is "
+                "their own or that of all, so they are neither added nor averaged",
+            )
+        if self._silent:
+            problems.add(
+                "lines_without_speed",
+                f"{self._silent} lines 'Epoch[0] Batch[' carry no speed: this version of the training script does not "
+                "print it",
+            )
+        if self._throughput.seen:
+            self._mlperf["throughput"] = spread(self._throughput.entries)
+        status = self._mlperf.get("status")
+        if status not in (None, "success"):
+            problems.add("aborted", f"the MLPerf run ended with the status {status!r}")
+        if not sources and not self._mlperf and not problems:
+            self.nothing()
+            problems = self.problems
+        first = [source for source in sources if source.first_epoch_seen]
+        return SpeedLog(
+            sources,
+            self._figure(first[0]) if len(first) == 1 else None,
+            sum(source.first_epoch_seen for source in first),
+            self._silent,
+            self._epochs,
+            self._mlperf,
+            problems.all(),
+        )
+
+    def _figure(self, source: Windows) -> float | None:
+        speeds = source.first_epoch
+        if source.first_epoch_seen != self._windows or not all(math.isfinite(speed) for speed in speeds):
+            return None
+        kept = speeds[self._dropped :]
+        return (round(math.fsum(kept) / len(kept), 2) if kept else 0) or None
+
+    def _window(self, source: Windows, match: re.Match[str]) -> None:
+        speed = number(match["speed"])
+        if speed is None or not math.isfinite(speed) or speed <= 0:
+            source.sick += 1
+            speed = math.nan
+        source.speeds.add(speed)
+        if match["epoch"] == "0" and match["dialect"] == " Batch[":
+            source.first_epoch_seen += 1
+            if len(source.first_epoch) < self._windows:
+                source.first_epoch.append(round(speed, 2) if math.isfinite(speed) else speed)
+
+    def _clock(self, source: Windows, text: str) -> None:
+        date = _DATE.search(text)
+        if not date:
+            return
+        try:
+            moment = datetime.datetime.strptime(date["date"], "%Y-%m-%d %H:%M:%S")
+        except ValueError:
+            self.problems.add("clock_backwards", f"{_name(source)} prints a time that does not exist: {date['date']}")
+            return
+        now = moment.replace(tzinfo=datetime.timezone.utc).timestamp() + int(date["milliseconds"]) / 1000
+        if source.clock is not None and now < source.clock - _CLOCK_SLACK:
+            self.problems.add(
+                "clock_backwards",
+                f"the clock of {_name(source)} went back by {source.clock - now:.1f} s to {date['date']}: two runs in "
+                "one log, or the clock was set; speeds around it are wrong",
+            )
+        source.clock = now
+
+    def _mllog(self, rank: int | None, text: str) -> None:
+        try:
+            entry, _end = json.JSONDecoder().raw_decode(text)
+            key, value, metadata = str(entry["key"]), entry["value"], entry.get("metadata") or {}
+            time = float(entry["time_ms"]) / 1000
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+            self.problems.add("unreadable_mllog", f"an MLPerf line cannot be read ({error}): {text[:160]!r}")
+            return
+        before = self._mlperf_clock.get(rank)
+        if before is not None and time < before - _CLOCK_SLACK:
+            self.problems.add(
+                "clock_backwards", f"the clock of the MLPerf lines went back by {before - time:.1f} s at {key!r:.60}"
+            )
+        if rank in self._mlperf_clock or len(self._mlperf_clock) < _SOURCES:
+            self._mlperf_clock[rank] = time
+        if key == "tracked_stats" and isinstance(value, dict):
+            throughput = _float(value.get("throughput"))
+            if math.isfinite(throughput):
+                self._throughput.add(throughput)
+        elif key == "run_stop" and isinstance(metadata, dict):
+            self._mlperf["status"] = str(metadata.get("status"))[:80]
+        elif key == "eval_accuracy":
+            self._mlperf["eval_accuracy"] = _float(value)
+        elif key in ("submission_platform", "global_batch_size", "submission_benchmark", "submission_org"):
+            self._mlperf.setdefault(key, value if isinstance(value, (int, float)) else str(value)[:200])
+
+    def _source(self, rank: int | None, text: str) -> Windows:
+        node = _NODE.search(text)
+        key = (rank, None if node is None else int(node["node"]))
+        if key not in self._sources and len(self._sources) >= _SOURCES:
+            self.problems.add("too_many_sources", f"more than {_SOURCES} sources in one log; the others are left out")
+            return Windows(*key)
+        return self._sources.setdefault(key, Windows(*key))
+
+
+def _float(value: Any) -> float:
+    try:
+        return math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def _name(source: Windows) -> str:
+    if source.rank is not None:
+        return f"rank {source.rank}"
+    return "the log" if source.node is None else f"node {source.node}"
+
+
+def read(source: Source, windows: int = WINDOWS, dropped: int = DROPPED) -> SpeedLog:
+    """Read one log from its pieces (text, bytes, or an iterable of them)."""
+    reader = Reader(windows, dropped)
+    reader.read_pieces(source)
+    return reader.result()

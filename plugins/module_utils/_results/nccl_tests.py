@@ -1,0 +1,523 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read the tables of nccl-tests (all_reduce_perf and its sisters), any number of jobs in one log. Pure.
+
+What the columns mean (NVIDIA/nccl-tests, PERFORMANCE.md): time in us, algbw = size / time and busbw = algbw x the
+traffic factor of the collective, both in GB/s of 1e9. ``Avg bus bandwidth`` averages ALL sizes and judges nothing: use
+`Table.largest`. Two shapes of row: before NCCL 2.13 without a root column and with a float ``error``, since then with
+root and ``#wrong``. A row is read from both ends, because redop may be empty and numbers shrink to ``2e+06``.
+
+The trap: built without ``MPI=1``, mpirun starts n separate jobs of one process each. All print good tables, nothing
+crossed the network. Seen by: a head or a rank more than once in one table, all ranks on one host although several were
+started, or a traffic factor that belongs to fewer ranks.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from typing import Any
+
+from .reading import (
+    RECORD_LIMIT,
+    LogReader,
+    Problem,
+    Problems,
+    Source,
+    integer,
+    names,
+    number,
+    plain,
+    plain_problems,
+)
+from .tags import Line
+
+_ROWS = 4096  # per table: a sweep has about 30
+_TABLES = 1024
+_AVERAGE_TOLERANCE = 0.005
+_FACTOR_TOLERANCE = 0.02
+_ROUNDING = 0.005  # GB/s: two decimals
+
+_TYPE = r"(?:u?int(?:8|32|64)|half|float|double|bfloat16|f(?:p)?8(?:e4m3|e5m2)?\w*|f8e4m3|f8e5m2)"
+_ROW = re.compile(rf"(?P<size>\d{{1,18}})\s+(?P<count>\d{{1,18}})\s+(?P<type>{_TYPE})\s+(?P<rest>\S.*)")
+_ROW_START = re.compile(rf"\d{{1,18}}\s+\d{{1,18}}\s+{_TYPE}(?:\s|$)")
+_STAMP = re.compile(r"\s(?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)$")
+_HEAD = re.compile(
+    r"# nThread (?P<threads>\d{1,9}) nGpus (?P<gpus>\d{1,9}) minBytes (?P<min>\d{1,18}) maxBytes (?P<max>\d{1,18})"
+)
+_VALIDATION = re.compile(r"validation: (?P<value>\d)")
+_RANK = re.compile(
+    r"#\s+Rank\s+(?P<rank>\d{1,9}) (?:Group\s+(?P<group>\d{1,9}) )?Pid\s+(?P<pid>\d{1,12}) on\s+(?P<host>\S+) "
+    r"device\s+(?P<device>\d{1,9}) \[(?P<bus>[^\]]{1,40})\]\s*(?P<model>.*)"
+)
+_BOUNDS = re.compile(r"# Out of bounds values : (?P<count>\d{1,18}) (?P<word>OK|FAILED)")
+_AVERAGE = re.compile(r"# Avg bus bandwidth\s+: (?P<value>\S{1,30})(?:\s+(?P<word>OK|FAILED))?")
+_STARTING = re.compile(r"# Collective test starting: (?P<name>\S{1,60})")
+_VERSION = re.compile(r"NCCL version (?P<version>\d[\w.+-]{1,40})")
+_ERRORS = (
+    (re.compile(r"Test (?:NCCL|CUDA) failure [^\n]{0,200}"), "look at the NCCL WARN lines before it"),
+    (re.compile(r"Invalid number of GPUs: [^\n]{0,120}"), "start one process per GPU, or fewer GPUs per process (-g)"),
+    (re.compile(r"Test timeout[^\n]{0,80}"), "a collective hangs: look at interfaces, firewall and GID index"),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Half:
+    """Out-of-place or in-place: time (us), algbw and busbw (GB/s, 1e9), wrong values (None: not checked)."""
+
+    time_us: float
+    algbw: float
+    busbw: float
+    wrong: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One size (bytes). ``root`` None: the table has no such column."""
+
+    size: int
+    count: int
+    type: str
+    redop: str
+    root: int | None
+    out_of_place: Half | None
+    in_place: Half | None
+    stamp: str | None = None
+
+    @property
+    def busbw(self) -> float:
+        """The better half: GB/s."""
+        return max(half.busbw for half in (self.out_of_place, self.in_place) if half is not None)
+
+
+@dataclasses.dataclass(frozen=True)
+class Device:
+    rank: int
+    host: str
+    pid: int
+    device: int
+    bus: str
+    model: str
+
+
+@dataclasses.dataclass
+class Table:
+    """One job. ``heads``: how often its head was printed (1 for a sound job); ``average_busbw``: as printed."""
+
+    source: int | None
+    collective: str | None = None
+    heads: int = 0
+    threads: int | None = None
+    gpus_per_thread: int | None = None
+    min_bytes: int | None = None
+    max_bytes: int | None = None
+    validation: bool | None = None
+    devices: list[Device] = dataclasses.field(default_factory=list)
+    rows: list[Row] = dataclasses.field(default_factory=list)
+    out_of_bounds: int | None = None
+    out_of_bounds_ok: bool | None = None
+    average_busbw: float | None = None
+    average_ok: bool | None = None
+    nccl_version: str | None = None
+    problems: Problems = dataclasses.field(default_factory=Problems)
+    columns: int | None = None  # numbers per half
+    rooted: bool | None = None  # whether there is a root column
+    failed: bool = False
+
+    @property
+    def finished(self) -> bool:
+        return self.average_busbw is not None
+
+    @property
+    def largest(self) -> Row | None:
+        return max(self.rows, key=lambda row: row.size, default=None)
+
+    @property
+    def ranks(self) -> int | None:
+        return len({device.rank for device in self.devices}) or None
+
+    @property
+    def checked(self) -> bool:
+        """Whether any result was compared with the right one."""
+        halves = [half for row in self.rows for half in (row.out_of_place, row.in_place) if half is not None]
+        return any(half.wrong is not None for half in halves)
+
+    def bus_factor(self) -> float | None:
+        """busbw / algbw where rounding does not blur it."""
+        for row in sorted(self.rows, key=lambda row: -row.size):
+            for half in (row.out_of_place, row.in_place):
+                if half is not None and math.isfinite(half.algbw) and half.algbw >= 0.5:
+                    return half.busbw / half.algbw
+        return None
+
+    def as_dict(self) -> dict[str, Any]:
+        largest = self.largest
+        timed = [row for row in self.rows if row.size > 0]
+        smallest = min(timed, key=lambda row: row.size, default=None)
+        return {
+            "ok": bool(self.rows) and not len(self.problems),
+            "collective": self.collective,
+            "ranks": self.ranks,
+            "hosts": sorted({device.host for device in self.devices}),
+            "devices": plain(self.devices),
+            "bytes": {"min": self.min_bytes, "max": self.max_bytes},
+            "rows": plain(self.rows),
+            "largest": None if largest is None else {**plain(largest), "busbw": plain(largest.busbw)},
+            "peak_busbw": plain(max((row.busbw for row in self.rows), default=None)),
+            "smallest": plain(smallest),
+            "average_busbw": plain(self.average_busbw),
+            "bus_factor": self.bus_factor(),
+            "checked": self.checked,
+            "out_of_bounds": {"count": self.out_of_bounds, "ok": self.out_of_bounds_ok},
+            "nccl_version": self.nccl_version,
+            "finished": self.finished,
+            "problems": plain_problems(self.problems.all()),
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class NcclTests:
+    """The tables in their order. ``one_job`` False: processes tested themselves, each alone."""
+
+    tables: tuple[Table, ...]
+    one_job: bool | None
+    problems: tuple[Problem, ...]
+
+    @property
+    def good(self) -> bool:
+        return bool(self.tables) and not self.problems and not any(len(table.problems) for table in self.tables)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "ok": self.good,
+            "one_job": self.one_job,
+            "tables": [table.as_dict() for table in self.tables],
+            "problems": [
+                *plain_problems(self.problems),
+                *(entry for table in self.tables for entry in plain_problems(table.problems.all())),
+            ],
+        }
+
+
+class Reader(LogReader):
+    """``expected_ranks``, ``expected_hosts``: what was started; None: believe the log."""
+
+    wants = "table of nccl-tests"
+
+    def __init__(self, expected_ranks: int | None = None, expected_hosts: int | None = None) -> None:
+        super().__init__()
+        self._expected_ranks = expected_ranks
+        self._expected_hosts = expected_hosts
+        self._tables: list[Table] = []
+        self._current: dict[int | None, Table] = {}
+        self._left_out = 0
+
+    def line(self, line: Line) -> None:
+        text = line.text
+        if " NCCL INFO " in text and "NCCL version" not in text:
+            return
+        stripped = text.strip()
+        if stripped[:1].isdigit():
+            self._row(line, stripped)
+        elif stripped.startswith("#"):
+            self._comment(line.rank, stripped)
+        elif "NCCL version" in stripped:
+            self._version(line.rank, stripped)
+        elif "Test " in stripped or "Invalid number" in stripped:
+            for pattern, remedy in _ERRORS:
+                match = pattern.search(stripped)
+                if match:
+                    if line.rank in self._current:
+                        self._current[line.rank].failed = True
+                    self.problems.add("failed", f"nccl-tests failed: {match[0].strip()!r}; {remedy}")
+
+    def result(self) -> NcclTests:
+        self.finish()
+        problems = self.problems.copy()
+        tables = tuple(table for table in self._tables if table.rows or table.devices or table.heads)
+        if self._left_out:
+            problems.add("too_many_tables", f"more than {_TABLES} tables; {self._left_out} heads were left out")
+        with_rows = [table for table in tables if table.rows]
+        one_job: bool | None = None
+        if with_rows:
+            sources = {table.source for table in with_rows}
+            apart = len(sources) > 1 or any(table.heads > 1 or _repeated(table) for table in tables)
+            one_job = not apart
+            if apart:
+                hosts = sorted({device.host for table in tables for device in table.devices})
+                problems.add(
+                    "not_one_job",
+                    f"several processes each ran a test of their own{' on ' + names(hosts) if hosts else ''}: nothing "
+                    "crossed between them, and their figures say nothing about the network. nccl-tests was built "
+                    "without MPI=1; build it again with MPI=1 and MPI_HOME",
+                )
+            if not apart and any(not table.rows and not table.failed for table in tables):
+                problems.add(
+                    "head_without_rows",
+                    "there is a head without rows and without an error: a test that was killed, or a second process "
+                    "that tests itself (built without MPI=1)",
+                )
+            for table in with_rows:
+                _judge(table, None if apart else self._expected_ranks, None if apart else self._expected_hosts)
+        elif not problems:
+            self.nothing()
+            problems = self.problems
+        return NcclTests(tables, one_job, problems.all())
+
+    # ------------------------------------------------------------------------------------------------------- lines
+
+    def _comment(self, rank: int | None, text: str) -> None:
+        head = _HEAD.match(text)
+        if head:
+            self._head(rank, text, head)
+            return
+        starting = _STARTING.match(text)
+        if starting:
+            table = self._new(rank)
+            table.collective = starting["name"]
+            return
+        if "NCCL version" in text:
+            self._version(rank, text)
+            return
+        if not re.match(r"#\s+(?:Rank|size|Out of|Avg)\s", text, re.IGNORECASE):
+            return
+        table = self._table(rank)
+        device = _RANK.match(text)
+        if device:
+            if len(table.devices) < RECORD_LIMIT:
+                table.devices.append(
+                    Device(
+                        int(device["rank"]),
+                        device["host"][:255],
+                        int(device["pid"]),
+                        int(device["device"]),
+                        device["bus"],
+                        device["model"].strip()[:120],
+                    )
+                )
+            return
+        words = text.lstrip("# ").split()
+        if words[:2] == ["size", "count"]:
+            halves = sum(word in ("time", "cputime") for word in words)
+            if halves:
+                after = next(index for index, word in enumerate(words) if word in ("time", "cputime"))
+                table.columns, table.rooted = (len(words) - after) // halves, "root" in words
+            return
+        bounds, average = _BOUNDS.match(text), _AVERAGE.match(text)
+        if bounds:
+            table.out_of_bounds, table.out_of_bounds_ok = int(bounds["count"]), bounds["word"] == "OK"
+        elif average:
+            table.average_busbw = number(average["value"])
+            table.average_ok = None if average["word"] is None else average["word"] == "OK"
+
+    def _head(self, rank: int | None, text: str, head: re.Match[str]) -> None:
+        table = self._current.get(rank)
+        # A head before any row of the last one: a second process beside it. Behind rows: the next job.
+        if table is None or table.finished or table.rows or table.failed:
+            table = self._new(rank)
+        table.heads += 1
+        validation = _VALIDATION.search(text)
+        table.threads, table.gpus_per_thread = int(head["threads"]), int(head["gpus"])
+        table.min_bytes, table.max_bytes = int(head["min"]), int(head["max"])
+        table.validation = None if validation is None else validation["value"] != "0"
+
+    def _version(self, rank: int | None, text: str) -> None:
+        match = _VERSION.search(text)
+        table = self._current.get(rank)
+        if match and table is not None and not table.finished:
+            table.nccl_version = match["version"]
+
+    def _row(self, line: Line, text: str) -> None:
+        if not _ROW_START.match(text):
+            return
+        table = self._table(line.rank)
+        row = _row(text, table.columns, table.rooted)
+        # The end of the log cuts a row so that it looks like one with the in-place half only.
+        if row is None or (not line.ended and (table.columns is None or row.out_of_place is None)):
+            table.problems.add(
+                "unreadable_row", f"a row of the table cannot be read (cut, or of a shape not known): {text[:160]!r}"
+            )
+            return
+        if len(table.rows) >= _ROWS:
+            table.problems.add("too_many_rows", f"more than {_ROWS} rows in one table; the rest is left out")
+            return
+        if table.rows and table.rows[-1].stamp and row.stamp and row.stamp < table.rows[-1].stamp:
+            table.problems.add(
+                "clock_backwards", f"the clock went back from {table.rows[-1].stamp} to {row.stamp} between two rows"
+            )
+        table.rows.append(row)
+
+    def _table(self, rank: int | None) -> Table:
+        table = self._current.get(rank)
+        return self._new(rank) if table is None else table
+
+    def _new(self, rank: int | None) -> Table:
+        table = Table(rank)
+        if len(self._tables) < _TABLES:
+            self._tables.append(table)
+        else:
+            self._left_out += 1
+        if len(self._current) < RECORD_LIMIT:
+            self._current[rank] = table
+        return table
+
+
+def _row(text: str, columns: int | None, rooted: bool | None) -> Row | None:
+    """A row, read from both ends; None if it is of no shape that is known."""
+    stamp = _STAMP.search(text)
+    match = _ROW.fullmatch(text[: stamp.start()].rstrip() if stamp else text)
+    if match is None:
+        return None
+    words = match["rest"].split()
+    redop = ""
+    if number(words[0]) is None and words[0] != "N/A":
+        redop, words = words[0], words[1:]
+    wide = columns or 4
+    if columns is None and len(words) in (16, 17):
+        wide = 8
+    root: int | None = None
+    if rooted or (rooted is None and len(words) in (wide + 1, 2 * wide + 1)):
+        root = integer(words[0]) if words else None
+        if root is None:
+            return None
+        words = words[1:]
+    if len(words) not in (wide, 2 * wide):
+        return None
+    halves = [_half(words[start : start + wide]) for start in range(0, len(words), wide)]
+    if any(half is None for half in halves):
+        return None
+    # One half only: out-of-place is left blank when only in-place was run.
+    out_of_place, in_place = (halves[0], halves[1]) if len(halves) == 2 else (None, halves[0])
+    return Row(
+        int(match["size"]),
+        int(match["count"]),
+        match["type"],
+        redop,
+        root,
+        out_of_place,
+        in_place,
+        stamp["stamp"] if stamp else None,
+    )
+
+
+def _half(words: list[str]) -> Half | None:
+    time, algbw, busbw = (number(word) for word in words[:3])
+    wrong = None if words[3] == "N/A" else number(words[3])
+    if time is None or algbw is None or busbw is None or (wrong is None and words[3] != "N/A"):
+        return None
+    return Half(time, algbw, busbw, wrong)
+
+
+# ------------------------------------------------------------------------------------------------------------ judgement
+
+
+def _repeated(table: Table) -> bool:
+    seen = [device.rank for device in table.devices]
+    return len(set(seen)) != len(seen)
+
+
+def _judge(table: Table, expected_ranks: int | None, expected_hosts: int | None) -> None:
+    add = table.problems.add
+    ranks, hosts = table.ranks, {device.host for device in table.devices}
+    if expected_ranks is not None and ranks is not None and ranks != expected_ranks:
+        add(
+            "missing_ranks",
+            f"{expected_ranks} ranks were started, {ranks} took part in this test: not one job (built without MPI=1?), "
+            "or some are missing",
+        )
+    if expected_hosts is not None and hosts and len(hosts) != expected_hosts:
+        add("missing_hosts", f"{expected_hosts} hosts were to take part, the test ran on {names(sorted(hosts))} only")
+    if not table.finished:
+        add("unfinished", "the line 'Avg bus bandwidth' is missing: this test did not end normally")
+    _values(table)
+    _sizes(table)
+    _average(table)
+    _factor(table, ranks or expected_ranks)
+
+
+def _values(table: Table) -> None:
+    add = table.problems.add
+    bad = [row.size for row in table.rows for half in (row.out_of_place, row.in_place) if half and not _sane(half)]
+    if bad:
+        add("not_finite", f"time or bandwidth at {names(dict.fromkeys(bad))} bytes is not a finite positive number")
+    # Without a root column the last value is the largest error, which only the closing line judges.
+    wrong = [
+        row.size
+        for row in table.rows
+        for half in (row.out_of_place, row.in_place)
+        if half and row.root is not None and half.wrong
+    ]
+    if wrong:
+        add(
+            "wrong_values",
+            f"results at {names(dict.fromkeys(wrong))} bytes are wrong: the figures are worth nothing",
+        )
+    if table.out_of_bounds or table.out_of_bounds_ok is False:
+        add("out_of_bounds", f"{table.out_of_bounds} values out of bounds: the collective computed wrong results")
+    if table.average_ok is False:
+        add("below_minimum", f"average {table.average_busbw} GB/s is below the minimum that was asked for")
+    if table.average_busbw == 0 and (table.largest is not None and table.largest.busbw == 0):
+        add("one_rank", "all bandwidths are 0: a collective of one rank moves nothing")
+
+
+def _sane(half: Half) -> bool:
+    return all(math.isfinite(value) and value >= 0 for value in (half.time_us, half.algbw, half.busbw))
+
+
+def _sizes(table: Table) -> None:
+    sizes = [row.size for row in table.rows]
+    back = next((index for index in range(1, len(sizes)) if sizes[index] < sizes[index - 1]), None)
+    if back is not None:
+        table.problems.add(
+            "sizes_go_back",
+            f"after {sizes[back - 1]} bytes comes {sizes[back]}: the rows of several jobs are mixed, or the sweep "
+            "was run several times; no row can be told from the others",
+        )
+    if table.max_bytes is not None and max(sizes) > table.max_bytes:
+        table.problems.add(
+            "outside_range",
+            f"the head says at most {table.max_bytes} bytes, but there is a row of {max(sizes)}: head and rows are not "
+            "of one run",
+        )
+
+
+def _average(table: Table) -> None:
+    """The printed average is that of all halves printed; if not, rows are missing or were changed."""
+    halves = [half.busbw for row in table.rows for half in (row.out_of_place, row.in_place) if half is not None]
+    if table.average_busbw is None or not math.isfinite(table.average_busbw) or not all(map(math.isfinite, halves)):
+        return
+    average = math.fsum(halves) / len(halves)
+    if abs(average - table.average_busbw) > _AVERAGE_TOLERANCE * table.average_busbw + 2 * _ROUNDING:
+        table.problems.add(
+            "average_disagrees",
+            f"the rows average to {average:.3f} GB/s, but the closing line says {table.average_busbw:g}: rows are "
+            "missing or do not belong to it",
+        )
+
+
+def _factor(table: Table, ranks: int | None) -> None:
+    """busbw / algbw tells how many ranks there were."""
+    factor, largest = table.bus_factor(), table.largest
+    if ranks is None or factor is None or largest is None or ranks < 1:
+        return
+    possible = {"all_reduce": 2 * (ranks - 1) / ranks, "gather or scatter": (ranks - 1) / ranks, "broadcast": 1.0}
+    if table.collective and "all_reduce" in table.collective:
+        possible = {"all_reduce": possible["all_reduce"]}
+    if all(abs(factor - value) > _FACTOR_TOLERANCE * max(value, 0.01) for value in possible.values()):
+        table.problems.add(
+            "factor_disagrees",
+            f"busbw / algbw is {factor:.3f}, but {ranks} ranks give "
+            f"{names(f'{value:.3f}' for value in possible.values())}"
+            ": the table is of another number of ranks",
+        )
+
+
+def read(source: Source, expected_ranks: int | None = None, expected_hosts: int | None = None) -> NcclTests:
+    """Read a log from its pieces (text, bytes, or an iterable of them)."""
+    reader = Reader(expected_ranks, expected_hosts)
+    reader.read_pieces(source)
+    return reader.result()

@@ -1,0 +1,171 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read published tables of speeds: MXNet's performance guide (batch x model) and DLPerf's (nodes x GPUs). Pure.
+
+So published and own numbers can stand in one table. Values are taken as printed, also where they look odd. A page may
+come with every line wrapped in ``| ... |`` (as a listing on the web), and with or without bars at the ends of a row.
+What a table is about stands above it: the nearest heading (scoring or training) and the nearest list item (the device).
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from typing import Any
+
+from .reading import LogReader, Problem, Problems, Source, integer, number, plain, plain_problems
+from .tags import Line
+
+_TABLES = 1024
+_ROWS = 4096
+_HEADING = re.compile(r"^#{1,6}\s+(?P<text>\S.{0,200})$")
+_ITEM = re.compile(r"^[-*]\s+(?P<text>\S.{0,200})$")
+_RULE = re.compile(r":?-{3,}:?")
+_FIRST = ("batch", "node_num")
+_WHOLE = (*_FIRST, "gpu_num")
+_SPEEDUP_ROUNDING = 0.0101
+
+
+@dataclasses.dataclass
+class Table:
+    """``columns``: names, the first one is batch or node_num; ``rows``: numbers in their order (images/s or samples/s).
+
+    ``kind``: scoring, training, scaling or unknown; ``device``: as the page names it, None if it does not.
+    """
+
+    columns: tuple[str, ...]
+    heading: str | None
+    kind: str
+    device: str | None
+    rows: list[tuple[float, ...]] = dataclasses.field(default_factory=list)
+    problems: Problems = dataclasses.field(default_factory=Problems)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "ok": bool(self.rows) and not len(self.problems),
+            "kind": self.kind,
+            "heading": self.heading,
+            "device": self.device,
+            "columns": list(self.columns),
+            "rows": [
+                {
+                    name: int(value) if name.lower() in _WHOLE and value.is_integer() else plain(value)
+                    for name, value in zip(self.columns, row)
+                }
+                for row in self.rows
+            ],
+            "problems": plain_problems(self.problems.all()),
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class PerfTables:
+    tables: tuple[Table, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def good(self) -> bool:
+        return bool(self.tables) and not self.problems and not any(len(table.problems) for table in self.tables)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "ok": self.good,
+            "tables": [table.as_dict() for table in self.tables],
+            "problems": [
+                *plain_problems(self.problems),
+                *(entry for table in self.tables for entry in plain_problems(table.problems.all())),
+            ],
+        }
+
+
+class Reader(LogReader):
+    wants = "table of speeds (Batch | model ..., or node_num | gpu_num | samples/s)"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tables: list[Table] = []
+        self._heading: str | None = None
+        self._item: str | None = None
+        self._header: tuple[str, ...] | None = None
+        self._table: Table | None = None
+
+    def line(self, line: Line) -> None:
+        text = line.text.strip()
+        if "|" in text:
+            cells = [cell.strip() for cell in text.strip("| \t").split("|")]
+            if len(cells) > 1:
+                self._cells(tuple(cells), text, line.ended)
+                return
+            text = cells[0] if cells else ""
+        heading, item = _HEADING.match(text), _ITEM.match(text)
+        if heading:
+            self._heading, self._item = heading["text"].strip(), None
+        elif item:
+            self._item = item["text"].strip()
+        if text or self._table is None or self._table.rows:
+            self._table = self._header = None
+
+    def result(self) -> PerfTables:
+        self.finish()
+        problems = self.problems.copy()
+        tables = tuple(self._tables)
+        for table in tables:
+            if not table.rows:
+                table.problems.add("no_rows", f"a table {' | '.join(table.columns)[:120]} without a row")
+            _judge(table)
+        if not tables and not problems:
+            self.nothing()
+            problems = self.problems
+        return PerfTables(tables, problems.all())
+
+    def _cells(self, cells: tuple[str, ...], text: str, ended: bool) -> None:
+        if cells[0].lower() in _FIRST:
+            self._header, self._table = cells[:64], None
+        elif self._header is not None and all(_RULE.fullmatch(cell) for cell in cells):
+            if len(self._tables) >= _TABLES:
+                self.problems.add("too_many_tables", f"more than {_TABLES} tables; the rest is left out")
+                return
+            kind = self._kind()
+            # DLPerf's tables stand in running text: what is above them is not about them.
+            about = (None, None) if kind == "scaling" else (self._heading, self._item)
+            self._table = Table(self._header, about[0], kind, about[1])
+            self._tables.append(self._table)
+        elif self._table is not None:
+            values = [number(cell) for cell in cells]
+            sound = len(cells) == len(self._table.columns) and None not in values and integer(cells[0]) is not None
+            if not sound or (not ended and not text.endswith("|")):
+                self._table.problems.add("unreadable_row", f"a row that is not numbers, or cut: {text[:160]!r}")
+            elif len(self._table.rows) < _ROWS:
+                self._table.rows.append(tuple(value for value in values if value is not None))
+
+    def _kind(self) -> str:
+        if self._header is not None and self._header[0].lower() == "node_num":
+            return "scaling"
+        heading = (self._heading or "").lower()
+        return next((kind for kind in ("scoring", "training") if kind in heading), "unknown")
+
+
+def _judge(table: Table) -> None:
+    if not all(math.isfinite(value) and value >= 0 for row in table.rows for value in row):
+        table.problems.add("not_finite", "a value of the table is not a finite positive number")
+        return
+    if table.columns[-1] == "speedup" and "samples/s" in table.columns and table.rows and table.rows[0][-1] == 1:
+        speed = table.columns.index("samples/s")
+        first = table.rows[0][speed]
+        for row in table.rows:
+            if first <= 0 or abs(row[speed] / first - row[-1]) >= _SPEEDUP_ROUNDING:
+                table.problems.add(
+                    "speedup_disagrees",
+                    f"{row[speed]:g} is not {row[-1]:g} times {first:g}: the table contradicts itself",
+                )
+
+
+def read(source: Source) -> PerfTables:
+    """Read a page from its pieces (text, bytes, or an iterable of them)."""
+    reader = Reader()
+    reader.read_pieces(source)
+    return reader.result()

@@ -1,0 +1,371 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read what perftest prints: ib_write_bw, ib_read_bw, ib_send_bw, ib_write_lat and their sisters. Pure.
+
+Units: ``MB/sec`` (before 2024) and ``MiB/sec`` are the same thing, 2^20 bytes; ``Gb/sec`` is 1e9 bits. Here everything
+is GB/s of 1e9 and Gb/s = 8 x that. A row says its bandwidth twice: bytes x message rate must be it (twice it in a
+bidirectional test, where both directions are added up), so a table in the wrong unit is found out.
+
+Server and client print the same table. Captured together, their lines are interleaved and each head stands twice: the
+same measurement printed twice counts once, two different ones of one size are reported.
+
+Columns that are not known are not guessed: such a table is refused and shown.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from typing import Any
+
+from .reading import LogReader, Problem, Problems, Source, integer, number, plain, plain_problems
+from .tags import Line
+
+_ROWS = 4096
+_TESTS = 1024
+MEBI = float(1 << 20)
+_UNITS = {"MB/sec": MEBI, "MiB/sec": MEBI, "Gb/sec": 1e9 / 8}
+_SAME = 0.02  # bandwidth against bytes x message rate
+
+_TITLE = re.compile(
+    r"(?P<verb>RDMA_Write|RDMA_Read|Send|Atomic\s+\w+|Atomic|Raw Ethernet \w+|Raw Ethernet|Write with Imm|RDMA_Write "
+    r"with Imm)\s+(?P<both>Bidirectional )?(?:Post List )?(?P<kind>BW|Latency|Lat\w*) ?(?:by BW )?Test"
+)
+# Pairs stand two in a line, with blanks or tabs between.
+_PAIR = re.compile(
+    r"(?P<key>Dual-port|Number of qps|Connection type|Device|Transport type|Using SRQ|PCIe relax order|ibv_wr\* API"
+    r"|TX depth|RX depth|CQ Moderation|Mtu|Link type|GID index|Max inline data|rdma_cm QPs|Data ex\. method"
+    r"|Outstand reads|Lock-free|Using DDP|CQE Poll Batch|Using Enhanced Reorder|TOS|SL)\s*: (?P<value>\S+)"
+)
+_GID = re.compile(r"GID: (?P<gid>\d{1,3}(?::\d{1,3}){15})")
+_COLUMN = re.compile(
+    r"#bytes|#iterations|BW (?:peak|average)\[[^\]]+\]|MsgRate\[Mpps\]|CPU_Util\[%\]|tps average"
+    r"|t_(?:min|max|typical|avg|stdev)\[usec\]|99(?:\.9)?% percentile\[usec\]"
+)
+_ROW = re.compile(r"\d{1,18}\s+\d{1,18}\s+\S.*")
+_GPU = re.compile(
+    r"initializing CUDA|Picking device No\.|cuMemAlloc\(\) of a \d+ bytes GPU buffer|allocated GPU buffer"
+)
+_FAILURES: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile("Did not detect devices"), "load the RDMA driver, and give the container /dev/infiniband"),
+    (re.compile("Unable to find the Infiniband/RoCE device"), "check the name of the device with ibv_devices"),
+    (re.compile(r"Couldn't connect to \S{1,120}"), "start the server first, and check address and port"),
+    (re.compile("Unable to init the socket connection"), "start the server first, and check address and port"),
+    (re.compile(r"Failed to modify QP \S{1,20} to RTR"), "use a GID index of RoCE v2 with the address of each host"),
+    (
+        re.compile(r"Failed status 12\b.{0,60}"),
+        "retries exceeded: the packets do not arrive; check GID index, routing, PFC and ECN",
+    ),
+    (
+        re.compile(r"Failed status 4\b.{0,60}"),
+        "local protection error: in a VM look at ATS, ACS and the peer memory module",
+    ),
+    (re.compile(r"Failed status \d{1,4}\b.{0,60}"), "look the status up in the list of ibv_wc_status"),
+    (re.compile("Completion with error at (?:client|server)"), "read the line with 'Failed status' behind it"),
+    (re.compile("Couldn't allocate MR|Couldn't register"), "raise the limit of locked memory (ulimit -l unlimited)"),
+    (re.compile("Conflicting CPU frequency values detected"), "run it with -F; the times are in doubt otherwise"),
+)
+_WARNINGS = "Conflicting CPU"
+
+
+@dataclasses.dataclass(frozen=True)
+class Bandwidth:
+    """``gigabytes_per_second``: average, 1e9; ``peak`` the same unit, None if it was not measured (-D prints 0)."""
+
+    bytes: int
+    iterations: int
+    gigabytes_per_second: float
+    peak_gigabytes_per_second: float | None
+    message_rate_mpps: float | None
+
+    @property
+    def gigabits_per_second(self) -> float:
+        return 8 * self.gigabytes_per_second
+
+
+@dataclasses.dataclass(frozen=True)
+class Latency:
+    """Microseconds; None: this table has no such column."""
+
+    bytes: int
+    iterations: int
+    average_us: float | None
+    minimum_us: float | None
+    maximum_us: float | None
+    typical_us: float | None
+    deviation_us: float | None
+    p99_us: float | None
+    p999_us: float | None
+
+
+@dataclasses.dataclass
+class Test:
+    """One measurement, of one or of both ends. ``unit``: as printed; None for latency."""
+
+    title: str | None = None
+    verb: str | None = None
+    bidirectional: bool = False
+    unit: str | None = None
+    settings: dict[str, str] = dataclasses.field(default_factory=dict)
+    gids: list[str] = dataclasses.field(default_factory=list)
+    gpu_memory: bool = False
+    bandwidth: dict[int, Bandwidth] = dataclasses.field(default_factory=dict)
+    latency: dict[int, Latency] = dataclasses.field(default_factory=dict)
+    problems: Problems = dataclasses.field(default_factory=Problems)
+    columns: tuple[str, ...] | None = None
+
+    @property
+    def rows(self) -> int:
+        return len(self.bandwidth) + len(self.latency)
+
+    def as_dict(self) -> dict[str, Any]:
+        largest = self.bandwidth[max(self.bandwidth)] if self.bandwidth else None
+        peak = max((row.gigabytes_per_second for row in self.bandwidth.values()), default=None)
+        mtu = integer(self.settings.get("mtu", "").partition("[")[0])
+        return {
+            "ok": self.rows > 0 and not len(self.problems),
+            "title": self.title,
+            "verb": self.verb,
+            "bidirectional": self.bidirectional,
+            "unit": self.unit,
+            "device": self.settings.get("device"),
+            "link_type": self.settings.get("link_type"),
+            "mtu": mtu,
+            "gid_index": integer(self.settings.get("gid_index", "")),
+            "queue_pairs": integer(self.settings.get("number_of_qps", "")),
+            "settings": dict(self.settings),
+            "gids": list(self.gids),
+            "gpu_memory": self.gpu_memory,
+            "bandwidth": [_bandwidth(row) for row in self.bandwidth.values()],
+            "largest": None if largest is None else _bandwidth(largest),
+            "peak_gigabytes_per_second": plain(peak),
+            "latency": plain(list(self.latency.values())),
+            "problems": plain_problems(self.problems.all()),
+        }
+
+
+def _bandwidth(row: Bandwidth) -> dict[str, Any]:
+    result: dict[str, Any] = plain({**dataclasses.asdict(row), "gigabits_per_second": row.gigabits_per_second})
+    return result
+
+
+@dataclasses.dataclass(frozen=True)
+class Perftest:
+    tests: tuple[Test, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def good(self) -> bool:
+        return bool(self.tables) and not self.problems and not any(len(test.problems) for test in self.tests)
+
+    @property
+    def tables(self) -> tuple[Test, ...]:
+        return tuple(test for test in self.tests if test.rows)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "ok": self.good,
+            "tests": [test.as_dict() for test in self.tests],
+            "problems": [
+                *plain_problems(self.problems),
+                *(entry for test in self.tests for entry in plain_problems(test.problems.all())),
+            ],
+        }
+
+
+class Reader(LogReader):
+    wants = "table of perftest"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tests: list[Test] = []
+        self._current: dict[int | None, Test] = {}
+        self._left_out = 0
+
+    def line(self, line: Line) -> None:
+        text = line.text.strip()
+        if not text or text.startswith("---"):
+            return
+        if text[0].isdigit():
+            self._row(line, text)
+        elif text.startswith("#bytes"):
+            self._header(line.rank, text)
+        elif text.endswith("Test") and _TITLE.search(text):
+            self._title(line.rank, text)
+        elif ":" in text:
+            self._settings(line.rank, text)
+        if not text[0].isdigit():
+            self._failure(text)
+            if _GPU.search(text):
+                self._test(line.rank).gpu_memory = True
+
+    def result(self) -> Perftest:
+        self.finish()
+        problems = self.problems.copy()
+        if self._left_out:
+            problems.add("too_many_tests", f"more than {_TESTS} tests; {self._left_out} were left out")
+        tests = tuple(test for test in self._tests if test.rows or test.title or test.columns is not None)
+        for test in tests:
+            if not test.rows:
+                test.problems.add(
+                    "no_rows",
+                    f"the test {test.title or 'without a title'} has no row that could be read: nothing measured",
+                )
+        if not tests and not problems:
+            self.nothing()
+            problems = self.problems
+        return Perftest(tests, problems.all())
+
+    # ------------------------------------------------------------------------------------------------------- lines
+
+    def _title(self, rank: int | None, text: str) -> None:
+        test = self._current.get(rank)
+        # The title again before any row: the other end of the same test. Behind rows: the next test.
+        if test is None or test.rows or (test.title is not None and test.title != text):
+            test = self._new(rank)
+        match = _TITLE.search(text)
+        assert match is not None
+        test.title, test.verb, test.bidirectional = match[0], match["verb"], bool(match["both"])
+
+    def _settings(self, rank: int | None, text: str) -> None:
+        gid = _GID.search(text)
+        if gid:
+            test = self._test(rank)
+            octets = [int(octet) for octet in gid["gid"].split(":")]
+            name = ".".join(map(str, octets[12:])) if octets[10:12] == [255, 255] else gid["gid"]
+            if name not in test.gids and len(test.gids) < 64:
+                test.gids.append(name)
+            return
+        for pair in _PAIR.finditer(text):
+            key = re.sub(r"[^a-z0-9]+", "_", pair["key"].lower()).strip("_")
+            settings = self._test(rank).settings
+            if settings.setdefault(key, pair["value"][:120]) != pair["value"][:120] and key in ("mtu", "link_type"):
+                self._test(rank).problems.add(
+                    "ends_differ", f"the two ends say {pair['key']} {settings[key]} and {pair['value'][:120]}"
+                )
+
+    def _header(self, rank: int | None, text: str) -> None:
+        test = self._test(rank)
+        columns = tuple(_COLUMN.findall(text))
+        rest = _COLUMN.sub("", text).strip()
+        units = {column.partition("[")[2].rstrip("]") for column in columns if column.startswith("BW ")}
+        if rest or len(units) > 1 or not units <= set(_UNITS):
+            test.columns = ()
+            test.problems.add("unknown_columns", f"a table with columns that are not known is left out: {text[:200]!r}")
+            return
+        test.columns = columns
+        test.unit = units.pop() if units else None
+
+    def _row(self, line: Line, text: str) -> None:
+        test = self._current.get(line.rank)
+        if test is None or not test.columns or not _ROW.fullmatch(text):
+            return
+        words = text.split()
+        if len(words) != len(test.columns):
+            # Old versions name a column MsgRate and leave it out, never the other way round.
+            if len(words) + 1 == len(test.columns) and test.columns[-1] == "MsgRate[Mpps]" and line.ended:
+                words.append("nan")
+            else:
+                test.problems.add(
+                    "unreadable_row", f"a row with {len(words)} of {len(test.columns)} columns (cut?): {text[:160]!r}"
+                )
+                return
+        values = {column: number(word) for column, word in zip(test.columns, words)}
+        size, iterations = integer(words[0]), integer(words[1])
+        if size is None or iterations is None or None in values.values():
+            test.problems.add("unreadable_row", f"a row that is not numbers: {text[:160]!r}")
+            return
+        if test.rows >= _ROWS:
+            test.problems.add("too_many_rows", f"more than {_ROWS} rows in one table; the rest is left out")
+        elif test.unit is None:
+            self._latency(test, size, iterations, values)
+        else:
+            self._bandwidth(test, size, iterations, values)
+
+    @staticmethod
+    def _bandwidth(test: Test, size: int, iterations: int, values: dict[str, float | None]) -> None:
+        unit = test.unit or ""
+        scale = _UNITS[unit] / 1e9
+        average, peak = values.get(f"BW average[{unit}]"), values.get(f"BW peak[{unit}]")
+        rate = values.get("MsgRate[Mpps]")
+        if average is None or not math.isfinite(average) or average < 0:
+            test.problems.add("not_finite", f"the bandwidth at {size} bytes is {average}")
+            return
+        rate = rate if rate is not None and math.isfinite(rate) else None
+        row = Bandwidth(size, iterations, average * scale, peak * scale if peak and math.isfinite(peak) else None, rate)
+        known = test.bandwidth.setdefault(size, row)
+        if known != row:
+            test.problems.add(
+                "two_measurements",
+                f"two different measurements of {size} bytes, {known.gigabytes_per_second:.3f} and "
+                f"{row.gigabytes_per_second:.3f} GB/s: two runs in one log, or the ends disagree",
+            )
+            return
+        if rate:
+            # Rounding: the rate carries 6 decimals, the bandwidth 2 (6 below 0.1 Gb/s).
+            slack = _SAME + 0.5e-6 / rate + (0.005 / average if average else 1)
+            ratios = (1, 2) if test.bidirectional else (1,)
+            computed = size * rate * 1e6 / 1e9
+            if all(abs(row.gigabytes_per_second - times * computed) > slack * times * computed for times in ratios):
+                test.problems.add(
+                    "unit_disagrees",
+                    f"{size} bytes x {rate} million/s are {computed:.3f} GB/s, but the row says "
+                    f"{row.gigabytes_per_second:.3f} ({average} {unit}): wrong unit, or not one measurement",
+                )
+
+    @staticmethod
+    def _latency(test: Test, size: int, iterations: int, values: dict[str, float | None]) -> None:
+        row = Latency(
+            size,
+            iterations,
+            values.get("t_avg[usec]"),
+            values.get("t_min[usec]"),
+            values.get("t_max[usec]"),
+            values.get("t_typical[usec]"),
+            values.get("t_stdev[usec]"),
+            values.get("99% percentile[usec]"),
+            values.get("99.9% percentile[usec]"),
+        )
+        given = [value for value in dataclasses.astuple(row)[2:] if value is not None]
+        if not given or not all(math.isfinite(value) and value >= 0 for value in given):
+            test.problems.add("not_finite", f"a latency at {size} bytes is missing, not finite, or negative")
+            return
+        known = test.latency.setdefault(size, row)
+        if known != row:
+            test.problems.add("two_measurements", f"two different measurements of {size} bytes in one table")
+        low, high = row.minimum_us, row.maximum_us
+        if low is not None and high is not None and row.average_us is not None and not low <= row.average_us <= high:
+            test.problems.add("clock_backwards", f"at {size} bytes the average is not between minimum and maximum")
+
+    def _failure(self, text: str) -> None:
+        for pattern, remedy in _FAILURES:
+            match = pattern.search(text)
+            if match:
+                code = "clock_in_doubt" if match[0].startswith(_WARNINGS) else "failed"
+                self.problems.add(code, f"perftest says {match[0].strip()!r}; {remedy}")
+                return
+
+    def _test(self, rank: int | None) -> Test:
+        test = self._current.get(rank)
+        return self._new(rank) if test is None else test
+
+    def _new(self, rank: int | None) -> Test:
+        test = Test()
+        if len(self._tests) < _TESTS:
+            self._tests.append(test)
+        else:
+            self._left_out += 1
+        if len(self._current) < _TESTS:
+            self._current[rank] = test
+        return test
+
+
+def read(source: Source) -> Perftest:
+    """Read a log from its pieces (text, bytes, or an iterable of them)."""
+    reader = Reader()
+    reader.read_pieces(source)
+    return reader.result()

@@ -1,0 +1,319 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read the machine lines of this collection's training: one JSON record per rank, several runs in one log. Pure.
+
+A record (workloads/resnet50) carries the rank's own speed over its ``wall_seconds`` and the total of all ranks as this
+rank knows it. Everything in it that can be computed a second time is: images / wall_seconds must be the speed, the sum
+of the ranks must meet the total, all ranks must name the same total, world and weights.
+
+Also read: the file that ``--json`` writes (``{"format": 1, "ranks": [...]}``), and the one-line text form
+``rank 0/4 bs 4 sz 64 params N img/s/rank F total F step_ms mean F min F max F allreduce_ms F ... loss F`` of the
+measurements that this collection was designed with.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import re
+from typing import Any, Mapping, Sequence
+
+from . import machine
+from .reading import (
+    RECORD_LIMIT,
+    LogReader,
+    Problem,
+    Problems,
+    Source,
+    finite,
+    names,
+    number,
+    plain,
+    plain_problems,
+    spread,
+    who,
+)
+from .tags import Line
+
+TOLERANCE = 0.01  # sum of the ranks against the total: the slowest rank's clock stands for all
+_OWN = 0.001  # a record's own figures against each other: only rounding
+_FILE_LIMIT = 1 << 25  # bytes of a --json file
+
+_TEXT = re.compile(
+    r"rank (?P<rank>\d{1,9})/(?P<world>\d{1,9}) bs (?P<batch_size>\d{1,9}) sz (?P<image_size>\d{1,9})\s+"
+    r"params (?P<parameters>\d{1,15}) img/s/rank (?P<speed>\S{1,30}) total (?P<total>\S{1,30}) "
+    r"step_ms mean (?P<mean>\S{1,30}) min (?P<min>\S{1,30}) max (?P<max>\S{1,30}) allreduce_ms (?P<allreduce>\S{1,30})"
+    r"(?: rss (?P<rss>\d{1,9})MB)?(?: setup (?P<setup>[\d.]{1,12})s)?(?: loss (?P<loss>\S{1,30}))?"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One run: the records of its ranks in their order (images/s).
+
+    ``total``: the lowest that a rank names; ``relative_difference`` = (sum - total) / total, both None if unknown.
+    ``agree``: they meet within 1 %.
+    """
+
+    ranks: tuple[Mapping[str, Any], ...]
+    world: int
+    total: float | None
+    sum_of_ranks: float
+    relative_difference: float | None
+    agree: bool | None
+    problems: tuple[Problem, ...]
+
+    @property
+    def good(self) -> bool:
+        return self.agree is True and not self.problems
+
+    def as_dict(self) -> dict[str, Any]:
+        speeds = [float(record["images_per_second"]) for record in self.ranks]
+        return {
+            "ok": self.good,
+            "world": self.world,
+            "ranks": len(self.ranks),
+            "hosts": sorted({str(record["host"]) for record in self.ranks if record.get("host")}),
+            "total": self.total,
+            "sum_of_ranks": self.sum_of_ranks,
+            "agreement": {"ok": self.agree, "relative_difference": self.relative_difference},
+            "images_per_second": spread(speeds),
+            "slowest_rank": self.ranks[speeds.index(min(speeds))]["rank"] if speeds else None,
+            "per_rank": [plain(record) for record in self.ranks],
+            "problems": plain_problems(self.problems),
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class TorchRanks:
+    """All runs of a log, in order. ``problems``: of the log as a whole; each run has its own."""
+
+    runs: tuple[Run, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def good(self) -> bool:
+        """One complete run whose figures support each other."""
+        return len(self.runs) == 1 and self.runs[0].good and not self.problems
+
+    def as_dict(self) -> dict[str, Any]:
+        """Of the only run its figures at the top as well; with none or several they are None there."""
+        only = self.runs[0].as_dict() if len(self.runs) == 1 else {}
+        return {
+            "ok": self.good,
+            **{
+                key: only.get(key)
+                for key in ("world", "ranks", "hosts", "total", "sum_of_ranks", "agreement", "images_per_second")
+            },
+            "per_rank": only.get("per_rank", []),
+            "runs": [run.as_dict() for run in self.runs],
+            "problems": [
+                *plain_problems(self.problems),
+                *(entry for run in self.runs for entry in plain_problems(run.problems)),
+            ],
+        }
+
+
+class Reader(LogReader):
+    """``expected_ranks``: how many ranks were started; None: believe the log."""
+
+    wants = "machine line (ROCEMESH {...})"
+    needles = (machine.NEEDLE, b" img/s/rank ")
+
+    def __init__(self, expected_ranks: int | None = None) -> None:
+        super().__init__()
+        self._expected = expected_ranks
+        self._runs: list[dict[int, Mapping[str, Any]]] = []
+        self._times: dict[int, int] = {}  # rank -> how many records it has
+        self._records = 0
+        self._alone: dict[int, list[Mapping[str, Any]]] = {}  # tag -> records that say "I am the only rank"
+        self._file: bytearray | None = bytearray()  # the start of what may be the file of --json
+
+    def feed(self, piece: str | bytes) -> None:
+        super().feed(piece)
+        if self._file is not None:
+            self._file += piece.encode("utf-8", "surrogatepass") if isinstance(piece, str) else piece
+            start = self._file[:256].lstrip()
+            if (start and not start.startswith(b"{")) or len(self._file) > _FILE_LIMIT:
+                self._file = None
+
+    def result(self) -> TorchRanks:
+        self.finish()
+        if not self._records and self._file:
+            self._json_file(bytes(self._file))
+        problems = self.problems.copy()
+        runs = [_judge(list(records.values()), self._expected) for records in self._runs]
+        runs += [_judge([record], self._expected) for tag in sorted(self._alone) for record in self._alone[tag]]
+        if len(self._alone) > 1:
+            problems.add(
+                "not_one_job",
+                f"{len(self._alone)} processes each trained alone (each says that it is the only rank): they were not "
+                "one job. Look at the mpirun line, and whether the ranks see the variables of Open MPI",
+            )
+        elif len(runs) > 1:
+            problems.add(
+                "several_runs", f"{len(runs)} runs in one log: each stands for itself, no figure covers them all"
+            )
+        if self._records > RECORD_LIMIT:
+            problems.add("too_many_records", f"{self._records} records; only the first {RECORD_LIMIT} were kept")
+        if not runs and not problems:
+            self.nothing()
+            problems = self.problems
+        return TorchRanks(tuple(runs), problems.all())
+
+    def line(self, line: Line) -> None:
+        if machine.MARK in line.text:
+            for part in line.text.split("ROCEMESH ")[1:]:  # two in one line where a newline was lost
+                try:
+                    self._add(line.rank, machine.record_of("ROCEMESH " + part))
+                except ValueError as error:
+                    self.problems.add(
+                        "unreadable_machine_line",
+                        f"the machine line of {who(line.rank)} cannot be read: {error}: {part[:200]!r}",
+                    )
+        for match in _TEXT.finditer(line.text):
+            if line.ended or match.end() < len(line.text):
+                self._text(line.rank, match)
+
+    def _text(self, tag: int | None, match: re.Match[str]) -> None:
+        speed, total, loss = number(match["speed"]), number(match["total"]), number(match["loss"] or "")
+        record: dict[str, Any] = {
+            "rank": int(match["rank"]),
+            "world": int(match["world"]),
+            "images_per_second": speed,
+            "total_images_per_second": total,
+            "batch_size": int(match["batch_size"]),
+            "image_size": int(match["image_size"]),
+            "parameters": int(match["parameters"]),
+            "step": {f"{key}_ms": number(match[key]) for key in ("mean", "min", "max")},
+            "allreduce_ms": number(match["allreduce"]),
+            "loss": loss if loss is not None and math.isfinite(loss) else None,
+            "loss_finite": loss is None or math.isfinite(loss),
+        }
+        try:
+            machine.check(record)
+        except ValueError as error:
+            self.problems.add("unreadable_machine_line", f"{who(tag)}: {error}: {match[0][:200]!r}")
+            return
+        # Two decimals of a figure below 1 are half a percent.
+        self._add(tag, {**record, "rounding": 0.005})
+
+    def _add(self, tag: int | None, record: dict[str, Any]) -> None:
+        rank = record["rank"]
+        if tag is not None and tag != rank and record["world"] > 1:
+            self.problems.add("rank_conflict", f"mpirun's tag says rank {tag}, the machine line in it says rank {rank}")
+            return
+        self._records += 1
+        if self._records > RECORD_LIMIT:
+            return
+        if record["world"] == 1 and tag is not None:
+            self._alone.setdefault(tag, []).append(record)
+            return
+        # The n-th record of a rank belongs to the n-th run, however the ranks are interleaved.
+        time = self._times[rank] = self._times.get(rank, 0) + 1
+        if time > len(self._runs):
+            self._runs.append({})
+        self._runs[time - 1][rank] = record
+
+    def _json_file(self, data: bytes) -> None:
+        try:
+            content = json.loads(data)
+            records = content["ranks"]
+            for record in records:
+                machine.check(record)
+                self._add(None, dict(record))
+        except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+            return  # not that file; the census says what it is
+
+
+def _judge(records: Sequence[Mapping[str, Any]], expected: int | None) -> Run:
+    problems = Problems()
+    records = sorted(records, key=lambda record: int(record["rank"]))
+    worlds = sorted({record["world"] for record in records})
+    world = expected or worlds[-1]
+    if len(worlds) > 1 or world != worlds[-1]:
+        problems.add("worlds_differ", f"the ranks say that there are {names(worlds)} ranks; {world} were expected")
+    missing = sorted(set(range(min(world, RECORD_LIMIT))) - {record["rank"] for record in records})
+    if missing:
+        problems.add(
+            "missing_ranks",
+            f"{world} ranks were started, {len(records)} have a record; without: rank(s) {names(missing)}",
+        )
+    checksums = {str(record["checksum"]) for record in records if record.get("checksum")}
+    if len(checksums) > 1 or any(record.get("checksums_equal") is False for record in records):
+        problems.add("weights_differ", "the ranks ended with different weights: they did not train together")
+    sick = [record["rank"] for record in records if record.get("loss_finite") is False]
+    if sick:
+        problems.add(
+            "loss_not_finite", f"the loss of rank(s) {names(sick)} is not a finite number: the arithmetic broke down"
+        )
+    for key in ("batch_size", "image_size", "precision", "backend", "batches", "torch", "cuda"):
+        values = sorted({str(record[key]) for record in records if record.get(key) is not None})
+        if len(values) > 1:
+            problems.add("ranks_differ", f"the ranks do not run the same: {key} is {names(values)}")
+    for record in records:
+        _own(record, problems)
+    total, sum_of_ranks, relative, agree = _total(records, problems)
+    return Run(tuple(records), world, total, sum_of_ranks, relative, agree, problems.all())
+
+
+def _own(record: Mapping[str, Any], problems: Problems) -> None:
+    """What a record says twice must be the same."""
+    rank, speed = record["rank"], float(record["images_per_second"])
+    times = {key: machine.real(record.get(key)) for key in ("wall_seconds", "busy_seconds")}
+    step = record.get("step")
+    steps = {key: machine.real(value) for key, value in step.items()} if isinstance(step, Mapping) else {}
+    for key, value in [*times.items(), *steps.items()]:
+        if value is not None and value <= 0:
+            problems.add("clock_backwards", f"rank {rank}: {key} is {value}: its clock stood still or went backwards")
+    wall, busy = times["wall_seconds"], times["busy_seconds"]
+    if wall and busy and busy > wall * (1 + _OWN):
+        problems.add("clock_backwards", f"rank {rank}: busy for {busy} s of {wall} s: its clock went backwards")
+    low, middle, high = (steps.get(key) for key in ("min_ms", "median_ms", "max_ms"))
+    middle = steps.get("mean_ms") if middle is None else middle
+    if low is not None and middle is not None and high is not None and not low <= middle <= high:
+        problems.add("record_contradicts_itself", f"rank {rank}: step times {low} <= {middle} <= {high} ms do not hold")
+    batches, batch_size = machine.real(record.get("batches")), machine.real(record.get("batch_size"))
+    if wall and wall > 0 and batches and batch_size:
+        computed = batches * batch_size / wall
+        if abs(computed - speed) > _OWN * speed + 1e-4:
+            problems.add(
+                "record_contradicts_itself",
+                f"rank {rank}: {batches:g} batches of {batch_size:g} images in {wall} s are {computed:.4f} images/s, "
+                f"but it says {speed}",
+            )
+
+
+def _total(
+    records: Sequence[Mapping[str, Any]], problems: Problems
+) -> tuple[float | None, float, float | None, bool | None]:
+    sum_of_ranks = math.fsum(float(record["images_per_second"]) for record in records)
+    rounding = math.fsum(float(record.get("rounding", 0)) for record in records)
+    totals = finite(machine.real(record.get("total_images_per_second")) for record in records)
+    if not totals or min(totals) <= 0:
+        problems.add("missing_total", "no rank says what all ranks reached together")
+        return None, sum_of_ranks, None, None
+    total = min(totals)
+    # In the text form each rank's total is its own speed times the ranks: there they differ as the ranks do.
+    if not rounding and max(totals) - total > TOLERANCE * total:
+        problems.add("totals_disagree", f"the ranks name different totals, {total:.2f} to {max(totals):.2f} images/s")
+    relative = (sum_of_ranks - total) / total
+    agree = abs(sum_of_ranks - total) <= TOLERANCE * total + rounding
+    if not agree:
+        problems.add(
+            "inconsistent_total",
+            f"the records contradict each other: {len(records)} ranks add up to {sum_of_ranks:.2f} images/s, the total "
+            f"is {total:.2f} ({100 * relative:+.1f} %). Neither figure is a result",
+        )
+    return total, sum_of_ranks, relative, agree
+
+
+def read(source: Source, expected_ranks: int | None = None) -> TorchRanks:
+    """Read a log from its pieces (text, bytes, or an iterable of them)."""
+    reader = Reader(expected_ranks)
+    reader.read_pieces(source)
+    return reader.result()

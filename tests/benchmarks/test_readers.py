@@ -1,0 +1,159 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How fast a log is read, against ``grep -c`` and against Python's bare line loop, and in how much memory.
+
+Two made-up logs of ROCEMESH_BENCH_LOG_MIB mebibytes (default 1024): ``nccl_noise``, a tagged run of four ranks under
+NCCL_DEBUG=INFO where one line in 512 is a figure; ``all_figures``, the worst case, where every line is one (a sixteenth
+of the size). Each is written to a temporary folder and removed.
+
+Writes reports/bench/readers.json: `ratios` (name to median of the ratios of runs that follow each other), `runs`
+(seconds), `peak_rss_mib` (of a child process that does nothing else, and of one that only loops over the lines).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+from typing import Iterator
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MIB = int(os.environ.get("ROCEMESH_BENCH_LOG_MIB", "1024"))
+REPEATS = int(os.environ.get("ROCEMESH_BENCH_REPEATS", "3"))
+PACKAGE = "ansible_collections.rocemesh.multinode.plugins.module_utils._results"
+
+# A child prints: seconds, peak resident set (KiB), what it found.
+PEAK = """
+def peak():
+    # Not getrusage: that keeps the peak of the process that forked this one.
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
+"""
+READ = f"""
+import json, sys, time
+from {PACKAGE}.reading import file_pieces
+from {PACKAGE}.tf_cnn import read
+begun = time.perf_counter()
+result = read(file_pieces(sys.argv[1]))
+seconds = time.perf_counter() - begun
+print(json.dumps([seconds, peak(),
+                  {{"step_lines": result.step_lines, "total": result.total, "ok": result.good}}]))
+"""
+LOOP = """
+import json, sys, time
+begun = time.perf_counter()
+count = 0
+with open(sys.argv[1], "rb") as stream:
+    for line in stream:
+        count += 1
+print(json.dumps([time.perf_counter() - begun, peak(), count]))
+"""
+NOISE = "".join(
+    f"[1,{{rank}}]<stdout>:gpu0{{rank}}:25668:27396 [0] NCCL INFO Channel {channel:02}/0 : {{rank}}[0] -> "
+    f"{channel % 4}[0] [receive] via NET/IB/{channel % 2}/GDRDMA\n"
+    for channel in range(128)
+)
+HEAD = "".join(
+    f"[1,0]<stdout>:{line}\n"
+    for line in ("Model:       resnet50", "Batch size:  32 global", "             8 per device", "Num batches: 100")
+)
+
+
+def tagged(rank: int, text: str) -> str:
+    return f"[1,{rank}]<stdout>:{text}\n"
+
+
+def step(number: int) -> str:
+    return "".join(
+        tagged(rank, f"{number}\timages/sec: {500 + rank}.0 +/- 0.3 (jitter = 0.7)\t7.{number % 1000:03}")
+        for rank in range(4)
+    )
+
+
+def blocks(noise: bool) -> Iterator[str]:
+    yield HEAD
+    number = 0
+    while True:
+        if noise:
+            number += 1
+            yield step(number) + "".join(NOISE.format(rank=rank) for rank in range(4)) * 4
+        else:
+            yield "".join(step(number + index) for index in range(1, 513))
+            number += 512
+
+
+def write(path: pathlib.Path, size: int, noise: bool) -> None:
+    with path.open("wb") as stream:
+        for block in blocks(noise):
+            stream.write(block.encode())
+            if stream.tell() >= size:
+                break
+        stream.write("".join(tagged(rank, "total images/sec: 2006.00") for rank in range(4)).encode())
+
+
+def child(code: str, path: pathlib.Path) -> list[object]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "collections")}
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK + code, str(path)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=3600,
+        check=True,
+    )
+    result: list[object] = json.loads(done.stdout)
+    return result
+
+
+def grep(path: pathlib.Path) -> float:
+    begun = time.perf_counter()
+    done = subprocess.run(["grep", "-c", "images/sec", str(path)], capture_output=True, text=True, check=True)
+    assert int(done.stdout) > 0
+    return time.perf_counter() - begun
+
+
+@pytest.mark.parametrize(("name", "noise", "share"), [("nccl_noise", True, 1), ("all_figures", False, 16)])
+def test_reading_a_large_log(tmp_path: pathlib.Path, name: str, noise: bool, share: int) -> None:
+    log = tmp_path / "run.log"
+    try:
+        write(log, MIB * (1 << 20) // share, noise)
+        size = log.stat().st_size / (1 << 20)
+        grep(log)  # into the page cache
+        runs: dict[str, list[float]] = {"reader": [], "line_loop": [], "grep": []}
+        peaks: dict[str, float] = {}
+        found: object = None
+        for _repeat in range(REPEATS):
+            runs["grep"].append(grep(log))
+            for kind, code in (("line_loop", LOOP), ("reader", READ)):
+                seconds, memory, found = child(code, log)
+                runs[kind].append(float(str(seconds)))
+                peaks[kind] = max(peaks.get(kind, 0), int(str(memory)) / 1024)
+        lines = int(subprocess.run(["grep", "-c", "+/-", str(log)], capture_output=True, text=True, check=True).stdout)
+    finally:
+        log.unlink(missing_ok=True)
+    assert found == {"step_lines": lines, "total": 2006.0, "ok": True}
+    target = ROOT / "reports" / "bench" / "readers.json"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    report = json.loads(target.read_text()) if target.exists() else {}
+    ratios = {
+        f"{name}_vs_{other}": round(
+            statistics.median(a / b for a, b in zip(runs["reader"], runs[other], strict=True)), 2
+        )
+        for other in ("line_loop", "grep")
+    }
+    report.setdefault("ratios", {}).update(ratios)
+    report.setdefault("runs", {})[name] = {
+        kind: [round(entry, 3) for entry in entries] for kind, entries in runs.items()
+    }
+    report.setdefault("peak_rss_mib", {})[name] = {kind: round(value, 1) for kind, value in peaks.items()}
+    report.setdefault("log_mib", {})[name] = round(size, 1)
+    report.setdefault("mib_per_second", {})[name] = {
+        kind: round(size / statistics.median(entries), 1) for kind, entries in runs.items()
+    }
+    target.write_text(json.dumps(report, indent=1) + "\n")
+    print(json.dumps({"log_mib": size, "ratios": ratios, "runs": runs, "peak_rss_mib": peaks}, indent=1))

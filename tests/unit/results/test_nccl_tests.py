@@ -1,0 +1,218 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""nccl-tests: published tables to the last figure, and the tables that look sound and are not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results import nccl_tests
+
+from .logs import codes, log
+
+HEAD = (
+    "# nThread 1 nGpus 1 minBytes 1048576 maxBytes 2097152 step: 2(factor) warmup iters: 5 iters: 20 validation: 1\n"
+    "#\n# Using devices\n"
+)
+COLUMNS = (
+    "#       size         count      type   redop    root "
+    "    time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
+    "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n"
+)
+
+
+def device(rank: int, host: str, pid: int = 1) -> str:
+    return f"#  Rank {rank:2} Group  0 Pid {pid:6} on {host:>10} device  0 [0x03] NVIDIA A100-PCIE-40GB\n"
+
+
+def devices(ranks: int = 4) -> str:
+    return "".join(device(rank, f"gpu{rank + 1:02}", 100 + rank) for rank in range(ranks))
+
+
+def row(size: int, algbw: float = 8.0, factor: float = 1.5, wrong: str = "0", tail: str = "") -> str:
+    half = f"{size / algbw / 1e3:8.1f} {algbw:7.2f} {algbw * factor:7.2f} {wrong:>6}"
+    return f"{size:12} {size // 4:13}     float     sum      -1 {half} {half}{tail}\n"
+
+
+def footer(average: float = 12.0, bounds: str = "0 OK", word: str = "") -> str:
+    return f"# Out of bounds values : {bounds}\n# Avg bus bandwidth    : {average} {word}\n#\n"
+
+
+SOUND = HEAD + devices() + COLUMNS + row(1048576) + row(2097152) + footer()
+
+
+def test_eight_gpus_of_one_host_unchecked_with_a_line_of_nccl_inside() -> None:
+    result = nccl_tests.read(log("nccl_tests_8_gpus_unchecked.txt"))
+    (table,) = result.tables
+    assert (result.good, result.one_job, table.ranks, table.checked) == (True, True, 8, False)
+    assert [row.size for row in table.rows[:4]] == [0, 0, 4, 8]
+    assert len(table.rows) == 34
+    assert table.largest is not None and table.largest.out_of_place is not None
+    assert (table.largest.size, table.largest.busbw, table.largest.out_of_place.time_us) == (8589934592, 235.26, 63896)
+    assert (table.average_busbw, table.out_of_bounds, table.out_of_bounds_ok) == (68.4048, 0, True)
+    assert table.bus_factor() == pytest.approx(2 * 7 / 8, rel=1e-3)
+
+
+def test_old_table_of_sixteen_ranks_without_root_column() -> None:
+    result = nccl_tests.read(log("nccl_tests_16_ranks_roce.txt"), expected_ranks=16)
+    (table,) = result.tables
+    assert (result.good, len(table.rows), table.average_busbw) == (True, 29, 7.76739)
+    assert max(row.out_of_place.busbw for row in table.rows if row.out_of_place) == 22.92
+    first = table.rows[0]
+    assert first.root is None and first.out_of_place is not None and first.in_place is not None
+    assert (first.out_of_place.wrong, first.in_place.time_us) == (2e-07, 132.2)
+
+
+def test_published_page_whose_head_is_not_of_its_rows_is_reported() -> None:
+    result = nccl_tests.read(log("nccl_tests_h100.txt"))
+    (table,) = result.tables
+    assert [row.out_of_place.busbw for row in table.rows if row.out_of_place] == [
+        356.01,
+        365.90,
+        380.73,
+        383.23,
+        386.56,
+    ]
+    assert (table.average_busbw, table.checked) == (373.187, True)
+    assert codes(result) == ["outside_range"]  # rows up to 8 GiB under a head that says 2 GiB
+    # The page says 64 GPUs; its own figures are those of 96.
+    assert table.bus_factor() == pytest.approx(2 * 95 / 96, rel=1e-3)
+    assert "factor_disagrees" not in codes(nccl_tests.read(log("nccl_tests_h100.txt"), expected_ranks=96))
+
+
+def test_binary_without_mpi_is_no_common_job() -> None:
+    result = nccl_tests.read(log("nccl_tests_without_mpi.txt"), expected_ranks=4, expected_hosts=2)
+    assert (result.good, result.one_job) == (False, False)
+    (problem,) = [entry for entry in result.problems if entry.code == "not_one_job"]
+    assert "testgpu1, testgpu2" in problem.message
+    assert "MPI=1" in problem.message
+    assert "unreadable_row" in codes(result)  # the quotation ends in the middle of a row
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HEAD + HEAD + devices() + COLUMNS + row(1048576) + row(2097152) + footer(),
+        HEAD + device(0, "gpu01", 1) + device(0, "gpu02", 2) + COLUMNS + row(1048576) + footer(),
+        "".join(
+            f"[1,{rank}]<stdout>:{line}\n"
+            for rank in range(2)
+            for line in (HEAD + device(0, f"gpu0{rank}") + COLUMNS + row(1048576) + footer()).splitlines()
+        ),
+    ],
+    ids=["two_heads", "a_rank_twice", "each_tagged_rank_prints_a_table"],
+)
+def test_every_sign_of_separate_jobs_counts(text: str) -> None:
+    result = nccl_tests.read(text)
+    assert result.one_job is False
+    assert codes(result).count("not_one_job") == 1
+
+
+def test_sound_table_is_good_and_plain_json() -> None:
+    result = nccl_tests.read(SOUND, expected_ranks=4, expected_hosts=4)
+    assert codes(result) == []
+    assert result.good
+    data = json.loads(json.dumps(result.as_dict(), allow_nan=False))
+    assert data["tables"][0]["largest"]["busbw"] == 12.0
+    assert data["tables"][0]["hosts"] == ["gpu01", "gpu02", "gpu03", "gpu04"]
+
+
+def test_several_jobs_of_one_log_are_kept_apart() -> None:
+    failed = HEAD + devices() + "gpu01: Test NCCL failure common.cu:499 'unhandled system error'\n"
+    result = nccl_tests.read(SOUND + failed + SOUND.replace("1048576 ", "1048580 "))
+    assert result.one_job is True
+    assert [len(table.rows) for table in result.tables] == [2, 0, 2]
+    assert codes(result) == ["failed"]
+
+
+@pytest.mark.parametrize(
+    ("text", "ranks", "hosts", "code"),
+    [
+        (SOUND, 8, None, "missing_ranks"),
+        (SOUND, 4, 5, "missing_hosts"),
+        (HEAD + devices() + COLUMNS + row(1048576), 4, None, "unfinished"),
+        (HEAD + devices() + COLUMNS + row(1048576, wrong="3") + footer(), 4, None, "wrong_values"),
+        (HEAD + devices() + COLUMNS + row(1048576) + footer(bounds="7 FAILED"), 4, None, "out_of_bounds"),
+        (HEAD + devices() + COLUMNS + row(1048576) + footer(word="FAILED"), 4, None, "below_minimum"),
+        (HEAD + devices(1) + COLUMNS + row(1048576, factor=0) + footer(0), 1, None, "one_rank"),
+        (HEAD + devices() + COLUMNS + row(1048576) + footer(20.0), 4, None, "average_disagrees"),
+        (HEAD + devices(2) + COLUMNS + row(1048576) + footer(), 2, None, "factor_disagrees"),
+        (HEAD + devices() + COLUMNS + row(2097152) + row(1048576) + footer(), 4, None, "sizes_go_back"),
+        (SOUND.replace(" 8.00 ", "  nan "), 4, None, "not_finite"),
+        (SOUND.replace(" 8.00 ", "  inf "), 4, None, "not_finite"),
+        (SOUND.replace("     sum      -1", "     sum  1 2 -1"), 4, None, "unreadable_row"),
+        (
+            HEAD + COLUMNS + row(1048576, tail=" 2026-11-21 10:00:09") + row(2097152, tail=" 2026-11-21 09:00:01"),
+            None,
+            None,
+            "clock_backwards",
+        ),
+        ("gpu01: Test CUDA failure common.cu:1 'out of memory'\n", 4, None, "failed"),
+        ("Invalid number of GPUs: 8 requested but only 4 were found.\n", 4, None, "failed"),
+        (HEAD + SOUND.partition("# Using devices\n")[2].replace("#  Rank", "# Rank"), 4, None, "no_problem"),
+    ],
+)  # fmt: skip
+def test_problems_are_named(text: str, ranks: int | None, hosts: int | None, code: str) -> None:
+    result = nccl_tests.read(text, ranks, hosts)
+    if code == "no_problem":
+        assert result.good
+    else:
+        assert code in codes(result)
+        assert not result.good
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        # since 2022: root and #wrong
+        ("8 2 float sum -1 52.70 0.00 0.00 0 56.24 0.01 0.02 0", ("sum", -1, 52.7, 0.0, 56.24, 0.02)),
+        # before: neither
+        ("8 2 float sum 52.70 0.00 0.00 N/A 56.24 0.01 0.02 5e-07", ("sum", None, 52.7, 0.0, 56.24, 0.02)),
+        # redop left blank
+        ("8 2 half -1 52.70 0.00 0.00 0 56.24 0.01 0.02 0", ("", -1, 52.7, 0.0, 56.24, 0.02)),
+        # numbers shrunk
+        ("8 2 bfloat16 none 0 2e+06 0.00 0.00 1e+06 56 0.01 0.02 0", ("none", 0, 2e6, 0.0, 56.0, 0.02)),
+        # out-of-place left blank
+        ("8 2 float sum -1                         56.24 0.01 0.02 0", ("sum", -1, None, None, 56.24, 0.02)),
+        # four more columns per half (-I 1)
+        (
+            "8 2 f8e4m3 sum -1 52.7 0 0 0 1 2 3 4 56.24 0.01 0.02 0 1 2 3 4",
+            ("sum", -1, 52.7, 0.0, 56.24, 0.02),
+        ),
+        # a timestamp (-S 1)
+        ("8 2 float sum -1 52.7 0 0 0 56.24 0.01 0.02 0 2026-11-21 10:00:09", ("sum", -1, 52.7, 0.0, 56.24, 0.02)),
+    ],
+)  # fmt: skip
+def test_shapes_of_rows(line: str, expected: tuple[object, ...]) -> None:
+    (table,) = nccl_tests.read(line + "\n").tables
+    (found,) = table.rows
+    out, inside = found.out_of_place, found.in_place
+    assert inside is not None
+    assert (
+        found.redop,
+        found.root,
+        out and out.time_us,
+        out and out.busbw,
+        inside.time_us,
+        inside.busbw,
+    ) == expected
+
+
+def test_columns_of_newest_version_name_the_collective() -> None:
+    text = "# nccl-tests version 2.17.6 nccl-headers=22807\n# Collective test starting: all_reduce_perf\n"
+    result = nccl_tests.read(text + SOUND + "# Collective test concluded: all_reduce_perf\n", 4)
+    assert result.good
+    assert result.tables[0].collective == "all_reduce_perf"
+
+
+@pytest.mark.parametrize("words", range(3, 13))
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_row_cut_behind_any_word_is_not_a_row_of_another_shape(words: int, ended: bool) -> None:
+    cut = " ".join(row(1048576).split()[:words]) + ("\n" if ended else "")
+    result = nccl_tests.read(HEAD + COLUMNS + cut)
+    rows = [entry for table in result.tables for entry in table.rows]
+    # A whole line with five numbers behind the operation has the in-place half only.
+    assert len(rows) == (1 if ended and words == 9 else 0)
+    assert ("unreadable_row" in [entry.code for table in result.tables for entry in table.problems.all()]) is (not rows)

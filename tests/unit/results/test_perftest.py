@@ -1,0 +1,155 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""perftest: units, both ends in one log, latency, and tables that are refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results import perftest
+
+from .logs import codes, log
+
+RULE = "-" * 87 + "\n"
+TITLE = "                    RDMA_Write BW Test\n"
+SETTINGS = (
+    " Dual-port       : OFF\t\tDevice         : mlx5_0\n Number of qps   : 4\t\tTransport type : IB\n"
+    " Mtu             : 4096[B]\n Link type       : Ethernet\n GID index       : 3\n"
+    " local address: LID 0000 QPN 0x0087 PSN 0x176d37\n GID: 00:00:00:00:00:00:00:00:00:00:255:255:10:00:00:01\n"
+)
+GBITS = " #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n"
+LATENCY = (
+    " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   "
+    "99% percentile[usec]   99.9% percentile[usec]\n"
+)
+ROW = " 65536      20000            392.35             391.87              0.747433\n"
+
+
+def test_both_ends_in_one_log_are_one_measurement_in_mebibytes() -> None:
+    result = perftest.read(log("perftest_both_ends.txt"))
+    (test,) = result.tests
+    assert codes(result) == []
+    assert (test.verb, test.bidirectional, test.unit, len(test.bandwidth)) == ("RDMA_Write", False, "MB/sec", 23)
+    largest = test.bandwidth[8388608]
+    assert largest.gigabytes_per_second == pytest.approx(23240.68 * 1048576 / 1e9)
+    assert largest.gigabits_per_second == pytest.approx(194.957, abs=1e-3)
+    data = test.as_dict()
+    assert (data["device"], data["mtu"], data["link_type"], data["queue_pairs"]) == ("ib0", 4096, "IB", 1)
+    assert data["peak_gigabytes_per_second"] == pytest.approx(23277.91 * 1048576 / 1e9)
+
+
+def test_gigabits_settings_and_address_of_the_gid() -> None:
+    (test,) = perftest.read(RULE + TITLE + SETTINGS + RULE + GBITS + ROW + RULE).tests
+    data = json.loads(json.dumps(test.as_dict(), allow_nan=False))
+    assert data["ok"] is True
+    assert data["largest"]["gigabits_per_second"] == pytest.approx(391.87)
+    assert data["largest"]["gigabytes_per_second"] == pytest.approx(391.87 / 8)
+    assert (data["gid_index"], data["gids"], data["queue_pairs"]) == (3, ["10.0.0.1"], 4)
+
+
+def test_mib_is_the_same_unit_as_mb() -> None:
+    old = " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n"
+    rows = " 65536      1000             11000.00            10900.00             0.174400\n"
+    results = [perftest.read(TITLE + head + rows).tests[0] for head in (old, old.replace("MB/", "MiB/"))]
+    assert results[0].bandwidth == results[1].bandwidth
+    assert results[0].bandwidth[65536].gigabytes_per_second == pytest.approx(10900 * 1048576 / 1e9)
+    assert not any(len(test.problems) for test in results)
+
+
+def test_bidirectional_adds_both_directions() -> None:
+    text = TITLE.replace("BW", "Bidirectional BW") + GBITS + " 65536 1000 390.00 380.00 0.362396\n"
+    (test,) = perftest.read(text).tests
+    assert (test.bidirectional, len(test.problems)) == (True, 0)
+    (test,) = perftest.read(text.replace("Bidirectional ", "")).tests
+    assert [problem.code for problem in test.problems.all()] == ["unit_disagrees"]
+
+
+def test_time_limited_run_has_no_peak() -> None:
+    (test,) = perftest.read(TITLE + GBITS + " 65536   213004   0.00   111.57   \t\t   0.212801\n").tests
+    assert test.bandwidth[65536].peak_gigabytes_per_second is None
+    assert len(test.problems) == 0
+
+
+def test_small_sizes_with_six_decimals() -> None:
+    rows = " 2   1000   0.029629   0.028911   1.806916\n 8  1000  0.12  0.12   \t\t   1.822011\n"
+    result = perftest.read(TITLE + GBITS + rows)
+    assert codes(result) == []
+    assert result.tests[0].bandwidth[2].gigabits_per_second == pytest.approx(0.028911)
+
+
+def test_latency_table() -> None:
+    text = (
+        TITLE.replace("BW", "Latency")
+        + LATENCY
+        + " 2       1000          1.02           9.31         1.05     \t       1.06   0.11  1.30   2.10\n"
+    )
+    (test,) = perftest.read(text).tests
+    assert test.as_dict()["latency"] == [
+        {
+            "bytes": 2,
+            "iterations": 1000,
+            "average_us": 1.06,
+            "minimum_us": 1.02,
+            "maximum_us": 9.31,
+            "typical_us": 1.05,
+            "deviation_us": 0.11,
+            "p99_us": 1.3,
+            "p999_us": 2.1,
+        }
+    ]
+    assert len(test.problems) == 0
+
+
+def test_several_tests_of_one_log_are_kept_apart() -> None:
+    result = perftest.read(
+        TITLE
+        + GBITS
+        + ROW
+        + TITLE.replace("RDMA_Write", "Send")
+        + GBITS
+        + ROW.replace("391", "191.1"[:3]).replace("392", "192").replace("0.747433", "0.365970")
+    )
+    assert [test.verb for test in result.tests] == ["RDMA_Write", "Send"]
+    assert result.good
+
+
+def test_gpu_memory_is_seen() -> None:
+    (test,) = perftest.read("initializing CUDA\nPicking device No. 0\n" + TITLE + GBITS + ROW).tests
+    assert test.gpu_memory is True
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (TITLE + GBITS.replace("Gb/sec", "MB/sec") + ROW, "unit_disagrees"),
+        (TITLE + GBITS + ROW + ROW.replace("391.87", "300.00"), "two_measurements"),
+        (TITLE + GBITS.replace("MsgRate[Mpps]", "BW Port1[Gb/sec]") + ROW, "unknown_columns"),
+        (TITLE + GBITS.replace("Gb/sec", "furlongs"), "unknown_columns"),
+        (TITLE + GBITS + " 65536      20000            392.35\n", "unreadable_row"),
+        (TITLE + GBITS + " 65536 20000 nan nan nan\n", "not_finite"),
+        (TITLE + GBITS, "no_rows"),
+        (TITLE + SETTINGS, "no_rows"),
+        (TITLE + SETTINGS + SETTINGS.replace("4096[B]", "1024[B]") + GBITS + ROW, "ends_differ"),
+        (TITLE.replace("BW", "Latency") + LATENCY + " 2 1000 1.02 9.31 1.05 -1.06 0.11 1.30 2.10\n", "not_finite"),
+        (TITLE.replace("BW", "Latency") + LATENCY + " 2 1000 5.02 9.31 1.05 1.06 0.11 1.30 2.10\n", "clock_backwards"),
+        (" Did not detect devices \n If device exists, check if driver is up\n", "failed"),
+        (" Unable to find the Infiniband/RoCE device\n", "failed"),
+        (" Couldn't connect to gpu02:18515\nUnable to open file descriptor for socket connection", "failed"),
+        (TITLE + SETTINGS + " Failed to modify QP 341 to RTR\n", "failed"),
+        (TITLE + SETTINGS + " Completion with error at client\n Failed status 12: wr_id 0 syndrom 0x81\n", "failed"),
+        ("Conflicting CPU frequency values detected: 1200 != 3000\n" + TITLE + GBITS + ROW, "clock_in_doubt"),
+    ],
+)  # fmt: skip
+def test_problems_are_named(text: str, code: str) -> None:
+    result = perftest.read(text)
+    assert code in codes(result)
+    assert not result.good
+
+
+def test_failures_say_what_to_do() -> None:
+    (problem,) = perftest.read(" Failed status 4: wr_id 0 syndrom 0x51\n").problems
+    assert "ATS" in problem.message
+    (problem,) = perftest.read(" Couldn't connect to gpu02:18515\n").problems
+    assert "gpu02:18515" in problem.message
