@@ -195,7 +195,8 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._layer import LayerError, RefusedError, exit_with
 from ..module_utils._results.files import ReportFolder, Wanted
-from ..module_utils._results.summary import LAYERS, SIMULATED_LAYERS, Inputs, build, headline, render
+from ..module_utils._results.markdown import render
+from ..module_utils._results.summary import LAYERS, SIMULATED_LAYERS, Inputs, build, headline
 
 
 def _files(summary: dict[str, Any], log: str | None) -> dict[str, bytes]:

@@ -14,12 +14,12 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError, converge
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results import tf_cnn
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.files import ReportFolder, Wanted
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.markdown import render
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.summary import (
     LAYERS,
     Inputs,
     build,
     headline,
-    render,
     stage_seconds,
 )
 
