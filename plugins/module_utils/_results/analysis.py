@@ -115,7 +115,7 @@ def _links(given: Mapping[str, Any], notes: list[str]) -> tuple[lim.Limit, lim.L
         if generation is None:
             notes.append(f"This PCIe link status is not understood: {given['pcie_link_status']!r}.")
     pcie = lim.pcie_gbyte_per_s(generation, width, given.get("pcie_max_payload_bytes"), slots_per_node=nics)
-    return lim.tightest("NIC, the tighter of wire and PCIe", wire, pcie), wire, pcie
+    return lim.tightest("bandwidth of the NICs (the tighter of both)", wire, pcie), wire, pcie
 
 
 def _gradients(
@@ -123,7 +123,7 @@ def _gradients(
 ) -> lim.Limit:
     told = {rank.get("machine", {}).get("gradient_bytes") for rank in per_rank} - {None}
     if len(told) == 1:
-        return lim.Limit("gradients per step", float(told.pop()), "bytes", "as the ranks report it")
+        return lim.Limit("size of the gradients", float(told.pop()), "bytes", "as the ranks report it")
     parameters, precision = given.get("parameters"), given.get("gradient_precision")
     own = (
         str(workload.get("variables", "")).startswith("distributed_data_parallel")

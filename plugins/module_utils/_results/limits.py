@@ -114,7 +114,7 @@ def wire_gbyte_per_s(
     nics_per_node: float | None = 1,
 ) -> Limit:
     """RDMA payload per direction and node: link rate x MTU / (MTU + headers), times the number of NICs."""
-    name, unit = "wire payload per node and direction", "GB/s"
+    name, unit = "wire payload per node", "GB/s"
     lacking = [
         text
         for text, given in (
@@ -164,7 +164,7 @@ def pcie_gbyte_per_s(
 
     Acknowledgements and flow control come on top and depend on the devices: an upper bound, never reached.
     """
-    name, unit = "PCIe payload per node and direction", "GB/s"
+    name, unit = "PCIe payload per node", "GB/s"
     lacking = [
         text
         for text, given in (
@@ -200,16 +200,16 @@ def pcie_gbyte_per_s(
 def tightest(name: str, *limits: Limit) -> Limit:
     """The smallest of several limits, known only if each of them is: else the ratio to it would flatter."""
     unit = limits[0].unit
-    open_questions = [limit for limit in limits if limit.value is None]
+    open_questions = [limit.name for limit in limits if limit.value is None]
     if open_questions:
-        return unknown(name, unit, "; ".join(f"{limit.name} is {limit.how}" for limit in open_questions))
+        return unknown(name, unit, _lacking(open_questions))
     least = min(limits, key=lambda limit: limit.value or 0.0)
     return Limit(name, least.value, unit, f"the smaller one is: {least.name}")
 
 
 def gradient_bytes(parameters: float | None, precision: str | None) -> Limit:
     """Bytes that one all-reduce of all gradients moves through the algorithm, per rank."""
-    name, unit = "gradients per step", "bytes"
+    name, unit = "size of the gradients", "bytes"
     if not _usable(parameters):
         return unknown(name, unit, "the number of parameters of the model is not known")
     if precision not in BYTES_PER_ELEMENT:
@@ -234,13 +234,11 @@ def bus_gbyte_per_s(size_bytes: float, ranks: int, seconds: float) -> float:
 def ring_allreduce_seconds(size: Limit, ranks: int | None, link: Limit) -> Limit:
     """The shortest time of a ring all-reduce of ``size`` bytes over ``link`` (GB/s per node)."""
     name, unit = "ring all-reduce of the gradients", "s"
-    if size.value is None:
-        return unknown(name, unit, f"{size.name} is {size.how}")
-    if link.value is None:
-        return unknown(name, unit, f"{link.name} is {link.how}")
-    if not _usable(ranks):
-        return unknown(name, unit, "the number of ranks is not known")
-    assert ranks is not None
+    lacking = [part.name for part in (size, link) if part.value is None]
+    lacking += [] if _usable(ranks) else ["the number of ranks"]
+    if lacking:
+        return unknown(name, unit, _lacking(lacking))
+    assert ranks and size.value and link.value
     factor = ring_factor(ranks)
     return Limit(
         name,
@@ -259,11 +257,11 @@ def allreduce_gbyte_per_s(link: Limit, nodes: int | None, ranks: int | None) -> 
     this collection do not do, would halve what a node sends.
     """
     name, unit = "all-reduce bus bandwidth", "GB/s"
-    if link.value is None:
-        return unknown(name, unit, f"{link.name} is {link.how}")
-    if not _usable(nodes) or not _usable(ranks):
-        return unknown(name, unit, "the number of nodes and ranks is not known")
-    assert nodes is not None and ranks is not None
+    lacking = [link.name] if link.value is None else []
+    lacking += [] if _usable(nodes) and _usable(ranks) else ["the number of nodes and ranks"]
+    if lacking:
+        return unknown(name, unit, _lacking(lacking))
+    assert nodes and ranks and link.value
     if nodes < 2:
         return unknown(name, unit, "all ranks are on one node: the network is not in the way")
     factor = ring_factor(ranks) / ring_factor(nodes)
@@ -297,14 +295,12 @@ def network_images_per_s(size: Limit, link: Limit, nodes: int | None, images_per
     A run above it did not exchange its gradients, however well communication hides behind computation.
     """
     name, unit = "gradient exchange over the wire", "images/s"
-    for part in (size, link):
-        if part.value is None:
-            return unknown(name, unit, f"{part.name} is {part.how}")
-    if not _usable(nodes):
-        return unknown(name, unit, "the number of nodes is not known")
-    if not _usable(images_per_step):
-        return unknown(name, unit, "the images per step of the whole cluster are not known")
-    assert nodes is not None and images_per_step is not None and size.value is not None and link.value is not None
+    lacking = [part.name for part in (size, link) if part.value is None]
+    lacking += [] if _usable(nodes) else ["the number of nodes"]
+    lacking += [] if _usable(images_per_step) else ["the number of images per step"]
+    if lacking:
+        return unknown(name, unit, _lacking(lacking))
+    assert nodes and images_per_step and size.value and link.value
     if nodes < 2:
         return unknown(name, unit, "all ranks are on one node: the network is not in the way")
     seconds = size.value * ring_factor(nodes) / (link.value * 1e9)
@@ -396,4 +392,8 @@ def _usable(value: Any) -> bool:
 
 
 def _lacking(things: list[str]) -> str:
-    return " and ".join(things) + (" is not known" if len(things) == 1 else " are not known")
+    return (
+        (", ".join(things[:-1]) + " and " if things[1:] else "")
+        + things[-1]
+        + (" is not known" if len(things) == 1 else " are not known")
+    )

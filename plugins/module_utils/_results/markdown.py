@@ -36,7 +36,7 @@ def render(summary: Mapping[str, Any], plots: Sequence[str] = (), no_plots: str 
     lines += ["## Time", "", f"{summary['started'] or 'unknown'} to {summary['finished'] or 'unknown'} (UTC).", ""]
     if summary["stages"]:
         lines += ["| stage | seconds |", "|---|---:|"]
-        lines += [f"| {_cell(name)} | {seconds:.1f} |" for name, seconds in summary["stages"].items()]
+        lines += [f"| {cell(name)} | {seconds:.1f} |" for name, seconds in summary["stages"].items()]
         lines.append("")
     rebooted = ", ".join(summary["hosts_rebooted"]) or "none"
     lines += [f"ESXi hosts rebooted by this run{' (SIMULATED)' if simulated else ''}: {rebooted}.", ""]
@@ -45,7 +45,7 @@ def render(summary: Mapping[str, Any], plots: Sequence[str] = (), no_plots: str 
     for name, heading in (("workload", "Workload"), ("versions", "Versions")):
         if summary[name]:
             lines += ["", f"## {heading}", "", "| | |", "|---|---|"]
-            lines += [f"| {_cell(key)} | {_cell(value)} |" for key, value in summary[name].items()]
+            lines += [f"| {cell(key)} | {cell(value)} |" for key, value in summary[name].items()]
     return "\n".join(lines) + "\n"
 
 
@@ -55,7 +55,7 @@ _STATES = {"agrees": "agrees", "disagrees": "**DISAGREES**", "missing": "missing
 def _proof_section(summary: Mapping[str, Any]) -> list[str]:
     lines = ["## Witnesses", "", "| witness | says | evidence |", "|---|---|---|"]
     for witness in summary["verdict"]["witnesses"]:
-        lines.append(f"| {_cell(witness['title'])} | {_STATES[witness['state']]} | {_cell(witness['evidence'])} |")
+        lines.append(f"| {cell(witness['title'])} | {_STATES[witness['state']]} | {cell(witness['evidence'])} |")
     return [*lines, ""]
 
 
@@ -69,6 +69,13 @@ def number(value: float | None, digits: int = 2) -> str:
     return "unknown" if value is None else f"{value:,.{digits}f}"
 
 
+def figure(value: float | None, unit: str) -> str:
+    """Four digits that count; whole numbers in full from 100,000 on."""
+    if value is None:
+        return "unknown"
+    return f"{value:,.0f} {unit}" if abs(value) >= 1e5 else f"{value:.4g} {unit}"
+
+
 def percent(value: float | None) -> str:
     return "unknown" if value is None else f"{100 * value:.1f} %"
 
@@ -78,17 +85,15 @@ def _limit_section(summary: Mapping[str, Any]) -> list[str]:
     lines = ["## Limits", "", "Computed from what is known of this cluster; nothing is assumed.", ""]
     lines += ["| limit | value | from |", "|---|---:|---|"]
     for limit in found["limits"]:
-        value = "unknown" if limit["value"] is None else f"{limit['value']:,.4g} {limit['unit']}"
-        lines.append(f"| {_cell(limit['name'])} | {value} | {_cell(limit['how'])} |")
+        lines.append(f"| {cell(limit['name'])} | {figure(limit['value'], limit['unit'])} | {cell(limit['how'])} |")
     if found["comparisons"]:
         lines += ["", "| measured | value | limit | achieved |", "|---|---:|---:|---:|"]
         for entry in found["comparisons"]:
             mark = " **ABOVE**" if entry["exceeded"] else ""
             unit = entry["unit"]
-            limit_text = "unknown" if entry["limit"] is None else f"{entry['limit']:,.4g} {unit}"
             lines.append(
-                f"| {_cell(entry['what'])} ({_cell(entry['limit_name'])}) | {number(entry['achieved'])} {unit} "
-                f"| {limit_text} | {percent(entry['ratio'])}{mark} |"
+                f"| {cell(entry['what'])} ({cell(entry['limit_name'])}) | {number(entry['achieved'])} {unit} "
+                f"| {figure(entry['limit'], unit)} | {percent(entry['ratio'])}{mark} |"
             )
     communication = found["communication"]
     if communication["exposed_share"] is not None:
@@ -108,7 +113,7 @@ def _benchmark_sections(summary: Mapping[str, Any]) -> list[str]:
         header, rows = tables(kind, found["rows"])
         if rows:
             lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-            lines += ["| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows]
+            lines += ["| " + " | ".join(map(cell, row)) + " |" for row in rows]
         else:
             lines.append("No result.")
         lines += ["", *(f"- {_text(text)}" for text in found["problems"])]
@@ -121,7 +126,7 @@ def tables(kind: str, rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], lis
     """Header and cells of one benchmark, for Markdown and HTML alike. Units stand in the header."""
     if kind == "scaling":
         header = ["case", "precision", "batch", "repeats", "median images/s", "95 % interval", "spread (CV)"]
-        header += ["speed-up 1 GPU", "efficiency", "speed-up 1 node", "efficiency"]
+        header += ["x 1 GPU", "of linear", "x 1 node", "of linear"]
         return header, [
             [
                 row["case"],
@@ -202,8 +207,8 @@ def _speed_section(summary: Mapping[str, Any]) -> list[str]:
         step = rank["step"]["median_ms"] if rank.get("step") else None
         who = rank["rank"] if rank["rank"] is not None else f"unknown ({index + 1})"
         lines.append(
-            f"| {who} | {_cell(rank['host'] or 'not told')} | {rank['images_per_second']:.2f} "
-            f"| {'not told' if step is None else f'{step:.1f} ms'} | {_cell(rank['device'] or 'not told')} |"
+            f"| {who} | {cell(rank['host'] or 'not told')} | {rank['images_per_second']:.2f} "
+            f"| {'not told' if step is None else f'{step:.1f} ms'} | {cell(rank['device'] or 'not told')} |"
         )
     lines.append(f"| sum | | {speed['sum_of_ranks']:.2f} | | |")
     if speed["total"] is None:
@@ -225,7 +230,7 @@ def _layer_section(summary: Mapping[str, Any]) -> list[str]:
     for name, layer in summary["layers"].items():
         mark = "**SIMULATED** " if layer["simulated"] else ""
         verified = {True: "yes", False: "**NO**", None: "not looked at"}[layer["verified"]]
-        found = "" if layer["found"] in (None, {}, []) else _cell(layer["found"])
+        found = "" if layer["found"] in (None, {}, []) else cell(layer["found"])
         lines.append(f"| {mark}{TITLES[name]} | {verified} | {'yes' if layer['changed'] else 'no'} | {found} |")
     lines.append("")
     for name, layer in summary["layers"].items():
@@ -250,10 +255,10 @@ def flat(value: Any) -> str:
     return " ".join(text.split())
 
 
-def _cell(value: Any) -> str:
+def cell(value: Any, limit: int = _CELL) -> str:
     text = flat(value)
-    if len(text) > _CELL:
-        text = text[:_CELL] + " [more in summary.json]"
+    if len(text) > limit:
+        text = text[:limit] + " [more in summary.json]"
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
 
 

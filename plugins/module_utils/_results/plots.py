@@ -41,10 +41,11 @@ class Theme:
     ink: str
     paper: str
     grid: str
+    simulated: str
 
 
-LIGHT = Theme("light", "#1d2530", "#ffffff", "#d5dae1")
-DARK = Theme("dark", "#e3e8ef", "#161c25", "#3a4452")
+LIGHT = Theme("light", "#1d2530", "#ffffff", "#d5dae1", "#6a1fb0")
+DARK = Theme("dark", "#e3e8ef", "#161c25", "#3a4452", "#cfa4ff")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,14 +109,14 @@ def _png(paint: _Painter, theme: Theme, title: str, simulated: bool) -> bytes:
         figure = matplotlib.figure.Figure(figsize=(WIDTH, HEIGHT), dpi=DPI, facecolor=theme.paper, layout="constrained")
         canvas: Any = matplotlib.backends.backend_agg.FigureCanvasAgg(figure)
         axes = figure.add_subplot()
-        axes.set_title(title, fontsize=11, loc="left", fontweight="bold")
+        axes.set_title(title + (" (SIMULATED)" if simulated else ""), fontsize=11, loc="left", fontweight="bold")
         axes.grid(True, linewidth=0.6)
         axes.set_axisbelow(True)
         paint(axes, theme)
         if simulated:
             axes.text(
                 0.5, 0.5, "SIMULATED", transform=axes.transAxes, ha="center", va="center", rotation=18, fontsize=34,
-                fontweight="bold", color=theme.ink, alpha=0.11, zorder=0.5,
+                fontweight="bold", color=theme.simulated, alpha=0.22, zorder=5,
             )  # fmt: skip
         stream = io.BytesIO()
         # No version, no date: the same figures give the same file.
@@ -145,7 +146,7 @@ def _throughput(summary: Mapping[str, Any]) -> tuple[_Painter, str] | None:
                     linewidth=1.4,
                     label=f"rank {rank['rank']}",
                 )
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.15 * max(max(rank["images_per_second"]) for rank in ranks))
         axes.set_xlabel("seconds since the warm-up" if timeline["x_unit"] == SECONDS else "step")
         axes.set_ylabel("images/s per rank" + ("" if timeline["kind"] == BETWEEN else "\n(mean since the warm-up)"))
         axes.legend(loc="lower right", fontsize=8, ncols=1 if many or len(ranks) <= 4 else 4)
@@ -233,7 +234,7 @@ def _bandwidth(summary: Mapping[str, Any]) -> tuple[_Painter, str] | None:
         else:
             axes.set_xlabel("GB/s per rank (limit of the network unknown)")
         axes.set_yticks(y, labels, fontsize=8)
-        axes.invert_yaxis()
+        axes.set_ylim(max(len(rows), 3) - 0.5, -0.5)  # the first one on top, and no bar as thick as the plot
         axes.grid(False, axis="y")
         axes.set_xlim(0, 1.15 * max([*values, bound or 0.0]))
 
@@ -296,9 +297,9 @@ def _limits(summary: Mapping[str, Any]) -> tuple[_Painter, str] | None:
         axes.barh(y, ratios, color=[_COLOURS[4] if entry["exceeded"] else _COLOURS[2] for entry in rows], height=0.6)
         axes.axvline(100, color=theme.ink, linestyle="--", linewidth=1.3)
         axes.set_yticks(y, [f"{entry['what']}\n({entry['limit_name']})" for entry in rows], fontsize=7)
-        axes.invert_yaxis()
+        axes.set_ylim(max(len(rows), 3) - 0.5, -0.5)  # the first one on top, and no bar as thick as the plot
         axes.grid(False, axis="y")
-        axes.set_xlabel("% of the limit (above the dashed line: impossible)")
+        axes.set_xlabel("% of the limit (dashed line)")
         axes.set_xlim(0, max(110.0, 1.1 * max(ratios)))
 
     return paint, "Share of the limit: " + "; ".join(
