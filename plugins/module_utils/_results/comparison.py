@@ -156,7 +156,7 @@ def _training(entries: Sequence[Entry], figures: Sequence[Figure], with_publishe
                         precision,
                         str(batch),
                         rate,
-                        number(each),
+                        number(each) if each else "-",
                         f"{note} [{source}]".strip(),
                     ],
                     published.MARK,
