@@ -11,7 +11,6 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 from __future__ import annotations
 
 import json
-import math
 from typing import Any, Callable, Mapping, Sequence
 
 from .._layer import LayerError
@@ -21,6 +20,7 @@ from .statistics import Case, describe, groups, scaling
 KINDS = ("bandwidth", "scaling", "scoring", "training")
 # A bandwidth that a file prints beside size and time has to follow from them; both are rounded when they are written.
 GB_S_TOLERANCE = 0.01
+_UNREADABLE = (AttributeError, KeyError, OverflowError, TypeError, ValueError, LayerError)
 
 
 def load(kind: str, text: str) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def read(documents: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]
             problems.append(f"{kind}.json says that it is {document['kind']!r}: not read")
             rows: list[dict[str, Any]] = []
         else:
-            if not isinstance(document.get("results"), list):
+            if not isinstance(document.get("results"), (list, tuple)):
                 problems.append(f"{kind}.json has no list of results")
             rows = _READERS[kind](_list(document.get("results")), problems)
         found[kind] = {
@@ -76,16 +76,16 @@ def _scaling(results: Sequence[Any], problems: list[str]) -> list[dict[str, Any]
                 "gpus_per_node": gpus_per_node,
                 "model": _name(entry, "model"),
                 "precision": _name(entry, "precision"),
-                "batch": entry.get("batch"),
+                "batch": _batch(entry),
                 "repeats": [float(value) for value in entry["repeats"]],
                 **_spread(spread.as_result()),
             }
-        except (KeyError, TypeError, ValueError, LayerError) as error:
+        except _UNREADABLE as error:
             problems.append(_left_out("scaling", position, entry, error))
             continue
         for key in ("mean", "median"):
             told = entry.get(key)
-            if isinstance(told, (int, float)) and abs(told - row[key]) > 0.01 + 0.001 * abs(row[key]):
+            if _figure(told) and abs(told - row[key]) > 0.01 + 0.001 * abs(row[key]):
                 problems.append(f"scaling: {row['case']} prints the {key} {told:g}, its repeats give {row[key]:g}")
         rows.append(row)
     for shared, same in groups(rows, ("model", "precision", "batch")).items():
@@ -134,12 +134,12 @@ def _bandwidth(results: Sequence[Any], problems: list[str]) -> list[dict[str, An
                 "gb_s_high": None if spread.low is None else bus_gbyte_per_s(size, ranks, spread.low),
                 "error": entry.get("error"),
             }
-        except (KeyError, TypeError, ValueError, LayerError) as error:
+        except _UNREADABLE as error:
             problems.append(_left_out("bandwidth", position, entry, error))
             continue
         told = entry.get("gb_s")
         slowest, fastest = (bus_gbyte_per_s(size, ranks, limit) for limit in (max(seconds), min(seconds)))
-        if isinstance(told, (int, float)) and not (
+        if _figure(told) and not (
             slowest * (1 - GB_S_TOLERANCE) - 0.01 <= told <= fastest * (1 + GB_S_TOLERANCE) + 0.01
         ):
             problems.append(
@@ -158,7 +158,7 @@ def _training(results: Sequence[Any], problems: list[str]) -> list[dict[str, Any
             comm = _finite(entry["comm_s"], "comm_s")
             row = {
                 "model": _name(entry, "model"),
-                "batch": entry.get("batch"),
+                "batch": _batch(entry),
                 "compute_s": compute,
                 "comm_s": comm,
                 "comm_share": comm / (compute + comm),
@@ -166,7 +166,7 @@ def _training(results: Sequence[Any], problems: list[str]) -> list[dict[str, Any
                 "comm_below_compute": comm < compute,
                 "images_per_second": _positive([entry["img_s"]], "img_s")[0],
             }
-        except (KeyError, TypeError, ValueError, LayerError) as error:
+        except _UNREADABLE as error:
             problems.append(_left_out("training", position, entry, error))
             continue
         rows.append(row)
@@ -184,7 +184,7 @@ def _scoring(results: Sequence[Any], problems: list[str]) -> list[dict[str, Any]
                     "images_per_second": _positive([entry["img_s"]], "img_s")[0],
                 }
             )
-        except (KeyError, TypeError, ValueError, LayerError) as error:
+        except _UNREADABLE as error:
             problems.append(_left_out("scoring", position, entry, error))
     return rows
 
@@ -228,10 +228,19 @@ def _name(entry: Mapping[str, Any], key: str) -> str:
     return str(entry.get(key) or "not told")
 
 
+def _batch(entry: Mapping[str, Any]) -> int | str | None:
+    value = entry.get("batch")
+    return value if value is None or (isinstance(value, int) and not isinstance(value, bool)) else str(value)
+
+
 def _finite(value: Any, thing: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
-        raise ValueError(f"{thing} is {value!r}")
+    if not _figure(value) or value < 0:
+        raise ValueError(f"{thing} is {str(value)[:60]}")
     return float(value)
+
+
+def _figure(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
 
 
 def _positive(values: Any, thing: str) -> list[float]:
@@ -244,7 +253,7 @@ def _positive(values: Any, thing: str) -> list[float]:
 
 
 def _whole(value: Any, thing: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    if not isinstance(value, int) or not _figure(value) or value < 1:
         raise ValueError(f"{thing} is {value!r}, not a whole number from 1 on")
     return value
 

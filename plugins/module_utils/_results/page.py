@@ -12,6 +12,7 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 from __future__ import annotations
 
 import base64
+import functools
 from typing import Any, Mapping, Sequence
 
 from .markdown import figure, flat, number, percent, tables
@@ -61,6 +62,7 @@ def compare(table: Mapping[str, Any]) -> str:
     return str(_template(COMPARE).render(t=table))
 
 
+@functools.lru_cache(maxsize=None)
 def _template(text: str) -> Any:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True

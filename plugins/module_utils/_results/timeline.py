@@ -49,10 +49,11 @@ class Timeline:
 
 
 def from_steps(lines: Iterable[StepLine], batch_per_rank: float | None) -> Timeline:
-    """Lines without a rank are left out: nobody knows whose they are. So is a line whose step does not grow."""
+    """Lines without a rank are left out: nobody knows whose they are. So are lines whose step does not grow,
+    and those with a speed that rounds to nothing."""
     by_rank: dict[int, list[StepLine]] = {}
     for line in lines:
-        if line.rank is not None and line.images_per_second > 0:
+        if line.rank is not None and ROUNDING_IMAGES_PER_S <= line.images_per_second < math.inf:
             found = by_rank.setdefault(line.rank, [])
             if not found or line.step > found[-1].step:
                 found.append(line)
