@@ -38,7 +38,7 @@ def render(summary: Mapping[str, Any], plots: Sequence[str] = (), no_plots: str 
         lines += ["| stage | seconds |", "|---|---:|"]
         lines += [f"| {cell(name)} | {seconds:.1f} |" for name, seconds in summary["stages"].items()]
         lines.append("")
-    rebooted = ", ".join(summary["hosts_rebooted"]) or "none"
+    rebooted = _text(", ".join(summary["hosts_rebooted"])) or "none"
     lines += [f"ESXi hosts rebooted by this run{' (SIMULATED)' if simulated else ''}: {rebooted}.", ""]
     lines += ["## Problems", ""]
     lines += [f"- {_text(entry['message'])} (`{entry['code']}`)" for entry in summary["problems"]] or ["None."]
@@ -236,7 +236,7 @@ def _layer_section(summary: Mapping[str, Any]) -> list[str]:
     for name, layer in summary["layers"].items():
         if layer["changes"]:
             mark = " (SIMULATED)" if layer["simulated"] else ""
-            lines += [f"### Changed: {TITLES[name]}{mark}", "", *(f"- {flat(text)}" for text in layer["changes"]), ""]
+            lines += [f"### Changed: {TITLES[name]}{mark}", "", *(f"- {_text(text)}" for text in layer["changes"]), ""]
     return lines
 
 
