@@ -314,7 +314,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ..module_utils._layer import LayerError, RefusedError, exit_with
-from ..module_utils._results import benchmarks, page, plots, schema, tf_cnn, timeline
+from ..module_utils._results import benchmark_files, page, plots, schema, tf_cnn, timeline
 from ..module_utils._results.files import ReportFolder, Wanted
 from ..module_utils._results.markdown import render
 from ..module_utils._results.summary import LAYERS, SIMULATED_LAYERS, Inputs, build, finite, headline
@@ -355,10 +355,10 @@ def _timeline(log: Path, inputs: Inputs) -> dict[str, Any]:
 
 def _benchmarks(folder: Path) -> dict[str, Any]:
     found = {}
-    for kind in benchmarks.KINDS:
+    for kind in benchmark_files.KINDS:
         path = folder / f"{kind}.json"
         try:
-            found[kind] = benchmarks.load(kind, path.read_text(encoding="utf-8", errors="replace"))
+            found[kind] = benchmark_files.load(kind, path.read_text(encoding="utf-8", errors="replace"))
         except FileNotFoundError:
             continue
         except OSError as error:

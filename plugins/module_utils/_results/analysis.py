@@ -13,7 +13,7 @@ import statistics
 from typing import Any, Mapping, Sequence
 
 from . import limits as lim
-from .benchmarks import single_gpu_rate
+from .benchmark_files import single_gpu_rate
 
 # What a run may be faster than so many single GPUs before it is suspicious (clocks boost, caches help).
 SUPERLINEAR_MARGIN = 0.05
@@ -47,7 +47,7 @@ def analyse(
     workload: Mapping[str, Any],
     benchmarks: Mapping[str, Mapping[str, Any]],
 ) -> Analysis:
-    """``given``: the module's option ``limits``; ``benchmarks``: as `benchmarks.read` returns."""
+    """``given``: the module's option ``limits``; ``benchmarks``: as `benchmark_files.read` returns."""
     notes: list[str] = []
     ranks = len(per_rank) or None
     nodes = given.get("nodes") or _nodes(per_rank)

@@ -13,7 +13,7 @@ from typing import Any, Mapping, Sequence
 
 from .._layer import LayerError, RefusedError
 from . import published
-from .benchmarks import read
+from .benchmark_files import read
 from .markdown import cell, number, percent
 from .statistics import CONFIDENCE, MARGIN, gate
 

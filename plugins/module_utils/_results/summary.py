@@ -17,7 +17,7 @@ import math
 from typing import Any, Mapping, Sequence
 
 from .._layer import RefusedError
-from . import benchmarks as bench
+from . import benchmark_files as bench
 from .analysis import analyse
 from .verdict import judge, witnesses
 

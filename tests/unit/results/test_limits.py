@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results import limits
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.analysis import analyse
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.benchmarks import read
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.benchmark_files import read
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.limits import Limit
 from hypothesis import given
 from hypothesis import strategies as st

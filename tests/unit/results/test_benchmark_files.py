@@ -13,7 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results import (
-    benchmarks,
+    benchmark_files,
     markdown,
     page,
     published,
@@ -48,9 +48,9 @@ entries = st.dictionaries(
 
 
 def one(kind: str, *results: Any, **more: Any) -> dict[str, Any]:
-    return benchmarks.read({kind: {"kind": kind, "simulated": False, "backend": "nccl", "results": results, **more}})[
-        kind
-    ]
+    return benchmark_files.read(
+        {kind: {"kind": kind, "simulated": False, "backend": "nccl", "results": results, **more}}
+    )[kind]
 
 
 # --------------------------------------------------------------------------------------------------------- benchmarks
@@ -97,20 +97,20 @@ def test_communication_share_and_the_rule_of_the_seed() -> None:
 
 
 def test_what_does_not_say_that_it_is_real_is_simulated() -> None:
-    assert benchmarks.read({"scoring": {"results": []}})["scoring"]["simulated"] is True
+    assert benchmark_files.read({"scoring": {"results": []}})["scoring"]["simulated"] is True
     assert one("scoring")["simulated"] is False
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "[" * 100_000])
 def test_a_broken_file_is_a_problem_and_no_result(text: str) -> None:
-    found = benchmarks.read({"scaling": benchmarks.load("scaling", text)})["scaling"]
+    found = benchmark_files.read({"scaling": benchmark_files.load("scaling", text)})["scaling"]
     assert found["rows"] == []
     assert "scaling.json" in found["problems"][0]
 
 
 @given(
     st.dictionaries(
-        st.sampled_from(benchmarks.KINDS), st.fixed_dictionaries({"results": st.lists(entries | json_values)})
+        st.sampled_from(benchmark_files.KINDS), st.fixed_dictionaries({"results": st.lists(entries | json_values)})
     )
 )
 @settings(max_examples=60, deadline=None)
