@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: run_compare
 short_description: Put runs, imported logs and published figures into one table
-version_added: 0.2.0
+version_added: 0.1.0
 author: rocemesh.multinode contributors (@rocemesh)
 description:
   - Reads C(summary.json) of runs and logs of other runs, and writes C(compare.html), C(compare.md) and C(compare.json)

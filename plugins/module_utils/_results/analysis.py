@@ -18,7 +18,7 @@ from .benchmark_files import single_gpu_rate
 # What a run may be faster than so many single GPUs before it is suspicious (clocks boost, caches help).
 SUPERLINEAR_MARGIN = 0.05
 # Paths whose bytes leave through the NICs that the limits describe; others are shown without a limit.
-NIC_PATHS = ("gpu_direct", "gdrdma", "host_staged", "rdma_via_host", "rdma")
+NIC_PATHS = ("gpu_direct", "gpu_host", "gdrdma", "rdma_via_host")
 
 
 @dataclasses.dataclass(frozen=True)
