@@ -188,8 +188,8 @@ options:
         type: float
   benchmarks:
     description:
-      - Folder with the result files C(bandwidth.json), C(scaling.json), C(scoring.json) and C(training.json), each if
-        it exists.
+      - Folder with the result files C(bandwidth.json), C(scaling.json), C(scoring.json), C(training.json),
+        C(nccl_tests.json) and C(perftest.json), each if it exists.
       - Left out, C(benchmarks) in the folder of this run.
     type: path
   plots:

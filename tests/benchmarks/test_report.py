@@ -22,7 +22,7 @@ from tests.unit.results import report_samples
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RANKS = (4, 64, 512)
-ROUNDS = 5
+ROUNDS = 3
 
 
 def seconds(work: Callable[[], Any]) -> float:
@@ -41,13 +41,13 @@ def test_growth_with_the_number_of_ranks() -> None:
     for _round in range(ROUNDS):
         for ranks in RANKS:
             summary = build(samples[ranks])
-            drawn = plots.draw(summary)
+            drawn: list[plots.Plot] = []
             steps: dict[str, Callable[[], Any]] = {
                 "read_log": lambda ranks=ranks: tf_cnn.parse(logs[ranks], ranks),
                 "summary": lambda ranks=ranks: build(samples[ranks]),
                 "markdown": lambda summary=summary: markdown.render(summary),
                 "html_without_plots": lambda summary=summary: page.report(summary),
-                "plots": lambda summary=summary: plots.draw(summary),
+                "plots": lambda summary=summary, drawn=drawn: drawn.extend(plots.draw(summary)),
             }
             for name, work in steps.items():
                 times[ranks].setdefault(name, []).append(seconds(work))

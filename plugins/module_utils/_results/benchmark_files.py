@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The result files of the benchmarks (bandwidth, scaling, scoring, training), checked and ready for the report. Pure.
+"""The result files of the benchmarks, checked and ready for the report. Pure.
 
 A row that cannot be read is left out and named; it never takes the others with it, and it never becomes a zero.
 
@@ -17,7 +17,7 @@ from .._layer import LayerError
 from .limits import bus_gbyte_per_s
 from .statistics import Case, describe, groups, scaling
 
-KINDS = ("bandwidth", "scaling", "scoring", "training")
+KINDS = ("bandwidth", "scaling", "scoring", "training", "nccl_tests", "perftest")
 # A bandwidth that a file prints beside size and time has to follow from them; both are rounded when they are written.
 GB_S_TOLERANCE = 0.01
 _UNREADABLE = (AttributeError, KeyError, OverflowError, TypeError, ValueError, LayerError)
@@ -189,11 +189,32 @@ def _scoring(results: Sequence[Any], problems: list[str]) -> list[dict[str, Any]
     return rows
 
 
+def _as_given(results: Sequence[Any], problems: list[str]) -> list[dict[str, Any]]:
+    """Results of other tools, as their readers give them: the plain figures and texts, under their own names."""
+    rows = []
+    for position, entry in enumerate(results):
+        if isinstance(entry, Mapping):
+            flat = {str(key): value for key, value in entry.items() if isinstance(value, (int, float, str))}
+            nested = {
+                f"{key}.{inner}": value
+                for key, found in entry.items()
+                if isinstance(found, Mapping)
+                for inner, value in found.items()
+                if isinstance(value, (int, float, str))
+            }
+            rows.append({**flat, **nested})
+        else:
+            problems.append(_left_out("result", position, entry, TypeError("not an object")))
+    return rows
+
+
 _READERS: Mapping[str, Callable[[Sequence[Any], list[str]], list[dict[str, Any]]]] = {
     "bandwidth": _bandwidth,
     "scaling": _scaling,
     "scoring": _scoring,
     "training": _training,
+    "nccl_tests": _as_given,
+    "perftest": _as_given,
 }
 
 

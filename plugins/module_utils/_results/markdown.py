@@ -183,6 +183,9 @@ def tables(kind: str, rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], lis
             ]
             for row in rows
         ]
+    if kind != "scoring":
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        return names, [[flat(row[name]) if name in row else "-" for name in names] for row in rows]
     batches = sorted({row["batch"] for row in rows})
     by_model: dict[str, dict[int, float]] = {}
     for row in rows:

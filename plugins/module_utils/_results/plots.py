@@ -79,7 +79,7 @@ def draw(summary: Mapping[str, Any]) -> list[Plot]:
         if found:
             paint, alt = found
             mark = summary["simulated"] or any(
-                entry["simulated"] for kind, entry in summary["benchmarks"].items() if name.startswith(_SOURCES[kind])
+                entry["simulated"] for kind, entry in summary["benchmarks"].items() if name == _SOURCES.get(kind)
             )
             light, dark = (_png(paint, theme, title, bool(mark)) for theme in (LIGHT, DARK))
             drawn.append(Plot(name, title, alt, light, dark))
@@ -307,7 +307,7 @@ def _limits(summary: Mapping[str, Any]) -> tuple[_Painter, str] | None:
     ) + "."
 
 
-_SOURCES = {"scaling": "scaling", "bandwidth": "bandwidth", "training": "communication", "scoring": "scoring"}
+_SOURCES = {"scaling": "scaling", "bandwidth": "bandwidth", "training": "communication"}
 _PLOTS: Sequence[tuple[str, str, Callable[[Mapping[str, Any]], tuple[_Painter, str] | None]]] = (
     ("throughput", "Throughput over time", _throughput),
     ("scaling", "Scaling", _scaling),

@@ -101,6 +101,8 @@ _BENCHMARK = _object(
     {"simulated": _FLAG, "backend": _TEXT, "rows": _list({"type": "object"}), "problems": _list(_TEXT)}
 )
 
+_KINDS = ("bandwidth", "scaling", "scoring", "training", "nccl_tests", "perftest")
+
 SUMMARY: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "$id": "https://github.com/rocemesh/multinode/blob/main/docs/schemas/summary.schema.json",
@@ -150,10 +152,7 @@ SUMMARY: dict[str, Any] = {
                     "notes": _list(_TEXT),
                 }
             ),
-            "benchmarks": _object(
-                dict.fromkeys(("bandwidth", "scaling", "scoring", "training"), _BENCHMARK),
-                optional=("bandwidth", "scaling", "scoring", "training"),
-            ),
+            "benchmarks": _object(dict.fromkeys(_KINDS, _BENCHMARK), optional=_KINDS),
             "throughput_over_time": _or_null(
                 "object",
                 **{

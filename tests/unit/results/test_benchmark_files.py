@@ -96,6 +96,16 @@ def test_communication_share_and_the_rule_of_the_seed() -> None:
     ]
 
 
+def test_results_of_other_tools_are_shown_as_their_readers_give_them() -> None:
+    rows = [{"size": 8, "host": "a|b", "in_place": {"bus_gb_s": 1.5}, "raw": [1, 2]}, {"size": 16}, "text"]
+    found = one("nccl_tests", *rows)
+    assert found["rows"] == [{"size": 8, "host": "a|b", "in_place.bus_gb_s": 1.5}, {"size": 16}]
+    assert len(found["problems"]) == 1
+    header, cells = markdown.tables("nccl_tests", found["rows"])
+    assert header == ["size", "host", "in_place.bus_gb_s"]
+    assert cells == [["8", "a|b", "1.5"], ["16", "-", "-"]]
+
+
 def test_what_does_not_say_that_it_is_real_is_simulated() -> None:
     assert benchmark_files.read({"scoring": {"results": []}})["scoring"]["simulated"] is True
     assert one("scoring")["simulated"] is False
