@@ -28,6 +28,8 @@ need zstd zstd
 need debootstrap debootstrap
 # The mesh tests run a private sshd on a loopback port.
 [ "${extras[*]}" = lab ] || need sshd openssh-server
+# The report is opened in a browser.
+[ "${extras[*]}" = lab ] || have chromium-browser || have google-chrome || need chromium chromium
 [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || missing+=(debian-archive-keyring)
 # An engine that answers is enough; else the lab starts one of its own.
 have dockerd || { have docker && docker info > /dev/null 2>&1; } || missing+=(docker.io)

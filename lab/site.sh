@@ -12,4 +12,4 @@ fi
 echo
 echo "site.yml: $(( $(date +%s) - started )) s"
 python -m lab stages reports/latest/summary.json
-echo "Report (SIMULATED devices): $(pwd)/reports/latest/report.md"
+echo "Report (SIMULATED devices): $(pwd)/reports/latest/report.html"

@@ -11,12 +11,21 @@ short_description: Write the summary and the report of a site run
 version_added: 0.1.0
 author: rocemesh.multinode contributors (@rocemesh)
 description:
-  - Writes C(summary.json) (for programs), C(report.md) (for people) and a copy of the training log into a folder per
-    run,
-    and points the link C(latest) to it.
-  - Every file is written whole or not at all, and the link is swapped in one step.
+  - Writes C(summary.json) (for programs), C(report.html) and C(report.md) (for people), plots as PNG files and a copy
+    of the training log into a folder per run, and points the link C(latest) to it.
+  - C(report.html) needs nothing beside itself - plots and style are inside, it has no script and asks no network.
+  - The first line of every report is a verdict. V(PROVEN), if every independent witness was heard and agrees. V(NOT
+    PROVEN), with the witnesses that are missing or disagree. V(INVALID RUN), with the reason. A run on simulated
+    devices is never proven.
+  - Limits are computed from O(limits). What is not known is reported as unknown, with what is missing.
+  - The shape of C(summary.json) is published as C(docs/schemas/summary.schema.json).
+  - All files are on the disk before the first one takes its name, and the link is swapped in one step. If the disk is
+    full, the earlier report stays as it was.
   - Measures nothing and decides nothing - it writes down what it is given. If the given result contradicts itself, the
     report says that it is not a result.
+requirements:
+  - jinja2 (comes with Ansible)
+  - matplotlib (for the plots only; without it the report says so and is otherwise complete)
 attributes:
   check_mode:
     support: full
@@ -98,8 +107,95 @@ options:
     elements: raw
     default: []
   log:
-    description: Training log to copy into the folder as C(mpirun.log).
+    description:
+      - Training log to copy into the folder as C(mpirun.log).
+      - Throughput over time is drawn from its step lines, if it is no larger than 256 MiB.
     type: path
+  expected_ranks:
+    description: How many ranks were started. Left out, the log is believed.
+    type: int
+  nccl_path:
+    description:
+      - The data path in NCCL's log. C(verdict) is V(gdrdma), V(rdma_via_host), V(sockets), V(not_one_job) or
+        V(unknown), C(pairs) a list with one dictionary per pair of ranks, C(reason) a text.
+      - Left out, the path is unknown and the run is not proven.
+    type: dict
+  rdma_counters:
+    description:
+      - What the RDMA counters of the NICs moved during the run. C(places) maps the name of a NIC to C(sent_bytes),
+        C(received_bytes) and C(discards) (differences, not totals), C(expected_bytes) is what the run had to move per
+        place and direction, C(reason) says why nothing was read.
+      - If C(expected_bytes) is left out, it is computed from the gradients, as far as these are known.
+    type: dict
+  switch_counters:
+    description: The same for the switch's ports, counted in the lossless class.
+    type: dict
+  limits:
+    description: What is known of the cluster. Whatever is left out is unknown, and so is each limit that needs it.
+    type: dict
+    default: {}
+    suboptions:
+      nic_link_gbit_per_s:
+        description: Link speed of one NIC, in Gbit/s.
+        type: float
+      nics_per_node:
+        description: NICs per node that carry the training.
+        type: int
+      roce_mtu_bytes:
+        description: RoCE MTU in force (C(active_mtu) of the NIC), in bytes.
+        type: int
+      interface_mtu_bytes:
+        description: MTU of the network interface, in bytes. Used if O(limits.roce_mtu_bytes) is not known.
+        type: int
+      vlan_tagged:
+        description: Whether the NIC's packets carry a VLAN tag.
+        type: bool
+      ip_version:
+        description: IP version of the RoCE v2 packets, V(4) if left out.
+        type: int
+        choices: [4, 6]
+      pcie_link_status:
+        description: Line C(LnkSta) of the NIC as C(lspci -vv) prints it.
+        type: str
+      pcie_generation:
+        description: PCIe generation of the NIC's link, V(1) to V(6). Not needed with O(limits.pcie_link_status).
+        type: int
+      pcie_width:
+        description: Number of PCIe lanes. Not needed with O(limits.pcie_link_status).
+        type: int
+      pcie_max_payload_bytes:
+        description: C(MaxPayload) in force (line C(DevCtl) of C(lspci -vv)), in bytes.
+        type: int
+      nodes:
+        description: Number of nodes. Left out, the hosts that the ranks name.
+        type: int
+      parameters:
+        description: Parameters of the model. Known for this collection's ResNet-50.
+        type: int
+      gradient_precision:
+        description: Number format of the gradients on the wire. Known for this collection's ResNet-50.
+        type: str
+        choices: [fp32, tf32, bf16, fp16]
+      single_gpu_images_per_s:
+        description: >-
+          Rate of one GPU of this cluster alone, same batch and precision, in images/s. Left out, the case 1n1g of the
+          benchmark scaling, if it has the same batch and precision.
+        type: float
+      allreduce_s:
+        description: >-
+          Time of the all-reduce of all gradients alone, in seconds. Left out, the benchmark bandwidth with the same
+          network and number of ranks.
+        type: float
+  benchmarks:
+    description:
+      - Folder with the result files C(bandwidth.json), C(scaling.json), C(scoring.json), C(training.json),
+        C(nccl_tests.json) and C(perftest.json), each if it exists.
+      - Left out, C(benchmarks) in the folder of this run.
+    type: path
+  plots:
+    description: Whether to draw plots.
+    type: bool
+    default: true
   latest:
     description: Whether to point the link C(latest) to this run.
     type: bool
@@ -113,6 +209,14 @@ EXAMPLES = r"""
     run_id: 20260131T120000Z
     result: "{{ lookup('ansible.builtin.file', 'mpirun.log') | rocemesh.multinode.tf_cnn_log(ranks=4) }}"
     log: mpirun.log
+    expected_ranks: 4
+    limits:
+      nic_link_gbit_per_s: 100
+      nics_per_node: 1
+      roce_mtu_bytes: 4096
+      vlan_tagged: false
+      pcie_link_status: "LnkSta: Speed 16GT/s (ok), Width x16 (ok)"
+      pcie_max_payload_bytes: 256
     layers:
       switch: {changed: false, verified: true, found: {roce: enabled}, changes: []}
   delegate_to: localhost
@@ -126,6 +230,20 @@ path:
   sample: reports/20260131T120000Z
 headline:
   description: The result in one line.
+  type: str
+  returned: success
+verdict:
+  description: The verdict in one line, the first line of every report.
+  type: str
+  returned: success
+  sample: "NOT PROVEN: missing: the data path in NCCL's own log."
+files:
+  description: Names of the files of this report.
+  type: list
+  elements: str
+  returned: success
+plots_missing:
+  description: Why there are no plots. Empty, if there are.
   type: str
   returned: success
 summary:
@@ -187,30 +305,78 @@ reboot_reasons:
   returned: success
 """
 
+import dataclasses
 import json
+import stat
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ..module_utils._layer import LayerError, RefusedError, exit_with
+from ..module_utils._results import benchmark_files, page, plots, schema, tf_cnn, timeline
 from ..module_utils._results.files import ReportFolder, Wanted
-from ..module_utils._results.summary import LAYERS, SIMULATED_LAYERS, Inputs, build, headline, render
+from ..module_utils._results.markdown import render
+from ..module_utils._results.summary import LAYERS, SIMULATED_LAYERS, Inputs, build, finite, headline
+
+_DRAWN_LOG_BYTES = 256 << 20
+_CHUNK = 1 << 20
 
 
-def _files(summary: dict[str, Any], log: str | None) -> dict[str, bytes]:
-    files = {
-        "summary.json": (json.dumps(summary, indent=2, allow_nan=False) + "\n").encode(),
-        "report.md": render(summary).encode(),
-    }
-    if log:
+def _log_file(log: str) -> Path:
+    try:
+        status = Path(log).stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise RefusedError("is not a file", host="report", thing="log", value=log, remedy="give the saved log")
+        with Path(log).open("rb"):
+            return Path(log)
+    except OSError as error:
+        raise RefusedError(
+            f"cannot be read ({error.strerror})", host="report", thing="log", value=log, remedy="give the saved log"
+        ) from error
+
+
+def _timeline(log: Path, inputs: Inputs) -> dict[str, Any]:
+    size = log.stat().st_size
+    if size > _DRAWN_LOG_BYTES:
+        reason = f"the log has {size >> 20} MiB, more than {_DRAWN_LOG_BYTES >> 20}: not drawn"
+        return timeline.Timeline(timeline.STEPS, timeline.MEAN, (), reason).as_result()
+    reader = tf_cnn.Reader()
+    with log.open(encoding="utf-8", errors="replace", newline="") as stream:
+        while text := stream.read(_CHUNK):
+            reader.feed(text)
+    parameters = {**(inputs.result or {}).get("parameters", {}), **inputs.workload}
+    try:
+        batch = float(parameters.get("batch_size_per_device", 0))
+    except (TypeError, ValueError):
+        batch = 0.0
+    return timeline.from_steps(reader.result().steps, batch).as_result()
+
+
+def _benchmarks(folder: Path) -> dict[str, Any]:
+    found = {}
+    for kind in benchmark_files.KINDS:
+        path = folder / f"{kind}.json"
         try:
-            files["mpirun.log"] = Path(log).read_bytes()
+            found[kind] = benchmark_files.load(kind, path.read_text(encoding="utf-8", errors="replace"))
+        except FileNotFoundError:
+            continue
         except OSError as error:
-            raise RefusedError(
-                f"cannot be read ({error.strerror})", host="report", thing="log", value=log, remedy="give the saved log"
-            ) from error
-    return files
+            found[kind] = {"results": [], "problems": [f"{path} cannot be read: {error.strerror}"]}
+    return found
+
+
+def _drawn(module: AnsibleModule, summary: dict[str, Any], wanted: bool) -> tuple[list[plots.Plot], str]:
+    """The plots, or why there are none. No fault of a drawing library may cost the report."""
+    if not wanted:
+        return [], "they were not asked for"
+    if plots.why_not():
+        return [], plots.why_not()
+    try:
+        return plots.draw(summary), ""
+    except Exception as error:
+        module.warn(f"no plots: matplotlib failed: {error!r}")
+        return [], f"matplotlib failed: {error!r}"
 
 
 def main() -> None:
@@ -243,19 +409,73 @@ def main() -> None:
             "versions": {"type": "dict", "default": {}},
             "problems": {"type": "list", "elements": "raw", "default": []},
             "log": {"type": "path"},
+            "expected_ranks": {"type": "int"},
+            "nccl_path": {"type": "dict"},
+            "rdma_counters": {"type": "dict"},
+            "switch_counters": {"type": "dict"},
+            "limits": {
+                "type": "dict",
+                "default": {},
+                "options": {
+                    "nic_link_gbit_per_s": {"type": "float"},
+                    "nics_per_node": {"type": "int"},
+                    "roce_mtu_bytes": {"type": "int"},
+                    "interface_mtu_bytes": {"type": "int"},
+                    "vlan_tagged": {"type": "bool"},
+                    "ip_version": {"type": "int", "choices": [4, 6]},
+                    "pcie_link_status": {"type": "str"},
+                    "pcie_generation": {"type": "int"},
+                    "pcie_width": {"type": "int"},
+                    "pcie_max_payload_bytes": {"type": "int"},
+                    "nodes": {"type": "int"},
+                    "parameters": {"type": "int"},
+                    "gradient_precision": {"type": "str", "choices": ["fp32", "tf32", "bf16", "fp16"]},
+                    "single_gpu_images_per_s": {"type": "float"},
+                    "allreduce_s": {"type": "float"},
+                },
+            },
+            "benchmarks": {"type": "path"},
+            "plots": {"type": "bool", "default": True},
             "latest": {"type": "bool", "default": True},
         },
         supports_check_mode=True,
     )
+    if page.JINJA2_IMPORT_ERROR:
+        module.fail_json(msg=missing_required_lib("jinja2"), exception=str(page.JINJA2_IMPORT_ERROR))
     options = dict(module.params)
-    path, log, latest = options.pop("path"), options.pop("log"), options.pop("latest")
+    path, log, latest, draw = (options.pop(key) for key in ("path", "log", "latest", "plots"))
+    folder = options.pop("benchmarks") or str(Path(path) / options["run_id"] / "benchmarks")
+    options["path"] = options.pop("nccl_path")
+    options["limits"] = {key: value for key, value in options["limits"].items() if value is not None}
     try:
-        summary = build(Inputs(**options))
-        wanted = Wanted(_files(summary, log), latest)
-        folder = ReportFolder(path, options["run_id"], wanted, {"summary": summary, "headline": headline(summary)})
+        inputs = Inputs(**options, benchmarks=_benchmarks(Path(folder)))
+        files: dict[str, bytes | Path] = {}
+        if log:
+            source = _log_file(log)
+            files["mpirun.log"] = source
+            inputs = dataclasses.replace(inputs, timeline=_timeline(source, inputs))
+        summary = finite(build(inputs))
+        for fault in schema.check(summary)[:5]:
+            module.warn(f"summary.json does not have its published shape: {fault}")
+            summary["problems"].append({"code": "summary_shape", "message": fault})
+        drawn, no_plots = _drawn(module, summary, draw)
+        files["summary.json"] = (json.dumps(summary, indent=2, allow_nan=False) + "\n").encode()
+        files.update({f"{plot.name}.png": plot.light for plot in drawn})
+        names = [f"{plot.name}.png" for plot in drawn]
+        files["report.md"] = render(summary, names, no_plots).encode(errors="replace")
+        files["report.html"] = page.report(summary, drawn, no_plots).encode(errors="replace")
+        wanted = Wanted(files, latest)
+        facts = {
+            "summary": summary,
+            "headline": headline(summary),
+            "verdict": summary["verdict"]["line"],
+            "files": sorted(files),
+            "plots_missing": no_plots,
+        }
+        report = ReportFolder(path, options["run_id"], wanted, facts)
     except LayerError as error:
         module.fail_json(**error.as_result())
-    exit_with(module, folder, wanted)
+    exit_with(module, report, wanted)
 
 
 if __name__ == "__main__":

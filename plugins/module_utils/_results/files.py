@@ -3,22 +3,29 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The report on disk: a folder per run with whole files only, and the link ``latest``, swapped in one step.
 
+All files of a report are written beside their places first; only when every one of them is safely on the disk do they
+take their names. A disk that fills up leaves the earlier report as it was.
+
 Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import errno
 import hashlib
 import os
 import re
 import tempfile
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, Iterator, Mapping
 
 from .._layer import ApplyError, Layer, Operation, RefusedError
 
 LATEST = "latest"
+_CHUNK = 1 << 20
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
@@ -32,9 +39,9 @@ class State:
 
 @dataclasses.dataclass(frozen=True)
 class Wanted:
-    """``files``: name in the run's folder -> content."""
+    """``files``: name in the run's folder -> content, or the file that is copied there (a log of any size)."""
 
-    files: Mapping[str, bytes]
+    files: Mapping[str, bytes | Path]
     link_latest: bool = True
 
 
@@ -56,13 +63,14 @@ class ReportFolder(Layer[State, Wanted]):
         self._wanted = wanted
         self._facts = facts
         self.folder = self._base / run_id
+        self._staged: dict[str, str] = {}
 
     def observe(self) -> State:
         digests = {}
         for name in self._wanted.files:
             path = self.folder / name
             if path.is_file():
-                digests[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+                digests[name] = _digest(path)
         link = self._base / LATEST
         if link.exists() and not link.is_symlink():
             raise RefusedError(
@@ -76,16 +84,16 @@ class ReportFolder(Layer[State, Wanted]):
     def plan(self, state: State, wanted: Wanted) -> list[Operation]:
         operations = []
         for name, content in wanted.files.items():
-            digest = hashlib.sha256(content).hexdigest()
+            digest = _digest(content)
             if state.digests.get(name) != digest:
                 path = self.folder / name
                 operations.append(
                     Operation(
-                        description=f"write {path} ({len(content)} bytes)",
+                        description=f"write {path} ({_size(content)} bytes)",
                         command=f"write {path}",
                         changes={str(path): (state.digests.get(name), digest)},
                         inverse="" if name in state.digests else f"rm {path}",
-                        payload={"name": name, "content": content},
+                        payload={"name": name},
                     )
                 )
         if wanted.link_latest and state.latest != self._run_id:
@@ -102,36 +110,52 @@ class ReportFolder(Layer[State, Wanted]):
 
     def apply(self, operation: Operation) -> None:
         try:
-            if operation.payload:
-                self._write(self.folder / operation.payload["name"], operation.payload["content"])
-            else:
+            if not operation.payload:
                 self._link()
+                return
+            name = operation.payload["name"]
+            if name not in self._staged:
+                self._stage()
+            os.replace(self._staged.pop(name), self.folder / name)
+            if not self._staged:
+                _sync(self.folder)
         except OSError as error:
+            self._unstage()
+            logs = [str(content) for content in self._wanted.files.values() if isinstance(content, Path)]
+            kept = f"; the log is still at {', '.join(logs)}" if logs else ""
             raise ApplyError(
-                f"cannot {operation.command} ({error})",
+                f"cannot {operation.command} ({error}); the report that was there is unchanged{kept}",
                 host=self.host,
                 thing=str(self._base),
-                remedy="check that this folder exists and that you may write there",
+                remedy="make room there, then write the report again"
+                if error.errno in _FULL
+                else "check that this folder exists and that you may write there",
             ) from error
 
     def facts(self, state: State) -> dict[str, Any]:
         return {"path": str(self.folder), **self._facts}
 
-    @staticmethod
-    def _write(path: Path, content: bytes) -> None:
-        """Whole or not at all, also if the machine stops in between."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
+    def _stage(self) -> None:
+        """Write every file that differs, under a temporary name beside its place, down to the disk."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        on_disk = self.observe().digests
+        for name, content in self._wanted.files.items():
+            if on_disk.get(name) == _digest(content):
+                continue
+            handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=f".{name}.")
+            self._staged[name] = temporary
             with os.fdopen(handle, "wb") as stream:
-                stream.write(content)
+                for piece in _pieces(content):
+                    stream.write(piece)
                 stream.flush()
                 os.fsync(stream.fileno())
             os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+
+    def _unstage(self) -> None:
+        while self._staged:
+            _name, temporary = self._staged.popitem()
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
 
     def _link(self) -> None:
         """A symlink cannot be overwritten, but one can be renamed over it: no moment without ``latest``."""
@@ -142,3 +166,32 @@ class ReportFolder(Layer[State, Wanted]):
         except OSError:
             os.unlink(temporary)
             raise
+
+
+def _pieces(content: bytes | Path) -> Iterator[bytes]:
+    if isinstance(content, bytes):
+        yield content
+        return
+    with content.open("rb") as stream:
+        while piece := stream.read(_CHUNK):
+            yield piece
+
+
+def _digest(content: bytes | Path) -> str:
+    digest = hashlib.sha256()
+    for piece in _pieces(content):
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def _size(content: bytes | Path) -> int:
+    return len(content) if isinstance(content, bytes) else content.stat().st_size
+
+
+def _sync(folder: Path) -> None:
+    """So that the new names survive a power cut, too."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

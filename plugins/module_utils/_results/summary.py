@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The summary of a site run (summary.json) and its rendering for people (report.md). Pure: data in, data or text out.
+"""The summary of a site run (summary.json). Pure: data in, data out. `markdown.py` and `page.py` make it readable.
+
+The shape of the summary is published as docs/schemas/summary.schema.json (`schema.py` holds the same).
 
 Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
@@ -11,15 +13,19 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import json
+import math
 from typing import Any, Mapping, Sequence
 
 from .._layer import RefusedError
+from . import benchmark_files as bench
+from .analysis import analyse
+from .verdict import judge, witnesses
 
 FORMAT = 1
 LAYERS = ("switch", "esxi", "vm", "nic", "container", "mesh", "run")
 # What the lab cannot have for real; container, mesh and run are real there.
 SIMULATED_LAYERS = ("switch", "esxi", "vm", "nic")
-_TITLES = {
+TITLES = {
     "switch": "Switch (RoCE, VLAN, MTU)",
     "esxi": "ESXi hosts (atsSupport)",
     "vm": "VMs (P2P keys, NUMA)",
@@ -28,7 +34,7 @@ _TITLES = {
     "mesh": "ssh mesh",
     "run": "Run",
 }
-_CELL = 300  # characters of a finding in a table; the whole of it is in summary.json
+SIMULATED_WORD = "SIMULATED"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +44,9 @@ class Inputs:
     ``layers``: name -> {changed, verified, found, changes}; ``result``: what the filter ``tf_cnn_log`` returns, None if
     there was no run; ``stage_marks``: [{name, at}] with ``at`` in seconds UTC, each the START of a stage;
     ``started``, ``finished``: ISO 8601, empty: from the marks; ``problems``: texts or {code, message}.
+    ``path``: verdict of the NCCL log {verdict, pairs, reason}; ``rdma_counters``, ``switch_counters``: see
+    `verdict._counters`; ``limits``: what is known of links and GPUs, see `analysis`; ``benchmarks``: kind -> content of
+    its result file; ``timeline``: what `timeline.Timeline.as_result` returns; ``expected_ranks``: as started.
     """
 
     run_id: str
@@ -52,10 +61,22 @@ class Inputs:
     workload: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     versions: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     problems: Sequence[Any] = ()
+    path: Mapping[str, Any] | None = None
+    rdma_counters: Mapping[str, Any] | None = None
+    switch_counters: Mapping[str, Any] | None = None
+    limits: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    benchmarks: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
+    timeline: Mapping[str, Any] | None = None
+    expected_ranks: int | None = None
 
 
 def build(inputs: Inputs) -> dict[str, Any]:
-    """The summary, plain types only. Raises RefusedError for a layer, a mark or a time that makes no sense."""
+    """The summary, plain types only. Raises RefusedError for a layer, a mark or a time that makes no sense.
+
+    Devices that call themselves SIMULATED make the run a simulated one, also where the caller forgot to say so.
+    """
+    if not inputs.simulated and SIMULATED_WORD in json.dumps([inputs.layers, inputs.result], default=str):
+        inputs = dataclasses.replace(inputs, simulated=True)
     unknown = sorted(set(inputs.layers) - set(LAYERS)) + sorted(set(inputs.simulated_layers) - set(LAYERS))
     if unknown:
         raise RefusedError(
@@ -67,10 +88,39 @@ def build(inputs: Inputs) -> dict[str, Any]:
     result = inputs.result or {}
     per_rank = list(result.get("per_rank", ()))
     problems = [_problem(entry) for entry in [*result.get("problems", ()), *inputs.problems]]
+    workload = {**result.get("parameters", {}), **inputs.workload}
+    measured = bench.read(inputs.benchmarks)
+    problems += [
+        {"code": f"benchmark_{kind}", "message": text} for kind in measured for text in measured[kind]["problems"]
+    ]
+    unreal = [kind for kind in measured if measured[kind]["simulated"] and not inputs.simulated]
+    if unreal:
+        message = (
+            f"benchmarks without hardware ({', '.join(unreal)}) in a report of hardware: shown, and used for nothing"
+        )
+        problems.append({"code": "benchmark_simulated", "message": message})
+    usable = {kind: entry for kind, entry in measured.items() if kind not in unreal}
+    analysis = analyse(inputs.limits, per_rank, result.get("total"), workload, usable)
+    layers = {name: _layer(inputs, name) for name in LAYERS}
+    due = analysis.gradient_traffic_bytes
+    verdict = judge(
+        witnesses(
+            result=inputs.result,
+            layers=layers,
+            layer_titles=TITLES,
+            path=inputs.path,
+            rdma_counters=_with_due(inputs.rdma_counters, due),
+            switch_counters=_with_due(inputs.switch_counters, due),
+            comparisons=analysis.comparisons,
+            expected_ranks=inputs.expected_ranks,
+        ),
+        inputs.simulated,
+    )
     return {
         "format": FORMAT,
         "run_id": inputs.run_id,
         "simulated": inputs.simulated,
+        "verdict": verdict.as_result(),
         "ranks": len(per_rank),
         "images_per_second": {
             "total": result.get("total"),
@@ -91,14 +141,25 @@ def build(inputs: Inputs) -> dict[str, Any]:
             for rank in per_rank
         ],
         "hosts_rebooted": sorted(inputs.hosts_rebooted),
-        "layers": {name: _layer(inputs, name) for name in LAYERS},
+        "layers": layers,
         "started": inputs.started or (_iso(min(marks)) if marks else None),
         "finished": inputs.finished or (_iso(max(marks)) if marks else None),
         "stages": stages,
         "problems": problems,
-        "workload": {**result.get("parameters", {}), **inputs.workload},
+        "workload": workload,
         "versions": {**_versions(per_rank), **inputs.versions},
+        "path": dict(inputs.path) if inputs.path else None,
+        "limits": analysis.as_result(inputs.limits),
+        "benchmarks": measured,
+        "throughput_over_time": dict(inputs.timeline) if inputs.timeline else None,
     }
+
+
+def _with_due(counters: Mapping[str, Any] | None, due: float | None) -> Mapping[str, Any] | None:
+    """What the gradients had to move at least, where whoever read the counters did not say it."""
+    if not counters or counters.get("expected_bytes") is not None or due is None:
+        return counters
+    return {**counters, "expected_bytes": due}
 
 
 def stage_seconds(marks: Sequence[Mapping[str, Any]], finished: float | None) -> dict[str, float]:
@@ -118,6 +179,17 @@ def stage_seconds(marks: Sequence[Mapping[str, Any]], finished: float | None) ->
     return seconds
 
 
+def finite(value: Any) -> Any:
+    """The same with nan and inf as text: JSON has no word for them, and devices and logs do print them."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): finite(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(entry) for entry in value]
+    return value
+
+
 def headline(summary: Mapping[str, Any]) -> str:
     """One line: what came out."""
     mark = " SIMULATED devices: no statement about hardware." if summary["simulated"] else ""
@@ -129,78 +201,6 @@ def headline(summary: Mapping[str, Any]) -> str:
     ranks = ", ".join(f"{speed:.2f}" for speed in summary["images_per_second"]["per_rank"])
     problems = f" {len(summary['problems'])} problem(s)." if summary["problems"] else ""
     return f"{summary['ranks']} ranks, {total:.2f} images/s in total ({ranks} per rank).{problems}{mark}"
-
-
-def render(summary: Mapping[str, Any]) -> str:
-    """report.md."""
-    simulated = summary["simulated"]
-    title = "Multi-node training run " + summary["run_id"]
-    lines = ["# " + ("SIMULATED - " + title if simulated else title), "", f"**{headline(summary)}**", ""]
-    if simulated:
-        lines += [
-            "> The devices marked SIMULATED below do not exist. Their state is what simulators answered behind real",
-            "> protocols; the speed is that of CPU processes and says nothing about any GPU, NIC or switch.",
-            "",
-        ]
-    lines += _speed_section(summary)
-    lines += _layer_section(summary)
-    lines += ["## Time", "", f"{summary['started'] or 'unknown'} to {summary['finished'] or 'unknown'} (UTC).", ""]
-    if summary["stages"]:
-        lines += ["| stage | seconds |", "|---|---:|"]
-        lines += [f"| {_cell(name)} | {seconds:.1f} |" for name, seconds in summary["stages"].items()]
-        lines.append("")
-    rebooted = ", ".join(summary["hosts_rebooted"]) or "none"
-    lines += [f"ESXi hosts rebooted by this run{' (SIMULATED)' if simulated else ''}: {rebooted}.", ""]
-    lines += ["## Problems", ""]
-    lines += [f"- {entry['message']} (`{entry['code']}`)" for entry in summary["problems"]] or ["None."]
-    for name, heading in (("workload", "Workload"), ("versions", "Versions")):
-        if summary[name]:
-            lines += ["", f"## {heading}", "", "| | |", "|---|---|"]
-            lines += [f"| {_cell(key)} | {_cell(value)} |" for key, value in summary[name].items()]
-    return "\n".join(lines) + "\n"
-
-
-def _speed_section(summary: Mapping[str, Any]) -> list[str]:
-    speed, agreement = summary["images_per_second"], summary["agreement"]
-    lines = ["## Speed", ""]
-    if not summary["ranks"]:
-        return [*lines, "No rank has a result.", ""]
-    lines += ["| rank | host | images/s | median step | device |", "|---:|---|---:|---:|---|"]
-    for index, rank in enumerate(summary["rank_details"]):
-        step = rank["step"]["median_ms"] if rank.get("step") else None
-        who = rank["rank"] if rank["rank"] is not None else f"unknown ({index + 1})"
-        lines.append(
-            f"| {who} | {_cell(rank['host'] or 'not told')} | {rank['images_per_second']:.2f} "
-            f"| {'not told' if step is None else f'{step:.1f} ms'} | {_cell(rank['device'] or 'not told')} |"
-        )
-    lines.append(f"| sum | | {speed['sum_of_ranks']:.2f} | | |")
-    if speed["total"] is None:
-        return [*lines, "", "No total was printed: the run did not end normally.", ""]
-    lines.append(f"| **printed total** | | **{speed['total']:.2f}** | | |")
-    difference = agreement["relative_difference"]
-    verdict = "agrees with" if agreement["ok"] else "CONTRADICTS"
-    lines += [
-        "",
-        f"The sum of the ranks {verdict} the printed total ({100 * difference:+.2f} %, allowed 1 %). "
-        "Each rank prints the total of all ranks: totals are not added. The warm-up is left out.",
-        "",
-    ]
-    return lines
-
-
-def _layer_section(summary: Mapping[str, Any]) -> list[str]:
-    lines = ["## Layers", "", "| layer | verified | changed by this run | found |", "|---|---|---|---|"]
-    for name, layer in summary["layers"].items():
-        mark = "**SIMULATED** " if layer["simulated"] else ""
-        verified = {True: "yes", False: "**NO**", None: "not looked at"}[layer["verified"]]
-        found = "" if layer["found"] in (None, {}, []) else _cell(layer["found"])
-        lines.append(f"| {mark}{_TITLES[name]} | {verified} | {'yes' if layer['changed'] else 'no'} | {found} |")
-    lines.append("")
-    for name, layer in summary["layers"].items():
-        if layer["changes"]:
-            mark = " (SIMULATED)" if layer["simulated"] else ""
-            lines += [f"### Changed: {_TITLES[name]}{mark}", "", *(f"- {_flat(text)}" for text in layer["changes"]), ""]
-    return lines
 
 
 def _layer(inputs: Inputs, name: str) -> dict[str, Any]:
@@ -249,25 +249,3 @@ def _seconds(text: str, thing: str) -> float | None:
 def _iso(seconds: float) -> str:
     moment = datetime.datetime.fromtimestamp(seconds, tz=datetime.timezone.utc)
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _flat(value: Any) -> str:
-    if isinstance(value, str):
-        text = value
-    elif isinstance(value, Mapping):
-        text = "; ".join(
-            f"{key}: {'{' + _flat(entry) + '}' if isinstance(entry, Mapping) else _flat(entry)}"
-            for key, entry in value.items()
-        )
-    elif isinstance(value, (list, tuple)):
-        text = ", ".join(_flat(entry) for entry in value)
-    else:
-        text = json.dumps(value)
-    return " ".join(text.split())
-
-
-def _cell(value: Any) -> str:
-    text = _flat(value)
-    if len(text) > _CELL:
-        text = text[:_CELL] + " [more in summary.json]"
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")

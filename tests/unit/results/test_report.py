@@ -7,23 +7,29 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import pathlib
+import pickle
+import subprocess
+import sys
+import tracemalloc
 from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError, converge
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results import tf_cnn
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.files import ReportFolder, Wanted
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.markdown import render
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.summary import (
     LAYERS,
     Inputs,
     build,
     headline,
-    render,
     stage_seconds,
 )
 
 FIXTURES = pathlib.Path(__file__).parent / "fixtures"
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 GOOD = "".join(
     f"[1,{rank}]<stdout>:total images/sec: 20.00\n[1,{rank}]<stdout>:ROCEMESH "
     + json.dumps(
@@ -211,3 +217,71 @@ def test_a_real_folder_named_latest_is_never_replaced(tmp_path: pathlib.Path) ->
 def test_a_run_id_cannot_leave_the_folder(tmp_path: pathlib.Path, run_id: str) -> None:
     with pytest.raises(RefusedError, match="name of a run"):
         folder(tmp_path, run_id)
+
+
+def limited(base: pathlib.Path, run_id: str, megabytes: int, files: dict[str, bytes | pathlib.Path]) -> str:
+    """Write a report in a process that may write no file beyond so many megabytes: EFBIG, as a full disk is ENOSPC."""
+    program = (
+        "import pathlib, resource, sys, pickle\n"
+        "from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import LayerError, converge\n"
+        "from ansible_collections.rocemesh.multinode.plugins.module_utils._results.files import ReportFolder, Wanted\n"
+        "base, run_id, limit, files = pickle.load(sys.stdin.buffer)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (limit << 20, limit << 20))\n"
+        "wanted = Wanted(files)\n"
+        "try:\n"
+        "    converge(ReportFolder(base, run_id, wanted, {}), wanted)\n"
+        "except LayerError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        input=pickle.dumps((str(base), run_id, megabytes, files)),
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "collections")},
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def test_a_disk_that_fills_up_keeps_the_whole_earlier_report_and_names_the_log(tmp_path: pathlib.Path) -> None:
+    """The first file fits, the second does not: neither takes its name."""
+    base, log = tmp_path / "reports", tmp_path / "train.log"
+    log.write_bytes(b"x" * (3 << 20))
+    assert limited(base, "run1", 9, {"summary.json": b"old", "report.html": b"old"}) == ""
+    before = tree(base)
+    message = limited(base, "run1", 2, {"summary.json": b"new", "mpirun.log": log, "report.html": b"new"})
+    assert "File too large" in message
+    assert "the report that was there is unchanged" in message
+    assert str(log) in message and "make room there, then write the report again" in message
+    assert tree(base) == before, "something of the new report, or a temporary file, was left"
+    assert limited(base, "run1", 9, {"summary.json": b"new", "mpirun.log": log, "report.html": b"new"}) == ""
+    assert {name: len(content) for name, content in tree(base / "run1").items()} == {
+        "mpirun.log": 3 << 20,
+        "report.html": 3,
+        "summary.json": 3,
+    }
+
+
+def test_a_log_of_any_size_is_copied_piece_by_piece(tmp_path: pathlib.Path) -> None:
+    log = tmp_path / "train.log"
+    with log.open("wb") as stream:
+        stream.truncate(300 << 20)
+    wanted = Wanted({"mpirun.log": log})
+    tracemalloc.start()
+    try:
+        converge(ReportFolder(str(tmp_path / "reports"), "run1", wanted, {}), wanted)
+        _now, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 16 << 20
+    assert (tmp_path / "reports" / "run1" / "mpirun.log").stat().st_size == 300 << 20
+
+
+def test_a_run_that_nobody_judged_before_is_judged_in_the_first_line() -> None:
+    first = render(other(simulated=False)).splitlines()[0]
+    assert first.startswith("# NOT PROVEN: missing: the data path in NCCL's own log")
+    assert render(build(INPUTS)).splitlines()[0].startswith("# SIMULATED - NOT PROVEN: ")
+    guide = tf_cnn.parse((FIXTURES / "guide_sample.txt").read_text()).as_result()
+    assert render(other(simulated=False, result=guide)).splitlines()[0].startswith("# INVALID RUN: The log of the run:")

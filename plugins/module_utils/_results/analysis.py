@@ -1,0 +1,179 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From what is known of the cluster and what was measured: limits, comparisons, and where a step's time goes. Pure.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from typing import Any, Mapping, Sequence
+
+from . import limits as lim
+from .benchmark_files import single_gpu_rate
+
+# What a run may be faster than so many single GPUs before it is suspicious (clocks boost, caches help).
+SUPERLINEAR_MARGIN = 0.05
+# Paths whose bytes leave through the NICs that the limits describe; others are shown without a limit.
+NIC_PATHS = ("gpu_direct", "gpu_host", "gdrdma", "rdma_via_host")
+
+
+@dataclasses.dataclass(frozen=True)
+class Analysis:
+    limits: tuple[lim.Limit, ...]
+    comparisons: tuple[lim.Comparison, ...]
+    communication: lim.Communication
+    gradient_traffic_bytes: float | None
+    notes: tuple[str, ...]
+
+    def as_result(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "given": dict(given),
+            "limits": [limit.as_result() for limit in self.limits],
+            "comparisons": [comparison.as_result() for comparison in self.comparisons],
+            "communication": self.communication.as_result(),
+            "gradient_traffic_bytes": self.gradient_traffic_bytes,
+            "notes": list(self.notes),
+        }
+
+
+def analyse(
+    given: Mapping[str, Any],
+    per_rank: Sequence[Mapping[str, Any]],
+    total_images_per_s: float | None,
+    workload: Mapping[str, Any],
+    benchmarks: Mapping[str, Mapping[str, Any]],
+) -> Analysis:
+    """``given``: the module's option ``limits``; ``benchmarks``: as `benchmark_files.read` returns."""
+    notes: list[str] = []
+    ranks = len(per_rank) or None
+    nodes = given.get("nodes") or _nodes(per_rank)
+    link, wire, pcie = _links(given, notes)
+    size = _gradients(given, per_rank, workload, notes)
+    batch = _number(workload.get("batch_size_per_device"))
+    images_per_step = _number(workload.get("batch_size_global")) or (batch * ranks if batch and ranks else None)
+
+    single = given.get("single_gpu_images_per_s")
+    if not single:
+        reference = single_gpu_rate(benchmarks, workload.get("precision"), workload.get("batch_size_per_device"))
+        if reference:
+            single = reference[0]
+            notes.append(f"Rate of one GPU: {reference[1]}.")
+    compute = lim.compute_images_per_s(single, ranks)
+    network = lim.network_images_per_s(size, link, nodes, images_per_step)
+    ring = lim.ring_allreduce_seconds(size, ranks, link)
+    bus = lim.allreduce_gbyte_per_s(link, nodes, ranks)
+
+    comparisons = []
+    if total_images_per_s is not None:
+        comparisons = [
+            lim.Comparison("training rate", total_images_per_s, network, physical=True),
+            lim.Comparison("training rate", total_images_per_s, compute, physical=False, margin=SUPERLINEAR_MARGIN),
+        ]
+    for row in benchmarks.get("bandwidth", {}).get("rows", ()):
+        comparisons.append(_bandwidth(row, link, ranks, nodes))
+
+    step = images_per_step / total_images_per_s if images_per_step and total_images_per_s else None
+    alone = batch / single if batch and single else None
+    allreduce = given.get("allreduce_s") or _allreduce(benchmarks, workload, ranks)
+    batches = _number(workload.get("num_batches"))
+    traffic = None
+    if size.value and batches and nodes and nodes > 1:
+        traffic = size.value * lim.ring_factor(nodes) * batches
+    return Analysis(
+        limits=(wire, pcie, link, size, ring, bus, network, compute),
+        comparisons=tuple(comparisons),
+        communication=lim.communication(step, alone, allreduce),
+        gradient_traffic_bytes=traffic,
+        notes=tuple(notes),
+    )
+
+
+def _links(given: Mapping[str, Any], notes: list[str]) -> tuple[lim.Limit, lim.Limit, lim.Limit]:
+    mtu = given.get("roce_mtu_bytes")
+    if not mtu and given.get("interface_mtu_bytes"):
+        mtu = lim.roce_mtu_bytes(given["interface_mtu_bytes"])
+        if mtu:
+            notes.append(
+                f"RoCE MTU {mtu}: what Linux takes for an interface MTU of {given['interface_mtu_bytes']}; "
+                "the NIC's own active_mtu was not read."
+            )
+    nics = given.get("nics_per_node")
+    wire = lim.wire_gbyte_per_s(
+        given.get("nic_link_gbit_per_s"),
+        mtu,
+        vlan_tagged=given.get("vlan_tagged"),
+        ip_version=given.get("ip_version") or 4,
+        nics_per_node=nics,
+    )
+    generation, width = given.get("pcie_generation"), given.get("pcie_width")
+    if given.get("pcie_link_status") and not (generation and width):
+        generation, width = lim.pcie_link_status(given["pcie_link_status"]) or (None, None)
+        if generation is None:
+            notes.append(f"This PCIe link status is not understood: {given['pcie_link_status']!r}.")
+    pcie = lim.pcie_gbyte_per_s(generation, width, given.get("pcie_max_payload_bytes"), slots_per_node=nics)
+    return lim.tightest("bandwidth of the NICs (the tighter of both)", wire, pcie), wire, pcie
+
+
+def _gradients(
+    given: Mapping[str, Any], per_rank: Sequence[Mapping[str, Any]], workload: Mapping[str, Any], notes: list[str]
+) -> lim.Limit:
+    told = {rank.get("machine", {}).get("gradient_bytes") for rank in per_rank} - {None}
+    if len(told) == 1:
+        return lim.Limit("size of the gradients", float(told.pop()), "bytes", "as the ranks report it")
+    parameters, precision = given.get("parameters"), given.get("gradient_precision")
+    own = (
+        str(workload.get("variables", "")).startswith("distributed_data_parallel")
+        and workload.get("model") == "resnet50"
+    )
+    if own and not parameters:
+        parameters = lim.RESNET50_PARAMETERS
+    if own and not precision:
+        precision = "fp32"
+        notes.append(
+            "Gradients in fp32: this collection's workload keeps its parameters so, whatever autocast computes in."
+        )
+    return lim.gradient_bytes(parameters, precision)
+
+
+def _bandwidth(row: Mapping[str, Any], link: lim.Limit, ranks: int | None, nodes: int | None) -> lim.Comparison:
+    what = f"{row['network']} over {row['path']}, {row['ranks']} ranks"
+    known_nodes = row.get("nodes") or (nodes if ranks == row["ranks"] else None)
+    if row["path"] not in NIC_PATHS:
+        limit = lim.unknown("all-reduce bus bandwidth", "GB/s", f"path {row['path']!r} does not say which wire it took")
+    else:
+        limit = lim.allreduce_gbyte_per_s(link, known_nodes, row["ranks"])
+    return lim.Comparison(what, row["gb_s"], limit, physical=True)
+
+
+def _allreduce(
+    benchmarks: Mapping[str, Mapping[str, Any]], workload: Mapping[str, Any], ranks: int | None
+) -> float | None:
+    """Median seconds of the all-reduce of this model's gradients with as many ranks, over the fastest path measured."""
+    found = [
+        row["median_s"]
+        for row in benchmarks.get("bandwidth", {}).get("rows", ())
+        if row["network"] == workload.get("model") and row["ranks"] == ranks
+    ]
+    return min(found, default=None)
+
+
+def _nodes(per_rank: Sequence[Mapping[str, Any]]) -> int | None:
+    hosts = {rank.get("host") for rank in per_rank}
+    return None if not hosts or None in hosts else len(hosts)
+
+
+def _number(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if number > 0 else None
+
+
+def median_step_seconds(per_rank: Sequence[Mapping[str, Any]]) -> float | None:
+    steps = [rank["machine"]["step"]["median_ms"] for rank in per_rank if rank.get("machine", {}).get("step")]
+    return statistics.median(steps) / 1e3 if steps else None

@@ -1,0 +1,317 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Plots of a summary as PNG: throughput over time, scaling, bandwidth against limits, communication against compute.
+
+matplotlib is optional: `why_not` says what is missing, and a report without plots is still complete. The same summary
+gives the same bytes (no date, no version in the file), so writing a report twice changes nothing.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import math
+import statistics
+from typing import Any, Callable, Mapping, Sequence
+
+from .timeline import BETWEEN, SECONDS
+
+MATPLOTLIB_IMPORT_ERROR: Exception | None = None
+matplotlib: Any = None
+try:
+    import matplotlib
+    import matplotlib.backends.backend_agg
+    import matplotlib.figure
+    import matplotlib.ticker
+except ImportError as import_error:
+    MATPLOTLIB_IMPORT_ERROR = import_error
+
+WIDTH, HEIGHT, DPI = 5.2, 3.5, 160  # inches, dots per inch: text stays legible when a phone shows it 350 pixels wide
+MANY_RANKS = 16  # more lines than this become a band: nobody can follow them
+_COLOURS = ("#3b7dd8", "#e07b39", "#3aa76d", "#b659c9", "#c94f5d", "#8a8f2a", "#2aa5b0", "#8c6d5a")
+_DASHES = ("-", "--", "-.", ":")
+
+
+@dataclasses.dataclass(frozen=True)
+class Theme:
+    name: str
+    ink: str
+    paper: str
+    grid: str
+    simulated: str
+
+
+LIGHT = Theme("light", "#1d2530", "#ffffff", "#d5dae1", "#6a1fb0")
+DARK = Theme("dark", "#e3e8ef", "#161c25", "#3a4452", "#cfa4ff")
+
+
+@dataclasses.dataclass(frozen=True)
+class Plot:
+    """``light`` and ``dark``: PNG bytes of the same figure. ``alt``: what it shows, for who cannot see it."""
+
+    name: str
+    title: str
+    alt: str
+    light: bytes
+    dark: bytes
+
+
+def why_not() -> str:
+    """Empty: plots can be drawn. Else the reason, and what to do."""
+    if MATPLOTLIB_IMPORT_ERROR is None:
+        return ""
+    return (
+        "the Python library matplotlib is missing where the report was written. The tables hold every figure; "
+        "for plots: pip install matplotlib, then write the report again"
+    )
+
+
+def draw(summary: Mapping[str, Any]) -> list[Plot]:
+    """Every plot for which this summary has figures; none without matplotlib."""
+    if MATPLOTLIB_IMPORT_ERROR is not None:
+        return []
+    drawn = []
+    for name, title, painter in _PLOTS:
+        found = painter(summary)
+        if found:
+            paint, alt = found
+            mark = summary["simulated"] or any(
+                entry["simulated"] for kind, entry in summary["benchmarks"].items() if name == _SOURCES.get(kind)
+            )
+            light, dark = (_png(paint, theme, title, bool(mark)) for theme in (LIGHT, DARK))
+            drawn.append(Plot(name, title, alt, light, dark))
+    return drawn
+
+
+_Painter = Callable[[Any, Theme], None]
+
+
+def _png(paint: _Painter, theme: Theme, title: str, simulated: bool) -> bytes:
+    style: Any = {
+        "text.parse_math": False,  # a name with dollar signs is a name
+        "font.size": 10,
+        "axes.facecolor": theme.paper,
+        "axes.edgecolor": theme.ink,
+        "axes.labelcolor": theme.ink,
+        "axes.titlecolor": theme.ink,
+        "text.color": theme.ink,
+        "xtick.color": theme.ink,
+        "ytick.color": theme.ink,
+        "grid.color": theme.grid,
+        "legend.frameon": False,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+    }
+    with matplotlib.rc_context(style):
+        figure = matplotlib.figure.Figure(figsize=(WIDTH, HEIGHT), dpi=DPI, facecolor=theme.paper, layout="constrained")
+        canvas: Any = matplotlib.backends.backend_agg.FigureCanvasAgg(figure)
+        axes = figure.add_subplot()
+        axes.set_title(title + (" (SIMULATED)" if simulated else ""), fontsize=11, loc="left", fontweight="bold")
+        axes.grid(True, linewidth=0.6)
+        axes.set_axisbelow(True)
+        paint(axes, theme)
+        if simulated:
+            axes.text(
+                0.5, 0.5, "SIMULATED", transform=axes.transAxes, ha="center", va="center", rotation=18, fontsize=34,
+                fontweight="bold", color=theme.simulated, alpha=0.22, zorder=5,
+            )  # fmt: skip
+        stream = io.BytesIO()
+        # No version, no date: the same figures give the same file.
+        canvas.print_png(stream, metadata={"Software": None})
+    return stream.getvalue()
+
+
+def _throughput(summary: Mapping[str, Any]) -> tuple[_Painter, str] | None:
+    timeline = summary["throughput_over_time"]
+    ranks = [rank for rank in (timeline or {}).get("ranks", ()) if len(rank["x"]) > 1]
+    if not timeline or not ranks:
+        return None
+    many = len(ranks) > MANY_RANKS
+
+    def paint(axes: Any, theme: Theme) -> None:
+        if many:
+            _band(axes, ranks)
+        else:
+            for index, rank in enumerate(ranks):
+                axes.plot(
+                    rank["x"],
+                    rank["images_per_second"],
+                    color=_COLOURS[index % len(_COLOURS)],
+                    linestyle=_DASHES[index // len(_COLOURS) % len(_DASHES)],
+                    marker="o",
+                    markersize=3,
+                    linewidth=1.4,
+                    label=f"rank {rank['rank']}",
+                )
+        axes.set_ylim(0, 1.15 * max(max(rank["images_per_second"]) for rank in ranks))
+        axes.set_xlabel("seconds since the warm-up" if timeline["x_unit"] == SECONDS else "step")
+        axes.set_ylabel("images/s per rank" + ("" if timeline["kind"] == BETWEEN else "\n(mean since the warm-up)"))
+        axes.legend(loc="lower right", fontsize=8, ncols=1 if many or len(ranks) <= 4 else 4)
+
+    last = [rank["images_per_second"][-1] for rank in ranks]
+    return paint, (
+        f"Images per second of {len(ranks)} ranks over time; at the end {min(last):.2f} to {max(last):.2f} images/s."
+    )
+
+
+def _band(axes: Any, ranks: Sequence[Mapping[str, Any]]) -> None:
+    """Median and range of all ranks at each of their common points (by position: ranks log at the same steps)."""
+    length = min(len(rank["x"]) for rank in ranks)
+    columns = list(zip(*(rank["images_per_second"][:length] for rank in ranks)))
+    x = [statistics.median(values) for values in zip(*(rank["x"][:length] for rank in ranks))]
+    axes.fill_between(
+        x,
+        [min(column) for column in columns],
+        [max(column) for column in columns],
+        alpha=0.25,
+        color=_COLOURS[0],
+        label=f"slowest to fastest of {len(ranks)} ranks",
+    )
+    axes.plot(
+        x, [statistics.median(column) for column in columns], color=_COLOURS[0], linewidth=1.8, label="median rank"
+    )
+
+
+def _scaling(summary: Mapping[str, Any]) -> tuple[_Painter, str] | None:
+    rows = [row for row in summary["benchmarks"].get("scaling", {}).get("rows", ()) if row["speedup_1gpu"] is not None]
+    by_series: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        by_series.setdefault(f"{row['precision']}, batch {row['batch']}", []).append(row)
+    series = {name: sorted(found, key=lambda row: row["gpus"]) for name, found in by_series.items() if len(found) > 1}
+    if not series:
+        return None
+    most = max(row["gpus"] for found in series.values() for row in found)
+
+    def paint(axes: Any, theme: Theme) -> None:
+        axes.plot([1, most], [1, most], color=theme.ink, linestyle=":", linewidth=1.2, label="ideal")
+        for index, (name, found) in enumerate(series.items()):
+            single = next(row["median"] for row in found if row["gpus"] == 1)
+            x, y = [row["gpus"] for row in found], [row["speedup_1gpu"] for row in found]
+            low = [max(0.0, row["speedup_1gpu"] - (row["low"] or row["median"]) / single) for row in found]
+            high = [max(0.0, (row["high"] or row["median"]) / single - row["speedup_1gpu"]) for row in found]
+            axes.errorbar(
+                x, y, yerr=[low, high], color=_COLOURS[index % len(_COLOURS)], marker="o", markersize=4, capsize=3,
+                linewidth=1.5, label=name,
+            )  # fmt: skip
+        ticks = sorted({row["gpus"] for found in series.values() for row in found})
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log", base=2)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(lambda value, _position: f"{value:g}")
+        axes.set_xticks(ticks)
+        axes.minorticks_off()
+        axes.set_xlabel("ranks (GPUs)")
+        axes.set_ylabel("speed-up against one GPU")
+        axes.legend(loc="upper left", fontsize=8)
+
+    ends = "; ".join(
+        f"{name}: {found[-1]['speedup_1gpu']:.2f} on {found[-1]['gpus']}" for name, found in series.items()
+    )
+    return paint, f"Speed-up against one GPU, with the ideal line. {ends}."
+
+
+def _bandwidth(summary: Mapping[str, Any]) -> tuple[_Painter, str] | None:
+    rows = list(summary["benchmarks"].get("bandwidth", {}).get("rows", ()))
+    bound = next(
+        (limit for limit in summary["limits"]["limits"] if limit["name"] == "all-reduce bus bandwidth"), {"value": None}
+    )["value"]
+    if not rows:
+        return None
+    labels = [f"{row['network']}\n{row['path']}, {row['ranks']} ranks" for row in rows]
+
+    def paint(axes: Any, theme: Theme) -> None:
+        y = list(range(len(rows)))
+        values = [row["gb_s"] for row in rows]
+        low = [0.0 if row["gb_s_low"] is None else max(0.0, row["gb_s"] - row["gb_s_low"]) for row in rows]
+        high = [0.0 if row["gb_s_high"] is None else max(0.0, row["gb_s_high"] - row["gb_s"]) for row in rows]
+        axes.barh(y, values, xerr=[low, high], color=_COLOURS[0], ecolor=theme.ink, capsize=3, height=0.6)
+        if bound:
+            axes.axvline(bound, color=_COLOURS[4], linestyle="--", linewidth=1.5)
+            axes.set_xlabel(f"GB/s per rank (dashed: limit of this network, {bound:.2f} GB/s)")
+        else:
+            axes.set_xlabel("GB/s per rank (limit of the network unknown)")
+        axes.set_yticks(y, labels, fontsize=8)
+        axes.set_ylim(max(len(rows), 3) - 0.5, -0.5)  # the first one on top, and no bar as thick as the plot
+        axes.grid(False, axis="y")
+        axes.set_xlim(0, 1.15 * max([*values, bound or 0.0]))
+
+    limit_text = f"limit {bound:.2f} GB/s" if bound else "limit unknown"
+    best = max(rows, key=lambda row: row["gb_s"])
+    return paint, (
+        f"All-reduce bandwidth of {len(rows)} measurements, {limit_text}; the fastest is {best['network']} over "
+        f"{best['path']} with {best['gb_s']:.3f} GB/s."
+    )
+
+
+def _communication(summary: Mapping[str, Any]) -> tuple[_Painter, str] | None:
+    rows = list(summary["benchmarks"].get("training", {}).get("rows", ()))
+    if not rows:
+        return None
+    labels = [f"{row['model']}\nbatch {row['batch']}" for row in rows]
+
+    def paint(axes: Any, theme: Theme) -> None:
+        x = list(range(len(rows)))
+        compute = [1e3 * row["compute_s"] for row in rows]
+        comm = [1e3 * row["comm_s"] for row in rows]
+        axes.bar(x, compute, color=_COLOURS[0], label="compute", width=0.6)
+        axes.bar(
+            x,
+            comm,
+            bottom=compute,
+            color=_COLOURS[1],
+            label="communication",
+            width=0.6,
+            hatch="//",
+            edgecolor=theme.paper,
+        )
+        crowded = len(rows) > 5
+        axes.set_xticks(x, labels, fontsize=8, rotation=45 if crowded else 0, ha="right" if crowded else "center")
+        axes.yaxis.set_major_locator(matplotlib.ticker.MaxNLocator(6))
+        axes.grid(False, axis="x")
+        axes.set_ylabel("milliseconds per batch")
+        axes.set_ylim(top=1.25 * max(a + b for a, b in zip(compute, comm)))
+        axes.legend(loc="upper right", fontsize=8, ncols=2)
+
+    worst = max(rows, key=lambda row: row["comm_share"])
+    return paint, (
+        f"Compute and communication time per batch of {len(rows)} cases; the largest share of communication is "
+        f"{100 * worst['comm_share']:.1f} % ({worst['model']}, batch {worst['batch']})."
+    )
+
+
+def _limits(summary: Mapping[str, Any]) -> tuple[_Painter, str] | None:
+    rows = [
+        entry
+        for entry in summary["limits"]["comparisons"]
+        if entry["ratio"] is not None and math.isfinite(entry["ratio"])
+    ]
+    if not rows:
+        return None
+
+    def paint(axes: Any, theme: Theme) -> None:
+        y = list(range(len(rows)))
+        ratios = [100 * entry["ratio"] for entry in rows]
+        axes.barh(y, ratios, color=[_COLOURS[4] if entry["exceeded"] else _COLOURS[2] for entry in rows], height=0.6)
+        axes.axvline(100, color=theme.ink, linestyle="--", linewidth=1.3)
+        axes.set_yticks(y, [f"{entry['what']}\n({entry['limit_name']})" for entry in rows], fontsize=7)
+        axes.set_ylim(max(len(rows), 3) - 0.5, -0.5)  # the first one on top, and no bar as thick as the plot
+        axes.grid(False, axis="y")
+        axes.set_xlabel("% of the limit (dashed line)")
+        axes.set_xlim(0, max(110.0, 1.1 * max(ratios)))
+
+    return paint, "Share of the limit: " + "; ".join(
+        f"{entry['what']} {100 * entry['ratio']:.1f} %" for entry in rows
+    ) + "."
+
+
+_SOURCES = {"scaling": "scaling", "bandwidth": "bandwidth", "training": "communication"}
+_PLOTS: Sequence[tuple[str, str, Callable[[Mapping[str, Any]], tuple[_Painter, str] | None]]] = (
+    ("throughput", "Throughput over time", _throughput),
+    ("scaling", "Scaling", _scaling),
+    ("bandwidth", "All-reduce bandwidth", _bandwidth),
+    ("communication", "Compute and communication", _communication),
+    ("limits", "Achieved share of the limits", _limits),
+)
