@@ -118,10 +118,12 @@ def run(options: argparse.Namespace) -> int:
     tell = common.Teller(joined.rank)
     tell.result({"settings": {**common.settings(joined, options), "path": path}})
     status = 0
-    for network in networks:
+    steps = len(networks) * (options.warmup + options.iterations)
+    for index, network in enumerate(networks):
+        before = index * (options.warmup + options.iterations)
         shapes = [array.shape for array in arrays(network)]
-        stage = f"{network.name} by {path}"
-        tell.progress(stage, 0, options.iterations)
+        what = f"{network.name} by {path}"
+        tell.progress("bandwidth", what, before, steps)
         exchange, why = common.together(lambda s=shapes: Exchange(s, joined, dtype), joined)  # type: ignore[misc]
         if why:
             tell.problem(f"{network.name}: {why} on at least one rank; left out")
@@ -135,7 +137,7 @@ def run(options: argparse.Namespace) -> int:
             worst = max(worst, *common.gathered(exchange.error(), joined))
             if number >= options.warmup:
                 seconds.append(took)
-                tell.progress(stage, len(seconds), options.iterations)
+            tell.progress("bandwidth", what, before + number + 1, steps)
         middle = statistics.median(seconds)
         wrong = not worst <= TOLERANCE[options.precision]
         tell.result(

@@ -87,8 +87,9 @@ class Teller:
     def problem(self, text: str) -> None:
         self._line(RESULT_MARK, {"problem": text})
 
-    def progress(self, stage: str, done: int, of: int, speed: float | None = None) -> None:
-        self._line(PROGRESS_MARK, {"stage": stage, "done": done, "of": of, "img_s": speed and round(speed, 2)})
+    def progress(self, stage: str, what: str, done: int, of: int, speed: float | None = None) -> None:
+        record = {"stage": stage, "what": what, "done": done, "of": of, "img_s": speed and round(speed, 2)}
+        self._line(PROGRESS_MARK, record)
 
     def _line(self, mark: str, record: Mapping[str, Any]) -> None:
         if self._speaks:

@@ -61,8 +61,8 @@ def run(options: argparse.Namespace) -> int:
             return batch * options.iterations / (time.perf_counter() - begun)
 
     for number, (network, batch) in enumerate(table):
-        stage = f"scoring {network.name} b{batch}"
-        tell.progress(stage, number, len(table))
+        what = f"{network.name} b{batch}"
+        tell.progress("scoring", what, number, len(table))
         if common.too_small(network, options, tell):
             continue
         speed, why = common.together(lambda n=network, b=batch: measure(n, b), joined)  # type: ignore[misc]
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
             tell.problem(f"{network.name} b{batch}: {why} on at least one rank; left out")
             continue
         speeds = common.gathered(speed, joined)
-        tell.progress(stage, number + 1, len(table), sum(speeds))
+        tell.progress("scoring", what, number + 1, len(table), sum(speeds))
         shown = speeds if len(speeds) <= 64 else [min(speeds), statistics.median(speeds), max(speeds)]
         tell.result(
             {

@@ -112,8 +112,8 @@ def run(options: argparse.Namespace) -> int:
         return [common.timed(action, joined) for _number in range(options.iterations)]
 
     for number, (network, batch) in enumerate(table):
-        stage = f"training {network.name} b{batch}"
-        tell.progress(stage, number, len(table))
+        what = f"{network.name} b{batch}"
+        tell.progress("training", what, number, len(table))
         if common.too_small(network, options, tell):
             continue
         case, why = common.together(lambda n=network, b=batch: prepared(n, b), joined)  # type: ignore[misc]
@@ -129,7 +129,7 @@ def run(options: argparse.Namespace) -> int:
         steps = [common.timed(case.whole, joined) for _number in range(options.iterations)]
         elapsed = max(common.gathered(time.perf_counter() - begun, joined))
         speed = joined.world * batch * options.iterations / sum(steps)
-        tell.progress(stage, number + 1, len(table), speed)
+        tell.progress("training", what, number + 1, len(table), speed)
         step = statistics.median(steps)
         tell.result(
             {

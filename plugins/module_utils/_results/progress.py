@@ -4,7 +4,8 @@
 """Where a running job stands, from what it has printed so far. Pure.
 
 Reads the lines of tf_cnn_benchmarks (also as this collection's ResNet-50 prints them) and ``ROCEMESH-PROGRESS {json}``
-with "stage", "done", "of" and, where it has a meaning, "img_s". Lines it does not know say nothing about progress.
+with "stage", "done", "of" and, where they have a meaning, "what" (is being done now) and "img_s". Lines it does not
+know say nothing about progress.
 
 Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
@@ -30,6 +31,7 @@ class Progress:
 
     def __init__(self) -> None:
         self.stage = "starting"
+        self.what = ""
         self.done = 0
         self.of = 0
         self._steps = 0
@@ -83,18 +85,20 @@ class Progress:
         try:
             said: Any = json.loads(text)
             stage, done, of = str(said["stage"]), int(said["done"]), int(said["of"])
+            what = str(said.get("what") or "")
             speed = said.get("img_s")
             speed = None if speed is None else float(speed)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
             return  # a line of another program, or cut off: no news
         if stage != self.stage or of != self.of or done < self.done:
             self._enter(stage, of, seconds)
+        self.what = what
         self._total = speed if speed is not None and math.isfinite(speed) else None
         if done:
             self._reach(done, seconds)
 
     def _enter(self, stage: str, of: int, seconds: float) -> None:
-        self.stage, self.of, self.done = stage, of, 0
+        self.stage, self.what, self.of, self.done = stage, "", of, 0
         self._begun = self._reached = seconds
         self._total = None
         self._speeds.clear()
@@ -116,6 +120,8 @@ def describe(progress: Progress, seconds: float, expected: float = 0.0, limit: f
     parts = [progress.stage]
     if progress.of:
         parts[0] += f" {progress.done}/{progress.of}"
+    if progress.what:
+        parts[0] += f" ({progress.what})"
     remaining = progress.remaining(seconds)
     if remaining is not None:
         parts.append(f"{clock(seconds)} of about {clock(seconds + remaining)}")

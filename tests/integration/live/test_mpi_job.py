@@ -10,17 +10,16 @@ import os
 import pathlib
 import re
 import signal
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import yaml
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-PLAYBOOK = pathlib.Path(sys.executable).parent / "ansible-playbook"
+from tests.integration.live import harness
+from tests.integration.live.harness import eventually, output
+
 # Two ranks, 40 steps in all, in mpirun's own manner: tagged, and now and then two ranks glued into one line. It goes
 # on at a word of the test (a file), so that nothing here depends on how fast this machine is.
 MPIRUN = """
@@ -73,51 +72,8 @@ def write_playbook(place: pathlib.Path, code: int = 0, hosts: str = "localhost",
     return path
 
 
-def environment(place: pathlib.Path, callback: str = "ansible.builtin.default") -> dict[str, str]:
-    return {
-        **os.environ,
-        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-        "ANSIBLE_COLLECTIONS_PATH": f"{place / 'collections'}:{ROOT / 'collections'}",
-        "ANSIBLE_STDOUT_CALLBACK": callback,
-        "ANSIBLE_HOME": str(place / "home"),
-        "ANSIBLE_NOCOLOR": "1",
-        "ANSIBLE_LOCALHOST_WARNING": "0",
-        "LC_ALL": "C.UTF-8",
-        "PYTHONUNBUFFERED": "1",
-    }
-
-
-@contextlib.contextmanager
-def playing(place: pathlib.Path, *arguments: str, callback: str = "ansible.builtin.default") -> Iterator[Any]:
-    with open(place / "stdout", "w+") as out, subprocess.Popen(
-        [
-            *(str(PLAYBOOK), "-i", "localhost,", "-e", f"ansible_python_interpreter={sys.executable}"),
-            *(str(place / "play.yml"), *arguments),
-        ],
-        env=environment(place, callback),
-        cwd=place,
-        stdin=subprocess.DEVNULL,
-        stdout=out,
-        stderr=subprocess.STDOUT if callback.endswith("default") else subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        try:
-            yield process
-        finally:
-            if process.poll() is None:
-                process.kill()
-
-
-def eventually(condition: Callable[[], bool], what: str, seconds: float = 60) -> None:
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, f"not within {seconds} s: {what}"
-        time.sleep(0.05)
-
-
-def output(place: pathlib.Path) -> str:
-    return (place / "stdout").read_text()
+def playing(place: pathlib.Path, *arguments: str, callback: str = "ansible.builtin.default") -> Any:
+    return harness.playing(place, place / "play.yml", *arguments, callback=callback)
 
 
 def alive(pid: int) -> bool:
@@ -233,23 +189,9 @@ def test_a_host_without_python_is_told_and_its_code_is_not_taken_for_that_of_the
     assert not re.search(r"^\s+rc:", output(place), re.M)
 
 
-DOCKER = """
-import subprocess
-from ansible.module_utils.basic import AnsibleModule
-module = AnsibleModule({"container": {"required": True}, "argv": {"type": "list", "elements": "str", "required": True}})
-if module.params["container"] != "mpicont":
-    module.fail_json(msg=f"Could not find container \\"{module.params['container']}\\"")
-done = subprocess.run(module.params["argv"], capture_output=True, text=True)
-module.exit_json(changed=True, rc=done.returncode, stdout=done.stdout, stderr=done.stderr)
-"""
-
-
 @pytest.fixture
 def docker(place: pathlib.Path) -> None:
-    """A stand-in for community.docker's module, with its options and answers."""
-    modules = place / "collections" / "ansible_collections" / "community" / "docker" / "plugins" / "modules"
-    modules.mkdir(parents=True)
-    (modules / "docker_container_exec.py").write_text(DOCKER)
+    harness.make_docker(place)
 
 
 @pytest.mark.usefixtures("docker")

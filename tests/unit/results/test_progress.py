@@ -67,11 +67,11 @@ def test_the_guess_does_not_run_away_between_two_lines() -> None:
 
 def test_benchmarks_say_their_stage_themselves() -> None:
     progress = Progress()
-    progress.feed(marked(stage="resnet50 b32", done=1, of=4, img_s=12.5), 10)
-    progress.feed(marked(stage="resnet50 b32", done=3, of=4, img_s=13.0), 30)
-    assert describe(progress, 30) == "resnet50 b32 3/4, 0:30 of about 0:37, 13.0 images/s"
-    progress.feed(marked(stage="alexnet b32", done=0, of=4), 40)
-    assert describe(progress, 41) == "alexnet b32 0/4, 0:41"
+    progress.feed(marked(stage="scoring", what="a", done=1, of=4, img_s=12.5), 10)
+    progress.feed(marked(stage="scoring", what="resnet50 b32", done=3, of=4, img_s=13.0), 30)
+    assert describe(progress, 30) == "scoring 3/4 (resnet50 b32), 0:30 of about 0:37, 13.0 images/s"
+    progress.feed(marked(stage="training", done=0, of=4), 40)
+    assert describe(progress, 41) == "training 0/4, 0:41"
 
 
 @pytest.mark.parametrize(
