@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""ansible-playbook on this machine, with stand-ins for community.docker (whose container is this machine) and mpirun."""
+"""ansible-playbook on this machine, with a stand-in for community.docker, whose container is this machine."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from typing import Any
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PLAYBOOK = pathlib.Path(sys.executable).parent / "ansible-playbook"
 
-# With the options and answers of the real ones. The search for left-overs of earlier runs is answered here: it would see
-# the whole machine, and what others run there is none of our business.
+# With the options and answers of the real ones. The search for left-overs of earlier runs is answered here: it would
+# see the whole machine, and what others run there is none of our business.
 DOCKER = {
     "docker_container_exec": """
 import json, subprocess
@@ -55,6 +55,7 @@ def environment(place: pathlib.Path, callback: str = "ansible.builtin.default") 
         "ANSIBLE_STDOUT_CALLBACK": callback,
         "ANSIBLE_HOME": str(place / "home"),
         "ANSIBLE_NOCOLOR": "1",
+        "ANSIBLE_PIPELINING": "1",
         "ANSIBLE_LOCALHOST_WARNING": "0",
         "LC_ALL": "C.UTF-8",
         "PATH": f"{place / 'bin'}:{os.environ['PATH']}",
@@ -88,7 +89,7 @@ def playing(
                 process.kill()
 
 
-def eventually(condition: Callable[[], bool], what: str, seconds: float = 60) -> None:
+def eventually(condition: Callable[[], bool], what: str, seconds: float = 180) -> None:
     until = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < until, f"not within {seconds} s: {what}"

@@ -23,8 +23,8 @@ import yaml
 from tests.integration.live import harness
 from tests.integration.live.harness import eventually, output
 
-# Answers like the programs; notes each start in place/starts. A step stands still as long as a file "hold" names it, and
-# fails as long as a file "fail" does.
+# Answers like the programs; notes each start in place/starts. A step stands still as long as a file "hold" names it,
+# and fails as long as a file "fail" does.
 MPIRUN = """#!/usr/bin/env python3
 import json, os, pathlib, sys, time
 place = pathlib.Path(__file__).resolve().parent.parent
@@ -36,12 +36,13 @@ def say(rank, line):
     os.write(1, f"[1,{rank}]<stdout>:{line}\\n".encode())
 def named(name):
     path = place / name
-    return path.exists() and path.read_text() in f"{script} {ranks}"
+    return path.exists() and path.read_text() in f"{script} {ranks} #{count}"
 if not script:
     say(0, "LOOKED")
     sys.exit(0)
 with open(place / "starts", "a") as stream:
     stream.write(f"{script} {ranks}\\n")
+count = (place / "starts").read_text().splitlines().count(f"{script} {ranks}")
 while named("hold"):
     time.sleep(0.05)
 if named("fail"):
@@ -122,7 +123,7 @@ def place(tmp_path: pathlib.Path) -> pathlib.Path:
     return tmp_path
 
 
-def play(place: pathlib.Path, *arguments: str, seconds: float = 300) -> int:
+def play(place: pathlib.Path, *arguments: str, seconds: float = 900) -> int:
     with harness.playing(place, place / "play.yml", *arguments) as process:
         rc: int = process.wait(seconds)
     return rc
@@ -175,20 +176,21 @@ def test_each_benchmark_writes_its_file_and_the_whole_changes_nothing(place: pat
     assert not (place / "reports" / "unfinished-benchmark").exists(), "a finished measurement is still under way"
 
 
-@pytest.mark.parametrize("tag", TAGS)
+@pytest.mark.parametrize("tag", ["scaling", "scoring"])
 def test_a_tag_measures_its_part_only(place: pathlib.Path, tag: str) -> None:
     assert play(place, "--tags", tag) == 0, output(place)
     assert {path.stem for path in folder(place).glob("*.json")} - {"fp32_bz1_result"} == {tag}
 
 
 def test_a_killed_measurement_goes_on_and_repeats_nothing_that_is_done(place: pathlib.Path) -> None:
-    """SIGKILL at the third of four repeats, to the playbook and to everything below it."""
-    (place / "hold").write_text("no such step")
+    """SIGKILL in the third of four repeats, to the playbook and its process group."""
+    (place / "hold").write_text("resnet50.py 1 #2")
     with harness.playing(place, place / "play.yml") as process:
-        eventually(lambda: starts(place).count("resnet50.py 2") == 1 or process.poll() is not None, "the second repeat")
-        eventually(lambda: len(repeats(place)) == 2, "the file of the second repeat", 120)
-        (place / "hold").write_text("resnet50.py")
-        eventually(lambda: len([each for each in starts(place) if "resnet50" in each]) == 3, "the third repeat")
+        eventually(
+            lambda: len([each for each in starts(place) if "resnet50" in each]) == 3 or process.poll() is not None,
+            "the third repeat",
+            600,
+        )
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(60)
     before = repeats(place)
@@ -218,10 +220,9 @@ def test_a_finished_measurement_is_history_and_the_next_one_starts_anew(place: p
     assert len(starts(place)) == 8
 
 
-@pytest.mark.parametrize("other", ["benchmark_image_size=96", "benchmark_scaling_iterations=4", "run_threads=2"])
-def test_a_repeat_made_with_other_parameters_is_not_taken(place: pathlib.Path, other: str) -> None:
+def test_a_repeat_made_with_other_parameters_is_not_taken(place: pathlib.Path) -> None:
     assert play(place, "--tags", "scaling", "-e", "benchmark_id=a") == 0, output(place)
-    assert play(place, "--tags", "scaling", "-e", "benchmark_id=a", "-e", other) == 0, output(place)
+    assert play(place, "--tags", "scaling", "-e", "benchmark_id=a", "-e", "run_threads=2") == 0, output(place)
     assert len(starts(place)) == 8, "stale repeats were reused"
     assert [len(each["repeats"]) for each in document(place, "scaling")["results"]] == [2, 2]
 
@@ -290,7 +291,7 @@ def test_for_real_on_four_ranks(place: pathlib.Path) -> None:
         "benchmark_scaling_repeats": 1,
         "benchmark_training_trace": True,
     }
-    assert play(place, "-e", json.dumps(settings), seconds=900) == 0, output(place)
+    assert play(place, "-e", json.dumps(settings), seconds=1800) == 0, output(place)
     for result in document(place, "bandwidth")["results"]:
         assert result["ranks"] == 4
         assert result["size_bytes"] == 25557032 * 4

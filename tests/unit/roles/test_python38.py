@@ -150,7 +150,9 @@ def test_the_closure_holds_the_layers_of_the_nodes_and_nothing_of_the_controller
     assert packages == {"modules", "_layer", "_nic", "_mesh"}
 
 
-@pytest.mark.parametrize("path", closure(), ids=lambda path: str(path.relative_to(ROOT / "plugins")))
+@pytest.mark.parametrize(
+    "path", [*closure(), *sorted((ROOT / "workloads").rglob("*.py"))], ids=lambda path: str(path.relative_to(ROOT))
+)
 def test_code_of_the_nodes_uses_nothing_that_python_38_lacks(path: pathlib.Path) -> None:
     assert newer(path.read_text()) == []
 
