@@ -201,7 +201,6 @@ class ActionModule(ActionBase):
                 if not patient or time.monotonic() - since > self._options["orphan_after"]:
                     raise
                 display.vvv(f"{self._name}: no connection to {self._host} ({error}); asking again")
-                self._connection.reset()
                 time.sleep(min(1.0, self._options["interval"]))
 
     def _on_node(self, argv: list[str]) -> dict[str, Any]:

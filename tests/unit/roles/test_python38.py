@@ -96,7 +96,8 @@ class Newer(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        if node.attr in METHODS_SINCE_39:
+        of_os = isinstance(node.value, ast.Name) and node.value.id == "os"  # os.readlink is as old as the hills
+        if node.attr in METHODS_SINCE_39 and not of_os:
             self.note(node, "." + node.attr)
         self.generic_visit(node)
 
