@@ -6,7 +6,7 @@
 ``docker exec ... mpirun`` does not die with its client: mpirun, orted and the ranks live on, hold the port and the GPU,
 and make the next run fail or crawl. Only processes in this process's own PID namespace are looked at, never the caller
 itself or its ancestors, and only by program: mpirun/orted (and their names in Open MPI 5), a Python interpreter that
-runs resnet50.py, tf_cnn_benchmarks.py or allreduce.py, and the ``timeout`` around mpirun.
+runs one of SCRIPTS, and the ``timeout`` around mpirun.
 
 Usage: python3 leftovers.py list|end [seconds to wait before SIGKILL]
 Prints one JSON line: {"found": [{"pid", "command"}], "ended": [pid, ...], "left": [pid, ...]}. Exit status 0, or 1 if
@@ -24,7 +24,9 @@ import time
 from typing import Any, Callable, Sequence
 
 LAUNCHERS = frozenset(("mpirun", "mpiexec", "orterun", "orted", "prterun", "prted"))
-SCRIPTS = frozenset(("resnet50.py", "tf_cnn_benchmarks.py", "allreduce.py"))
+SCRIPTS = frozenset(
+    ("resnet50.py", "tf_cnn_benchmarks.py", "allreduce.py", "bandwidth.py", "scaling.py", "scoring.py", "training.py")
+)
 
 
 def is_ours(argv: Sequence[str]) -> bool:

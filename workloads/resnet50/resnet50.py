@@ -13,19 +13,18 @@ Exit status: 0 done; 2 wrong options; 3 the ranks ended with different weights, 
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import math
 import os
 import resource
-import socket
 import sys
 from typing import Any, Sequence
 
+import joining
 import output
-import ranks
 
 WEIGHTS_DIFFER = 3
+GRAPH_WARMUP = 11  # steps that DistributedDataParallel needs before its communication may be captured
 
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -37,65 +36,48 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     parser.add_argument("--num_batches", type=int, default=100, help="timed steps (default 100)")
     parser.add_argument("--num_warmup_batches", type=int, default=10, help="steps before the clock (default 10)")
     parser.add_argument("--display_every", type=int, default=10, help="steps between two lines (default 10)")
-    parser.add_argument("--precision", choices=("fp32", "bf16", "fp16"), default="fp32", help="autocast data type")
-    parser.add_argument("--threads", type=int, default=0, help="CPU threads per rank; 0: what torch chooses")
     parser.add_argument(
-        "--backend", choices=("auto", "nccl", "gloo"), default="auto", help="auto: nccl if CUDA, else gloo"
+        "--memory_format",
+        choices=("auto", "channels_last", "contiguous"),
+        default="auto",
+        help="auto: channels_last on a GPU",
     )
-    parser.add_argument("--master_addr", help="address of the first host (default: MASTER_ADDR)")
-    parser.add_argument("--master_port", type=int, default=None, help="TCP port there (default: MASTER_PORT or 29500)")
-    parser.add_argument("--interface_cidr", help="network whose interface gloo and NCCL's control connections use")
-    parser.add_argument("--init_timeout", type=int, default=300, help="seconds to wait for the other ranks")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--compile", action="store_true", help="torch.compile the network (torch 2.0 or later)")
+    parser.add_argument(
+        "--cuda_graph",
+        action="store_true",
+        help=f"replay the whole step as one CUDA graph (GPU; not with fp16; warm-up of at least {GRAPH_WARMUP} steps)",
+    )
+    joining.add_arguments(parser)
     parser.add_argument("--json", metavar="FILE", help="rank 0 writes the records of all ranks here")
     options = parser.parse_args(arguments)
-    lowest = {"batch_size": 1, "image_size": 32, "num_batches": 1, "num_warmup_batches": 0, "display_every": 1}
-    for name, limit in lowest.items():
-        if getattr(options, name) < limit:
-            parser.error(f"--{name} {getattr(options, name)}: at least {limit}")
+    joining.refuse_below(
+        parser,
+        options,
+        {"batch_size": 1, "image_size": 32, "num_batches": 1, "num_warmup_batches": 0, "display_every": 1},
+    )
+    if options.cuda_graph and options.num_warmup_batches < GRAPH_WARMUP:
+        parser.error(f"--cuda_graph needs --num_warmup_batches {GRAPH_WARMUP} or more")
+    if options.cuda_graph and options.precision == "fp16":
+        parser.error("--cuda_graph with --precision fp16: the loss scaling asks the host at each step; use bf16")
     return options
 
 
 def run(options: argparse.Namespace) -> int:
-    here = ranks.place(os.environ)
-    host = socket.gethostname()
-    address = ranks.master(options.master_addr, os.environ, here.world)
-    port = options.master_port or int(os.environ.get("MASTER_PORT", "29500"))
-    if options.interface_cidr:
-        interface = ranks.interface_in(options.interface_cidr, ranks.local_addresses())
-        # Both look these up when the process group starts; what the caller set explicitly stays.
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
-        os.environ.setdefault("NCCL_SOCKET_IFNAME", "=" + interface)
+    if options.cuda_graph:
+        # Capturing forbids the watchdog's own CUDA calls; read when the process group starts.
+        os.environ.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0")
+        os.environ.setdefault("NCCL_ASYNC_ERROR_HANDLING", "0")
+    here = joining.join(options)
+    device, backend, host, gpu = here.device, here.backend, here.host, here.gpu
 
-    # Imported late: wrong options and a missing address are told at once, and without torch.
     import torch  # noqa: PLC0415
-    import torch.distributed as dist  # noqa: PLC0415
     from loop import Settings, Trainer, train  # noqa: PLC0415
 
-    gpu = torch.cuda.is_available()
-    backend = ("nccl" if gpu else "gloo") if options.backend == "auto" else options.backend
-    if backend == "nccl" and not gpu:
-        raise SystemExit(f"{host}: --backend nccl, but torch {torch.__version__} sees no CUDA device")
-    if options.precision == "fp16" and not gpu:
-        raise SystemExit(f"{host}: --precision fp16 needs a GPU; on a CPU use fp32 or bf16")
-    if gpu and here.local_rank >= torch.cuda.device_count():
-        raise SystemExit(
-            f"{host}: local rank {here.local_rank}, but only {torch.cuda.device_count()} GPU(s): "
-            "too many slots for this host"
-        )
-    device = torch.device("cuda", here.local_rank) if gpu else torch.device("cpu")
-    if gpu:
-        torch.cuda.set_device(device)
-    if options.threads:
-        torch.set_num_threads(options.threads)
-
-    dist.init_process_group(
-        backend,
-        init_method=f"tcp://{address}:{port}",
-        rank=here.rank,
-        world_size=here.world,
-        timeout=datetime.timedelta(seconds=options.init_timeout),
-    )
+    if options.compile and not hasattr(torch, "compile"):
+        raise SystemExit(f"{host}: --compile needs torch 2.0 or later; this is {torch.__version__}")
+    if options.cuda_graph and not gpu:
+        raise SystemExit(f"{host}: --cuda_graph needs a GPU")
     settings = Settings(
         batch_size=options.batch_size,
         image_size=options.image_size,
@@ -104,6 +86,9 @@ def run(options: argparse.Namespace) -> int:
         display_every=options.display_every,
         precision=options.precision,
         seed=options.seed,
+        memory_format=options.memory_format,
+        compiled=options.compile,
+        cuda_graph=options.cuda_graph,
     )
     if here.rank == 0:
         for line in banner(options, backend, here.world, torch.__version__):
@@ -129,10 +114,14 @@ def run(options: argparse.Namespace) -> int:
         "total_images_per_second": round(measured.total, 4),
         "wall_seconds": round(measured.wall_seconds, 6),
         "busy_seconds": round(measured.busy_seconds, 6),
+        "warmup_seconds": round(measured.warmup_seconds, 6),
         "batches": options.num_batches,
         "batch_size": options.batch_size,
         "image_size": options.image_size,
         "precision": options.precision,
+        "memory_format": measured.memory_format,
+        "compiled": options.compile,
+        "cuda_graph": options.cuda_graph,
         "step": output.step_summary(measured.step_seconds),
         "loss": round(measured.loss, 6) if finite else None,
         "loss_finite": finite,
@@ -151,9 +140,7 @@ def run(options: argparse.Namespace) -> int:
         records = gather_records(record, here.world, device)
         if here.rank == 0:
             output.write_json(options.json, {"format": 1, "ranks": records})
-    dist.barrier()
-    # Without this some torch versions abort at exit, after a complete result.
-    dist.destroy_process_group()
+    joining.leave()
     if not measured.checksums_equal:
         print(f"rank {here.rank}: the ranks ended with different weights: no common training", file=sys.stderr)
         return WEIGHTS_DIFFER

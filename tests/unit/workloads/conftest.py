@@ -20,7 +20,7 @@ WORKLOADS = pathlib.Path(__file__).parents[3] / "workloads"
 def load() -> Iterator[Callable[[str, str], ModuleType]]:
     """load("resnet50", "output") -> workloads/resnet50/output.py. Writes no bytecode: the folder is a build context."""
     before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    folders = [str(WORKLOADS / name) for name in ("resnet50", "checks")]
+    folders = [str(WORKLOADS / name) for name in ("resnet50", "checks", "benchmarks")]
     sys.path[:0] = folders
     try:
         yield lambda _folder, name: importlib.import_module(name)

@@ -1,0 +1,243 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Action of rocemesh.multinode.mpi_job: start a job on the node, tell how it gets on, bring back all of its output.
+
+The job runs under a supervisor on the node (workloads/checks/job.py); this side only asks it for news. Each question
+is one module call that returns when the job has ended or the interval is over, so no worker sits in a busy loop, and a
+broken connection costs one question, not the job. Who stops asking (Ctrl-C, SIGKILL, a lost controller) loses the job:
+the supervisor ends it.
+"""
+
+from __future__ import annotations
+
+import base64
+import codecs
+import dataclasses
+import json
+import os
+import time
+import uuid
+from typing import Any, Sequence
+
+from ansible import constants as C
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from ..module_utils._results.progress import Progress, describe
+
+display = Display()
+
+# Callbacks that write for people, line by line. Any other may be read by a program, and gets no word between its own.
+_FOR_PEOPLE = ("default", "minimal", "oneline", "debug", "yaml", "tree", "unixy", "dense", "actionable")
+_SUPERVISOR = os.path.join(os.path.dirname(__file__), "..", "..", "workloads", "checks", "job.py")
+_PREFIX = "rocemesh-job-"
+_NONE = ""
+
+ARGUMENTS = {
+    "argv": {"type": "list", "elements": "str", "required": True},
+    "container": {"type": "str", "default": _NONE},
+    "name": {"type": "str", "default": "job"},
+    "python": {"type": "str", "default": "python3"},
+    "directory": {"type": "path", "default": "/tmp"},
+    "progress": {"type": "str", "choices": ["auto", "always", "never"], "default": "auto"},
+    "interval": {"type": "int", "default": 10},
+    "orphan_after": {"type": "int", "default": 60},
+    "expected": {"type": "float", "default": 0},
+    "limit": {"type": "int", "default": 0},
+}
+
+
+class NoAnswerError(Exception):
+    """The node ran the question and gave no answer that the supervisor could have given."""
+
+    def __init__(self, result: dict[str, Any]) -> None:
+        super().__init__()
+        self.result = result
+
+
+@dataclasses.dataclass
+class Output:
+    """One stream as it comes: ``at`` bytes have arrived, and their text is in ``parts``."""
+
+    at: int = 0
+    parts: list[str] = dataclasses.field(default_factory=list)
+    decoder: Any = dataclasses.field(default_factory=lambda: codecs.getincrementaldecoder("utf-8")("replace"))
+
+    def take(self, encoded: str, at: int) -> str:
+        text: str = self.decoder.decode(base64.b64decode(encoded))
+        self.at = at
+        self.parts.append(text)
+        return text
+
+    @property
+    def text(self) -> str:
+        text: str = "".join(self.parts) + self.decoder.decode(b"", final=True)
+        return text.rstrip("\r\n")
+
+
+def wants_progress(setting: str, callback: str, quiet: bool) -> bool:
+    """``callback``: the configured stdout callback, with or without its collection."""
+    if setting == "auto":
+        return not quiet and callback.rpartition(".")[2] in _FOR_PEOPLE
+    return setting == "always"
+
+
+class ActionModule(ActionBase):
+    TRANSFERS_FILES = False
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        self._task_vars = task_vars or {}
+        _validation, options = self.validate_argument_spec(argument_spec=ARGUMENTS)  # type: ignore[no-untyped-call]
+        for name, least in (("interval", 1), ("orphan_after", 10)):
+            if options[name] < least:
+                return {**result, "failed": True, "msg": f"{name} is {options[name]}; at least {least} is needed"}
+        if self._task.check_mode:
+            return {**result, "changed": False, "skipped": True, "msg": "check mode: not started"}
+        self._options = options
+        with open(_SUPERVISOR, encoding="utf-8") as stream:
+            self._supervisor = stream.read()
+        self._folder = os.path.join(options["directory"], _PREFIX + uuid.uuid4().hex)
+        return {**result, **self._job()}
+
+    # ------------------------------------------------------------------------------------------------------ job
+
+    def _job(self) -> dict[str, Any]:
+        options = self._options
+        waiting = [str(options["orphan_after"]), str(options["interval"])]
+        out, err = Output(), Output()
+        progress, seconds = Progress(), 0.0
+        last = ""
+        ended = False
+        parent = os.getppid()
+        try:
+            answer = self._ask(["start", self._folder, *waiting, *options["argv"]], patient=False)
+            while True:
+                seconds = float(answer["seconds"])
+                progress.feed(out.take(answer["out"], answer["out_at"]), seconds)
+                err.take(answer["err"], answer["err_at"])
+                if answer["state"] != "running" and not answer["more"]:
+                    ended = True
+                    return self._outcome(answer, out, err)
+                line = describe(progress, seconds, options["expected"], options["limit"])
+                if answer["state"] == "running" and line != last:
+                    self._tell(line)
+                    last = line
+                if os.getppid() != parent:
+                    # ansible-playbook was killed and left this worker behind: nobody will take the result.
+                    raise AnsibleError(f"{self._name}: the run that started this job is gone")
+                answer = self._ask(["wait", self._folder, *waiting, str(out.at), str(err.at)], patient=True)
+        except NoAnswerError as error:
+            return {**error.result, "changed": False, "stdout": out.text, "stderr": err.text or _said(error.result)}
+        finally:
+            # Reached with an exception only (a task timeout, an interrupt, a connection that stays away). Where even
+            # this cannot be said any more, the supervisor ends the job by itself.
+            if not ended:
+                self._end()
+
+    def _outcome(self, answer: dict[str, Any], out: Output, err: Output) -> dict[str, Any]:
+        code = answer["rc"]
+        found: dict[str, Any] = {
+            "changed": False,
+            "stdout": out.text,
+            "stderr": err.text,
+            "stdout_lines": out.text.splitlines(),
+            "stderr_lines": err.text.splitlines(),
+            "seconds": round(float(answer["seconds"]), 3),
+            "folder": self._folder,
+        }
+        if answer["state"] == "lost":
+            why = answer.get("why") or "it left no word: killed, or the machine was out of memory"
+            return {
+                **found,
+                "failed": True,
+                "msg": f"{self._name}: the supervisor of the job ended before the job ({why}). "
+                f"What the job had printed is in {self._folder} on {self._place}.",
+            }
+        found["rc"] = code
+        if answer["orphaned"]:
+            found["failed"] = True
+            found["msg"] = (
+                f"{self._name}: the job was ended because nobody had asked for it for "
+                f"{self._options['orphan_after']} s (the connection to {self._host} was away that long). "
+                "Raise orphan_after if that may happen."
+            )
+        elif code:
+            found["failed"] = True
+            found["msg"] = f"{self._name}: non-zero return code {code} on {self._place}"
+        return found
+
+    # ---------------------------------------------------------------------------------------------- conversation
+
+    @property
+    def _name(self) -> str:
+        return str(self._options["name"])
+
+    @property
+    def _host(self) -> str:
+        return str(self._task_vars.get("inventory_hostname", "the host"))
+
+    @property
+    def _place(self) -> str:
+        container = self._options["container"]
+        return f"{self._host}, container {container}" if container else self._host
+
+    def _tell(self, line: str) -> None:
+        callback = str(C.config.get_config_value("DEFAULT_STDOUT_CALLBACK"))
+        if wants_progress(self._options["progress"], callback, bool(self._task.no_log)):
+            display.display(f"[{self._host}] {self._name}: {line}")
+
+    def _ask(self, words: Sequence[str], patient: bool) -> dict[str, Any]:
+        """One question to the supervisor. Patient: a connection that is away is waited for, as long as the job is."""
+        since = time.monotonic()
+        while True:
+            try:
+                return self._answer(self._on_node([self._options["python"], "-c", self._supervisor, *words]))
+            except AnsibleConnectionFailure as error:
+                if not patient or time.monotonic() - since > self._options["orphan_after"]:
+                    raise
+                display.vvv(f"{self._name}: no connection to {self._host} ({error}); asking again")
+                time.sleep(min(1.0, self._options["interval"]))
+
+    def _on_node(self, argv: list[str]) -> dict[str, Any]:
+        if self._options["container"]:
+            module = "community.docker.docker_container_exec"
+            arguments: dict[str, Any] = {"container": self._options["container"], "argv": argv}
+        else:
+            module, arguments = "ansible.legacy.command", {"argv": argv}
+        result: dict[str, Any] = self._execute_module(
+            module_name=module, module_args=arguments, task_vars=self._task_vars
+        )
+        return result
+
+    def _answer(self, result: dict[str, Any]) -> dict[str, Any]:
+        if not result.get("failed") and result.get("rc", 0) == 0:
+            try:
+                answer: Any = json.loads(result.get("stdout", ""))
+            except ValueError:
+                answer = None
+            if isinstance(answer, dict) and "state" in answer:
+                return answer
+        kept: dict[str, Any] = {key: result[key] for key in ("rc", "stderr", "exception") if key in result}
+        # The code is that of the question, not of the job: nobody may take it for mpirun's.
+        code = kept.pop("rc", None)
+        what = result.get("msg") or f"status {code}: {_said(result)}"
+        raise NoAnswerError(
+            {**kept, "failed": True, "msg": f"{self._name}: no answer from the supervisor on {self._place}: {what}"}
+        )
+
+    def _end(self) -> None:
+        try:
+            self._on_node([self._options["python"], "-c", self._supervisor, "end", self._folder])
+        except Exception as error:
+            # Nothing to add to the failure that brought us here; the supervisor ends the job when its time is over.
+            display.vvv(f"{self._name}: could not end the job on {self._host} at once: {error}")
+
+
+def _said(result: dict[str, Any]) -> str:
+    text = str(result.get("stderr") or result.get("stdout") or result.get("msg") or "")
+    return text.strip()[-600:]

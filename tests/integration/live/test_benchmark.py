@@ -1,0 +1,308 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The role benchmark under a real ansible-playbook on this machine: four slots of one host.
+
+Once with a stand-in for mpirun that answers at once, for what the role does with results, failures and interruptions;
+and once with Open MPI and torch, where this machine has them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.integration.live import harness
+from tests.integration.live.harness import eventually, output
+
+# Answers like the programs; notes each start in place/starts. A step stands still as long as a file "hold" names it,
+# and fails as long as a file "fail" does.
+MPIRUN = """#!/usr/bin/env python3
+import json, os, pathlib, sys, time
+place = pathlib.Path(__file__).resolve().parent.parent
+words = sys.argv[1:]
+ranks = int(words[words.index("-np") + 1])
+script = next((os.path.basename(word) for word in words if word.endswith(".py")), "")
+after = dict(zip(words, words[1:]))
+def say(rank, line):
+    os.write(1, f"[1,{rank}]<stdout>:{line}\\n".encode())
+def named(name):
+    path = place / name
+    return path.exists() and path.read_text() in f"{script} {ranks} #{count}"
+if not script:
+    say(0, "LOOKED")
+    sys.exit(0)
+with open(place / "starts", "a") as stream:
+    stream.write(f"{script} {ranks}\\n")
+count = (place / "starts").read_text().splitlines().count(f"{script} {ranks}")
+while named("hold"):
+    time.sleep(0.05)
+if named("fail"):
+    os.write(2, b"CUDA out of memory. Tried to allocate 2 GiB\\n")
+    sys.exit(1)
+if script == "resnet50.py":
+    speed = 10.0 * ranks ** 0.9
+    for rank in range(ranks):
+        say(rank, f"total images/sec: {speed:.2f}")
+        say(rank, "ROCEMESH " + json.dumps({
+            "rank": rank, "world": ranks, "host": "localhost", "images_per_second": speed / ranks,
+            "total_images_per_second": speed, "batches": int(after["--num_batches"]), "batch_size": 1, "loss": 7.0,
+            "loss_finite": True, "checksum": "c0ffee", "checksums_equal": True, "backend": "gloo", "format": 1,
+            "warmup_seconds": 1.5, "wall_seconds": 1.0, "busy_seconds": 1.0}))
+else:
+    say(0, "ROCEMESH-BENCHMARK " + json.dumps({"settings": {"backend": "gloo", "ranks": ranks}}))
+    if script == "bandwidth.py":
+        record = {"network": after["--networks"], "path": after["--path"], "ranks": ranks, "size_bytes": 8,
+                  "seconds": [1.0], "gb_s": 1.0, "error": 0.0}
+    else:
+        record = {"model": after["--models"], "batch": int(after["--batches"]), "img_s": 5.0}
+    say(0, "ROCEMESH-BENCHMARK " + json.dumps(record))
+"""
+SMALL = {
+    "benchmark_bandwidth_networks": ["resnet50"],
+    "benchmark_bandwidth_iterations": 2,
+    "benchmark_bandwidth_warmup": 1,
+    "benchmark_scaling_cases": ["1n1g", "1n2g"],
+    "benchmark_scaling_batches": {"fp32": 1},
+    "benchmark_scaling_repeats": 2,
+    "benchmark_scaling_iterations": 3,
+    "benchmark_scaling_dropped": 1,
+    "benchmark_scoring_models": ["resnet50"],
+    "benchmark_scoring_batches": [1],
+    "benchmark_scoring_iterations": 2,
+    "benchmark_scoring_warmup": 1,
+    "benchmark_training_models": ["resnet50"],
+    "benchmark_training_batches": [1],
+    "benchmark_training_iterations": 2,
+    "benchmark_training_warmup": 1,
+    "benchmark_image_size": 64,
+    "run_threads": 1,
+}
+TAGS = ("bandwidth", "scaling", "scoring", "training")
+
+
+@pytest.fixture
+def place(tmp_path: pathlib.Path) -> pathlib.Path:
+    harness.make_docker(tmp_path)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "mpirun").write_text(MPIRUN)
+    (tmp_path / "bin" / "mpirun").chmod(0o755)
+    variables = {
+        **SMALL,
+        "benchmark_dir": str(tmp_path / "reports"),
+        "benchmark_simulated": True,
+        "benchmark_hosts": [{"name": "localhost", "address": "127.0.0.1", "slots": 4}],
+        "run_network": "127.0.0.0/8",
+        "run_log_dir": str(tmp_path / "logs"),
+        "run_python": shutil.which("python3", path="/usr/bin") or "python3",
+        "run_progress_interval": 1,
+        "run_orphan_after": 10,
+        "run_torch_script": str(harness.ROOT / "workloads" / "resnet50" / "resnet50.py"),
+        "benchmark_scripts": str(harness.ROOT / "workloads" / "benchmarks"),
+        # Stand-in or not: these ranks are processes of this machine, and there is no sudo to rely on.
+        "ansible_become": False,
+    }
+    play = {
+        "hosts": "localhost",
+        "connection": "local",
+        "gather_facts": False,
+        "vars": variables,
+        "tasks": [
+            {"name": "Measure", "ansible.builtin.import_role": {"name": "rocemesh.multinode.benchmark"}},
+        ],
+    }
+    (tmp_path / "play.yml").write_text(yaml.safe_dump([play]))
+    return tmp_path
+
+
+def play(place: pathlib.Path, *arguments: str, seconds: float = 900) -> int:
+    with harness.playing(place, place / "play.yml", *arguments) as process:
+        rc: int = process.wait(seconds)
+    return rc
+
+
+def folder(place: pathlib.Path) -> pathlib.Path:
+    (found,) = (place / "reports").glob("*/benchmarks")
+    return found
+
+
+def document(place: pathlib.Path, kind: str) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads((folder(place) / f"{kind}.json").read_text())
+    return value
+
+
+def starts(place: pathlib.Path) -> list[str]:
+    return (place / "starts").read_text().splitlines() if (place / "starts").exists() else []
+
+
+def repeats(place: pathlib.Path) -> dict[str, tuple[int, int]]:
+    return {
+        path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in (folder(place) / "scaling").glob("*.json")
+    }
+
+
+def test_each_benchmark_writes_its_file_and_the_whole_changes_nothing(place: pathlib.Path) -> None:
+    assert play(place) == 0, output(place)
+    assert re.search(r"localhost +: ok=\d+ +changed=0 ", output(place)), output(place)
+    for kind in TAGS:
+        found = document(place, kind)
+        assert (found["kind"], found["simulated"], found["backend"], found["problems"]) == (kind, True, "gloo", [])
+        assert found["results"], kind
+    assert [each["path"] for each in document(place, "bandwidth")["results"]] == ["cpu", "cpu_staged"]
+    one, two = document(place, "scaling")["results"]
+    assert (one["nodes"], one["gpus_per_node"], one["repeats"], one["mean"], one["median"]) == (1, 1, [10, 10], 10, 10)
+    assert two["repeats"] == [pytest.approx(18.66)] * 2
+    seed = json.loads((folder(place) / "fp32_bz1_result.json").read_text())["rn50"]
+    assert seed["1n2g"] == {
+        "average_speed": 18.66,
+        "batch_size_per_device": 1,
+        "median_speed": 18.66,
+        "speedup": 1.87,
+    }
+    assert "SIMULATED" in output(place)
+    for reason in (
+        "nccl-tests skipped: localhost: no GPU in the container",
+        "perftest skipped: there is one host only",
+    ):
+        assert reason in output(place)
+    assert not (place / "reports" / "unfinished-benchmark").exists(), "a finished measurement is still under way"
+
+
+@pytest.mark.parametrize("tag", ["scaling", "scoring"])
+def test_a_tag_measures_its_part_only(place: pathlib.Path, tag: str) -> None:
+    assert play(place, "--tags", tag) == 0, output(place)
+    assert {path.stem for path in folder(place).glob("*.json")} - {"fp32_bz1_result"} == {tag}
+
+
+def test_a_killed_measurement_goes_on_and_repeats_nothing_that_is_done(place: pathlib.Path) -> None:
+    """SIGKILL in the third of four repeats, to the playbook and its process group."""
+    (place / "hold").write_text("resnet50.py 1 #2")
+    with harness.playing(place, place / "play.yml") as process:
+        eventually(
+            lambda: len([each for each in starts(place) if "resnet50" in each]) == 3 or process.poll() is not None,
+            "the third repeat",
+            600,
+        )
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(60)
+    before = repeats(place)
+    assert len(before) == 2
+    others = {
+        kind: (folder(place) / f"{kind}.json").stat().st_mtime_ns for kind in ("bandwidth", "scoring", "training")
+    }
+    assert not (folder(place) / "scaling.json").exists()
+    (place / "hold").unlink()
+    (place / "starts").unlink()
+
+    assert play(place) == 0, output(place)
+    after = repeats(place)
+    assert {name: after[name] for name in before} == before, "a finished repeat was written again"
+    assert len(after) == 4
+    assert [each for each in starts(place) if not each.startswith("resnet50")] == [], "a finished benchmark ran again"
+    assert len(starts(place)) == 2, starts(place)
+    assert "2 of 4 repeats done, 2 to do" in output(place)
+    assert others == {kind: (folder(place) / f"{kind}.json").stat().st_mtime_ns for kind in others}
+    assert [len(each["repeats"]) for each in document(place, "scaling")["results"]] == [2, 2]
+
+
+def test_a_finished_measurement_is_history_and_the_next_one_starts_anew(place: pathlib.Path) -> None:
+    assert play(place, "--tags", "scaling", "-e", "benchmark_id=monday") == 0, output(place)
+    assert play(place, "--tags", "scaling") == 0, output(place)
+    assert len(list((place / "reports").glob("*/benchmarks"))) == 2
+    assert len(starts(place)) == 8
+
+
+def test_a_repeat_made_with_other_parameters_is_not_taken(place: pathlib.Path) -> None:
+    assert play(place, "--tags", "scaling", "-e", "benchmark_id=a") == 0, output(place)
+    assert play(place, "--tags", "scaling", "-e", "benchmark_id=a", "-e", "run_threads=2") == 0, output(place)
+    assert len(starts(place)) == 8, "stale repeats were reused"
+    assert [len(each["repeats"]) for each in document(place, "scaling")["results"]] == [2, 2]
+
+
+def test_a_damaged_repeat_is_measured_again(place: pathlib.Path) -> None:
+    assert play(place, "--tags", "scaling", "-e", "benchmark_id=a") == 0, output(place)
+    first = sorted((folder(place) / "scaling").glob("*.json"))[0]
+    first.write_text(first.read_text()[:-40])
+    assert play(place, "--tags", "scaling", "-e", "benchmark_id=a") == 0, output(place)
+    assert len(starts(place)) == 5
+    json.loads(first.read_text())
+
+
+def test_a_failed_repeat_is_told_with_its_cause_and_the_rest_is_measured_and_kept(place: pathlib.Path) -> None:
+    (place / "fail").write_text("resnet50.py 2")
+    assert play(place) == 2, output(place)
+    found = document(place, "scaling")
+    assert [each["gpus_per_node"] for each in found["results"]] == [1]
+    assert any("1n2g" in problem and "memory" in problem for problem in found["problems"]), found["problems"]
+    assert any("0 of 2 repeats" in problem for problem in found["problems"]), found["problems"]
+    assert "not everything could be measured" in output(place)
+    (place / "fail").unlink()
+    (place / "starts").unlink()
+    assert play(place) == 0, output(place)
+    assert starts(place) == ["resnet50.py 2"] * 2, "more than what was missing was measured"
+    assert document(place, "scaling")["problems"] == []
+
+
+def test_check_mode_measures_nothing(place: pathlib.Path) -> None:
+    assert play(place, "--check") == 0, output(place)
+    assert not starts(place)
+    assert not (place / "reports").exists()
+    assert "nothing is measured" in output(place)
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ({"benchmark_scaling_cases": ["9n1g"]}, ("9n1g", "leave this case out")),
+        ({"benchmark_scaling_cases": ["1 node"]}, ("1 node", "2n8g")),
+        ({"benchmark_scaling_dropped": 3}, ("benchmark_scaling_dropped is 3 of 3",)),
+        ({"benchmark_bandwidth_paths": ["teleport"]}, ("teleport", "gpu_direct")),
+        ({"benchmark_id": "latest"}, ("latest is not the name of a run",)),
+    ],
+    ids=["too_many_nodes", "not_a_case", "nothing_counts", "unknown_path", "reserved_name"],
+)
+def test_wrong_settings_are_refused_with_what_to_do(
+    place: pathlib.Path, override: dict[str, Any], words: tuple[str, ...]
+) -> None:
+    assert play(place, "-e", json.dumps(override)) == 2
+    assert [word for word in words if word not in " ".join(output(place).split())] == [], output(place)
+
+
+def has_torch() -> bool:
+    python = shutil.which("python3", path="/usr/bin")
+    if python is None or shutil.which("mpirun") is None:
+        return False
+    return subprocess.run([python, "-c", "import torch"], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not has_torch(), reason="needs Open MPI, and torch in the system's Python")
+def test_for_real_on_four_ranks(place: pathlib.Path) -> None:
+    (place / "bin" / "mpirun").unlink()
+    settings = {
+        "benchmark_scaling_cases": ["1n1g", "1n4g"],
+        "benchmark_scaling_repeats": 1,
+        "benchmark_training_trace": True,
+    }
+    assert play(place, "-e", json.dumps(settings), seconds=1800) == 0, output(place)
+    for result in document(place, "bandwidth")["results"]:
+        assert result["ranks"] == 4
+        assert result["size_bytes"] == 25557032 * 4
+        assert result["gb_s"] == pytest.approx(result["size_bytes"] * 1.5 / sorted(result["seconds"])[0] / 1e9, rel=1)
+        assert 0 < result["error"] < 1e-6, "not even a rounding error: nothing was added up"
+    (scored,) = document(place, "scoring")["results"]
+    assert len(scored["per_rank"]) == 4
+    (trained,) = document(place, "training")["results"]
+    assert min(trained[key] for key in ("compute_s", "comm_s", "step_s", "img_s")) > 0
+    one, four = document(place, "scaling")["results"]
+    assert one["repeats"][0] > 0 and four["repeats"][0] > 0
+    events = json.loads((folder(place) / "training-trace.json").read_text())
+    assert len(events["traceEvents"] if isinstance(events, dict) else events) > 100
+    assert re.search(r"\[localhost\] (bandwidth_cpu|scoring|training|1n4g_\S+): .*\d+/\d+", output(place))

@@ -1,0 +1,189 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Plan, records and documents of the benchmarks."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleFilterError
+from ansible_collections.rocemesh.multinode.plugins.filter.benchmark_document import benchmark_document
+from ansible_collections.rocemesh.multinode.plugins.filter.benchmark_plan import benchmark_plan
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.benchmarks import (
+    cases_of,
+    digest,
+    dlperf,
+    records,
+    repeat_record,
+    same_measurement,
+    scaling_results,
+)
+
+HOSTS = [{"name": f"gpu{number:02}", "address": f"192.0.2.{number}", "slots": 8} for number in range(1, 5)]
+PARAMETERS = {"image_size": 224, "iterations": 120, "dropped": 20, "env": {"NCCL_DEBUG": "WARN"}}
+
+
+def plan(**changed: Any) -> list[dict[str, Any]]:
+    given: dict[str, Any] = {"cases": ["1n1g", "2n8g"], "batches": {"fp32": 128, "bf16": 256}, "repeats": 2}
+    return benchmark_plan(HOSTS, PARAMETERS, **{**given, **changed})
+
+
+def test_the_plan_has_every_repeat_once_and_all_first_ones_before_the_second_ones() -> None:
+    entries = plan()
+    assert [(each["repeat"], each["case"], each["precision"], each["batch"]) for each in entries] == [
+        (repeat, case, precision, batch)
+        for repeat in (1, 2)
+        for case in ("1n1g", "2n8g")
+        for precision, batch in (("fp32", 128), ("bf16", 256))
+    ]
+    assert len({each["name"] for each in entries}) == 8
+
+
+def test_a_case_uses_its_hosts_with_its_slots_from_the_head_on() -> None:
+    (entry,) = plan(cases=["2n4g"], batches={"fp32": 1}, repeats=1)
+    assert [(host["name"], host["slots"]) for host in entry["hosts"]] == [("gpu01", 4), ("gpu02", 4)]
+    assert (entry["nodes"], entry["gpus_per_node"]) == (2, 4)
+
+
+def test_more_than_nine_nodes_are_a_case_too() -> None:
+    many = [{"name": f"n{number}", "address": f"192.0.2.{number}", "slots": 8} for number in range(1, 17)]
+    (entry,) = benchmark_plan(many, {}, cases=["16n8g"], repeats=1)
+    assert entry["nodes"] == 16
+
+
+@pytest.mark.parametrize(
+    ("slots", "cases"),
+    [
+        ([1, 1, 1, 1], ["1n1g", "2n1g", "4n1g"]),
+        ([8], ["1n1g", "1n2g", "1n4g", "1n8g"]),
+        ([8, 8, 8], ["1n1g", "1n2g", "1n4g", "1n8g", "2n8g", "3n8g"]),
+        ([2, 1], ["1n1g", "1n2g", "2n1g"]),
+    ],
+)
+def test_default_cases_double_up_to_everything(slots: list[int], cases: list[str]) -> None:
+    assert (
+        cases_of([{"name": f"n{n}", "address": f"192.0.2.{n + 1}", "slots": count} for n, count in enumerate(slots)])
+        == cases
+    )
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"parameters": {**PARAMETERS, "image_size": 192}},
+        {"parameters": {**PARAMETERS, "env": {"NCCL_DEBUG": "WARN", "NCCL_ALGO": "Ring"}}},
+        {"batches": {"fp32": 64}},
+        {"hosts": [{**HOSTS[0], "address": "192.0.2.99"}, *HOSTS[1:]]},
+    ],
+    ids=["image_size", "environment", "batch", "address"],
+)
+def test_whatever_decides_the_figure_changes_the_name_of_the_repeat(changed: dict[str, Any]) -> None:
+    given: dict[str, Any] = {"hosts": HOSTS, "parameters": PARAMETERS, "batches": {"fp32": 128}, **changed}
+    hosts, parameters = given.pop("hosts"), given.pop("parameters")
+    (same,) = benchmark_plan(HOSTS, PARAMETERS, cases=["1n1g"], batches={"fp32": 128}, repeats=1)
+    (other,) = benchmark_plan(hosts, parameters, cases=["1n1g"], repeats=1, **given)
+    assert other["name"] != same["name"]
+
+
+def test_the_order_of_keys_decides_nothing() -> None:
+    assert digest({"a": 1, "b": {"c": 2, "d": 3}}) == digest({"b": {"d": 3, "c": 2}, "a": 1})
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"cases": ["5n1g"]}, "needs 5 host(s)"),
+        ({"cases": ["1n9g"]}, "gpu01 (8)"),
+        ({"cases": ["0n1g"]}, "not a case"),
+        ({"cases": ["4n"]}, "not a case"),
+        ({"repeats": 0}, "not a number of repeats"),
+        ({"batches": {"fp32": "many"}}, "many"),
+    ],
+)
+def test_impossible_plans_are_refused(changed: dict[str, Any], words: str) -> None:
+    with pytest.raises(AnsibleFilterError, match=words.replace("(", r"\(").replace(")", r"\)")):
+        plan(**changed)
+
+
+def test_a_saved_record_counts_only_whole_and_with_the_same_parameters() -> None:
+    (entry,) = plan(cases=["1n1g"], batches={"fp32": 1}, repeats=1)
+    text = json.dumps({"parameters": entry["parameters"], "img_s": 1.0})
+    assert same_measurement(text, entry["parameters"])
+    assert not same_measurement(text[:-5], entry["parameters"])
+    assert not same_measurement(text, {**entry["parameters"], "batch": 2})
+    assert not same_measurement("[]", entry["parameters"])
+    assert not same_measurement("", {})
+
+
+def test_records_are_read_from_tagged_and_glued_output() -> None:
+    text = (
+        '[1,0]<stdout>:ROCEMESH-BENCHMARK {"settings": {"backend": "gloo"}}[1,1]<stdout>:noise\n[1,0]<stdout>:\n'
+        '[1,0]<stdout>:ROCEMESH-BENCHMARK {"model": "resnet50"}\n[1,0]<stdout>:ROCEMESH-BENCHMARK {"problem": "p"}\n'
+        '[1,0]<stdout>:ROCEMESH-BENCHMARK {"problem": "p"}\n[1,0]<stdout>:ROCEMESH-BENCHMARK {"model": "cut o\n'
+        '[1,0]<stdout>:ROCEMESH-BENCHMARK {"trace": {"file": "/t", "bytes": 3}}\n'
+    )
+    found = records(text)
+    assert found["results"] == [{"model": "resnet50"}]
+    assert found["settings"] == {"backend": "gloo"}
+    assert found["trace"] == {"file": "/t", "bytes": 3}
+    assert found["problems"] == ["p", 'a broken line: ROCEMESH-BENCHMARK {"model": "cut o']
+
+
+def done(entry: dict[str, Any], speed: float) -> dict[str, Any]:
+    ranks = [{"images_per_second": speed, "machine": {"backend": "nccl", "warmup_seconds": 2.5}}]
+    return repeat_record(entry, {"total": speed, "per_rank": ranks}, 12.3456)
+
+
+def test_results_have_all_repeats_their_mean_and_median_and_missing_ones_are_told() -> None:
+    entries = plan(cases=["1n1g", "2n8g"], batches={"fp32": 128}, repeats=3)
+    ones = [each for each in entries if each["case"] == "1n1g"]
+    kept = [done(entry, speed) for entry, speed in zip(ones, (10.0, 30.0, 11.0))]
+    results, problems = scaling_results(entries, kept)
+    (result,) = results
+    assert (result["repeats"], result["mean"], result["median"]) == ([10.0, 30.0, 11.0], 17.0, 11.0)
+    assert result["warmup_s"] == [2.5] * 3
+    assert problems == ["2n8g fp32 b128: 0 of 3 repeats; missing: [1, 2, 3]"]
+    document = benchmark_document(kept, "scaling", plan=entries, simulated=True)
+    assert (document["backend"], document["simulated"]) == ("nccl", True)
+    assert document["problems"] == problems
+    json.dumps(document, allow_nan=False)
+
+
+# The figures that DLPerf published for 1n1g and 4n8g (ResNet-50 v1b, MXNet, fp32, batch 128), run by run.
+PUBLISHED = {"1n1g": (385.31, 384.16, 384.19, 385.23, 384.04), "4n8g": (9568.3, 9611.24, 9579.55, 9579.74, 9631.67)}
+
+
+def test_the_published_runs_give_the_published_table() -> None:
+    entries = plan(cases=list(PUBLISHED), batches={"fp32": 128}, repeats=5)
+    kept = [done(entry, PUBLISHED[entry["case"]][entry["repeat"] - 1]) for entry in entries]
+    results, problems = scaling_results(entries, kept)
+    assert not problems
+    assert dlperf(results, "fp32", 128) == {
+        "rn50": {
+            "1n1g": {
+                "average_speed": 384.59,
+                "batch_size_per_device": 128,
+                "median_speed": 384.19,
+                "speedup": 1.0,
+            },
+            "4n8g": {
+                "average_speed": 9594.1,
+                "batch_size_per_device": 128,
+                "median_speed": 9579.74,
+                "speedup": 24.93,
+            },
+        }
+    }
+
+
+def test_without_one_gpu_there_is_no_speedup() -> None:
+    entries = plan(cases=["2n8g"], batches={"fp32": 1}, repeats=1)
+    results, _problems = scaling_results(entries, [done(entries[0], 5.0)])
+    assert dlperf(results, "fp32", 1)["rn50"]["2n8g"]["speedup"] is None
+
+
+def test_an_unknown_kind_is_refused() -> None:
+    with pytest.raises(AnsibleFilterError, match="guesses"):
+        benchmark_document([], "guesses")

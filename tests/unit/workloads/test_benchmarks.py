@@ -1,0 +1,242 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The benchmark programs: the arrays are those of the published networks, and the programs run where there is torch."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+from types import ModuleType
+from typing import Any, Callable
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.benchmarks import records
+
+WORKLOADS = pathlib.Path(__file__).parents[3] / "workloads"
+PYTHON = os.environ.get("ROCEMESH_TORCH_PYTHON", sys.executable)
+HAS_TORCH = subprocess.run([PYTHON, "-c", "import torch"], capture_output=True, check=False).returncode == 0
+needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="no torch here; name a Python with ROCEMESH_TORCH_PYTHON")
+QUIET = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1"}
+Load = Callable[[str, str], ModuleType]
+
+
+@pytest.fixture
+def architectures(load: Load) -> ModuleType:
+    return load("benchmarks", "architectures")
+
+
+# Parameters of the published networks as torchvision has them; inception-bn: Ioffe and Szegedy's in its usual widths.
+@pytest.mark.parametrize(
+    ("name", "arrays", "elements"),
+    [
+        ("alexnet", 16, 61_100_840),
+        ("vgg16", 32, 138_357_544),
+        ("inception-bn", 209, 11_285_224),
+        ("inception-v3", 284, 23_834_568),
+        ("resnet50", 161, 25_557_032),
+        ("resnet152", 467, 60_192_808),
+    ],
+)
+def test_the_arrays_are_those_of_the_published_network(
+    architectures: ModuleType, name: str, arrays: int, elements: int
+) -> None:
+    found = architectures.arrays(architectures.find(name))
+    assert (len(found), sum(array.elements for array in found)) == (arrays, elements)
+
+
+@pytest.mark.parametrize(
+    ("name", "arrays", "megabytes"), [("resnet200", 205, 257.991328), ("inception-v3", 96, 95.200544)]
+)
+def test_without_normalisation_they_are_what_mxnets_measure_printed(
+    architectures: ModuleType, name: str, arrays: int, megabytes: float
+) -> None:
+    """measure.py counts weights and biases only: "num of arrays = 205, total size = 257.991328 MB"."""
+    found = [array for array in architectures.arrays(architectures.find(name)) if array.kind != "norm"]
+    assert (len(found), sum(array.elements for array in found) * 4 / 1e6) == (arrays, megabytes)
+
+
+@pytest.mark.parametrize(
+    ("size", "ranks", "seconds", "printed"),
+    [(257_991_328, 2, 0.023242, 11.1002), (257_991_328, 8, 0.102321, 4.4124), (95_200_544, 8, 0.057934, 2.8757)],
+)
+def test_bandwidth_is_computed_as_mxnets_measure_does(
+    load: Load, size: int, ranks: int, seconds: float, printed: float
+) -> None:
+    bandwidth = load("benchmarks", "bandwidth")
+    assert bandwidth.gigabytes_per_second(size, ranks, seconds) == pytest.approx(printed, abs=5e-5)
+    assert bandwidth.gigabytes_per_second(size, 1, seconds) == 0
+
+
+def test_a_star_multiplies_the_batch(load: Load) -> None:
+    common = load("benchmarks", "common")
+    assert [(network.name, batch) for network, batch in common.cases(["alexnet*8", "resnet50"], [1, 32])] == [
+        ("alexnet", 8),
+        ("alexnet", 256),
+        ("resnet50", 1),
+        ("resnet50", 32),
+    ]
+
+
+@pytest.mark.parametrize("model", ["alexnet*", "alexnet*0", "alexnet*x", "lenet"])
+def test_a_model_that_is_none_is_refused(load: Load, model: str) -> None:
+    with pytest.raises(SystemExit, match=r"lenet|alexnet"):
+        load("benchmarks", "common").cases([model], [1])
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB"), 1),
+        (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"), 1),
+        (type("OutOfMemoryError", (RuntimeError,), {})("no"), 1),
+        (MemoryError(), 1),
+        (ValueError("Expected more than 1 value per channel when training, got input size [1, 8]"), 2),
+        (RuntimeError("Connection closed by peer"), 0),
+        (ValueError("out of memory"), 0),
+    ],
+)
+def test_only_what_a_smaller_case_would_cure_is_left_out(load: Load, error: BaseException, code: int) -> None:
+    assert load("benchmarks", "common").reason(error) == code
+
+
+@pytest.mark.parametrize(
+    ("script", "options", "words"),
+    [
+        ("bandwidth.py", ["--iterations", "0"], "at least 1"),
+        ("bandwidth.py", ["--iterations", "201"], "at most 200"),
+        ("bandwidth.py", ["--networks", "lenet"], "there is: alexnet"),
+        ("scoring.py", ["--batches", "0"], "at least 1"),
+        ("training.py", ["--image_size", "16"], "at least 32"),
+        ("training.py", ["--precision", "fp8"], "invalid choice"),
+    ],
+)
+def test_wrong_options_are_told_without_torch(script: str, options: list[str], words: str) -> None:
+    done = subprocess.run(
+        [sys.executable, WORKLOADS / "benchmarks" / script, *options],
+        env=QUIET,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def run(world: int, script: str, *options: str) -> tuple[list[int], dict[str, Any], str]:
+    """(exit statuses, what rank 0 said, standard errors)"""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    ranks = [
+        subprocess.Popen(
+            [
+                *(PYTHON, str(WORKLOADS / "benchmarks" / script), "--iterations", "2", "--warmup", "1"),
+                *("--threads", "1", "--interface_cidr", "127.0.0.0/8", "--init_timeout", "120"),
+                *("--master_addr", "127.0.0.1", "--master_port", str(port), *options),
+            ],
+            env={
+                **QUIET,
+                "OMPI_COMM_WORLD_RANK": str(rank),
+                "OMPI_COMM_WORLD_SIZE": str(world),
+                "OMPI_COMM_WORLD_LOCAL_RANK": str(rank),
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(world)
+    ]
+    said = [rank.communicate(timeout=400) for rank in ranks]
+    for _out, _err in said[1:]:
+        assert "ROCEMESH" not in _out, "more than rank 0 speaks"
+    return [rank.returncode for rank in ranks], records(said[0][0]), "".join(err for _out, err in said)
+
+
+@needs_torch
+@pytest.mark.parametrize(("options", "path"), [((), "cpu"), (("--staged",), "cpu_staged")])
+def test_every_sum_over_the_ranks_is_checked(options: tuple[str, ...], path: str) -> None:
+    codes, said, errors = run(3, "bandwidth.py", "--networks", "inception-bn", *options)
+    assert codes == [0, 0, 0], errors
+    (result,) = said["results"]
+    assert (result["network"], result["path"], result["ranks"]) == ("inception-bn", path, 3)
+    assert result["size_bytes"] == 11_285_224 * 4
+    assert len(result["seconds"]) == 2
+    assert 0 < result["error"] < 1e-6
+    middle = sum(result["seconds"]) / 2
+    assert result["gb_s"] == pytest.approx(result["size_bytes"] * 4 / 3 / middle / 1e9, rel=1e-4)
+    assert said["settings"]["threads"] == 1
+
+
+@needs_torch
+def test_a_wrong_element_shows_in_the_error() -> None:
+    text = (
+        "import sys, types; sys.path.insert(0, sys.argv[1]); import bandwidth, torch; "
+        "here = types.SimpleNamespace(rank=0, world=1, device=torch.device('cpu'), gpu=False); "
+        "work = bandwidth.Exchange([(1000, 3), (7,)], here, torch.float32); work.fill(); print(work.error()); "
+        "work._tensors[0][2999] *= 1.5; print(work.error()); work._tensors[1][3] = float('nan'); print(work.error())"
+    )
+    done = subprocess.run(
+        [PYTHON, "-c", text, str(WORKLOADS / "benchmarks")], env=QUIET, capture_output=True, text=True, check=True
+    )
+    right, wrong, broken = map(float, done.stdout.split())
+    assert right < 1e-7
+    assert wrong == pytest.approx(0.5, rel=1e-5)
+    assert broken == float("inf")
+
+
+@needs_torch
+@pytest.mark.parametrize("name", ["alexnet", "inception-bn", "inception-v3", "resnet152", "vgg16"])
+def test_the_torch_network_has_the_described_parameters_and_takes_its_smallest_image(name: str) -> None:
+    text = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import torch, models, architectures; "
+        "net = architectures.find(sys.argv[2]); module = models.build(net).eval(); "
+        "print(*torch.no_grad()(module)(torch.zeros(2, 3, net.smallest, net.smallest)).shape)"
+    )
+    done = subprocess.run(
+        [PYTHON, "-c", text, str(WORKLOADS / "benchmarks"), name],
+        env=QUIET,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == ["2", "1000"], done.stderr
+
+
+@needs_torch
+def test_scoring_gives_each_case_and_tells_what_it_leaves_out() -> None:
+    table = ("--models", "alexnet", "inception-v3", "--batches", "1", "2", "--image_size", "64")
+    codes, said, errors = run(2, "scoring.py", *table)
+    assert codes == [0, 0], errors
+    assert [(each["model"], each["batch"], len(each["per_rank"])) for each in said["results"]] == [
+        ("alexnet", 1, 2),
+        ("alexnet", 2, 2),
+    ]
+    assert said["problems"] == ["inception-v3: needs images of 75 pixels or more, not 64; left out"]
+
+
+@needs_torch
+def test_training_splits_computing_from_communicating_and_profiles_a_step(tmp_path: pathlib.Path) -> None:
+    trace = tmp_path / "trace.json"
+    table = ("--models", "resnet50", "--batches", "2", "--image_size", "64", "--trace", str(trace))
+    codes, said, errors = run(2, "training.py", *table)
+    assert codes == [0, 0], errors
+    (result,) = said["results"]
+    assert min(result[key] for key in ("compute_s", "comm_s", "step_s")) > 0
+    assert result["exposed_s"] == pytest.approx(result["step_s"] - result["compute_s"], abs=1e-6)
+    assert result["comm_over_compute"] == pytest.approx(result["comm_s"] / result["compute_s"], abs=1e-3)
+    assert result["size_bytes"] == 25_557_032 * 4
+    assert said["trace"]["bytes"] == trace.stat().st_size
+    assert json.loads(trace.read_text())
+
+
+@needs_torch
+def test_a_batch_that_normalisation_cannot_take_is_left_out_on_all_ranks() -> None:
+    codes, said, errors = run(2, "training.py", "--models", "resnet50", "--batches", "1", "--image_size", "32")
+    assert codes == [0, 0], errors
+    assert said["results"] == []
+    assert "one value per channel" in said["problems"][0]
