@@ -18,7 +18,7 @@ from typing import Any, Mapping
 
 from .._layer import RefusedError
 
-# INIT: ranks, rings and, together with NET, the channels; NET alone has the lines about GPUDirect; GRAPH the neighbours.
+# INIT: ranks and, with NET, the channels; NET alone has the lines about GPUDirect; GRAPH the neighbours in the ring.
 SUBSYSTEMS = "INIT,NET,ENV,GRAPH"
 _TALK = ("NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG_FILE", "NCCL_TOPO_DUMP_FILE")
 # NCCL replaces % in the name of its file; the shell that collects the files must not replace anything.
