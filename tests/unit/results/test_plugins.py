@@ -19,6 +19,9 @@ from ansible_collections.rocemesh.multinode.plugins.filter import (
     mpirun_failure,
     nccl_log,
     nccl_path,
+    nccl_run_env,
+    nccl_topology,
+    nccl_variables,
     tf_cnn_log,
 )
 from ansible_collections.rocemesh.multinode.plugins.modules import run_report
@@ -26,7 +29,20 @@ from ansible_collections.rocemesh.multinode.plugins.modules import run_report
 HOSTS = [{"name": "gpu01", "address": "192.0.2.11", "slots": 1}, {"name": "gpu02", "address": "192.0.2.12"}]
 
 
-@pytest.mark.parametrize("plugin", [mpirun_answers, mpirun_command, mpirun_failure, nccl_log, nccl_path, tf_cnn_log])
+@pytest.mark.parametrize(
+    "plugin",
+    [
+        mpirun_answers,
+        mpirun_command,
+        mpirun_failure,
+        nccl_log,
+        nccl_path,
+        nccl_run_env,
+        nccl_topology,
+        nccl_variables,
+        tf_cnn_log,
+    ],
+)
 def test_every_filter_documents_itself_under_its_own_name(plugin: Any) -> None:
     (name,) = plugin.FilterModule().filters()
     assert yaml.safe_load(plugin.DOCUMENTATION)["name"] == name
