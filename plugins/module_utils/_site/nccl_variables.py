@@ -13,7 +13,7 @@ Facts, per node::
 
 as sysfs has them (``/sys/class/infiniband/D/ports/P``: ``gids``, ``gid_attrs/types``, ``gid_attrs/ndevs``,
 ``link_layer``); ``active_mtu`` in bytes. ``interfaces`` is only needed for a control network that is not the RoCE
-network.
+network; without it NCCL's TCP interface is left alone, and a note says so.
 
 Sources: NCCL's documentation of its environment; its source for when NCCL chooses the GID itself (2.21) and for the
 second traffic class (2.22.3).
@@ -100,6 +100,7 @@ def choose(
     control = _cidr(control_network, "control_network") if control_network else roce
     chosen = {node: _ports(node, known, roce, devices) for node, known in facts.items()}
     wanted = _Collector(list(facts))
+    told = control == roce or all("interfaces" in known for known in facts.values())
     for node, ports in chosen.items():
         names = ",".join(f"{port.name}:{port.port}" for port in ports)
         where = ", ".join(f"{port.netdev} {port.address}" for port in ports)
@@ -110,6 +111,8 @@ def choose(
             f"the RoCE port(s) with an address in {roce} ({where}); '=' because NCCL otherwise takes every name that "
             "begins like this one",
         )
+        if not told:
+            continue
         interface = _interface(node, facts[node], ports, control)
         wanted.add(
             node,
@@ -122,6 +125,10 @@ def choose(
     if dscp is not None:
         _traffic_class(wanted, dscp, ecn)
     notes = _mtu_notes(chosen)
+    if not told:
+        notes.append(
+            f"NCCL_SOCKET_IFNAME is not set: the facts do not say which interface of each node is in {control}"
+        )
     return wanted.result(tuple(notes))
 
 
@@ -138,7 +145,8 @@ def launcher(variables: Variables, names: Mapping[str, str]) -> list[str]:
         name = names.get(node, node)
         if not _HOST.fullmatch(name):
             raise RefusedError("not a host name", host=node, thing="hostname", value=name)
-        words = " ".join(f"{key}={value}" for key, value in values.items())
+        # What somebody set for the run or for the container goes before what was computed.
+        words = " ".join(f'{key}="${{{key}:-{value}}}"' for key, value in values.items())
         cases.append(f"{name}) export {words};;")
     unknown = '*) echo "NCCL variables: no values for host $(hostname)" >&2; exit 64;;'
     return ["sh", "-c", f'case "$(hostname)" in {" ".join(cases)} {unknown} esac; exec "$@"', "sh"]

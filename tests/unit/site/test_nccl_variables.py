@@ -106,6 +106,11 @@ def test_launcher_gives_each_host_its_value_and_the_program_its_arguments(
     assert (done.returncode, done.stdout) == (0, f"{index}|a b\n")
 
 
+def test_value_that_was_set_for_the_run_goes_before_the_computed_one(tmp_path: Path) -> None:
+    words = nccl_variables(DIFFERENT, NETWORK)["launcher"]
+    assert run_launcher(["env", "NCCL_IB_GID_INDEX=7", *words], "gpu01", tmp_path).stdout == "7|a b\n"
+
+
 def test_launcher_fails_on_a_host_that_it_does_not_know(tmp_path: Path) -> None:
     done = run_launcher(nccl_variables(DIFFERENT, NETWORK)["launcher"], "gpu09", tmp_path)
     assert (done.returncode, done.stdout) == (64, "")
@@ -155,6 +160,12 @@ def test_control_network_has_its_own_interface() -> None:
     assert found["shared"]["NCCL_SOCKET_IFNAME"] == "=ens160"
 
 
+def test_interface_is_left_alone_where_the_facts_do_not_tell_it() -> None:
+    found = nccl_variables(SAME, NETWORK, control_network="192.0.2.0/24")
+    assert "NCCL_SOCKET_IFNAME" not in found["shared"]
+    assert "192.0.2.0/24" in found["notes"][0]
+
+
 @pytest.mark.parametrize(
     ("sizes", "says"),
     [((1024, 4096), "differs"), ((1024, 1024), "1024 on all 2 port"), ((4096, 4096), ""), ((None, None), "")],
@@ -183,7 +194,12 @@ NO_ADDRESS = port("mlx5_0", gid(0, "fe80::1", "IB/RoCE v1"), gid(1, "fe80::1"))
         pytest.param(SAME, {"devices": ["mlx5_9"]}, "no RoCE v2 address", id="named_device_is_not_there"),
         pytest.param(SAME, {"dscp": 64}, "not a DSCP", id="dscp_out_of_range"),
         pytest.param(SAME, {"nccl_version": "new"}, "not a version", id="no_version"),
-        pytest.param(SAME, {"control_network": "192.0.2.0/24"}, "no interface", id="control_network_unknown"),
+        pytest.param(
+            {"gpu01": {"devices": [usual(11)], "interfaces": []}},
+            {"control_network": "192.0.2.0/24"},
+            "no interface",
+            id="control_network_on_no_interface",
+        ),
         pytest.param(SAME, {"control_network": "x"}, "not a network", id="no_control_network"),
         pytest.param(DIFFERENT, {"hostnames": {"gpu02": "a;b"}}, "not a host name", id="name_that_a_shell_would_run"),
         pytest.param(nodes(usual(11, name="mlx5_0;x")), {}, "cannot be handed on|not a value", id="odd_device_name"),
