@@ -21,7 +21,12 @@ from ansible_collections.rocemesh.multinode.plugins.filter import (
     mxnet_bandwidth,
     mxnet_perf_tables,
     mxnet_speed,
+    nccl_log,
+    nccl_path,
+    nccl_run_env,
     nccl_tests,
+    nccl_topology,
+    nccl_variables,
     perftest,
     tf_cnn_log,
     torch_ranks,
@@ -44,7 +49,10 @@ LOG_FILTERS: dict[Any, str] = {
 HOSTS = [{"name": "gpu01", "address": "192.0.2.11", "slots": 1}, {"name": "gpu02", "address": "192.0.2.12"}]
 
 
-@pytest.mark.parametrize("plugin", [mpirun_answers, mpirun_command, mpirun_failure, *LOG_FILTERS])
+NCCL_FILTERS = [nccl_log, nccl_path, nccl_run_env, nccl_topology, nccl_variables]
+
+
+@pytest.mark.parametrize("plugin", [mpirun_answers, mpirun_command, mpirun_failure, *LOG_FILTERS, *NCCL_FILTERS])
 def test_every_filter_documents_itself_under_its_own_name(plugin: Any) -> None:
     (name,) = plugin.FilterModule().filters()
     assert yaml.safe_load(plugin.DOCUMENTATION)["name"] == name

@@ -1,0 +1,120 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter: NCCL's topology file for a VM, from ESXi's facts."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: nccl_topology
+short_description: Render NCCL's topology file for a VM from what ESXi knows about its devices
+version_added: 0.1.0
+author: rocemesh.multinode contributors (@rocemesh)
+description:
+  - A VM hides the PCIe switch that its GPU and NIC share, so NCCL gives up GPUDirect RDMA. The file puts the switch
+    back.
+  - Takes the facts of the ESXi host (M(rocemesh.multinode.esxi_pci_info), without any filter) and what C(lspci) shows
+    in the guest, and joins them. Where the two do not tell clearly which device is which, it refuses and shows both.
+  - Written from NCCL's source. Not verified on hardware.
+positional: _input, lspci, vm
+options:
+  _input:
+    description: What M(rocemesh.multinode.esxi_pci_info) returned for the host of the VM.
+    type: dict
+    required: true
+  lspci:
+    description: Output of C(lspci -D -vmm -n) in the guest.
+    type: str
+    required: true
+  vm:
+    description: Name of the VM in vCenter.
+    type: str
+    required: true
+  addresses:
+    description: >-
+      PCI address in the host to PCI address in the guest. Only needed for a VM with several alike devices in different
+      places.
+    type: dict
+    default: {}
+  link_speed:
+    description: >-
+      PCIe speed of the elements. Empty - NCCL reads what the guest shows, and takes 8 GT/s for the switches.
+    type: str
+    choices: ['', '2.5 GT/s', '5 GT/s', '8 GT/s', '16 GT/s', '32 GT/s']
+    default: ''
+  link_width:
+    description: PCIe lanes of the elements. 0 - NCCL reads what the guest shows, and takes 16 for the switches.
+    type: int
+    default: 0
+  strict:
+    description: >-
+      Whether unclear facts are an error. If not, the result has an empty C(xml) and the reason in C(refused).
+    type: bool
+    default: true
+"""
+
+EXAMPLES = r"""
+- name: Write the topology of this VM
+  ansible.builtin.copy:
+    content: "{{ (pci | rocemesh.multinode.nccl_topology(lspci.stdout, inventory_hostname)).xml }}"
+    dest: /etc/rocemesh/nccl/topology.xml
+    mode: "0644"
+"""
+
+RETURN = r"""
+_value:
+  description: >-
+    C(xml) (the file), C(vm), C(pairs) (each GPU with each NIC - C(gpu), C(nic), C(host_gpu), C(host_nic), C(relation)
+    V(PIX), V(PXB), V(PHB) or V(SYS), C(shared_bridge)), C(level) (the distance of the worst GPU to its nearest NIC),
+    C(gpudirect) (whether NCCL uses GPUDirect RDMA at this level by default), C(notes), C(refused) (why there is no
+    file, empty if there is one).
+  type: dict
+"""
+
+from typing import Any, Callable, Mapping
+
+from ansible.errors import AnsibleFilterError
+
+from ..module_utils._layer import LayerError
+from ..module_utils._site.nccl_topology import parse_lspci, render
+
+
+def nccl_topology(
+    facts: Any,
+    lspci: str,
+    vm: str,
+    *,
+    addresses: Mapping[str, str] | None = None,
+    link_speed: str = "",
+    link_width: int = 0,
+    strict: bool = True,
+) -> dict[str, Any]:
+    if not isinstance(facts, Mapping) or not isinstance(facts.get("devices"), list):
+        raise AnsibleFilterError("nccl_topology: wants what esxi_pci_info returned, with its list of devices")
+    try:
+        found = render(
+            str(vm),
+            facts["devices"],
+            parse_lspci(str(lspci), str(vm)),
+            addresses=addresses,
+            link_speed=str(link_speed),
+            link_width=int(link_width),
+        )
+    except (LayerError, ValueError) as error:
+        if strict:
+            raise AnsibleFilterError(f"nccl_topology: {error}") from error
+        return {
+            "xml": "",
+            "vm": str(vm),
+            "pairs": [],
+            "level": "",
+            "gpudirect": False,
+            "notes": [],
+            "refused": str(error),
+        }
+    return {**found.as_result(), "refused": ""}
+
+
+class FilterModule:
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        return {"nccl_topology": nccl_topology}

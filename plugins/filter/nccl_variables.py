@@ -1,0 +1,113 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter: NCCL's variables for RoCE, computed from the nodes' RDMA devices."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: nccl_variables
+short_description: Compute NCCL's variables for RoCE from the RDMA devices of the nodes, each with its reason
+version_added: 0.1.0
+author: rocemesh.multinode contributors (@rocemesh)
+description:
+  - Chooses C(NCCL_IB_HCA) (exact names), C(NCCL_SOCKET_IFNAME), the GID (C(NCCL_IB_GID_INDEX), or
+    C(NCCL_IB_ADDR_RANGE) since NCCL 2.21) and the traffic class of the lossless DSCP (C(NCCL_IB_TC),
+    C(NCCL_IB_FIFO_TC)).
+  - What differs between the nodes is returned per node, with C(launcher), words to put before the program that give
+    each rank the values of its own node - C(mpirun -x) can only give the same value to all.
+  - Refuses where the facts leave no choice, and shows them. Not verified on hardware.
+positional: _input, network
+options:
+  _input:
+    description: >-
+      Node to facts - C(devices), a list of C(name), C(port), C(netdev), C(link_layer), C(active_mtu) (bytes) and
+      C(gids) (list of C(index), C(gid), C(type) as sysfs spells it, C(netdev)), and optionally C(interfaces), a list of
+      C(name) and C(addresses).
+    type: dict
+    required: true
+  network:
+    description: The RoCE network in CIDR notation.
+    type: str
+    required: true
+  dscp:
+    description: DSCP (0 to 63) of the switch's lossless class. Left out, no traffic class is set.
+    type: int
+  ecn:
+    description: Whether to mark the packets as ECN-capable, which the switch's congestion marks need.
+    type: bool
+    default: true
+  control_network:
+    description: Network of NCCL's TCP connections in CIDR notation. Empty - the RoCE network.
+    type: str
+    default: ''
+  nccl_version:
+    description: Version of NCCL in the image, for example V(2.21.5). Empty - not known, treated as an old one.
+    type: str
+    default: ''
+  devices:
+    description: Names of the RDMA devices to use. Empty - all that have an address in the RoCE network.
+    type: list
+    elements: str
+    default: []
+  hostnames:
+    description: Node to what it calls itself, where that is not its name in the inventory.
+    type: dict
+    default: {}
+"""
+
+EXAMPLES = r"""
+- name: Show the variables and why
+  ansible.builtin.debug:
+    msg: "{{ (rdma_facts | rocemesh.multinode.nccl_variables('198.51.100.0/24', dscp=26)).reasons }}"
+"""
+
+RETURN = r"""
+_value:
+  description: >-
+    C(shared) (variables for all ranks), C(per_node) (node to variables that differ), C(reasons) (list of C(name),
+    C(value), C(node), C(reason)), C(notes), C(launcher) (words to put before the program, empty if no node differs).
+  type: dict
+"""
+
+from typing import Any, Callable, Mapping, Sequence
+
+from ansible.errors import AnsibleFilterError
+
+from ..module_utils._layer import LayerError
+from ..module_utils._site.nccl_variables import choose, launcher
+
+
+def nccl_variables(
+    facts: Any,
+    network: str,
+    *,
+    dscp: int | None = None,
+    ecn: bool = True,
+    control_network: str = "",
+    nccl_version: str = "",
+    devices: Sequence[str] = (),
+    hostnames: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    if not isinstance(facts, Mapping):
+        raise AnsibleFilterError(f"nccl_variables: wants facts per node, not {type(facts).__name__}")
+    try:
+        found = choose(
+            facts,
+            str(network),
+            dscp=None if dscp is None else int(dscp),
+            ecn=bool(ecn),
+            control_network=str(control_network),
+            nccl_version=str(nccl_version),
+            devices=[str(name) for name in devices],
+        )
+        words = launcher(found, hostnames or {})
+    except (LayerError, KeyError, TypeError, ValueError) as error:
+        what = f"the facts lack {error}" if isinstance(error, KeyError) else str(error)
+        raise AnsibleFilterError(f"nccl_variables: {what}") from error
+    return {**found.as_result(), "launcher": words}
+
+
+class FilterModule:
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        return {"nccl_variables": nccl_variables}

@@ -1,0 +1,620 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read what NCCL prints with ``NCCL_DEBUG=INFO``: who took part, which network, which channel goes which way. Pure.
+
+Only reading happens here; the judgement is in `path_verdict`. Shapes: NCCL 2.2 to 2.30, from the source of each
+release (NVIDIA/nccl, tags) and from lines quoted in its public issues. Nothing anchors at the start of a line: NCCL's
+prefix ``host:pid:tid [device] NCCL INFO`` is looked for wherever a line of NCCL begins, also behind another program's
+text. What is kept grows with ranks and connections, never with the length of the log.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import re
+from typing import Any, Iterator, Mapping, Sequence
+
+from .tags import Demultiplexer, Line
+from .tf_cnn import Problem
+
+# A line of NCCL has at most 1023 characters. Text of this size without a newline is another program's, or no text.
+OVERLONG = 4 * 2**20
+_KEPT = 300  # characters of a line that are kept as evidence
+_WARNINGS = 32  # different warnings that are kept; NCCL repeats one per request
+_ENVIRONMENT_VALUES = 16  # different values per variable
+
+_MARK = re.compile(r"(?P<word>NCCL )?(?P<level>INFO|WARN|TRACE) (?=\S)")
+_PREFIX_WINDOW = 400
+_PREFIX = re.compile(
+    r"(?P<host>[^\s:\[\]<>/()=,;.'\"]+):(?P<pid>\d+):(?P<tid>\d+) "
+    r"(?:\[(?P<device>\d+)\] )?(?:\d+\.\d+ )?(?:[^\s:]+:\d+ )?(?:\([^\s()]*\) )?$"
+)
+_VERSION = re.compile(r"NCCL version (?P<version>\d+\.\d+(?:\.\d+)?)")
+_INIT = re.compile(
+    r"\brank (?P<rank>\d+) nranks (?P<nranks>\d+) cudaDev (?P<device>\d+)(?: nvmlDev \d+)?(?: busId (?P<bus>\w+))?"
+    r"(?P<rest>.*?) ?- (?P<state>Init START|Init COMPLETE|Abort COMPLETE)"
+)
+_COMM_ID = re.compile(r"\bcommId (?P<id>0x[0-9a-f]+)")
+_SPLIT = re.compile(r"\bparent (?P<parent>0x[0-9a-f]+)")
+_CHANNEL = re.compile(
+    r"(?:Channel|Ring) \d+(?:/\d+)? : (?P<source>\d+)(?:\[[0-9a-fA-F]+\])? -> (?P<target>\d+)(?:\[[0-9a-fA-F]+\])? "
+    r"(?:\[(?P<direction>send|receive)\] )?via (?P<via>\S.*)"
+)
+# The name of a network may hold blanks ("AWS Libfabric"); the number behind it is NCCL's index of the device.
+_NET = re.compile(
+    r"NET/(?P<network>[^/]+)/(?P<device>\d+)(?:\((?P<proxy>\d+)\))?(?P<suffixes>(?:/[A-Za-z]+(?:\([A-Za-z0-9]+\))?)*)"
+)
+_LOCAL = (
+    ("P2P/MNNVL", "fabric"),
+    ("P2P/", "p2p"),
+    ("SHM/", "shm"),
+    ("direct shared memory", "shm"),
+)
+_RING = re.compile(r"^Ring \d+ : (?P<before>-?\d+) -> (?P<rank>-?\d+) -> (?P<after>-?\d+)")
+_NETWORK = re.compile(
+    r"^(?:Using network (?P<name>\S.*?)|Using internal Network (?P<old>\S+)"
+    r"|Assigned NET plugin (?P<new>\S.*?) to comm)\s*$"
+)
+_IB_USING = re.compile(r"^NET/IB ?: Using ?(?P<devices>.*?) ?; OOB (?P<oob>\S+?)(?:<\d+>)?\s*$")
+_IB_OLD = re.compile(r"^NET/IB: (?P<devices>\[\d+\] \S+:\d+/\w+.*)$")
+_IB_DEVICE = re.compile(r"\[(?P<index>\d+)\] ?(?P<name>[A-Za-z][\w.+-]*):(?P<port>\d+)(?::\w+)*/(?P<layer>\w+)")
+_SOCKET_USING = re.compile(r"^NET/Socket ?: Using ?(?P<interfaces>.*)$")
+_SOCKET_INTERFACE = re.compile(r"\[\d+\](?P<name>[^\s:]+):(?P<address>[^\s<]+)")
+_GDR_DEVICE = re.compile(
+    r"^NET/(?P<network>[^:]+?) ?: GPU Direct RDMA (?P<state>Enabled|Disabled) for HCA (?P<index>\d+) '(?P<name>[^']*)'"
+    r"(?: \((?P<why>[^)]*)\))?"
+)
+_GDR_PAIR = re.compile(
+    r"^(?:NET/\S+ ?: )?GPU Direct RDMA (?P<state>Enabled|Disabled) for GPU (?P<gpu>\S+) / HCA (?P<hca>\w+)"
+    r"(?: '[^']*')? \((?:distance (?P<distance>\d+) (?:<=|>=|<|>) (?P<limit>\d+)|(?P<why>[^)]*))\)"
+    r"(?:, read (?P<read>\d))?"
+)
+_ENVIRONMENT = re.compile(r"^(?P<name>NCCL_[A-Z0-9_]+) set(?: by environment)? to (?P<value>.*?)\.?\s*$")
+_COMPLETION = re.compile(
+    r"Got completion (?:from peer (?P<peer>\S+) )?with (?:error (?P<error>\d+)|status=(?:[^\s(]*\()?(?P<status>\d+)\)?)"
+    r".*?vendor[ _]err[ =](?P<vendor>\d+)"
+)
+_CALL = re.compile(r"Call to (?P<call>ibv_\w+) failed(?: with error (?P<error>.*))?")
+_RINGS = re.compile(r"^Connected all rings(?:, use ring PXN (?P<pxn>\d) GDR (?P<gdr>\d))?")
+
+# ibverbs' completion status and the vendor's syndrome -> what it means in this setting.
+_COMPLETIONS = {
+    12: (
+        "transport_retry_exceeded",
+        "the peer never acknowledged (retries exceeded): wrong GID index on one side, no route, or packets lost in a "
+        "network that is not lossless",
+    ),
+    4: (
+        "local_protection",
+        "the NIC may not read or write the memory (local protection error): inside a VM the signature of ATS, ACS or "
+        "the peer-memory module not in force",
+    ),
+    5: ("flushed", "a request was flushed: the consequence of an earlier error on the same connection"),
+    10: ("remote_access", "the peer's NIC refused the memory (remote access error): ATS, ACS or peer memory there"),
+    13: ("receiver_not_ready", "the peer had no receive posted in time (RNR retries exceeded)"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Process:
+    """Who printed a line. ``host`` None: the line has no prefix; ``tag``: rank in mpirun's tag."""
+
+    host: str | None
+    pid: int | None
+    tag: int | None
+
+    @property
+    def name(self) -> str:
+        if self.host is not None:
+            return f"{self.host}:{self.pid}"
+        return "a process without prefix" if self.tag is None else f"mpirun's rank {self.tag}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Rank:
+    """One rank of one communicator. ``comm``: NCCL's commId, "" before 2.16; ``complete``: Init COMPLETE was seen.
+
+    ``split``: made from another communicator, so it may hold a part of the job without anything being wrong.
+    """
+
+    process: Process
+    rank: int
+    nranks: int
+    device: int
+    bus_id: str
+    comm: str
+    complete: bool
+    split: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Channel:
+    """Connections of one kind between two ranks, as one side reports them.
+
+    ``direction``: send, receive, or "" inside a host; ``kind``: net, p2p, shm, fabric (multi-node NVLink), unknown;
+    ``device``: NCCL's index of the NIC; ``gdr``: the line ends in /GDRDMA; ``comm``: commId of the communicator that
+    this thread was setting up, "" if not known; ``count`` lines, ``line`` is the first.
+    """
+
+    process: Process
+    comm: str
+    source: int
+    target: int
+    direction: str
+    kind: str
+    network: str
+    device: int | None
+    gdr: bool
+    count: int
+    line: str
+
+
+@dataclasses.dataclass(frozen=True)
+class GdrLine:
+    """What NCCL says about GPUDirect RDMA for a NIC, or for a GPU and a NIC (``gpu`` not empty).
+
+    ``distance``, ``limit``: NCCL's own numbers for the path between GPU and NIC, which depend on the version.
+    """
+
+    process: Process
+    enabled: bool
+    gpu: str
+    hca: str
+    distance: int | None
+    limit: int | None
+    read: bool | None
+    line: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Hca:
+    host: str
+    index: int
+    name: str
+    port: int
+    layer: str
+
+
+@dataclasses.dataclass(frozen=True)
+class NcclLog:
+    """Everything that was found. ``networks``: process -> names, in order of appearance; ``rings``: process -> (from,
+    to) neighbours; ``summaries``: process -> last (PXN, GDR) of "Connected all rings", None where the version has none.
+    """
+
+    lines: int
+    versions: tuple[str, ...]
+    ranks: tuple[Rank, ...]
+    channels: tuple[Channel, ...]
+    networks: Mapping[Process, tuple[str, ...]]
+    hcas: tuple[Hca, ...]
+    relaxed_ordering: bool | None
+    sockets: Mapping[str, tuple[str, ...]]
+    no_ib_device: tuple[Process, ...]
+    gdr: tuple[GdrLine, ...]
+    dma_buf: tuple[str, ...]
+    environment: Mapping[str, tuple[str, ...]]
+    rings: Mapping[Process, tuple[tuple[int, int], ...]]
+    summaries: Mapping[Process, tuple[int, int] | None]
+    collnet: int
+    warnings: tuple[str, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Hosts that printed at least one line of a rank or channel."""
+        found = {rank.process.host for rank in self.ranks} | {channel.process.host for channel in self.channels}
+        return tuple(sorted(host for host in found if host is not None))
+
+    def as_result(self) -> dict[str, Any]:
+        """Plain types, for a filter."""
+        return {
+            "found": self.lines > 0,
+            "lines": self.lines,
+            "versions": list(self.versions),
+            "hosts": list(self.hosts),
+            "ranks": [
+                {
+                    "rank": rank.rank,
+                    "nranks": rank.nranks,
+                    "host": rank.process.host,
+                    "pid": rank.process.pid,
+                    "device": rank.device,
+                    "bus_id": rank.bus_id,
+                    "comm": rank.comm,
+                    "complete": rank.complete,
+                }
+                for rank in self.ranks
+            ],
+            "networks": {process.name: list(names) for process, names in self.networks.items()},
+            "hcas": [dataclasses.asdict(hca) for hca in self.hcas],
+            "relaxed_ordering": self.relaxed_ordering,
+            "sockets": {host: list(names) for host, names in self.sockets.items()},
+            "gdr": [
+                {
+                    "process": line.process.name,
+                    "enabled": line.enabled,
+                    "gpu": line.gpu,
+                    "hca": line.hca,
+                    "distance": line.distance,
+                    "limit": line.limit,
+                    "line": line.line,
+                }
+                for line in self.gdr
+            ],
+            "channels": [
+                {
+                    "host": channel.process.host,
+                    "source": channel.source,
+                    "target": channel.target,
+                    "direction": channel.direction,
+                    "kind": channel.kind,
+                    "network": channel.network,
+                    "device": channel.device,
+                    "gdr": channel.gdr,
+                    "count": channel.count,
+                    "line": channel.line,
+                }
+                for channel in self.channels
+            ],
+            "environment": {name: list(values) for name, values in self.environment.items()},
+            "warnings": list(self.warnings),
+            "problems": [dataclasses.asdict(problem) for problem in self.problems],
+        }
+
+
+@dataclasses.dataclass
+class _Record:
+    """One line of NCCL, out of its surroundings. ``ended``: its newline came."""
+
+    process: Process
+    tid: int | None
+    level: str
+    text: str
+    ended: bool
+
+
+class Reader:
+    """Feed output in pieces of any size; `result` at the end.
+
+    ``hosts``: names of the hosts that take part, if known: they tell a name from text that is glued to it.
+    """
+
+    def __init__(self, hosts: Sequence[str] = ()) -> None:
+        self._demultiplexer = Demultiplexer()
+        self._open = 0  # characters since the last newline
+        self._skipping = False
+        self._given: set[str] = {name.split(".")[0] for name in hosts}
+        self._hosts: dict[int, dict[str, None]] = {}  # pid -> names, one each but for glued text
+        self._lines = 0
+        self._versions: dict[str, None] = {}
+        self._ranks: dict[tuple[Process, int, int, str, int], Rank] = {}
+        self._current: dict[tuple[Process, int | None], str] = {}
+        self._channels: dict[tuple[Any, ...], list[Any]] = {}
+        self._networks: dict[Process, dict[str, None]] = collections.defaultdict(dict)
+        self._hcas: dict[Hca, None] = {}
+        self._relaxed: bool | None = None
+        self._sockets: dict[str, dict[str, None]] = collections.defaultdict(dict)
+        self._no_ib: dict[Process, None] = {}
+        self._gdr: dict[tuple[Any, ...], GdrLine] = {}
+        self._dma_buf: dict[str, None] = {}
+        self._environment: dict[str, dict[str, None]] = collections.defaultdict(dict)
+        self._rings: dict[Process, dict[tuple[int, int], None]] = collections.defaultdict(dict)
+        self._summaries: dict[Process, tuple[int, int] | None] = {}
+        self._collnet = 0
+        self._warnings: dict[str, None] = {}
+        self._problems: dict[tuple[str, str], Problem] = {}
+
+    def feed(self, text: str) -> None:
+        for piece in self._bounded(text):
+            for line in self._demultiplexer.feed(piece):
+                self._line(line, ended=True)
+
+    def result(self) -> NcclLog:
+        """End of the output."""
+        for line in self._demultiplexer.close():
+            self._line(line, ended=False)
+        if len(self._versions) > 1:
+            self._problem("mixed_versions", "several NCCL versions in one job: " + ", ".join(self._versions))
+        self._settle()
+        if not self._lines:
+            self._problem("no_nccl_lines", "no line of NCCL in this text: nothing is known about the data path")
+        return NcclLog(
+            lines=self._lines,
+            versions=tuple(self._versions),
+            ranks=tuple(
+                sorted(self._ranks.values(), key=lambda rank: (-rank.nranks, rank.comm, rank.rank, rank.process.name))
+            ),
+            channels=tuple(Channel(*key, *seen) for key, seen in self._channels.items()),
+            networks={process: tuple(names) for process, names in self._networks.items()},
+            hcas=tuple(self._hcas),
+            relaxed_ordering=self._relaxed,
+            sockets={host: tuple(names) for host, names in self._sockets.items()},
+            no_ib_device=tuple(self._no_ib),
+            gdr=tuple(self._gdr.values()),
+            dma_buf=tuple(self._dma_buf),
+            environment={name: tuple(values) for name, values in self._environment.items()},
+            rings={process: tuple(pairs) for process, pairs in self._rings.items()},
+            summaries=dict(self._summaries),
+            collnet=self._collnet,
+            warnings=tuple(self._warnings),
+            problems=tuple(self._problems.values()),
+        )
+
+    def _settle(self) -> None:
+        """Give the processes whose first lines were glued to other text their real host."""
+        for key in [key for key in self._channels if self._process(key[0]) != key[0]]:
+            count, line = self._channels.pop(key)
+            seen = self._channels.setdefault((self._process(key[0]), *key[1:]), [0, line])
+            seen[0] += count
+        ranks = [dataclasses.replace(rank, process=self._process(rank.process)) for rank in self._ranks.values()]
+        self._ranks = {}
+        for rank in sorted(ranks, key=lambda rank: rank.complete):
+            self._ranks[rank.process, rank.rank, rank.nranks, rank.comm, rank.device] = rank
+        for process in [process for process in self._networks if self._process(process) != process]:
+            self._networks[self._process(process)].update(self._networks.pop(process))
+        for process in [process for process in self._rings if self._process(process) != process]:
+            self._rings[self._process(process)].update(self._rings.pop(process))
+
+    # ------------------------------------------------------------------------------------------------ out of the text
+
+    def _bounded(self, text: str) -> Iterator[str]:
+        """The text without lines that are longer than any line of NCCL with its surroundings can be."""
+        if self._skipping:
+            end = text.find("\n")
+            if end < 0:
+                return
+            text, self._skipping, self._open = text[end + 1 :], False, 0
+        tail = len(text) - (text.rfind("\n") + 1)
+        self._open = tail if tail < len(text) else self._open + tail
+        if self._open <= OVERLONG:
+            yield text
+            return
+        self._skipping = True
+        self._problem("overlong_line", f"a line of more than {OVERLONG} characters was cut: this is not output of NCCL")
+        yield text[: len(text) - tail] + "\n"
+
+    def _line(self, line: Line, ended: bool) -> None:
+        text = line.text
+        if "INFO " not in text and "WARN " not in text and "NCCL " not in text:
+            return
+        found = list(self._records(line, ended))
+        for record in found:
+            self._lines += 1
+            self._take(record)
+        if not found:
+            version = _VERSION.search(text)
+            if version:
+                self._lines += 1
+                self._versions.setdefault(version["version"])
+
+    def _records(self, line: Line, ended: bool) -> Iterator[_Record]:
+        text = line.text
+        starts: list[tuple[int, int, Process, int | None, str]] = []
+        previous = 0
+        for mark in _MARK.finditer(text):
+            window = text[max(previous, mark.start() - _PREFIX_WINDOW) : mark.start()]
+            prefix = _PREFIX.search(window)
+            if prefix is None or (not mark["word"] and prefix["device"] is None):
+                # Without a prefix only NCCL's own word makes it a line of NCCL (quoted logs are often cut so).
+                if mark["word"] and not window.rstrip().endswith(("'", '"')):
+                    starts.append((mark.start(), mark.end(), Process(None, None, line.rank), None, mark["level"]))
+                    previous = mark.end()
+                continue
+            host = self._host(prefix["host"], int(prefix["pid"]))
+            begin = mark.start() - (len(window) - prefix.start()) + len(prefix["host"]) - len(host)
+            process = Process(host, int(prefix["pid"]), line.rank)
+            starts.append((begin, mark.end(), process, int(prefix["tid"]), mark["level"]))
+            previous = mark.end()
+        for index, (_begin, end, process, tid, level) in enumerate(starts):
+            last = index + 1 == len(starts)
+            body = text[end : None if last else starts[index + 1][0]]
+            yield _Record(process, tid, level, body.rstrip(), ended or not last)
+
+    def _host(self, text: str, pid: int) -> str:
+        """The host in ``text``, which another program's text may be glued to: the shortest name of the same process.
+
+        NCCL cuts a host's name at its first dot, so none is in it.
+        """
+        if text in self._given:
+            return text
+        known: list[str] = [host for host in {*self._given, *self._hosts.get(pid, ())} if text.endswith(host)]
+        if not known:
+            self._hosts.setdefault(pid, {})[text] = None
+            return text
+        return min(known, key=len)
+
+    def _process(self, process: Process) -> Process:
+        """The process again, now that all names are known: its first line may have been glued to other text."""
+        if process.host is None or process.pid is None:
+            return process
+        return dataclasses.replace(process, host=self._host(process.host, process.pid))
+
+    # ------------------------------------------------------------------------------------------------------- one line
+
+    def _take(self, record: _Record) -> None:
+        text = record.text
+        if record.level == "WARN":
+            self._warning(record)
+        if " via " in text and (self._channel(record) or "via COLLNET/" in text):
+            return
+        if " nranks " in text and self._init(record):
+            return
+        if "GPU Direct RDMA" in text and self._gdr_line(record):
+            return
+        if text.startswith("NET/") and self._net(record):
+            return
+        self._rest(record)
+
+    def _channel(self, record: _Record) -> bool:
+        if "via COLLNET/" in record.text:
+            self._collnet += 1
+            return False
+        match = _CHANNEL.search(record.text)
+        if not match:
+            return False
+        via = match["via"]
+        network, device, gdr, kind = "", None, False, "unknown"
+        net = _NET.match(via)
+        if net:
+            # Text of another program may follow without a blank; what is not a whole word of NCCL stays unknown.
+            suffixes = [part for part in net["suffixes"].split("/") if part]
+            gdr = any(part.startswith("GDRDMA") for part in suffixes)
+            readable = all(part.startswith(("GDRDMA", "Shared")) for part in suffixes)
+            # "via NET/IB/1" may be the beginning of "via NET/IB/12/GDRDMA": without newline it proves nothing.
+            cut = not gdr and (not record.ended or via[net.end() :].startswith("/"))
+            if not readable or cut:
+                self._problem("unreadable_channel", f"a channel line is cut or not known: {record.text[:_KEPT]!r}")
+            else:
+                kind, network, device = "net", net["network"], int(net["device"])
+        else:
+            kind = next((name for start, name in _LOCAL if via.startswith(start)), "unknown")
+            if kind == "unknown":
+                self._problem("unreadable_channel", f"a channel line is cut or not known: {record.text[:_KEPT]!r}")
+        comm = self._current.get((record.process, record.tid), "")
+        source, target = int(match["source"]), int(match["target"])
+        key = (record.process, comm, source, target, match["direction"] or "", kind, network, device, gdr)
+        seen = self._channels.setdefault(key, [0, record.text[:_KEPT]])
+        seen[0] += 1
+        return True
+
+    def _init(self, record: _Record) -> bool:
+        match = _INIT.search(record.text)
+        if not match:
+            return False
+        found = _COMM_ID.search(match["rest"])
+        comm = found["id"] if found else ""
+        rank, nranks = int(match["rank"]), int(match["nranks"])
+        if match["state"] == "Abort COMPLETE":
+            self._problem("aborted", f"{record.process.name}: rank {rank} of {nranks} aborted its communicator")
+            return True
+        key = (record.process, rank, nranks, comm, int(match["device"]))
+        known = self._ranks.get(key)
+        complete = match["state"] == "Init COMPLETE" or (known is not None and known.complete)
+        self._ranks[key] = Rank(
+            record.process,
+            rank,
+            nranks,
+            int(match["device"]),
+            match["bus"] or "",
+            comm,
+            complete,
+            bool(_SPLIT.search(match["rest"])),
+        )
+        self._current[record.process, record.tid] = comm
+        return True
+
+    def _gdr_line(self, record: _Record) -> bool:
+        device, pair = _GDR_DEVICE.match(record.text), _GDR_PAIR.match(record.text)
+        if device:
+            line = GdrLine(
+                record.process, device["state"] == "Enabled", "", device["name"], None, None, None, record.text[:_KEPT]
+            )
+        elif pair:
+            line = GdrLine(
+                record.process,
+                pair["state"] == "Enabled",
+                pair["gpu"],
+                pair["hca"],
+                None if pair["distance"] is None else int(pair["distance"]),
+                None if pair["limit"] is None else int(pair["limit"]),
+                None if pair["read"] is None else pair["read"] == "1",
+                record.text[:_KEPT],
+            )
+        else:
+            return False
+        self._gdr.setdefault((line.process, line.gpu, line.hca, line.enabled, line.read), line)
+        return True
+
+    def _net(self, record: _Record) -> bool:
+        text, host = record.text, record.process.host or ""
+        using = _IB_USING.match(text) or _IB_OLD.match(text)
+        if using:
+            for match in _IB_DEVICE.finditer(using["devices"]):
+                self._hcas.setdefault(Hca(host, int(match["index"]), match["name"], int(match["port"]), match["layer"]))
+            self._relaxed = bool(self._relaxed) or "[RO]" in using["devices"]
+            return True
+        sockets = _SOCKET_USING.match(text)
+        if sockets:
+            for match in _SOCKET_INTERFACE.finditer(sockets["interfaces"]):
+                self._sockets[host].setdefault(f"{match['name']} {match['address']}")
+            return True
+        if re.match(r"NET/IB ?: No device found", text):
+            self._no_ib.setdefault(record.process)
+            return True
+        return False
+
+    def _rest(self, record: _Record) -> None:
+        text = record.text
+        network = _NETWORK.match(text)
+        if network:
+            name = network["name"] or network["old"] or network["new"]
+            if record.ended or name in ("IB", "Socket"):
+                self._networks[record.process].setdefault(name)
+            return
+        ring = _RING.match(text)
+        if ring:
+            before, rank, after = int(ring["before"]), int(ring["rank"]), int(ring["after"])
+            for pair in ((before, rank), (rank, after)):
+                if min(pair) >= 0 and pair[0] != pair[1]:
+                    self._rings[record.process].setdefault(pair)
+            return
+        rings = _RINGS.match(text)
+        if rings:
+            self._summaries[record.process] = None if rings["gdr"] is None else (int(rings["pxn"]), int(rings["gdr"]))
+            return
+        environment = _ENVIRONMENT.match(text)
+        if environment:
+            values = self._environment[environment["name"]]
+            if len(values) < _ENVIRONMENT_VALUES:
+                values.setdefault(environment["value"])
+            return
+        if text.startswith("DMA-BUF is available"):
+            self._dma_buf.setdefault(record.process.host or "")
+            return
+        version = _VERSION.search(text)
+        if version:
+            self._versions.setdefault(version["version"])
+
+    def _warning(self, record: _Record) -> None:
+        text = record.text
+        who = record.process.name
+        completion, call = _COMPLETION.search(text), _CALL.search(text)
+        if completion:
+            status = int(completion["error"] or completion["status"])
+            code, meaning = _COMPLETIONS.get(status, ("completion_error", "see the status of ibv_wc_status"))
+            peer = f" with peer {completion['peer']}" if completion["peer"] else ""
+            self._problem(
+                "ib_" + code, f"{who}: InfiniBand/RoCE error {status} (vendor {completion['vendor']}){peer}: {meaning}"
+            )
+        elif call:
+            error = (call["error"] or "no reason given").strip()
+            hint = (
+                "; set NCCL_DMABUF_ENABLE=0 or update the NIC's driver" if call["call"] == "ibv_reg_dmabuf_mr" else ""
+            )
+            if call["call"] == "ibv_reg_mr":
+                hint = "; check the limit of locked memory (ulimit -l) and the peer-memory module"
+            self._problem("verbs_call_failed", f"{who}: {call['call']} failed: {error}{hint}")
+        elif re.search(r"async (?:fatal )?event", text):
+            self._problem("ib_async_event", f"{who}: {text[:_KEPT]}")
+        elif re.search(r"network \S* ?not found|Failed to initialize (?:any )?NET", text, re.IGNORECASE):
+            self._problem("network_refused", f"{who}: no network of the wanted kind could be used: {text[:_KEPT]}")
+        elif re.search(r"Mismatched NCCL version|NCCL version mismatch", text):
+            self._problem("mixed_versions", f"{who}: {text[:_KEPT]}")
+        if len(self._warnings) < _WARNINGS:
+            self._warnings.setdefault(f"{who}: {text[:_KEPT]}")
+
+    def _problem(self, code: str, message: str) -> None:
+        # One per code and first words: NCCL repeats an error for every request that it fails.
+        if sum(1 for known, _message in self._problems if known == code) < _WARNINGS:
+            self._problems.setdefault((code, message), Problem(code, message))
+
+
+def parse(text: str, hosts: Sequence[str] = ()) -> NcclLog:
+    """Read a complete output."""
+    reader = Reader(hosts)
+    reader.feed(text)
+    return reader.result()

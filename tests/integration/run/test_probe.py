@@ -1,0 +1,152 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Role run, tasks probe and train, as Ansible runs them; the container engine and mpirun are stand-ins."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.unit.results.nccl_shapes import Job
+
+ROOT = Path(__file__).parents[3]
+HOSTS = ("gpu01", "gpu02")
+RUN_ENV = {"NCCL_IB_DISABLE": "0", "NCCL_DEBUG": "INFO"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    failed: str
+    calls: list[list[str]]
+    path: dict[str, Any]
+    logs: Path
+
+    def environment(self, call: int) -> dict[str, str]:
+        words = self.calls[call]
+        return dict(words[at + 1].split("=", 1) for at, word in enumerate(words) if word == "-x")
+
+
+def play(folder: Path, job: Job, rc: int = 0, stderr: str = "", **variables: Any) -> Outcome:
+    """Run tasks probe, then train, on the head."""
+    docker = folder / "collections/ansible_collections/community/docker/plugins/modules"
+    docker.mkdir(parents=True)
+    for stub in (Path(__file__).parent / "stub_docker").glob("*.py"):
+        shutil.copy(stub, docker)
+    stub_dir = folder / "stub"
+    stub_dir.mkdir()
+    texts = {
+        host: "".join(line + "\n" for rank in range(job.size) for line in job.rank_lines(rank) if line.startswith(host))
+        for host in job.hosts
+    }
+    (stub_dir / "plan.json").write_text(json.dumps({"nccl": texts, "head": HOSTS[0], "rc": rc, "stderr": stderr}))
+    for host in HOSTS:
+        interpreter = folder / f"python-{host}"
+        interpreter.write_text(f'#!/bin/sh\nexport STUB_HOST={host} STUB_DIR={stub_dir}\nexec {sys.executable} "$@"\n')
+        interpreter.chmod(0o755)
+    hosts = {
+        host: {"ansible_connection": "local", "ansible_python_interpreter": str(folder / f"python-{host}")}
+        for host in HOSTS
+    }
+    (folder / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
+    include = "ansible.builtin.include_role"
+    tasks: list[dict[str, Any]] = [
+        {include: {"name": "rocemesh.multinode.run", "tasks_from": name}} for name in ("probe", "train")
+    ]
+    tasks.append({"ansible.builtin.copy": {"content": "{{ __run_path | to_json }}", "dest": str(folder / "path.json")}})
+    plays = [
+        {
+            "hosts": HOSTS[0],
+            "gather_facts": False,
+            "vars": {
+                "ansible_become": False,
+                "run_hosts": [
+                    {"name": host, "address": f"192.0.2.{number}"} for number, host in enumerate(HOSTS, start=11)
+                ],
+                "run_log_dir": str(folder / "logs"),
+                "__run_name": "one",
+                "__run_pinned_network": "192.0.2.0/24",
+                "__run_cuda_hosts": 2,
+                **variables,
+            },
+            "tasks": tasks,
+        }
+    ]
+    (folder / "play.yml").write_text(yaml.safe_dump(plays))
+    (folder / "ansible.cfg").touch()
+    done = subprocess.run(
+        [
+            str(Path(sys.executable).parent / "ansible-playbook"),
+            "-i",
+            str(folder / "hosts.yml"),
+            str(folder / "play.yml"),
+        ],
+        env={
+            **os.environ,
+            "ANSIBLE_COLLECTIONS_PATH": f"{folder / 'collections'}:{ROOT / 'collections'}",
+            "ANSIBLE_CONFIG": str(folder / "ansible.cfg"),
+            "ANSIBLE_HOME": str(folder / "home"),
+            "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_PIPELINING": "1",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    record = stub_dir / "calls.jsonl"
+    calls = [json.loads(line) for line in record.read_text().splitlines()] if record.exists() else []
+    written = folder / "path.json"
+    said = done.stdout + done.stderr
+    return Outcome(
+        "" if done.returncode == 0 else said,
+        calls,
+        json.loads(written.read_text()) if written.exists() else {},
+        folder / "logs" / "one",
+    )
+
+
+def test_probe_judges_the_path_and_the_timed_run_is_quiet_on_the_same_network(tmp_path: Path) -> None:
+    outcome = play(tmp_path, Job(hosts=HOSTS), run_require_path="gdrdma")
+    assert outcome.failed == ""
+    assert (outcome.path["verdict"], outcome.path["ok"], outcome.path["hosts"]) == ("gdrdma", True, list(HOSTS))
+    probe, timed = outcome.environment(0), outcome.environment(1)
+    assert (probe["NCCL_DEBUG"], probe["NCCL_NET"]) == ("INFO", "IB")
+    assert probe["NCCL_DEBUG_FILE"] == "/tmp/rocemesh-nccl-one.%h.%p.log"
+    assert timed == {"NCCL_IB_DISABLE": "0", "NCCL_DEBUG": "WARN", "NCCL_NET": "IB"}
+    assert outcome.calls[0][-4:] == ["--num_batches", "5", "--num_warmup_batches", "1"]
+    assert outcome.calls[1][-4:] != outcome.calls[0][-4:]
+    assert "via NET/IB/0/GDRDMA" in (outcome.logs / "nccl.log").read_text()
+    assert "<system" in (outcome.logs / "nccl-topology.xml").read_text()
+    assert not list((tmp_path / "stub").glob("gpu*/*")), "NCCL's files stay in the containers"
+
+
+def test_path_that_is_worse_than_required_stops_the_run(tmp_path: Path) -> None:
+    job = Job(hosts=HOSTS, send="NET/IB/0", receive="NET/IB/0")
+    outcome = play(tmp_path, job, run_require_path="gdrdma")
+    assert "the data path is rdma_via_host (gdrdma is required)" in " ".join(outcome.failed.split())
+    assert len(outcome.calls) == 1, "trained although the path was refused"
+
+
+def test_failed_probe_is_explained_by_nccl(tmp_path: Path) -> None:
+    job = Job(hosts=HOSTS, extra=("NCCL_IB_GID_INDEX set by environment to 0.",), channels=False, complete=False)
+    outcome = play(tmp_path, job, rc=1, stderr="something broke")
+    assert "cannot reach each other" in outcome.failed
+    assert (outcome.logs / "nccl.log").exists()
+
+
+@pytest.mark.parametrize("variables", [{"__run_cuda_hosts": 1}, {"run_probe": "false"}])
+def test_without_gpus_on_all_hosts_the_training_is_what_it_was(tmp_path: Path, variables: dict[str, Any]) -> None:
+    outcome = play(tmp_path, Job(hosts=HOSTS), run_rdma_facts={"gpu01": "never looked at"}, **variables)
+    assert outcome.failed == ""
+    assert outcome.path == {}
+    assert len(outcome.calls) == 1 and outcome.environment(0) == RUN_ENV
+    assert "python3" in outcome.calls[0] and "sh" not in outcome.calls[0]

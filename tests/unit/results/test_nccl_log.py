@@ -1,0 +1,338 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""NCCL's lines are found in any surroundings, and what they say is kept as it was said."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleFilterError
+from ansible_collections.rocemesh.multinode.plugins.filter import nccl_log as nccl_log_filter
+from ansible_collections.rocemesh.multinode.plugins.filter import nccl_path as nccl_path_filter
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results import nccl_log
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.nccl_log import NcclLog, Reader, parse
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.path_verdict import judge
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.results.nccl_shapes import HOSTS, Job
+
+INFO = "gpu01:1000:2000 [0] NCCL INFO "
+WARN = "\ngpu01:1000:2000 [0] net_ib.cc:839 NCCL WARN "
+
+
+def only(line: str, prefix: str = INFO) -> NcclLog:
+    return parse(prefix + line + "\n")
+
+
+# ----------------------------------------------------------------------------------------------------- single lines
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("Channel 00 : 2[c7000] -> 0[87000] [receive] via NET/IB/5/GDRDMA", (2, 0, "receive", "net", "IB", 5, True)),
+        ("Channel 02/0 : 13[b2000] -> 4[b1000] [send] via NET/IB/0(5)/GDRDMA", (13, 4, "send", "net", "IB", 0, True)),
+        ("Channel 02/0 : 13[5] -> 4[4] [send] via NET/IB/11/Shared", (13, 4, "send", "net", "IB", 11, False)),
+        (
+            "Channel 03/0 : 47[7] -> 39[7] [receive] via NET/IBext_v8/2",
+            (47, 39, "receive", "net", "IBext_v8", 2, False),
+        ),
+        ("Ring 00 : 1 -> 0 [receive] via NET/IB/0/GDRDMA", (1, 0, "receive", "net", "IB", 0, True)),
+        ("Channel 00/0 : 0[0] -> 1[1] [send] via NET/Socket/0", (0, 1, "send", "net", "Socket", 0, False)),
+        ("Channel 00 : 0[e000] -> 1[13000] via P2P/IPC/read", (0, 1, "", "p2p", "", None, False)),
+        ("Channel 03 : 3[62000] -> 2[60000] via P2P/direct pointer", (3, 2, "", "p2p", "", None, False)),
+        ("Channel 01 : 3[62000] -> 2[60000] via P2P/indirect/1[61000]", (3, 2, "", "p2p", "", None, False)),
+        ("Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM", (0, 1, "", "p2p", "", None, False)),
+        ("Channel 00/0 : 0[0] -> 4[0] via P2P/MNNVL", (0, 4, "", "fabric", "", None, False)),
+        ("Channel 00 : 4[84000] -> 3[9000] via direct shared memory", (4, 3, "", "shm", "", None, False)),
+        ("Channel 00 : 0[0] -> 1[1] via SHM/direct/direct", (0, 1, "", "shm", "", None, False)),
+        ("Channel 00 : 0[0] -> 1[1] via SHM/direct", (0, 1, "", "shm", "", None, False)),
+    ],
+)
+def test_channel_line(line: str, expected: tuple[Any, ...]) -> None:
+    (found,) = only(line).channels
+    assert (
+        found.source,
+        found.target,
+        found.direction,
+        found.kind,
+        found.network,
+        found.device,
+        found.gdr,
+    ) == expected
+    assert found.line == line
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("comm 0x7f rank 3 nranks 4 cudaDev 1 nvmlDev 1 - Init COMPLETE", (3, 4, 1, "", "", True)),
+        ("comm 0x7f rank 3 nranks 4 cudaDev 1 busId b1000 - Init COMPLETE", (3, 4, 1, "b1000", "", True)),
+        (
+            "comm 0x7f rank 0 nranks 16 cudaDev 0 nvmlDev 0 busId 1c000 commId 0x65e0 - Init START",
+            (0, 16, 0, "1c000", "0x65e0", False),
+        ),
+        (
+            "[Rank 0] ncclCommInitRankConfig comm 0x7f rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 1c000 commId 0x65 - "
+            "Init START",
+            (0, 2, 0, "1c000", "0x65", False),
+        ),
+    ],
+)
+def test_line_of_a_communicator(line: str, expected: tuple[Any, ...]) -> None:
+    (found,) = only(line).ranks
+    assert (found.rank, found.nranks, found.device, found.bus_id, found.comm, found.complete) == expected
+
+
+def test_start_and_end_of_the_start_are_one_rank() -> None:
+    line = "comm 0x7f rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 1c000 commId 0x65 - Init "
+    (found,) = parse(INFO + line + "START\n" + INFO + line + "COMPLETE\n").ranks
+    assert found.complete
+
+
+@pytest.mark.parametrize(
+    ("line", "devices", "ordered"),
+    [
+        (
+            "NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE [RO]; OOB ens192:192.0.2.1<0>",
+            [(0, "mlx5_0", 1, "RoCE"), (1, "mlx5_1", 1, "RoCE")],
+            True,
+        ),
+        ("NET/IB : Using [0]mlx5_0:1/IB ; OOB ib0:192.168.11.1<0>", [(0, "mlx5_0", 1, "IB")], False),
+        (
+            "NET/IB : Using [0]={[0] mlx5_0:1/RoCE, [1] mlx5_1:1/RoCE} [RO]; OOB ens192:192.0.2.1<0>",
+            [(0, "mlx5_0", 1, "RoCE"), (1, "mlx5_1", 1, "RoCE")],
+            True,
+        ),
+        ("NET/IB : Using [0]mlx5_0:1:0:1/RoCE [RO]; OOB ens192:192.0.2.1<0>", [(0, "mlx5_0", 1, "RoCE")], True),
+    ],
+)
+def test_devices_of_the_using_line(line: str, devices: list[tuple[Any, ...]], ordered: bool) -> None:
+    found = only(line)
+    assert [(hca.index, hca.name, hca.port, hca.layer) for hca in found.hcas] == devices
+    assert found.relaxed_ordering is ordered
+
+
+def test_shape_of_nccl_2_2_without_its_word() -> None:
+    found = parse(
+        "gpu01:340762:340937 [0] INFO NET/IB: [0] mlx5_0:1/IB\ngpu01:340762:340937 [0] INFO Using internal Network IB\n"
+    )
+    assert [(hca.name, hca.layer) for hca in found.hcas] == [("mlx5_0", "IB")]
+    assert list(found.networks.values()) == [("IB",)]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("GPU Direct RDMA Disabled for GPU ca000 / HCA 0 (distance 7 > 4)", (False, "ca000", "0", 7, 4, None)),
+        (
+            "GPU Direct RDMA Enabled for GPU 0 / HCA 1 (distance 4 <= 5), read 1 mode Default",
+            (True, "0", "1", 4, 5, True),
+        ),
+        ("NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0' (no module)", (False, "", "mlx5_0", None, None, None)),
+        ("NET/IB : GPU Direct RDMA Enabled for HCA 0 'mlx5_0'", (True, "", "mlx5_0", None, None, None)),
+        (
+            "NET/IB : GPU Direct RDMA Disabled for GPU 0[0] / HCA 0 (distance 3 >= 3)",
+            (False, "0[0]", "0", 3, 3, None),
+        ),
+    ],
+)
+def test_line_about_gpudirect(line: str, expected: tuple[Any, ...]) -> None:
+    (found,) = only(line).gdr
+    assert (found.enabled, found.gpu, found.hca, found.distance, found.limit, found.read) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("NET/IB : Got completion with error 12, opcode 1, len 0, vendor err 129", "ib_transport_retry_exceeded"),
+        (
+            "NET/IB : Got completion from peer 192.0.2.2<4> with error 4, opcode 32704, len 0, vendor err 81",
+            "ib_local_protection",
+        ),
+        (
+            "NET/IB : Got completion from peer 192.0.2.2<4> with status=5 opcode=32 len=32 vendor err 249 (Recv)",
+            "ib_flushed",
+        ),
+        (
+            "NET/IB: Got completion from peer 192.0.2.2<4> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=IBV_WC_SEND(0) "
+            "vendor_err=129 Send hca mlx5_0",
+            "ib_transport_retry_exceeded",
+        ),
+        ("NET/IB : Got completion with error 99, opcode 1, len 0, vendor err 1", "ib_completion_error"),
+        ("Call to ibv_reg_dmabuf_mr failed with error Operation not supported", "verbs_call_failed"),
+        ("Call to ibv_reg_mr failed", "verbs_call_failed"),
+        ("Failed to initialize any NET plugin", "network_refused"),
+        ("Error: network IB not found.", "network_refused"),
+        ("NET/IB : mlx5_0:1 async fatal event: port error", "ib_async_event"),
+    ],
+)
+def test_warning_becomes_a_problem(line: str, code: str) -> None:
+    found = only(line, WARN)
+    assert [problem.code for problem in found.problems] == [code]
+    assert found.problems[0].message.startswith("gpu01:1000: ")
+    assert found.warnings == (f"gpu01:1000: {line}",)
+
+
+def test_environment_and_version_are_kept() -> None:
+    found = parse("NCCL version 2.27.6+cuda13.0\n" + INFO + "NCCL_IB_DISABLE set by environment to 0.\n")
+    assert found.versions == ("2.27.6",)
+    assert found.environment == {"NCCL_IB_DISABLE": ("0",)}
+
+
+# ------------------------------------------------------------------------------------------------------ surroundings
+
+
+def test_line_glued_to_the_text_before_it_belongs_to_its_host() -> None:
+    text = (
+        Job(hosts=HOSTS[:2])
+        .text()
+        .replace("gpu01:1000:2000 [0] NCCL INFO Channel", "7.71gpu01:1000:2000 [0] NCCL INFO Channel")
+    )
+    assert parse(text).hosts == ("gpu01", "gpu02")
+
+
+def test_host_whose_first_line_was_glued_is_recognised_later() -> None:
+    text = "7.71" + Job(hosts=HOSTS[:2]).text().split("\n", 1)[1]
+    assert parse(text).hosts == ("gpu01", "gpu02")
+    assert judge(parse(text), 2, HOSTS[:2]).verdict == "gdrdma"
+
+
+def test_two_lines_glued_together_are_two() -> None:
+    text = Job(hosts=HOSTS[:2]).text()
+    glued = text.replace("[send] via NET/IB/0/GDRDMA\n", "[send] via NET/IB/0/GDRDMA")
+    assert glued != text
+    assert judge(parse(glued), 2, HOSTS[:2]).verdict == "gdrdma"
+
+
+def test_a_host_that_ends_like_another_one_stays_itself() -> None:
+    lines = "".join(
+        f"[2026-05-05 06:16:47] {host}:{rank}:2 [0] NCCL INFO comm 0x7 rank {rank} nranks 2 cudaDev 0 busId 1 "
+        "commId 0x1 - Init COMPLETE\n"
+        for rank, host in enumerate(("node1", "gpunode1"))
+    )
+    assert parse(lines).hosts == ("gpunode1", "node1")
+
+
+def test_other_programs_info_lines_are_not_nccl() -> None:
+    assert parse("2026-01-01 INFO starting\nworker:1:2 INFO step 3 done via NET/IB/0\n[0] INFO x\n").lines == 0
+
+
+def test_overlong_line_is_cut_with_a_message_and_the_rest_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nccl_log, "OVERLONG", 4096)
+    reader = Reader()
+    for _piece in range(64):
+        reader.feed("x" * 1024)
+    reader.feed("\n" + Job().text())
+    found = reader.result()
+    assert [problem.code for problem in found.problems] == ["overlong_line"]
+    assert judge(found, 4, HOSTS).verdict == "gdrdma"
+
+
+def test_memory_does_not_grow_with_the_length_of_the_log() -> None:
+    """480 KB of log, of which the reader may keep little: each line is said again and again, with other numbers."""
+    reader, text = Reader(), Job().text()
+    tracemalloc.start()
+    for number in range(200):
+        reader.feed(text)
+        reader.feed(f"{INFO}Mem Realloc old size {number}\n{WARN}NET/IB : strange thing number {number}\n")
+    reader.result()
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 200 * len(text) > 450_000
+    assert most < 200_000
+
+
+# ---------------------------------------------------------------------------------------------------------- properties
+
+JOBS = st.builds(
+    Job,
+    version=st.sampled_from(["2.7.8", "2.12.12", "2.18.6", "2.24.3", "2.30.7"]),
+    hosts=st.sampled_from([HOSTS[:2], HOSTS]),
+    gpus=st.integers(1, 2),
+    send=st.sampled_from(["NET/IB/0/GDRDMA", "NET/IB/12", "NET/Socket/0"]),
+    receive=st.sampled_from(["NET/IB/0/GDRDMA", "NET/IB/12/Shared", "NET/Socket/1"]),
+)
+
+
+def facts(log: NcclLog) -> tuple[Any, ...]:
+    channels = {
+        (c.process.host, c.process.pid, c.source, c.target, c.direction, c.kind, c.network, c.device, c.gdr): c.count
+        for c in log.channels
+    }
+    ranks = {(r.process.host, r.process.pid, r.rank, r.nranks, r.complete) for r in log.ranks}
+    return channels, ranks, set(log.hcas), log.problems
+
+
+# No deadline: the time of an example says more about the machine than about the reader.
+@settings(max_examples=40, deadline=None)
+@given(JOBS, st.data())
+def test_any_interleaving_tagging_and_chunking_gives_the_same_facts(job: Job, data: st.DataObject) -> None:
+    streams = {rank: job.rank_lines(rank) for rank in range(job.size)}
+    expected = facts(parse("\n".join(line for lines in streams.values() for line in lines) + "\n"))
+    tagged = data.draw(st.booleans())
+    out = ""
+    for rank in data.draw(st.permutations([rank for rank, lines in streams.items() for _line in lines])):
+        out += (f"[1,{rank}]<stdout>:" if tagged else "") + streams[rank].pop(0) + "\n"
+    reader = Reader()
+    edges = sorted(data.draw(st.lists(st.integers(0, len(out)), max_size=12)))
+    for begin, end in zip([0, *edges], [*edges, len(out)]):
+        reader.feed(out[begin:end])
+    assert facts(reader.result()) == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(JOBS, st.data())
+def test_truncation_never_makes_a_path_better_and_never_raises(job: Job, data: st.DataObject) -> None:
+    text = job.text()
+    hosts = job.hosts
+    whole = judge(parse(text), job.size, hosts).verdict
+    verdict = judge(parse(text[: data.draw(st.integers(0, len(text)))]), job.size, hosts).verdict
+    assert verdict != "gdrdma" or whole == "gdrdma"
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_no_text_raises_and_none_is_good(text: str) -> None:
+    assert not judge(parse(text), 4, HOSTS).good
+
+
+@settings(max_examples=40, deadline=None)
+@given(JOBS, st.lists(st.text(st.characters(codec="latin-1")), max_size=6), st.data())
+def test_noise_between_the_lines_changes_nothing(job: Job, noise: list[str], data: st.DataObject) -> None:
+    lines = job.text().splitlines()
+    for text in noise:
+        lines.insert(data.draw(st.integers(0, len(lines))), text.replace("\n", " ").replace("NCCL", ""))
+    found = parse("\n".join(lines) + "\n")
+    assert facts(found)[:2] == facts(parse(job.text()))[:2]
+
+
+# -------------------------------------------------------------------------------------------------------------- filters
+
+
+def test_filters_return_plain_data() -> None:
+    assert nccl_log_filter.nccl_log(Job().text())["hosts"] == list(HOSTS)
+    assert nccl_path_filter.nccl_path(Job().text(), 4, list(HOSTS))["ok"] is True
+
+
+def test_filter_says_unknown_for_silence() -> None:
+    assert nccl_path_filter.nccl_path("")["verdict"] == "unknown"
+    assert nccl_log_filter.nccl_log("")["found"] is False
+    assert [problem["code"] for problem in nccl_log_filter.nccl_log("")["problems"]] == ["no_nccl_lines"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: nccl_log_filter.nccl_log(None),
+        lambda: nccl_path_filter.nccl_path(["no", "text"]),
+        lambda: nccl_path_filter.nccl_path("", hosts="gpu01"),
+    ],
+)
+def test_wrong_input_is_a_filter_error(call: Any) -> None:
+    with pytest.raises(AnsibleFilterError):
+        call()
