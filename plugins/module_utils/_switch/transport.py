@@ -166,7 +166,11 @@ class OnyxSession:
                 )
             else:
                 if silence > _QUESTION_SECONDS:
-                    self._refuse_questions()
+                    try:
+                        self._refuse_questions()
+                    except LayerError:
+                        self.close()  # the next line would be the answer
+                        raise
                 time.sleep(_POLL_SECONDS)
 
     def _at_prompt(self) -> bool:
