@@ -29,6 +29,7 @@ name                      effect (further keys)
 ``refuse_line``           a line that matches ``pattern`` is answered with an error
 ``ignore_line``           a line that matches ``pattern`` is accepted and does nothing
 ``refuse_force``          ``mtu N force`` is refused (``port``: only there)
+``refuse_port``           a line that matches ``pattern`` is refused on ``port``, alone and in every range
 ``range_partial``         a range command changes members one by one until one refuses
 ``exception``             ``text`` stands in the exception list of ``show roce``
 ``pfc_off``               PFC never becomes operational (``port``: only there)
@@ -46,11 +47,12 @@ from typing import Any, Dict, List, Optional
 
 KNOWN = frozenset(
     {"wizard", "standby", "slow", "silent", "cut_after", "enable_password", "confirm", "refuse_line", "ignore_line"}
-    | {"prompt", "motd", "chunks", "remark", "neighbor", "counters"}
+    | {"refuse_port", "prompt", "motd", "chunks", "remark", "neighbor", "counters"}
     | {"refuse_force", "range_partial", "exception", "pfc_off", "link_down", "bad_json", "foreign_change", "reload"}
 )
 IMMEDIATE = frozenset({"foreign_change", "reload"})
 NEEDS = {
+    "refuse_port": "port",
     "motd": "text",
     "chunks": "size",
     "remark": "text",

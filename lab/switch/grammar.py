@@ -119,6 +119,7 @@ def execute(cli: Cli, line: str) -> str:
 
 
 def _carry_out(cli: Cli, line: str) -> str:
+    cli.switch.current_line = line
     if cli.switch.faults.get("ignore_line", line=line):
         return ""
     body, _bar, pipe = (part.strip() for part in line.partition("|"))

@@ -113,6 +113,7 @@ class Switch:
         self.release = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
         self.link_delay = link_delay
         self.faults = Faults()
+        self.current_line = ""  # the one that is being carried out, for faults that look at it
         self._factory = factory_config(hostname, ports)
         self.reset()
 
@@ -250,11 +251,17 @@ class Switch:
         fault ``range_partial``.
         """
         partial = self.faults.get("range_partial") is not None
+
+        def refuse(name: str) -> None:
+            if self.faults.get("refuse_port", port=name, line=self.current_line):
+                raise CliError("% Eth{0} refuses it by an injected fault".format(name))
+            check(name, self.running.ports[name])
+
         if not partial:
             for name in names:
-                check(name, self.running.ports[name])
+                refuse(name)
         for name in names:
-            check(name, self.running.ports[name])
+            refuse(name)
             change(name, self.running.ports[name])
 
     def set_admin(self, names: List[str], enabled: bool) -> None:

@@ -89,13 +89,15 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
             if self._applied:  # it broke while verifying: say what is there, unverified
                 error.details.setdefault("applied", [operation.command for operation in self._applied])
                 error.details.setdefault("undo", _inverses(self._applied))
+                error.args = (f"{error} What was sent before (applied) was accepted, is not verified and not saved.",)
             raise
         self._unsaved = state.unsaved
         if self._first is None:
             self._first = state
         return state
 
-    def _read_state(self) -> SwitchState:
+    def _read_state(self, health: bool = True) -> SwitchState:
+        """``health``: also what the RoCE mode does on the ports, which is not configuration."""
         read, wanted = self.read, self._wanted
         version = read.version()
         unsaved, files = read.files()
@@ -105,7 +107,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         foreign = self._foreign_lines() if unsaved and self._first is None else ()
         state = SwitchState(self.host, version, roce, vlans, ports, unsaved, foreign, files=files)
         existing = [name for name in wanted.ports if name in ports]
-        if roce.mode is not None and roce.mode == wanted.mode and existing:
+        if health and roce.mode is not None and roce.mode == wanted.mode and existing:
             ecn, marked = read.congestion(existing)
             state = dataclasses.replace(state, pfc=read.pfc(), ecn=ecn, marked=marked, trust=read.trust(existing))
         if wanted.svi:
@@ -329,14 +331,14 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
 
     def _take_back(self, operations: Sequence[Operation], sent: list[str]) -> list[str]:
         """Undo what is really there, newest first; what still differs afterwards, in words."""
-        state = self._read_state()
+        state = self._read_state(health=False)
         for operation in reversed(operations):
             for line in _way_back(state, operation):
                 sent.append(line)
                 refusal = self.cli.configure(line)
                 if refusal:
                     return [f"{line!r} was refused: {refusal}"]
-        state = self._read_state()
+        state = self._read_state(health=False)
         return [
             f"{key} is {_value(state, key)!r} and was {before!r}"
             for key, before in _before(operations).items()
