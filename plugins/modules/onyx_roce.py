@@ -60,6 +60,7 @@ options:
       - Ports that become access ports of O(vlan) and get O(mtu), as ports and ranges such as V(1/1-1/4), V(1/9),
         V(1/10/1-1/10/2).
       - A range stays within one slot or one breakout port, and all of its ports must exist.
+      - Only ports that differ are touched; those lose their old VLAN, and their link for a moment if the MTU changes.
     type: list
     elements: str
     default: []
@@ -85,7 +86,7 @@ options:
     default: false
   save:
     description:
-      - When to write the running configuration, after the verification.
+      - When to write the running configuration, after the verification. Writing has no effect on traffic.
       - V(when_clean) saves unless somebody else's changes were unsaved before this run, because saving would write
         those as well. Unsaved lines that belong to this request, left by a run that was interrupted, are no obstacle.
       - V(always) saves in any case, even if the only difference is that somebody else's changes are unsaved.

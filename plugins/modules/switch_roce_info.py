@@ -34,7 +34,7 @@ options:
     description:
       - The RoCE mode that ought to be; another one becomes one of RV(problems).
       - If it is not set, any mode is right and only contradictions within it are problems.
-      - No effect on the switch.
+      - No effect on the switch or on traffic.
     type: str
     choices: [lossless, semi-lossless, lossy, absent]
 extends_documentation_fragment:
