@@ -99,7 +99,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
     def _read_state(self, health: bool = True) -> SwitchState:
         """``health``: also what the RoCE mode does on the ports, which is not configuration."""
         read, wanted = self.read, self._wanted
-        version = read.version()
+        version = self._first.version if self._first else read.version()  # no run is so long that it would change
         unsaved, files = read.files()
         roce = read.roce(version)
         vlans = read.vlans()
@@ -131,7 +131,9 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         deadline = self._clock() + self._wait_for_links
         while True:
             links = self.read.links()
-            down = sorted((name for name in self._bounced if not links[name].up), key=parsing.port_key)
+            down = sorted(
+                (name for name in self._bounced if name not in links or not links[name].up), key=parsing.port_key
+            )
             if not down:
                 break
             if self._wait_for_links <= 0:
@@ -146,7 +148,19 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
     # --- plan
 
     def plan(self, state: SwitchState, wanted: Wanted) -> list[Operation]:
-        operations = planning.plan(state, wanted)
+        try:
+            operations = planning.plan(state, wanted)
+        except RefusedError as error:
+            if not self._applied:
+                raise
+            # A refusal means that nothing was changed, and that is no longer true.
+            raise VerifyError(
+                f"the switch is no longer what it was when this run began: {error}",
+                host=self.host,
+                remedy="look at who else is configuring it, then run this again; nothing was saved",
+                applied=[operation.command for operation in self._applied],
+                undo=_inverses(self._applied),
+            ) from None
         if operations and not self._applied and wanted.snapshot in state.files:
             raise RefusedError(
                 "a configuration file of this name exists, and it would be overwritten",
@@ -185,7 +199,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
     def apply(self, operation: Operation) -> None:
         done: list[str] = []
         try:
-            if not self._applied:
+            if not self._applied and operation is not _SAVE:
                 self._take_snapshot()
             for line in operation.payload["lines"]:
                 refusal = self.cli.configure(line)

@@ -185,6 +185,13 @@ def test_one_session_and_a_handful_of_lines(simulator: Simulator) -> None:
     assert len(configured) == 4 and not [line for line in shows if line.count("1/") == 1 and "ethernet" in line]
 
 
+def test_check_mode_never_enters_configuration_mode(simulator: Simulator) -> None:
+    simulator.forget()
+    assert run_module(simulator, "--check", snapshot="before", **READY)["changed"]
+    reading = ("show ", "enable", "no cli session paging enable", "exit")
+    assert [line for line in simulator.log()["lines"] if not line.startswith(reading)] == []
+
+
 # --- guards, as a person meets them
 
 

@@ -19,7 +19,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import (
 from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.plan import Wanted
 
 from lab.switch.state import Switch
-from tests.unit.switch.harness import Run, new_switch
+from tests.unit.switch.harness import FakeSession, Run, new_switch
 
 # Every other port, so that no range joins two of them: VLAN, RoCE mode, 9 access VLANs, 9 MTUs.
 PORTS = tuple(f"1/{number}" for number in range(1, 19, 2))
@@ -268,6 +268,38 @@ def test_a_snapshot_never_overwrites_a_file(check_mode: bool) -> None:
     with pytest.raises(LayerError, match="would be overwritten"):
         run(check_mode)
     assert run.sent == []
+
+
+def test_saving_alone_is_no_reason_for_a_snapshot() -> None:
+    switch = new_switch()
+    Run(switch, TWENTY, save="never")()
+    run = Run(switch, dataclasses.replace(TWENTY, snapshot="initial.bak"), save="always")
+    assert run()["saved"] and run.sent == ["configuration write"] and switch.snapshots == {}
+
+
+def test_a_port_that_somebody_else_takes_meanwhile_is_no_refusal_any_more() -> None:
+    """Refused means that nothing was changed; here something was."""
+    switch = new_switch()
+    run = Run(switch, TWENTY)
+    connect = run.layer._connect
+
+    def meddled() -> FakeSession:
+        session = connect()
+        configure = session.configure
+
+        def intrude(line: str) -> str:
+            answer = configure(line)
+            if "1/17 mtu" in line:
+                switch.running.ports["1/3"].lag = 7
+            return str(answer)
+
+        session.configure = intrude  # type: ignore[method-assign]
+        return session  # type: ignore[return-value]
+
+    run.layer._connect = meddled
+    with pytest.raises(VerifyError, match="1/3 is a member of Po7") as caught:
+        run()
+    assert len(caught.value.details["applied"]) == OPERATIONS and "configuration write" not in run.sent
 
 
 @pytest.mark.parametrize("name", ["refuse_line", "ignore_line"])
