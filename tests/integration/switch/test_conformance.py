@@ -51,7 +51,7 @@ def other_client(simulator: Simulator, place: Path, tasks: list[dict[str, Any]])
 
 
 @pytest.mark.parametrize("version", ["3.6.5000", "3.9.2400"], ids=["JSON before 3.6.6000", "JSON since 3.6.6000"])
-def test_b_both_clients_read_the_same_and_leave_each_other_nothing_to_do(
+def test_both_clients_read_the_same_and_leave_each_other_nothing_to_do(
     tmp_path: Path, place: Path, version: str
 ) -> None:
     mode = "absent" if version.startswith("3.6") else "lossless"
@@ -85,7 +85,7 @@ def test_b_both_clients_read_the_same_and_leave_each_other_nothing_to_do(
         assert not again["changed"] and again["operations"] == [], again
 
 
-def test_b_it_cannot_tell_that_3_10_is_newer_than_3_6_and_ours_can(tmp_path: Path, place: Path) -> None:
+def test_it_cannot_tell_that_3_10_is_newer_than_3_6_and_ours_can(tmp_path: Path, place: Path) -> None:
     """Why a rack on the current release train needs another client. The list shape of 3.10 is not verified."""
     with running(tmp_path / "switch", "--version", "3.10.4006") as simulator:
         assert run_module(simulator, **READY)["saved"]
@@ -94,7 +94,7 @@ def test_b_it_cannot_tell_that_3_10_is_newer_than_3_6_and_ours_can(tmp_path: Pat
         assert not run_module(simulator, **READY)["changed"]
 
 
-def test_b_what_it_does_to_a_trunk_without_a_word_is_refused_by_ours(tmp_path: Path, place: Path) -> None:
+def test_what_it_does_to_a_trunk_without_a_word_is_refused_by_ours(tmp_path: Path, place: Path) -> None:
     with running(tmp_path / "switch", "--version", "3.9.2400") as simulator:
         trunk = {"vlan": 100, "ports": ["1/31"]}
         refused = run_module(simulator, **trunk)

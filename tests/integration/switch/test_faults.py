@@ -50,9 +50,7 @@ def expected(shared_simulator: Simulator) -> Any:
 
 @pytest.mark.parametrize("executed", [False, True], ids=["line lost", "line executed"])
 @pytest.mark.parametrize("boundary", range(1, SAVE + 1))
-def test_item_4_ssh_cut_at_every_command_boundary(
-    simulator: Simulator, expected: Any, boundary: int, executed: bool
-) -> None:
+def test_ssh_cut_at_every_command_boundary(simulator: Simulator, expected: Any, boundary: int, executed: bool) -> None:
     factory = simulator.state()["saved"]
     simulator.fault(name="cut_after", lines=boundary, executed=executed)
     with pytest.raises(UnreachableError, match="the session broke") as caught:
@@ -66,7 +64,7 @@ def test_item_4_ssh_cut_at_every_command_boundary(
 
 
 @pytest.mark.parametrize("boundary", [2, 11, 20])
-def test_item_4_ssh_cut_and_rolled_back_in_a_second_session(simulator: Simulator, boundary: int) -> None:
+def test_ssh_cut_and_rolled_back_in_a_second_session(simulator: Simulator, boundary: int) -> None:
     before = simulator.state()["running"]
     simulator.fault(name="cut_after", lines=boundary, executed=True)
     simulator.forget()
@@ -77,14 +75,14 @@ def test_item_4_ssh_cut_and_rolled_back_in_a_second_session(simulator: Simulator
     assert state["running"] == before == state["saved"]
 
 
-def test_item_4_a_switch_that_is_slow_by_30_s_is_waited_for(simulator: Simulator) -> None:
+def test_a_switch_that_is_slow_by_30_s_is_waited_for(simulator: Simulator) -> None:
     simulator.fault(name="slow", command_delay=30, pattern="^roce")
     begun = time.monotonic()
     result = run_module(simulator, timeout=60, **READY)
     assert result["saved"] and time.monotonic() - begun > 30
 
 
-def test_item_4_a_line_that_is_carried_out_30_s_late_breaks_no_claim(simulator: Simulator) -> None:
+def test_a_line_that_is_carried_out_30_s_late_breaks_no_claim(simulator: Simulator) -> None:
     """The first run has given up and another one has finished by the time the switch carries the line out."""
     factory = simulator.state()["saved"]
     wanted = Wanted(vlan=111, vlan_name="rdma", ports=("1/1", "1/2", "1/3", "1/4"), mtu=9216)
@@ -110,9 +108,7 @@ def test_item_4_a_line_that_is_carried_out_30_s_late_breaks_no_claim(simulator: 
 
 
 @pytest.mark.parametrize("partial", [False, True], ids=["all or nothing", "member by member"])
-def test_item_4_an_error_in_the_middle_of_a_range_names_the_port_and_the_way_back(
-    simulator: Simulator, partial: bool
-) -> None:
+def test_an_error_in_the_middle_of_a_range_names_the_port_and_the_way_back(simulator: Simulator, partial: bool) -> None:
     factory = simulator.state()["saved"]
     simulator.fault(name="refuse_port", port="1/3", pattern="mtu")
     if partial:
@@ -126,7 +122,7 @@ def test_item_4_an_error_in_the_middle_of_a_range_names_the_port_and_the_way_bac
     assert run_module(simulator, **READY)["saved"]
 
 
-def test_item_4_an_error_in_the_middle_of_a_range_is_taken_back_when_told(simulator: Simulator) -> None:
+def test_an_error_in_the_middle_of_a_range_is_taken_back_when_told(simulator: Simulator) -> None:
     before = simulator.state()["running"]
     simulator.fault(name="refuse_port", port="1/3", pattern="mtu")
     failed = run_module(simulator, rollback=True, snapshot="before-rdma", **READY)

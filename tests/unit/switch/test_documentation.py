@@ -23,7 +23,7 @@ UNITS = {"timeout": "seconds", "wait_for_links": "seconds", "mtu": "bytes"}
 
 
 @pytest.mark.parametrize("option", [row[1] for row in OPTIONS], ids=[row[0] for row in OPTIONS])
-def test_item_5_every_option_says_type_default_and_effect(option: dict[str, Any]) -> None:
+def test_every_option_says_type_default_and_effect(option: dict[str, Any]) -> None:
     text = option["description"] if isinstance(option["description"], str) else " ".join(option["description"])
     assert option["type"]
     assert "default" in option or option.get("required") or re.search(r"not set|is written .* first change", text)
@@ -31,7 +31,7 @@ def test_item_5_every_option_says_type_default_and_effect(option: dict[str, Any]
 
 
 @pytest.mark.parametrize(("name", "unit"), UNITS.items())
-def test_item_5_what_has_a_unit_names_it(name: str, unit: str) -> None:
+def test_what_has_a_unit_names_it(name: str, unit: str) -> None:
     for identity, option in OPTIONS:
         if identity.endswith("." + name):
             text = option["description"] if isinstance(option["description"], str) else " ".join(option["description"])

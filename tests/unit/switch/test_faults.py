@@ -65,7 +65,7 @@ def assert_claims_are_true(switch: Switch, error: LayerError) -> None:
 
 @pytest.mark.parametrize("executed", [False, True], ids=["line lost", "line executed"])
 @pytest.mark.parametrize("boundary", range(1, SAVE + 1))
-def test_item_4_cut_at_every_command_boundary(boundary: int, executed: bool) -> None:
+def test_cut_at_every_command_boundary(boundary: int, executed: bool) -> None:
     switch = new_switch()
     factory = switch.saved.as_json()
     with pytest.raises(UnreachableError) as caught:
@@ -87,7 +87,7 @@ def all_lines() -> int:
 
 
 @pytest.mark.parametrize("line", range(1, all_lines() + 1))
-def test_item_4_cut_at_every_line_reads_included(line: int) -> None:
+def test_cut_at_every_line_reads_included(line: int) -> None:
     switch = new_switch()
     run = Run(switch, TWENTY, cut_at=line, every_line=True)
     result: dict[str, Any] = {}
@@ -105,7 +105,7 @@ def test_item_4_cut_at_every_line_reads_included(line: int) -> None:
 
 @pytest.mark.parametrize("executed", [False, True], ids=["line lost", "line executed"])
 @pytest.mark.parametrize("boundary", range(1, SAVE))
-def test_item_4_cut_and_rolled_back(boundary: int, executed: bool) -> None:
+def test_cut_and_rolled_back(boundary: int, executed: bool) -> None:
     switch = new_switch()
     before = switch.running.as_json()
     run = Run(switch, TWENTY, cut_at=boundary, executed=executed, rollback=True)
@@ -121,7 +121,7 @@ def test_item_4_cut_and_rolled_back(boundary: int, executed: bool) -> None:
 
 @pytest.mark.parametrize("executed", [False, True], ids=["line lost", "line executed"])
 @pytest.mark.parametrize("boundary", range(12, 12 + 27))
-def test_item_4_cut_between_shutdown_and_no_shutdown(boundary: int, executed: bool) -> None:
+def test_cut_between_shutdown_and_no_shutdown(boundary: int, executed: bool) -> None:
     """Lines 12 to 38 are shutdown, mtu, no shutdown of nine ports."""
     switch = new_switch()
     wanted = dataclasses.replace(TWENTY, mtu_method="shutdown")
@@ -139,7 +139,7 @@ RANGE = Wanted(vlan=111, vlan_name="rdma", ports=tuple(f"1/{number}" for number 
 @pytest.mark.parametrize("partial", [False, True], ids=["all or nothing", "member by member"])
 @pytest.mark.parametrize("member", [1, 2, 10, 20])
 @pytest.mark.parametrize("setting", ["switchport access vlan", "mtu"])
-def test_item_4_error_in_the_middle_of_a_range(setting: str, member: int, partial: bool, rollback: bool) -> None:
+def test_error_in_the_middle_of_a_range(setting: str, member: int, partial: bool, rollback: bool) -> None:
     switch = new_switch()
     before = switch.running.as_json()
     switch.faults.inject({"name": "refuse_port", "port": f"1/{member}", "pattern": setting})
