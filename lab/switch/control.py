@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The control port: read the state, reset it, inject faults. Loopback only, not a feature of any switch.
 
-``GET /state``  ``POST /reset``  ``POST /fault`` (JSON object)  ``DELETE /fault``
+``GET /state``  ``POST /reset``  ``POST /fault`` (JSON object)  ``DELETE /fault``  ``GET /log``  ``DELETE /log``
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import asyncio
 import json
 from typing import Any, Dict, Tuple
 
-from .state import Switch, port_key
+from .state import Log, Switch, port_key
 
 _LIMIT = 1 << 20
 _REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed"}
-_METHODS = {"/state": ("GET",), "/reset": ("POST",), "/fault": ("GET", "POST", "DELETE")}
+_METHODS = {"/state": ("GET",), "/reset": ("POST",), "/fault": ("GET", "POST", "DELETE"), "/log": ("GET", "DELETE")}
 
 
 def answer(switch: Switch, method: str, path: str, body: bytes) -> Tuple[int, Dict[str, Any]]:
@@ -27,6 +27,10 @@ def answer(switch: Switch, method: str, path: str, body: bytes) -> Tuple[int, Di
         return 405, {"error": "{0} takes {1}".format(path, ", ".join(_METHODS[path]))}
     if path == "/state":
         return 200, switch.as_json()
+    if path == "/log":
+        if method == "DELETE":
+            switch.log = Log()
+        return 200, switch.log.as_json()
     if path == "/reset":
         switch.reset()
     elif method == "DELETE":

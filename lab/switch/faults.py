@@ -8,7 +8,17 @@ name                      effect (further keys)
 ========================  ====================================================================================
 ``wizard``                the next logins meet the first-boot configuration wizard instead of a prompt
 ``standby``               the prompt says ``standby`` instead of ``master``
+``prompt``                ``tag``: what stands in the brackets of the prompt (empty: no brackets); ``host``: its name
+                          (may be empty)
+``motd``                  ``text`` is printed after the login, before the first prompt
+``chunks``                whatever is printed arrives in pieces of ``size`` bytes
+``remark``                ``text`` is printed before the answer to a line that matches ``pattern``
+``neighbor``              behind ``port`` is ``system``, for LLDP (empty: nobody says anything)
+``counters``              ports have counted (``port``: only there): ``rx_discards``, ``tx_discards``,
+                          ``tx_hoq_discards``, ``ecn_marked``, ``rx_pause``, ``tx_pause``, ``roce_packets``
 ``slow``                  ``command_delay``/``login_delay`` seconds instead of the command line's values
+                          (``pattern``: only lines that match; a line is carried out after its delay, also if the
+                          client has gone by then)
 ``silent``                ``phase``: ``banner`` (TCP accepts, SSH never speaks), ``prompt`` (login works, no prompt),
                           ``command`` (no answer to any command)
 ``cut_after``             the session is cut when line number ``lines`` arrives; ``scope``: ``config`` (default, lines
@@ -19,6 +29,7 @@ name                      effect (further keys)
 ``refuse_line``           a line that matches ``pattern`` is answered with an error
 ``ignore_line``           a line that matches ``pattern`` is accepted and does nothing
 ``refuse_force``          ``mtu N force`` is refused (``port``: only there)
+``refuse_port``           a line that matches ``pattern`` is refused on ``port``, alone and in every range
 ``range_partial``         a range command changes members one by one until one refuses
 ``exception``             ``text`` stands in the exception list of ``show roce``
 ``pfc_off``               PFC never becomes operational (``port``: only there)
@@ -36,10 +47,16 @@ from typing import Any, Dict, List, Optional
 
 KNOWN = frozenset(
     {"wizard", "standby", "slow", "silent", "cut_after", "enable_password", "confirm", "refuse_line", "ignore_line"}
+    | {"refuse_port", "prompt", "motd", "chunks", "remark", "neighbor", "counters"}
     | {"refuse_force", "range_partial", "exception", "pfc_off", "link_down", "bad_json", "foreign_change", "reload"}
 )
 IMMEDIATE = frozenset({"foreign_change", "reload"})
 NEEDS = {
+    "refuse_port": "port",
+    "motd": "text",
+    "chunks": "size",
+    "remark": "text",
+    "neighbor": "system",
     "cut_after": "lines",
     "confirm": "pattern",
     "refuse_line": "pattern",
@@ -68,6 +85,8 @@ class Faults:
             re.compile(fault.get("pattern", ""))
         except re.error as error:
             raise ValueError("fault {0!r}: no regular expression: {1}".format(name, error)) from None
+        if name == "chunks" and int(fault["size"]) < 1:
+            raise ValueError("fault 'chunks': size is at least 1")
         if name not in IMMEDIATE:
             self._active.append(dict(fault))
 

@@ -35,12 +35,18 @@ class Cli:
     closed: bool = False
 
     def prompt(self) -> str:
-        role = "standby" if self.switch.faults.get("standby") else "master"
+        faults = self.switch.faults
+        tag = "standalone: {0}".format("standby" if faults.get("standby") else "master")
+        host = self.switch.running.hostname
+        odd = faults.get("prompt")
+        if odd:
+            tag, host = str(odd.get("tag", tag)), str(odd.get("host", host))
         sign = ">" if self.mode == USER else "#"
         middle = ""
         if self.mode == CONFIG:
             middle = "(config {0}) ".format(self.context) if self.context else "(config) "
-        return "{0} [standalone: {1}] {2}{3} ".format(self.switch.running.hostname, role, middle, sign)
+        lead = " ".join(filter(None, (host, "[{0}]".format(tag) if tag else "")))
+        return "{0} {1}{2} ".format(lead, middle, sign)
 
 
 # A configuration command prints text (mostly none); a show command hands over text and object, for the pipe.
@@ -106,6 +112,14 @@ def execute(cli: Cli, line: str) -> str:
     fault = cli.switch.faults.get("refuse_line", line=line)
     if fault:
         return "% {0}".format(fault.get("message", "The command was refused by an injected fault"))
+    remark = cli.switch.faults.get("remark", line=line)
+    if remark:
+        return "\n".join(filter(None, (str(remark["text"]), _carry_out(cli, line))))
+    return _carry_out(cli, line)
+
+
+def _carry_out(cli: Cli, line: str) -> str:
+    cli.switch.current_line = line
     if cli.switch.faults.get("ignore_line", line=line):
         return ""
     body, _bar, pipe = (part.strip() for part in line.partition("|"))
@@ -206,6 +220,12 @@ def _terminal_type(cli: Cli, _arguments: Arguments) -> str:
 @command(PRIVILEGED, "write memory")
 def _write(cli: Cli, _arguments: Arguments) -> str:
     cli.switch.write()
+    return ""
+
+
+@command((CONFIG,), "configuration write to <name> no-switch")
+def _snapshot(cli: Cli, args: Arguments) -> str:
+    cli.switch.snapshot(args["name"])
     return ""
 
 
@@ -434,7 +454,8 @@ _show("interfaces port-channel summary", show.port_channel_summary, ANYWHERE)
 _show("dcb priority-flow-control", show.priority_flow_control, ANYWHERE)
 _show("qos", lambda switch: show.qos_interface(switch, None), ANYWHERE)
 _show("qos interface ethernet <ports>", show.qos_interface, ANYWHERE)
-_show("lldp remote", lambda switch: show.lldp(switch, None), ANYWHERE)
+_show("interfaces ethernet <ports> counters pfc prio <priority>", show.pfc_counters, ANYWHERE)
+_show("lldp interfaces ethernet remote", lambda switch: show.lldp(switch, None), ANYWHERE)
 _show("lldp interfaces ethernet <ports> remote", show.lldp, ANYWHERE)
 _show("configuration files", show.configuration_files)
 _show("running-config", show.running_config)

@@ -54,7 +54,11 @@ class Session:
     # --- terminal
 
     def _write(self, text: str) -> None:
-        self._process.stdout.write(text.replace("\n", "\r\n").encode())
+        data = text.replace("\n", "\r\n").encode()
+        pieces = self._switch.faults.get("chunks")
+        size = int(pieces["size"]) if pieces else len(data)
+        for start in range(0, len(data), size or 1):
+            self._process.stdout.write(data[start : start + size])
 
     async def _key(self) -> str:
         data = await self._process.stdin.read(1)
@@ -115,6 +119,7 @@ class Session:
             self._write("UNIX shell commands cannot be executed using this account.\n")
             self._process.exit(1)
             return
+        self._switch.log.sessions += 1
         try:
             await self._login()
             while not self._cli.closed:
@@ -142,6 +147,9 @@ class Session:
                 self._write("Please answer 'yes' or 'no'.\n" if answer else "")
         if self._tty:
             self._write(MOTD)
+        motd = faults.get("motd")
+        if motd:
+            self._write(str(motd["text"]) + "\n")
 
     async def _answer(self, line: str) -> None:
         faults = self._switch.faults
@@ -151,7 +159,8 @@ class Session:
         if silent and silent.get("phase") == "command":
             while True:
                 await self._key()
-        slow = faults.get("slow") or {}
+        self._switch.log.lines.append(line)
+        slow = faults.get("slow", line=line) or {}
         await asyncio.sleep(float(slow.get("command_delay", self._delays.command)))
         self._lines["all"] += 1
         configures = self._cli.mode == CONFIG and not line.split(maxsplit=1)[0].startswith("sh")

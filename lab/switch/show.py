@@ -12,10 +12,11 @@ from __future__ import annotations
 import json
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from .state import CliError, Config, Port, Switch, port_key
+from .state import ROCE_SINCE, CliError, Config, Port, Switch, port_key
 
 Rendered = Tuple[str, Optional[Any]]  # text, and the object for json-print (None: the command has no JSON)
 _PRIORITIES = range(8)
+NO_NEIGHBOR = "No lldp remote information."
 
 
 def _listed(switch: Switch, entry: Dict[str, Any]) -> Any:
@@ -109,12 +110,18 @@ def ethernet(switch: Switch, spec: Optional[str]) -> Rendered:
             "Admin state": "Enabled" if port.admin else "Disabled",
             "Operational state": "Up" if up else "Down",
             "Description": port.description or "N/A",
+            "Mac address": _mac(name),
             "MTU": "{0} bytes{1}(Maximum packet size {2} bytes)".format(port.mtu, blank, port.mtu + 22),
             "Actual speed": "100 Gbps" if up else "Unknown",
             "Switchport mode": "N/A" if port.lag or port.mode == "routed" else port.mode,
         }
-        receive = {"packets": "0", "discard packets": "0", "error packets": "0"}
-        transmit = {"packets": "0", "discard packets": "0", "hoq discard packets": "0"}
+        count = switch.counters(name)
+        receive = {"packets": "0", "discard packets": count["rx_discards"], "error packets": "0"}
+        transmit = {
+            "packets": "0",
+            "discard packets": count["tx_discards"],
+            "hoq discard packets": count["tx_hoq_discards"],
+        }
         if switch.listed_json:
             data.append({"Eth" + name: [entry, {"Rx": [receive], "Tx": [transmit]}]})
         else:
@@ -125,6 +132,12 @@ def ethernet(switch: Switch, spec: Optional[str]) -> Rendered:
             + "\n"
         )
     return "\n".join(blocks), data
+
+
+def _mac(name: str) -> str:
+    """Locally administered, and the same in every run."""
+    numbers = port_key(name)
+    return "02:00:00:00:{0:02x}:{1:02x}".format(numbers[-1] if len(numbers) == 3 else 0, numbers[1])
 
 
 def interface_status(switch: Switch) -> Rendered:
@@ -199,8 +212,9 @@ def congestion_control(switch: Switch, spec: str) -> Rendered:
     data: List[Any] = []
     lines: List[str] = []
     for name in _ports(switch, spec):
-        data.append({"Interface ethernet": name, "ECN marked packets": "0"})
-        lines.append("Interface ethernet: {0}\nECN marked packets: 0".format(name))
+        marked = switch.counters(name)["ecn_marked"]
+        data.append({"Interface ethernet": name, "ECN marked packets": marked})
+        lines.append("Interface ethernet: {0}\nECN marked packets: {1}".format(name, marked))
         for number in _PRIORITIES:
             row = {"header": "TC-{0}".format(number), "Mode": "none"}
             if switch.running.roce and number == 3:
@@ -219,16 +233,29 @@ def congestion_control(switch: Switch, spec: str) -> Rendered:
 
 
 def roce_counters(switch: Switch, spec: str) -> Rendered:
-    data = [
-        {
-            "Eth" + name: [
-                {"Rx": [{"RoCE PG packets": "0", "RoCE PG bytes": "0"}]},
-                {"Tx": [{"RoCE TC packets": "0", "RoCE TC bytes": "0"}]},
-            ]
-        }
-        for name in _ports(switch, spec)
-    ]
-    return "\n".join("Eth{0}: 0 packets (synthetic wording)".format(name) for name in _ports(switch, spec)), data
+    if switch.release < ROCE_SINCE:
+        raise CliError('% Unrecognized command "roce".\nType "?" for help.')
+    data, lines = [], []
+    for name in _ports(switch, spec):
+        packets = switch.counters(name)["roce_packets"]
+        receive = {"RoCE PG packets": packets, "RoCE PG bytes": str(4096 * int(packets))}
+        transmit = {"RoCE TC packets": packets, "RoCE TC bytes": str(4096 * int(packets))}
+        data.append({"Eth" + name: [{"Rx": [receive]}, {"Tx": [transmit]}]})
+        lines.append("Eth{0}: {1} packets (synthetic wording)".format(name, packets))
+    return "\n".join(lines), data
+
+
+def pfc_counters(switch: Switch, spec: str, priority: str) -> Rendered:
+    """Only the words "pause packets" of the text are known of a real switch; the JSON follows ``counters roce``."""
+    data, lines = [], []
+    for name in _ports(switch, spec):
+        count = switch.counters(name)
+        rows = {"Rx": count["rx_pause"], "Tx": count["tx_pause"]} if priority == "3" else {"Rx": "0", "Tx": "0"}
+        data.append({"Eth" + name: [{way: [{"pause packets": number}]} for way, number in rows.items()]})
+        lines.append("Eth{0}".format(name))
+        for way, number in rows.items():
+            lines += ["  {0}".format(way), "    {0:<20} pause packets".format(number)]
+    return "\n".join(lines), data
 
 
 _ROCE_TEXT = """RoCE mode      : {mode}
@@ -284,23 +311,34 @@ def roce(switch: Switch) -> Rendered:
 
 
 def lldp(switch: Switch, spec: Optional[str]) -> Rendered:
-    """Neighbours of the node ports; the whole table is synthetic."""
-    rows = {}
+    """Keys of the JSON as real switches print them; a member of a port-channel has that behind its name."""
+    data: List[Any] = []
+    lines: List[str] = []
     for name in _ports(switch, spec):
-        port = switch.running.ports[name]
-        if switch.running.lldp and switch.link_up(name) and not port.lag and port.mode == "access":
-            rows["Eth" + name] = [
-                {"Remote system name": "SIMULATED host on {0}".format(name), "Remote port-id": "eth0"}
-            ]
-    text = "\n".join("{0}: {1}".format(name, entry[0]["Remote system name"]) for name, entry in rows.items())
-    return text, rows
+        neighbor = switch.neighbor(name)
+        if neighbor is None:
+            continue
+        lag = switch.running.ports[name].lag
+        entry = {
+            "port id subtype": "Interface Name (5)",
+            "Remote chassis id": _mac(name),
+            "Remote port-id": "eth0",
+            "Remote port description": "Not Advertised",
+            "Remote system name": neighbor,
+            "Remote system description": "SIMULATED",
+        }
+        data.append({"Eth{0} (Po{1})".format(name, lag) if lag else "Eth" + name: [entry]})
+        lines.append("Eth{0}".format(name))
+        lines += ["  {0:<26}: {1}".format(key, value) for key, value in entry.items()]
+    if not data:
+        return NO_NEIGHBOR, {"Lines": ["", NO_NEIGHBOR, ""]}
+    return "\n".join(lines), data
 
 
 def configuration_files(switch: Switch) -> Rendered:
-    text = "initial (active)\ninitial.bak\nActive configuration: initial\nUnsaved changes : {0}".format(
-        "yes" if switch.unsaved else "no"
-    )
-    return text, None
+    names = ["initial (active)", "initial.bak", *sorted(switch.snapshots)]
+    unsaved = "yes" if switch.unsaved else "no"
+    return "\n".join([*names, "Active configuration: initial", "Unsaved changes : {0}".format(unsaved)]), None
 
 
 def _interface_lines(name: str, port: Port) -> List[str]:
@@ -329,6 +367,28 @@ def _interface_lines(name: str, port: Port) -> List[str]:
             prefix + "switchport {0} allowed-vlan add {1}".format(port.mode, number) for number in port.allowed_vlans
         ]
     return lines
+
+
+def _coalesced(config: Config) -> List[str]:
+    """Neighbouring ports with the same setting in one line, as real switches write them; one setting after another."""
+    groups: List[Tuple[str, str, List[str]]] = []  # setting, parent, ports
+    for name in sorted(config.ports, key=port_key):
+        parent = name.rpartition("/")[0]
+        prefix = "interface ethernet {0} ".format(name)
+        for line in _interface_lines(name, config.ports[name]):
+            setting = line[len(prefix) :]
+            for known, home, members in groups:
+                if (known, home) == (setting, parent) and port_key(members[-1])[-1] + 1 == port_key(name)[-1]:
+                    members.append(name)
+                    break
+            else:
+                groups.append((setting, parent, [name]))
+    return [
+        "interface ethernet {0} {1}".format(
+            members[0] if len(members) == 1 else "{0}-{1}".format(members[0], members[-1]), setting
+        )
+        for setting, _parent, members in groups
+    ]
 
 
 def running_config_interface(switch: Switch, spec: str) -> Rendered:
@@ -368,8 +428,7 @@ def _configuration(config: Config, title: str) -> str:
             if vlan_name:
                 out.append("   vlan {0} name {1}".format(number, vlan_name))
     out += ["", "##", "## Interface Ethernet configuration", "##"]
-    for name in sorted(config.ports, key=port_key):
-        out += ["   " + line for line in _interface_lines(name, config.ports[name])]
+    out += ["   " + line for line in _coalesced(config)]
     if config.svis:
         out += ["", "##", "## L3 configuration", "##", "   ip routing vrf default"]
         out += ["   interface vlan {0}".format(number) for number in config.svis]

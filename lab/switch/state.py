@@ -29,6 +29,16 @@ VLAN_MIN, VLAN_MAX = 1, 4094
 LISTED_JSON_SINCE = (3, 6, 6000)
 ROCE_SINCE = (3, 8, 2000)
 
+COUNTERS = (
+    "rx_discards",
+    "tx_discards",
+    "tx_hoq_discards",
+    "ecn_marked",
+    "rx_pause",
+    "tx_pause",
+    "roce_packets",
+)
+
 PORT_RE = re.compile(r"(\d+/\d+(?:/\d+)?)(?:-(\d+/\d+(?:/\d+)?))?")
 
 
@@ -59,6 +69,17 @@ class Config:
 
     def as_json(self) -> Dict[str, Any]:
         return dataclasses.asdict(self)
+
+
+@dataclasses.dataclass
+class Log:
+    """What clients did since the last reset: sessions that were opened, and every line that was typed in them."""
+
+    sessions: int = 0
+    lines: List[str] = dataclasses.field(default_factory=list)
+
+    def as_json(self) -> Dict[str, Any]:
+        return {"sessions": self.sessions, "lines": list(self.lines)}
 
 
 def port_key(name: str) -> Tuple[int, ...]:
@@ -92,6 +113,7 @@ class Switch:
         self.release = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
         self.link_delay = link_delay
         self.faults = Faults()
+        self.current_line = ""  # the one that is being carried out, for faults that look at it
         self._factory = factory_config(hostname, ports)
         self.reset()
 
@@ -102,6 +124,8 @@ class Switch:
         self.flaps: Dict[str, int] = dict.fromkeys(self.running.ports, 0)
         self._down_until: Dict[str, float] = {}
         self.faults.clear()
+        self.snapshots: Dict[str, Config] = {}
+        self.log = Log()
         # Cables: the first four ports (the nodes) and the six special ones; the rest is empty.
         names = sorted(self.running.ports, key=port_key)
         special = {name for name, port in self.running.ports.items() if port.mode != "access" or port.lag}
@@ -111,6 +135,10 @@ class Switch:
         """A power cycle: what was not written is gone."""
         self.running = copy.deepcopy(self.saved)
         self._bounce(self.running.ports)
+
+    def snapshot(self, name: str) -> None:
+        """A copy under its own name; what is active and what is saved stay as they are."""
+        self.snapshots[name] = copy.deepcopy(self.running)
 
     @property
     def listed_json(self) -> bool:
@@ -131,6 +159,7 @@ class Switch:
             "running": self.running.as_json(),
             "saved": self.saved.as_json(),
             "unsaved": self.unsaved,
+            "snapshots": {name: config.as_json() for name, config in sorted(self.snapshots.items())},
             "flaps": dict(self.flaps),
             "cabled": sorted(self.cabled, key=port_key),
             "faults": self.faults.as_json(),
@@ -154,6 +183,24 @@ class Switch:
             and self.running.ports[name].admin
             and time.monotonic() >= self._down_until.get(name, 0.0)
         )
+
+    # --- what is behind a port, and what went through it
+
+    def neighbor(self, name: str) -> Optional[str]:
+        """The name that the other end of the cable announces, None if it says nothing."""
+        fault = self.faults.get("neighbor", port=name)
+        if not self.running.lldp or not self.link_up(name):
+            return None
+        if fault:
+            return str(fault["system"]) or None
+        port = self.running.ports[name]
+        kind = "host" if port.mode == "access" and not port.lag else "switch"
+        return "SIMULATED {0} on {1}".format(kind, name)
+
+    def counters(self, name: str) -> Dict[str, str]:
+        """As printed: texts. All 0 unless the fault ``counters`` says otherwise."""
+        fault = self.faults.get("counters", port=name) or {}
+        return {key: str(int(fault.get(key, 0))) for key in COUNTERS}
 
     # --- names
 
@@ -204,11 +251,17 @@ class Switch:
         fault ``range_partial``.
         """
         partial = self.faults.get("range_partial") is not None
+
+        def refuse(name: str) -> None:
+            if self.faults.get("refuse_port", port=name, line=self.current_line):
+                raise CliError("% Eth{0} refuses it by an injected fault".format(name))
+            check(name, self.running.ports[name])
+
         if not partial:
             for name in names:
-                check(name, self.running.ports[name])
+                refuse(name)
         for name in names:
-            check(name, self.running.ports[name])
+            refuse(name)
             change(name, self.running.ports[name])
 
     def set_admin(self, names: List[str], enabled: bool) -> None:

@@ -159,6 +159,9 @@ class Layer(Generic[State, Wanted]):
     def commit(self, operations: Sequence[Operation]) -> None:
         """Called once after all operations were verified (save a running configuration). Default: nothing."""
 
+    def failed(self, error: LayerError) -> None:
+        """Called once when `converge` fails; the error is raised again afterwards. Default: nothing."""
+
     def pending(self, state: State) -> Pending:
         """What this state waits for; computed from the state alone, so that it is still true on the next run."""
         return Pending()
@@ -209,6 +212,14 @@ def converge(layer: Layer[State, Wanted], wanted: Wanted, check_mode: bool = Fal
     ``reboot_required``, ``reboot_scope``, ``reboot_reasons``, ``warnings``, plus the layer's own facts.
     Raises `VerifyError` if the second observation still needs a plan.
     """
+    try:
+        return _converge(layer, wanted, check_mode)
+    except LayerError as error:
+        layer.failed(error)
+        raise
+
+
+def _converge(layer: Layer[State, Wanted], wanted: Wanted, check_mode: bool) -> dict[str, Any]:
     state = layer.observe()
     operations = layer.plan(state, wanted)
     warnings = layer.warnings(state, wanted)

@@ -40,16 +40,19 @@ options:
     default: lossless
   vlan:
     description:
-      - Number of the VLAN for RDMA traffic, 1 to 4094. It is created if it does not exist.
+      - Number of the VLAN for RDMA traffic, 1 to 4094. It is created if it does not exist, as a layer 2 VLAN.
+      - Creating it disturbs nobody; ports that change their VLAN leave the old one.
       - VLANs and port modes are left alone if this is not set.
     type: int
   vlan_name:
-    description: Name of the VLAN, one word of up to 40 letters, digits, dots, colons, dashes and underscores.
+    description:
+      - Name of the VLAN, one word of up to 40 letters, digits, dots, colons, dashes and underscores.
+      - The name is left alone if this is not set. No effect on traffic.
     type: str
   svi:
     description:
       - Whether to create the layer 3 interface of the VLAN too. An isolated RDMA network does not need one.
-      - V(false) does not remove an existing one.
+      - V(false) does not remove an existing one. No effect on the traffic within the VLAN.
     type: bool
     default: false
   ports:
@@ -57,13 +60,14 @@ options:
       - Ports that become access ports of O(vlan) and get O(mtu), as ports and ranges such as V(1/1-1/4), V(1/9),
         V(1/10/1-1/10/2).
       - A range stays within one slot or one breakout port, and all of its ports must exist.
+      - Only ports that differ are touched; those lose their old VLAN, and their link for a moment if the MTU changes.
     type: list
     elements: str
     default: []
   mtu:
     description:
-      - MTU of O(ports), 1500 to 9216. Use 9216 for hosts with 9000.
-      - Left alone if this is not set.
+      - MTU of O(ports) in bytes, 1500 to 9216. Use 9216 for hosts with 9000.
+      - A port whose MTU differs loses its link for a moment, unless it is shut down. Left alone if this is not set.
     type: int
   mtu_method:
     description:
@@ -82,7 +86,7 @@ options:
     default: false
   save:
     description:
-      - When to write the running configuration, after the verification.
+      - When to write the running configuration, after the verification. Writing has no effect on traffic.
       - V(when_clean) saves unless somebody else's changes were unsaved before this run, because saving would write
         those as well. Unsaved lines that belong to this request, left by a run that was interrupted, are no obstacle.
       - V(always) saves in any case, even if the only difference is that somebody else's changes are unsaved.
@@ -94,9 +98,51 @@ options:
     description:
       - Seconds to wait for links that were up before and that this run interrupted. The module fails, unsaved, if one
         of them does not come back.
-      - V(0) does not wait and only warns.
+      - V(0) does not wait and only warns. Waiting itself has no effect on traffic.
     type: int
     default: 60
+  expected_neighbors:
+    description:
+      - Names of the hosts that may be behind a port that is changed, as LLDP announces them, with shell patterns such
+        as V(gpu*), without regard to case. A name without a dot fits that host in any domain.
+      - If it is not empty, a port that has a link is refused, before anything is sent, unless all its neighbors fit;
+        also if nobody announces himself there. Ports without a link, and ports that are as wanted, are not looked at.
+      - It guards the port settings. A change of the RoCE mode concerns every port, see O(allow_disruption).
+    type: list
+    elements: str
+    default: []
+  allow_unexpected_neighbors:
+    description:
+      - Ports that may be changed whoever is behind them, as a list of ports and ranges; V(true) for all of O(ports).
+      - Whatever is behind such a port loses its link for a moment, and its VLAN for good, if these have to change.
+    type: raw
+    default: false
+  allow_disruption:
+    description:
+      - How far the changes may reach. What reaches further is refused before anything is sent, in check mode too.
+      - V(any) allows a change of the RoCE mode, which may toggle every link of the switch.
+      - V(requested_ports) allows that only if no port outside O(ports) has a link.
+      - V(none) allows only what disturbs nobody, such as creating the VLAN.
+    type: str
+    choices: [any, requested_ports, none]
+    default: any
+  snapshot:
+    description:
+      - Name of a configuration file that is written on the switch before the first change, as a copy of the running
+        configuration. Up to 64 letters, digits, dots, dashes and underscores.
+      - Nothing is written if nothing has to change. A file that exists is not overwritten, the module refuses instead.
+      - Writing it does not disturb traffic; going back to it (C(configuration switch-to)) restarts the switch.
+    type: str
+  rollback:
+    description:
+      - Whether to take back everything that this run changed if the switch refuses a command, the session breaks, a
+        link does not come back or the state does not come into force. The module fails all the same.
+      - What is really there is read first, in a new session if need be, and only that is taken back, newest first.
+        Taking back a change disturbs the same traffic as the change did.
+      - V(false) leaves what was applied, unsaved, and returns the commands in RV(undo).
+      - If everything is in force and only saving fails, nothing is taken back.
+    type: bool
+    default: false
 extends_documentation_fragment:
   - rocemesh.multinode.onyx
   - rocemesh.multinode.onyx.attributes
@@ -213,7 +259,9 @@ vlan:
     members: [1/1, 1/2]
     unexpected_members: []
 ports:
-  description: The requested ports; C(counters) has the discards that the release prints.
+  description:
+    - The requested ports. C(counters) has what the release prints of discards, packets marked by ECN, PFC pauses of
+      priority 3 and RoCE packets, all in packets since the counters were cleared.
   returned: success
   type: dict
   sample:
@@ -224,7 +272,15 @@ ports:
       admin: up
       oper: up
       pfc_oper: enabled
-      counters: {rx_discards: 0, tx_discards: 0, tx_hoq_discards: 0}
+      counters:
+        rx_discards: 0
+        tx_discards: 0
+        tx_hoq_discards: 0
+        ecn_marked: 0
+        rx_pfc_pause: 0
+        tx_pfc_pause: 0
+        rx_roce_packets: 0
+        tx_roce_packets: 0
 saved:
   description: Whether the running configuration survives a reload of the switch.
   returned: success
@@ -246,10 +302,29 @@ applied:
   returned: failure, if something was sent
   type: list
   elements: str
-failed:
+failed_operation:
   description: The command that was refused, or was under way when the session broke.
   returned: failure, if something was sent
   type: str
+ports_brought_up:
+  description: The commands that brought ports up again which were shut down when the session broke.
+  returned: failure, if the session broke
+  type: list
+  elements: str
+rolled_back:
+  description: Whether everything that this run had changed was taken back, and read again.
+  returned: failure, with O(rollback=true), if something was sent
+  type: bool
+rollback_commands:
+  description: The commands that were sent to take it back.
+  returned: failure, with O(rollback=true), if something was sent
+  type: list
+  elements: str
+rollback_left:
+  description: What could not be taken back, in words.
+  returned: failure, with O(rollback=true), if something was sent
+  type: list
+  elements: str
 error_code:
   description:
     - Kind of the failure, one of V(refused), V(credentials), V(unreachable), V(unknown_format), V(apply_failed) and
@@ -259,23 +334,17 @@ error_code:
 """
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
-from ansible.module_utils.common.parameters import env_fallback
 
 from ..module_utils._layer import LayerError, exit_with
 from ..module_utils._switch import transport
+from ..module_utils._switch.arguments import LOGIN, session_settings
 from ..module_utils._switch.layer import SAVE_POLICIES, SwitchLayer
-from ..module_utils._switch.plan import MODES, request
+from ..module_utils._switch.plan import DISRUPTIONS, MODES, request
 
 
 def argument_spec() -> dict[str, dict[str, object]]:
     return {
-        "hostname": {"type": "str", "required": True, "fallback": (env_fallback, ["ONYX_HOST"])},
-        "port": {"type": "int", "default": 22},
-        "username": {"type": "str", "required": True, "fallback": (env_fallback, ["ONYX_USER"])},
-        "password": {"type": "str", "required": True, "no_log": True, "fallback": (env_fallback, ["ONYX_PASSWORD"])},
-        "known_hosts": {"type": "path"},
-        "host_key_checking": {"type": "bool", "default": True},
-        "timeout": {"type": "int", "default": 30},
+        **LOGIN,
         "mode": {"type": "str", "default": "lossless", "choices": list(MODES)},
         "vlan": {"type": "int"},
         "vlan_name": {"type": "str"},
@@ -286,6 +355,11 @@ def argument_spec() -> dict[str, dict[str, object]]:
         "allow_mode_change": {"type": "raw", "default": False},
         "save": {"type": "str", "default": "when_clean", "choices": list(SAVE_POLICIES)},
         "wait_for_links": {"type": "int", "default": 60},
+        "expected_neighbors": {"type": "list", "elements": "str", "default": []},
+        "allow_unexpected_neighbors": {"type": "raw", "default": False},
+        "allow_disruption": {"type": "str", "default": "any", "choices": list(DISRUPTIONS)},
+        "snapshot": {"type": "str"},
+        "rollback": {"type": "bool", "default": False},
     }
 
 
@@ -298,21 +372,14 @@ def main() -> None:
         wanted = request(params["hostname"], params)
     except LayerError as error:
         module.fail_json(**error.as_result())
-    settings = transport.Settings(
-        host=params["hostname"],
-        username=params["username"],
-        password=params["password"],
-        port=params["port"],
-        known_hosts=params["known_hosts"],
-        host_key_checking=params["host_key_checking"],
-        timeout=params["timeout"],
-    )
+    settings = session_settings(params)
     layer = SwitchLayer(
         params["hostname"],
         lambda: transport.OnyxSession(settings),
         wanted,
         save=params["save"],
         wait_for_links=params["wait_for_links"],
+        rollback=params["rollback"],
     )
     try:
         exit_with(module, layer, wanted)

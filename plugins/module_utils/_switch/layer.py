@@ -8,21 +8,21 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import time
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
-from .._layer import ApplyError, Layer, LayerError, Operation, ParseError, UnreachableError, VerifyError
+from .._layer import ApplyError, Layer, LayerError, Operation, ParseError, RefusedError, VerifyError
 from . import plan as planning
 from . import state as parsing
 from .plan import Wanted
-from .state import Link, Port, Switchport, SwitchState
+from .reading import Reader
+from .state import Roce, SwitchState
 from .transport import Cli
 
 SAVE_POLICIES = ("when_clean", "always", "never")
 _POLL_SECONDS = 0.5
-_JSON = " | json-print"
+_SAVE = planning.save_operation()
 
 
 class SwitchLayer(Layer[SwitchState, Wanted]):
@@ -30,7 +30,8 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
 
     ``connect`` opens a session (called once, and once more only to bring ports back up after a broken one). ``save``:
     when_clean, always, never. ``wait_for_links``: seconds that links which this run bounced get to come back; 0: do
-    not wait. ``clock`` and ``sleep`` are injected for tests.
+    not wait. ``rollback``: take everything back when a change is refused, breaks off or does not come into force.
+    ``clock`` and ``sleep`` are injected for tests.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         *,
         save: str = "when_clean",
         wait_for_links: float = 60.0,
+        rollback: bool = False,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -49,11 +51,13 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         self._wanted = wanted
         self._save = save
         self._wait_for_links = wait_for_links
+        self._rollback = rollback
         self._clock = clock
         self._sleep = sleep
         self._cli: Cli | None = None
         self._first: SwitchState | None = None
         self._applied: list[Operation] = []
+        self._failed: Operation | None = None  # the one that was under way when it went wrong
         self._bounced: set[str] = set()
         self._links_lost: list[str] = []
         self._notes: list[str] = []
@@ -64,6 +68,10 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         if self._cli is None:
             self._cli = self._connect()
         return self._cli
+
+    @property
+    def read(self) -> Reader:
+        return Reader(self.host, self.cli)
 
     def close(self) -> None:
         if self._cli is not None:
@@ -81,111 +89,51 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
             if self._applied:  # it broke while verifying: say what is there, unverified
                 error.details.setdefault("applied", [operation.command for operation in self._applied])
                 error.details.setdefault("undo", _inverses(self._applied))
+                error.args = (f"{error} What was sent before (applied) was accepted, is not verified and not saved.",)
             raise
         self._unsaved = state.unsaved
         if self._first is None:
             self._first = state
         return state
 
-    def _json(self, command: str) -> str:
-        return self.cli.show(command + _JSON)
-
-    def _links(self) -> dict[str, Link]:
-        return parsing.parse_links(self.host, self._json("show interfaces ethernet"))
-
-    def _switchports(self) -> dict[str, Switchport]:
-        return parsing.parse_switchport(self.host, self._json("show interfaces switchport"))
-
-    def _read_state(self) -> SwitchState:
-        host = self.host
-        version = parsing.parse_version(host, self._json("show version"))
-        unsaved = parsing.parse_unsaved(host, self.cli.show("show configuration files"))
-        knows_roce = version.release >= planning.ROCE_SINCE
-        roce = parsing.parse_roce(host, self.cli.show("show roce")) if knows_roce else parsing.Roce()
-        vlans = parsing.parse_vlans(host, self._json("show vlan"))
-        ports = self._ports(self._links(), self._switchports())
+    def _read_state(self, health: bool = True) -> SwitchState:
+        """``health``: also what the RoCE mode does on the ports, which is not configuration."""
+        read, wanted = self.read, self._wanted
+        version = self._first.version if self._first else read.version()  # no run is so long that it would change
+        unsaved, files = read.files()
+        roce = read.roce(version)
+        vlans = read.vlans()
+        ports = read.ports(wanted.ports)
         foreign = self._foreign_lines() if unsaved and self._first is None else ()
-        state = SwitchState(host, version, roce, vlans, ports, unsaved, foreign)
-        existing = [name for name in self._wanted.ports if name in ports]
-        if roce.mode is not None and roce.mode == self._wanted.mode and existing:
-            state = dataclasses.replace(
-                state,
-                pfc=parsing.parse_pfc(host, self._json("show dcb priority-flow-control")),
-                ecn=self._by_range(
-                    existing, "show interfaces ethernet {0} congestion-control", parsing.parse_congestion
-                ),
-                trust=self._by_range(existing, "show qos interface ethernet {0}", parsing.parse_trust),
-            )
-        if self._wanted.svi:
-            state = dataclasses.replace(state, svis=parsing.parse_svis(host, self.cli.show("show running-config")))
+        state = SwitchState(self.host, version, roce, vlans, ports, unsaved, foreign, files=files)
+        existing = [name for name in wanted.ports if name in ports]
+        if health and roce.mode is not None and roce.mode == wanted.mode and existing:
+            ecn, marked = read.congestion(existing)
+            state = dataclasses.replace(state, pfc=read.pfc(), ecn=ecn, marked=marked, trust=read.trust(existing))
+        if wanted.svi:
+            state = dataclasses.replace(state, svis=read.svis())
+        if wanted.neighbors:
+            # Read once: a link that has just been bounced has no neighbour yet.
+            seen = self._first.neighbors if self._first else read.neighbors()
+            state = dataclasses.replace(state, neighbors=seen)
         return state
 
     def _foreign_lines(self) -> tuple[str, ...]:
         """Compare what runs with what is saved. If that cannot be read, everything unsaved counts as foreign."""
         try:
-            running, saved = (
-                parsing.parse_config(self.host, command, self.cli.show(command))
-                for command in ("show running-config", "show configuration")
-            )
+            running, saved = self.read.configurations()
         except ParseError as error:
             return (f"(unknown, because the saved configuration could not be read: {str(error)[:200]})",)
         return planning.foreign_lines(parsing.unsaved_lines(running, saved), self._wanted)
-
-    def _ports(self, links: Mapping[str, Link], switchports: Mapping[str, Switchport]) -> dict[str, Port]:
-        lags = parsing.parse_port_channels(self.host, self._json("show interfaces port-channel summary"))
-        result = {}
-        for name, link in links.items():
-            lag = link.lag or lags.get(name)
-            layer2 = switchports.get(name)
-            config: tuple[str, ...] = ()
-            if lag:
-                mode = "lag"
-            elif layer2 is not None:
-                mode = layer2.mode
-            else:
-                mode = "routed"
-                if name in self._wanted.ports:
-                    config = self._interface_config(name)
-                    # Absence from the layer 2 table alone makes no routed port: members of an MLAG may lack there too.
-                    if not any(" no switchport" in line for line in config):
-                        mode = "unknown"
-            result[name] = Port(
-                name=name,
-                mode=mode,
-                mtu=link.mtu,
-                admin=link.admin,
-                oper=link.oper,
-                access_vlan=layer2.access_vlan if layer2 else None,
-                allowed_vlans=layer2.allowed_vlans if layer2 else "",
-                lag=lag,
-                config=config,
-                counters=link.counters,
-            )
-        return result
-
-    def _interface_config(self, name: str) -> tuple[str, ...]:
-        text = self.cli.show(f"show running-config interface ethernet {name}")
-        return parsing.parse_interface_config(self.host, name, text)
-
-    def _by_range(
-        self, names: Sequence[str], command: str, parse: Callable[[str, str], Mapping[str, Any]]
-    ) -> dict[str, Any]:
-        """Read ports by ranges; whatever a range does not answer for is asked port by port."""
-        result: dict[str, Any] = {}
-        for spec, members in planning.runs(names):
-            with contextlib.suppress(ParseError):
-                result.update(parse(self.host, self._json(command.format(spec))))
-            for name in members:
-                if name not in result:
-                    result.update(parse(self.host, self._json(command.format(name))))
-        return result
 
     def _await_links(self) -> None:
         """Wait until the links that this run bounced are up again; what stays down is for `plan` to judge."""
         deadline = self._clock() + self._wait_for_links
         while True:
-            links = self._links()
-            down = sorted((name for name in self._bounced if not links[name].up), key=parsing.port_key)
+            links = self.read.links()
+            down = sorted(
+                (name for name in self._bounced if name not in links or not links[name].up), key=parsing.port_key
+            )
             if not down:
                 break
             if self._wait_for_links <= 0:
@@ -200,7 +148,27 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
     # --- plan
 
     def plan(self, state: SwitchState, wanted: Wanted) -> list[Operation]:
-        operations = planning.plan(state, wanted)
+        try:
+            operations = planning.plan(state, wanted)
+        except RefusedError as error:
+            if not self._applied:
+                raise
+            # A refusal means that nothing was changed, and that is no longer true.
+            raise VerifyError(
+                f"the switch is no longer what it was when this run began: {error}",
+                host=self.host,
+                remedy="look at who else is configuring it, then run this again; nothing was saved",
+                applied=[operation.command for operation in self._applied],
+                undo=_inverses(self._applied),
+            ) from None
+        if operations and not self._applied and wanted.snapshot in state.files:
+            raise RefusedError(
+                "a configuration file of this name exists, and it would be overwritten",
+                host=self.host,
+                thing="snapshot",
+                value=wanted.snapshot,
+                remedy="choose another name, or delete the file on the switch if it is no longer needed",
+            )
         try:
             if self._links_lost:
                 raise VerifyError(
@@ -219,7 +187,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
             raise
         if not operations and not self._applied and state.unsaved and self._may_save(state):
             # Saving after own changes is `commit`, which comes after the verification.
-            operations = [planning.save_operation()]
+            operations = [_SAVE]
         return operations
 
     def _may_save(self, first: SwitchState) -> bool:
@@ -231,6 +199,8 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
     def apply(self, operation: Operation) -> None:
         done: list[str] = []
         try:
+            if not self._applied and operation is not _SAVE:
+                self._take_snapshot()
             for line in operation.payload["lines"]:
                 refusal = self.cli.configure(line)
                 if refusal:
@@ -238,11 +208,30 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
                     break
                 done.append(line)
         except LayerError as error:
+            self._failed = operation
             self._explain_failure(error, operation, done)
             raise
         self._applied.append(operation)
         up = {name for name, port in self._first.ports.items() if port.up} if self._first else set()
         self._bounced |= up & set(operation.payload["bounces"])
+
+    def _take_snapshot(self) -> None:
+        """A copy of the running configuration under its own name, before the first change."""
+        name = self._wanted.snapshot
+        if not name:
+            return
+        refusal = self.cli.configure(f"configuration write to {name} no-switch")
+        _unsaved, files = self.read.files()
+        if refusal or name not in files:
+            raise ApplyError(
+                f"the snapshot was not written ({refusal or 'no such file afterwards'}); nothing was changed",
+                host=self.host,
+                thing="snapshot",
+                value=name,
+                remedy="check the file system of the switch, or run this without a snapshot",
+                device_message=refusal,
+            )
+        self._notes.append(f"the configuration as it was is in {name} (going back to it restarts the switch)")
 
     def _refused(self, operation: Operation, line: str, refusal: str, done: Sequence[str]) -> None:
         """A line was refused. A range is tried port by port, since nobody documents what a range does then."""
@@ -268,9 +257,9 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         """Read again: the refused range may have changed some of its ports already."""
         for key, (_before, after) in operation.changes.items():
             if key == f"port {name} mtu":
-                return bool(self._links()[name].mtu != after)
+                return bool(self.read.links()[name].mtu != after)
             if key == f"port {name} access_vlan":
-                return bool(self._switchports()[name].access_vlan != after)
+                return bool(self.read.switchports()[name].access_vlan != after)
         return False
 
     def _configure_member(
@@ -311,8 +300,8 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         error.details.setdefault("applied", [*(other.command for other in self._applied), *done])
         error.details.setdefault("failed_operation", operation.command)
         undo = _inverses(self._applied)
-        if isinstance(error, UnreachableError):
-            # The line that was under way may have taken effect.
+        if not _is_refusal(error):
+            # The session broke, or waits for an answer; the line that was under way may have taken effect.
             undo = [*([operation.inverse] if operation.inverse else []), *undo]
             error.details["ports_brought_up"] = self._rescue(operation)
         error.details.setdefault("undo", undo)
@@ -328,6 +317,48 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         except LayerError:
             return []
 
+    # --- roll back
+
+    def failed(self, error: LayerError) -> None:
+        """Take back what this run changed, if that was asked for. The error stays what it is and tells how it went."""
+        suspects = [*self._applied, *([self._failed] if self._failed else [])]
+        if not self._rollback or not suspects or self._failed is _SAVE:
+            return
+        sent: list[str] = []
+        try:
+            if not _is_refusal(error):
+                self.close()  # what is left of this session may be waiting for something
+            left = self._take_back(suspects, sent)
+        except LayerError as trouble:
+            left = [f"rolling back failed: {trouble}"]
+        error.details.update(rolled_back=not left, rollback_commands=sent, rollback_left=left)
+        if not left:
+            error.details["undo"] = []
+        error.args = (
+            str(error)
+            + (
+                " What this run had changed was taken back and read again, and nothing was saved."
+                if not left
+                else f" Taking it back did not succeed: {'; '.join(left)}. The commands in undo are still to be sent."
+            ),
+        )
+
+    def _take_back(self, operations: Sequence[Operation], sent: list[str]) -> list[str]:
+        """Undo what is really there, newest first; what still differs afterwards, in words."""
+        state = self._read_state(health=False)
+        for operation in reversed(operations):
+            for line in _way_back(state, operation):
+                sent.append(line)
+                refusal = self.cli.configure(line)
+                if refusal:
+                    return [f"{line!r} was refused: {refusal}"]
+        state = self._read_state(health=False)
+        return [
+            f"{key} is {_value(state, key)!r} and was {before!r}"
+            for key, before in _before(operations).items()
+            if _value(state, key) != before
+        ]
+
     # --- commit
 
     def commit(self, operations: Sequence[Operation]) -> None:
@@ -337,7 +368,8 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         try:
             self._write_configuration()
         except LayerError as error:
-            self._explain_failure(error, planning.save_operation(), ())
+            self._failed = _SAVE
+            self._explain_failure(error, _SAVE, ())
             raise
 
     def _write_configuration(self) -> None:
@@ -350,6 +382,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
                 thing="command",
                 value="configuration write",
                 remedy="check the file system of the switch and save by hand; a reload would lose the changes",
+                device_message=refusal,
             )
 
     # --- results
@@ -368,6 +401,8 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
             )
         elif self._unsaved:
             result.append(f"not saved (save={self._save}): a reload of the switch takes unsaved changes back")
+        if wanted.mode and state.roce.mode and state.roce.lldp.lower() == "disabled":
+            result.append("LLDP is off: a host that learns flow control over DCBX gets nothing to learn from")
         strangers = unexpected_members(state, wanted)
         if strangers:
             result.append(f"VLAN {wanted.vlan} is not isolated: it also reaches {', '.join(strangers)}")
@@ -390,36 +425,96 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
                 "members": list(known.members),
                 "unexpected_members": unexpected_members(state, wanted),
             }
-        roce = state.roce
+        counters = self._counters() if state.roce.mode else {}
         return {
             "version": state.version.text,
-            "roce": {
-                "mode": roce.mode or "absent",
-                "trust": roce.trust,
-                "ecn": roce.ecn,
-                "ecn_min_kb": roce.ecn_min_kb,
-                "ecn_max_kb": roce.ecn_max_kb,
-                "pfc": roce.pfc,
-                "pfc_priorities": sorted(number for number, text in roce.priorities.items() if text == "enabled"),
-                "lldp": roce.lldp,
-                "exceptions": list(roce.exceptions),
-            },
+            "roce": roce_fact(state.roce),
             "vlan": vlan,
-            "ports": {name: _port_fact(state, name) for name in wanted.ports},
+            "ports": {name: _port_fact(state, name, counters.get(name, {})) for name in wanted.ports},
             "saved": not self._unsaved,
             "unsaved_before": bool(self._first and self._first.unsaved),
             "foreign_changes": list(self._first.foreign) if self._first else [],
         }
 
+    def _counters(self) -> dict[str, dict[str, int]]:
+        """For information: a switch that does not answer now has still been configured and verified."""
+        try:
+            return self.read.counters(self._wanted.ports)
+        except LayerError:
+            return {}
+
+
+def roce_fact(roce: Roce) -> dict[str, Any]:
+    """``show roce`` as a result; ``mode`` absent if RoCE is off."""
+    return {
+        "mode": roce.mode or "absent",
+        "trust": roce.trust,
+        "ecn": roce.ecn,
+        "ecn_min_kb": roce.ecn_min_kb,
+        "ecn_max_kb": roce.ecn_max_kb,
+        "pfc": roce.pfc,
+        "pfc_priorities": sorted(number for number, text in roce.priorities.items() if text == "enabled"),
+        "lldp": roce.lldp,
+        "exceptions": list(roce.exceptions),
+    }
+
 
 def unexpected_members(state: SwitchState, wanted: Wanted) -> list[str]:
-    """Who else is in the wanted VLAN; the default VLAN holds everybody and says nothing."""
+    """Who else carries the wanted VLAN; the default VLAN holds everybody and says nothing."""
     if wanted.vlan is None or wanted.vlan == planning.DEFAULT_VLAN or wanted.vlan not in state.vlans:
         return []
-    return [name for name in state.vlans[wanted.vlan].members if name not in wanted.ports]
+    members = list(state.vlans[wanted.vlan].members)
+    # A port that allows a range of VLANs carries this one too, whether the VLAN's table lists it or not.
+    members += [
+        name
+        for name, port in state.ports.items()
+        if name not in members and parsing.carries(port.allowed_vlans, wanted.vlan)
+    ]
+    return [name for name in members if name not in wanted.ports]
 
 
-def _port_fact(state: SwitchState, name: str) -> dict[str, Any]:
+def _is_refusal(error: LayerError) -> bool:
+    """The switch said no and shows its prompt again; or nothing was sent at all when it went wrong."""
+    return "device_message" in error.details or isinstance(error, VerifyError)
+
+
+def _value(state: SwitchState, key: str) -> Any:
+    """What is there now for a key of `Operation.changes`, in the same notation as its "before"."""
+    kind, _blank, rest = key.partition(" ")
+    if kind == "roce":
+        return state.roce.mode
+    if kind == "vlan":
+        known = state.vlans.get(int(rest))
+        return {"name": known.name} if known else None
+    if kind == "interface":
+        return "present" if int(rest.split()[1]) in state.svis else None
+    name, setting = rest.split()
+    port = state.ports[name]
+    if setting == "access_vlan" and port.mode != "access":
+        return planning.DEFAULT_VLAN  # as `plan` sees it: a port that is no access port has not got one yet
+    return getattr(port, setting)
+
+
+def _before(operations: Iterable[Operation]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for operation in operations:
+        for key, (before, _after) in operation.changes.items():
+            result.setdefault(key, before)
+    return result
+
+
+def _way_back(state: SwitchState, operation: Operation) -> list[str]:
+    """The inverse, as far as it is needed: a link is not bounced to undo what never happened."""
+    differing = [key for key, (before, _after) in operation.changes.items() if _value(state, key) != before]
+    members = operation.payload["members"]
+    if not differing or not operation.inverse:
+        return []
+    if not members or len(differing) == len(members):
+        return operation.inverse.split("\n")
+    return [line for key in differing for line in members[key.split()[1]]["inverse"]]
+
+
+def _port_fact(state: SwitchState, name: str, counters: Mapping[str, int]) -> dict[str, Any]:
     port = state.ports[name]
     pfc = state.pfc.ports.get(name) if state.pfc else None
     return {
@@ -429,7 +524,11 @@ def _port_fact(state: SwitchState, name: str) -> dict[str, Any]:
         "admin": "up" if port.admin else "down",
         "oper": "up" if port.up else "down",
         "pfc_oper": pfc[1].lower() if pfc else None,
-        "counters": dict(port.counters),
+        "counters": {
+            **port.counters,
+            **({"ecn_marked": state.marked[name]} if name in state.marked else {}),
+            **counters,
+        },
     }
 
 

@@ -12,11 +12,12 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 from __future__ import annotations
 
 import dataclasses
+import fnmatch
 import re
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from .._layer import Operation, RefusedError, VerifyError
-from .state import Port, SwitchState, port_key
+from .state import Neighbor, Port, SwitchState, port_key
 
 MODES = ("lossless", "semi-lossless", "lossy", "absent")
 ROCE_SINCE = (3, 8, 2000)
@@ -28,6 +29,9 @@ _RANGE_RE = re.compile(r"(?:Eth|ethernet )?(\d+/\d+(?:/\d+)?)(?:-(\d+/\d+(?:/\d+
 # What may stand in a command line without quotes; a line break or a quote would become a command of its own.
 _NAME_RE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,39}")
 _RANGE_LIMIT = 256
+_FILE_RE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+# How far a change may reach: every link of the switch, the requested ports, nobody.
+DISRUPTIONS = ("any", "requested_ports", "none")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +39,10 @@ class Wanted:
     """The request, validated as far as that is possible without the switch.
 
     ``mode`` None: RoCE off. ``vlan``/``mtu`` None: leave as it is. ``convertible``: ports that may become access
-    ports although they are trunk, hybrid or routed ports now; None: any of the requested.
+    ports although they are trunk, hybrid or routed ports now; None: any of the requested. ``neighbors``: patterns of
+    the hosts that may be behind a port that is changed, empty: no guard; ``strangers``: ports that may be changed
+    whoever is behind them, None: any. ``disruption``: one of `DISRUPTIONS`. ``snapshot``: name of a configuration
+    file to write before the first change, empty: none.
     """
 
     mode: str | None = "lossless"
@@ -46,6 +53,10 @@ class Wanted:
     mtu_method: str = "force"
     convertible: frozenset[str] | None = frozenset()
     svi: bool = False
+    neighbors: tuple[str, ...] = ()
+    strangers: frozenset[str] | None = frozenset()
+    disruption: str = "any"
+    snapshot: str = ""
 
 
 def expand(host: str, spec: str) -> list[str]:
@@ -113,6 +124,15 @@ def request(host: str, params: Mapping[str, Any]) -> Wanted:
         raise RefusedError("a layer 3 interface without a VLAN", host=host, thing="svi", remedy="set vlan")
     if mtu is not None and not ports:
         raise RefusedError("an MTU without ports", host=host, thing="mtu", value=mtu, remedy="set ports")
+    snapshot = params.get("snapshot") or ""
+    if snapshot and not _FILE_RE.fullmatch(snapshot):
+        raise RefusedError(
+            "not a name for a configuration file",
+            host=host,
+            thing="snapshot",
+            value=snapshot,
+            remedy="use up to 64 letters, digits, and _ . - (no blanks), for example before-rdma",
+        )
     mode = params.get("mode", "lossless")
     return Wanted(
         mode=None if mode == "absent" else mode,
@@ -121,13 +141,17 @@ def request(host: str, params: Mapping[str, Any]) -> Wanted:
         ports=ports,
         mtu=mtu,
         mtu_method=params.get("mtu_method") or "force",
-        convertible=_convertible(host, params.get("allow_mode_change", False)),
+        convertible=_ports_or_all(host, "allow_mode_change", params.get("allow_mode_change", False)),
         svi=bool(params.get("svi")),
+        neighbors=tuple(pattern.strip() for pattern in params.get("expected_neighbors") or () if pattern.strip()),
+        strangers=_ports_or_all(host, "allow_unexpected_neighbors", params.get("allow_unexpected_neighbors", False)),
+        disruption=params.get("allow_disruption") or "any",
+        snapshot=snapshot,
     )
 
 
-def _convertible(host: str, value: Any) -> frozenset[str] | None:
-    """``allow_mode_change``: a boolean (also as text, as templates produce it) or a list of ports."""
+def _ports_or_all(host: str, option: str, value: Any) -> frozenset[str] | None:
+    """A boolean (also as text, as templates produce it) or a list of ports. None: all of them."""
     if isinstance(value, str) and value.strip().lower() in ("true", "yes", "on", "1"):
         return None
     if isinstance(value, str) and value.strip().lower() in ("false", "no", "off", "0", ""):
@@ -142,9 +166,9 @@ def _convertible(host: str, value: Any) -> frozenset[str] | None:
         raise RefusedError(
             "neither a boolean nor a list of ports",
             host=host,
-            thing="allow_mode_change",
+            thing=option,
             value=value,
-            remedy="name the ports that may be converted, for example ['1/31']",
+            remedy="name the ports that it may concern, for example ['1/31']",
         )
     return frozenset(_expand_all(host, value))
 
@@ -172,7 +196,20 @@ def plan(state: SwitchState, wanted: Wanted) -> list[Operation]:
     _refuse_ports(state, wanted)
     operations = [*_vlan(state, wanted), *_roce(state, wanted), *_port_modes(state, wanted)]
     operations += [*_access_vlans(state, wanted), *_mtus(state, wanted)]
+    _refuse_strangers(state, wanted, operations)
+    _refuse_disruption(state, wanted, operations)
     return operations
+
+
+def touched(operations: Iterable[Operation]) -> list[str]:
+    """The ports whose own configuration changes, in order."""
+    names = {
+        found.group(1)
+        for operation in operations
+        for found in (re.match(r"port (\S+) ", key) for key in operation.changes)
+        if found
+    }
+    return sorted(names, key=port_key)
 
 
 def require_health(state: SwitchState, wanted: Wanted) -> None:
@@ -257,6 +294,64 @@ def _refuse_ports(state: SwitchState, wanted: Wanted) -> None:
             thing="ports",
             remedy="take these ports out of the list; a trunk, hybrid or routed port that is really meant to lose what "
             "it carries can be named in allow_mode_change",
+            reasons=reasons,
+        )
+
+
+def _refuse_strangers(state: SwitchState, wanted: Wanted, operations: Iterable[Operation]) -> None:
+    """Change no port behind which somebody else is: an uplink that was cabled to the wrong place looks like a port."""
+    if not wanted.neighbors or state.neighbors is None or wanted.strangers is None:
+        return
+    reasons = []
+    for name in touched(operations):
+        port = state.ports[name]
+        if not port.up or name in wanted.strangers:  # behind a port without a link nobody is disturbed
+            continue
+        found = state.neighbors.get(name, ())
+        if not found:
+            reasons.append(f"{name} is up, and nobody says over LLDP who is behind it")
+        reasons += [
+            f"behind {name} is {neighbor.system or 'a device without a name'}"
+            + (f" ({neighbor.description})" if neighbor.description else "")
+            for neighbor in found
+            if not _is_expected(neighbor, wanted.neighbors)
+        ]
+    if reasons:
+        raise RefusedError(
+            "; ".join(reasons) + f", and only {', '.join(wanted.neighbors)} may be behind a port that is changed",
+            host=state.host,
+            thing="expected_neighbors",
+            remedy="check the cabling (show lldp interfaces ethernet remote); a port that is right all the same can be "
+            "named in allow_unexpected_neighbors; LLDP has to be on, on the switch and on the host",
+            reasons=reasons,
+        )
+
+
+def _is_expected(neighbor: Neighbor, patterns: Iterable[str]) -> bool:
+    """Shell patterns, without regard to case; a name without a dot fits a host of any domain."""
+    names = {neighbor.system.lower(), neighbor.system.lower().partition(".")[0]}
+    return any(fnmatch.fnmatchcase(name, pattern.lower()) for name in names for pattern in patterns if name)
+
+
+def _refuse_disruption(state: SwitchState, wanted: Wanted, operations: Iterable[Operation]) -> None:
+    """Refuse before the first line, and name every change that would reach further than it may."""
+    if wanted.disruption == "any":
+        return
+    reasons = []
+    for operation in operations:
+        beyond = [name for name in operation.payload["bounces"] if name not in wanted.ports]
+        if wanted.disruption == "none" and operation.disrupts:
+            reasons.append(f"{operation.description}: {operation.disrupts}")
+        elif wanted.disruption == "requested_ports" and beyond:
+            links = ", ".join(spec for spec, _names in runs(beyond))
+            reasons.append(f"{operation.description}: the links of {links} may toggle, which are not in ports")
+    if reasons:
+        raise RefusedError(
+            "; ".join(reasons),
+            host=state.host,
+            thing="allow_disruption",
+            value=wanted.disruption,
+            remedy="run this in a change window with a wider allow_disruption",
             reasons=reasons,
         )
 

@@ -31,6 +31,8 @@ _VLAN_LIST_RE = re.compile(r"^(?:all|none|[\d\s,-]*)$", re.IGNORECASE)
 class Version:
     text: str
     release: tuple[int, int, int]
+    model: str = ""  # as "Product model" says; many switches say only "x86onie"
+    serial: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +48,8 @@ class Roce:
     priorities: Mapping[int, str] = dataclasses.field(default_factory=dict)
     lldp: str = ""
     exceptions: tuple[str, ...] = ()
+    classes: tuple[tuple[int, int, str, str], ...] = ()  # switch priority, traffic class, application, ETS as printed
+    pools: tuple[tuple[str, str, str], ...] = ()  # traffic pool, lossy or lossless, maximum usage as printed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,8 +107,20 @@ class Pfc:
 
 
 @dataclasses.dataclass(frozen=True)
+class Neighbor:
+    """What the device at the other end of a cable says of itself over LLDP; texts as printed, "" if it is silent."""
+
+    system: str
+    port: str = ""
+    description: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
 class SwitchState:
-    """Everything that the plan needs; ``pfc``, ``ecn`` and ``trust`` are read only in the wanted RoCE mode."""
+    """Everything that the plan needs; ``pfc``, ``ecn`` and ``trust`` are read only in the wanted RoCE mode.
+
+    ``neighbors`` None: not read, because no guard asked for it.
+    """
 
     host: str
     version: Version
@@ -117,6 +133,9 @@ class SwitchState:
     ecn: Mapping[str, Mapping[int, str]] = dataclasses.field(default_factory=dict)
     trust: Mapping[str, str] = dataclasses.field(default_factory=dict)
     svis: frozenset[int] = frozenset()
+    marked: Mapping[str, int] = dataclasses.field(default_factory=dict)  # port -> packets marked by ECN
+    neighbors: Mapping[str, tuple[Neighbor, ...]] | None = None
+    files: tuple[str, ...] = ()  # configuration files on the switch
 
 
 def port_key(name: str) -> tuple[int, ...]:
@@ -188,7 +207,12 @@ def parse_version(host: str, text: str) -> Version:
     numbers = re.match(r"\D*(\d+)\.(\d+)\.(\d+)", release)
     if not numbers:
         raise ParseError(f"cannot read the release {release!r}", host=host, thing="show version", raw=text)
-    return Version(release, (int(numbers.group(1)), int(numbers.group(2)), int(numbers.group(3))))
+    return Version(
+        release,
+        (int(numbers.group(1)), int(numbers.group(2)), int(numbers.group(3))),
+        str(data.get("Product model", "")),
+        str(data.get("System serial num", "")),
+    )
 
 
 def _line(text: str, pattern: str) -> str:
@@ -225,6 +249,17 @@ def parse_roce(host: str, text: str) -> Roce:
         priorities=priorities,
         lldp=_line(text, "LLDP"),
         exceptions=() if rows == ("N/A",) else rows,
+        classes=tuple(
+            (int(priority), int(number), application, ets.strip())
+            for priority, number, application, ets in re.findall(
+                r"(?m)^ +(\d+) +(\d+) +(\S+) +(WRR \S+|Strict)\s*$", text
+            )
+        ),
+        # A row that continues the priorities of the one above has no name and no type.
+        pools=tuple(
+            (name, kind, usage)
+            for name, kind, usage in re.findall(r"(?m)^ +(\S+) +(lossy|lossless) +\S+ .* (\S+)\s*$", text)
+        ),
     )
 
 
@@ -365,6 +400,89 @@ def parse_congestion(host: str, text: str) -> dict[str, dict[int, str]]:
     if not any(result.values()):
         raise ParseError("not one traffic class", host=host, thing=command, raw=text)
     return result
+
+
+def parse_marked(host: str, text: str) -> dict[str, int]:
+    """The same command: port -> packets that were marked by ECN, where the release prints them."""
+    data = load_json(host, "show interfaces ethernet congestion-control", text)
+    result: dict[str, int] = {}
+    for row in data if isinstance(data, list) else [data]:
+        entry = one(row)
+        if isinstance(entry, dict) and "Interface ethernet" in entry:
+            marked = str(entry.get("ECN marked packets", ""))
+            if marked.isdigit():
+                result[str(entry["Interface ethernet"]).replace("Eth", "").strip()] = int(marked)
+    return result
+
+
+def parse_direction_counters(host: str, command: str, text: str) -> dict[str, dict[str, int]]:
+    """``show interfaces ethernet P counters roce | json-print`` (and ``... pfc prio N``).
+
+    Port -> counter -> number. Names follow what is printed: ``Rx`` / ``RoCE PG packets`` is ``rx_roce_pg_packets``.
+    """
+    result: dict[str, dict[str, int]] = {}
+    for name, _lag, entry in _per_port(load_json(host, command, text)):
+        counters = {}
+        for direction in ("Rx", "Tx"):
+            for key, value in _merged(entry.get(direction, {})).items():
+                if str(value).isdigit():
+                    words = re.sub(r"[^a-z0-9]+", "_", f"{direction} {key}".lower()).strip("_")
+                    counters[words] = int(str(value))
+        if counters:
+            result[name] = counters
+    if not result:
+        raise ParseError("not one counter", host=host, thing=command, raw=text)
+    return result
+
+
+def parse_neighbors(host: str, text: str) -> dict[str, tuple[Neighbor, ...]]:
+    """``show lldp interfaces ethernet remote | json-print``: port -> neighbours.
+
+    ``[{"Eth1/1 (Po100)": [{"Remote system name": ..., "Remote port-id": ...}]}]``; without any neighbour the switch
+    prints the line "No lldp remote information." instead.
+    """
+    command = "show lldp interfaces ethernet remote"
+    refuse_error(host, command, text)
+    if re.search(r"(?i)no lldp remote information", text) or not text.strip():
+        return {}
+    data = load_json(host, command, text)
+    result: dict[str, tuple[Neighbor, ...]] = {}
+    for element in data if isinstance(data, list) else [data]:
+        for key, value in element.items() if isinstance(element, dict) else ():
+            name = _ETH_RE.match(key)
+            if name is None:
+                continue
+            found = []
+            for entry in value if isinstance(value, list) else [value]:
+                if not isinstance(entry, dict):
+                    raise ParseError(f"the neighbour of {key} is no object", host=host, thing=command, raw=text)
+                texts = {
+                    field: str(entry.get(f"Remote {field}", "")).strip()
+                    for field in ("system name", "port-id", "system description")
+                }
+                found.append(Neighbor(texts["system name"], texts["port-id"], texts["system description"]))
+            result[name.group(1)] = (*result.get(name.group(1), ()), *found)
+    if not result and data not in ([], {}):
+        raise ParseError("not one port", host=host, thing=command, raw=text)
+    return result
+
+
+def parse_files(host: str, text: str) -> tuple[str, ...]:
+    """``show configuration files``: the names of the configuration files, the active one among them."""
+    refuse_error(host, "show configuration files", text)
+    names, _title, _rest = text.partition("Active configuration")
+    return tuple(line.split()[0] for line in names.splitlines() if line.strip())
+
+
+def carries(allowed: str, vlan: int) -> bool:
+    """Whether a list of allowed VLANs ("2,4,7-10", "all", "") has this one."""
+    if allowed == "all":
+        return True
+    for part in allowed.split(","):
+        low, _hyphen, high = part.partition("-")
+        if low.isdigit() and int(low) <= vlan <= int(high if high.isdigit() else low):
+            return True
+    return False
 
 
 def parse_trust(host: str, text: str) -> dict[str, str]:

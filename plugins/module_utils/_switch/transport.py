@@ -140,8 +140,12 @@ class OnyxSession:
         except (WriteException, SSHException, OSError, EOFError):
             raise self._broken(f"while {text.strip()!r} was sent") from None
 
-    def _read(self, what: str) -> None:
-        """Read into the buffer until the prompt stands at its end, and take mode and role from it."""
+    def _read(self, what: str, echo: str = "") -> None:
+        """Read into the buffer until the prompt stands at its end, and take mode and role from it.
+
+        A prompt before the ``echo`` of the line that was sent belongs to something earlier. A switch that then stays
+        silent does not echo, and the prompt counts.
+        """
         heard = time.monotonic()
         while True:
             closed = self._closed()  # asked before reading: what arrived before the end is still read
@@ -153,7 +157,7 @@ class OnyxSession:
             if data:
                 heard = time.monotonic()
                 self._buffer += _ANSI_RE.sub("", data).replace("\r", "")
-                if self._at_prompt():
+                if self._at_prompt(echo):
                     return
             elif closed:
                 raise self._broken(f"while waiting for {what}")
@@ -166,10 +170,18 @@ class OnyxSession:
                 )
             else:
                 if silence > _QUESTION_SECONDS:
-                    self._refuse_questions()
+                    if echo and self._at_prompt(""):
+                        return
+                    try:
+                        self._refuse_questions()
+                    except LayerError:
+                        self.close()  # the next line would be the answer
+                        raise
                 time.sleep(_POLL_SECONDS)
 
-    def _at_prompt(self) -> bool:
+    def _at_prompt(self, echo: str = "") -> bool:
+        if echo not in self._buffer:
+            return False
         host = _ANY_HOST if self._hostname is None else re.escape(self._hostname)
         prompt = re.search(_PROMPT.format(host=host), self._buffer)
         if prompt is None or not (prompt.group("host") or prompt.group("tag")):
@@ -208,8 +220,9 @@ class OnyxSession:
         """One line and its answer, without the echo and the prompt."""
         self._buffer = ""
         self._write(line + "\n")
-        self._read(f"the answer to {line!r}")
-        _echo, _newline, answer = self._buffer.partition("\n")
+        self._read(f"the answer to {line!r}", echo=line)
+        _before, found, after = self._buffer.partition(line)
+        _echo, _newline, answer = (after if found else self._buffer).partition("\n")
         return answer.strip("\n")
 
     # --- the layer's interface

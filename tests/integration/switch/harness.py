@@ -23,7 +23,7 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 PASSWORD = "Not-to-be-seen-4711"
 ADDRESS = "127.0.0.1"
 START_SECONDS = 60
-RUN_SECONDS = 120
+RUN_SECONDS = 300
 _READY_RE = re.compile(r"ready ssh=\S+:(\d+) control=(\S+)")
 
 
@@ -44,6 +44,13 @@ class Simulator:
 
     def state(self) -> Any:
         return self.request("GET", "/state")
+
+    def log(self) -> Any:
+        """``sessions`` and ``lines`` since the last reset, or since `forget`."""
+        return self.request("GET", "/log")
+
+    def forget(self) -> None:
+        self.request("DELETE", "/log")
 
     def fault(self, **fault: Any) -> None:
         self.request("POST", "/fault", fault)
@@ -116,7 +123,11 @@ def playbook(directory: Path, plays: Any, *arguments: str, **env: str) -> subpro
 
 
 def run_module(
-    simulator: Simulator, *flags: str, env: dict[str, str] | None = None, **arguments: Any
+    simulator: Simulator,
+    *flags: str,
+    env: dict[str, str] | None = None,
+    module: str = "rocemesh.multinode.onyx_roce",
+    **arguments: Any,
 ) -> dict[str, Any]:
     """The module's result; with ``failed`` and ``msg`` if it failed. ``None`` takes a default argument away."""
     known: dict[str, Any] = {
@@ -133,7 +144,7 @@ def run_module(
         "gather_facts": False,
         "tasks": [
             {
-                "rocemesh.multinode.onyx_roce": options,
+                module: options,
                 "delegate_to": "localhost",
                 "vars": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable},
             }

@@ -19,9 +19,12 @@ WANTED = Wanted(vlan=111, vlan_name="rdma", ports=("1/1", "1/2", "1/3", "1/4"), 
 
 
 class FakeSession:
-    """Implements the layer's session; ``sent`` has every configuration line, ``cut_at`` breaks it at the n-th one."""
+    """Implements the layer's session; ``sent`` has every configuration line, ``cut_at`` breaks it at the n-th one.
 
-    def __init__(self, switch: Switch, cut_at: int = 0, executed: bool = False) -> None:
+    With ``every_line`` the lines that read count too.
+    """
+
+    def __init__(self, switch: Switch, cut_at: int = 0, executed: bool = False, every_line: bool = False) -> None:
         self.role = "master"
         self.remarks: list[str] = []
         self.sent: list[str] = []
@@ -31,20 +34,27 @@ class FakeSession:
         self._cli = Cli(switch, mode=CONFIG)
         self._cut_at = cut_at
         self._executed = executed
+        self._every_line = every_line
 
-    def show(self, command: str) -> str:
-        self.read.append(command)
-        return execute(self._cli, command)
-
-    def configure(self, line: str) -> str:
+    def _cut(self, line: str) -> None:
         if self.closed:
             raise UnreachableError("the session broke", host="sw01")
-        self.sent.append(line)
-        if len(self.sent) == self._cut_at:
+        count = len(self.sent) + (len(self.read) if self._every_line else 0)
+        if count == self._cut_at:
             self.closed = True
             if self._executed:
                 execute(self._cli, line)
             raise UnreachableError("the session broke", host="sw01")
+
+    def show(self, command: str) -> str:
+        self.read.append(command)
+        if self._every_line:
+            self._cut(command)
+        return execute(self._cli, command)
+
+    def configure(self, line: str) -> str:
+        self.sent.append(line)
+        self._cut(line)
         self._cli.context = ""
         return "\n".join(re.findall(r"(?m)^%.*$", execute(self._cli, line)))
 
@@ -73,13 +83,19 @@ class Run:
     """One run of the layer against a switch; sessions in the order in which they were opened."""
 
     def __init__(
-        self, switch: Switch, wanted: Wanted = WANTED, cut_at: int = 0, executed: bool = False, **options: Any
+        self,
+        switch: Switch,
+        wanted: Wanted = WANTED,
+        cut_at: int = 0,
+        executed: bool = False,
+        every_line: bool = False,
+        **options: Any,
     ):
         self.sessions: list[FakeSession] = []
         self.clock = Clock()
 
         def connect() -> FakeSession:
-            self.sessions.append(FakeSession(switch, 0 if self.sessions else cut_at, executed))
+            self.sessions.append(FakeSession(switch, 0 if self.sessions else cut_at, executed, every_line))
             return self.sessions[-1]
 
         self.layer = SwitchLayer("sw01", connect, wanted, clock=self.clock, sleep=self.clock.sleep, **options)
@@ -87,6 +103,11 @@ class Run:
 
     def __call__(self, check_mode: bool = False) -> dict[str, Any]:
         return converge(self.layer, self._wanted, check_mode)
+
+    @property
+    def lines(self) -> int:
+        """All lines, those that read included."""
+        return sum(len(session.sent) + len(session.read) for session in self.sessions)
 
     @property
     def sent(self) -> list[str]:

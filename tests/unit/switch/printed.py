@@ -31,6 +31,15 @@ RoCE used TCs:
   3                 3      RoCE          WRR 50%
   6                 6      CNP           Strict
 
+RoCE buffer pools:
+  ----------------------------------------------------------------------------------------------
+  Traffic                  Type      Memory   Switch        Memory actual   Usage    Max Usage
+  Pool                               [%]      Priorities
+  ----------------------------------------------------------------------------------------------
+  lossy-default            lossy     auto     0, 1, 2, 4,   3.6M            0        47.1K
+                                              5, 6, 7
+  roce-reserved            lossless  auto     3             3.6M            0        1.8M
+
 Exception list:
 N/A"""
 # The manual's sample: no unit in the labels, other blanks, LLDP off.

@@ -98,6 +98,8 @@ def test_roce_is_read_from_both_known_wordings(text: str, lldp: str) -> None:
         priorities={3: "enabled"},
         lldp=lldp,
         exceptions=(),
+        classes=((3, 3, "RoCE", "WRR 50%"), (6, 6, "CNP", "Strict")),
+        pools=(("lossy-default", "lossy", "47.1K"), ("roce-reserved", "lossless", "1.8M")),
     )
 
 

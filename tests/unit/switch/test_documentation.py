@@ -1,0 +1,38 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What ansible-doc shows: every option says its type, its default, and what it does to traffic."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.rocemesh.multinode.plugins.doc_fragments.onyx import ModuleDocFragment
+from ansible_collections.rocemesh.multinode.plugins.modules import onyx_roce, switch_roce_info
+
+FRAGMENT = yaml.safe_load(ModuleDocFragment.DOCUMENTATION)["options"]
+OPTIONS = [
+    (f"{module.__name__.rpartition('.')[2]}.{name}", option)
+    for module in (onyx_roce, switch_roce_info)
+    for name, option in {**FRAGMENT, **yaml.safe_load(module.DOCUMENTATION)["options"]}.items()
+]
+UNITS = {"timeout": "seconds", "wait_for_links": "seconds", "mtu": "bytes"}
+
+
+@pytest.mark.parametrize("option", [row[1] for row in OPTIONS], ids=[row[0] for row in OPTIONS])
+def test_every_option_says_type_default_and_effect(option: dict[str, Any]) -> None:
+    text = option["description"] if isinstance(option["description"], str) else " ".join(option["description"])
+    assert option["type"]
+    assert "default" in option or option.get("required") or re.search(r"not set|is written .* first change", text)
+    assert re.search(r"(?i)traffic|\blinks?\b|disturb|lose|toggle", text), "says nothing about traffic"
+
+
+@pytest.mark.parametrize(("name", "unit"), UNITS.items())
+def test_what_has_a_unit_names_it(name: str, unit: str) -> None:
+    for identity, option in OPTIONS:
+        if identity.endswith("." + name):
+            text = option["description"] if isinstance(option["description"], str) else " ".join(option["description"])
+            assert unit in text.lower()
