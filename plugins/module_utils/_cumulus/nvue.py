@@ -66,7 +66,7 @@ class NvueLayer(Layer[State, Wanted]):
         apply_timeout: float = 300.0,
         confirm_timeout: int = 300,
         accept_warnings: bool = False,
-        rollback: bool = True,
+        rollback: bool = False,
         read_only: bool = False,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
@@ -721,8 +721,6 @@ def port_warnings(state: State, wanted: Wanted) -> list[str]:
             result.append(f"port {name} is shut down")
         elif not port.up:
             result.append(f"port {name} has no link")
-        elif wanted.neighbors and not port.neighbors:
-            result.append(f"port {name}: no LLDP neighbour was heard, so that nobody knows which host is behind it")
     return result
 
 

@@ -21,8 +21,9 @@ from .._switch.plan import MODES, MTU_MAX, MTU_MIN, VLAN_MAX, VLAN_MIN
 from . import tree as trees
 from .state import ROCE_PRIORITY, Port, State, is_on
 
-__all__ = ["MODES", "Dialect", "Wanted", "Words", "plan", "request", "unhealthy"]
+__all__ = ["DISRUPTIONS", "MODES", "Dialect", "Wanted", "Words", "plan", "request", "unhealthy"]
 
+DISRUPTIONS = ("any", "requested_ports", "none")
 DEFAULT_DOMAIN = {"nvue": "br_default", "nclu": "bridge"}
 _PORT_RE = re.compile(r"(swp\d+(?:s\d+)?)(?:-(?:(swp)?(\d+)))?")
 _DOMAIN_RE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,14}")
@@ -34,7 +35,9 @@ class Wanted:
     """The request, validated as far as that is possible without the switch.
 
     ``mode`` None: RoCE off. ``vlan``/``mtu`` None: leave as it is. ``convertible``: ports that may become access ports
-    although they carry something now; None: any of the requested. ``neighbors``: patterns of LLDP names; empty: any.
+    although they carry something now; None: any of the requested. ``neighbors``: patterns of the LLDP names that may be
+    behind a port that is changed; empty: any. ``strangers``: ports that may be changed whoever is behind them, None:
+    any. ``disruption``: one of `DISRUPTIONS`.
     """
 
     mode: str | None = "lossless"
@@ -45,6 +48,8 @@ class Wanted:
     svi: bool = False
     domain: str = "br_default"
     neighbors: tuple[str, ...] = ()
+    strangers: frozenset[str] | None = frozenset()
+    disruption: str = "any"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,15 +162,17 @@ def request(host: str, params: Mapping[str, Any]) -> Wanted:
         vlan=vlan,
         ports=ports,
         mtu=mtu,
-        convertible=_convertible(host, params.get("allow_mode_change", False)),
+        convertible=_ports_or_all(host, "allow_mode_change", params.get("allow_mode_change", False)),
         svi=bool(params.get("svi")),
         domain=domain,
-        neighbors=tuple(params.get("expected_neighbors") or ()),
+        neighbors=tuple(pattern.strip() for pattern in params.get("expected_neighbors") or () if pattern.strip()),
+        strangers=_ports_or_all(host, "allow_unexpected_neighbors", params.get("allow_unexpected_neighbors", False)),
+        disruption=params.get("allow_disruption") or "any",
     )
 
 
-def _convertible(host: str, value: Any) -> frozenset[str] | None:
-    """``allow_mode_change``: a boolean (also as text, as templates produce it) or a list of ports."""
+def _ports_or_all(host: str, option: str, value: Any) -> frozenset[str] | None:
+    """A boolean (also as text, as templates produce it) or a list of ports; None: all of them."""
     if isinstance(value, str) and value.strip().lower() in ("true", "yes", "on", "1"):
         return None
     if isinstance(value, str) and value.strip().lower() in ("false", "no", "off", "0", ""):
@@ -180,9 +187,9 @@ def _convertible(host: str, value: Any) -> frozenset[str] | None:
         raise RefusedError(
             "neither a boolean nor a list of ports",
             host=host,
-            thing="allow_mode_change",
+            thing=option,
             value=value,
-            remedy="name the ports that may be converted, for example ['swp31']",
+            remedy="name the ports, for example ['swp31']",
         )
     return frozenset(_expand_all(host, value))
 
@@ -212,7 +219,7 @@ def refuse(state: State, wanted: Wanted) -> None:
             host=state.host,
             thing="ports",
             remedy="take these ports out of the list; a trunk or routed port that is really meant to lose what it "
-            "carries can be named in allow_mode_change, a neighbour that is right in expected_neighbors",
+            "carries can be named in allow_mode_change",
             reasons=reasons,
         )
 
@@ -225,13 +232,61 @@ def _reasons_against(port: Port, wanted: Wanted) -> list[str]:
         reasons.append(f"{port.name} carries the interfaces {', '.join(port.above)}")
     elif wanted.vlan is not None and _loses(port, wanted) and not _may_convert(port, wanted):
         reasons.append(f"{port.name} is a {port.mode} port that carries {port.carries} and would lose it")
-    if wanted.neighbors:
-        strangers = [
-            name for name in port.neighbors if not any(fnmatch.fnmatchcase(name, each) for each in wanted.neighbors)
-        ]
-        if strangers:
-            reasons.append(f"{port.name} leads to {', '.join(strangers)}, which is none of the expected neighbours")
     return reasons
+
+
+def _refuse_neighbors(state: State, wanted: Wanted, operations: Iterable[Operation]) -> None:
+    """A port that is changed leads to hosts that were expected there; ports without a link are not looked at."""
+    if not wanted.neighbors or wanted.strangers is None:
+        return
+    changed = {key.split()[1] for operation in operations for key in operation.changes if key.startswith("port ")}
+    reasons = []
+    for name in sorted(changed - wanted.strangers, key=trees.port_key):
+        port = state.ports[name]
+        if port.up and not port.neighbors:
+            reasons.append(f"behind {name} nobody announces himself")
+        elif port.up:
+            unknown = [each for each in port.neighbors if not _is_expected(each, wanted.neighbors)]
+            reasons += [f"behind {name} is {', '.join(unknown)}"] if unknown else []
+    if reasons:
+        raise RefusedError(
+            "; ".join(reasons) + f", and only {', '.join(wanted.neighbors)} may be behind a port that is changed",
+            host=state.host,
+            thing="expected_neighbors",
+            remedy="check cabling and ports; a port that is right all the same can be named in "
+            "allow_unexpected_neighbors; LLDP has to be on, on the switch and on the host",
+            reasons=reasons,
+        )
+
+
+def _is_expected(neighbor: str, patterns: Iterable[str]) -> bool:
+    """Without regard to case; a name without a dot fits that host in any domain."""
+    names = {neighbor.lower(), neighbor.lower().partition(".")[0]}
+    return any(fnmatch.fnmatchcase(name, pattern.lower()) for name in names for pattern in patterns)
+
+
+def _refuse_disruption(state: State, wanted: Wanted, operations: Iterable[Operation]) -> None:
+    """Refuse before anything is sent, and name every change that would reach further than it may."""
+    if wanted.disruption == "any":
+        return
+    reasons = []
+    for operation in operations:
+        beyond = [name for name in operation.payload["bounces"] if name not in wanted.ports]
+        if wanted.disruption == "none" and operation.disrupts:
+            reasons.append(f"{operation.description}: {operation.disrupts}")
+        elif wanted.disruption == "requested_ports" and beyond:
+            reasons.append(
+                f"{operation.description}: it may disturb {trees.compressed(beyond)}, which are not in ports"
+            )
+    if reasons:
+        raise RefusedError(
+            "; ".join(reasons),
+            host=state.host,
+            thing="allow_disruption",
+            value=wanted.disruption,
+            remedy="run this in a change window with a wider allow_disruption",
+            reasons=reasons,
+        )
 
 
 def _may_convert(port: Port, wanted: Wanted) -> bool:
@@ -269,6 +324,8 @@ def plan(state: State, wanted: Wanted, dialect: Dialect) -> list[Operation]:
     operations += _roce(state, wanted, dialect)
     operations += _ports(state, wanted, dialect)
     operations += _mtus(state, wanted, dialect)
+    _refuse_neighbors(state, wanted, operations)
+    _refuse_disruption(state, wanted, operations)
     return operations
 
 

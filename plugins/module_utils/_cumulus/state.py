@@ -161,7 +161,7 @@ def parse_config(host: str, config: Any) -> trees.Tree:
     if not isinstance(config, Mapping):
         raise ParseError("expected a configuration tree", host=host, thing="configuration", raw=raw(config))
     try:
-        result = trees.merge(config, {"interface": {}}) if "interface" in config else dict(config)
+        result = trees.merge(config)
         if "interface" in config:
             result["interface"] = trees.expanded_interfaces(config)
         for domain, settings in (trees.get(config, "bridge", "domain") or {}).items():
@@ -173,6 +173,15 @@ def parse_config(host: str, config: Any) -> trees.Tree:
         raise ParseError(
             f"unknown shape of the configuration ({error})", host=host, thing="configuration", raw=raw(config)
         ) from None
+    return _without_empty_branches(result)
+
+
+def _without_empty_branches(config: Mapping[str, Any]) -> trees.Tree:
+    """Some releases show branches that hold nothing ("qos": {}); two readings have to compare equal all the same."""
+    result = {key: value for key, value in config.items() if value not in ({}, None)}
+    if trees.get(result, "bridge", "domain") == {}:
+        result["bridge"] = {key: value for key, value in result["bridge"].items() if key != "domain"}
+        result = {key: value for key, value in result.items() if value != {}}
     return result
 
 
@@ -314,11 +323,13 @@ def _link_drops(link: Any) -> dict[str, int]:
 
 
 _COUNTERS = {
-    "rx_pause_packets": ("rx-stats", "rx-pfc-stats", "pause-packets"),
-    "tx_pause_packets": ("tx-stats", "tx-pfc-stats", "pause-packets"),
-    "ecn_marked_packets": ("tx-stats", "tx-ecn-stats", "ecn-marked-packets"),
+    "rx_pfc_pause": ("rx-stats", "rx-pfc-stats", "pause-packets"),
+    "tx_pfc_pause": ("tx-stats", "tx-pfc-stats", "pause-packets"),
+    "ecn_marked": ("tx-stats", "tx-ecn-stats", "ecn-marked-packets"),
     "rx_discards": ("rx-stats", "rx-roce-stats", "no-buffer-discard"),
     "tx_discards": ("tx-stats", "tx-roce-stats", "unicast-no-buffer-discard"),
+    "rx_roce_packets": ("rx-stats", "rx-roce-stats", "roce-packets"),
+    "tx_roce_packets": ("tx-stats", "tx-roce-stats", "roce-packets"),
 }
 
 

@@ -5,16 +5,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ansible_collections.rocemesh.multinode.plugins.module_utils._cumulus.nclu import NcluLayer
 from ansible_collections.rocemesh.multinode.plugins.module_utils._cumulus.nvue import NvueLayer
 from ansible_collections.rocemesh.multinode.plugins.module_utils._cumulus.plan import Wanted
 from ansible_collections.rocemesh.multinode.plugins.module_utils._cumulus.rest import API, Endpoint, Session
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import UnreachableError, converge
 
+from lab.nclu import model as nclu_model
 from lab.nvue.model import Switch
 from lab.nvue.server import Api, Cut
 
@@ -105,3 +108,43 @@ class Run:
 
 def run(twin: Twin, wanted: Wanted = WANTED, check_mode: bool = False, **options: Any) -> dict[str, Any]:
     return Run(twin, wanted, check_mode, **options)()
+
+
+class LocalShell:
+    """A shell whose commands reach the simulated 4.x switch without SSH."""
+
+    def __init__(self, switch: nclu_model.Switch) -> None:
+        self._switch = switch
+        self._broken = False
+
+    def run(self, command: Sequence[str], timeout: float | None = None) -> tuple[int, str]:
+        try:
+            if self._broken:
+                raise nclu_model.Cut
+            return self._switch.execute(command)
+        except nclu_model.Cut:
+            self._broken = True
+            raise UnreachableError("the session broke", host="sw03") from None
+
+    def close(self) -> None:
+        self._broken = True
+
+
+def run_nclu(
+    switch: nclu_model.Switch, wanted: Wanted | None = None, check_mode: bool = False, **options: Any
+) -> dict[str, Any]:
+    wanted = wanted or dataclasses.replace(WANTED, domain="bridge")
+    clock = Clock()
+    layer = NcluLayer(
+        "sw03",
+        lambda: LocalShell(switch),
+        wanted,
+        read_only=check_mode,
+        clock=clock,
+        sleep=clock.sleep,
+        **options,
+    )
+    try:
+        return converge(layer, wanted, check_mode)
+    finally:
+        layer.close()
