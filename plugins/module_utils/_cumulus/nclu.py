@@ -427,32 +427,26 @@ class NcluLayer(Layer[State, Wanted]):
 
     def _commit_all(self, operations: Sequence[Operation]) -> None:
         lines = _lines(operations)
-        try:
-            for line in lines:
-                self._run(*line.split())
-            rows = self._pending()
-            strangers = [f"{line} ({user})" for user, line in rows if line not in lines]
-            if strangers:
-                raise RefusedError(
-                    f"somebody else staged changes meanwhile, which a commit would take along: {'; '.join(strangers)}",
-                    host=self.host,
-                    thing="net pending",
-                    remedy="nothing was committed, and what this run staged is still there beside theirs: settle with "
-                    "them (net pending), then run this again",
-                    strangers=strangers,
-                )
-        except ApplyError:
-            with contextlib.suppress(LayerError):
-                self._run("net", "abort")
-            raise
+        for line in lines:
+            self._run(*line.split())
+        rows = self._pending()
+        strangers = [f"{line} ({user})" for user, line in rows if line not in lines]
+        if strangers:
+            raise RefusedError(
+                f"somebody else staged changes meanwhile, which a commit would take along: {'; '.join(strangers)}",
+                host=self.host,
+                thing="net pending",
+                remedy="nothing was committed, and what this run staged is still there beside theirs: settle with "
+                "them (net pending), then run this again",
+                strangers=strangers,
+            )
         self._applied += operations  # a commit that breaks may have taken effect
         self._commits += 1
         self._run("net", "commit", timeout=self._apply_timeout)
 
     def _give_up(self, error: LayerError) -> None:
         """Take back what was committed, if that is wanted and possible, and say what is there."""
-        if isinstance(error, UnreachableError):
-            self._tidy()
+        self._tidy()
         if self._applied and self._rollback and not self._rolled_back(error):
             error.details["rolled_back"] = False
         if not error.details.get("rolled_back"):
@@ -460,7 +454,7 @@ class NcluLayer(Layer[State, Wanted]):
             error.details.setdefault("undo", _inverses(self._applied))
 
     def _tidy(self) -> None:
-        """After a broken session: remove what is staged if all of it is ours. The next run does the same."""
+        """Remove what is staged if all of it is ours; after a broken session in a new one."""
         own = _lines(self._planned)
         with contextlib.suppress(LayerError):
             rows = self._pending()
