@@ -48,7 +48,7 @@ integration() {
   # The lab has built the vSphere simulator; a machine without Go tests that binary.
   local built=${ROCEMESH_LAB_DIR:-.lab}/bin/labvsphere
   if [ -x "$built" ]; then ROCEMESH_LABVSPHERE=$(realpath "$built"); export ROCEMESH_LABVSPHERE; fi
-  suite integration -n 4 tests/integration/switch tests/integration/vsphere tests/integration/nic tests/integration/mesh
+  suite integration -n 4 tests/integration/switch tests/integration/cumulus tests/integration/vsphere tests/integration/nic tests/integration/mesh
 }
 site() { suite site tests/integration/site; }
 faults() { suite faults tests/faults; }

@@ -217,7 +217,7 @@ class NvueLayer(Layer[State, Wanted]):
         return [
             f"{sign} {line}"
             for sign, tree in (("-", removed), ("+", added))
-            for line in trees.nv_lines("set", _present(tree))
+            for line in trees.nv_lines("set", parsing.without_empty_branches(_present(tree)))
         ]
 
     def _unsaved_lines(self) -> tuple[str, ...]:

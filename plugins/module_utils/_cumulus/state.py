@@ -173,10 +173,10 @@ def parse_config(host: str, config: Any) -> trees.Tree:
         raise ParseError(
             f"unknown shape of the configuration ({error})", host=host, thing="configuration", raw=raw(config)
         ) from None
-    return _without_empty_branches(result)
+    return without_empty_branches(result)
 
 
-def _without_empty_branches(config: Mapping[str, Any]) -> trees.Tree:
+def without_empty_branches(config: Mapping[str, Any]) -> trees.Tree:
     """Some releases show branches that hold nothing ("qos": {}); two readings have to compare equal all the same."""
     result = {key: value for key, value in config.items() if value not in ({}, None)}
     if trees.get(result, "bridge", "domain") == {}:

@@ -144,7 +144,7 @@ def test_a_silent_switch_is_given_up_after_the_timeout(tmp_path: Path) -> None:
 # A run asks 11 times, opens a revision, changes it, compares it (2), applies it, follows it, reads everything again,
 # confirms and looks whether it is saved. GET is repeated on a new connection, so that only the others can fail.
 @pytest.mark.parametrize("executed", [False, True], ids=["lost-request", "lost-answer"])
-@pytest.mark.parametrize("request_number", [1, 4, 11, 12, 13, 14, 15, 16, 20, 25, 30])
+@pytest.mark.parametrize("request_number", [4, 11, 12, 15, 16, 20, 30])
 def test_a_connection_cut_at_a_request_is_no_wrong_success_and_the_next_run_converges(
     nvue: Simulator, request_number: int, executed: bool
 ) -> None:
@@ -303,7 +303,7 @@ def test_what_an_interrupted_run_has_staged_is_removed_by_the_next(nvue: Simulat
     assert nvue.state()["revisions"]["2"] == "pending"
     nvue.heal()
     result = run_module(nvue, **READY)
-    assert any("removed the staged revision 2" in text for text in result["warnings"])
+    assert "removed the staged revision 2" in json.dumps(result["warnings"])
     assert "2" not in nvue.state()["revisions"]
     assert_as_wanted(nvue)
 
