@@ -1,0 +1,98 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Options and attributes of modules that talk to a Cumulus switch."""
+
+    DOCUMENTATION = r"""
+requirements:
+  - With O(transport=nclu) paramiko 4 (C(netmiko[par4]) brings it) where the module runs, usually the controller;
+    with O(transport=nvue) nothing besides ansible-core
+options:
+  hostname:
+    description:
+      - Address of the switch's management port. With O(transport=nvue) a name that its certificate carries.
+      - The environment variable E(CUMULUS_HOST) is used if this is not set.
+    type: str
+    required: true
+  transport:
+    description:
+      - V(nvue) is the REST API of Cumulus Linux 5.x. It is on since 5.6; before that nginx has to be set up for it.
+      - V(nclu) is the command C(net) over SSH, for Cumulus Linux 4.3 and 4.4.
+      - Neither has an effect on traffic of its own.
+    type: str
+    choices: [nvue, nclu]
+    default: nvue
+  port:
+    description:
+      - TCP port.
+      - 8765 with O(transport=nvue) and 22 with O(transport=nclu) if this is not set.
+    type: int
+  username:
+    description:
+      - User in the group C(nvapply) with O(transport=nvue), C(netedit) with O(transport=nclu). Check mode needs
+        C(nvshow) or C(netshow) only.
+      - The environment variable E(CUMULUS_USER) is used if this is not set.
+    type: str
+    required: true
+  password:
+    description:
+      - Password of O(username).
+      - The environment variable E(CUMULUS_PASSWORD) is used if this is not set.
+    type: str
+    required: true
+  validate_certs:
+    description:
+      - Whether the switch's certificate must verify. Used with O(transport=nvue).
+      - Without it anybody who can answer at O(hostname) gets the password.
+      - The environment variable E(CUMULUS_VALIDATE_CERTS) is used if this is not set.
+    type: bool
+    default: true
+  ca_path:
+    description:
+      - PEM file with the CA certificates to verify the switch with, on the machine that runs the module. For a switch
+        that signed its own certificate that certificate itself, on the switch C(/etc/ssl/certs/cumulus.pem).
+      - Without it the system's CA certificates are used.
+      - The environment variable E(CUMULUS_CA_PATH) is used if this is not set.
+    type: path
+  known_hosts:
+    description:
+      - File with the switch's host key, in the format of OpenSSH. Used with O(transport=nclu).
+      - The known hosts of the user who runs the module are used if this is not set.
+    type: path
+  host_key_checking:
+    description:
+      - Whether to refuse a switch whose host key is not in O(known_hosts). Used with O(transport=nclu).
+      - Without it anybody who can answer at O(hostname) gets the password.
+    type: bool
+    default: true
+  timeout:
+    description:
+      - Seconds after which the switch counts as not answering.
+      - Holds for the connection, the login and each request. Applying a change has O(apply_timeout).
+    type: int
+    default: 30
+"""
+
+    ATTRIBUTES = r"""
+options: {}
+attributes:
+  action_group:
+    description: Use C(group/rocemesh.multinode.cumulus) in C(module_defaults) to set the login of the switch once.
+    support: full
+    membership:
+      - rocemesh.multinode.cumulus
+  check_mode:
+    description:
+      - Can run in C(check_mode) and return the exact changes without sending one of them.
+      - Only reading requests are sent. A revision is not even staged, because it would have to be deleted again, and no
+        release of Cumulus Linux documents that it can do that.
+    support: full
+  diff_mode:
+    description: Returns what has changed, or would change, in diff format.
+    support: full
+"""

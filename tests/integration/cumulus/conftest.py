@@ -1,0 +1,36 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One simulator of each kind for the tests that need no special one; it is reset before each test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.integration.cumulus.harness import Simulator, running
+
+
+@pytest.fixture(scope="session")
+def shared_nvue(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulator]:
+    with running(tmp_path_factory.mktemp("nvue"), "nvue", "--ays-seconds", "2") as simulator:
+        yield simulator
+
+
+@pytest.fixture
+def nvue(shared_nvue: Simulator) -> Simulator:
+    shared_nvue.reset()
+    return shared_nvue
+
+
+@pytest.fixture(scope="session")
+def shared_nclu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulator]:
+    with running(tmp_path_factory.mktemp("nclu"), "nclu") as simulator:
+        yield simulator
+
+
+@pytest.fixture
+def nclu(shared_nclu: Simulator) -> Simulator:
+    shared_nclu.reset()
+    return shared_nclu

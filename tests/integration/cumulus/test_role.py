@@ -1,0 +1,63 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The switch role with `rocemesh_switch_os: cumulus`, through ansible-playbook."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.integration.cumulus.harness import ADDRESS, PASSWORD, USER, Simulator, playbook
+
+
+def run_role(simulator: Simulator, *flags: str, entry: str = "main", **changes: Any) -> tuple[int, dict[str, Any]]:
+    """Exit status, and the results by task name."""
+    trust = "switch_ca_path" if simulator.transport == "nvue" else "switch_known_hosts"
+    variables = {
+        "rocemesh_switch_os": "cumulus",
+        "switch_cumulus_transport": simulator.transport,
+        "switch_cumulus_port": simulator.port,
+        "switch_username": USER,
+        "switch_password": PASSWORD,
+        trust: str(simulator.trust),
+        "switch_vlan": 111,
+        "switch_ports": ["swp1-4"],
+        **changes,
+    }
+    include = {"name": "rocemesh.multinode.switch", "tasks_from": entry}
+    play = {
+        "hosts": "all",
+        "gather_facts": False,
+        "tasks": [
+            {"ansible.builtin.include_role": include, "vars": variables},
+            {"name": "outcome", "ansible.builtin.debug": {"var": "switch_outcome"}},
+        ],
+    }
+    done = playbook(simulator.directory, [play], *flags)
+    assert PASSWORD not in done.stdout + done.stderr
+    tasks = json.loads(done.stdout)["plays"][0]["tasks"]
+    return done.returncode, {task["task"]["name"]: task["hosts"].get(ADDRESS, {}) for task in tasks}
+
+
+def test_the_role_converges_and_stays_with_nvue(nvue: Simulator) -> None:
+    status, results = run_role(nvue)
+    outcome = results["outcome"]["switch_outcome"]
+    assert status == 0 and outcome["changed"] and outcome["verified"] and outcome["found"]["saved"]
+    assert len(outcome["changes"]) == 4
+    status, results = run_role(nvue)
+    outcome = results["outcome"]["switch_outcome"]
+    assert status == 0 and not outcome["changed"] and outcome["verified"] and outcome["changes"] == []
+
+
+def test_verify_alone_names_what_is_missing_and_only_reads(nvue: Simulator) -> None:
+    status, results = run_role(nvue, entry="verify")
+    message = next(result["msg"] for result in results.values() if result.get("failed"))
+    assert status != 0 and "create VLAN 111" in message and "MTU 1500 -> 9216" in message
+    assert all(request.startswith("GET ") for request in nvue.state()["requests"])
+
+
+def test_the_role_converges_with_nclu(nclu: Simulator) -> None:
+    status, results = run_role(nclu)
+    assert status == 0 and results["outcome"]["switch_outcome"]["verified"]
+    assert nclu.state()["config"]["roce"] == "lossless"
