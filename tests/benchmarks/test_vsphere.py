@@ -19,8 +19,6 @@ import sys
 import time
 from typing import Any
 
-import pytest
-
 from tests.integration.vsphere.conftest import ROOT, Pki, Vcenter, binary, pki, start
 
 __all__ = ["binary", "pki"]  # fixtures
