@@ -537,7 +537,7 @@ def disconnected_host_does_not_heal() -> None:
     with pytest.raises(UnreachableError, match="reconnect it in vCenter"):
         reboot(site)
     assert site.time.now < 120, "not the whole hour"
-    assert Timeouts().reboot == 3500
+    assert Timeouts().reboot == 3600
 
 
 @rule("5.5.5")
