@@ -300,6 +300,7 @@ func (l *lab) reset() error {
 	l.mu.Lock()
 	l.generation++
 	l.calls = nil
+	l.downUntil = time.Time{}
 	keep := append([]*labVM{}, l.vms...)
 	l.mu.Unlock()
 	for _, host := range l.hosts {

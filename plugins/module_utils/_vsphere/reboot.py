@@ -323,13 +323,11 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         asked = self._connection.server_time()
         started = self._connection.clock()
         doing = f"reboot {self.host}"
-        certain = True
+        certain, task = True, None
         try:
             task = self._connection.start(self.host, doing, lambda: self._reference().RebootHost_Task(force=False))
-            # a lost task says nothing: the return of the host is the proof in any case
-            self._connection.wait(task, doing, self.host, 120.0, reached=lambda: True)
         except UnreachableError as error:
-            if "fault" in error.details:  # vCenter's own answer: it cannot reach the host, so nothing began
+            if "fault" in error.details:  # answered with a fault, or not even logged in: nothing began
                 self._take_back(error)
                 raise
             # The link broke. Logged in to the host itself it dies with the host; a vCenter may be restarting. Whether
@@ -338,6 +336,8 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         except LayerError as error:
             self._take_back(error)
             raise
+        if task is not None:
+            self._watch(task, doing)
         self._await_return(before, asked, started, certain)
         self._elapsed = self._connection.clock() - started
         self._rebooted = True
@@ -352,6 +352,17 @@ class RebootLayer(Layer[HostState, RebootWanted]):
                 thing="kernel setting",
                 remedy="check whether a host profile or the firmware overrides it, and the host's boot log",
             )
+
+    def _watch(self, task: Any, doing: str) -> None:
+        """Wait for the task, which ends when the reboot was issued. The return of the host is the proof in any case."""
+        try:
+            self._connection.wait(task, doing, self.host, 120.0, reached=lambda: True)
+        except UnreachableError:
+            return  # nobody can be asked, but the reboot was accepted
+        except LayerError as error:
+            if error.details.get("fault") != "Timedout":  # one that hangs may still begin
+                self._take_back(error)
+            raise
 
     def _take_back(self, error: LayerError) -> None:
         """The reboot was refused, so it will not happen: leave the host and its VMs as they were found."""

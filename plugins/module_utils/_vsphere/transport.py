@@ -150,16 +150,17 @@ def _from_fault(error: Any, host: str, doing: str, thing: str, value: Any) -> La
         )
     if isinstance(error, vmodl.fault.ManagedObjectNotFound):
         return GoneError(text, **subject, remedy="look whether somebody removed it; run again")
-    if isinstance(
-        error,
-        (
-            vim.fault.HostConnectFault,
-            vmodl.fault.HostNotConnected,
-            vmodl.fault.HostNotReachable,
-            vmodl.fault.HostCommunication,
-        ),
-    ):
-        return UnreachableError(text, **subject, remedy="wait until the host is connected in vCenter, then run again")
+    unreachable = (
+        vim.fault.HostConnectFault,
+        vmodl.fault.HostNotConnected,
+        vmodl.fault.HostNotReachable,
+        vmodl.fault.HostCommunication,
+    )
+    if isinstance(error, unreachable):
+        cure = "wait until the host is connected in vCenter, then run again"
+        if isinstance(error, vim.fault.HostConnectFault):  # raised by the login
+            cure = "check address, port and network; a vCenter that is just starting answers after some minutes"
+        return UnreachableError(text, **subject, remedy=cure)
     return ApplyError(text, **subject, remedy="read the task and the events of the object in the vSphere client")
 
 

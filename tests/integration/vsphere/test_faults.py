@@ -61,6 +61,7 @@ def test_vcenter_restarted_during_a_reboot(
         assert "127.0.0.1" in first.msg or "esx01" in first.msg or "gpu0" in first.msg
         assert "What to do" in first.msg
         wait_until(lambda: vcenter.host("esx01")["connection"] == "connected")
+        wait_until(lambda: not run("esxi_pci_info", esxi_hostname="esx01").failed)
         resumed = run("esxi_reboot", **{**IF_PENDING, **first.get("resume", {})})
         assert not resumed.failed, resumed.msg
     else:
