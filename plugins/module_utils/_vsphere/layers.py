@@ -89,6 +89,7 @@ _VM_PATHS = (
     "config.extraConfig",
     "config.firmware",
     "config.memoryReservationLockedToMax",
+    "config.cpuHotAddEnabled",
     "config.hardware",
 )
 _TOOLS_RUN = "guestToolsRunning"
@@ -209,6 +210,7 @@ class VmxLayer(Layer[VmState, VmxWanted]):
             memory_reserved=bool(row.get("config.memoryReservationLockedToMax", False)),
             memory_mb=int(getattr(hardware, "memoryMB", 0) or 0),
             cpus=int(getattr(hardware, "numCPU", 0) or 0),
+            cpu_hot_add=bool(row.get("config.cpuHotAddEnabled", False)),
             extra=parse_extra_config(row.get("config.extraConfig", [])),
             devices=passthrough_devices(getattr(hardware, "device", []), host_devices),
             numa_nodes=nodes,

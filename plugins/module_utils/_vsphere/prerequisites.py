@@ -213,6 +213,11 @@ def _numa_sentences(state: VmState, wanted: VmxWanted) -> list[str]:
             f"{state.name}: {state.memory_mb} MB do not fit into the {memory} MB of {where}; part of the memory will "
             "be remote"
         )
+    if wanted.numa and state.cpu_hot_add:
+        found.append(
+            f"{state.name}: CPU hot add is on, which hides the NUMA nodes from the guest; switch it off for a VM that "
+            "spans or is bound to nodes"
+        )
     return found
 
 

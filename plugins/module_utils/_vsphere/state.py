@@ -305,6 +305,7 @@ class VmState:
     memory_reserved: bool = False
     memory_mb: int = 0
     cpus: int = 0
+    cpu_hot_add: bool = False
     extra: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
     devices: tuple[PassthroughDevice, ...] = ()
     numa_nodes: tuple[NumaNode, ...] = ()

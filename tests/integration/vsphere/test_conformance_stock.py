@@ -47,12 +47,11 @@ def build() -> pathlib.Path:
 RELEASES = ["packaged", *(["ROCEMESH_VCSIM"] if os.environ.get("ROCEMESH_VCSIM") else [])]
 
 
-@pytest.fixture(scope="module", params=RELEASES)
-def login(request: pytest.FixtureRequest, pki: Pki) -> Iterator[dict[str, Any]]:
-    binary = build() if request.param == "packaged" else pathlib.Path(os.environ["ROCEMESH_VCSIM"])
+def served(release: str, pki: Pki, *more: str) -> Iterator[dict[str, Any]]:
+    binary = build() if release == "packaged" else pathlib.Path(os.environ["ROCEMESH_VCSIM"])
     process = subprocess.Popen(
         [
-            *(str(binary), "-l", "127.0.0.1:0", "-username", USER, "-password", PASSWORD),
+            *(str(binary), "-l", "127.0.0.1:0", "-username", USER, "-password", PASSWORD, *more),
             *("-tlscert", str(pki.certificate), "-tlskey", str(pki.key)),
         ],
         stdout=subprocess.PIPE,
@@ -72,6 +71,18 @@ def login(request: pytest.FixtureRequest, pki: Pki) -> Iterator[dict[str, Any]]:
     }
     process.terminate()
     process.wait(timeout=10)
+
+
+@pytest.fixture(scope="module", params=RELEASES)
+def login(request: pytest.FixtureRequest, pki: Pki) -> Iterator[dict[str, Any]]:
+    """A vCenter."""
+    yield from served(request.param, pki)
+
+
+@pytest.fixture(scope="module", params=RELEASES)
+def direct(request: pytest.FixtureRequest, pki: Pki) -> Iterator[dict[str, Any]]:
+    """One ESXi host without a vCenter."""
+    yield from served(request.param, pki, "-esx")
 
 
 def connect(login: dict[str, Any]) -> Connection:
@@ -176,3 +187,16 @@ def test_reboot_that_is_not_supported_is_taken_back(login: dict[str, Any]) -> No
     assert (
         properties(login, vim.HostSystem, "runtime.inMaintenanceMode")["DC0_H0"]["runtime.inMaintenanceMode"] is False
     )
+
+
+def test_one_host_without_a_vcenter(direct: dict[str, Any]) -> None:
+    with connect(direct) as connection:
+        assert not connection.is_vcenter
+        ((_host, name),) = connection.find_hosts(["ha-host"])
+        machines = [row["name"] for row in connection.properties(connection._view(vim.VirtualMachine), ["name"])]
+    assert len(call(direct, "esxi_pci_info", esxi_hostname=name)["devices"]) > 40
+    refused = call(direct, "vmx_passthru", vm=machines[0])
+    assert refused["error_code"] == "refused" and "powered on" in refused.msg
+    power_off(direct, machines[0])
+    assert call(direct, "vmx_passthru", vm=machines[0])["changed"]
+    assert not call(direct, "vmx_passthru", vm=machines[0])["changed"]

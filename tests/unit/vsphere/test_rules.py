@@ -425,6 +425,8 @@ def vm_larger_than_its_node_is_a_warning() -> None:
     warned = " ".join(vmx(FakeSite(row), VmxWanted(numa=("auto",)))["warnings"])
     assert "48 vCPUs are more than the 32 cores of NUMA node 0" in warned, "64 logical CPUs are 32 cores"
     assert "300000 MB do not fit into the 262144 MB" in warned
+    hot = vmx(FakeSite(vm_row(extra={**SET, NUMA: "0"}, **{"config.cpuHotAddEnabled": True})), VmxWanted(numa=("0",)))
+    assert "CPU hot add is on" in " ".join(hot["warnings"])
     elsewhere = vmx(FakeSite(vm_row(extra={**SET, NUMA: "1"})), VmxWanted(numa=("1",)))
     assert "leaves out the node" in " ".join(elsewhere["warnings"])
 

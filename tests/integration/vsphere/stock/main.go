@@ -25,10 +25,14 @@ func main() {
 	key := flag.String("tlskey", "", "PEM file with the private key")
 	user := flag.String("username", "", "login")
 	password := flag.String("password", "", "password")
+	single := flag.Bool("esx", false, "one ESXi host without a vCenter")
 	flag.Parse()
 	log.SetOutput(io.Discard)
 
 	model := simulator.VPX()
+	if *single {
+		model = simulator.ESX()
+	}
 	if err := model.Create(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
