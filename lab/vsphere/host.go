@@ -91,6 +91,7 @@ func (h *labHost) factory() {
 		types.PropertyChange{Name: "runtime.inMaintenanceMode", Val: false},
 		types.PropertyChange{Name: "runtime.bootTime", Val: now},
 		types.PropertyChange{Name: "hardware.numaInfo", Val: *numaInfo(h.functions)})
+	h.showConnection(types.HostSystemConnectionStateConnected) // and its VMs, which a silent host had taken along
 }
 
 func (h *labHost) subject() map[string]string { return map[string]string{"host": h.spec.Name} }

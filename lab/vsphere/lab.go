@@ -39,6 +39,7 @@ type lab struct {
 	epoch      time.Time       // sessions that are older were forgotten by a restart
 	opened     map[string]time.Time
 	tasks      []types.ManagedObjectReference
+	events     *labEvents
 
 	topology *Topology
 	faults   faultSet
@@ -97,6 +98,8 @@ func build(topology *Topology, h *hook, datastore string) (*lab, error) {
 		return nil, err
 	}
 	l.service = model.Service
+	l.events = &labEvents{reference: types.ManagedObjectReference{Type: "LabEvents", Value: simulator.Map.EventManager().Self.Value}}
+	simulator.Map.Put(l.events)
 	ctx := context.Background()
 	client, err := vim25.NewClient(ctx, l.service)
 	if err != nil {
@@ -297,6 +300,7 @@ func (l *lab) announce(patience time.Duration) error {
 // reset puts everything back to the factory state of the topology.
 func (l *lab) reset() error {
 	l.faults.clear()
+	l.events.forget()
 	l.mu.Lock()
 	l.generation++
 	l.calls = nil

@@ -198,6 +198,7 @@ func (v *labVM) postEvent(ctx *simulator.Context, made func(types.VmEvent) types
 	}})
 	manager := simulator.Map.EventManager()
 	ctx.WithLock(manager, func() { manager.PostEvent(ctx, &types.PostEvent{EventToPost: e}) })
+	v.lab.events.add(e)
 }
 
 // ReconfigVMTask keeps the rules of extraConfig itself and leaves the rest of the specification to the simulator.
