@@ -44,15 +44,18 @@ lint() {
 # The device suites start simulators of their own on free ports, so they run side by side.
 unit() { suite unit -n 2 tests/unit; }
 sanity() { count ansible-test-sanity tests/sanity/run.sh; count galaxy-importer tests/sanity/importer.sh; }
-integration() {
-  # The lab has built the vSphere simulator; a machine without Go tests that binary.
+# The lab has built the vSphere simulator; a machine without Go tests that binary.
+built_simulator() {
   local built=${ROCEMESH_LAB_DIR:-.lab}/bin/labvsphere
   if [ -x "$built" ]; then ROCEMESH_LABVSPHERE=$(realpath "$built"); export ROCEMESH_LABVSPHERE; fi
+}
+integration() {
+  built_simulator
   suite integration -n 4 --ignore=tests/integration/site --ignore=tests/integration/molecule tests/integration
 }
 site() { suite site tests/integration/site; }
 faults() { suite faults tests/faults; }
-bench() { suite bench tests/benchmarks; }
+bench() { built_simulator; suite bench tests/benchmarks; }
 roles() { suite molecule tests/integration/molecule; }
 
 up() { python -m lab up || exit 1; }

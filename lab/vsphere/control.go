@@ -51,6 +51,7 @@ func (c *control) handler() http.Handler {
 	route("/fault", verbs{"GET": func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, c.lab.faults.all()) },
 		"POST": c.inject, "DELETE": c.clear})
 	route("/guest", verbs{"POST": c.guest})
+	route("/traffic", verbs{"GET": c.traffic, "DELETE": c.forgetTraffic})
 	route("/calls", verbs{"GET": c.calls, "DELETE": c.forget})
 	return mux
 }
@@ -65,6 +66,25 @@ func (c *control) reset(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	reply(w, http.StatusOK, c.lab.state())
+}
+
+// traffic says what the API was asked: requests by method, and how many sessions were opened.
+func (c *control) traffic(w http.ResponseWriter, _ *http.Request) {
+	c.lab.mu.Lock()
+	defer c.lab.mu.Unlock()
+	total, methods := 0, map[string]int{}
+	for method, count := range c.lab.requests {
+		methods[method] = count
+		total += count
+	}
+	reply(w, http.StatusOK, map[string]interface{}{"requests": total, "sessions": methods["Login"], "methods": methods})
+}
+
+func (c *control) forgetTraffic(w http.ResponseWriter, r *http.Request) {
+	c.lab.mu.Lock()
+	c.lab.requests = map[string]int{}
+	c.lab.mu.Unlock()
+	c.traffic(w, r)
 }
 
 // inject adds a fault; those that change the inventory do it at once.

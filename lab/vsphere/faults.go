@@ -52,6 +52,8 @@ var knownFaults = map[string][]string{
 	"session_killed":         {"method"},
 	"slow":                   {"method"},
 	"drop_connection":        {"method"},
+	"vcenter_restart":        {"method"},
+	"vcenter_restart_after":  {"method"},
 	"reflect_prefix":         nil,
 	"undeclared_xsi":         nil,
 	"duplicate_vm":           nil,

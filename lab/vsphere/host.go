@@ -57,8 +57,26 @@ func (h *labHost) dress() {
 		copied.FullName, copied.Version = "VMware ESXi 8.0.2 build-0 (SIMULATED)", "8.0.2"
 		h.host.Summary.Config.Product = &copied
 	}
+	h.dressOptions()
 	h.host.Hardware.PciDevice = hostPciDevices(h.functions)
 	h.host.Hardware.NumaInfo = numaInfo(h.functions)
+}
+
+// dressOptions gives the host an option list of its own (the simulator's hosts share one), and says what it supports.
+func (h *labHost) dressOptions() {
+	if h.host.ConfigManager.AdvancedOption == nil {
+		return
+	}
+	manager, ok := simulator.Map.Get(*h.host.ConfigManager.AdvancedOption).(*simulator.OptionManager)
+	if !ok {
+		return
+	}
+	manager.Setting = []types.BaseOptionValue{&types.OptionValue{Key: "Config.HostAgent.log.level", Value: "info"}}
+	manager.SupportedOption = []types.OptionDef{{
+		ElementDescription: types.ElementDescription{Key: "Config.HostAgent.log.level",
+			Description: types.Description{Label: "Log level", Summary: "Log level of hostd (SIMULATED)"}},
+		OptionType: &types.StringOption{DefaultValue: "info"},
+	}}
 }
 
 func (h *labHost) factory() {
@@ -73,6 +91,7 @@ func (h *labHost) factory() {
 		types.PropertyChange{Name: "runtime.inMaintenanceMode", Val: false},
 		types.PropertyChange{Name: "runtime.bootTime", Val: now},
 		types.PropertyChange{Name: "hardware.numaInfo", Val: *numaInfo(h.functions)})
+	h.showConnection(types.HostSystemConnectionStateConnected) // and its VMs, which a silent host had taken along
 }
 
 func (h *labHost) subject() map[string]string { return map[string]string{"host": h.spec.Name} }

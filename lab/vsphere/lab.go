@@ -34,6 +34,12 @@ type lab struct {
 	vms        []*labVM
 	calls      []call
 	killed     map[string]bool // session cookies that are no longer accepted
+	requests   map[string]int  // SOAP method -> how often it was called, since the start or since DELETE /traffic
+	downUntil  time.Time       // vCenter itself is restarting
+	epoch      time.Time       // sessions that are older were forgotten by a restart
+	opened     map[string]time.Time
+	tasks      []types.ManagedObjectReference
+	events     *labEvents
 
 	topology *Topology
 	faults   faultSet
@@ -66,12 +72,16 @@ func (l *lab) current(generation int) bool {
 
 // update changes properties of a managed object under its own lock, so that property collectors see it.
 func update(ref types.ManagedObjectReference, changes ...types.PropertyChange) {
-	simulator.Map.WithLock(ref, func() { simulator.Map.Update(simulator.Map.Get(ref), changes) })
+	object := simulator.Map.Get(ref)
+	if object == nil {
+		return // a task that a restart has forgotten
+	}
+	simulator.Map.WithLock(ref, func() { simulator.Map.Update(object, changes) })
 }
 
 // build creates the inventory: one datacenter, one cluster, hosts, VMs.
 func build(topology *Topology, h *hook, datastore string) (*lab, error) {
-	l := &lab{topology: topology, hook: h, datastore: datastore, killed: map[string]bool{},
+	l := &lab{topology: topology, hook: h, datastore: datastore, killed: map[string]bool{}, requests: map[string]int{}, opened: map[string]time.Time{},
 		boot:     time.Duration(topology.BootSeconds * float64(time.Second)),
 		shutdown: time.Duration(topology.ShutdownSeconds * float64(time.Second)),
 		objects:  map[string]*object.HostSystem{}, subfolders: map[string]*object.Folder{}}
@@ -88,6 +98,8 @@ func build(topology *Topology, h *hook, datastore string) (*lab, error) {
 		return nil, err
 	}
 	l.service = model.Service
+	l.events = &labEvents{reference: types.ManagedObjectReference{Type: "LabEvents", Value: simulator.Map.EventManager().Self.Value}}
+	simulator.Map.Put(l.events)
 	ctx := context.Background()
 	client, err := vim25.NewClient(ctx, l.service)
 	if err != nil {
@@ -288,9 +300,11 @@ func (l *lab) announce(patience time.Duration) error {
 // reset puts everything back to the factory state of the topology.
 func (l *lab) reset() error {
 	l.faults.clear()
+	l.events.forget()
 	l.mu.Lock()
 	l.generation++
 	l.calls = nil
+	l.downUntil = time.Time{}
 	keep := append([]*labVM{}, l.vms...)
 	l.mu.Unlock()
 	for _, host := range l.hosts {

@@ -22,7 +22,8 @@ var redirected = map[string]map[string]string{
 		"ExitMaintenanceMode_Task": "LabHost", "RebootHost_Task": "LabHost"},
 	"VirtualMachine": {"ReconfigVM_Task": "LabVM", "PowerOnVM_Task": "LabVM", "PowerOffVM_Task": "LabVM", "ShutdownGuest": "LabVM",
 		"RebootGuest": "LabVM", "ResetVM_Task": "LabVM", "SuspendVM_Task": "LabVM", "MigrateVM_Task": "LabVM", "RelocateVM_Task": "LabVM"},
-	"Task": {"CancelTask": "LabTask"},
+	"Task":         {"CancelTask": "LabTask"},
+	"EventManager": {"QueryEvents": "LabEvents"},
 }
 
 var (
@@ -60,13 +61,21 @@ func (l *lab) serveSDK(w http.ResponseWriter, r *http.Request) {
 		method = string(found[1])
 	}
 	subject := map[string]string{"method": method}
+	l.mu.Lock()
+	l.requests[method]++
+	l.mu.Unlock()
+	if f := l.faults.match("vcenter_restart", subject); f != nil {
+		l.restart(time.Duration(f.number("seconds", 1) * float64(time.Second)))
+	}
+	if l.restarting() {
+		hangUp(w)
+		return
+	}
 	if f := l.faults.match("slow", subject); f != nil {
 		time.Sleep(time.Duration(f.number("seconds", 1) * float64(time.Second)))
 	}
 	if l.faults.match("drop_connection", subject) != nil {
-		if connection, _, err := w.(http.Hijacker).Hijack(); err == nil {
-			_ = connection.Close()
-		}
+		hangUp(w)
 		return
 	}
 	if l.sessionEnded(r, subject) && method != "Login" {
@@ -93,9 +102,19 @@ func (l *lab) serveSDK(w http.ResponseWriter, r *http.Request) {
 	r.ContentLength = int64(len(body))
 	recorder := httptest.NewRecorder()
 	l.service.ServeSDK(recorder, r)
+	if f := l.faults.match("vcenter_restart_after", subject); f != nil { // carried out, never answered
+		l.restart(time.Duration(f.number("seconds", 1) * float64(time.Second)))
+	}
+	if l.restarting() { // the answer dies with the process that made it
+		hangUp(w)
+		return
+	}
 	out := recorder.Body.Bytes()
 	if this != nil && recorder.Code != http.StatusOK {
 		out = labType.ReplaceAll(out, append([]byte(`type="`), append(this[2], '"')...)) // faults name the object's real type
+	}
+	if method == "Login" {
+		l.remember(recorder)
 	}
 	if method != "ExecuteSoap" {
 		for name, values := range recorder.Header() {
@@ -117,6 +136,42 @@ func (l *lab) serveSDK(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(out)
 }
 
+// remember when a session began.
+func (l *lab) remember(recorder *httptest.ResponseRecorder) {
+	for _, cookie := range recorder.Result().Cookies() {
+		if cookie.Name == sessionCookie {
+			l.mu.Lock()
+			l.opened[cookie.Value] = time.Now()
+			l.mu.Unlock()
+		}
+	}
+}
+
+func hangUp(w http.ResponseWriter) {
+	if connection, _, err := w.(http.Hijacker).Hijack(); err == nil {
+		_ = connection.Close()
+	}
+}
+
+// restart is that of the vCenter service: sessions and tasks are forgotten, the hosts and what they are doing go on.
+func (l *lab) restart(silence time.Duration) {
+	l.mu.Lock()
+	l.downUntil = time.Now().Add(silence)
+	l.epoch = l.downUntil
+	tasks := l.tasks
+	l.tasks = nil
+	l.mu.Unlock()
+	for _, task := range tasks {
+		simulator.Map.Remove(task)
+	}
+}
+
+func (l *lab) restarting() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return time.Now().Before(l.downUntil)
+}
+
 // sessionEnded tells whether an administrator (the fault) ended the session of this request, now or earlier.
 func (l *lab) sessionEnded(r *http.Request, subject map[string]string) bool {
 	cookie, err := r.Cookie(sessionCookie)
@@ -126,6 +181,9 @@ func (l *lab) sessionEnded(r *http.Request, subject map[string]string) bool {
 	ended := l.faults.match("session_killed", subject) != nil
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if !l.epoch.IsZero() && l.opened[cookie.Value].Before(l.epoch) {
+		return true // of before the restart
+	}
 	if ended {
 		l.killed[cookie.Value] = true
 	}

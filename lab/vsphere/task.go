@@ -47,6 +47,9 @@ func (l *lab) startTask(entity mo.Reference, name string, cancelable bool, body 
 		t.cancel = make(chan struct{}, 1)
 	}
 	simulator.Map.Put(t)
+	l.mu.Lock()
+	l.tasks = append(l.tasks, t.ref)
+	l.mu.Unlock()
 	started := time.Now()
 	update(t.ref,
 		types.PropertyChange{Name: "info.startTime", Val: started},

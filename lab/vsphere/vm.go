@@ -88,6 +88,7 @@ func (v *labVM) dress() {
 	}
 	simulator.Map.WithLock(v.vm.Self, func() {
 		config.MemoryReservationLockedToMax = &reserved
+		config.Firmware = v.spec.Firmware
 		config.Annotation = "SIMULATED"
 		if v.spec.VCenter {
 			config.VAppConfig = &types.VmConfigInfo{Product: []types.VAppProductInfo{{Name: "VMware vCenter Server", Vendor: "VMware (SIMULATED)"}}}
@@ -197,6 +198,7 @@ func (v *labVM) postEvent(ctx *simulator.Context, made func(types.VmEvent) types
 	}})
 	manager := simulator.Map.EventManager()
 	ctx.WithLock(manager, func() { manager.PostEvent(ctx, &types.PostEvent{EventToPost: e}) })
+	v.lab.events.add(e)
 }
 
 // ReconfigVMTask keeps the rules of extraConfig itself and leaves the rest of the specification to the simulator.
@@ -223,6 +225,11 @@ func (v *labVM) ReconfigVMTask(ctx *simulator.Context, request *types.ReconfigVM
 			return failure(&types.ConcurrentAccess{}, "The virtual machine configuration was changed by another client.")
 		}
 		l.mu.Lock()
+		if v.on && request.Spec.Firmware != "" {
+			l.mu.Unlock()
+			return failure(&types.InvalidPowerState{RequestedState: types.VirtualMachinePowerStatePoweredOff,
+				ExistingState: types.VirtualMachinePowerStatePoweredOn}, poweredOnText)
+		}
 		if v.on && l.faults.match("hot_change_allowed", v.subject()) == nil {
 			for key := range given {
 				if offOnly(key) {

@@ -45,8 +45,20 @@ options:
       - Without it the system's CA certificates are used.
       - If not set, E(VMWARE_CA_PATH) is used.
     type: path
+  proxy_host:
+    description:
+      - Name or address of an HTTP proxy that all requests go through. Needs O(proxy_port). Without it none is used.
+      - If not set, E(VMWARE_PROXY_HOST) is used.
+    type: str
+  proxy_port:
+    description:
+      - TCP port of that proxy.
+      - If not set, E(VMWARE_PROXY_PORT) is used.
+    type: int
   timeout:
-    description: Seconds that one network operation may take, including the login.
+    description:
+      - Seconds that one network operation may take, including the login and the discovery of the API release.
+      - A session that vCenter ends is renewed once, without repeating what was already carried out.
     type: int
     default: 30
 requirements:

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: esxi_kernel_setting
-short_description: Configure kernel settings of an ESXi host
+short_description: Configure kernel settings of ESXi hosts
 version_added: 0.1.0
 author:
   - rocemesh.multinode contributors (@rocemesh)
 description:
-  - Sets values of C(esxcli system settings kernel) on one ESXi host, through vCenter.
+  - Sets values of C(esxcli system settings kernel) on one host, several hosts or all hosts of a cluster, through
+    vCenter and in one session. ESXi shell and SSH are not used.
   - A kernel setting has a configured value and a value in force (runtime). This module sets the configured one.
     The value in force follows at the next reboot of the host, which this module never does.
+  - All hosts are read and checked before the first one is written. If one of them does not answer or does not know a
+    setting, no host is changed.
   - The result says which settings still wait for a reboot, on every run, whoever configured them.
 attributes:
   check_mode:
@@ -25,20 +28,33 @@ attributes:
     description: Shows the configured values before and after.
 options:
   esxi_hostname:
-    description: Name of the ESXi host as vCenter shows it, or its managed object id.
+    description:
+      - Name of one ESXi host as vCenter shows it, or its managed object id.
+      - One of O(esxi_hostname), O(esxi_hostnames) and O(cluster) is needed.
     type: str
-    required: true
+  esxi_hostnames:
+    description: Names or managed object ids of several ESXi hosts.
+    type: list
+    elements: str
+  cluster:
+    description:
+      - Name or managed object id of a cluster. Alone it means all hosts of the cluster.
+      - With O(esxi_hostname) or O(esxi_hostnames) it only narrows where these names are looked for. Without it they are
+        looked for in the whole inventory.
+    type: str
   settings:
     description:
-      - Kernel settings and their values, for example C(atsSupport=true).
+      - Kernel settings and their values, for example C(atsSupport=true). Nothing stops or restarts by setting them.
       - Names are compared without case. A name that the host does not know is an error that lists similar names.
-      - Booleans may be given in any usual spelling.
+      - Booleans may be given in any usual spelling. There is no default, a setting that is not named is left alone.
     type: dict
     required: true
   allow_security_settings:
     description:
-      - Permit settings that weaken the host, or that can keep a host with sealed configuration from booting, such as
-        V(execInstalledOnly) and V(disableACSCheck).
+      - Permit settings that weaken the host, or that can keep a host whose configuration is sealed by a TPM from
+        booting at its next reboot - V(execInstalledOnly), the hyperthreading mitigations, and every name that begins
+        with V(disable), such as V(disableACSCheck).
+      - Without it a change of such a setting is refused and nothing is changed.
     type: bool
     default: false
 extends_documentation_fragment:
@@ -47,6 +63,8 @@ extends_documentation_fragment:
 notes:
   - Not verified on hardware - from which ESXi build on V(atsSupport) exists, and the privilege that the account needs
     on the host beyond C(System.Read).
+  - A host profile, or an image and configuration that vSphere Lifecycle Manager applies, may set a kernel setting back.
+    The next run sees it.
 seealso:
   - module: rocemesh.multinode.esxi_reboot
 """
@@ -63,6 +81,17 @@ EXAMPLES = r"""
   delegate_to: localhost
   register: kernel
 
+- name: The same on a whole cluster, in one session
+  rocemesh.multinode.esxi_kernel_setting:
+    hostname: vcenter.example.org
+    username: automation@vsphere.local
+    password: "{{ vcenter_password }}"
+    cluster: gpu-cluster
+    settings:
+      atsSupport: true
+  delegate_to: localhost
+  run_once: true
+
 - name: Say what waits for a reboot
   ansible.builtin.debug:
     var: kernel.reboot_reasons
@@ -71,17 +100,17 @@ EXAMPLES = r"""
 RETURN = r"""
 esxi_host:
   description: Name of the host.
-  returned: success
+  returned: success, with one host
   type: str
   sample: esx01.example.org
 esxi_host_moid:
   description: Managed object id of the host.
-  returned: success
+  returned: success, with one host
   type: str
   sample: host-21
 settings:
   description: The managed settings after the run; in check mode, before it.
-  returned: success
+  returned: success, with one host
   type: list
   elements: dict
   contains:
@@ -115,6 +144,18 @@ settings:
     reboot_required:
       description: Whether the configured value differs from the one in force.
       type: bool
+hosts:
+  description:
+    - Each host with C(esxi_host), C(esxi_host_moid), C(settings) (see RV(settings)), C(reboot_required) and
+      C(reboot_reasons).
+  returned: success
+  type: list
+  elements: dict
+failed_hosts:
+  description: Hosts that could not be read or that refuse a setting. No host was changed.
+  returned: failure of several hosts
+  type: list
+  elements: str
 operations:
   description:
     - What was done or, in check mode, would be done.
@@ -123,7 +164,7 @@ operations:
   type: list
   elements: dict
 undo:
-  description: Commands that take the change back, in order.
+  description: Commands that take the change back, in order. With several hosts the host stands before its command.
   returned: success
   type: list
   elements: str
@@ -144,21 +185,34 @@ reboot_reasons:
 """
 
 from ..module_utils._vsphere.arguments import make_module, run_layer, vsphere_argument_spec
-from ..module_utils._vsphere.layers import KernelLayer
+from ..module_utils._vsphere.kernel import KernelLayer
 from ..module_utils._vsphere.plan import KernelWanted
+from ..module_utils._vsphere.transport import Connection
 
 
 def main() -> None:
     module = make_module(
         argument_spec=vsphere_argument_spec(
-            esxi_hostname={"type": "str", "required": True},
+            esxi_hostname={"type": "str"},
+            esxi_hostnames={"type": "list", "elements": "str"},
+            cluster={"type": "str"},
             settings={"type": "dict", "required": True},
             allow_security_settings={"type": "bool", "default": False},
         ),
+        required_one_of=[("esxi_hostname", "esxi_hostnames", "cluster")],
+        mutually_exclusive=[("esxi_hostname", "esxi_hostnames")],
         supports_check_mode=True,
     )
-    wanted = KernelWanted(module.params["settings"], module.params["allow_security_settings"])
-    run_layer(module, lambda connection: KernelLayer(connection, module.params["esxi_hostname"], wanted), wanted)
+    params = module.params
+    wanted = KernelWanted(params["settings"], params["allow_security_settings"])
+    names = [params["esxi_hostname"]] if params["esxi_hostname"] else params["esxi_hostnames"] or []
+    if not names and not params["cluster"]:
+        module.fail_json(msg="esxi_hostnames is empty: name at least one host, or a cluster.")
+
+    def make_layer(connection: Connection) -> KernelLayer:
+        return KernelLayer(connection, connection.find_hosts(names, params["cluster"] or ""), wanted)
+
+    run_layer(module, make_layer, wanted)
 
 
 if __name__ == "__main__":

@@ -119,13 +119,24 @@ devices:
       description: Device name.
       type: str
     numa_node:
-      description: NUMA node, null if the host places the device in none.
+      description:
+        - NUMA node, null if the host places the device in none.
+        - With O(gather_esxcli) a node that only C(esxcli) names is taken from there.
       type: int
     parent_bridge:
       description: Address of the bridge above the device.
       type: str
+    root_port:
+      description: Address of the topmost bridge above the device, empty if the host names none.
+      type: str
+    root_complex:
+      description: Segment and bus of that bridge, or of the device itself.
+      type: str
+      sample: "0000:3a"
     passthru:
-      description: C(capable), C(enabled), C(active) and C(dependent_device); null where vSphere says nothing.
+      description:
+        - C(capable), C(enabled), C(active) and C(dependent_device); null where vSphere says nothing.
+        - C(reboot_required) is true where C(enabled) comes into force only at the next reboot of the host.
       type: dict
     sriov:
       description: SR-IOV state, null if the device has none.
@@ -155,8 +166,9 @@ numa_locality:
     "0": {"nics": ["0000:3b:00.0"], "gpus": ["0000:3d:00.0"]}
 vms:
   description:
-    - VMs of the host that own devices, with C(name), C(moid), C(power_state), C(devices), C(numa_nodes) and
-      C(same_numa_node) (false if a GPU and a NIC of the VM sit on different nodes, null if a node is unknown).
+    - VMs of the host that own devices, with C(name), C(moid), C(power_state), C(devices), C(numa_nodes),
+      C(same_numa_node) (false if a GPU and a NIC of the VM sit on different nodes, null if a node is unknown) and
+      C(same_root_complex) (false if peer-to-peer traffic between them crosses the CPU).
   returned: success
   type: list
   elements: dict

@@ -19,7 +19,11 @@ description:
   - A host is rebooted at most once in a run. A setting that is still not in force afterwards is an error.
   - Refuses a host that runs this vCenter or the machine that runs the play, a VM that is not in O(vm_allowlist), and
     a host that already is in maintenance mode.
-  - If entering maintenance mode fails, the VMs that were shut down are started again.
+  - If entering maintenance mode fails, or the reboot itself is refused, the host leaves maintenance mode again if this
+    run had entered it, and the VMs that were shut down are started again. Maintenance mode that is not reached in time
+    is cancelled.
+  - The reboot is asked for once. If the connection breaks at that moment, the module does not ask again but watches the
+    host.
 attributes:
   check_mode:
     support: full
@@ -33,7 +37,7 @@ options:
     type: str
     required: true
   required:
-    description: Reboot the host whatever its settings say.
+    description: Reboot the host whatever its settings say. Everything that runs on it stops meanwhile.
     type: bool
     default: false
   pending_settings:
@@ -51,20 +55,22 @@ options:
       - What to do with running VMs.
       - V(refuse) does not reboot a host with a running VM. V(shutdown) shuts down the VMs in O(vm_allowlist), and
         refuses if another one runs.
+      - VMs with passthrough devices cannot be moved to another host while they are on, so waiting for that never ends.
     type: str
     choices: [refuse, shutdown]
     default: refuse
   vm_allowlist:
-    description: Names of the VMs that may be shut down.
+    description: Names of the VMs that may be shut down. A running VM that is not in the list forbids the reboot.
     type: list
     elements: str
     default: []
   hard_off:
-    description: Cut the power of a permitted VM whose guest does not, or cannot, shut down.
+    description:
+      - Cut the power of a permitted VM whose guest does not, or cannot, shut down. What it had not written is lost.
     type: bool
     default: false
   restore_vms:
-    description: Start the VMs again that this run shut down.
+    description: Start the VMs again that this run shut down. With V(false) they stay powered off.
     type: bool
     default: true
   power_on:
@@ -81,8 +87,17 @@ options:
     type: str
     choices: [refuse, allow, adopt]
     default: refuse
+  vsan_mode:
+    description:
+      - What happens to the data of a vSAN host while it is in maintenance mode. If not given, vCenter decides. Without
+        vSAN it has no effect.
+      - V(ensureObjectAccessibility) keeps all objects readable, V(evacuateAllData) moves everything away first,
+        V(noAction) moves nothing, and objects may be out of reach.
+    type: str
+    choices: [ensureObjectAccessibility, evacuateAllData, noAction]
   shutdown_timeout:
-    description: Seconds that a guest may take to shut down.
+    description:
+      - Seconds that a guest may take to shut down. After that the reboot is given up, unless O(hard_off) is true.
     type: int
     default: 300
   maintenance_timeout:
@@ -105,6 +120,10 @@ notes:
     C(VirtualMachine.Interact.PowerOn).
   - A VM counts as this vCenter if its address is the one that the module is connected to, if its host name is
     O(hostname), or if it was deployed as a vCenter Server appliance.
+  - A host that Quick Boot restarts skips its firmware. That is not enough for a change in the firmware of a NIC, switch
+    Quick Boot off for such a host.
+  - A host that is in standby, or on its way there, is refused. Switch DPM off for it first.
+  - Powered-off VMs are never evacuated, and the reboot is never forced.
   - VMs that vCenter manages itself (vCLS and other agent VMs) are left to vCenter. Not verified on hardware.
 seealso:
   - module: rocemesh.multinode.esxi_kernel_setting
@@ -234,6 +253,7 @@ def main() -> None:
             restore_vms={"type": "bool", "default": True},
             power_on=dict(names),
             in_maintenance={"type": "str", "choices": ["refuse", "allow", "adopt"], "default": "refuse"},
+            vsan_mode={"type": "str", "choices": ["ensureObjectAccessibility", "evacuateAllData", "noAction"]},
             shutdown_timeout={"type": "int", "default": 300},
             maintenance_timeout={"type": "int", "default": 600},
             reboot_timeout={"type": "int", "default": 3600},
@@ -252,6 +272,7 @@ def main() -> None:
         in_maintenance=params["in_maintenance"],
         restore_vms=params["restore_vms"],
         power_on=tuple(params["power_on"]),
+        vsan_mode=params["vsan_mode"] or "",
     )
     timeouts = Timeouts(
         shutdown=params["shutdown_timeout"],

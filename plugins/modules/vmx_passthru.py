@@ -14,6 +14,8 @@ author:
 description:
   - Sets C(pciPassthru.allowP2P), C(pciPassthru.RelaxACSforP2P), C(numa.nodeAffinity), C(pciPassthruN.cfg.gpu-pci-id)
     and the 64-bit MMIO settings of one VM, and no other advanced setting.
+  - Says in RV(prerequisites) what the VM's devices need besides (reserved memory, EFI, 64-bit MMIO and its size), with
+    the reason. It sets these only where an option asks for it.
   - All keys change in one guarded operation and are read back. A key that vSphere accepts and silently leaves out is
     an error.
   - These keys can only be changed while the VM is powered off, and come into force at the next power-on. A reboot of
@@ -37,11 +39,15 @@ options:
     description: BIOS or instance UUID of the VM, if the name is not unique.
     type: str
   allow_p2p:
-    description: Value of C(pciPassthru.allowP2P), peer-to-peer traffic between the VM's passthrough devices.
+    description:
+      - Value of C(pciPassthru.allowP2P), peer-to-peer traffic between the VM's passthrough devices.
+      - Comes into force at the next power-on. A running VM goes down for it only if O(power_policy) says so.
     type: bool
     default: true
   relax_acs:
-    description: Value of C(pciPassthru.RelaxACSforP2P), which lets that traffic go straight through PCIe switches.
+    description:
+      - Value of C(pciPassthru.RelaxACSforP2P), which lets that traffic go straight through PCIe switches.
+      - Comes into force at the next power-on. A running VM goes down for it only if O(power_policy) says so.
     type: bool
     default: true
   numa_node_affinity:
@@ -55,19 +61,43 @@ options:
     description:
       - Number of a passthrough device of the VM (from 0) to PCI address of the physical GPU that it shall use
         (C(pciPassthruN.cfg.gpu-pci-id)). An empty address removes the key.
-      - Each address must be an NVIDIA GPU of the VM's present host.
+      - Each address must be an NVIDIA GPU of the VM's present host, and each device must have its own.
+      - Comes into force at the next power-on.
     type: dict
     default: {}
   use_64bit_mmio:
-    description: Value of C(pciPassthru.use64bitMMIO). If not given, the key is left alone.
+    description:
+      - Value of C(pciPassthru.use64bitMMIO). If not given, the key is left alone.
+      - Comes into force at the next power-on, like every key here.
     type: bool
   mmio_size_gb:
-    description: Value of C(pciPassthru.64bitMMIOSizeGB), a power of two. If not given, the key is left alone.
-    type: int
+    description:
+      - Value of C(pciPassthru.64bitMMIOSizeGB) in GB, a power of two. If not given, the key is left alone.
+      - V(auto) computes it from the VM's own GPUs, their memory rounded up to a power of two and doubled. A larger size
+        that is there already is kept. A GPU whose memory is not known is refused.
+    type: str
+  reserve_memory:
+    description:
+      - Reserve all memory of the guest, whatever its size (C(memoryReservationLockedToMax)). A VM with passthrough
+        devices does not power on without. V(false) gives the reservation back. If not given, it is left alone.
+      - Changed only while the VM is off, so O(power_policy) decides about a running VM.
+    type: bool
+  firmware:
+    description:
+      - V(efi) changes a VM with BIOS firmware to EFI. If not given, the firmware is left alone.
+      - A guest that was installed for BIOS does not boot afterwards. Can only change while the VM is off, so
+        O(power_policy) decides about a running VM.
+    type: str
+    choices: [efi]
+  allow_shared_gpu:
+    description: Permit O(gpu_pci_ids) to name one GPU for two devices of the VM. Otherwise that is refused.
+    type: bool
+    default: false
   power_policy:
     description:
       - What to do if keys must change and the VM is powered on.
-      - V(fail) refuses and changes nothing. V(shutdown) shuts the guest down. V(poweroff) cuts the power.
+      - V(fail) refuses and changes nothing. V(shutdown) shuts the guest down, everything in it stops. V(poweroff) cuts
+        its power, and unwritten data is lost.
       - In check mode V(fail) shows the power-off that a change would need.
     type: str
     choices: [fail, shutdown, poweroff]
@@ -80,7 +110,7 @@ options:
     choices: [as_found, 'on']
     default: as_found
   shutdown_timeout:
-    description: Seconds that the guest may take to shut down.
+    description: Seconds that the guest may take to shut down. After that the run fails and the power is not cut.
     type: int
     default: 300
   power_timeout:
@@ -91,6 +121,10 @@ extends_documentation_fragment:
   - rocemesh.multinode.vsphere
   - rocemesh.multinode.vsphere.attributes
 notes:
+  - A VM with passthrough devices cannot be migrated, suspended or snapshotted while it is on, and HA does not
+    restart it elsewhere.
+  - C(numa.vcpu.preferHT), CPU affinity and the virtual NUMA topology are not touched. They size or show nodes to the
+    guest, and place nothing.
   - The account needs the privilege C(VirtualMachine.Config.AdvancedConfig), and the power privileges if the VM may be
     powered off or on.
   - Not verified on hardware - whether the device of a GPU with SR-IOV has to be named by its physical function in
@@ -157,6 +191,21 @@ devices:
   returned: success
   type: list
   elements: dict
+prerequisites:
+  description:
+    - What the VM's devices need besides the keys, as the VM is after the run. Empty for a VM without such devices.
+    - Each item has C(thing), C(have), C(need), C(ok) (null if it cannot be told), C(why) and C(how) (the option
+      that sets it, or what a person has to do).
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - thing: pciPassthru.64bitMMIOSizeGB
+      have: "64"
+      need: at least 128
+      ok: false
+      why: "0000:3d:00.0 has 40 GB: 40 GB, rounded up to a power of two and doubled"
+      how: "mmio_size_gb: auto"
 power_cycle_required:
   description:
     - Whether keys wait for the VM to be powered off and on.
@@ -219,6 +268,9 @@ def wanted_from(params: dict[str, Any], check_mode: bool) -> VmxWanted:
         relax_acs=params["relax_acs"],
         use_64bit_mmio=params["use_64bit_mmio"],
         mmio_size_gb=params["mmio_size_gb"],
+        reserve_memory=params["reserve_memory"],
+        firmware=params["firmware"] or "",
+        allow_shared_gpu=params["allow_shared_gpu"],
         numa=numa,
         gpu_pci_ids=gpu_pci_ids,
         power_policy=params["power_policy"],
@@ -238,7 +290,10 @@ def main() -> None:
             numa_node_affinity={"type": "list", "elements": "str"},
             gpu_pci_ids={"type": "dict", "default": {}},
             use_64bit_mmio={"type": "bool"},
-            mmio_size_gb={"type": "int"},
+            mmio_size_gb={"type": "str"},
+            reserve_memory={"type": "bool"},
+            firmware={"type": "str", "choices": ["efi"]},
+            allow_shared_gpu={"type": "bool", "default": False},
             power_policy={"type": "str", "choices": ["fail", "shutdown", "poweroff"], "default": "fail"},
             final_power={"type": "str", "choices": ["as_found", "on"], "default": "as_found"},
             shutdown_timeout={"type": "int", "default": 300},

@@ -28,6 +28,8 @@ def vsphere_argument_spec(**own: dict[str, Any]) -> dict[str, dict[str, Any]]:
         "port": from_environment("VMWARE_PORT", type="int", default=443),
         "validate_certs": from_environment("VMWARE_VALIDATE_CERTS", type="bool", default=True),
         "ca_path": from_environment("VMWARE_CA_PATH", type="path"),
+        "proxy_host": from_environment("VMWARE_PROXY_HOST", type="str"),
+        "proxy_port": from_environment("VMWARE_PROXY_PORT", type="int"),
         "timeout": {"type": "int", "default": 30},
         **own,
     }
@@ -35,6 +37,7 @@ def vsphere_argument_spec(**own: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def make_module(**arguments: Any) -> AnsibleModule:
     """An AnsibleModule that has already failed politely if pyVmomi is missing."""
+    arguments["required_together"] = [*arguments.get("required_together", ()), ("proxy_host", "proxy_port")]
     module = AnsibleModule(**arguments)
     if PYVMOMI_IMPORT_ERROR is not None:
         module.fail_json(
@@ -55,6 +58,8 @@ def endpoint_from(params: dict[str, Any]) -> Endpoint:
         validate_certs=params["validate_certs"],
         ca_path=params["ca_path"] or "",
         timeout=float(params["timeout"]),
+        proxy_host=params["proxy_host"] or "",
+        proxy_port=params["proxy_port"] or 0,
     )
 
 

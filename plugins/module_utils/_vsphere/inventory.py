@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, Mapping
 
 from .layers import host_inventory, passthrough_devices
 from .state import PassthroughDevice, PciDevice, pci_address
@@ -55,6 +55,37 @@ def same_node(devices: tuple[PassthroughDevice, ...]) -> bool | None:
     return len({d.numa_node for d in relevant}) == 1
 
 
+def same_root_complex(owned: tuple[PassthroughDevice, ...], devices: tuple[PciDevice, ...]) -> bool | None:
+    """Whether all NICs and GPUs of a VM hang below one root complex; None if there is not one of each on the host.
+
+    Below different ones, peer-to-peer traffic crosses the CPU whatever the VM's keys say.
+    """
+    by_address = {device.address: device for device in devices}
+    relevant = [d for d in owned if d.kind in ("nic", "gpu")]
+    if {d.kind for d in relevant} != {"nic", "gpu"} or any(d.address not in by_address for d in relevant):
+        return None
+    return len({by_address[d.address].root_complex for d in relevant}) == 1
+
+
+def with_esxcli_nodes(devices: tuple[PciDevice, ...], rows: dict[str, dict[str, Any]]) -> tuple[PciDevice, ...]:
+    """The API's own NUMA node first; where it names none, the column that newer releases of esxcli have."""
+    found = []
+    for device in devices:
+        node = numa_column(rows.get(device.address, {}))
+        found.append(dataclasses.replace(device, numa_node=node) if device.numa_node is None else device)
+    return tuple(found)
+
+
+def numa_column(row: Mapping[str, Any]) -> int | None:
+    """NUMANode of ``esxcli hardware pci list``: absent on many releases; -1, 255 and 2**32-1 mean none."""
+    text = row.get("NUMANode")
+    try:
+        node = int(str(text), 0)
+    except ValueError:
+        return None
+    return node if 0 <= node < 255 else None
+
+
 def locality(devices: tuple[PciDevice, ...]) -> dict[str, dict[str, list[str]]]:
     """NICs and GPUs that can be passed through, by node number as text ("unknown" for none)."""
     found: dict[str, dict[str, list[str]]] = {}
@@ -67,9 +98,8 @@ def locality(devices: tuple[PciDevice, ...]) -> dict[str, dict[str, list[str]]]:
     return found
 
 
-def owners_of(connection: Connection, host: Any) -> list[Owner]:
+def owners_of(connection: Connection, host: Any, host_devices: tuple[PciDevice, ...]) -> list[Owner]:
     """Owners among the VMs registered on ``host``, by name."""
-    _name, _nodes, host_devices = host_inventory(connection, host)
     references = list(connection.read(host, ["vm"], "listing the VMs of the host").get("vm", []))
     rows = connection.properties(references, ["name", "runtime.powerState", "config.hardware.device"], "reading VMs")
     found = []
@@ -98,10 +128,13 @@ def device_row(device: PciDevice, owners: list[Owner], esxcli: dict[str, dict[st
         "device_name": device.device_name,
         "numa_node": device.numa_node,
         "parent_bridge": device.parent_bridge,
+        "root_port": device.root_port,
+        "root_complex": device.root_complex,
         "passthru": {
             "capable": device.passthru_capable,
             "enabled": device.passthru_enabled,
             "active": device.passthru_active,
+            "reboot_required": device.passthru_reboot_required,
             "dependent_device": device.dependent_device,
         },
         "sriov": device.sriov,
@@ -124,8 +157,9 @@ def esxcli_rows(connection: Connection, host: Any, host_name: str) -> dict[str, 
 def pci_report(connection: Connection, esxi_hostname: str, wanted: PciFilter, gather_esxcli: bool) -> dict[str, Any]:
     host, name = connection.find_host(esxi_hostname)
     _name, nodes, devices = host_inventory(connection, host)
-    owners = owners_of(connection, host)
     extra = esxcli_rows(connection, host, name) if gather_esxcli else {}
+    devices = with_esxcli_nodes(devices, extra)
+    owners = owners_of(connection, host, devices)
     return {
         "esxi_host": name,
         "devices": [device_row(d, owners, extra) for d in devices if wanted.takes(d)],
@@ -139,6 +173,7 @@ def pci_report(connection: Connection, esxi_hostname: str, wanted: PciFilter, ga
                 "devices": [dataclasses.asdict(d) for d in owner.devices],
                 "numa_nodes": sorted({d.numa_node for d in owner.devices if d.numa_node is not None}),
                 "same_numa_node": same_node(owner.devices),
+                "same_root_complex": same_root_complex(owner.devices, devices),
             }
             for owner in owners
         ],

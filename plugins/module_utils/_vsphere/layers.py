@@ -1,90 +1,40 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Kernel settings of a host and the file of a VM, each as a layer with the four verbs."""
+"""The file of a VM as a layer with the four verbs, its power, and the inventory of its host."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any, Sequence
 
 from .._layer import ApplyError, Layer, LayerError, Operation, Pending, RefusedError, VerifyError
-from .plan import (
-    KERNEL_LIST,
-    KERNEL_SET,
-    KernelWanted,
-    VmxWanted,
-    managed_settings,
-    pending_kernel,
-    pending_vmx,
-    plan_kernel,
-    plan_vmx,
-    prerequisites,
-    wanted_keys,
-    with_configured,
-)
+from .plan import FIRMWARE_FIELD, MEMORY_FIELD, VmxWanted, is_owned, pending_vmx, plan_vmx, wanted_keys
+from .prerequisites import as_results, checklist, prerequisites
 from .state import (
-    KernelState,
     NumaNode,
     PassthroughDevice,
     PciDevice,
     VmState,
     parse_extra_config,
-    parse_kernel_list,
     parse_numa_nodes,
     parse_pci_devices,
     pci_address,
 )
-from .transport import Connection, translated
-
-
-class KernelLayer(Layer[KernelState, KernelWanted]):
-    """Kernel settings of one ESXi host: Configured is ours to set, Runtime follows at the next host reboot."""
-
-    def __init__(self, connection: Connection, esxi_hostname: str, wanted: KernelWanted) -> None:
-        self._connection = connection
-        self._wanted = wanted
-        self._first: KernelState | None = None
-        self._reference, self.host = connection.find_host(esxi_hostname)
-
-    def observe(self) -> KernelState:
-        rows = self._connection.run_esxcli(self._reference, self.host, KERNEL_LIST)
-        state = KernelState(self.host, parse_kernel_list(rows, self.host))
-        self._first = self._first or state
-        return state
-
-    def plan(self, state: KernelState, wanted: KernelWanted) -> list[Operation]:
-        return plan_kernel(state, wanted)
-
-    def apply(self, operation: Operation) -> None:
-        # the command answers "true" even where nothing happened: only reading again counts
-        self._connection.run_esxcli(self._reference, self.host, KERNEL_SET, operation.payload)
-
-    def pending(self, state: KernelState) -> Pending:
-        return pending_kernel(managed_settings(state, self._wanted), self.host)
-
-    def pending_after(self, state: KernelState, operations: Sequence[Operation]) -> Pending:
-        # a value that is set back to the one in force ends the wait for a reboot
-        return self.pending(with_configured(state, operations))
-
-    def facts(self, state: KernelState) -> dict[str, Any]:
-        first = self._first or state
-        rows = []
-        for setting in managed_settings(state, self._wanted):
-            before = first.settings.get(setting.name.lower(), setting)
-            row = dataclasses.asdict(setting)
-            rows.append({**row, "previous_configured": before.configured, "reboot_required": setting.is_pending})
-        return {"esxi_host": self.host, "esxi_host_moid": self._reference._moId, "settings": rows}
+from .transport import Connection
 
 
 # ---------------------------------------------------------------- devices of a VM
 def host_inventory(connection: Connection, host: Any) -> tuple[str, tuple[NumaNode, ...], tuple[PciDevice, ...]]:
     """Return (host name, NUMA nodes, PCI devices) in one read."""
     row = connection.read(
-        host, ["name", "hardware.numaInfo", "hardware.pciDevice", "config.pciPassthruInfo"], "reading PCI and NUMA"
+        host,
+        ["name", "hardware.cpuInfo", "hardware.numaInfo", "hardware.pciDevice", "config.pciPassthruInfo"],
+        "reading PCI and NUMA",
     )
     name = str(row.get("name", host._moId))
-    nodes = parse_numa_nodes(row.get("hardware.numaInfo"), name)
+    nodes = parse_numa_nodes(row.get("hardware.numaInfo"), name, row.get("hardware.cpuInfo"))
     devices = parse_pci_devices(row.get("hardware.pciDevice", []), row.get("config.pciPassthruInfo", []), nodes, name)
     return name, nodes, devices
 
@@ -139,6 +89,7 @@ _VM_PATHS = (
     "config.extraConfig",
     "config.firmware",
     "config.memoryReservationLockedToMax",
+    "config.cpuHotAddEnabled",
     "config.hardware",
 )
 _TOOLS_RUN = "guestToolsRunning"
@@ -163,11 +114,15 @@ class VmPower:
             ).get("runtime.powerState", "")
         )
 
+    def _is(self, power: str) -> bool:
+        row = self._connection.read(self._reference(), ["runtime.powerState"], "reading the power state")
+        return str(row.get("runtime.powerState", "")) == power
+
     def on(self, timeout: float) -> None:
         doing = f"power on {self._name}"
         try:
             task = self._connection.start(self._name, doing, lambda: self._reference().PowerOnVM_Task())
-            self._connection.wait(task, doing, self._name, timeout)
+            self._connection.wait(task, doing, self._name, timeout, reached=lambda: self._is("poweredOn"))
         except ApplyError:
             if self.state(self._connection.clock() + timeout) != "poweredOn":  # somebody else may have been faster
                 raise
@@ -175,7 +130,7 @@ class VmPower:
     def cut(self, timeout: float) -> None:
         doing = f"cut the power of {self._name}"
         task = self._connection.start(self._name, doing, lambda: self._reference().PowerOffVM_Task())
-        self._connection.wait(task, doing, self._name, timeout)
+        self._connection.wait(task, doing, self._name, timeout, reached=lambda: self._is("poweredOff"))
 
     def shut_down(self, timeout: float) -> None:
         """Ask the guest, then watch the power state: the call itself returns at once."""
@@ -255,6 +210,7 @@ class VmxLayer(Layer[VmState, VmxWanted]):
             memory_reserved=bool(row.get("config.memoryReservationLockedToMax", False)),
             memory_mb=int(getattr(hardware, "memoryMB", 0) or 0),
             cpus=int(getattr(hardware, "numCPU", 0) or 0),
+            cpu_hot_add=bool(row.get("config.cpuHotAddEnabled", False)),
             extra=parse_extra_config(row.get("config.extraConfig", [])),
             devices=passthrough_devices(getattr(hardware, "device", []), host_devices),
             numa_nodes=nodes,
@@ -277,14 +233,24 @@ class VmxLayer(Layer[VmState, VmxWanted]):
             power.cut(self._power_timeout)
             self._took_down = True
         elif action == "poweron":
-            power.on(self._power_timeout)
+            try:
+                power.on(self._power_timeout)
+            except ApplyError as error:
+                self._explain_power_on(error)
+                raise
         else:
             try:
-                self._reconfigure(operation.payload["extra"])
+                self._reconfigure(operation.payload["extra"], operation.payload["fields"])
             except LayerError as error:
                 if self._took_down:
                     self._restore_power(power, error)
                 raise
+
+    def _explain_power_on(self, error: LayerError) -> None:
+        """vSphere's own sentence seldom names what is missing."""
+        missing = [p.sentence(self.host) for p in checklist(self.observe()) if p.ok is False]
+        if missing:
+            error.args = (f"{error} Missing for its devices: {'; '.join(missing)}.",)
 
     def _restore_power(self, power: VmPower, error: LayerError) -> None:
         """The keys are not there, but the VM must not stay down because of that."""
@@ -295,11 +261,20 @@ class VmxLayer(Layer[VmState, VmxWanted]):
             text = f" It is still powered off, and powering it on failed too ({second})"
         error.args = (str(error) + text + ".",)
 
-    def _reconfigure(self, extra: dict[str, str]) -> None:
+    def _reconfigure(self, extra: dict[str, str], fields: dict[str, Any]) -> None:
         before = self._state
         if before is None:
             raise ApplyError("not observed yet", host=self.host)
-        doing = "set {} in the file of {}".format(", ".join(sorted(extra)), self.host)
+        foreign = [key for key in extra if not is_owned(key)]
+        if foreign:
+            raise RefusedError(
+                "these keys are not ours; nothing was changed",
+                host=self.host,
+                thing="extraConfig",
+                value=foreign,
+                remedy="set them with a module for advanced settings in general",
+            )
+        doing = "set {} in the file of {}".format(", ".join(sorted([*extra, *fields])), self.host)
         for is_last_attempt in (False, True):
             # power changes move the version, and so do other people; a foreign change of our keys is never overwritten
             now = self.observe() if self._took_down or is_last_attempt else before
@@ -311,33 +286,45 @@ class VmxLayer(Layer[VmState, VmxWanted]):
                     thing="extraConfig",
                     remedy="find out who, then run again",
                 )
+            change = functools.partial(self._change, extra, fields, now.change_version)
             try:
-                with translated(self.host, doing):
-                    task = self._connection.extra_config(self._reference(), extra, now.change_version)
-                self._connection.wait(task, doing, self.host, self._power_timeout)
+                task = self._connection.start(self.host, doing, change)
+                self._connection.wait(
+                    task, doing, self.host, self._power_timeout, reached=lambda: not self._left_out(extra, fields)
+                )
                 break
             except ApplyError as error:
                 if error.details.get("fault") != "ConcurrentAccess" or is_last_attempt:
                     raise
-        after = parse_extra_config(
-            self._connection.read(self._reference(), ["config.extraConfig"], "reading the keys back").get(
-                "config.extraConfig", []
-            )
-        )
-        dropped = [key for key, value in extra.items() if after.get(key.lower(), ("", ""))[1] != value]
+        dropped = self._left_out(extra, fields)
         if dropped:
             raise VerifyError(
-                "vSphere reported success and silently left out {}".format(
-                    ", ".join(
-                        "{} (wanted {!r}, is {!r})".format(key, extra[key], after.get(key.lower(), ("", ""))[1])
-                        for key in dropped
-                    )
-                ),
+                "vSphere reported success and silently left out " + ", ".join(dropped.values()),
                 host=self.host,
                 thing="extraConfig",
                 remedy="check whether a policy or this release forbids the key; try it by hand in the vSphere client",
-                dropped_keys=dropped,
+                dropped_keys=list(dropped),
             )
+
+    def _change(self, extra: dict[str, str], fields: dict[str, Any], version: str) -> Any:
+        return self._connection.reconfigure(self._reference(), extra, fields, version)
+
+    def _left_out(self, extra: dict[str, str], fields: dict[str, Any]) -> dict[str, str]:
+        """Key or field -> sentence, for what the VM's configuration does not say although it was sent."""
+        row = self._connection.read(
+            self._reference(),
+            ["config.extraConfig", "config.firmware", "config.memoryReservationLockedToMax"],
+            "reading the keys back",
+        )
+        after = parse_extra_config(row.get("config.extraConfig", []))
+        have: dict[str, Any] = {key: after.get(key.lower(), ("", ""))[1] for key in extra}
+        have[MEMORY_FIELD] = bool(row.get("config.memoryReservationLockedToMax", False))
+        have[FIRMWARE_FIELD] = str(row.get("config.firmware", ""))
+        return {
+            key: f"{key} (wanted {value!r}, is {have[key]!r})"
+            for key, value in {**extra, **fields}.items()
+            if have[key] != value
+        }
 
     def pending(self, state: VmState) -> Pending:
         return pending_vmx(state, list(wanted_keys(state, self._wanted)))
@@ -365,4 +352,5 @@ class VmxLayer(Layer[VmState, VmxWanted]):
             "settings": {key: state.value(key) for key in keys},
             "power_cycle_required": bool(pending.reasons) or would_cycle,
             "devices": [dataclasses.asdict(device) for device in state.devices],
+            "prerequisites": as_results(state),
         }

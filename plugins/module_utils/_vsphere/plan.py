@@ -11,12 +11,30 @@ from typing import Any, Mapping, Sequence
 
 from .._layer import Operation, ParseError, Pending, Reboot, RefusedError
 from .esxcli import command_line
-from .state import NVIDIA, KernelSetting, KernelState, PassthroughDevice, VmState, boolean_text, canonical, pci_address
+from .prerequisites import required_mmio_gb
+from .state import (
+    GPU_KEY,
+    MMIO_SIZE_GB,
+    NUMA_AFFINITY,
+    NVIDIA,
+    USE_64BIT_MMIO,
+    KernelSetting,
+    KernelState,
+    VmState,
+    boolean_text,
+    canonical,
+    describe_devices,
+    pci_address,
+)
 
 # Settings that weaken the host, or that can stop a host with sealed configuration from booting at all.
-SECURITY_SETTINGS = frozenset(
-    ("execinstalledonly", "disableacscheck", "hyperthreadingmitigation", "hyperthreadingmitigationintravm")
-)
+SECURITY_SETTINGS = frozenset(("execinstalledonly", "hyperthreadingmitigation", "hyperthreadingmitigationintravm"))
+SECURITY_PREFIX = "disable"  # a setting of this name switches a protection off
+
+
+def is_security_setting(name: str) -> bool:
+    return name.lower() in SECURITY_SETTINGS or name.lower().startswith(SECURITY_PREFIX)
+
 
 KERNEL_SET = "system.settings.kernel.set"
 KERNEL_LIST = "system.settings.kernel.list"
@@ -86,10 +104,10 @@ def plan_kernel(state: KernelState, wanted: KernelWanted) -> list[Operation]:
             ) from error
         if value == setting.configured:
             continue
-        if setting.name.lower() in SECURITY_SETTINGS and not wanted.allow_security_settings:
+        if is_security_setting(setting.name) and not wanted.allow_security_settings:
             raise RefusedError(
-                f"changing it to {value} changes the security of the host, or keeps a host with sealed configuration "
-                "from booting; nothing was changed",
+                f"changing it to {value} changes the security of the host, or keeps a host whose configuration is "
+                "sealed by its TPM from booting; nothing was changed",
                 host=state.host,
                 thing="kernel setting",
                 value=setting.name,
@@ -132,14 +150,19 @@ def pending_kernel(settings: Sequence[KernelSetting], host: str) -> Pending:
 # ---------------------------------------------------------------- VM file
 ALLOW_P2P = "pciPassthru.allowP2P"
 RELAX_ACS = "pciPassthru.RelaxACSforP2P"
-USE_64BIT_MMIO = "pciPassthru.use64bitMMIO"
-MMIO_SIZE_GB = "pciPassthru.64bitMMIOSizeGB"
-NUMA_AFFINITY = "numa.nodeAffinity"
 MAX_PASSTHROUGH_DEVICES = 16
+# The only keys that this collection ever writes. hostd keeps keys of its own beside them, some with the same prefixes.
+OWNED_KEYS = frozenset(key.lower() for key in (ALLOW_P2P, RELAX_ACS, USE_64BIT_MMIO, MMIO_SIZE_GB, NUMA_AFFINITY))
+MEMORY_FIELD, FIRMWARE_FIELD = "memoryReservationLockedToMax", "firmware"
 
 
 def gpu_key(index: int) -> str:
     return f"pciPassthru{index}.cfg.gpu-pci-id"
+
+
+def is_owned(key: str) -> bool:
+    match = GPU_KEY.match(key)
+    return key.lower() in OWNED_KEYS or (match is not None and int(match.group(1)) < MAX_PASSTHROUGH_DEVICES)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,31 +170,22 @@ class VmxWanted:
     """What the VM's file shall say; None (for the last two of the first group: empty) leaves a key alone.
 
     ``numa``: ("auto",), node numbers as text, or () to remove the key. ``plan_only``: check mode, where a forbidden
-    power-off is shown instead of refused.
+    power-off is shown instead of refused. ``mmio_size_gb``: a number or "auto". ``reserve_memory`` and ``firmware``:
+    None or "" leaves them alone; they are no keys but fields of the VM's configuration.
     """
 
     allow_p2p: bool | None = True
     relax_acs: bool | None = True
     use_64bit_mmio: bool | None = None
-    mmio_size_gb: int | None = None
+    mmio_size_gb: int | str | None = None
+    reserve_memory: bool | None = None
+    firmware: str = ""
+    allow_shared_gpu: bool = False
     numa: tuple[str, ...] | None = None
     gpu_pci_ids: Mapping[int, str] = dataclasses.field(default_factory=dict)
     power_policy: str = "fail"
     final_power: str = "as_found"
     plan_only: bool = False
-
-
-def describe_devices(devices: Sequence[PassthroughDevice]) -> str:
-    """One line: each device, its address and its node."""
-    return "; ".join(
-        "{} {} ({}) on NUMA node {}".format(
-            d.kind.upper() if d.kind in ("gpu", "nic") else "device",
-            d.address or "chosen at power-on",
-            d.name or d.label,
-            "unknown" if d.numa_node is None else d.numa_node,
-        )
-        for d in devices
-    )
 
 
 def _numa_value(state: VmState, numa: tuple[str, ...]) -> str:
@@ -225,8 +239,15 @@ def _numa_value(state: VmState, numa: tuple[str, ...]) -> str:
     return str(nodes[0])
 
 
-def _gpu_values(state: VmState, gpu_pci_ids: Mapping[int, str]) -> dict[str, str]:
+def _gpu_values(state: VmState, gpu_pci_ids: Mapping[int, str], allow_shared: bool) -> dict[str, str]:
     values: dict[str, str] = {}
+    count = len([d for d in state.devices if d.index >= 0])
+    # what stays in the file counts too: two numbers that name one GPU leave the other one idle
+    taken = {
+        address: key
+        for key, address in state.gpu_keys().items()
+        if int(GPU_KEY.match(key).group(1)) not in gpu_pci_ids  # type: ignore[union-attr]
+    }
     by_address = {device.address: device for device in state.host_devices}
     for index in sorted(gpu_pci_ids):
         key = gpu_key(index)
@@ -237,9 +258,9 @@ def _gpu_values(state: VmState, gpu_pci_ids: Mapping[int, str]) -> dict[str, str
         if gpu_pci_ids[index] == "":
             values[key] = ""
             continue
-        if not 0 <= index < max(len(state.devices), 1) or index >= MAX_PASSTHROUGH_DEVICES:
+        if not 0 <= index < min(count, MAX_PASSTHROUGH_DEVICES):
             raise refuse(
-                f"the VM has {len(state.devices)} passthrough devices, so there is no number {index}",
+                f"the VM has {count} passthrough devices, so there is no number {index}",
                 "count the VM's PCI devices from 0",
             )
         try:
@@ -258,8 +279,41 @@ def _gpu_values(state: VmState, gpu_pci_ids: Mapping[int, str]) -> dict[str, str
                 "name one of: "
                 + (", ".join(d.address for d in state.host_devices if d.vendor_id == NVIDIA) or "(no GPU there)"),
             )
+        if address in taken and not allow_shared:
+            raise refuse(
+                f"{taken[address]} of this VM names the same GPU",
+                "give each number a GPU of its own, or set allow_shared_gpu: true if they shall share it",
+            )
+        taken[address] = key
         values[key] = address
     return values
+
+
+def _mmio_size(state: VmState, given: int | str) -> str:
+    if given == "auto":
+        need, how = required_mmio_gb(state)
+        if need is None:
+            raise RefusedError(
+                f"the size cannot be computed: {how}; nothing was changed",
+                host=state.name,
+                thing=MMIO_SIZE_GB,
+                value="auto",
+                remedy="give mmio_size_gb as a number: the memory of all GPUs of the VM, rounded up to a power of two, "
+                "and doubled",
+            )
+        have = state.value(MMIO_SIZE_GB) or ""
+        enough = have.isdigit() and int(have) >= need and not int(have) & (int(have) - 1)
+        return have if enough else str(need)
+    size = int(given) if str(given).isdigit() else 0
+    if size < 1 or size & (size - 1):
+        raise RefusedError(
+            "the size must be a power of two, or 'auto'",
+            host=state.name,
+            thing=MMIO_SIZE_GB,
+            value=given,
+            remedy="round the memory of the VM's GPUs up to a power of two and double it",
+        )
+    return str(size)
 
 
 def wanted_keys(state: VmState, wanted: VmxWanted) -> dict[str, str]:
@@ -273,17 +327,8 @@ def wanted_keys(state: VmState, wanted: VmxWanted) -> dict[str, str]:
         if truth is not None:
             values[key] = boolean_text(truth)
     if wanted.mmio_size_gb is not None:
-        size = wanted.mmio_size_gb
-        if size < 1 or size & (size - 1):
-            raise RefusedError(
-                "the size must be a power of two",
-                host=state.name,
-                thing=MMIO_SIZE_GB,
-                value=size,
-                remedy="round the sum of the GPUs' large BARs up to the next power of two",
-            )
-        values[MMIO_SIZE_GB] = str(size)
-    values.update(_gpu_values(state, wanted.gpu_pci_ids))
+        values[MMIO_SIZE_GB] = _mmio_size(state, wanted.mmio_size_gb)
+    values.update(_gpu_values(state, wanted.gpu_pci_ids, wanted.allow_shared_gpu))
     if wanted.numa is not None:
         values[NUMA_AFFINITY] = _numa_value(state, wanted.numa)
     return values
@@ -301,6 +346,26 @@ def _same(key: str, have: str | None, want: str) -> bool:
 
 def differing_keys(state: VmState, wanted: VmxWanted) -> dict[str, str]:
     return {key: value for key, value in wanted_keys(state, wanted).items() if not _same(key, state.value(key), value)}
+
+
+def differing_fields(state: VmState, wanted: VmxWanted) -> dict[str, Any]:
+    """Field of the VM's configuration -> value, for those that shall change."""
+    fields: dict[str, Any] = {}
+    if wanted.reserve_memory is not None and wanted.reserve_memory != state.memory_reserved:
+        capacity = sum(node.memory_mb for node in state.numa_nodes)
+        if wanted.reserve_memory and 0 < capacity <= state.memory_mb:
+            raise RefusedError(
+                f"host {state.host} has {capacity} MB in all and cannot reserve the {state.memory_mb} MB of this VM; "
+                "nothing was changed",
+                host=state.name,
+                thing="reserve_memory",
+                value=True,
+                remedy="give the VM less memory, or move it to a larger host",
+            )
+        fields[MEMORY_FIELD] = wanted.reserve_memory
+    if wanted.firmware and wanted.firmware != state.firmware:
+        fields[FIRMWARE_FIELD] = wanted.firmware
+    return fields
 
 
 def _check_vm(state: VmState) -> None:
@@ -337,18 +402,19 @@ def power_down(state: VmState, policy: str, reason: str) -> Operation:
 def plan_vmx(state: VmState, wanted: VmxWanted) -> list[Operation]:
     """Power down if allowed and needed, one atomic reconfiguration, power up if it was up or shall be."""
     changed = differing_keys(state, wanted)
+    fields = differing_fields(state, wanted)
     is_on = state.power == "poweredOn"
     # keys that are right in the file but were changed after power-on: only a power cycle brings them into force
     stale = _stale_keys(state, wanted) if is_on and wanted.power_policy != "fail" else []
     restore = wanted.final_power == "on" or state.found_power == "poweredOn"
-    must_be_off = bool(changed or stale) and is_on
+    must_be_off = bool(changed or fields or stale) and is_on
     operations: list[Operation] = []
-    if changed or must_be_off or (restore and not is_on):
+    if changed or fields or must_be_off or (restore and not is_on):
         _check_vm(state)
     if must_be_off:
-        operations.append(_planned_power_down(state, wanted, changed, stale))
-    if changed:
-        operations.append(_reconfigure(state, changed, Reboot.VM_POWER_CYCLE if is_on else Reboot.NONE))
+        operations.append(_planned_power_down(state, wanted, {**changed, **_texts(fields)}, stale))
+    if changed or fields:
+        operations.append(_reconfigure(state, changed, fields, Reboot.VM_POWER_CYCLE if is_on else Reboot.NONE))
     if restore and (must_be_off or not is_on):
         operations.append(
             Operation(
@@ -394,21 +460,30 @@ def _planned_power_down(
     return power_down(state, wanted.power_policy, "to change " + keys)
 
 
-def _reconfigure(state: VmState, changed: Mapping[str, str], reboot: Reboot) -> Operation:
-    def text(values: Mapping[str, str | None]) -> str:
-        return "ReconfigVM_Task {} extraConfig {}".format(
-            state.name, " ".join("{}={}".format(k, v if v else "''") for k, v in values.items())
-        )
+def _texts(fields: Mapping[str, Any]) -> dict[str, str]:
+    return {key: str(value) for key, value in fields.items()}
 
+
+def _reconfigure(state: VmState, changed: Mapping[str, str], fields: Mapping[str, Any], reboot: Reboot) -> Operation:
+    before = {MEMORY_FIELD: state.memory_reserved, FIRMWARE_FIELD: state.firmware}
+
+    def text(values: Mapping[str, str | None], explicit: Mapping[str, Any]) -> str:
+        words = [f"ReconfigVM_Task {state.name}"]
+        if values:
+            words += ["extraConfig", *("{}={}".format(k, v if v else "''") for k, v in values.items())]
+        return " ".join([*words, *(f"{k}={v}" for k, v in explicit.items())])
+
+    shown = {**{k: v or "(removed)" for k, v in changed.items()}, **_texts(fields)}
     return Operation(
-        description="set in the file of {}: {}".format(
-            state.name, ", ".join("{}={}".format(k, v or "(removed)") for k, v in changed.items())
-        ),
-        command=text(dict(changed)),
-        inverse=text({key: state.value(key) for key in changed}),
-        changes={key: (state.value(key), value or None) for key, value in changed.items()},
+        description="set in the file of {}: {}".format(state.name, ", ".join(f"{k}={v}" for k, v in shown.items())),
+        command=text(dict(changed), fields),
+        inverse=text({key: state.value(key) for key in changed}, {key: before[key] for key in fields}),
+        changes={
+            **{key: (state.value(key), value or None) for key, value in changed.items()},
+            **{key: (before[key], value) for key, value in fields.items()},
+        },
         reboot=reboot,
-        payload={"action": "reconfigure", "extra": dict(changed)},
+        payload={"action": "reconfigure", "extra": dict(changed), "fields": dict(fields)},
     )
 
 
@@ -420,37 +495,3 @@ def pending_vmx(state: VmState, keys: Sequence[str]) -> Pending:
         f"{state.name}: {key} was changed while the VM was on" for key in keys if key.lower() in state.changed_while_on
     )
     return Pending(Reboot.VM_POWER_CYCLE if reasons else Reboot.NONE, reasons)
-
-
-def prerequisites(state: VmState, wanted: VmxWanted) -> list[str]:
-    """Sentences about what GPUDirect between passthrough devices needs besides our keys."""
-    found: list[str] = []
-    gpus = [d for d in state.devices if d.kind == "gpu"]
-    nics = [d for d in state.devices if d.kind == "nic"]
-    if wanted.allow_p2p and not (gpus and nics):
-        found.append(
-            "{}: peer-to-peer needs a GPU and a NIC in the VM; it has {}".format(
-                state.name, describe_devices(state.devices) or "no passthrough device"
-            )
-        )
-    if state.devices and not state.memory_reserved:
-        found.append(
-            f"{state.name}: guest memory is not fully reserved; a VM with such devices will not power on without "
-            "'Reserve all guest memory'"
-        )
-    if gpus and state.firmware != "efi":
-        found.append(
-            "{}: firmware is {}; GPUs with large BARs need EFI".format(state.name, state.firmware or "unknown")
-        )
-    if gpus and wanted.use_64bit_mmio is None and (state.value(USE_64BIT_MMIO) or "").upper() not in ("TRUE", "1"):
-        found.append(f"{state.name}: {USE_64BIT_MMIO} is not TRUE; GPUs with more than 16 GB need it")
-    nodes = {d.numa_node for d in gpus + nics if d.numa_node is not None}
-    if len(nodes) > 1:
-        found.append(f"{state.name}: GPU and NIC sit on different NUMA nodes: {describe_devices(gpus + nics)}")
-    if wanted.numa and wanted.numa != ("auto",) and nodes and not {str(n) for n in nodes} <= set(wanted.numa):
-        found.append(
-            "{}: numa_node_affinity {} leaves out the node of its devices: {}".format(
-                state.name, ",".join(wanted.numa), describe_devices(gpus + nics)
-            )
-        )
-    return found

@@ -16,7 +16,8 @@ class RebootWanted:
     """``required``: reboot whatever the settings say. ``pending_settings``: reboot if one of them waits for it.
 
     ``in_maintenance``: what to do with a host that already is in maintenance: refuse, allow (leave it there
-    afterwards) or adopt (as if this run had entered it). ``power_on``: VMs that must run at the end, besides those that
+    afterwards) or adopt (as if this run had entered it). ``vsan_mode``: what happens to vSAN data meanwhile, "" leaves
+    that to vCenter. ``power_on``: VMs that must run at the end, besides those that
     this run shut down.
     """
 
@@ -29,6 +30,7 @@ class RebootWanted:
     in_maintenance: str = "refuse"
     restore_vms: bool = True
     power_on: tuple[str, ...] = ()
+    vsan_mode: str = ""
 
 
 def needs_reboot(state: HostState, wanted: RebootWanted) -> bool:
@@ -62,6 +64,12 @@ def check_host(state: HostState, wanted: RebootWanted) -> None:
         )
     if state.power != "poweredOn":
         raise _refuse(state, f"its power state is {state.power}", "wake it up and take it out of DPM first")
+    if state.standby not in ("", "none"):
+        raise _refuse(
+            state,
+            f"its standby mode is {state.standby}: power management is putting it to sleep or waking it",
+            "switch DPM off for this host, or wait until it is through, then run again",
+        )
     if not state.reboot_supported:
         raise _refuse(state, "vSphere says that this host cannot be rebooted remotely", "reboot it by hand")
     if state.in_maintenance and not state.entered_maintenance and wanted.in_maintenance == "refuse":
@@ -81,14 +89,15 @@ def check_vms(state: HostState, wanted: RebootWanted) -> list[HostVm]:
     for vm in sorted(state.running, key=lambda vm: vm.name):
         if vm.is_agent:
             continue
+        pinned = ", and its passthrough devices keep it on this host" if vm.has_passthrough else ""
         if vm.is_vcenter:
             problems.append(f"{vm.name} is this vCenter itself")
         elif vm.is_controller:
             problems.append(f"{vm.name} is the machine that runs this play")
         elif wanted.vm_policy == "refuse":
-            problems.append(f"{vm.name} is powered on (vm_policy is 'refuse')")
+            problems.append(f"{vm.name} is powered on (vm_policy is 'refuse'){pinned}")
         elif vm.name not in wanted.vm_allowlist:
-            problems.append(f"{vm.name} is powered on and not in vm_allowlist")
+            problems.append(f"{vm.name} is powered on and not in vm_allowlist{pinned}")
         elif [other.name for other in state.vms].count(vm.name) > 1:
             problems.append(f"{vm.name} is the name of several VMs on this host, so the list does not say which")
         elif vm.question:
@@ -122,7 +131,7 @@ def plan_reboot(state: HostState, wanted: RebootWanted) -> list[Operation]:
             operations.append(_shut_down(state, vm, wanted))
             stopped.append(vm.name)
         if not maintenance:
-            operations.append(_enter(state))
+            operations.append(_enter(state, wanted))
             maintenance = ours = True
         operations.append(_reboot(state, wanted))
     if maintenance and not state.left_maintenance and (ours or wanted.in_maintenance == "adopt"):
@@ -147,10 +156,11 @@ def _shut_down(state: HostState, vm: HostVm, wanted: RebootWanted) -> Operation:
     )
 
 
-def _enter(state: HostState) -> Operation:
+def _enter(state: HostState, wanted: RebootWanted) -> Operation:
+    vsan = f" vsanMode={wanted.vsan_mode}" if wanted.vsan_mode else ""
     return Operation(
         description=f"put {state.name} into maintenance mode",
-        command=f"EnterMaintenanceMode_Task {state.name} evacuatePoweredOffVms=false",
+        command=f"EnterMaintenanceMode_Task {state.name} evacuatePoweredOffVms=false{vsan}",
         inverse="ExitMaintenanceMode_Task " + state.name,
         changes={"maintenance": (False, True)},
         disrupts=f"no VM can start on {state.name}",

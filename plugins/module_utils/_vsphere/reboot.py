@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import ipaddress
-from typing import Any
+from typing import Any, Callable
 
 from .._layer import ApplyError, Layer, LayerError, Operation, Pending, Reboot, UnreachableError, VerifyError
 from .layers import VmPower
@@ -23,6 +23,7 @@ _HOST_PATHS = (
     "runtime.powerState",
     "runtime.inMaintenanceMode",
     "runtime.bootTime",
+    "runtime.standbyMode",
     "capability.rebootSupported",
     "vm",
 )
@@ -37,13 +38,17 @@ _VM_PATHS = (
     "config.vAppConfig",
     "config.managedBy",
     "config.template",
+    "config.hardware.device",
 )
 # Agent VMs (vCLS and the like) belong to vCenter, which stops and starts them around maintenance.
 # Not verified on hardware.
 _AGENT_EXTENSIONS = ("com.vmware.vim.eam", "com.vmware.vcls")
 
+_HOST_DEVICES = ("VirtualPCIPassthrough", "VirtualSriovEthernetCard")
+
 _RETURN_POLL = 5.0  # seconds between looks at a host that boots; the first ones come faster
 _DISCONNECTED_PATIENCE = 60.0  # seconds until "disconnected" counts as final
+_UNSURE_PATIENCE = 180.0  # seconds until a host that stays up counts as never told to reboot
 _SURE_BOOT = datetime.timedelta(seconds=60)  # a boot time that moved less may be a corrected clock
 _BOOT_JITTER = datetime.timedelta(seconds=1)
 
@@ -116,6 +121,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         self._left = False
         self._lost_maintenance = False
         self._shut_down: list[str] = []
+        self._asked: list[str] = []  # to stop, without an answer yet
         self._powered_on: list[str] = []
         self._elapsed = 0.0
         self._addresses: tuple[str, str] | None = None
@@ -135,6 +141,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
             in_maintenance=bool(row.get("runtime.inMaintenanceMode", False)),
             boot_time=row.get("runtime.bootTime"),
             reboot_supported=bool(row.get("capability.rebootSupported", True)),
+            standby=str(row.get("runtime.standbyMode") or "none"),
             vms=self._vms(row.get("vm", [])),
             pending=self._settings() if connected else (),
             rebooted=self._rebooted,
@@ -177,6 +184,10 @@ class RebootLayer(Layer[HostState, RebootWanted]):
                     name=str(row.get("name", reference._moId)),
                     moid=reference._moId,
                     power=str(row.get("runtime.powerState", "")),
+                    has_passthrough=any(
+                        type(device).__name__.rpartition(".")[2] in _HOST_DEVICES
+                        for device in row.get("config.hardware.device") or []
+                    ),
                     tools_running=row.get("guest.toolsRunningStatus") == "guestToolsRunning",
                     is_vcenter=(self._connection.is_vcenter and server in addresses)
                     or str(row.get("guest.hostName", "")).lower() == self._connection.endpoint.hostname.lower()
@@ -207,7 +218,8 @@ class RebootLayer(Layer[HostState, RebootWanted]):
             raise
 
     def _say_how_to_resume(self, error: LayerError) -> None:
-        down = [name for name in self._shut_down if name not in self._powered_on]
+        stopped = list(dict.fromkeys([*self._shut_down, *self._asked]))
+        down = [name for name in stopped if name not in self._powered_on]
         error.details.setdefault("vms_shut_down", down)
         error.details.setdefault("entered_maintenance", self._entered and not self._left)
         error.details.setdefault("rebooted", self._rebooted)
@@ -219,17 +231,27 @@ class RebootLayer(Layer[HostState, RebootWanted]):
     def _stop_vm(self, operation: Operation) -> None:
         name = operation.payload["vm"]
         power = VmPower(self._connection, operation.payload["moid"], name)
+        self._asked.append(name)  # from here on it may go down, whether we hear of it or not
+        try:
+            self._take_down(power, operation)
+        except LayerError as error:
+            if not isinstance(error, UnreachableError):
+                self._asked.remove(name)
+                self._bring_back()
+            raise
+        self._asked.remove(name)
+        self._shut_down.append(name)
+
+    def _take_down(self, power: VmPower, operation: Operation) -> None:
         if not operation.payload["orderly"]:
             power.cut(self._timeouts.power_on)
-        else:
-            try:
-                power.shut_down(self._timeouts.shutdown)
-            except ApplyError:
-                if not operation.payload["hard_off"]:
-                    self._bring_back()
-                    raise
-                power.cut(self._timeouts.power_on)
-        self._shut_down.append(name)
+            return
+        try:
+            power.shut_down(self._timeouts.shutdown)
+        except ApplyError:
+            if not operation.payload["hard_off"]:
+                raise
+            power.cut(self._timeouts.power_on)
 
     def _bring_back(self) -> list[str]:
         """Before the reboot has begun, a failure leaves the host as it was found: start what was stopped."""
@@ -246,26 +268,52 @@ class RebootLayer(Layer[HostState, RebootWanted]):
             started.append(name)
         return started
 
+    def _in_maintenance(self) -> bool:
+        row = self._connection.read(self._reference(), ["runtime.inMaintenanceMode"], "reading the maintenance mode")
+        return bool(row.get("runtime.inMaintenanceMode", False))
+
     def _enter(self, _operation: Operation) -> None:
         doing = f"put {self.host} into maintenance mode"
         limit = self._timeouts.maintenance
+        connection = self._connection
         try:
-            task = self._connection.start(
+            task = connection.start(
                 self.host,
                 doing,
-                # never evacuate: that would register our powered-off GPU VMs on other hosts
-                lambda: self._reference().EnterMaintenanceMode_Task(timeout=int(limit), evacuatePoweredOffVms=False),
+                lambda: connection.enter_maintenance(self._reference(), int(limit), self._wanted.vsan_mode),
             )
-            self._connection.wait(task, doing, self.host, limit + 10.0, cancel=True)
+            connection.wait(task, doing, self.host, limit + 10.0, cancel=True, reached=self._in_maintenance)
         except LayerError as error:
-            still_on = ", ".join(vm.name for vm in self._vms(self._host_vms()) if vm.power == "poweredOn")
-            started = self._bring_back()
-            text = f" VMs that are on: {still_on or 'none'}."
-            if started:
-                text += " Powered on again: {}.".format(", ".join(started))
-            error.args = (str(error) + text,)
-            raise
+            # where the link broke, the request may have arrived all the same
+            if not (isinstance(error, UnreachableError) and self._got_there(self._in_maintenance)):
+                self._give_up_entering(error)
+                raise
         self._entered = True
+
+    def _got_there(self, question: Callable[[], bool], patience: float = 60.0) -> bool:
+        """Whether ``question`` turns true within ``patience`` seconds; False also if nobody answers."""
+        connection = self._connection
+        deadline = connection.clock() + patience
+        try:
+            while not connection.persistently(question, deadline):
+                if connection.clock() >= deadline:
+                    return False
+                connection.sleep(1.0)
+        except LayerError:
+            return False
+        return True
+
+    def _give_up_entering(self, error: LayerError) -> None:
+        try:
+            names = [vm.name for vm in self._vms(self._host_vms()) if vm.power == "poweredOn"]
+            still_on = ", ".join(names) or "none"
+        except LayerError:
+            still_on = "not known"
+        started = self._bring_back()
+        text = f" VMs that are on: {still_on}."
+        if started:
+            text += " Powered on again: {}.".format(", ".join(started))
+        error.args = (str(error) + text,)
 
     def _host_vms(self) -> list[Any]:
         return list(self._connection.read(self._reference(), ["vm"]).get("vm", []))
@@ -275,14 +323,22 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         asked = self._connection.server_time()
         started = self._connection.clock()
         doing = f"reboot {self.host}"
+        certain, task = True, None
         try:
             task = self._connection.start(self.host, doing, lambda: self._reference().RebootHost_Task(force=False))
-            self._connection.wait(task, doing, self.host, 120.0)
-        except UnreachableError:
-            if self._connection.is_vcenter:
+        except UnreachableError as error:
+            if "fault" in error.details:  # answered with a fault, or not even logged in: nothing began
+                self._take_back(error)
                 raise
-            # logged in to the host itself: the connection dies with it, only its return tells more
-        self._await_return(before, asked, started)
+            # The link broke. Logged in to the host itself it dies with the host; a vCenter may be restarting. Whether
+            # the request arrived shows on the host, and asking again could reboot it twice.
+            certain = not self._connection.is_vcenter
+        except LayerError as error:
+            self._take_back(error)
+            raise
+        if task is not None:
+            self._watch(task, doing)
+        self._await_return(before, asked, started, certain)
         self._elapsed = self._connection.clock() - started
         self._rebooted = True
         still = [s for s in self._settings() if s.is_pending]
@@ -297,8 +353,38 @@ class RebootLayer(Layer[HostState, RebootWanted]):
                 remedy="check whether a host profile or the firmware overrides it, and the host's boot log",
             )
 
-    def _await_return(self, before: Any, asked: Any, started: float) -> None:
-        """Wait until the host is connected, with a newer boot time, and answers a command."""
+    def _watch(self, task: Any, doing: str) -> None:
+        """Wait for the task, which ends when the reboot was issued. The return of the host is the proof in any case."""
+        try:
+            self._connection.wait(task, doing, self.host, 120.0, reached=lambda: True)
+        except UnreachableError:
+            return  # nobody can be asked, but the reboot was accepted
+        except LayerError as error:
+            if error.details.get("fault") != "Timedout":  # one that hangs may still begin
+                self._take_back(error)
+            raise
+
+    def _take_back(self, error: LayerError) -> None:
+        """The reboot was refused, so it will not happen: leave the host and its VMs as they were found."""
+        text = " The host was not rebooted."
+        if self._entered:
+            try:
+                self._exit(None)
+                self._entered, self._left = False, False
+                text += " It was taken out of maintenance mode again."
+            except LayerError as second:
+                text += f" It is still in maintenance mode ({second})."
+        if not self._entered:
+            started = self._bring_back()
+            if started:
+                text += " Powered on again: {}.".format(", ".join(started))
+        error.args = (str(error) + text,)
+
+    def _await_return(self, before: Any, asked: Any, started: float, certain: bool) -> None:
+        """Wait until the host is connected, with a newer boot time, and answers a command.
+
+        ``certain``: the reboot was accepted. Otherwise a host that stays up was never told to.
+        """
         connection = self._connection
         deadline = started + self._timeouts.reboot
         was_down = False
@@ -324,6 +410,14 @@ class RebootLayer(Layer[HostState, RebootWanted]):
                         thing="ESXi host",
                         remedy="reconnect it in vCenter (password and certificate are the usual reasons)",
                     )
+            if not certain and not was_down and connection.clock() - started > _UNSURE_PATIENCE:
+                raise UnreachableError(
+                    "the connection broke while the reboot was asked for, and the host is still up with its old boot "
+                    f"time after {_UNSURE_PATIENCE:.0f} s: the request did not arrive",
+                    host=self.host,
+                    thing="ESXi host",
+                    remedy="see that vCenter is well, then run again",
+                )
             if connection.clock() >= deadline:
                 raise self._gave_up(seen, was_down)
             connection.sleep(min(pause, max(deadline - connection.clock(), 0.0)))
@@ -354,8 +448,8 @@ class RebootLayer(Layer[HostState, RebootWanted]):
             remedy="look at the server's console (BMC); raise reboot_timeout if it is only slow",
         )
 
-    def _exit(self, _operation: Operation) -> None:
-        if not self._connection.read(self._reference(), ["runtime.inMaintenanceMode"]).get("runtime.inMaintenanceMode"):
+    def _exit(self, _operation: Operation | None) -> None:
+        if not self._in_maintenance():
             self._lost_maintenance = True  # it came back from the reboot without it
             self._left = True
             return
@@ -364,7 +458,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         task = self._connection.start(
             self.host, doing, lambda: self._reference().ExitMaintenanceMode_Task(timeout=int(limit))
         )
-        self._connection.wait(task, doing, self.host, limit + 10.0)
+        self._connection.wait(task, doing, self.host, limit + 10.0, reached=lambda: not self._in_maintenance())
         self._left = True
 
     def _start_vm(self, operation: Operation) -> None:

@@ -15,6 +15,11 @@ from .._layer import ParseError
 NVIDIA = 0x10DE
 MELLANOX = 0x15B3
 
+USE_64BIT_MMIO = "pciPassthru.use64bitMMIO"
+MMIO_SIZE_GB = "pciPassthru.64bitMMIOSizeGB"
+NUMA_AFFINITY = "numa.nodeAffinity"
+GPU_KEY = re.compile(r"^pciPassthru(\d{1,2})\.cfg\.gpu-pci-id$", re.IGNORECASE)
+
 _ADDRESS = re.compile(r"^(?:([0-9a-f]{1,4}):)?([0-9a-f]{1,2}):([0-9a-f]{1,2})\.([0-7])$", re.IGNORECASE)
 _INTEGER_TYPES = re.compile(r"^(u?int(eger)?\d*|u?long|number)$", re.IGNORECASE)
 
@@ -149,6 +154,18 @@ class PciDevice:
     dependent_device: str = ""
     sriov: Mapping[str, Any] | None = None
 
+    root_port: str = ""  # topmost bridge above the device that the host names
+
+    @property
+    def root_complex(self) -> str:
+        """Segment and bus of the root port ("0000:3a"): devices that share it can reach each other below the CPU."""
+        return (self.root_port or self.address).rpartition(":")[0]
+
+    @property
+    def passthru_reboot_required(self) -> bool:
+        """Handed over on paper only: the host takes it from its own driver at the next reboot."""
+        return bool(self.passthru_enabled) != bool(self.passthru_active)
+
     @property
     def kind(self) -> str:
         """One of nic, gpu, bridge, other, by PCI class (02 network, 03 display, 0b40 co-processor, 06 bridge)."""
@@ -166,10 +183,17 @@ class NumaNode:
     cpus: int
     memory_mb: int
     pci_addresses: tuple[str, ...] = ()
+    cores: int = 0  # 0: the host does not say
 
 
-def parse_numa_nodes(numa_info: Any, host: str) -> tuple[NumaNode, ...]:
-    """Parse HostNumaInfo (attributes typeId, cpuID, memoryRangeLength in bytes, pciId); None gives no nodes."""
+def parse_numa_nodes(numa_info: Any, host: str, cpu_info: Any = None) -> tuple[NumaNode, ...]:
+    """Parse HostNumaInfo (attributes typeId, cpuID, memoryRangeLength in bytes, pciId); None gives no nodes.
+
+    ``cpu_info``: HostCpuInfo, which tells how many of the node's logical CPUs share a core.
+    """
+    threads = int(getattr(cpu_info, "numCpuThreads", 0) or 0)
+    cores = int(getattr(cpu_info, "numCpuCores", 0) or 0)
+    per_core = max(threads // cores, 1) if cores else 0
     nodes: list[NumaNode] = []
     for node in getattr(numa_info, "numaNode", None) or []:
         try:
@@ -177,7 +201,10 @@ def parse_numa_nodes(numa_info: Any, host: str) -> tuple[NumaNode, ...]:
         except ValueError as error:
             raise ParseError(f"NUMA node {node.typeId}: {error}", host=host, raw=repr(node.pciId)) from error
         size = getattr(node, "memorySize", None) or node.memoryRangeLength
-        nodes.append(NumaNode(int(node.typeId) & 0xFF, len(node.cpuID or []), int(size) // 2**20, addresses))
+        cpus = len(node.cpuID or [])
+        nodes.append(
+            NumaNode(int(node.typeId) & 0xFF, cpus, int(size) // 2**20, addresses, cpus // per_core if per_core else 0)
+        )
     return tuple(sorted(nodes, key=lambda node: node.id))
 
 
@@ -213,7 +240,27 @@ def parse_pci_devices(
             )
     except ValueError as error:
         raise ParseError(str(error), host=host, raw=repr(error)) from error
-    return tuple(sorted(found, key=lambda device: device.address))
+    return tuple(sorted(_with_roots(found), key=lambda device: device.address))
+
+
+def _with_roots(devices: Sequence[PciDevice]) -> list[PciDevice]:
+    """Walk the bridges upwards; a bridge that is not in the list ends the walk, and so does a loop."""
+    above: dict[str, str] = {}
+    for device in devices:
+        try:
+            above[device.address] = pci_address(device.parent_bridge) if device.parent_bridge else ""
+        except ValueError:
+            above[device.address] = ""
+    found = []
+    for device in devices:
+        current, seen = above[device.address], {device.address}
+        top = ""
+        while current and current not in seen:
+            top = current
+            seen.add(current)
+            current = above.get(current, "")
+        found.append(dataclasses.replace(device, root_port=top))
+    return found
 
 
 def _sriov(info: Any) -> dict[str, Any] | None:
@@ -258,6 +305,7 @@ class VmState:
     memory_reserved: bool = False
     memory_mb: int = 0
     cpus: int = 0
+    cpu_hot_add: bool = False
     extra: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
     devices: tuple[PassthroughDevice, ...] = ()
     numa_nodes: tuple[NumaNode, ...] = ()
@@ -268,6 +316,30 @@ class VmState:
     def value(self, key: str) -> str | None:
         entry = self.extra.get(key.lower())
         return None if entry is None else entry[1]
+
+    def gpu_keys(self) -> dict[str, str]:
+        """pciPassthruN.cfg.gpu-pci-id -> address as it stands in the file, canonical where it is an address."""
+        found: dict[str, str] = {}
+        for spelling, value in self.extra.values():
+            if GPU_KEY.match(spelling) and value:
+                try:
+                    found[spelling] = pci_address(value)
+                except ValueError:
+                    found[spelling] = value
+        return found
+
+
+def describe_devices(devices: Sequence[PassthroughDevice]) -> str:
+    """One line: each device, its address and its node."""
+    return "; ".join(
+        "{} {} ({}) on NUMA node {}".format(
+            d.kind.upper() if d.kind in ("gpu", "nic") else "device",
+            d.address or "chosen at power-on",
+            d.name or d.label,
+            "unknown" if d.numa_node is None else d.numa_node,
+        )
+        for d in devices
+    )
 
 
 def parse_extra_config(options: Iterable[Any]) -> dict[str, tuple[str, str]]:
@@ -309,6 +381,7 @@ class HostState:
     in_maintenance: bool
     boot_time: datetime.datetime | None
     reboot_supported: bool = True
+    standby: str = "none"
     vms: tuple[HostVm, ...] = ()
     pending: tuple[KernelSetting, ...] = ()
     rebooted: bool = False

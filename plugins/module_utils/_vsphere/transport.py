@@ -38,7 +38,7 @@ BROKEN_LINK = (OSError, http.client.HTTPException)
 
 @dataclasses.dataclass(frozen=True)
 class Endpoint:
-    """Where and how to log in. ``timeout``: seconds per network operation."""
+    """Where and how to log in. ``timeout``: seconds per network operation; ``proxy_host``: HTTP proxy, "" for none."""
 
     hostname: str
     username: str
@@ -47,6 +47,8 @@ class Endpoint:
     validate_certs: bool = True
     ca_path: str = ""
     timeout: float = 30.0
+    proxy_host: str = ""
+    proxy_port: int = 0
 
     @property
     def name(self) -> str:
@@ -134,24 +136,31 @@ def _from_fault(error: Any, host: str, doing: str, thing: str, value: Any) -> La
         return CredentialError(
             text,
             **subject,
-            remedy="check username and password; nothing was changed. Repeated attempts lock the account",
+            remedy="check username and password; nothing was changed. Repeated attempts lock the account. An ESXi host "
+            "in lockdown mode refuses every direct login: go through its vCenter",
         )
     if isinstance(error, vim.fault.NotAuthenticated):
         return SessionLostError(text, **subject, remedy="run again: vCenter ended the session")
     if isinstance(error, vim.fault.NoPermission):
         return CredentialError(
-            text, **subject, remedy="give the account that privilege on the object, or use another account"
+            text,
+            **subject,
+            remedy="give the account that privilege on the object, or use another account. On an ESXi host in lockdown "
+            "mode only vCenter has it: give vCenter as hostname",
         )
-    if isinstance(
-        error,
-        (
-            vim.fault.HostConnectFault,
-            vmodl.fault.HostNotConnected,
-            vmodl.fault.HostNotReachable,
-            vmodl.fault.HostCommunication,
-        ),
-    ):
-        return UnreachableError(text, **subject, remedy="wait until the host is connected in vCenter, then run again")
+    if isinstance(error, vmodl.fault.ManagedObjectNotFound):
+        return GoneError(text, **subject, remedy="look whether somebody removed it; run again")
+    unreachable = (
+        vim.fault.HostConnectFault,
+        vmodl.fault.HostNotConnected,
+        vmodl.fault.HostNotReachable,
+        vmodl.fault.HostCommunication,
+    )
+    if isinstance(error, unreachable):
+        cure = "wait until the host is connected in vCenter, then run again"
+        if isinstance(error, vim.fault.HostConnectFault):  # raised by the login
+            cure = "check address, port and network; a vCenter that is just starting answers after some minutes"
+        return UnreachableError(text, **subject, remedy=cure)
     return ApplyError(text, **subject, remedy="read the task and the events of the object in the vSphere client")
 
 
@@ -159,6 +168,12 @@ class SessionLostError(UnreachableError):
     """vCenter does not know the session any more; a fresh login helps."""
 
     code = "session_lost"
+
+
+class GoneError(ApplyError):
+    """vCenter does not know the object any more; of a task this says nothing about how it ended."""
+
+    code = "object_gone"
 
 
 # ---------------------------------------------------------------- esxcli types
@@ -252,6 +267,8 @@ class Connection:
                     user=self.endpoint.username,
                     pwd=self.endpoint.password,
                     sslContext=context,
+                    httpProxyHost=self.endpoint.proxy_host or None,
+                    httpProxyPort=self.endpoint.proxy_port or None,
                     httpConnectionTimeout=self.endpoint.timeout,
                 )
                 self._content = self._service.RetrieveContent()
@@ -271,6 +288,18 @@ class Connection:
         """A fresh login: a stub whose session ended cannot be used again."""
         self._service = None
         self.open()
+
+    def once_more(self, call: Callable[[], Any]) -> Any:
+        """Make ``call``; if vCenter ended the session, log in again and make it once more.
+
+        A call that was answered with NotAuthenticated was not carried out, so this is safe for writes too. ``call``
+        must take whatever it calls from this connection each time (`content`, `reference`).
+        """
+        try:
+            return call()
+        except SessionLostError:
+            self.reopen()
+            return call()
 
     def __enter__(self) -> Connection:
         return self.open()
@@ -293,6 +322,9 @@ class Connection:
 
     def server_time(self) -> Any:
         """The server's own clock, as a datetime with time zone."""
+        return self.once_more(self._server_time)
+
+    def _server_time(self) -> Any:
         with translated(self.name, "reading the clock"):
             return self._service.CurrentTime()
 
@@ -301,6 +333,9 @@ class Connection:
         """Read ``paths`` of all ``objects`` (of one type) in one call; an unset property is absent from the result."""
         if not objects:
             return []
+        return list(self.once_more(lambda: self._properties(objects, paths, doing)))
+
+    def _properties(self, objects: Sequence[Any], paths: Sequence[str], doing: str) -> list[dict[str, Any]]:
         collector = vmodl.query.PropertyCollector
         kind = type(objects[0])
         spec = collector.FilterSpec(
@@ -326,9 +361,13 @@ class Connection:
     def read(self, obj: Any, paths: Sequence[str], doing: str = "reading") -> dict[str, Any]:
         return self.properties([obj], paths, doing)[0]
 
-    def _view(self, kind: Any) -> list[Any]:
+    def _view(self, kind: Any, below: Any = None) -> list[Any]:
+        """All objects of ``kind`` below a container (None: the whole inventory)."""
+        return list(self.once_more(lambda: self._view_once(kind, below)))
+
+    def _view_once(self, kind: Any, below: Any) -> list[Any]:
         with translated(self.name, "listing the inventory"):
-            view = self.content.viewManager.CreateContainerView(self.content.rootFolder, [kind], True)
+            view = self.content.viewManager.CreateContainerView(below or self.content.rootFolder, [kind], True)
             try:
                 return list(view.view)
             finally:
@@ -367,10 +406,42 @@ class Connection:
 
     def find_host(self, name: str) -> tuple[Any, str]:
         """Return (HostSystem, its name) for a name or a managed object id."""
-        hosts = self._view(vim.HostSystem)
+        return self.find_hosts([name])[0]
+
+    def find_hosts(self, wanted: Sequence[str], cluster: str = "") -> list[tuple[Any, str]]:
+        """Return [(HostSystem, its name)] for names or managed object ids, or for all hosts of ``cluster``.
+
+        Two calls, however many hosts there are. Raises `RefusedError` for a name that is unknown, ambiguous or given
+        twice, and for a cluster without hosts.
+        """
+        hosts = self._view(vim.HostSystem, self._find_cluster(cluster) if cluster else None)
         names = [str(row.get("name", "")) for row in self.properties(hosts, ["name"])]
-        found = [(o, n) for o, n in zip(hosts, names) if name in (n, o._moId)]
-        found = found or [(o, n) for o, n in zip(hosts, names) if n.lower() == name.lower()]
+        known = list(zip(hosts, names))
+        if cluster and not wanted:
+            if not known:
+                raise RefusedError(
+                    "this cluster has no hosts; nothing was changed",
+                    host=self.name,
+                    thing="cluster",
+                    value=cluster,
+                    remedy="name the cluster that the hosts are in, or the hosts themselves",
+                )
+            return sorted(known, key=lambda item: item[1])
+        chosen = [self._one_host(known, name, cluster) for name in wanted]
+        for position, (host, name) in enumerate(chosen):
+            if host._moId in [earlier._moId for earlier, _name in chosen[:position]]:
+                raise RefusedError(
+                    f"this is {name} ({host._moId}), which is in the list already; nothing was changed",
+                    host=self.name,
+                    thing="ESXi host",
+                    value=wanted[position],
+                    remedy="name each host once",
+                )
+        return chosen
+
+    def _one_host(self, known: Sequence[tuple[Any, str]], name: str, cluster: str) -> tuple[Any, str]:
+        found = [(o, n) for o, n in known if name in (n, o._moId)]
+        found = found or [(o, n) for o, n in known if n.lower() == name.lower()]
         if len(found) == 1:
             return found[0]
         if found:
@@ -383,12 +454,30 @@ class Connection:
                 value=name,
                 remedy="give the managed object id instead",
             )
+        where = f"cluster {cluster}" if cluster else "vCenter"
         raise RefusedError(
-            f"vCenter has no such host; it knows {_short_list(names)}; nothing was changed",
+            f"{where} has no such host; it knows {_short_list([n for _o, n in known])}; nothing was changed",
             host=self.name,
             thing="ESXi host",
             value=name,
             remedy="write the name as vCenter shows it, or its managed object id; check that the account may see it",
+        )
+
+    def _find_cluster(self, name: str) -> Any:
+        clusters = self._view(vim.ClusterComputeResource)
+        names = [str(row.get("name", "")) for row in self.properties(clusters, ["name"])]
+        found = [o for o, n in zip(clusters, names) if name in (n, o._moId)]
+        if len(found) == 1:
+            return found[0]
+        what = (
+            f"{len(found)} clusters have that name" if found else f"no such cluster; vCenter knows {_short_list(names)}"
+        )
+        raise RefusedError(
+            what + "; nothing was changed",
+            host=self.name,
+            thing="cluster",
+            value=name,
+            remedy="write the name as vCenter shows it, or give the cluster's managed object id",
         )
 
     def find_vm(self, name: str, folder: str = "", uuid: str = "") -> Any:
@@ -439,16 +528,35 @@ class Connection:
         )
 
     # ------------------------------------------------------------ tasks
-    def wait(self, task: Any, doing: str, host: str, timeout: float, cancel: bool = False) -> None:
+    def wait(
+        self,
+        task: Any,
+        doing: str,
+        host: str,
+        timeout: float,
+        *,
+        cancel: bool = False,
+        reached: Callable[[], bool] | None = None,
+    ) -> None:
         """Wait until ``task`` succeeded. Raises `ApplyError` with its fault, or when ``timeout`` seconds are over;
-        with ``cancel`` the task is then cancelled, so that nothing goes on behind our back."""
+        with ``cancel`` the task is then cancelled, so that nothing goes on behind our back.
+
+        A vCenter that restarts forgets its tasks, but the hosts go on with them. ``reached`` then tells from the object
+        itself whether what the task was for is there (it must only read); without it a lost task is a `GoneError`.
+        """
         deadline = self.clock() + timeout
         moid = task._moId
         pause = 0.1
         while True:
-            row = self.persistently(
-                lambda: self.read(self.reference("task", moid), ["info.state", "info.error"], doing), deadline
-            )
+            try:
+                row = self.persistently(
+                    lambda: self.read(self.reference("task", moid), ["info.state", "info.error"], doing), deadline
+                )
+            except GoneError:
+                if reached is None:
+                    raise
+                self._await_outcome(reached, doing, host, deadline, timeout)
+                return
             state = str(row.get("info.state", ""))
             if state == "success":
                 return
@@ -474,6 +582,22 @@ class Connection:
             self.sleep(min(pause, max(deadline - self.clock(), 0.0)))
             pause = min(pause * 1.5, 2.0)
 
+    def _await_outcome(
+        self, reached: Callable[[], bool], doing: str, host: str, deadline: float, timeout: float
+    ) -> None:
+        pause = 0.1
+        while not self.persistently(reached, deadline):
+            if self.clock() >= deadline:
+                raise ApplyError(
+                    f"{doing}: vCenter lost the task (it was restarted), and {timeout:.0f} s after the start its "
+                    "result is not there",
+                    host=host,
+                    remedy="look at the object in the vSphere client, then run again",
+                    fault="ManagedObjectNotFound",
+                )
+            self.sleep(min(pause, max(deadline - self.clock(), 0.0)))
+            pause = min(pause * 1.5, 2.0)
+
     def _cancel(self, task: Any) -> bool:
         try:
             task.CancelTask()
@@ -484,6 +608,9 @@ class Connection:
     # ------------------------------------------------------------ esxcli
     def run_esxcli(self, host: Any, host_name: str, command: str, values: Mapping[str, str] | None = None) -> Any:
         """Run one command on one host; returns text, a row, or a list of rows (see `esxcli.parse_response`)."""
+        return self.once_more(lambda: self._run_esxcli(host, host_name, command, values))
+
+    def _run_esxcli(self, host: Any, host_name: str, command: str, values: Mapping[str, str] | None) -> Any:
         doing = esxcli.command_line(command, values or {})
         moid, method = esxcli.address(command)
         with translated(host_name, doing):
@@ -525,15 +652,27 @@ class Connection:
 
     # ------------------------------------------------------------ writing
     def start(self, host: str, doing: str, call: Callable[[], Any]) -> Any:
-        """Make one call that changes something, with its faults translated; returns what the call returns (a task)."""
-        with translated(host, doing):
-            return call()
+        """Make one call that changes something, with its faults translated; returns what the call returns (a task).
+
+        ``call`` must make its reference anew (see `reference`): a session that vCenter ended is renewed once.
+        """
+
+        def attempt() -> Any:
+            with translated(host, doing):
+                return call()
+
+        return self.once_more(attempt)
 
     def extra_config(self, vm: Any, values: Mapping[str, str], change_version: str) -> Any:
         """Start one atomic change of a VM's extraConfig: text only, our keys only, guarded by ``change_version``."""
+        return self.reconfigure(vm, values, {}, change_version)
+
+    def reconfigure(self, vm: Any, extra: Mapping[str, str], fields: Mapping[str, Any], change_version: str) -> Any:
+        """Start one atomic change: extraConfig ``extra`` and explicit ``fields`` of the specification, by name."""
         spec = vim.vm.ConfigSpec(
             changeVersion=change_version or None,
-            extraConfig=[vim.option.OptionValue(key=key, value=value) for key, value in values.items()],
+            extraConfig=[vim.option.OptionValue(key=key, value=str(value)) for key, value in extra.items()],
+            **fields,
         )
         return vm.ReconfigVM_Task(spec=spec)
 
@@ -558,6 +697,13 @@ class Connection:
             for option in event.configSpec.extraConfig or []
         }
         return tuple(sorted(keys))
+
+    def enter_maintenance(self, host: Any, timeout: int, vsan_mode: str) -> Any:
+        """Start entering maintenance mode. Never evacuates VMs that are off: that would register them elsewhere."""
+        spec = None
+        if vsan_mode:
+            spec = vim.host.MaintenanceSpec(vsanMode=vim.vsan.host.DecommissionMode(objectAction=vsan_mode))
+        return host.EnterMaintenanceMode_Task(timeout=timeout, evacuatePoweredOffVms=False, maintenanceSpec=spec)
 
     def addresses(self) -> tuple[str, str]:
         """Return (vCenter's address, our own address on the way to it), as this machine sees them; "" if unknown."""

@@ -13,6 +13,7 @@ import sys
 import pytest
 
 from .conftest import ROOT, Vcenter
+from .conftest import change_while_on as change_while_off
 
 PLAY = """
 - hosts: localhost
@@ -77,3 +78,36 @@ def test_play_converges_is_idempotent_and_never_prints_the_password(
     second = run_play(play, tmp_path)
     assert second.returncode == 0 and "changed=0" in second.stdout, second.stdout
     assert vcenter.state() == state
+
+
+ROLE = """
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  vars:
+    gpu_vm_vcenter_hostname: "{{ login.hostname }}"
+    gpu_vm_vcenter_port: "{{ login.port }}"
+    gpu_vm_vcenter_username: "{{ login.username }}"
+    gpu_vm_vcenter_password: "{{ login.password }}"
+    gpu_vm_vcenter_ca_path: "{{ login.ca_path }}"
+  roles:
+    - role: rocemesh.multinode.gpu_vm
+      gpu_vm_name: bare
+      gpu_vm_numa_node_affinity: []
+      gpu_vm_reserve_memory: true
+      gpu_vm_use_64bit_mmio: true
+      gpu_vm_mmio_size_gb: auto
+"""
+
+
+def test_role_sets_prerequisites_where_told_and_is_idempotent(
+    vcenter: Vcenter, play: list[str], tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "play.yml").write_text(ROLE)
+    change_while_off(vcenter, "bare", {"pciPassthru.64bitMMIOSizeGB": "32", "pciPassthru.use64bitMMIO": ""})
+    first = run_play(play, tmp_path)
+    assert first.returncode == 0, first.stdout + first.stderr
+    extra = vcenter.vm("bare")["extra_config"]
+    assert (extra["pciPassthru.use64bitMMIO"], extra["pciPassthru.64bitMMIOSizeGB"]) == ("TRUE", "128")
+    second = run_play(play, tmp_path)
+    assert second.returncode == 0 and "changed=0" in second.stdout, second.stdout

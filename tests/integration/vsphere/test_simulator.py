@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import TOPOLOGY, Pki, Run, Vcenter, run_module, start
+from .conftest import TOPOLOGY, Pki, Run, Vcenter, change_while_on, run_module, start
 
 
 class Physics:
@@ -133,3 +133,21 @@ def test_wrong_control_request_is_refused(vcenter: Vcenter, path: str, body: dic
     with pytest.raises(urllib.error.HTTPError) as caught:
         vcenter.ask("POST", path, body)
     assert caught.value.code == 400
+
+
+def test_reset_brings_the_vms_of_a_silent_host_back(vcenter: Vcenter, run: Run) -> None:
+    vcenter.fault("host_never_returns", host="esx04")
+    run("esxi_reboot", esxi_hostname="esx04", required=True, reboot_timeout=1)
+    assert "disconnected" in run("vmx_passthru", vm="split").msg
+    vcenter.ask("POST", "/reset")
+    assert not run("vmx_passthru", vm="split").failed
+
+
+def test_events_of_a_vm_are_all_there_however_many(vcenter: Vcenter, run: Run) -> None:
+    vcenter.fault("hot_change_allowed", vm="gpu01")
+    for number in range(12):
+        change_while_on(vcenter, "gpu01", {"guestinfo.turn": str(number)})
+    change_while_on(vcenter, "gpu01", {"pciPassthru.allowP2P": "TRUE", "pciPassthru.RelaxACSforP2P": "TRUE"})
+    for number in range(12):
+        change_while_on(vcenter, "gpu01", {"guestinfo.turn": str(number)})
+    assert run("vmx_passthru", vm="gpu01")["power_cycle_required"]

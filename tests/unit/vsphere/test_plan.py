@@ -16,9 +16,9 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.plan i
     pending_vmx,
     plan_kernel,
     plan_vmx,
-    prerequisites,
     with_configured,
 )
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.prerequisites import prerequisites
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.state import (
     KernelSetting,
     KernelState,
@@ -246,7 +246,7 @@ def test_keys_changed_while_on_wait_only_while_the_vm_is_on() -> None:
     [
         (vm(memory_reserved=False), VmxWanted(), "not fully reserved"),
         (vm(firmware="bios"), VmxWanted(), "firmware is bios"),
-        (vm(), VmxWanted(), "use64bitMMIO is not TRUE"),
+        (vm(), VmxWanted(), "use64bitMMIO is not set, needed: TRUE"),
         (vm(devices=(GPU,)), VmxWanted(), "needs a GPU and a NIC"),
         (vm(devices=(NIC, dataclasses.replace(GPU, numa_node=1))), VmxWanted(), "different NUMA nodes"),
         (vm(), VmxWanted(numa=("1",)), "leaves out the node"),
@@ -257,4 +257,5 @@ def test_prerequisites_are_told(state: VmState, wanted: VmxWanted, warning: str)
 
 
 def test_complete_vm_has_no_warnings() -> None:
-    assert prerequisites(vm(extra={"pciPassthru.use64bitMMIO": "true"}), VmxWanted(numa=("auto",))) == []
+    complete = vm(extra={"pciPassthru.use64bitMMIO": "true", "pciPassthru.64bitMMIOSizeGB": "128"})
+    assert prerequisites(complete, VmxWanted(numa=("auto",))) == []

@@ -1,0 +1,152 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Kernel settings of one or many ESXi hosts as a layer, over one session.
+
+All hosts are read, and the whole plan is made, before the first of them is written.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Sequence
+
+from .._layer import Layer, LayerError, Operation, Pending, RefusedError, UnreachableError, strictest
+from .plan import (
+    KERNEL_LIST,
+    KERNEL_SET,
+    KernelWanted,
+    managed_settings,
+    pending_kernel,
+    plan_kernel,
+    with_configured,
+)
+from .state import KernelState, parse_kernel_list
+from .transport import Connection
+
+
+def several(errors: Sequence[LayerError], host: str) -> LayerError:
+    """One error for all hosts that failed in the same step: the text of each, and the kind of the first."""
+    if len(errors) == 1:
+        return errors[0]
+    return type(errors[0])(
+        "{} hosts cannot be handled, so no host was changed: {}".format(
+            len(errors), " | ".join(str(error) for error in errors)
+        ),
+        host=host,
+        remedy="put right what is named for each host, or leave these hosts out of the list",
+        failed_hosts=[error.host for error in errors],
+    )
+
+
+class KernelLayer(Layer["tuple[KernelState, ...]", KernelWanted]):
+    """Configured is ours to set, Runtime follows at the next reboot of the host."""
+
+    def __init__(self, connection: Connection, hosts: Sequence[tuple[Any, str]], wanted: KernelWanted) -> None:
+        self._connection = connection
+        self._wanted = wanted
+        names = [name for _reference, name in hosts]
+        self._hosts = [
+            (reference, name if names.count(name) == 1 else f"{name} ({reference._moId})") for reference, name in hosts
+        ]
+        self._references = {name: reference for reference, name in self._hosts}
+        self._first: dict[str, KernelState] = {}
+        self._last: dict[str, KernelState] = {}
+        self._touched: set[str] = set()
+        self.host = hosts[0][1] if len(hosts) == 1 else connection.name
+
+    def observe(self) -> tuple[KernelState, ...]:
+        """All hosts; the second time only those that were written, the others cannot have moved by our hand."""
+        errors: list[LayerError] = []
+        for reference, name in self._hosts:
+            if name in self._last and name not in self._touched:
+                continue
+            try:
+                rows = self._connection.run_esxcli(reference, name, KERNEL_LIST)
+                self._last[name] = KernelState(name, parse_kernel_list(rows, name))
+            except LayerError as error:
+                errors.append(error)
+                if isinstance(error, UnreachableError) and "fault" not in error.details:
+                    break  # no answer from vCenter itself: the other hosts would say the same
+        if errors:
+            raise several(errors, self._connection.name)
+        self._first = self._first or dict(self._last)
+        return tuple(self._last[name] for _reference, name in self._hosts)
+
+    def plan(self, state: tuple[KernelState, ...], wanted: KernelWanted) -> list[Operation]:
+        operations: list[Operation] = []
+        errors: list[LayerError] = []
+        for one in state:
+            try:
+                operations += [self._named(one.host, operation) for operation in plan_kernel(one, wanted)]
+            except RefusedError as error:
+                errors.append(error)
+        if errors:
+            raise several(errors, self._connection.name)
+        return operations
+
+    def _named(self, host: str, operation: Operation) -> Operation:
+        """The operation of one host; among several its name stands before every key and command."""
+        payload = {"host": host, "values": dict(operation.payload)}
+        if len(self._hosts) == 1:
+            return dataclasses.replace(operation, payload=payload)
+        return dataclasses.replace(
+            operation,
+            payload=payload,
+            command=f"{host}: {operation.command}",
+            inverse=f"{host}: {operation.inverse}",
+            changes={f"{host} {key}": change for key, change in operation.changes.items()},
+        )
+
+    def apply(self, operation: Operation) -> None:
+        host = operation.payload["host"]
+        self._touched.add(host)
+        # the command answers "true" even where nothing happened: only reading again counts
+        self._connection.run_esxcli(self._references[host], host, KERNEL_SET, operation.payload["values"])
+
+    def _pending_of(self, state: KernelState) -> Pending:
+        return pending_kernel(managed_settings(state, self._wanted), state.host)
+
+    def pending(self, state: tuple[KernelState, ...]) -> Pending:
+        each = [self._pending_of(one) for one in state]
+        return Pending(
+            strictest([pending.scope for pending in each]),
+            tuple(reason for pending in each for reason in pending.reasons),
+        )
+
+    def pending_after(self, state: tuple[KernelState, ...], operations: Sequence[Operation]) -> Pending:
+        # a value that is set back to the one in force ends the wait for a reboot
+        after = []
+        for one in state:
+            plain = [
+                dataclasses.replace(o, payload=o.payload["values"]) for o in operations if o.payload["host"] == one.host
+            ]
+            after.append(with_configured(one, plain))
+        return self.pending(tuple(after))
+
+    def _facts_of(self, state: KernelState) -> dict[str, Any]:
+        first = self._first.get(state.host, state)
+        rows = []
+        for setting in managed_settings(state, self._wanted):
+            before = first.settings.get(setting.name.lower(), setting)
+            row = dataclasses.asdict(setting)
+            rows.append({**row, "previous_configured": before.configured, "reboot_required": setting.is_pending})
+        return {
+            "esxi_host": state.host,
+            "esxi_host_moid": self._references[state.host]._moId,
+            "settings": rows,
+        }
+
+    def facts(self, state: tuple[KernelState, ...]) -> dict[str, Any]:
+        hosts = []
+        for one in state:
+            pending = self._pending_of(one)
+            hosts.append(
+                {
+                    **self._facts_of(one),
+                    "reboot_required": bool(pending.reasons),
+                    "reboot_reasons": list(pending.reasons),
+                }
+            )
+        alone = self._facts_of(state[0]) if len(state) == 1 else {}
+        return {**alone, "hosts": hosts}
