@@ -295,7 +295,7 @@ def test_a_text_that_is_new_is_refused_with_its_words(read: Callable[[], object]
 
 def test_every_transcript_of_this_layer_has_a_row() -> None:
     numbers = {int(name.split()[0][1:].rstrip("b")) for name, _read, _state in TABLE if name[0] == "T"}
-    # elsewhere: T11 with the installer, T12 with the GID table (both below or beside), T16 with the readers of NCCL
+    # T11 is with the installer (test_install), T12 below, T16 with the readers of NCCL
     assert numbers == set(range(1, 18)) - {11, 12, 16}
 
 
