@@ -92,7 +92,7 @@ class Node:
     def signed(self) -> dict[str, Any]:
         key = sign(self.repository, self.shared / "gnupg")
         return {
-            "guest_doca_repository": self.repository.as_uri(),
+            "guest_doca_repository": "file:///mirror/media",
             "guest_doca_key_url": key.as_uri(),
             "guest_doca_key_checksum": checksum(key),
         }

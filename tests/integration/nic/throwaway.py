@@ -10,6 +10,7 @@ packages carry the names and the layout of NVIDIA's and nothing else of them: ev
 from __future__ import annotations
 
 import contextlib
+import email.utils
 import gzip
 import hashlib
 import os
@@ -22,7 +23,10 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 
 
 class Disk:
-    """``run`` runs a command with the throw-away disk as its root."""
+    """``run`` runs a command with the throw-away disk as its root.
+
+    ``shared`` is seen there under its own path, and as /mirror, where apt's unprivileged helper can read it too.
+    """
 
     def __init__(self, shared: pathlib.Path, holder: subprocess.Popen[str], root: str) -> None:
         self.shared = shared
@@ -58,6 +62,7 @@ mkdir "$1/upper" "$1/work" "$1/root"
 mount -t overlay overlay -o lowerdir=/,upperdir="$1/upper",workdir="$1/work" "$1/root"
 for name in proc sys dev; do mount --rbind "/$name" "$1/root/$name"; done
 mkdir -p "$1/root$2" && mount --bind "$2" "$1/root$2"
+mkdir "$1/root/mirror" && mount --bind "$2" "$1/root/mirror"
 rm -rf "$1/root/etc/apt/sources.list" "$1/root/etc/apt/sources.list.d" && mkdir "$1/root/etc/apt/sources.list.d"
 mkdir -p "$1/root/boot" && touch "$1/root/boot/vmlinuz-$(uname -r)"
 echo ready
@@ -147,7 +152,8 @@ def index(directory: pathlib.Path) -> None:
     (directory / "Packages").write_text(done.stdout, encoding="utf-8")
     with gzip.open(directory / "Packages.gz", "wt", encoding="utf-8") as handle:
         handle.write(done.stdout)
-    lines = ["Origin: DOCA-HOST SIMULATED", "Suite: ./", "SHA256:"]
+    date = email.utils.formatdate(usegmt=True).replace("GMT", "UTC")
+    lines = ["Origin: DOCA-HOST SIMULATED", "Suite: ./", f"Date: {date}", "SHA256:"]
     for name in ("Packages", "Packages.gz"):
         content = (directory / name).read_bytes()
         lines.append(f" {hashlib.sha256(content).hexdigest()} {len(content)} {name}")
