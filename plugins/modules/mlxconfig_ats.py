@@ -32,7 +32,8 @@ attributes:
 options:
   device:
     description:
-      - PCI addresses of the functions as C(lspci -D) prints them, or V(auto) alone for every Mellanox network function.
+      - The functions, or V(auto) alone for every Mellanox network function. A function is named by its PCI address as
+        C(lspci -D) prints it, its network interface or its RDMA device; a card by its GUID or its serial number.
       - Both functions of a two-port card may be named; the card is then set once.
     type: list
     elements: str
@@ -67,6 +68,17 @@ options:
       - Read the ATS capability of each PCI function.
     type: bool
     default: true
+  bare_metal:
+    description:
+      - What O(state=enabled) does on a machine that is not a VM. ATS serves a card behind a hypervisor; on bare metal
+        it slows PCI down, and other tools of the vendor set it to 0 there.
+      - V(refuse) stops before anything is changed. V(allow) stores the value; RV(reboot_scope) then means the machine
+        itself.
+      - What the machine is, C(systemd-detect-virt --vm) says, or the CPU flag C(hypervisor). If neither does, nothing
+        is refused.
+    type: str
+    choices: [refuse, allow]
+    default: refuse
   require_active:
     description:
       - Fail unless every function has ATS in force, that is current value true and C(Enable+) on the bus. The message
@@ -134,6 +146,10 @@ devices:
       description: PCI address with domain.
       type: str
       sample: "0000:3b:00.0"
+    mst:
+      description: Path in C(/dev/mst), empty without MFT or while C(mst) is stopped.
+      type: str
+      sample: /dev/mst/mt4125_pciconf0
     device_id:
       description: PCI device id.
       type: str
@@ -217,11 +233,17 @@ reboot_reasons:
   elements: str
 reboot_kind:
   description:
-    - V(none), V(reboot) or V(power_cycle). What the tool asked for when it stored the value in this run; V(reboot) on
-      later runs; V(unknown) when it asked for neither.
+    - V(none), V(reboot) or V(power_cycle). What the tool asked for when it stored the value in this run; on later
+      runs what C(mlxfwreset query) says of a warm reboot, V(reboot) where nothing can be asked; V(unknown) when the
+      tool asked for neither.
   returned: success
   type: str
   sample: reboot
+environment:
+  description: V(vm), V(bare_metal) or V(unknown).
+  returned: success
+  type: str
+  sample: vm
 operations:
   description: What was done, or would be done in check mode (C(description), C(command), C(disrupts), C(reboot)).
   returned: success
@@ -248,8 +270,12 @@ error_code:
   type: str
   sample: not_in_force
 diagnosis:
-  description: Diagnosis of the first function that is at fault, where one is known.
-  returned: failure
+  description:
+    - Diagnosis of the first function that is at fault, one of RV(devices[].diagnosis), or V(bare_metal).
+    - For a failure of the tool its class, one of V(cannot_open), V(lockdown), V(unidentified), V(livefish),
+      V(unsupported_device), V(no_devices), V(no_nv_access), V(needs_power_cycle), V(partial), V(read_only),
+      V(not_configurable), V(aborted), V(set_failed), V(bad_argument).
+  returned: failure, where one is known
   type: str
   sample: host_not_enabled
 """
@@ -273,6 +299,7 @@ def main() -> None:
             "query_timeout": {"type": "int", "default": 60},
             "missing_parameter": {"type": "str", "choices": ["fail", "warn"], "default": "fail"},
             "verify_pci": {"type": "bool", "default": True},
+            "bare_metal": {"type": "str", "choices": ["refuse", "allow"], "default": "refuse"},
             "require_active": {"type": "bool", "default": False},
             "host_boot_time": {"type": "str"},
             "settled_since": {"type": "str"},
@@ -291,6 +318,7 @@ def main() -> None:
             enabled={"enabled": True, "disabled": False}.get(options["state"]),
             missing_is_failure=options["missing_parameter"] == "fail",
             require_active=options["require_active"],
+            bare_metal_allowed=options["bare_metal"] == "allow",
             host_boot_time=parse_time(options["host_boot_time"], host, "host_boot_time"),
             settled_since=parse_time(options["settled_since"], host, "settled_since"),
         )

@@ -39,7 +39,15 @@ class AtsLayer(Layer[NicState, AtsWanted]):
         devices = tuple(
             self.tools.device(function, self.verify_pci) for function in self.tools.choose(self.wanted_devices)
         )
-        self._seen = NicState(tool=self.tools.tool, tool_version=self.tools.version, devices=devices)
+        waiting = next((device.pci for device in devices if planning.needs_host_reboot(device)), "")
+        self._seen = NicState(
+            tool=self.tools.tool,
+            tool_version=self.tools.version,
+            devices=devices,
+            environment=self.tools.environment(),
+            reboot_kind=self.tools.reboot_kind(waiting) if waiting else "",
+            notes=tuple(self.tools.notes),
+        )
         return self._seen
 
     def plan(self, state: NicState, wanted: AtsWanted) -> list[Operation]:
@@ -82,7 +90,8 @@ class AtsLayer(Layer[NicState, AtsWanted]):
         return {
             "active": bool(state.devices) and all(planning.is_active(device) for device in state.devices),
             "devices": [planning.as_result(device, self._wanted) for device in state.devices],
-            "reboot_kind": (self.reboot_kind or "reboot") if self._waiting else "none",
+            "environment": state.environment,
+            "reboot_kind": (self.reboot_kind or state.reboot_kind or "reboot") if self._waiting else "none",
             "tool": state.tool,
             "tool_version": state.tool_version,
         }

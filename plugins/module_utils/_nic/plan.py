@@ -21,6 +21,7 @@ from typing import Any, Sequence
 
 from .._layer import Operation, Pending, Reboot, RefusedError, VerifyError
 from .state import PARAMETER, NicDevice, NicState
+from .tool_state import BARE_METAL
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +33,7 @@ class AtsWanted:
     require_active: bool = False
     host_boot_time: float | None = None
     settled_since: float | None = None
+    bare_metal_allowed: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -188,6 +190,7 @@ def plan(state: NicState, wanted: AtsWanted, host: str) -> list[Operation]:
     refuse_useless_reboot(state, wanted, host)
     if wanted.enabled is None:
         return []
+    refuse_bare_metal(state, wanted, host)
     refuse_unable(state, wanted, host)
     operations = []
     for functions in by_card(state.devices):
@@ -231,6 +234,21 @@ def by_card(devices: Sequence[NicDevice]) -> list[list[NicDevice]]:
         if device.supported and not device.is_vf:
             cards.setdefault(device.card, []).append(device)
     return list(cards.values())
+
+
+def refuse_bare_metal(state: NicState, wanted: AtsWanted, host: str) -> None:
+    """ATS is for a card behind a hypervisor. On bare metal it costs PCI performance and loosens the IOMMU's checks."""
+    if not wanted.enabled or wanted.bare_metal_allowed or state.environment != BARE_METAL:
+        return
+    raise RefusedError(
+        f"{PARAMETER}=1 is for a VM with a passed-through card, and this is bare metal, where it slows PCI down;"
+        " nothing was changed",
+        host=host,
+        thing=", ".join(identity(device) for device in state.devices),
+        remedy="use state=disabled on bare metal; bare_metal=allow if you measured that it helps here",
+        diagnosis="bare_metal",
+        devices=[as_result(each, wanted) for each in state.devices],
+    )
 
 
 def refuse_unable(state: NicState, wanted: AtsWanted, host: str) -> None:
@@ -288,7 +306,13 @@ def refuse_inactive(state: NicState, wanted: AtsWanted, host: str) -> None:
 
 def warnings(state: NicState, wanted: AtsWanted) -> list[str]:
     """What a person should know although nothing failed."""
-    texts = []
+    texts = [f"{note}." for note in state.notes]
+    if state.environment == BARE_METAL and wanted.enabled is None:
+        texts += [
+            f"{identity(device)}: {PARAMETER} is on and this is bare metal, where it slows PCI down."
+            for device in state.devices
+            if device.next
+        ]
     for device in state.devices:
         diagnosis = diagnose(device)
         unwanted = diagnosis.name == "disable_pending" and wanted.enabled is not False
@@ -311,6 +335,7 @@ def as_result(device: NicDevice, wanted: AtsWanted) -> dict[str, Any]:
     pci = device.pci_ats
     return {
         "pci": device.pci,
+        "mst": device.mst,
         "device_id": device.device_id,
         "card": device.card,
         "device_type": device.device_type,

@@ -109,13 +109,22 @@ class NicDevice:
     pci_ats: PciAts | None = None
     config_space_bytes: int | None = None
     problem: str = ""
+    mst: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
 class NicState:
+    """``environment``: vm, bare_metal or unknown. ``reboot_kind``: what the card says of a warm reboot, or ''.
+
+    ``notes``: what could not be read and does not matter for the decision, one sentence each.
+    """
+
     tool: str
     tool_version: str
     devices: tuple[NicDevice, ...]
+    environment: str = "unknown"
+    reboot_kind: str = ""
+    notes: tuple[str, ...] = ()
 
 
 class Failure(str, enum.Enum):
@@ -324,6 +333,17 @@ def parse_tool_version(text: str) -> tuple[str, tuple[int, int]]:
     if not found:
         return "", (0, 0)
     return found.group(1).rstrip(".-"), (int(found.group(2)), int(found.group(3)))
+
+
+FIRST_VERSION = (4, 13)  # the first whose database has ATS_ENABLED
+
+
+def first_that_knows(versions: Sequence[tuple[int, int]]) -> int:
+    """Index of the tool to use: the first that knows the parameter, else the first. (0, 0) is an unknown version."""
+    for index, numbers in enumerate(versions):
+        if numbers == (0, 0) or numbers >= FIRST_VERSION:
+            return index
+    return 0
 
 
 # ---- PCI ------------------------------------------------------------------------------------------------------------

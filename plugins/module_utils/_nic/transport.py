@@ -34,6 +34,7 @@ from .._layer import (
 from . import plan as planning
 from .state import (
     BLUEFIELD_IDS,
+    FIRST_VERSION,
     MELLANOX,
     OFFLOAD_PARAMETER,
     PARAMETER,
@@ -44,6 +45,7 @@ from .state import (
     Query,
     classify,
     first_error,
+    first_that_knows,
     full_address,
     parse_bus,
     parse_enum_code,
@@ -56,9 +58,12 @@ from .state import (
     parse_setpci_ats,
     parse_tool_version,
 )
+from .tool_state import environment_of, parse_mst_status, parse_reset_query, parse_vpd_serial, reboot_kind_of
 
 TOOLS = ("mlxconfig", "mstconfig")
 _JSON_SINCE = (4, 31)
+# Where the kernel's view of the hardware is, if not in /sys: a twin of the hardware mounts its own there.
+SYSFS_VARIABLE = "ROCEMESH_SYSFS_ROOT"
 _NO_DPU = 1  # INTERNAL_CPU_OFFLOAD_ENGINE: DISABLED(1) is a plain NIC
 _EXTRA_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -99,10 +104,22 @@ def find_program(name: str) -> str | None:
 
 
 class Sysfs:
-    """What the kernel knows beside the tools. Everything is optional: a container shows another machine's bus."""
+    """What the kernel knows beside the tools. Everything is optional: a container shows another machine's bus.
 
-    def __init__(self, root: str = "/sys") -> None:
-        self.root = root
+    ``root``: None is /sys, or what the environment variable ROCEMESH_SYSFS_ROOT says. ``proc`` stands beside it.
+    """
+
+    def __init__(self, root: str | None = None) -> None:
+        self.root = root or os.environ.get(SYSFS_VARIABLE) or "/sys"
+        self.proc = os.path.join(os.path.dirname(self.root.rstrip("/")), "proc")
+
+    @property
+    def simulated(self) -> bool:
+        """Whether this is a twin's tree and not the kernel's."""
+        return os.path.exists(os.path.join(self.root, "SIMULATED"))
+
+    def read_proc(self, name: str) -> str:
+        return self.read(os.path.join(self.proc, name))
 
     def read(self, *parts: str) -> str:
         try:
@@ -143,6 +160,22 @@ class Sysfs:
                 return text
         return ""
 
+    def addresses_of(self, name: str) -> list[str]:
+        """PCI addresses behind an interface, an RDMA device or a GUID; empty when the kernel knows no such thing."""
+        for kind in ("class/net", "class/infiniband"):
+            link = os.path.join(self.root, kind, name, "device")
+            if os.path.basename(name) == name and os.path.exists(link):
+                address = full_address(os.path.basename(os.path.realpath(link)))
+                return [address] if address else []
+        guid = name.replace(":", "").lower()
+        found = []
+        for path in sorted(glob.glob(os.path.join(self.root, "class/infiniband", "*"))):
+            guids = [self.read(path, attribute).replace(":", "") for attribute in ("sys_image_guid", "node_guid")]
+            address = full_address(os.path.basename(os.path.realpath(os.path.join(path, "device"))))
+            if guid in guids and address:
+                found.append(address)
+        return found
+
     def config_space_bytes(self, function: PciFunction) -> int | None:
         if self.knows(function):
             with contextlib.suppress(OSError):
@@ -180,7 +213,9 @@ class NicTools:
         self._path = ""
         self.tool = ""
         self.version = ""
+        self.notes: list[str] = []
         self._json = False
+        self._mst: Mapping[str, str] | None = None
 
     # ---- commands ---------------------------------------------------------------------------------------------------
 
@@ -213,19 +248,52 @@ class NicTools:
                 value=os.geteuid(),
                 remedy="run the task with become: true",
             )
+        self.notes, self._mst = [], None
         names = TOOLS if self._wanted_tool == "auto" else (self._wanted_tool,)
-        found = [(name, self._which(name)) for name in names]
-        name, path = next(((name, path) for name, path in found if path), ("", ""))
-        if not path:
+        found = [(name, path) for name, path in ((name, self._which(name)) for name in names) if path]
+        if not found:
             raise RefusedError(
                 "is not installed",
                 host=self.host,
                 thing=" or ".join(names),
                 remedy="install the package mstflint (it needs no kernel module), or MLNX_OFED / MFT",
             )
-        self.tool, self._path = name, path
-        self.version, numbers = parse_tool_version(self.run([path, "-v"]).out)
+        versions = [parse_tool_version(self.run([path, "-v"]).out) for _name, path in found]
+        chosen = first_that_knows([numbers for _text, numbers in versions])
+        self.tool, self._path = found[chosen]
+        self.version, numbers = versions[chosen]
         self._json = numbers >= _JSON_SINCE
+        if (0, 0) < numbers < FIRST_VERSION:
+            self.notes.append(f"{self.tool} {self.version} is older than 4.13, the first that knows {PARAMETER}")
+
+    def environment(self) -> str:
+        """``vm``, ``bare_metal`` or ``unknown``."""
+        detect = self._which("systemd-detect-virt")
+        done = self.run([detect, "--vm"]) if detect else Finished(-1, "", "")
+        return environment_of(done.code if detect else None, done.out, self.sysfs.read_proc("cpuinfo"))
+
+    def mst_path(self, device: str) -> str:
+        """The /dev/mst path of a function; '' without MFT, while mst is stopped, or when mst prints something new."""
+        if self._mst is None:
+            self._mst = {}
+            mst = self._which("mst")
+            if mst:
+                done = self.run([mst, "status", "-v"])
+                try:
+                    self._mst = parse_mst_status(done.out, self.host).paths if done.code == 0 else {}
+                except ParseError as error:
+                    self.notes.append(f"no /dev/mst paths: {error}".rstrip("."))
+        return self._mst.get(device, "")
+
+    def reboot_kind(self, device: str) -> str:
+        """What the card says of a warm reboot: ``reboot``, ``power_cycle``, or '' when no tool can ask. Read-only."""
+        reset = self._which("mlxfwreset") or self._which("mstfwreset")
+        done = self.run([reset, "-d", device, "query"], device) if reset else Finished(-1, "", "")
+        try:
+            return reboot_kind_of(parse_reset_query(done.out, self.host)) if done.code == 0 else ""
+        except ParseError as error:
+            self.notes.append(f"the way of the restart is not known: {error}".rstrip("."))
+            return ""
 
     # ---- the bus ----------------------------------------------------------------------------------------------------
 
@@ -260,9 +328,13 @@ class NicTools:
         on_bus = {function.address: function for function in functions}
         chosen = []
         for text in wanted:
-            address = full_address(text)
-            if address is None or address not in on_bus:
-                what = "is no PCI address" if address is None else "is no Mellanox network function of this node"
+            addresses = [address for address in self._addresses(text, functions) if address in on_bus]
+            if not addresses:
+                what = (
+                    "is no Mellanox network function of this node"
+                    if full_address(text)
+                    else "is no PCI address, interface, RDMA device, GUID or serial number of a Mellanox function here"
+                )
                 raise RefusedError(
                     f"{what}; there are: {', '.join(on_bus) or 'none'}",
                     host=self.host,
@@ -270,9 +342,25 @@ class NicTools:
                     value=text,
                     remedy="name functions as lspci -D prints them (0000:3b:00.0), or write auto alone",
                 )
-            if on_bus[address] not in chosen:
-                chosen.append(on_bus[address])
+            chosen += [on_bus[address] for address in addresses if on_bus[address] not in chosen]
         return chosen
+
+    def _addresses(self, text: str, functions: Sequence[PciFunction]) -> list[str]:
+        """Functions that a name means: one for an address or interface, all of the card for a GUID or serial number."""
+        address = full_address(text)
+        if address:
+            return [address]
+        if text == "auto" or "/" in text:
+            return []
+        found = self.sysfs.addresses_of(text)
+        lspci = self._which("lspci")
+        if found or not lspci:
+            return found
+        return [
+            function.address
+            for function in functions
+            if parse_vpd_serial(self.run([lspci, "-D", "-vvv", "-s", function.address], function.address).out) == text
+        ]
 
     def pci_ats(self, function: PciFunction) -> PciAts | None:
         """None when neither setpci nor lspci is installed."""
@@ -298,7 +386,7 @@ class NicTools:
 
     def _failure(self, done: Finished, device: str) -> Failure:
         failure = classify(done.out, done.err)
-        if failure is Failure.CANNOT_OPEN and self.sysfs.lockdown():
+        if failure in (Failure.CANNOT_OPEN, Failure.UNIDENTIFIED) and self.sysfs.lockdown():
             return Failure.LOCKDOWN
         if failure is Failure.UNKNOWN:
             raise ParseError(
@@ -309,15 +397,17 @@ class NicTools:
             )
         return failure
 
-    def error(self, failure: Failure, done: Finished, device: str) -> LayerError:
-        kind, what, remedy = _ERRORS[failure]
+    def error(self, failure: Failure, done: Finished, device: str, kind: type[LayerError] | None = None) -> LayerError:
+        """The failure in words; ``kind`` overrides its class (whatever breaks in the middle of a change)."""
+        usual, what, remedy = _ERRORS[failure]
         said = first_error(done.out)
-        return kind(
+        return (kind or usual)(
             f"{what} ({self.tool} {self.version}: {said!r})",
             host=self.host,
             thing=device,
             remedy=remedy.format(device=device, lockdown=self.sysfs.lockdown() or "unknown"),
             failure=failure.value,
+            diagnosis=failure.value,
         )
 
     def query(self, device: str, parameter: str) -> Query | Failure:
@@ -330,6 +420,9 @@ class NicTools:
             with tempfile.TemporaryDirectory(prefix="rocemesh-nic-") as directory:
                 path = os.path.join(directory, "query.json")
                 done = self.run([self._path, "-d", device, "-e", "-j", path, "query", parameter], device)
+                if done.code != 0 and classify(done.out, done.err) is Failure.BAD_ARGUMENT:
+                    self._json = False  # a build without JSON: the table says the same
+                    return self.query(device, parameter)
                 queries = parse_query_json(self._read(path, done, device), self.host) if done.code == 0 else []
         if done.code != 0:
             failure = self._failure(done, device)
@@ -392,6 +485,7 @@ class NicTools:
             firmware=firmware,
             pci_ats=self.pci_ats(function) if verify_pci else None,
             config_space_bytes=self.sysfs.config_space_bytes(function),
+            mst=self.mst_path(function.address),
         )
         if function.is_vf:
             return dataclasses.replace(base, problem="virtual_function")
@@ -421,8 +515,7 @@ class NicTools:
         done = self.run([self._path, *planning.set_arguments(device, enabled)], device)
         if done.code != 0:
             failure = self._failure(done, device)
-            error = self.error(failure, done, device)
-            raise ApplyError(str(error), host=self.host, thing=device, failure=failure.value)
+            raise self.error(failure, done, device, ApplyError)
         return parse_reboot_kind(done.out)
 
 
@@ -435,8 +528,8 @@ _ERRORS: dict[Failure, tuple[type[LayerError], str, str]] = {
     Failure.LOCKDOWN: (
         RefusedError,
         "the kernel forbids raw access to hardware (lockdown, as under Secure Boot)",
-        "boot the VM without Secure Boot for this step, or use a tool that works under lockdown;"
-        " /sys/kernel/security/lockdown says {lockdown}",
+        "boot the VM without Secure Boot for this step, or use a tool that works under lockdown (of mstflint, 4.32 does"
+        " and 4.33 does not); /sys/kernel/security/lockdown says {lockdown}",
     ),
     Failure.UNIDENTIFIED: (
         RefusedError,

@@ -46,7 +46,7 @@ class Node:
         answers = self.directory / "answers.json"
         answers.unlink(missing_ok=True)
         names = [task["register"] for task in tasks if "register" in task]
-        published = ["guest_pending", "guest_outcome"]
+        published = ["guest_pending", "guest_outcome", "consistency_report"]
         save = {
             "ansible.builtin.copy": {
                 "dest": str(answers),
@@ -69,6 +69,9 @@ class Node:
             **os.environ,
             "PATH": f"{TOOLS}:{os.environ['PATH']}",
             "LAB_HW_DIR": str(self.rack.directory),
+            "LAB_RUN_DIR": str(self.rack.directory / "run"),
+            "LAB_NET_DIR": str(self.rack.directory / "net"),
+            "ROCEMESH_SYSFS_ROOT": str(self.rack.directory / "sys"),
             "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"),
             "ANSIBLE_LOCALHOST_WARNING": "False",
             "ANSIBLE_NOCOLOR": "1",
@@ -88,8 +91,8 @@ class Node:
         found = json.loads(answers.read_text(encoding="utf-8")) if answers.exists() else {}
         return done.returncode, found, done.stdout + done.stderr
 
-    def module(self, *options: str, **arguments: Any) -> dict[str, Any]:
-        task = {"rocemesh.multinode.mlxconfig_ats": arguments, "register": "answer", "ignore_errors": True}
+    def module(self, *options: str, name: str = "mlxconfig_ats", **arguments: Any) -> dict[str, Any]:
+        task = {f"rocemesh.multinode.{name}": arguments, "register": "answer", "ignore_errors": True}
         code, found, output = self.play([task], *options)
         assert code == 0, output
         answer: dict[str, Any] = found["answer"]
@@ -270,6 +273,7 @@ def test_the_guide_profile_installs_once_and_never_burns_firmware(plain: Node) -
         "guest_ofed_checksum": checksum,
         "guest_ofed_directory": str(plain.directory / "cache"),
         "guest_ofed_install_args": ["--add-kernel-support"],
+        "guest_dkms_modules": [],  # this machine has no DKMS
     }
     log = plain.rack.directory / "installer.log"
 
@@ -288,3 +292,55 @@ def test_the_guide_profile_installs_once_and_never_burns_firmware(plain: Node) -
     code, _found, output = plain.role("main", facts=str(library), **variables, guest_ofed_version="5.4-3.0.3.0")
     assert code != 0
     assert "does not replace a driver" in " ".join(output.split())
+
+
+def test_rdma_info_reads_the_simulated_node_and_says_that_it_is_one(node: Node) -> None:
+    node.rack.simulate_sysfs("10.78.0.11", mtu=9000)
+    answer = node.module(name="rdma_info")
+    assert (answer["changed"], answer["failed"], answer["simulated"]) == (False, False, True)
+    (device,) = answer["devices"]
+    assert (device["name"], device["roce_gid_index"], device["active_mtu"]) == ("mlx5_0", 3, 4096)
+    assert device["qos"]["trust"] == "pcp"
+    assert all(entry["what"] and entry["why"] and entry["remedy"] for entry in answer["unreadable"])
+    refused = node.module(name="rdma_info", device=["mlx5_9"])
+    assert refused["error_code"] == "refused"
+    assert "there are: mlx5_0" in refused["msg"]
+
+
+def test_the_consistency_role_prints_one_table_and_fails_with_each_contradiction(plain: Node) -> None:
+    plain.rack.simulate_sysfs("10.78.0.11", mtu=9000)
+    subprocess.run(
+        [str(TOOLS / "mlnx_qos"), "-i", "eth0", "--trust", "dscp", "--pfc", "0,0,0,1,0,0,0,0"],
+        env={**os.environ, "LAB_HW_DIR": str(plain.rack.directory), "LAB_RUN_DIR": str(plain.rack.directory / "run")},
+        check=True,
+        capture_output=True,
+    )
+    switch = {
+        "roce": {"trust": "L3", "ecn": "ecn, absolute", "pfc": "enabled", "pfc_priorities": [3]},
+        "ports": {"1/1": {"mtu": 9216, "access_vlan": 111}},
+    }
+    container = {"name": "mpicont", "env": {"NCCL_IB_TC": "106"}, "network_mode": "host", "infiniband": True}
+    tasks: list[dict[str, Any]] = [
+        {"rocemesh.multinode.rdma_info": {"gather_counters": False}, "register": "nic"},
+        {
+            "ansible.builtin.include_role": {"name": "rocemesh.multinode.consistency"},
+            "vars": {
+                "consistency_network": "10.78.0.0/24",
+                "consistency_switches": {"sw01": switch},
+                "consistency_nodes": {"gpu01": {"nic": "{{ nic }}", "container": container}},
+            },
+        },
+    ]
+    code, found, output = plain.play(tasks)
+    assert code == 0, output
+    report = found["consistency_report"]
+    assert (report["consistent"], report["mismatches"]) == (True, [])
+    assert "SIMULATED" in output
+
+    container["env"]["NCCL_IB_TC"] = "0"  # type: ignore[index]
+    switch["ports"]["1/1"]["mtu"] = 1500  # type: ignore[index]
+    code, _found, output = plain.play(tasks)
+    assert code != 0
+    words = " ".join(output.split())
+    for part in ("sw01 1/1: 1500, expected >= 9000", "gpu01 mpicont NCCL_IB_TC", "export NCCL_IB_TC=106"):
+        assert part in words

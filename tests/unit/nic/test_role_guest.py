@@ -8,7 +8,11 @@ from __future__ import annotations
 import pathlib
 import re
 
+import jinja2
+import pytest
 import yaml
+
+from tests.unit.roles.collection import tasks
 
 ROLE = pathlib.Path(__file__).resolve().parents[3] / "roles" / "guest"
 
@@ -40,3 +44,59 @@ def test_every_variable_of_the_role_is_used() -> None:
     tasks = "".join(path.read_text() for path in ROLE.rglob("*") if path.is_file() and "meta" not in path.parts)
     for name in load("defaults/main.yml"):  # type: ignore[attr-defined]
         assert len(re.findall(rf"\b{name}\b", tasks)) > 1, name
+
+
+def every_task() -> list[dict[str, object]]:
+    return [task for path in sorted((ROLE / "tasks").glob("*.yml")) for task in tasks(path)]
+
+
+def test_every_download_has_a_checksum_and_its_url_is_a_variable() -> None:
+    downloads = [task["ansible.builtin.get_url"] for task in every_task() if "ansible.builtin.get_url" in task]
+    assert len(downloads) == 3
+    for download in downloads:
+        assert download["checksum"].startswith("{{ guest_") and download["url"].startswith("{{ guest_")  # type: ignore[index]
+    text = "".join(path.read_text(encoding="utf-8") for path in ROLE.rglob("*") if path.is_file())
+    assert not re.search(r"https?://(?!mirror\.example\.com)", text)
+    assert "disable_gpg_check" not in text and "allow_unauthenticated" not in text
+
+
+def test_firmware_is_burnt_only_if_told() -> None:
+    assert load("defaults/main.yml")["guest_allow_firmware_update"] is False  # type: ignore[index]
+    (installer,) = [task for task in every_task() if "mlnxofedinstall" in str(task.get("ansible.builtin.command"))]
+    assert "__guest_ofed_firmware" in installer["ansible.builtin.command"]["argv"]  # type: ignore[index]
+    variables = load("vars/main.yml")
+    assert variables["__guest_ofed_firmware"] == "{{ [] if guest_allow_firmware_update else ['--without-fw-update'] }}"  # type: ignore[index]
+    (pin,) = [task for task in every_task() if "rocemesh-no-firmware" in str(task.get("ansible.builtin.copy"))]
+    assert pin["when"] == "not guest_allow_firmware_update"
+    assert "Package: mlnx-fw-updater" in pin["ansible.builtin.copy"]["content"]  # type: ignore[index]
+    assert "Pin-Priority: -1" in pin["ansible.builtin.copy"]["content"]  # type: ignore[index]
+
+
+def test_the_driver_is_restarted_only_behind_the_check_that_nobody_uses_it() -> None:
+    text = (ROLE / "tasks" / "restart_driver.yml").read_text(encoding="utf-8")
+    assert text.index("driver_restart_refusals") < text.index("openibd, restart")
+    others = [path for path in ROLE.rglob("*.yml") if "openibd, restart" in path.read_text(encoding="utf-8")]
+    assert [path.name for path in others] == ["restart_driver.yml"]
+    assert load("defaults/main.yml")["guest_allow_openibd_restart"] is False  # type: ignore[index]
+
+
+@pytest.mark.parametrize("tos", [0, 106])
+def test_the_qos_unit_sets_everything_that_the_card_forgets(tos: int) -> None:
+    source = (ROLE / "templates/etc/systemd/system/rocemesh-qos.service.j2").read_text(encoding="utf-8")
+    unit = (
+        jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True)
+        .from_string(source)
+        .render(
+            ansible_managed="managed",
+            guest_interface="ens192",
+            guest_qos_trust="dscp",
+            guest_qos_pfc="0,0,0,1,0,0,0,0",
+            guest_qos_tos=tos,
+            __guest_qos_devices=["mlx5_0", "mlx5_1"],
+        )
+    )
+    starts = [line for line in unit.splitlines() if line.startswith("ExecStart=")]
+    assert starts[0] == "ExecStart=/usr/bin/env mlnx_qos -i ens192 --trust dscp --pfc 0,0,0,1,0,0,0,0"
+    expected = [f"ExecStart=/usr/bin/env cma_roce_tos -d {name} -t 106" for name in ("mlx5_0", "mlx5_1")]
+    assert [line for line in starts if "cma_roce_tos" in line] == (expected if tos else [])
+    assert "Type=oneshot" in unit and "RemainAfterExit=yes" in unit and "WantedBy=multi-user.target" in unit

@@ -196,3 +196,70 @@ def test_a_vf_and_a_card_off_the_bus_cannot_be_opened(tmp_path: pathlib.Path) ->
     rack.bus.pop("0000:3b:00.0")
     rack.write()
     assert run_tool(tmp_path, "mlxconfig", "-d", ADDRESS, "q").out == "-E- Failed to open the device\n"
+
+
+# ---- what a driver and its tools show of the card -------------------------------------------------------------------
+
+PFC = "0,0,0,1,0,0,0,0"
+
+
+def test_qos_is_written_by_root_alone_and_not_on_a_virtual_function(tmp_path: pathlib.Path) -> None:
+    rack = Rack(tmp_path)
+    rack.simulate_sysfs("10.78.0.11")
+    arguments = ("-i", "eth0", "--trust", "dscp", "--pfc", PFC)
+    assert run_tool(tmp_path, "mlnx_qos", *arguments, root=False).code == 1
+    assert not (tmp_path / "run/qos.json").exists()
+    done = run_tool(tmp_path, "mlnx_qos", *arguments)
+    assert (done.code, "Priority trust state: dscp" in done.out) == (0, True)
+    assert "SIMULATED" in run_tool(tmp_path, "mlnx_qos", "-i", "eth0", root=False).out
+    rack.cards[0].update(kind="vf", device_id="101e")
+    rack.write()
+    assert run_tool(tmp_path, "mlnx_qos", *arguments).code == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [("-i", "eth9"), (), ("-i", "eth0", "--pfc", "3"), ("-i", "eth0", "--trust", "x"), ("--foo",)]
+)
+def test_mlnx_qos_refuses_and_writes_nothing(rack: Rack, arguments: tuple[str, ...]) -> None:
+    assert run_tool(rack.directory, "mlnx_qos", *arguments).code in (1, 2)
+    assert not (rack.directory / "run/qos.json").exists()
+
+
+def test_the_default_tos_is_kept_until_a_restart(rack: Rack) -> None:
+    assert run_tool(rack.directory, "cma_roce_tos", "-d", "mlx5_0").out == "0\n"
+    assert run_tool(rack.directory, "cma_roce_tos", "-d", "mlx5_0", "-t", "106").out == "106\n"
+    assert run_tool(rack.directory, "cma_roce_tos", "-d", "mlx5_0").out == "106\n"
+    assert run_tool(rack.directory, "cma_roce_tos", "-d", "mlx5_9").code == 1
+    assert run_tool(rack.directory, "cma_roce_tos", root=False).code == 1
+
+
+def test_the_tree_is_marked_follows_the_interface_and_is_made_anew(tmp_path: pathlib.Path) -> None:
+    rack = Rack(tmp_path, [card(), card(pci="0000:5e:00.0", netdev="eth1")])
+    root = rack.simulate_sysfs("10.78.0.11")
+    assert "lab" in (root / "SIMULATED").read_text()
+    assert sorted(path.name for path in (root / "class/infiniband").iterdir()) == ["mlx5_0", "mlx5_1"]
+    (tmp_path / "net/eth0/mtu").write_text("9000\n")
+    assert (root / "class/infiniband/mlx5_0/device/net/eth0/mtu").read_text() == "9000\n"
+    assert (root / "class/net/eth1/device").resolve().name == "0000:5e:00.0"
+    rack.cards.pop()
+    rack.power_on()
+    rack.simulate_sysfs("10.78.0.12")
+    assert [path.name for path in (root / "class/infiniband").iterdir()] == ["mlx5_0"]
+    assert (root / "class/infiniband/mlx5_0/ports/1/gids/3").read_text().strip().endswith("ffff:0a4e:000c")
+
+
+def test_modinfo_knows_the_simulated_drivers_and_their_absence(rack: Rack) -> None:
+    (rack.directory / "guest.json").write_text('{"ofed": "5.2-2.2.4.0", "modules": {"nvidia": null}}', encoding="utf-8")
+    assert run_tool(rack.directory, "modinfo", "-F", "version", "mlx5_core").out == "5.2-2.2.4\n"
+    assert run_tool(rack.directory, "modinfo", "mlx5_core").out.startswith("filename:")
+    for module in ("nvidia", "nvidia_peermem"):
+        done = run_tool(rack.directory, "modinfo", "-F", "license", module)
+        assert (done.code, done.err) == (1, f"modinfo: ERROR: Module {module} not found.\n")
+
+
+@pytest.mark.parametrize(("fault", "word", "code"), [({}, "vmware", 0), ({"virtualization": "none"}, "none", 1)])
+def test_a_node_is_a_vm_unless_told(rack: Rack, fault: dict[str, str], word: str, code: int) -> None:
+    rack.faults.update(fault)
+    rack.write()
+    done = run_tool(rack.directory, "systemd-detect-virt", "--vm")
+    assert (done.out, done.code) == (f"{word}\n", code)

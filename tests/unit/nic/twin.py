@@ -14,6 +14,7 @@ import copy
 import importlib
 import io
 import json
+import os
 import pathlib
 import sys
 from typing import Any, Callable, Sequence
@@ -32,6 +33,16 @@ PROGRAMS = {
     "setpci": "setpci",
     "mstflint": "flint",
     "flint": "flint",
+    "mst": "mst",
+    "mlxfwreset": "fwreset",
+    "mstfwreset": "fwreset",
+    "systemd-detect-virt": "virt",
+    "ibv_devinfo": "ibv",
+    "mlnx_qos": "qos",
+    "cma_roce_tos": "qos",
+    "modinfo": "modinfo",
+    "ofed_info": "ofed",
+    "lab-sysfs": "sysfs",
 }
 GPU = "0000:af:00.0"
 
@@ -118,6 +129,17 @@ class Rack:
         entry = self.cards[index]
         return bool(entry["params"]["ATS_ENABLED"]["current"]) and bool(self.bus[entry["pci"]]["ats_enabled"])
 
+    def simulate_sysfs(self, address: str, mtu: int = 1500) -> pathlib.Path:
+        """The tree that a node makes at boot, under ``sys``; its interfaces (``net``) have that MTU."""
+        for index, entry in enumerate(self.cards):
+            interface = self.directory / "net" / entry["netdev"]
+            interface.mkdir(parents=True, exist_ok=True)
+            values = {"mtu": mtu, "address": f"02:42:0a:4e:00:{index + 11:02x}", "operstate": "up", "dev_port": 0}
+            for name, value in values.items():
+                (interface / name).write_text(f"{value}\n", encoding="utf-8")
+        assert run_tool(self.directory, "lab-sysfs", str(self.directory / "sys"), address).code == 0
+        return self.directory / "sys"
+
     # ---- the module's outside -------------------------------------------------------------------------------------
 
     def which(self, name: str) -> str | None:
@@ -147,6 +169,9 @@ def run_tool(directory: pathlib.Path, name: str, *arguments: str, stdin: str = "
     out, err = io.StringIO(), io.StringIO()
     hardware = importlib.import_module("rocemesh_hw.hardware")
     program = importlib.import_module(f"rocemesh_hw.{PROGRAMS.get(name, name)}")
+    # what the node has outside the two files: its runtime settings and its interfaces
+    importlib.import_module("rocemesh_hw.runtime").DEFAULT_DIR = str(directory / "run")
+    os.environ["LAB_NET_DIR"] = str(directory / "net")
     patched = [
         module for module in (importlib.import_module("rocemesh_hw.lspci"), program) if hasattr(module, "is_root")
     ]

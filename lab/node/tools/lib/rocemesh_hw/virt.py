@@ -1,0 +1,25 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""SIMULATED systemd-detect-virt: a node is a VM of the simulated ESXi, whatever machine its container runs on.
+
+The output is one word, so it cannot be marked. Fault ``virtualization`` "none" (``faults`` in nic.json): bare metal.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Sequence
+
+from .hardware import Hardware
+
+
+def main(_name: str, argv: Sequence[str]) -> int:
+    unknown = [word for word in argv if word not in ("--vm", "-v", "--quiet", "-q")]
+    if unknown:
+        print(f"systemd-detect-virt: {unknown[0]} is not simulated (SIMULATED)", file=sys.stderr)
+        return 1
+    word = str(Hardware().faults.get("virtualization") or "vmware")
+    if not {"--quiet", "-q"} & set(argv):
+        print(word)
+    return int(word == "none")

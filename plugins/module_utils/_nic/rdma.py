@@ -1,0 +1,404 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Observes the RDMA devices of a node: sysfs first, tools for what sysfs does not have. Changes nothing.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+What cannot be read is None and stands in ``unreadable`` with the reason and what to do. It is never filled with a
+likely value. A format that is new is such a reason too, with its raw text: the rest of the node is still reported.
+cma_roce_tos is not called: it makes and removes a directory in configfs, which is a write.
+
+Imports on Python 3.8: runs on the nodes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import platform
+from typing import Any, Callable, Sequence, TypeVar
+
+from .._layer import ParseError, RefusedError
+from .rdma_state import (
+    ETHERNET,
+    Gid,
+    Qos,
+    Release,
+    VerbsPort,
+    choose_gid,
+    dma_buf,
+    parse_dcb,
+    parse_dpkg,
+    parse_ethtool_counters,
+    parse_gid,
+    parse_global_tclass,
+    parse_ibv_devinfo,
+    parse_mlnx_qos,
+    parse_modules,
+    parse_ofed_info,
+    parse_topology,
+)
+from .state import VF_IDS, full_address
+from .transport import Finished, Run, Sysfs, Which, find_program, run_command
+
+_PACKAGES = ("doca-ofed", "mlnx-ofed-kernel-dkms")
+_PEER_MODULES = ("nvidia_peermem", "nv_peer_mem")
+# Parts of the driver itself, which its restart unloads.
+_OWN_MODULES = frozenset(
+    {"mlx5_ib", "mlx5_core", "mlx4_ib", "ib_uverbs", "ib_umad", "ib_mad", "ib_sa", "ib_addr", "ib_ipoib"}
+    | {"ib_cm", "iw_cm", "rdma_cm", "rdma_ucm"}
+)
+_REPORT = "report the quoted text; nothing was guessed from it"
+Parsed = TypeVar("Parsed")
+
+
+@dataclasses.dataclass(frozen=True)
+class Unreadable:
+    """``what`` could not be read, ``why`` (the error as it was seen), and what to do about it."""
+
+    what: str
+    why: str
+    remedy: str
+
+    def as_result(self) -> dict[str, str]:
+        return dataclasses.asdict(self)
+
+
+class RdmaReader:
+    """One node. Everything that touches the outside comes in through the constructor."""
+
+    def __init__(
+        self,
+        host: str,
+        *,
+        timeout: float = 20.0,
+        run: Run = run_command,
+        which: Which = find_program,
+        sysfs: Sysfs | None = None,
+        kernel: str | None = None,
+    ) -> None:
+        self.host = host
+        self.timeout = timeout
+        self.sysfs = sysfs or Sysfs()
+        self.kernel = platform.release() if kernel is None else kernel
+        self._run = run
+        self._which = which
+        self._unreadable: list[Unreadable] = []
+
+    # ---- reading ----------------------------------------------------------------------------------------------------
+
+    def _miss(self, what: str, why: str, remedy: str) -> None:
+        self._unreadable.append(Unreadable(what, why, remedy))
+
+    def _file(self, what: str, *parts: str, optional: bool = False) -> str | None:
+        """Content of a file under the root, or None; a file that is there and refuses to be read is always named."""
+        path = os.path.join(self.sysfs.root, *parts)
+        try:
+            with open(path, encoding="utf-8", errors="replace") as handle:
+                return handle.read().strip()
+        except FileNotFoundError:
+            if not optional:
+                self._miss(what, f"{path}: no such file", "check that the driver of the card is loaded (lsmod)")
+        except OSError as error:
+            remedy = "run with become: true" if isinstance(error, PermissionError) else "look at dmesg for the device"
+            self._miss(what, f"{path}: {error.strerror}", remedy)
+        return None
+
+    def _number(self, what: str, *parts: str, optional: bool = False) -> int | None:
+        text = self._file(what, *parts, optional=optional)
+        if text is None:
+            return None
+        try:
+            return int(text, 0)
+        except ValueError:
+            self._miss(what, f"{self._path(*parts)}: {text!r} is no number", _REPORT)
+            return None
+
+    def _parsed(self, what: str, parse: Callable[..., Parsed], *arguments: Any) -> Parsed | None:
+        try:
+            return parse(*arguments)
+        except ParseError as error:
+            self._miss(what, str(error), _REPORT)
+            return None
+
+    def _list(self, *parts: str) -> list[str]:
+        try:
+            return sorted(os.listdir(os.path.join(self.sysfs.root, *parts)))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            self._miss("/".join(parts), str(error), "run with become: true")
+            return []
+
+    def _tool(self, program: str, *arguments: str) -> Finished | None:
+        """None: not installed, or it never answered (which is noted)."""
+        path = self._which(program)
+        if path is None:
+            return None
+        try:
+            return self._run([path, *arguments], self.timeout)
+        except TimeoutError:
+            self._miss(program, f"no answer within {self.timeout:g} s", "look at dmesg for the device")
+        except OSError as error:
+            self._miss(program, str(error), "reinstall the package that the program belongs to")
+        return None
+
+    @staticmethod
+    def _said(done: Finished) -> str:
+        lines = (done.err.strip() or done.out.strip()).splitlines()
+        return f"exit code {done.code}: {lines[0] if lines else 'no words'}"
+
+    # ---- one port ---------------------------------------------------------------------------------------------------
+
+    def _gids(self, device: str, port: int) -> list[Gid]:
+        base = ("class/infiniband", device, "ports", str(port))
+        found = []
+        for index in sorted(int(name) for name in self._list(*base, "gids") if name.isdigit()):
+            where = f"{device} port {port} GID {index}"
+            text = self._file(where, *base, "gids", str(index))
+            gid = self._parsed(where, parse_gid, text, self.host, where) if text else ""
+            if not gid:
+                continue
+            kind = self._file(f"{where} type", *base, "gid_attrs/types", str(index)) or ""
+            netdev = self._file(f"{where} interface", *base, "gid_attrs/ndevs", str(index), optional=True) or ""
+            found.append(Gid(index, gid, kind, netdev))
+        return found
+
+    def _netdev(self, device: str, port: int, gids: Sequence[Gid]) -> str:
+        """The interface of this port: the only one of the function, else the one with the port's number."""
+        names = self._list("class/infiniband", device, "device/net")
+        if len(names) > 1:
+            numbered = [
+                name
+                for name in names
+                if self._number(f"{name} port number", "class/net", name, "dev_port", optional=True) == port - 1
+            ]
+            owned = [name for name in numbered if name in {gid.netdev for gid in gids}]
+            names = owned or numbered or names
+        if names:
+            return names[0]
+        return next((gid.netdev for gid in gids if gid.netdev), "")
+
+    def _qos(self, netdev: str) -> Qos | None:
+        done = self._tool("mlnx_qos", "-i", netdev)
+        if done is not None and done.code == 0:
+            return self._parsed(f"QoS of {netdev}", parse_mlnx_qos, done.out, self.host)
+        if done is not None:
+            self._miss(f"QoS of {netdev} through mlnx_qos", self._said(done), "trying dcb; run with become: true")
+        answers = [self._tool("dcb", *words, "show", "dev", netdev) for words in (("pfc",), ("-N", "app"), ("ets",))]
+        if answers[0] is not None and answers[0].code == 0:
+            pfc, app, ets = (answer.out if answer is not None and answer.code == 0 else "" for answer in answers)
+            if answers[1] is not None and answers[1].code == 0:
+                return self._parsed(f"QoS of {netdev}", parse_dcb, pfc, app, ets, self.host)
+        failed = next((answer for answer in answers if answer is not None and answer.code != 0), None)
+        self._miss(
+            f"trust and PFC of {netdev}",
+            "neither mlnx_qos nor dcb is installed" if failed is None else f"dcb: {self._said(failed)}",
+            "install mlnx-tools or iproute2 5.11 or newer; on a virtual function the ESXi host decides",
+        )
+        return None
+
+    def _counters(self, device: str, port: int, netdev: str) -> dict[str, dict[str, int]]:
+        found: dict[str, dict[str, int]] = {}
+        for kind in ("counters", "hw_counters"):
+            base = ("class/infiniband", device, "ports", str(port), kind)
+            values = {}
+            for name in self._list(*base):
+                text = self._file(f"{device} port {port} {kind}/{name}", *base, name)
+                if name != "lifespan" and text is not None and text.isdigit():
+                    values[name] = int(text)
+            found[kind] = values
+        done = self._tool("ethtool", "-S", netdev) if netdev else None
+        if done is not None and done.code == 0:
+            found["ethtool"] = parse_ethtool_counters(done.out)
+        elif netdev:
+            why = "ethtool is not installed" if done is None else self._said(done)
+            self._miss(f"counters of {netdev}", why, "install ethtool")
+        return found
+
+    def _roce_tos(self, device: str, port: int) -> int | None:
+        """Default ToS of rdma_cm applications, if its configfs directory is there; making it would be a write."""
+        what, base = f"{device} port {port} RoCE ToS", ("kernel/config/rdma_cm", device, "ports", str(port))
+        if not os.path.isdir(self._path(*base)):
+            self._miss(
+                what,
+                "configfs has no directory for the device, and making one would be a change",
+                "cma_roce_tos -d DEVICE -p PORT shows it (as root)",
+            )
+            return None
+        return self._number(what, *base, "default_roce_tos")
+
+    def _attribute(self, device: str, *parts: str) -> str | None:
+        """An attribute that not every driver has: None is then no failure."""
+        return self._file(f"{device} {parts[-1]}", "class/infiniband", device, *parts, optional=True)
+
+    def _port(self, device: str, port: int, verbs: VerbsPort | None, counters: bool) -> dict[str, Any]:
+        first = len(self._unreadable)
+        base = ("class/infiniband", device, "ports", str(port))
+        link_layer = self._file(f"{device} link layer", *base, "link_layer")
+        gids = self._gids(device, port)
+        netdev = self._netdev(device, port, gids)
+        ethernet = link_layer == ETHERNET
+        best = choose_gid(gids, netdev) if ethernet else None
+        qos = self._qos(netdev) if ethernet and netdev else None
+        device_id = (self._attribute(device, "device/device") or "").replace("0x", "")
+        numa = ("class/infiniband", device, "device/numa_node")
+        entry = {
+            "name": device,
+            "port": port,
+            "netdev": netdev,
+            "pci": full_address(os.path.basename(os.path.realpath(self._path("class/infiniband", device, "device")))),
+            "device_id": device_id,
+            "firmware": self._file(f"{device} firmware", "class/infiniband", device, "fw_ver"),
+            "psid": self._attribute(device, "board_id"),
+            "node_guid": self._attribute(device, "node_guid"),
+            "sys_image_guid": self._attribute(device, "sys_image_guid"),
+            "link_layer": link_layer,
+            "state": (self._file(f"{device} state", *base, "state") or "").split(":")[-1].strip() or None,
+            "rate": self._attribute(device, "ports", str(port), "rate"),
+            "active_mtu": verbs.active_mtu if verbs else None,
+            "max_mtu": verbs.max_mtu if verbs else None,
+            "netdev_mtu": self._number(f"MTU of {netdev}", "class/net", netdev, "mtu") if netdev else None,
+            "numa_node": self._number(f"{device} NUMA node", *numa, optional=True),
+            "is_vf": device_id in VF_IDS or os.path.exists(self._path("class/infiniband", device, "device/physfn")),
+            "gids": [{**dataclasses.asdict(gid), "ipv4": gid.ipv4} for gid in gids],
+            "roce_gid_index": best.index if best else None,
+            "roce_gid_ipv4": best.ipv4 if best else None,
+            "qos": qos.as_result() if qos else None,
+            "roce_tos": self._roce_tos(device, port) if ethernet else None,
+            "traffic_class": parse_global_tclass(self._attribute(device, "tc", str(port), "traffic_class") or ""),
+            "counters": self._counters(device, port, netdev) if counters else {},
+        }
+        entry["unreadable"] = [missing.as_result() for missing in self._unreadable[first:]]
+        return entry
+
+    def _path(self, *parts: str) -> str:
+        return os.path.join(self.sysfs.root, *parts)
+
+    # ---- the node ---------------------------------------------------------------------------------------------------
+
+    def _verbs(self) -> dict[tuple[str, int], VerbsPort]:
+        done = self._tool("ibv_devinfo")
+        if done is not None and done.code == 0:
+            return self._parsed("active MTU", parse_ibv_devinfo, done.out, self.host) or {}
+        why = "ibv_devinfo is not installed" if done is None else f"ibv_devinfo: {self._said(done)}"
+        self._miss("active MTU", why, "install ibverbs-utils and ibverbs-providers; sysfs does not have it")
+        return {}
+
+    def _release(self) -> Release:
+        done = self._tool("dpkg-query", "-W", "-f=${Package} ${db:Status-Status} ${Version}\\n", *_PACKAGES)
+        # dpkg-query ends with 1 when one of the packages is unknown, and still prints the others
+        found = parse_dpkg(done.out) if done is not None else None
+        if found is None:
+            info = self._tool("ofed_info", "-s")
+            found = parse_ofed_info(info.out) if info is not None and info.code == 0 else None
+        return found or Release("inbox", "", "no package and no ofed_info")
+
+    def _modinfo(self, module: str, field: str) -> str | None:
+        """A field of the module on the disk; '' for a field that it does not have, None for no such module."""
+        done = self._tool("modinfo", "-F", field, module)
+        if done is None or (done.code != 0 and "not found" not in done.err):
+            why = "modinfo is not installed" if done is None else self._said(done)
+            self._miss(f"{module} on the disk", why, "install kmod")
+            return None
+        return done.out.strip() if done.code == 0 else None
+
+    def _driver(self) -> dict[str, Any]:
+        release = self._release()
+        loaded = os.path.isdir(self._path("module/mlx5_core"))
+        version = self._file("mlx5_core version", "module/mlx5_core/version", optional=True)
+        source = self._file("mlx5_core srcversion", "module/mlx5_core/srcversion", optional=True)
+        disk_version, disk_source = self._modinfo("mlx5_core", "version"), self._modinfo("mlx5_core", "srcversion")
+        reload: bool | None = None
+        if loaded and source and disk_source:
+            reload = source != disk_source
+        elif loaded and version and disk_version:
+            reload = version != disk_version
+        intree = self._modinfo("mlx5_core", "intree") if disk_source is not None else None
+        return {
+            "product": release.product,
+            "version": release.version,
+            "source": release.source,
+            "loaded": loaded,
+            "loaded_version": version,
+            "loaded_srcversion": source,
+            "installed": disk_source is not None,
+            "installed_version": disk_version,
+            "installed_srcversion": disk_source,
+            "in_tree": None if intree is None else intree == "Y",
+            "reload_required": reload,
+            "kernel": self.kernel,
+        }
+
+    def _peer_memory(self) -> dict[str, Any]:
+        modules = {
+            name: {
+                "loaded": os.path.isdir(self._path("module", name)),
+                "version": self._file(f"{name} version", "module", name, "version", optional=True),
+                "installed": self._modinfo(name, "filename") is not None,
+            }
+            for name in _PEER_MODULES
+        }
+        clients = self._list("kernel/mm/memory_peers")
+        through = dma_buf(self.kernel, self._modinfo("nvidia", "license"))
+        # Two paths say the same thing; tools that look at one of them miss the other.
+        usable = [name for name in _PEER_MODULES if modules[name]["loaded"]]
+        usable += ["memory_peers/" + name for name in clients if not usable and name.startswith("nv_mem")]
+        return {
+            "modules": modules,
+            "memory_peers": clients,
+            "dma_buf": through,
+            "usable": [*usable, *(["dma_buf"] if through else [])],
+            "nvidia_loaded_version": self._file("nvidia version", "module/nvidia/version", optional=True),
+        }
+
+    def _holders(self) -> list[str]:
+        """What holds ib_core and is no part of the driver itself: it stops a restart of the driver."""
+        modules = parse_modules(self.sysfs.read_proc("modules"))
+        users = modules["ib_core"].users if "ib_core" in modules else ()
+        return [name for name in users if name not in _OWN_MODULES]
+
+    def _gpu_links(self) -> list[dict[str, Any]]:
+        done = self._tool("nvidia-smi", "topo", "-m")
+        if done is None or done.code != 0:
+            why = "nvidia-smi is not installed" if done is None else self._said(done)
+            self._miss("links between GPUs and NICs", why, "install the NVIDIA driver")
+            return []
+        return self._parsed("links between GPUs and NICs", parse_topology, done.out, self.host) or []
+
+    def read(self, devices: Sequence[str] = ("auto",), counters: bool = True) -> dict[str, Any]:
+        """The whole result of the module. Raises `RefusedError` for a device that is not there."""
+        names = self._list("class/infiniband")
+        if list(devices) != ["auto"]:
+            unknown = [name for name in devices if name not in names]
+            if unknown:
+                raise RefusedError(
+                    f"no such RDMA device; there are: {', '.join(names) or 'none'}",
+                    host=self.host,
+                    thing="device",
+                    value=unknown[0],
+                    remedy="name devices as in /sys/class/infiniband (mlx5_0), or write auto alone",
+                )
+            names = [name for name in names if name in devices]
+        if not names:
+            self._miss(
+                "RDMA devices",
+                f"{self._path('class/infiniband')} has none",
+                "load the driver (modprobe mlx5_ib) and check the passthrough of this VM (lspci -d 15b3:)",
+            )
+        verbs = self._verbs() if names else {}
+        ports = [
+            self._port(name, int(port), verbs.get((name, int(port))), counters)
+            for name in names
+            for port in sorted(self._list("class/infiniband", name, "ports"), key=int)
+        ]
+        return {
+            "devices": ports,
+            "driver": self._driver(),
+            "peer_memory": self._peer_memory(),
+            "holders": self._holders(),
+            "gpu_links": self._gpu_links(),
+            "simulated": self.sysfs.simulated,
+            "unreadable": [missing.as_result() for missing in self._unreadable],
+        }

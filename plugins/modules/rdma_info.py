@@ -1,0 +1,255 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: rdma_info
+short_description: RDMA devices of a node, with everything that RoCE and GPUDirect depend on
+version_added: 0.1.0
+description:
+  - Reads devices, interfaces, firmware, MTU, GIDs, trust mode and flow control, drivers, peer memory and counters of a
+    node. Changes nothing.
+  - Works for a normal user. What cannot be read is null and stands in RV(unreadable) with the reason and what to do;
+    it is never filled with a likely value.
+author:
+  - rocemesh.multinode contributors (@rocemesh)
+requirements:
+  - Python 3.8 or newer on the node
+  - C(ibv_devinfo) for the active MTU, C(mlnx_qos) or C(dcb) (iproute2 5.11) for trust mode and flow control,
+    C(ethtool) for the counters of priorities, C(modinfo) for drivers on the disk. All of them are optional.
+attributes:
+  check_mode:
+    support: full
+    description: Reads only.
+  diff_mode:
+    support: none
+    description: Changes nothing.
+options:
+  device:
+    description:
+      - RDMA devices as in C(/sys/class/infiniband), for example V(mlx5_0), or V(auto) alone for all of them.
+    type: list
+    elements: str
+    default: [auto]
+  gather_counters:
+    description:
+      - Read the counters of each port too. For a difference around a run take them before and after it.
+    type: bool
+    default: true
+  tool_timeout:
+    description:
+      - Seconds to wait for one call of a tool. A tool that does not answer is named in RV(unreadable).
+    type: int
+    default: 20
+notes:
+  - Not verified on hardware. Formats are those of public transcripts and of the sources of mlnx-tools and iproute2.
+  - If the environment variable E(ROCEMESH_SYSFS_ROOT) names a directory, it is read in place of C(/sys). The
+    collection's simulated nodes use it; their results have RV(simulated=true).
+seealso:
+  - module: rocemesh.multinode.mlxconfig_ats
+"""
+
+EXAMPLES = r"""
+- name: Look at the RDMA devices
+  rocemesh.multinode.rdma_info:
+  register: rdma
+
+- name: Say which GID index carries RoCE v2 over IPv4
+  ansible.builtin.debug:
+    msg: "{{ item.name }} port {{ item.port }}: {{ item.roce_gid_index }}"
+  loop: "{{ rdma.devices }}"
+  loop_control:
+    label: "{{ item.name }}"
+
+- name: Stop if trust mode or flow control could not be read
+  ansible.builtin.assert:
+    that: rdma.devices | selectattr('qos', 'none') | length == 0
+    fail_msg: "{{ rdma.unreadable }}"
+"""
+
+RETURN = r"""
+devices:
+  description: One entry per port of a device. A value that cannot be read is null and named in C(unreadable).
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: RDMA device.
+      type: str
+      sample: mlx5_0
+    port:
+      description: Number of the port.
+      type: int
+      sample: 1
+    netdev:
+      description: Network interface of the port, empty if it has none.
+      type: str
+      sample: ens192
+    pci:
+      description: PCI address with domain.
+      type: str
+      sample: "0000:3b:00.0"
+    device_id:
+      description: PCI device id.
+      type: str
+      sample: 101d
+    firmware:
+      description: Running firmware.
+      type: str
+      sample: 22.31.1014
+    psid:
+      description: Board id of the firmware image.
+      type: str
+      sample: MT_0000000359
+    node_guid:
+      description: GUID of the device.
+      type: str
+    sys_image_guid:
+      description: GUID of the card; functions of one card have the same.
+      type: str
+    link_layer:
+      description: V(Ethernet) (RoCE) or V(InfiniBand).
+      type: str
+      sample: Ethernet
+    state:
+      description: State of the port.
+      type: str
+      sample: ACTIVE
+    rate:
+      description: Rate as the driver prints it.
+      type: str
+      sample: 100 Gb/sec (4X EDR)
+    active_mtu:
+      description: RDMA MTU in bytes, from C(ibv_devinfo). RoCE reaches 4096 with an interface MTU of 4200 or more.
+      type: int
+      sample: 4096
+    max_mtu:
+      description: Largest RDMA MTU in bytes.
+      type: int
+      sample: 4096
+    netdev_mtu:
+      description: MTU of the interface in bytes.
+      type: int
+      sample: 9000
+    numa_node:
+      description: NUMA node that the guest sees; -1 is normal in a VM with a flat bus.
+      type: int
+      sample: -1
+    is_vf:
+      description: Whether it is a virtual function of a card that this machine owns itself.
+      type: bool
+    gids:
+      description: The GID table without empty entries (C(index), C(gid), C(type), C(netdev), C(ipv4)).
+      type: list
+      elements: dict
+      sample: [{"index": 3, "gid": "0000:0000:0000:0000:0000:ffff:0a4e:000b", "type": "RoCE v2", "netdev": "ens192",
+                "ipv4": "10.78.0.11"}]
+    roce_gid_index:
+      description: Index for RoCE v2 over IPv4, on the interface of the port if it has one there. Null if there is none.
+      type: int
+      sample: 3
+    roce_gid_ipv4:
+      description: IPv4 address of that GID.
+      type: str
+      sample: 10.78.0.11
+    qos:
+      description:
+        - Trust mode and flow control (C(trust), C(pfc_priorities), C(dscp_prio), C(prio_tc), C(source)). The keys of
+          the two maps are numbers as text. Null if nothing could tell.
+      type: dict
+      sample: {"trust": "dscp", "pfc_priorities": [3], "dscp_prio": {"26": 3}, "prio_tc": {"3": 3}, "source": "dcb"}
+    roce_tos:
+      description: Default ToS of rdma_cm applications. Null if its configfs directory does not exist.
+      type: int
+      sample: 106
+    traffic_class:
+      description: Traffic class that the driver forces on every RoCE connection, null if none.
+      type: int
+    counters:
+      description: C(counters), C(hw_counters) and C(ethtool) (priorities and discards only), each name to number.
+      type: dict
+    unreadable:
+      description: The part of RV(unreadable) that is about this port.
+      type: list
+      elements: dict
+driver:
+  description:
+    - C(product) (V(MLNX_OFED), V(DOCA-OFED), V(inbox)), C(version) and C(source) of the distribution; version and
+      source version of C(mlx5_core) C(loaded) and C(installed); C(in_tree), C(kernel).
+    - C(reload_required) is true if the loaded module is not the one on the disk, null if that cannot be told.
+  returned: success
+  type: dict
+  sample: {"product": "DOCA-OFED", "version": "3.2.1", "loaded": true, "reload_required": false}
+peer_memory:
+  description:
+    - How an RDMA device can reach GPU memory. C(modules) (loaded, installed, version), C(memory_peers) (clients in the
+      kernel), C(dma_buf) (null if it cannot be told), C(usable) (names of the ways that are ready).
+    - C(dma_buf) is inferred from the kernel's version and the licence of the C(nvidia) module.
+  returned: success
+  type: dict
+  sample: {"usable": ["nvidia_peermem"], "dma_buf": false}
+holders:
+  description: Modules outside the driver that hold C(ib_core). A restart of the driver fails while they are loaded.
+  returned: success
+  type: list
+  elements: str
+  sample: [nvidia_peermem]
+gpu_links:
+  description:
+    - Link between each GPU and RDMA device as C(nvidia-smi topo -m) tells (C(gpu), C(nic), C(link), C(gdr_by_default)).
+    - NCCL uses GPUDirect by default only over V(PIX) and V(PXB); a VM with a flat bus shows V(PHB) or V(SYS).
+  returned: success
+  type: list
+  elements: dict
+simulated:
+  description: Whether a simulated tree was read and not the kernel's.
+  returned: success
+  type: bool
+unreadable:
+  description: What could not be read (C(what)), the error as it was seen (C(why)) and what to do (C(remedy)).
+  returned: success
+  type: list
+  elements: dict
+  sample: [{"what": "active MTU", "why": "ibv_devinfo is not installed", "remedy": "install ibverbs-utils"}]
+error_code:
+  description: Class of the failure.
+  returned: failure
+  type: str
+  sample: refused
+"""
+
+import platform
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils._layer import LayerError
+from ..module_utils._nic.rdma import RdmaReader
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "device": {"type": "list", "elements": "str", "default": ["auto"]},
+            "gather_counters": {"type": "bool", "default": True},
+            "tool_timeout": {"type": "int", "default": 20},
+        },
+        supports_check_mode=True,
+    )
+    options = module.params
+    if options["tool_timeout"] < 1:
+        module.fail_json(msg=f"{platform.node()}: tool_timeout is {options['tool_timeout']}; give a second or more.")
+    try:
+        reader = RdmaReader(platform.node(), timeout=options["tool_timeout"])
+        result = reader.read(options["device"], options["gather_counters"])
+    except LayerError as error:
+        module.fail_json(**error.as_result())
+        return
+    module.exit_json(changed=False, **result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The driver on the disk: what the installer did, for which kernels it is built, and when it must not be restarted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleFilterError
+from ansible_collections.rocemesh.multinode.plugins.filter.dkms_gaps import dkms_gaps
+from ansible_collections.rocemesh.multinode.plugins.filter.driver_restart_refusals import driver_restart_refusals
+from ansible_collections.rocemesh.multinode.plugins.filter.ofed_installer import ofed_installer
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.install_state import INSTALLER_CODES, next_kernel
+
+# An OEM card: the firmware step fails, the installation does not.
+T11 = """Logs dir: /tmp/MLNX_OFED_LINUX.175111.logs
+General log file: /tmp/MLNX_OFED_LINUX.175111.logs/general.log
+...
+The firmware for this device is not distributed inside Mellanox driver: 31:00.0 (PSID: LNV0000000016)
+To obtain firmware for this device, please contact your HW vendor.
+Failed to update Firmware.
+See /tmp/MLNX_OFED_LINUX.175111.logs/fw_update.log
+Installation passed successfully
+To load the new driver, run:
+/etc/init.d/openibd restart
+"""
+
+
+def test_t11_a_failed_firmware_step_is_not_a_failed_installation() -> None:
+    assert ofed_installer(T11, 0) == {
+        "installed": True,
+        "firmware": "failed",
+        "restart": True,
+        "initramfs": False,
+        "problem": "",
+        "remedy": "",
+    }
+
+
+@pytest.mark.parametrize("code", [code for code in INSTALLER_CODES if code not in (0, 2)])
+def test_each_exit_code_has_its_words_whatever_the_text_says(code: int) -> None:
+    told = ofed_installer(T11, code)
+    assert told["installed"] is False
+    assert told["problem"] == INSTALLER_CODES[code]
+    assert told["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        (
+            "The 6.5.0-14 kernel is installed, MLNX_OFED_LINUX does not have drivers available for this kernel.",
+            "--add-kernel-support",
+        ),
+        ("Error: The current MLNX_OFED_LINUX is intended for debian12.1", "archive of this distribution"),
+        ("General log file: /tmp/x/general.log\nfailed", "read /tmp/x/general.log"),
+        ("tar: No space left on device", "free space"),
+        ("", "general.log"),
+    ],
+)
+def test_the_remedy_is_that_of_the_cause(text: str, remedy: str) -> None:
+    assert remedy in ofed_installer(text, 1)["remedy"]
+    # exit code 0 without its last words is no success
+    assert ofed_installer(text, 0)["installed"] is False
+
+
+NEW = (
+    "mlnx-ofed-kernel/25.10.OFED.25.10.1.6.6.1, 5.15.0-91-generic, x86_64: installed\n"
+    "mlnx-ofed-kernel/25.10.OFED.25.10.1.6.6.1, 5.15.0-9-generic, x86_64: built\n"
+    "iser/25.10: added\n"
+)
+OLD = "mlnx-ofed-kernel, 5.2, 5.15.0-91-generic, x86_64: installed (WARNING! Diff between built and installed!)\n"
+BOOT = ["/boot/vmlinuz-5.15.0-9-generic", "/boot/vmlinuz-5.15.0-91-generic"]
+
+
+@pytest.mark.parametrize("text", [NEW, OLD])
+def test_a_driver_for_the_running_and_the_next_kernel_is_no_gap(text: str) -> None:
+    assert dkms_gaps(text, ["mlnx-ofed-kernel"], "5.15.0-91-generic", BOOT) == []
+    assert dkms_gaps(text, ["mlnx-ofed-kernel"], "5.15.0-91-generic", []) == []
+
+
+def test_each_gap_names_module_and_kernel() -> None:
+    assert dkms_gaps(NEW, ["mlnx-ofed-kernel", "iser", "srp"], "5.15.0-9-generic", BOOT) == [
+        "mlnx-ofed-kernel is built for the running kernel 5.15.0-9-generic",
+        "iser is not built for the running kernel 5.15.0-9-generic",
+        "iser is not built for the next kernel 5.15.0-91-generic",
+        "DKMS does not know srp",
+    ]
+    with pytest.raises(AnsibleFilterError, match="something new"):
+        dkms_gaps("something new\n", [], "x", [])
+
+
+def test_the_next_kernel_is_the_newest_by_number_not_by_letter() -> None:
+    assert next_kernel([*BOOT, "/boot/vmlinuz-5.4.0-200-generic"]) == "5.15.0-91-generic"
+    assert next_kernel([]) == ""
+
+
+RDMA: dict[str, Any] = {"devices": [{"netdev": "ens192"}, {"netdev": ""}], "holders": []}
+
+
+@pytest.mark.parametrize(
+    ("rdma", "connection", "words"),
+    [
+        (RDMA, "ens160", []),
+        (RDMA, "", []),
+        (RDMA, "ens192", ["carries this Ansible connection"]),
+        (RDMA, "ens192.111@ens192", ["carries this Ansible connection"]),
+        ({**RDMA, "holders": ["nvidia_peermem", "nvme_rdma"]}, "ens160", ["nvidia_peermem", "nvme_rdma"]),
+        ({"devices": [], "holders": None}, "ens160", ["could not be read"]),
+    ],
+)
+def test_a_restart_is_refused_while_somebody_uses_the_device(
+    rdma: dict[str, Any], connection: str, words: list[str]
+) -> None:
+    reasons = driver_restart_refusals(rdma, connection)
+    assert len(reasons) == len(words)
+    assert all(word in reason for word, reason in zip(words, reasons))
