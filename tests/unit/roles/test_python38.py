@@ -27,6 +27,7 @@ KEYWORDS_SINCE_310 = {("dataclass", "slots"), ("dataclass", "kw_only"), ("zip", 
 def closure() -> list[pathlib.Path]:
     """The modules and everything of this collection that they import."""
     waiting = [ROOT / "plugins" / "modules" / (name + ".py") for name in ON_NODES]
+    waiting += (ROOT / "roles").glob("*/files/*.py")
     found: list[pathlib.Path] = []
     while waiting:
         path = waiting.pop()
@@ -147,10 +148,10 @@ def test_lazy_annotations_may_say_what_they_like() -> None:
 
 def test_the_closure_holds_the_layers_of_the_nodes_and_nothing_of_the_controller() -> None:
     packages = {path.parent.name if path.stem != "_layer" else "_layer" for path in closure()}
-    assert packages == {"modules", "_layer", "_nic", "_mesh"}
+    assert packages == {"modules", "_layer", "_nic", "_mesh", "files"}
 
 
-@pytest.mark.parametrize("path", closure(), ids=lambda path: str(path.relative_to(ROOT / "plugins")))
+@pytest.mark.parametrize("path", closure(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_code_of_the_nodes_uses_nothing_that_python_38_lacks(path: pathlib.Path) -> None:
     assert newer(path.read_text()) == []
 
