@@ -100,6 +100,14 @@ options:
         description: Public key with which the container of that node logs in.
         type: str
         default: ''
+      next_host_public_key:
+        description: The host key that a rotation under way on that node is going to use.
+        type: str
+        default: ''
+      next_container_public_key:
+        description: The container key that a rotation under way on that node is going to use.
+        type: str
+        default: ''
       ssh_host_keys:
         description: Public keys of the SSH server of that node.
         type: list
@@ -144,6 +152,25 @@ options:
     type: list
     elements: str
     default: [docker]
+  forced_command:
+    description:
+      - What SSH starts for every login with a container key, as a list of words, instead of the script C(mpicont.sh)
+        that this module writes. A script that it wrote before is then removed.
+      - The role C(mesh) installs a broker for this, which accepts only what Open MPI sends, and reaches Docker without
+        giving the user access to it.
+      - Empty means C(mpicont.sh), which runs whatever the key's holder asks for inside the container.
+    type: list
+    elements: str
+    default: []
+  rotation:
+    description:
+      - For O(state=identity), new keys without a moment in which the mesh is closed. V(prepare) makes a second pair of
+        each key; once every node was given O(state=present) with the identities that this returns, peers accept both.
+        V(commit) puts the second pair in the place of the first; another O(state=present) then takes the old keys away.
+      - Every step can be repeated, also after an interruption.
+    type: str
+    choices: [none, prepare, commit]
+    default: none
   container_owner:
     description:
       - User of the node that is root inside the container, and so must own the files mounted there.
@@ -238,6 +265,14 @@ identity:
       description: Public key of the container. Empty while planned.
       type: str
       returned: always
+    next_host_public_key:
+      description: Public key of the pair that O(rotation=prepare) made. Empty outside of a rotation.
+      type: str
+      returned: always
+    next_container_public_key:
+      description: Public key of the pair that O(rotation=prepare) made. Empty outside of a rotation.
+      type: str
+      returned: always
     ssh_host_keys:
       description: Public keys of the SSH server.
       type: list
@@ -311,6 +346,8 @@ def argument_spec() -> dict[str, Any]:
                 "port": {"type": "int", "default": 22},
                 "host_public_key": {"type": "str", "default": "", "no_log": False},
                 "container_public_key": {"type": "str", "default": "", "no_log": False},
+                "next_host_public_key": {"type": "str", "default": "", "no_log": False},
+                "next_container_public_key": {"type": "str", "default": "", "no_log": False},
                 "ssh_host_keys": {**strings, "default": [], "no_log": False},
                 "planned": {"type": "bool", "default": False},
             },
@@ -321,6 +358,8 @@ def argument_spec() -> dict[str, Any]:
         "host_login": {"type": "bool", "default": True},
         "container_name": {"type": "str", "default": "mpicont"},
         "docker_command": {**strings, "default": ["docker"]},
+        "forced_command": {**strings, "default": []},
+        "rotation": {"type": "str", "choices": ["none", "prepare", "commit"], "default": "none"},
         "container_owner": {"type": "str", "default": "root"},
         "connect_timeout": {"type": "int", "default": 10},
         "guide_compatible": {"type": "bool", "default": False},

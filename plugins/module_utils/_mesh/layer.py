@@ -16,7 +16,6 @@ from .state import (
     Account,
     FileState,
     KeyState,
-    Layout,
     MeshState,
     Wanted,
     identity,
@@ -52,7 +51,7 @@ class MeshNode(Layer[MeshState, Wanted]):
                 files[relative] = transport.inspect(relative, read=True)
             for relative in layout.owned:
                 files[relative + ADOPTED_SUFFIX] = transport.inspect(relative + ADOPTED_SUFFIX)
-            for relative in (layout.host_key, layout.container_key):
+            for relative in layout.keys:
                 pair = self._key_pair(relative)
                 keys[relative] = pair
                 files[relative], files[relative + ".pub"] = pair.private, pair.public_file
@@ -94,6 +93,7 @@ class MeshNode(Layer[MeshState, Wanted]):
             "write": transport.write,
             "chmod": transport.permissions,
             "rename": transport.rename,
+            "replace": transport.replace,
             "unlink": transport.unlink,
             "rmdir": transport.remove_directory,
         }
@@ -107,17 +107,18 @@ class MeshNode(Layer[MeshState, Wanted]):
         if wanted.state == "identity":
             return {"identity": identity(state, wanted, mesh_addresses(state, wanted, host=self.host))}
         if wanted.state == "present":
-            return {"paths": _paths(wanted.layout, state.account.home)}
+            return {"paths": _paths(wanted, state.account.home)}
         return {}
 
 
-def _paths(layout: Layout, home: str) -> dict[str, str]:
+def _paths(wanted: Wanted, home: str) -> dict[str, str]:
+    layout = wanted.layout
     names = {
         "authorized_keys": layout.authorized_keys,
         "config": layout.config,
         "config_mesh": layout.config_mesh,
         "known_hosts": layout.known_hosts,
-        "script": layout.script,
+        **({} if wanted.forced_command else {"script": layout.script}),
         "container_directory": layout.container,
         "host_key": layout.host_key,
         "container_key": layout.container_key,

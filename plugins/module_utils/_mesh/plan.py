@@ -15,6 +15,7 @@ from .state import (
     GUIDE,
     KEY_COMMENT_PREFIX,
     MODERN,
+    NEXT_SUFFIX,
     Account,
     FileState,
     KeyState,
@@ -103,8 +104,7 @@ class _Planner:
                 self._check(relative, "directory", (account, container))
             for relative in layout.blocks:
                 self._check(relative, "file", (account,))
-            keys = (layout.host_key, layout.container_key)
-            for relative in (*layout.owned, *keys, *(key + ".pub" for key in keys)):
+            for relative in (*layout.owned, *layout.keys, *(key + ".pub" for key in layout.keys)):
                 self._check(relative, "file", (account, container))
 
     def _check(self, relative: str, kind: str, owners: Sequence[Account]) -> None:
@@ -151,13 +151,48 @@ class _Planner:
             (layout.container_key, "container", self.state.container_account),
         ]
 
+    def _pair(self, relative: str) -> KeyState:
+        return self.state.keys.get(relative, KeyState(FileState(relative), FileState(relative + ".pub")))
+
     def key_pairs(self) -> None:
+        rotation = self.wanted.rotation
         for relative, role, owner in self._pairs(self.wanted.layout):
-            pair = self.state.keys.get(relative, KeyState(FileState(relative), FileState(relative + ".pub")))
+            pair, following = self._pair(relative), self._pair(relative + NEXT_SUFFIX)
+            if following.public_file.exists and not following.private.exists:
+                # A rotation was interrupted after its private key had taken its place.
+                path = following.public_file.path
+                self.add(
+                    f"delete {self.path(path)}, left by a rotation", "unlink", path, {self.path(path): ("", None)}, ""
+                )
+                following = KeyState(FileState(relative + NEXT_SUFFIX), FileState(path))
             if not pair.private.exists:
                 self._generate(relative, role, owner, pair)
+            elif rotation == "commit" and following.usable is not None:
+                self._commit(relative, role, pair)
+                continue
             else:
                 self._repair(relative, owner, pair)
+            if following.private.exists:
+                self._repair(relative + NEXT_SUFFIX, owner, following)
+            elif rotation == "prepare" and pair.private.exists:
+                self._generate(relative + NEXT_SUFFIX, "next " + role, owner, following)
+
+    def _commit(self, relative: str, role: str, pair: KeyState) -> None:
+        """The next pair takes the place of the present one. Interrupted anywhere, each half can be computed again."""
+        steps = [("unlink", relative + ".pub")] if pair.public_file.exists else []
+        steps += [("replace", relative + NEXT_SUFFIX), ("replace", relative + NEXT_SUFFIX + ".pub")]
+        for action, source in steps:
+            target = relative + (".pub" if source.endswith(".pub") else "")
+            self.add(
+                f"put the next {role} key in the place of {self.path(target)}"
+                if action == "replace"
+                else f"delete {self.path(source)}, the public half of the old {role} key",
+                action,
+                source,
+                {self.path(target): ("old key", "next key" if action == "replace" else None)},
+                "",
+                **({"to": target} if action == "replace" else {}),
+            )
 
     def _generate(self, relative: str, role: str, owner: Account, pair: KeyState) -> None:
         if pair.public_file.exists:
@@ -338,7 +373,11 @@ class _Planner:
             )
 
     def remove_keys(self, layout: Layout) -> None:
-        for relative, role, _owner in self._pairs(layout):
+        pairs = self._pairs(layout)
+        for relative, role, _owner in [
+            *pairs,
+            *((key + NEXT_SUFFIX, "next " + role, owner) for key, role, owner in pairs),
+        ]:
             pair = self.state.keys.get(relative)
             if pair is None or pair.public is None or not pair.public.generated_here:
                 continue
@@ -439,7 +478,7 @@ def _present_files(planner: _Planner) -> None:
         (layout.config_mesh, render.host_config(wanted), 0o644, account),
         (layout.container_known_hosts, render.known_hosts(wanted), 0o600, container),
         (layout.container_config, render.container_config(wanted), 0o600, container),
-        (layout.script, render.script(wanted), 0o755, account),
+        *([] if wanted.forced_command else [(layout.script, render.script(wanted), 0o755, account)]),
     ):
         planner.owned_file(relative, text, mode, owner)
     planner.block(layout.config, render.host_config_block(layout), "include the mesh in the SSH configuration")
@@ -448,6 +487,9 @@ def _present_files(planner: _Planner) -> None:
         render.authorized_keys(wanted, planner.state.account.home),
         f"authorise the keys of {len(wanted.peers)} peers",
     )
+    if wanted.forced_command:
+        # Last: until the block above is written, keys are still led to the script.
+        planner.remove_owned(layout.script)
 
 
 def warnings(state: MeshState, wanted: Wanted, host: str) -> list[str]:

@@ -64,17 +64,20 @@ def _from(peer: Peer, wanted: Wanted) -> str:
 def authorized_keys(wanted: Wanted, home: str) -> list[str]:
     """Lines of the block: per peer the host key (a login) and the container key (the forced command only)."""
     lines = []
-    command = "/bin/bash " + shlex.quote(f"{home}/{wanted.layout.script}")
+    script_path = shlex.quote(f"{home}/{wanted.layout.script}")
+    command = " ".join(wanted.forced_command) or "/bin/bash " + script_path
     command = command.replace("\\", "\\\\").replace('"', '\\"')  # sshd undoes \" inside command="..."
     for peer in wanted.peers:
         if peer.planned:
             lines.append(f"# {peer.name}: its keys do not exist yet, they will be made in the real run")
             continue
-        if wanted.host_login and peer.host_public_key is not None:
-            lines.append(f'restrict,pty,from="{_from(peer, wanted)}" {peer.host_public_key.text} {peer.name}:host')
-        if peer.container_public_key is not None and (wanted.topology == "all" or peer.name == wanted.head):
-            options = f'restrict,from="{_from(peer, wanted)}",command="{command}"'
-            lines.append(f"{options} {peer.container_public_key.text} {peer.name}:container")
+        source = f'from="{_from(peer, wanted)}"'
+        for key in (peer.host_public_key, peer.next_host_public_key):
+            if wanted.host_login and key is not None:
+                lines.append(f"restrict,pty,{source} {key.text} {peer.name}:host")
+        for key in (peer.container_public_key, peer.next_container_public_key):
+            if key is not None and (wanted.topology == "all" or peer.name == wanted.head):
+                lines.append(f'restrict,{source},command="{command}" {key.text} {peer.name}:container')
     return lines
 
 

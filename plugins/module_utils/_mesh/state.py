@@ -24,12 +24,15 @@ KEY_COMMENT_PREFIX = "rocemesh.multinode"
 # First comment line of a file that belongs to this collection as a whole.
 FILE_HEADER = "# Managed by rocemesh.multinode (module ssh_container_mesh). Changes made here are overwritten."
 ADOPTED_SUFFIX = ".before-rocemesh"
+# The pair that a rotation will put in the place of the present one; peers accept both until it has.
+NEXT_SUFFIX = ".next"
 
 _KEY_TYPES = ("ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521")
 # No @: OpenSSH would read a user or an alias pattern into it; no blank, quote, comma or wildcard: separators of the
 # files in which names are written.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
 _CONTAINER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*\Z")
+_FORCED_WORD = re.compile(r"[A-Za-z0-9_./-]+\Z")
 _USER = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\$?\Z")
 
 
@@ -134,6 +137,11 @@ class Layout:
         return (self.authorized_keys, self.config)
 
     @property
+    def keys(self) -> tuple[str, ...]:
+        """Private keys; the second pair of each is there while a rotation is under way."""
+        return (self.host_key, self.container_key, self.host_key + NEXT_SUFFIX, self.container_key + NEXT_SUFFIX)
+
+    @property
     def owned(self) -> tuple[str, ...]:
         """Files that are ours as a whole."""
         return (self.config_mesh, self.known_hosts, self.script, self.container_config, self.container_known_hosts)
@@ -150,7 +158,8 @@ GUIDE = Layout(
 
 @dataclasses.dataclass(frozen=True)
 class Peer:
-    """One node of the mesh, as every other node must know it. ``planned``: seen in check mode, has no keys yet."""
+    """One node of the mesh, as every other node must know it. ``planned``: seen in check mode, has no keys yet;
+    ``next_...``: keys that a rotation under way is going to use."""
 
     name: str
     addresses: tuple[str, ...]
@@ -160,6 +169,8 @@ class Peer:
     container_public_key: PublicKey | None
     ssh_host_keys: tuple[str, ...]
     planned: bool = False
+    next_host_public_key: PublicKey | None = None
+    next_container_public_key: PublicKey | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -179,6 +190,8 @@ class Wanted:
     host_login: bool = True
     container_name: str = "mpicont"
     docker_command: tuple[str, ...] = ("docker",)
+    forced_command: tuple[str, ...] = ()
+    rotation: str = "none"
     connect_timeout: int = 10
     layout: Layout = MODERN
     adopt: bool = False
@@ -313,6 +326,9 @@ def parse_peer(raw: Mapping[str, Any], *, host: str, user: str, planning: bool) 
     for field in ("host_public_key", "container_public_key"):
         text = raw.get(field) or ""
         keys[field] = None if planned and not text else parse_public_key(text, host=host, thing=about + field)
+    for field in ("next_host_public_key", "next_container_public_key"):
+        text = raw.get(field) or ""
+        keys[field] = parse_public_key(text, host=host, thing=about + field) if text else None
     addresses = tuple(parse_address(each, host=host, thing=about + "address") for each in raw.get("addresses") or ())
     host_keys = tuple(
         parse_public_key(each, host=host, thing=about + "ssh_host_keys").text for each in raw.get("ssh_host_keys") or ()
@@ -331,6 +347,8 @@ def parse_peer(raw: Mapping[str, Any], *, host: str, user: str, planning: bool) 
         user=parse_user(raw.get("user") or user, host=host),
         host_public_key=keys["host_public_key"],
         container_public_key=keys["container_public_key"],
+        next_host_public_key=keys["next_host_public_key"],
+        next_container_public_key=keys["next_container_public_key"],
         ssh_host_keys=tuple(sorted(set(host_keys))),
         planned=planned,
     )
@@ -378,6 +396,15 @@ def parse_wanted(params: Mapping[str, Any], *, host: str, user: str, planning: b
     command = tuple(params.get("docker_command") or ())
     if not command or any(not word or "\n" in word for word in command):
         raise RefusedError("is not a command", host=host, thing="docker_command", value=list(command))
+    forced = tuple(params.get("forced_command") or ())
+    if forced and not (forced[0].startswith("/") and all(_FORCED_WORD.match(word) for word in forced)):
+        raise RefusedError(
+            "does not begin with an absolute path, or holds a character that has a meaning in authorized_keys",
+            host=host,
+            thing="forced_command",
+            value=list(forced),
+            remedy="use letters, digits and ./_- only, for example [/usr/bin/sudo, -n, /usr/local/libexec/broker]",
+        )
     return Wanted(
         state=state,
         name=parse_name(params.get("name") or host, host=host, thing="name"),
@@ -392,6 +419,8 @@ def parse_wanted(params: Mapping[str, Any], *, host: str, user: str, planning: b
         host_login=bool(params["host_login"]),
         container_name=parse_container_name(params["container_name"], host=host),
         docker_command=command,
+        forced_command=forced,
+        rotation=params.get("rotation") or "none",
         connect_timeout=int(params["connect_timeout"]),
         layout=GUIDE if params["guide_compatible"] else MODERN,
         adopt=bool(params["adopt"]),
@@ -445,10 +474,10 @@ def mesh_addresses(state: MeshState, wanted: Wanted, *, host: str) -> tuple[str,
 def identity(state: MeshState, wanted: Wanted, addresses: Sequence[str]) -> dict[str, Any]:
     """What the other nodes must know: exactly one entry of their ``peers``. Public data only."""
     keys: list[PublicKey | None] = []
-    for path in (wanted.layout.host_key, wanted.layout.container_key):
+    for path in wanted.layout.keys:
         pair = state.keys.get(path)
         keys.append(pair.usable if pair else None)
-    host_key, container_key = keys
+    host_key, container_key, next_host_key, next_container_key = keys
     return {
         "name": wanted.name,
         "user": state.account.name,
@@ -456,6 +485,8 @@ def identity(state: MeshState, wanted: Wanted, addresses: Sequence[str]) -> dict
         "port": wanted.port,
         "host_public_key": host_key.text if host_key else "",
         "container_public_key": container_key.text if container_key else "",
+        "next_host_public_key": next_host_key.text if next_host_key else "",
+        "next_container_public_key": next_container_key.text if next_container_key else "",
         "ssh_host_keys": list(state.ssh_host_keys),
         "planned": host_key is None or container_key is None,
     }

@@ -169,6 +169,13 @@ class NodeTransport:
             os.link(name, new, src_dir_fd=parent, dst_dir_fd=parent, follow_symlinks=False)
             os.unlink(name, dir_fd=parent)
 
+    def replace(self, relative: str, to: str) -> None:
+        """Within one directory, over the file that is there, in one step."""
+        new = to.rpartition("/")[2]
+        with self._explained("put it in the place of " + new, relative), self._parent(relative) as (parent, name):
+            os.rename(name, new, src_dir_fd=parent, dst_dir_fd=parent)
+            os.fsync(parent)
+
     # -- keys
 
     def generate_key(self, relative: str, *, key_type: str, bits: int, comment: str, uid: int, gid: int) -> None:

@@ -1,169 +1,24 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The mesh between two SSH servers of this machine: real sshd, real ssh, real keys; only the engine is a stub.
-
-Each "node" is a home directory and an sshd on its own loopback port with its own host keys. The ssh client of the
-"container" runs in a mount namespace in which ``ssh_container`` lies at ``/root/.ssh``, as it does in the real one.
-Needs root: sshd and the mount namespace do. Files lie below ``/run`` because sshd's StrictModes distrusts ``/tmp``.
-"""
+"""The mesh between two SSH servers of this machine; see servers.py for how real they are."""
 
 from __future__ import annotations
 
 import os
-import shlex
-import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh import render
 
-from tests.unit.mesh.harness import Node
+from tests.integration.mesh.servers import MISSING, Server, connect
 
-SSHD = "/usr/sbin/sshd"
 LAUNCH_LINES = Path(__file__).parents[2] / "unit/mesh/fixtures/launch_lines.txt"
 
-pytestmark = pytest.mark.skipif(
-    os.getuid() != 0 or not os.path.exists(SSHD) or not shutil.which("unshare"),
-    reason="needs root, openssh-server and unshare",
-)
-
-DOCKER = r"""#!/bin/bash
-case "$1" in
-  inspect) cat "$(dirname "$0")/running" ;;
-  exec) shift 2; exec "$@" ;;
-  *) exit 125 ;;
-esac
-"""
-DAEMON = '#!/bin/bash\nprintf "[%s]\\n" "$@"\n'
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-class Server:
-    """One node: home directory, host keys, sshd. Its user is root, because only root can run sshd for any user."""
-
-    def __init__(self, name: str, root: Path) -> None:
-        self.base = root / name
-        self.home = self.base / "home"
-        self.etc = self.base / "etc"
-        self.bin = self.base / "bin"
-        for directory in (self.home, self.etc, self.bin):
-            directory.mkdir(parents=True)
-        for program, text in (("docker", DOCKER), ("orted", DAEMON)):
-            (self.bin / program).write_text(text)
-            (self.bin / program).chmod(0o755)
-        self.container_runs(True)
-        self.port = free_port()
-        self.new_host_key()
-        self.node = Node(name, 1, self.home, self.etc)
-        self.node.account = self.node.transport.account = self.node.container_account = type(self.node.account)(
-            "root", 0, 0, str(self.home)
-        )
-        self.process: subprocess.Popen[bytes] | None = None
-        self.log = self.base / "sshd.log"
-
-    def container_runs(self, running: bool) -> None:
-        (self.bin / "running").write_text("true\n" if running else "false\n")
-
-    def new_host_key(self) -> None:
-        key = self.etc / "ssh_host_ed25519_key"
-        for path in (key, key.with_suffix(".pub")):
-            path.unlink(missing_ok=True)
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
-
-    def start(self) -> None:
-        config = self.etc / "sshd_config"
-        config.write_text(
-            f"ListenAddress 127.0.0.1\nPort {self.port}\nHostKey {self.etc}/ssh_host_ed25519_key\n"
-            f"PidFile none\nAuthorizedKeysFile {self.home}/.ssh/authorized_keys\nPasswordAuthentication no\n"
-            "KbdInteractiveAuthentication no\nUsePAM no\nPermitRootLogin prohibit-password\nStrictModes yes\n"
-            "Subsystem sftp internal-sftp\n"
-            f"SetEnv PATH={self.bin}:/usr/bin:/bin\n"
-        )
-        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
-        self.process = subprocess.Popen([SSHD, "-D", "-f", str(config), "-E", str(self.log)])
-        deadline = time.monotonic() + 15
-        while True:
-            if self.process.poll() is not None:
-                pytest.fail(f"sshd ended at once: {self.log.read_text()}")
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
-            if time.monotonic() > deadline:
-                pytest.fail("sshd does not listen")
-            time.sleep(0.02)
-
-    def stop(self) -> None:
-        if self.process is not None:
-            self.process.terminate()
-            self.process.wait(10)
-            self.process = None
-
-    def identity(self) -> dict[str, Any]:
-        return self.node.identity(addresses=["127.0.0.1"], ssh_port=self.port)
-
-    def _as_root_with(self, ssh_directory: Path, command: list[str]) -> subprocess.CompletedProcess[str]:
-        """Run a client with ``ssh_directory`` at /root/.ssh, seen by nobody else."""
-        inside = (
-            "mount --make-rprivate / && mount -t tmpfs none /root && mkdir -m 700 /root/.ssh && "
-            f"mount --bind {shlex.quote(str(ssh_directory))} /root/.ssh && exec {shlex.join(command)}"
-        )
-        return subprocess.run(
-            ["unshare", "--mount", "/bin/sh", "-c", inside],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-
-    def from_container(self, to: Server, *command: str, options: tuple[str, ...] = ()) -> Any:
-        """ssh as mpirun calls it: by address; the port comes from the configuration file."""
-        # Both nodes share one address here, so the name selects the entry; HostName leads to the address.
-        return self._as_root_with(self.home / ".ssh/ssh_container", ["ssh", *options, to.node.name, *command])
-
-    def from_host(self, to: Server, *command: str) -> Any:
-        return self._as_root_with(self.home / ".ssh", ["ssh", "-o", "BatchMode=yes", to.node.name, *command])
-
-
-@pytest.fixture
-def servers() -> Iterator[tuple[Server, Server]]:
-    with tempfile.TemporaryDirectory(prefix="rocemesh-", dir="/run") as directory:
-        Path(directory).chmod(0o755)
-        pair = Server("gpu01", Path(directory)), Server("gpu02", Path(directory))
-        try:
-            for server in pair:
-                server.start()
-            yield pair
-        finally:
-            for server in pair:
-                server.stop()
-
-
-@pytest.fixture
-def mesh(servers: tuple[Server, Server]) -> tuple[Server, Server]:
-    connect(servers)
-    return servers
-
-
-def connect(servers: tuple[Server, Server], **params: Any) -> list[dict[str, Any]]:
-    peers = [server.identity() for server in servers]
-    for server in servers:
-        server.node.run(peers=peers, **params)
-    return peers
+pytestmark = pytest.mark.skipif(MISSING, reason="needs root, openssh-server and unshare")
 
 
 def test_a_container_runs_commands_in_the_other_container(mesh: tuple[Server, Server]) -> None:
@@ -209,7 +64,7 @@ def test_the_container_key_opens_no_tunnel_no_terminal_and_no_file_transfer(mesh
     assert "PTY allocation request failed" in one.from_container(two, "tty", options=("-tt",)).stderr
     inside = one.home / ".ssh/ssh_container"
     target = two.base / "copied"
-    copy = one._as_root_with(inside, ["scp", "-q", "/etc/hostname", f"{two.node.name}:{target}"])
+    copy = one.with_ssh_directory(inside, ["scp", "-q", "/etc/hostname", f"{two.node.name}:{target}"])
     assert copy.returncode != 0 and not target.exists()
 
 

@@ -36,3 +36,8 @@ def make_node(tmp_path: Path, host_keys: Path) -> Callable[..., Node]:
 @pytest.fixture
 def node(make_node: Callable[..., Node]) -> Node:
     return make_node()
+
+
+@pytest.fixture
+def nodes(make_node: Callable[..., Node]) -> tuple[Node, Node]:
+    return make_node("gpu01", 1), make_node("gpu02", 2)

@@ -27,6 +27,7 @@ KEYWORDS_SINCE_310 = {("dataclass", "slots"), ("dataclass", "kw_only"), ("zip", 
 def closure() -> list[pathlib.Path]:
     """The modules and everything of this collection that they import."""
     waiting = [ROOT / "plugins" / "modules" / (name + ".py") for name in ON_NODES]
+    waiting += (ROOT / "roles").glob("*/files/*.py")
     found: list[pathlib.Path] = []
     while waiting:
         path = waiting.pop()
@@ -148,7 +149,7 @@ def test_lazy_annotations_may_say_what_they_like() -> None:
 
 def test_the_closure_holds_the_layers_of_the_nodes_and_nothing_of_the_controller() -> None:
     packages = {path.parent.name if path.stem != "_layer" else "_layer" for path in closure()}
-    assert packages == {"modules", "_layer", "_nic", "_mesh"}
+    assert packages == {"modules", "_layer", "_nic", "_mesh", "files"}
 
 
 @pytest.mark.parametrize(

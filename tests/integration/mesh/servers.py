@@ -1,0 +1,140 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Two nodes on this machine: real sshd, real ssh, real keys; only the engine is a stub.
+
+Each node is a home directory and an sshd on its own loopback port with its own host keys. The ssh client of the
+"container" runs in a mount namespace in which ``ssh_container`` lies at ``/root/.ssh``, as it does in the real one.
+Needs root: sshd and the mount namespace do. Files lie below ``/run`` because sshd's StrictModes distrusts ``/tmp``.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.mesh.harness import Node
+
+SSHD = "/usr/sbin/sshd"
+MISSING = os.getuid() != 0 or not os.path.exists(SSHD) or not shutil.which("unshare")
+
+DOCKER = r"""#!/bin/bash
+case "$1" in
+  inspect) cat "$(dirname "$0")/running" ;;
+  exec) shift 2; exec "$@" ;;
+  *) exit 125 ;;
+esac
+"""
+DAEMON = '#!/bin/bash\nprintf "[%s]\\n" "$@"\n'
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Server:
+    """One node: home directory, host keys, sshd. Its user is root, because only root can run sshd for any user."""
+
+    def __init__(self, name: str, root: Path) -> None:
+        self.base = root / name
+        self.home = self.base / "home"
+        self.etc = self.base / "etc"
+        self.bin = self.base / "bin"
+        for directory in (self.home, self.etc, self.bin):
+            directory.mkdir(parents=True)
+        for program, text in (("docker", DOCKER), ("orted", DAEMON)):
+            (self.bin / program).write_text(text)
+            (self.bin / program).chmod(0o755)
+        self.container_runs(True)
+        self.port = free_port()
+        self.new_host_key()
+        self.node = Node(name, 1, self.home, self.etc)
+        self.node.account = self.node.transport.account = self.node.container_account = type(self.node.account)(
+            "root", 0, 0, str(self.home)
+        )
+        self.process: subprocess.Popen[bytes] | None = None
+        self.log = self.base / "sshd.log"
+        self.journal: Any = None  # the broker's system log, where a test installs one
+
+    def container_runs(self, running: bool) -> None:
+        (self.bin / "running").write_text("true\n" if running else "false\n")
+
+    def new_host_key(self) -> None:
+        key = self.etc / "ssh_host_ed25519_key"
+        for path in (key, key.with_suffix(".pub")):
+            path.unlink(missing_ok=True)
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+
+    def start(self) -> None:
+        config = self.etc / "sshd_config"
+        config.write_text(
+            f"ListenAddress 127.0.0.1\nPort {self.port}\nHostKey {self.etc}/ssh_host_ed25519_key\n"
+            f"PidFile none\nAuthorizedKeysFile {self.home}/.ssh/authorized_keys\nPasswordAuthentication no\n"
+            "KbdInteractiveAuthentication no\nUsePAM no\nPermitRootLogin prohibit-password\nStrictModes yes\n"
+            "Subsystem sftp internal-sftp\n"
+            f"SetEnv PATH={self.bin}:/usr/bin:/bin\n"
+        )
+        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+        self.process = subprocess.Popen([SSHD, "-D", "-f", str(config), "-E", str(self.log)])
+        deadline = time.monotonic() + 15
+        while True:
+            if self.process.poll() is not None:
+                pytest.fail(f"sshd ended at once: {self.log.read_text()}")
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            if time.monotonic() > deadline:
+                pytest.fail("sshd does not listen")
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.terminate()
+            self.process.wait(10)
+            self.process = None
+
+    def identity(self) -> dict[str, Any]:
+        return self.node.identity(addresses=["127.0.0.1"], ssh_port=self.port)
+
+    def identity_with(self, rotation: str) -> dict[str, Any]:
+        return self.node.identity(addresses=["127.0.0.1"], ssh_port=self.port, rotation=rotation)
+
+    def with_ssh_directory(self, ssh_directory: Path, command: list[str]) -> subprocess.CompletedProcess[str]:
+        """Run a client with ``ssh_directory`` at /root/.ssh, seen by nobody else."""
+        inside = (
+            "mount --make-rprivate / && mount -t tmpfs none /root && mkdir -m 700 /root/.ssh && "
+            f"mount --bind {shlex.quote(str(ssh_directory))} /root/.ssh && exec {shlex.join(command)}"
+        )
+        return subprocess.run(
+            ["unshare", "--mount", "/bin/sh", "-c", inside],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def from_container(self, to: Server, *command: str, options: tuple[str, ...] = ()) -> Any:
+        """ssh as mpirun calls it: by address; the port comes from the configuration file."""
+        # Both nodes share one address here, so the name selects the entry; HostName leads to the address.
+        return self.with_ssh_directory(self.home / ".ssh/ssh_container", ["ssh", *options, to.node.name, *command])
+
+    def from_host(self, to: Server, *command: str) -> Any:
+        return self.with_ssh_directory(self.home / ".ssh", ["ssh", "-o", "BatchMode=yes", to.node.name, *command])
+
+
+def connect(servers: tuple[Server, Server], **params: Any) -> list[dict[str, Any]]:
+    peers = [server.identity() for server in servers]
+    for server in servers:
+        server.node.run(peers=peers, **params)
+    return peers
