@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.machinery
 import importlib.util
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -99,3 +100,17 @@ def test_nvidia_smi_refuses_a_field_that_it_does_not_know() -> None:
     run = subprocess.run(["sh", str(SMI), "--query-gpu=colour"], capture_output=True, text=True, check=False)
     assert run.returncode == 2
     assert "colour" in run.stderr
+
+
+def test_the_nodes_first_program_touches_nothing_on_another_machine() -> None:
+    """It deletes the default route; anything that runs executables it finds must not be able to start it here."""
+    program = FILES / "usr/local/sbin/lab-init"
+    text = program.read_text()
+    assert text.index("exit 64") < min(text.index(word) for word in ("\nmount ", "ip link", "ip route", "mkdir"))
+    # In namespaces of its own, so that a guard that fails cannot reach the machine.
+    command = ["unshare", "--net", "--mount", "/bin/bash", str(program), "--list"] if os.getuid() == 0 else [program]
+    done = subprocess.run(
+        command, env={"PATH": os.environ["PATH"], "LAB_ADDRESS": "192.0.2.1/24", "container": "docker"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 64 and "nothing was touched" in done.stderr
