@@ -93,6 +93,28 @@ def test_what_a_cpu_cannot_do_is_refused_before_the_ranks_meet() -> None:
     assert "needs a GPU" in err
 
 
+@needs_torch
+def test_the_order_of_the_axes_changes_and_the_warm_up_is_reported_apart() -> None:
+    process = start(0, 1, free_port(), "--memory_format", "channels_last")
+    out, err = process.communicate(timeout=240)
+    assert process.returncode == 0, err
+    (machine,) = [json.loads(line[9:]) for line in out.splitlines() if line.startswith("ROCEMESH ")]
+    assert machine["memory_format"] == "channels_last"
+    assert (machine["compiled"], machine["cuda_graph"]) == (False, False)
+    assert machine["warmup_seconds"] > 0
+
+
+@needs_torch
+def test_a_torch_that_cannot_compile_says_so() -> None:
+    looked = subprocess.run([PYTHON, "-c", "import torch; torch.compile"], capture_output=True, check=False)
+    if looked.returncode == 0:
+        pytest.skip("this torch can compile")
+    process = start(0, 1, free_port(), "--compile")
+    _out, err = process.communicate(timeout=120)
+    assert process.returncode != 0
+    assert "--compile needs torch 2.0 or later" in err
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -100,6 +122,8 @@ def test_what_a_cpu_cannot_do_is_refused_before_the_ranks_meet() -> None:
         (["--image_size", "16"], "at least 32"),
         (["--precision", "fp8"], "invalid choice"),
         (["--batch", "4"], "unrecognized"),
+        (["--cuda_graph", "--num_warmup_batches", "10"], "11 or more"),
+        (["--cuda_graph", "--num_warmup_batches", "11", "--precision", "fp16"], "use bf16"),
     ],
 )
 def test_wrong_options_are_told_without_torch(options: list[str], words: str) -> None:
