@@ -164,20 +164,6 @@ def test_a_killed_dpkg_is_finished_by_the_next_run(node: Node) -> None:
     assert not node.disk.exists(BURNT)
 
 
-def test_a_full_disk_leaves_nothing_that_the_next_run_would_trip_over(node: Node) -> None:
-    options = node.deb()
-    cache = "/var/cache/rocemesh"
-    node.disk.run("mkdir", "-p", cache)
-    node.disk.run("mount", "-t", "tmpfs", "-o", "size=4k", "small", cache)
-    code, output = node.role(**options)
-    assert code != 0
-    assert "No space left" in output
-    node.disk.run("umount", cache)
-    code, output = node.role(**options)
-    assert code == 0, output
-    assert node.disk.version("doca-ofed") == NEW
-
-
 def test_a_driver_that_is_not_built_for_the_next_kernel_is_named(node: Node) -> None:
     options = node.deb()
     node.disk.run("touch", "/boot/vmlinuz-99.1.0-7-generic")

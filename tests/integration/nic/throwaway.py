@@ -17,6 +17,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 from typing import Iterator, Sequence
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
@@ -100,11 +101,11 @@ def possible() -> str:
     probe = "import apt"
     if subprocess.run(["/usr/bin/python3", "-c", probe], capture_output=True, check=False).returncode:
         return "no python3-apt"
-    script = "mkdir -p /tmp/.o && mount -t tmpfs t /tmp/.o && mkdir /tmp/.o/u /tmp/.o/w && mount -t overlay o -o "
-    script += "lowerdir=/,upperdir=/tmp/.o/u,workdir=/tmp/.o/w /mnt"
-    done = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, check=False, text=True)
-    with contextlib.suppress(OSError):
-        os.rmdir("/tmp/.o")
+    script = 'mount -t tmpfs t "$1" && mkdir "$1/u" "$1/w" "$1/r"'
+    script += ' && mount -t overlay o -o lowerdir=/,upperdir="$1/u",workdir="$1/w" "$1/r"'
+    with tempfile.TemporaryDirectory() as place:
+        command = ["unshare", "--mount", "sh", "-c", script, "sh", place]
+        done = subprocess.run(command, capture_output=True, check=False, text=True)
     return "" if done.returncode == 0 else f"no overlay: {done.stderr.strip()}"
 
 
