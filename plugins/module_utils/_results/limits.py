@@ -125,13 +125,12 @@ def wire_gbyte_per_s(
         )
         if not given
     ]
-    if lacking:
+    if lacking or link_gbit_per_s is None or mtu_bytes is None or nics_per_node is None:
         return unknown(name, unit, _lacking(lacking))
     if mtu_bytes not in ROCE_MTUS_BYTES:
         return unknown(name, unit, f"{mtu_bytes} is not a RoCE MTU ({', '.join(map(str, ROCE_MTUS_BYTES))})")
     if ip_version not in (4, 6):
         return unknown(name, unit, f"{ip_version!r} is not an IP version")
-    assert link_gbit_per_s is not None and mtu_bytes is not None and nics_per_node is not None
     headers = roce_header_bytes(bool(vlan_tagged), ip_version)
     share = mtu_bytes / (mtu_bytes + headers)
     value = nics_per_node * link_gbit_per_s / 8 * share
@@ -175,7 +174,7 @@ def pcie_gbyte_per_s(
         )
         if not given
     ]
-    if lacking:
+    if lacking or not (max_payload_bytes and slots_per_node and width and generation):
         return unknown(name, unit, _lacking(lacking))
     if generation not in PCIE_GENERATIONS:
         return unknown(name, unit, f"PCIe generation {generation!r} is not in the table of this collection")
@@ -183,7 +182,6 @@ def pcie_gbyte_per_s(
         return unknown(name, unit, f"x{width} is not a PCIe width")
     if max_payload_bytes not in (128, 256, 512, 1024, 2048, 4096):
         return unknown(name, unit, f"{max_payload_bytes!r} is not a MaxPayload of PCIe (128 to 4096 bytes)")
-    assert max_payload_bytes and slots_per_node and width and generation
     rate, encoding = PCIE_GENERATIONS[generation]
     around = TLP_HEADER_BYTES + (0 if generation == 6 else LCRC_BYTES + TLP_FRAMING_BYTES)
     value = slots_per_node * rate * width * encoding / 8 * max_payload_bytes / (max_payload_bytes + around)
@@ -236,9 +234,8 @@ def ring_allreduce_seconds(size: Limit, ranks: int | None, link: Limit) -> Limit
     name, unit = "ring all-reduce of the gradients", "s"
     lacking = [part.name for part in (size, link) if part.value is None]
     lacking += [] if _usable(ranks) else ["the number of ranks"]
-    if lacking:
+    if lacking or not (ranks and size.value and link.value):
         return unknown(name, unit, _lacking(lacking))
-    assert ranks and size.value and link.value
     factor = ring_factor(ranks)
     return Limit(
         name,
@@ -259,9 +256,8 @@ def allreduce_gbyte_per_s(link: Limit, nodes: int | None, ranks: int | None) -> 
     name, unit = "all-reduce bus bandwidth", "GB/s"
     lacking = [link.name] if link.value is None else []
     lacking += [] if _usable(nodes) and _usable(ranks) else ["the number of nodes and ranks"]
-    if lacking:
+    if lacking or not (nodes and ranks and link.value):
         return unknown(name, unit, _lacking(lacking))
-    assert nodes and ranks and link.value
     if nodes < 2:
         return unknown(name, unit, "all ranks are on one node: the network is not in the way")
     factor = ring_factor(ranks) / ring_factor(nodes)
@@ -277,13 +273,12 @@ def allreduce_gbyte_per_s(link: Limit, nodes: int | None, ranks: int | None) -> 
 def compute_images_per_s(single_gpu_images_per_s: float | None, ranks: int | None) -> Limit:
     """n times what one GPU of the same VM was measured to do."""
     name, unit = "linear scaling from one GPU", "images/s"
-    if not _usable(single_gpu_images_per_s):
+    if single_gpu_images_per_s is None or not _usable(single_gpu_images_per_s):
         return unknown(
             name, unit, "the rate of one GPU of this cluster was not measured (benchmark scaling, case 1n1g)"
         )
-    if not _usable(ranks):
+    if ranks is None or not _usable(ranks):
         return unknown(name, unit, "the number of ranks is not known")
-    assert single_gpu_images_per_s is not None and ranks is not None
     return Limit(
         name, ranks * single_gpu_images_per_s, unit, f"{ranks} ranks x {single_gpu_images_per_s:g} images/s, measured"
     )
@@ -298,9 +293,8 @@ def network_images_per_s(size: Limit, link: Limit, nodes: int | None, images_per
     lacking = [part.name for part in (size, link) if part.value is None]
     lacking += [] if _usable(nodes) else ["the number of nodes"]
     lacking += [] if _usable(images_per_step) else ["the number of images per step"]
-    if lacking:
+    if lacking or not (nodes and images_per_step and size.value and link.value):
         return unknown(name, unit, _lacking(lacking))
-    assert nodes and images_per_step and size.value and link.value
     if nodes < 2:
         return unknown(name, unit, "all ranks are on one node: the network is not in the way")
     seconds = size.value * ring_factor(nodes) / (link.value * 1e9)
@@ -366,12 +360,11 @@ class Communication:
 def communication(step_s: float | None, single_step_s: float | None, allreduce_s: float | None) -> Communication:
     """Exposed communication = step with n ranks - step with one rank, same batch per rank; overlap = 1 - exposed /
     all-reduce measured alone. A step faster than the single one has no exposed communication, and says so."""
-    if not _usable(step_s) or not _usable(single_step_s):
+    if step_s is None or single_step_s is None or not _usable(step_s) or not _usable(single_step_s):
         missing = "the step time of the run" if not _usable(step_s) else "the step time of one rank alone"
         return Communication(
             step_s, single_step_s, allreduce_s, None, None, None, f"unknown, because {missing} was not measured"
         )
-    assert step_s is not None and single_step_s is not None
     exposed = max(0.0, step_s - single_step_s)
     how = f"{1e3 * step_s:.3f} ms with all ranks - {1e3 * single_step_s:.3f} ms with one rank"
     if step_s < single_step_s:

@@ -228,8 +228,8 @@ class Reader(LogReader):
         if test is None or test.rows or (test.title is not None and test.title != text):
             test = self._new(rank)
         match = _TITLE.search(text)
-        assert match is not None
-        test.title, test.verb, test.bidirectional = match[0], match["verb"], bool(match["both"])
+        if match is not None:
+            test.title, test.verb, test.bidirectional = match[0], match["verb"], bool(match["both"])
 
     def _settings(self, rank: int | None, text: str) -> None:
         gid = _GID.search(text)

@@ -70,7 +70,7 @@ def refused(switch: Switch, wanted: Wanted, *words: str) -> RefusedError:
 
 
 @rule("2.1 the mode is always spelled out, as plain 'roce' means lossless")
-def _() -> None:
+def rule_01() -> None:
     for mode in ("lossless", "semi-lossless", "lossy"):
         assert commands(new_switch(), Wanted(mode=mode)) == [f"roce {mode}"]
     switch = new_switch()
@@ -79,7 +79,7 @@ def _() -> None:
 
 
 @rule("2.1 'no roce' turns it off")
-def _() -> None:
+def rule_02() -> None:
     switch = new_switch()
     assert commands(switch, Wanted(mode=None)) == []
     type_in(switch, "roce lossy")
@@ -87,7 +87,7 @@ def _() -> None:
 
 
 @rule("2.1 lossless is PFC on priority 3 and ECN, semi-lossless and lossy need no PFC")
-def _() -> None:
+def rule_03() -> None:
     for mode in ("lossless", "semi-lossless", "lossy"):
         switch = new_switch()
         switch.faults.inject({"name": "pfc_off"})
@@ -99,19 +99,19 @@ def _() -> None:
 
 
 @rule("2.1 a change of the mode may toggle every link: named in check mode, for all ports and not only ours")
-def _() -> None:
+def rule_04() -> None:
     (operation,) = operations(new_switch(), Wanted(ports=()))
     assert "every link of the switch may toggle" in operation["disrupts"] and "1/31" in operation["disrupts"]
 
 
 @rule("2.1 a change of the mode is guarded by allow_disruption")
-def _() -> None:
+def rule_05() -> None:
     wanted = dataclasses.replace(WANTED, disruption="requested_ports")
     refused(new_switch(), wanted, "RoCE mode off -> lossless", "1/31", "allow_disruption")
 
 
 @rule("2.1 the command is never sent again in the same mode, because whether that toggles links is unknown")
-def _() -> None:
+def rule_06() -> None:
     switch = new_switch()
     Run(switch)()
     flaps = dict(switch.flaps)
@@ -119,7 +119,7 @@ def _() -> None:
 
 
 @rule("2.1 what the mode results in is read: trust L3, ECN 150/1500 KB, PFC 3, ETS, pools")
-def _() -> None:
+def rule_07() -> None:
     roce = parsing.parse_roce("sw01", printed.ROCE_REAL)
     assert (roce.trust, roce.ecn_min_kb, roce.ecn_max_kb, roce.priorities) == ("L3", 150, 1500, {3: "enabled"})
     assert roce.classes == ((3, 3, "RoCE", "WRR 50%"), (6, 6, "CNP", "Strict"))
@@ -127,7 +127,7 @@ def _() -> None:
 
 
 @rule("2.1 'roce' does not turn LLDP on: told, since hosts that use DCBX need it, and not changed")
-def _() -> None:
+def rule_08() -> None:
     switch = new_switch()
     type_in(switch, "no lldp", "configuration write")
     run = Run(switch)
@@ -136,7 +136,7 @@ def _() -> None:
 
 
 @rule("2.1 access ports carry no PCP, so every port has to trust DSCP (L3)")
-def _() -> None:
+def rule_09() -> None:
     state = Run(new_switch()).layer.observe()
     lossless = parsing.parse_roce("sw01", printed.ROCE_REAL)
     wanted = Wanted(ports=("1/1", "1/2"))
@@ -150,7 +150,7 @@ def _() -> None:
 
 
 @rule("2.1 leftovers of a configuration by hand show up as exceptions and are not removed for anybody")
-def _() -> None:
+def rule_10() -> None:
     switch = new_switch()
     switch.faults.inject({"name": "exception", "text": "Eth1/3 traffic-class 3 differs"})
     run = Run(switch)
@@ -160,7 +160,7 @@ def _() -> None:
 
 
 @rule("2.1 before 3.8.2000 there is no 'roce': refused with the release, not emulated")
-def _() -> None:
+def rule_11() -> None:
     for version in ("3.6.5000", "3.7.1102", "3.8.1999"):
         refused(new_switch(version), WANTED, version, "3.8.2000")
     for version in ("3.8.2000", "3.8.2008", "3.10.4006"):
@@ -171,7 +171,7 @@ def _() -> None:
 
 
 @rule("2.2 each part of the predicate can fail it: mode, trust, ECN, PFC, priority 3, exceptions, each port")
-def _() -> None:
+def rule_12() -> None:
     switch = new_switch()
     Run(switch)()
     layer = Run(switch).layer
@@ -195,7 +195,7 @@ def _() -> None:
 
 
 @rule("2.2 PFC counts by its operational state: admin may read Auto")
-def _() -> None:
+def rule_13() -> None:
     assert parsing.parse_pfc("sw01", printed.pfc(printed.NEW)).ports["1/1"] == ("Auto", "Enabled")
     switch = new_switch()
     Run(switch)()
@@ -205,13 +205,13 @@ def _() -> None:
 
 
 @rule("2.2 a port without a link is warned of and fails nothing")
-def _() -> None:
+def rule_14() -> None:
     result = Run(new_switch(), dataclasses.replace(WANTED, ports=("1/1", "1/9")))()
     assert result["saved"] and any("1/9 has no link" in text for text in result["warnings"])
 
 
 @rule("2.2 counters are reported and never fail anything: discards, hoq discards, PFC pauses, ECN marks, RoCE packets")
-def _() -> None:
+def rule_15() -> None:
     switch = new_switch()
     many = {"rx_discards": 1, "tx_discards": 2, "tx_hoq_discards": 3, "ecn_marked": 4}
     switch.faults.inject({"name": "counters", **many, "rx_pause": 5, "tx_pause": 6, "roce_packets": 7})
@@ -231,7 +231,7 @@ def _() -> None:
 
 
 @rule("2.3 the range is 1500 to 9216")
-def _() -> None:
+def rule_16() -> None:
     for mtu in (1499, 9217, 9612, 0, -1):
         with pytest.raises(RefusedError, match="1500 to 9216"):
             planning.request("sw01", {"mtu": mtu, "ports": ["1/1"]})
@@ -240,14 +240,14 @@ def _() -> None:
 
 
 @rule("2.3 the MTU is printed with and without a blank before the bracket")
-def _() -> None:
+def rule_17() -> None:
     for era in (printed.OLD, printed.NEW):
         links = parsing.parse_links("sw01", printed.ethernet(era))
         assert (links["1/1"].mtu, links["1/10/2"].mtu) == (9216, 1500)
 
 
 @rule("2.3 force is one line per range, shutdown three")
-def _() -> None:
+def rule_18() -> None:
     wanted = Wanted(mode=None, ports=WANTED.ports, mtu=9216)
     assert commands(new_switch(), wanted) == ["interface ethernet 1/1-1/4 mtu 9216 force"]
     assert commands(new_switch(), dataclasses.replace(wanted, mtu_method="shutdown")) == [
@@ -258,7 +258,7 @@ def _() -> None:
 
 
 @rule("2.3 force may bounce the link: named, and only for ports whose MTU differs")
-def _() -> None:
+def rule_19() -> None:
     switch = new_switch()
     type_in(switch, "interface ethernet 1/2 mtu 9216 force")
     found = operations(switch, Wanted(mode=None, ports=WANTED.ports, mtu=9216))
@@ -270,7 +270,7 @@ def _() -> None:
 
 
 @rule("2.3 a port that was shut down is never brought up, and needs no force")
-def _() -> None:
+def rule_20() -> None:
     for method in ("force", "shutdown"):
         switch = new_switch()
         type_in(switch, "interface ethernet 1/2 shutdown", "configuration write")
@@ -281,7 +281,7 @@ def _() -> None:
 
 
 @rule("2.3 where force is refused, that port falls back to shutdown, and it is told")
-def _() -> None:
+def rule_21() -> None:
     switch = new_switch()
     switch.faults.inject({"name": "refuse_force", "port": "1/3"})
     run = Run(switch)
@@ -290,12 +290,12 @@ def _() -> None:
 
 
 @rule("2.3 the MTU of a LAG member belongs to the LAG: refused, with its name")
-def _() -> None:
+def rule_22() -> None:
     refused(new_switch(), Wanted(mode=None, ports=("1/29",), mtu=9000), "1/29", "Po1", "MTU")
 
 
 @rule("2.3 the MTU of the layer 3 interface is another one and is not touched")
-def _() -> None:
+def rule_23() -> None:
     sent = commands(new_switch(), dataclasses.replace(WANTED, svi=True))
     assert "interface vlan 111" in sent and not [line for line in sent if "vlan" in line and "mtu" in line]
 
@@ -304,7 +304,7 @@ def _() -> None:
 
 
 @rule("2.4 'vlan N' opens a sub-mode, a name makes it one line: the next line starts in configuration mode")
-def _() -> None:
+def rule_24() -> None:
     assert commands(new_switch(), Wanted(mode=None, vlan=111)) == ["vlan 111"]
     assert commands(new_switch(), Wanted(mode=None, vlan=111, vlan_name="rdma")) == ["vlan 111 name rdma"]
     switch = new_switch()
@@ -313,7 +313,7 @@ def _() -> None:
 
 
 @rule("2.4 a VLAN is layer 2; the layer 3 interface is made only when asked for")
-def _() -> None:
+def rule_25() -> None:
     assert "interface vlan 111" not in commands(new_switch(), WANTED)
     switch = new_switch()
     Run(switch, dataclasses.replace(WANTED, svi=True))()
@@ -322,13 +322,13 @@ def _() -> None:
 
 
 @rule("2.4 a port comes from VLAN 1 and its way back leads there")
-def _() -> None:
+def rule_26() -> None:
     result = Run(new_switch(), Wanted(mode=None, vlan=111, ports=("1/1",)))(check_mode=True)
     assert result["undo"][0] == "interface ethernet 1/1 switchport access vlan 1"
 
 
 @rule("2.4 trunk, hybrid and routed ports are refused with what they carry, unless told")
-def _() -> None:
+def rule_27() -> None:
     for name, words in (("1/31", "100,200"), ("1/27", "100"), ("1/28", "192.0.2.1/31")):
         refused(new_switch(), Wanted(vlan=111, ports=(name,)), name, words, "allow_mode_change")
         told = Wanted(vlan=111, ports=(name,), convertible=frozenset({name}))
@@ -336,18 +336,18 @@ def _() -> None:
 
 
 @rule("2.4 the VLAN is created before a port is put into it")
-def _() -> None:
+def rule_28() -> None:
     sent = commands(new_switch(), WANTED)
     assert sent.index("vlan 111 name rdma") < sent.index("interface ethernet 1/1-1/4 switchport access vlan 111")
 
 
 @rule("2.4 a port that is missing in the layer 2 table is routed, or unknown, and refused")
-def _() -> None:
+def rule_29() -> None:
     refused(new_switch(), Wanted(vlan=111, ports=("1/28",)), "routed port")
 
 
 @rule("2.4 ports of the VLAN that were not asked for are reported, trunks that allow it among them")
-def _() -> None:
+def rule_30() -> None:
     switch = new_switch()
     type_in(
         switch,
@@ -365,7 +365,7 @@ def _() -> None:
 
 
 @rule("2.5 1/1, Eth1/1 and ethernet 1/1 are the same port, with and without its port-channel behind it")
-def _() -> None:
+def rule_31() -> None:
     for text in ("1/1", "Eth1/1", "ethernet 1/1"):
         assert planning.expand("sw01", text) == ["1/1"]
     links = json.dumps(
@@ -375,7 +375,7 @@ def _() -> None:
 
 
 @rule("2.5 breakout ports have three numbers, and a range stays in one breakout")
-def _() -> None:
+def rule_32() -> None:
     assert planning.expand("sw01", "1/32/1-1/32/4") == [f"1/32/{lane}" for lane in range(1, 5)]
     for wrong in ("1/32/1-1/33/2", "1/1-1/32/2", "1/1-2/4", "1/4-1/1"):
         with pytest.raises(RefusedError):
@@ -386,7 +386,7 @@ def _() -> None:
 
 
 @rule("2.5 one line per contiguous run, no comma lists, never across a hole, a slot or a breakout")
-def _() -> None:
+def rule_33() -> None:
     names = ["1/1", "1/2", "1/4", "1/31", "1/32/1", "1/32/2", "2/1"]
     specs = [spec for spec, _members in planning.runs(names)]
     assert specs == ["1/1-1/2", "1/4", "1/31", "1/32/1-1/32/2", "2/1"]
@@ -395,13 +395,13 @@ def _() -> None:
 
 
 @rule("2.5 after a split the parent is gone: named with its lanes; missing ports with those that exist")
-def _() -> None:
+def rule_34() -> None:
     refused(new_switch(), Wanted(vlan=111, ports=("1/31", "1/32")), "1/32 is split into 1/32/1-1/32/4")
     refused(new_switch(), Wanted(vlan=111, ports=("1/40",)), "1/40", "1/1-1/31")
 
 
 @rule("2.5 what a refused range has changed is read again, and the rest is done port by port")
-def _() -> None:
+def rule_35() -> None:
     for partial in (False, True):
         switch = new_switch()
         switch.faults.inject({"name": "refuse_force", "port": "1/3"})
@@ -415,7 +415,7 @@ def _() -> None:
 
 
 @rule("2.6 read, validate everything, snapshot, VLAN, RoCE, access VLAN, MTU, links, read again, save")
-def _() -> None:
+def rule_36() -> None:
     switch = new_switch()
     run = Run(switch, dataclasses.replace(WANTED, snapshot="before"))
     run()
@@ -431,13 +431,13 @@ def _() -> None:
 
 
 @rule("2.6 everything is validated before the first line")
-def _() -> None:
+def rule_37() -> None:
     error = refused(new_switch(), dataclasses.replace(WANTED, ports=("1/1", "1/27", "1/29", "1/31")))
     assert len(error.details["reasons"]) == 3
 
 
 @rule("2.6 the wait for links is bounded")
-def _() -> None:
+def rule_38() -> None:
     run = Run(new_switch(link_delay=3600), wait_for_links=7)
     with pytest.raises(VerifyError, match="within 7 s"):
         run()
@@ -445,7 +445,7 @@ def _() -> None:
 
 
 @rule("2.6 saved only if verified, and only if something is unsaved")
-def _() -> None:
+def rule_39() -> None:
     switch = new_switch()
     switch.faults.inject({"name": "ignore_line", "pattern": "mtu"})
     run = Run(switch)
@@ -460,7 +460,7 @@ def _() -> None:
 
 
 @rule("2.6 on an error: stop, tell what was applied, what failed, the device's words and the way back; unsaved")
-def _() -> None:
+def rule_40() -> None:
     switch = new_switch()
     switch.faults.inject({"name": "refuse_line", "pattern": "access vlan", "message": "no resources"})
     run = Run(switch)
@@ -474,7 +474,7 @@ def _() -> None:
 
 
 @rule("2.6 the way back is computed from what was read first, and sent only when told")
-def _() -> None:
+def rule_41() -> None:
     for rollback in (False, True):
         switch = new_switch()
         type_in(switch, "interface ethernet 1/2 mtu 4200 force", "configuration write")
@@ -488,7 +488,7 @@ def _() -> None:
 
 
 @rule("2.6 somebody else's unsaved changes: when_clean leaves them, always writes them, never writes nothing")
-def _() -> None:
+def rule_42() -> None:
     for save, written in (("when_clean", False), ("always", True), ("never", False)):
         switch = new_switch()
         type_in(switch, "interface ethernet 1/9 description mine")
@@ -498,7 +498,7 @@ def _() -> None:
 
 
 @rule("2.6 all of it can be read without a configuration line")
-def _() -> None:
+def rule_43() -> None:
     switch = new_switch()
     Run(switch)()
     before = switch.as_json()

@@ -86,8 +86,8 @@ def test_argument_specs_and_documentation_name_the_same_options() -> None:
         name = f"ansible_collections.rocemesh.multinode.plugins.modules.{module}"
         seen: dict[str, Any] = {}
 
-        def keep(seen: dict[str, Any] = seen, **arguments: Any) -> None:
-            seen.update(arguments)
+        def keep(_seen: dict[str, Any] = seen, **arguments: Any) -> None:  # pylint: disable=dangerous-default-value
+            _seen.update(arguments)
             raise SystemExit
 
         loaded = importlib.import_module(name)

@@ -135,7 +135,7 @@ def dropped_key_is_named() -> None:
 def only_text_is_sent() -> None:
     site = FakeSite(vm_row(extra={SIZE: "64"}))
     vmx(site, VmxWanted(mmio_size_gb=256, numa=("1", "0"), gpu_pci_ids={1: "3D:00.0"}))
-    assert all(type(value) is str for value in sent(site).values())
+    assert all(isinstance(value, str) for value in sent(site).values())
     assert sent(site) == {
         P2P: "TRUE",
         ACS: "TRUE",
@@ -736,7 +736,7 @@ def forgotten_task_is_followed_on_the_object() -> None:
         return GoneError("no such task", host="vc")
 
     site = running()
-    site.faults["read task"] = [gone() for _ in range(9)]
+    site.faults["read task"] = [gone() for _attempt in range(9)]
     assert reboot(site)["rebooted"] and site.calls == STEPS, "each step is told from the host and the VM"
     site = FakeSite()
     site.faults["read task"] = [gone()]

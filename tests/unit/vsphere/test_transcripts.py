@@ -177,7 +177,7 @@ def test_transcript_cli_fault_shows_the_text_of_its_detail() -> None:
 )
 def test_transcript_console_rows_of_kernel_settings(line: str, configured: str, pending: bool) -> None:
     fields = dict(zip(("Name", "Type", "Configured", "Runtime", "Default"), line.split(), strict=True))
-    (setting,) = parse_kernel_list([fields], "esx01").values()
+    (setting,) = list(parse_kernel_list([fields], "esx01").values())
     assert (setting.configured, setting.is_pending) == (configured, pending)
 
 
@@ -197,7 +197,7 @@ def test_transcript_pci_rows_keep_unknown_columns_and_know_what_means_none() -> 
         def run_esxcli(self, *_: Any) -> Any:
             return [pci]
 
-    (found,) = esxcli_rows(Site(ENDPOINT), None, "esx01").items()
+    (found,) = list(esxcli_rows(Site(ENDPOINT), None, "esx01").items())
     assert found[0] == "0000:3b:00.0"
     assert found[1]["ModuleName"] is None and found[1]["ColumnOfTomorrow"] == "x"
     assert numa_column(found[1]) == 0
