@@ -208,8 +208,12 @@ def end(folder: str) -> dict[str, Any]:
     if not os.path.exists(os.path.join(folder, "lock")):
         return {"state": "ended", "rc": None}  # it never started
     if not _ended(folder, 0):
+        pid = int(_read(folder, "pid") or "0")
         with contextlib.suppress(ProcessLookupError):
-            os.kill(int(_read(folder, "pid") or "0"), signal.SIGTERM)
+            # 0 would be the group of whoever asks. A supervisor that has not written its number yet notices by itself
+            # that nobody asks any more.
+            if pid > 0:
+                os.kill(pid, signal.SIGTERM)
         _ended(folder, GRACE + 10)
     code = _read(folder, "rc")
     return {"state": "ended" if _ended(folder, 0) else "running", "rc": int(code) if code else None}

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -280,7 +282,8 @@ def test_a_run_that_is_killed_before_it_confirms_is_taken_back_by_the_switch(tmp
         try:
             _await(simulator, "confirm")
         finally:
-            subprocess.run(["kill", "-KILL", f"-{process.pid}"], check=False)
+            # Not kill(1): procps takes the first digit of a negative number for the number, and -1 is every process.
+            os.killpg(process.pid, signal.SIGKILL)
             process.wait(timeout=30)
         _await(simulator, "confirm_fail")
         assert configuration(simulator) == before
