@@ -270,7 +270,7 @@ class Journal:
 
     def say(self, text: str) -> None:
         # One line: what came over the network must not forge a second one.
-        printable = "".join(c if " " <= c <= "~" else repr(c)[1:-1] for c in text)
+        printable = "".join(c if " " <= c <= "~" else ascii(c)[1:-1] for c in text)
         message = f"<{self.PRIORITY}>rocemesh-mesh[{os.getpid()}]: {printable[:2000]}"
         # Not logging.handlers.SysLogHandler: it waits without limit for a log whose queue is full.
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log:

@@ -43,7 +43,10 @@ def play(folder: Path, job: Job, rc: int = 0, stderr: str = "", **variables: Any
     for stub in (Path(__file__).parent / "stub_docker").glob("*.py"):
         shutil.copy(stub, docker)
     stub_dir = folder / "stub"
-    stub_dir.mkdir()
+    for place in ("bin", "jobs"):
+        (stub_dir / place).mkdir(parents=True)
+    shutil.copy(Path(__file__).parent / "mpirun.py", stub_dir / "bin" / "mpirun")
+    (stub_dir / "bin" / "mpirun").chmod(0o755)
     texts = {
         host: "".join(line + "\n" for rank in range(job.size) for line in job.rank_lines(rank) if line.startswith(host))
         for host in job.hosts

@@ -18,11 +18,13 @@ import os
 import pathlib
 import secrets
 import subprocess
+import unittest.mock
 import urllib.request
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import Connection, Endpoint
 from cryptography import x509
@@ -244,9 +246,14 @@ def run_module(name: str, parameters: dict[str, Any], check: bool = False) -> Re
     module = importlib.import_module(f"ansible_collections.rocemesh.multinode.plugins.modules.{name}")
     printed = io.StringIO()
     arguments = {**parameters, "_ansible_check_mode": check, "_ansible_diff": True}
-    with patch_module_args(arguments), contextlib.redirect_stdout(printed), pytest.raises(SystemExit):
+    # In a process that has imported any of Ansible's controller, warnings go to its display and not into the result.
+    warned: list[str] = []
+    collected = unittest.mock.patch.object(AnsibleModule, "warn", lambda _self, text, **_more: warned.append(text))
+    with collected, patch_module_args(arguments), contextlib.redirect_stdout(printed), pytest.raises(SystemExit):
         module.main()
-    return Result(json.loads(printed.getvalue().strip().splitlines()[-1]))
+    result = Result(json.loads(printed.getvalue().strip().splitlines()[-1]))
+    result["warnings"] = warned
+    return result
 
 
 def change_while_on(vcenter: Vcenter, vm: str, extra: dict[str, str]) -> None:

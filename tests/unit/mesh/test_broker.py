@@ -187,7 +187,7 @@ def test_no_command_opens_no_session(installed: Installed, line: str | None) -> 
 
 @needs_root
 def test_a_refusal_is_explained_and_logged_on_one_line(installed: Installed) -> None:
-    done = installed.ask(GOOD + "\nmesh-broker: accepted from 192.0.2.1: forged")
+    done = installed.ask(GOOD + "\nmesh-broker: accepted \u043e from 192.0.2.1: forged")
     assert done.returncode == broker.REFUSED and "refused:" in done.stderr and "journalctl" in done.stderr
     logged = installed.logged()
     assert "refused from 192.0.2.1" in logged and "\n" not in logged and "\\n" in logged
