@@ -268,7 +268,7 @@ def _positive(values: Any, thing: str) -> list[float]:
     if not isinstance(values, (list, tuple)) or not values:
         raise ValueError(f"{thing} is {values!r}, not a list of figures")
     for value in values:
-        if not _finite(value, thing) > 0:
+        if _finite(value, thing) <= 0:
             raise ValueError(f"{thing} holds {value!r}")
     return [float(value) for value in values]
 

@@ -292,8 +292,7 @@ class PrintedReader(LogReader):
             return Scaling((), (), self.problems.all())
         self._table.problems = self.problems
         if len(self._table.groups) == 1:
-            (group,) = self._table.groups.values()
-            self._compare(group)
+            self._compare(next(iter(self._table.groups.values())))
         return self._table.scaling(repeats)
 
     def _runs(self, case: Case, path: str, text: str) -> None:

@@ -242,7 +242,7 @@ def _resampled_medians(sample: Sequence[float], draw: random.Random, resamples: 
     """As `statistics.median` of each draw, which would check and sort for its own sake thousands of times."""
     size, middle = len(sample), len(sample) // 2
     medians = []
-    for _ in range(resamples):
+    for _draw in range(resamples):
         drawn = sorted(draw.choices(sample, k=size))
         medians.append(drawn[middle] if size % 2 else (drawn[middle - 1] + drawn[middle]) / 2)
     return medians

@@ -281,7 +281,7 @@ def _guest_nodes(vm: str, placed: Sequence[tuple[int, GuestDevice]]) -> tuple[di
         if len(set(mapping.values())) == len(mapping):
             return mapping, []
     if len(told) == 1 and not any(told.values()):
-        (node,) = told
+        node = next(iter(told))
         return {node: 0}, [
             f"the guest does not say on which NUMA node its devices are; all are on node {node} of the host, so they "
             "are put on node 0 of the guest, the only one of a VM that is kept on one node"

@@ -141,7 +141,7 @@ _DEVICE = {Failure.UNSUPPORTED_PARAMETER: "unsupported", Failure.UNKNOWN_PARAMET
 def test_each_class_has_its_message_and_its_diagnosis(tmp_path: pathlib.Path, entry: tuple[Any, ...]) -> None:
     word, out, err, failure, kind, words = entry
     error = FakeCard(Rack(tmp_path), word, out, err).fail()
-    assert type(error) is kind
+    assert error.__class__ is kind
     assert error.details["diagnosis"] == _DEVICE.get(failure, failure.value)
     for part in ("gpu01", "0000:3b:00.0", words, "What to do"):
         assert part in str(error)
