@@ -45,8 +45,9 @@ def play(folder: Path, job: Job, rc: int = 0, stderr: str = "", **variables: Any
     stub_dir = folder / "stub"
     for place in ("bin", "jobs"):
         (stub_dir / place).mkdir(parents=True)
-    shutil.copy(Path(__file__).parent / "mpirun.py", stub_dir / "bin" / "mpirun")
-    (stub_dir / "bin" / "mpirun").chmod(0o755)
+    mpirun = stub_dir / "bin" / "mpirun"
+    mpirun.write_text(f"#!{sys.executable}\n" + (Path(__file__).parent / "mpirun.py").read_text())
+    mpirun.chmod(0o755)
     texts = {
         host: "".join(line + "\n" for rank in range(job.size) for line in job.rank_lines(rank) if line.startswith(host))
         for host in job.hosts
