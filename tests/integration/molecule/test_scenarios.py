@@ -14,7 +14,19 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 # In the order of the data path: a scenario finds what the ones before it have left.
-ORDER = ("stage", "switch", "esxi_host", "gpu_vm", "guest", "mesh", "container", "run", "benchmark", "report")
+ORDER = (
+    "stage",
+    "switch",
+    "esxi_host",
+    "gpu_vm",
+    "guest",
+    "mesh",
+    "container",
+    "run",
+    "consistency",
+    "benchmark",
+    "report",
+)
 
 
 def test_every_role_has_a_scenario() -> None:
