@@ -17,7 +17,7 @@ import re
 from typing import Any, Iterable, Mapping, Protocol, Sequence
 
 from .._layer import Operation, RefusedError
-from .._switch.plan import MODES, MTU_MAX, MTU_MIN, VLAN_MAX, VLAN_MIN
+from .._switch.plan import MODES, MTU_MAX, MTU_MIN, VLAN_MAX, VLAN_MIN, ports_or_all
 from . import tree as trees
 from .state import ROCE_PRIORITY, Port, State, is_on
 
@@ -172,26 +172,7 @@ def request(host: str, params: Mapping[str, Any]) -> Wanted:
 
 
 def _ports_or_all(host: str, option: str, value: Any) -> frozenset[str] | None:
-    """A boolean (also as text, as templates produce it) or a list of ports; None: all of them."""
-    if isinstance(value, str) and value.strip().lower() in ("true", "yes", "on", "1"):
-        return None
-    if isinstance(value, str) and value.strip().lower() in ("false", "no", "off", "0", ""):
-        return frozenset()
-    if value is True:
-        return None
-    if value is None or value is False:
-        return frozenset()
-    if isinstance(value, str):
-        value = value.split(",")
-    if not isinstance(value, (list, tuple)):
-        raise RefusedError(
-            "neither a boolean nor a list of ports",
-            host=host,
-            thing=option,
-            value=value,
-            remedy="name the ports, for example ['swp31']",
-        )
-    return frozenset(_expand_all(host, value))
+    return ports_or_all(host, option, value, expand_all=_expand_all, remedy="name the ports, for example ['swp31']")
 
 
 # --- refusals

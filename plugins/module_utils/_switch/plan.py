@@ -151,7 +151,17 @@ def request(host: str, params: Mapping[str, Any]) -> Wanted:
 
 
 def _ports_or_all(host: str, option: str, value: Any) -> frozenset[str] | None:
-    """A boolean (also as text, as templates produce it) or a list of ports. None: all of them."""
+    remedy = "name the ports that it may concern, for example ['1/31']"
+    return ports_or_all(host, option, value, expand_all=_expand_all, remedy=remedy)
+
+
+def ports_or_all(
+    host: str, option: str, value: Any, *, expand_all: Callable[[str, Any], Iterable[str]], remedy: str
+) -> frozenset[str] | None:
+    """A boolean (also as text, as templates produce it) or a list of ports. None: all of them.
+
+    ``expand_all``: ``(host, ranges) -> names`` in the way that this kind of switch names its ports.
+    """
     if isinstance(value, str) and value.strip().lower() in ("true", "yes", "on", "1"):
         return None
     if isinstance(value, str) and value.strip().lower() in ("false", "no", "off", "0", ""):
@@ -168,9 +178,9 @@ def _ports_or_all(host: str, option: str, value: Any) -> frozenset[str] | None:
             host=host,
             thing=option,
             value=value,
-            remedy="name the ports that it may concern, for example ['1/31']",
+            remedy=remedy,
         )
-    return frozenset(_expand_all(host, value))
+    return frozenset(expand_all(host, value))
 
 
 def runs(names: Iterable[str]) -> list[tuple[str, tuple[str, ...]]]:
