@@ -16,6 +16,7 @@ options:
   hostname:
     description:
       - Address of the switch's management port. With O(transport=nvue) a name that its certificate carries.
+      - Logging in has no effect on traffic.
       - The environment variable E(CUMULUS_HOST) is used if this is not set.
     type: str
     required: true
@@ -30,25 +31,25 @@ options:
   port:
     description:
       - TCP port.
-      - 8765 with O(transport=nvue) and 22 with O(transport=nclu) if this is not set.
+      - 8765 with O(transport=nvue) and 22 with O(transport=nclu) if this is not set. No effect on traffic.
     type: int
   username:
     description:
       - User in the group C(nvapply) with O(transport=nvue), C(netedit) with O(transport=nclu). Check mode needs
-        C(nvshow) or C(netshow) only.
+        C(nvshow) or C(netshow) only. No effect on traffic.
       - The environment variable E(CUMULUS_USER) is used if this is not set.
     type: str
     required: true
   password:
     description:
-      - Password of O(username).
+      - Password of O(username). It is never logged or returned. No effect on traffic.
       - The environment variable E(CUMULUS_PASSWORD) is used if this is not set.
     type: str
     required: true
   validate_certs:
     description:
       - Whether the switch's certificate must verify. Used with O(transport=nvue).
-      - Without it anybody who can answer at O(hostname) gets the password.
+      - Without it anybody who can answer at O(hostname) gets the password. No effect on traffic.
       - The environment variable E(CUMULUS_VALIDATE_CERTS) is used if this is not set.
     type: bool
     default: true
@@ -56,24 +57,25 @@ options:
     description:
       - PEM file with the CA certificates to verify the switch with, on the machine that runs the module. For a switch
         that signed its own certificate that certificate itself, on the switch C(/etc/ssl/certs/cumulus.pem).
-      - Without it the system's CA certificates are used.
+      - The system's CA certificates are used if this is not set. No effect on traffic.
       - The environment variable E(CUMULUS_CA_PATH) is used if this is not set.
     type: path
   known_hosts:
     description:
-      - File with the switch's host key, in the format of OpenSSH. Used with O(transport=nclu).
+      - File with the switch's host key, in the format of OpenSSH. Used with O(transport=nclu). No effect on traffic.
       - The known hosts of the user who runs the module are used if this is not set.
     type: path
   host_key_checking:
     description:
       - Whether to refuse a switch whose host key is not in O(known_hosts). Used with O(transport=nclu).
-      - Without it anybody who can answer at O(hostname) gets the password.
+      - Without it anybody who can answer at O(hostname) gets the password. No effect on traffic.
     type: bool
     default: true
   timeout:
     description:
       - Seconds after which the switch counts as not answering.
-      - Holds for the connection, the login and each request. Applying a change has O(apply_timeout).
+      - Holds for the connection, the login and each request, not for the time that applying a change takes.
+      - If it is over, the module stops; run it again, it reads what is there. No effect on traffic of its own.
     type: int
     default: 30
 """

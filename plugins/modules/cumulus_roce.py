@@ -46,12 +46,14 @@ options:
   vlan:
     description:
       - Number of the VLAN for RDMA traffic, 1 to 4094. It is created in O(bridge_domain) if it does not exist.
-      - VLANs and port modes are left alone if this is not set.
+      - VLANs and port modes are left alone if this is not set. Creating it disturbs no traffic; O(ports) does.
     type: int
   bridge_domain:
     description:
       - The VLAN-aware bridge of the VLAN. It is created if it does not exist.
       - V(br_default) with O(transport=nvue) and V(bridge) with O(transport=nclu) if this is not set.
+      - Creating it disturbs no traffic. A port that moves from another bridge loses what it carries there, see
+        O(allow_mode_change).
     type: str
   svi:
     description:
@@ -64,6 +66,8 @@ options:
       - Ports that become access ports of O(vlan) and get O(mtu), as ports and ranges such as V(swp1-4), V(swp9),
         V(swp10s0-3).
       - A range stays within one kind of ports or one split port, and all of its ports must exist.
+      - A port that changes its VLAN loses its traffic for a moment, and its link may bounce. Ports that are as wanted
+        are not touched.
     type: list
     elements: str
     default: []
@@ -110,6 +114,7 @@ options:
       - V(when_clean) saves unless somebody else's changes were unsaved before this run, because saving would write
         those as well. Unsaved settings that belong to this request are no obstacle.
       - V(always) saves in any case, even if the only difference is that somebody else's changes are unsaved.
+      - Saving disturbs no traffic.
       - V(never) does not save. A reboot of the switch then takes the changes back, unless it saves by itself, which is
         the default since 5.9; the module then warns.
       - With O(transport=nclu) a commit is always permanent, and this has no effect.
@@ -126,7 +131,8 @@ options:
   apply_timeout:
     description:
       - Seconds that the switch may take to apply the change, and somebody else's change to end before this one starts.
-      - Nothing is interrupted when they are over; the module fails and says in which state the revision is.
+      - Nothing is interrupted when they are over; the module fails and says in which state the revision is. The limit
+        itself has no effect on traffic.
     type: int
     default: 300
   confirm_timeout:
@@ -144,6 +150,7 @@ options:
       - Whether to go on if the switch asks "are you sure" before it applies the change, for example because files were
         edited by hand that it would overwrite, or because services would restart.
       - V(false) answers no. The module fails with the switch's warnings, and nothing has changed.
+      - V(true) may restart services of the switch, with whatever traffic depends on them; the warnings name them.
       - With O(transport=nclu) this has no effect.
     type: bool
     default: false
@@ -370,33 +377,19 @@ error_code:
 
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule, missing_required_lib
-from ansible.module_utils.common.parameters import env_fallback
+from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._cumulus import rest
+from ..module_utils._cumulus import arguments, rest
 from ..module_utils._cumulus.nvue import NvueLayer
 from ..module_utils._cumulus.plan import DISRUPTIONS, MODES, Wanted, request
 from ..module_utils._layer import LayerError, RefusedError, exit_with
 
 SAVE_POLICIES = ("when_clean", "always", "never")
-PORTS = {"nvue": 8765, "nclu": 22}
 
 
 def argument_spec() -> dict[str, dict[str, object]]:
-    def from_environment(variable: str, **rest_of_it: object) -> dict[str, object]:
-        return {"fallback": (env_fallback, [variable]), **rest_of_it}
-
     return {
-        "hostname": from_environment("CUMULUS_HOST", type="str", required=True),
-        "transport": {"type": "str", "default": "nvue", "choices": list(PORTS)},
-        "port": {"type": "int"},
-        "username": from_environment("CUMULUS_USER", type="str", required=True),
-        "password": from_environment("CUMULUS_PASSWORD", type="str", required=True, no_log=True),
-        "validate_certs": from_environment("CUMULUS_VALIDATE_CERTS", type="bool", default=True),
-        "ca_path": from_environment("CUMULUS_CA_PATH", type="path"),
-        "known_hosts": {"type": "path"},
-        "host_key_checking": {"type": "bool", "default": True},
-        "timeout": {"type": "int", "default": 30},
+        **arguments.LOGIN,
         "mode": {"type": "str", "default": "lossless", "choices": list(MODES)},
         "vlan": {"type": "int"},
         "bridge_domain": {"type": "str"},
@@ -441,42 +434,19 @@ def make_layer(module: AnsibleModule, wanted: Wanted) -> Any:
         "rollback": params["rollback"],
         "read_only": module.check_mode,
     }
-    port = params["port"] or PORTS[params["transport"]]
     if params["transport"] == "nvue":
-        endpoint = rest.Endpoint(
-            host=params["hostname"],
-            username=params["username"],
-            password=params["password"],
-            port=port,
-            validate_certs=params["validate_certs"],
-            ca_path=params["ca_path"],
-            timeout=params["timeout"],
-        )
         return NvueLayer(
             params["hostname"],
-            rest.Session(endpoint),
+            rest.Session(arguments.endpoint(params)),
             wanted,
             save=params["save"],
             confirm_timeout=params["confirm_timeout"],
             accept_warnings=params["accept_warnings"],
             **common,
         )
-    # Imported here: paramiko takes longer to load than NVUE to answer.
-    from ..module_utils._cumulus import nclu, ssh  # noqa: PLC0415
-    from ..module_utils._switch.transport import Settings  # noqa: PLC0415
+    from ..module_utils._cumulus import nclu  # noqa: PLC0415
 
-    if ssh.IMPORT_ERROR:
-        module.fail_json(msg=missing_required_lib("netmiko[par4]"), exception=ssh.IMPORT_ERROR)
-    settings = Settings(
-        host=params["hostname"],
-        username=params["username"],
-        password=params["password"],
-        port=port,
-        known_hosts=params["known_hosts"],
-        host_key_checking=params["host_key_checking"],
-        timeout=params["timeout"],
-    )
-    return nclu.NcluLayer(params["hostname"], lambda: ssh.SshShell(settings), wanted, **common)
+    return nclu.NcluLayer(params["hostname"], lambda: arguments.shell(module), wanted, **common)
 
 
 def main() -> None:

@@ -47,6 +47,9 @@ attributes:
   diff_mode:
     description: The module never changes anything.
     support: none
+seealso:
+  - module: rocemesh.multinode.onyx_roce
+  - module: rocemesh.multinode.cumulus_roce_info
 """
 
 EXAMPLES = r"""

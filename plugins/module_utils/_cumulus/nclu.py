@@ -13,37 +13,25 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 from __future__ import annotations
 
 import contextlib
-import json
-import re
 import time
-from typing import Any, Callable, Iterable, Mapping, Sequence
+from typing import Any, Callable, Iterable, Sequence
 
 from .._layer import (
-    ApplyError,
-    CredentialError,
     Layer,
     LayerError,
     Operation,
-    ParseError,
     RefusedError,
-    UnreachableError,
     VerifyError,
 )
 from . import plan as planning
-from . import state as parsing
 from . import tree as trees
-from .nvue import common_facts, port_warnings
+from .facts import common_facts, port_warnings
+from .nclu_reading import LOST, NcluReader
 from .plan import Wanted, Words
 from .ssh import Shell
 from .state import Port, State
 
 _POLL_SECONDS = 0.5
-_RELEASES = ((4, 3), (4, 4))
-_SHOW_INTERFACES = ("net", "show", "interface", "all", "json")
-_SHOW_CONFIG = ("net", "show", "configuration", "commands")
-# Settings of a port that an access port cannot have, as NCLU lists them.
-_LOST = re.compile(r"(bridge (?:vids|pvid|allow-untagged)|ip |ipv6 |vrf|pim|ospf|evpn)")
-_PENDING_ROW = re.compile(r"(?m)^(\S+)\s+\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\S*\s+(net (?:add|del) .*?)\s*$")
 
 
 class NcluDialect:
@@ -62,7 +50,7 @@ class NcluDialect:
         return Words([line], [f"net add roce {now}" if now else "net del roce"], {"alone": True})
 
     def release(self, state: State, wanted: Wanted, port: Port) -> Words:
-        lost = [rest for rest in trees.get(state.config, "lines", port.name) or [] if _LOST.match(rest)]
+        lost = [rest for rest in trees.get(state.config, "lines", port.name) or [] if LOST.match(rest)]
         return Words(
             [f"net del interface {port.name} {rest}" for rest in lost],
             [f"net add interface {port.name} {rest}" for rest in lost],
@@ -96,160 +84,6 @@ class NcluDialect:
         return Words([f"net add interface {spec} mtu {wanted.mtu}"], inverse)
 
 
-# --- readers
-
-
-def parse_release(host: str, text: str) -> str:
-    """/etc/lsb-release. Raises `RefusedError` for a release that is not configured this way."""
-    found = re.search(r'(?m)^DISTRIB_RELEASE="?([\d.]+)', text)
-    if "Cumulus" not in text or not found:
-        raise ParseError("this is no Cumulus Linux", host=host, thing="/etc/lsb-release", raw=text)
-    release = found.group(1)
-    if parsing.release_number(release)[:2] not in _RELEASES:
-        raise RefusedError(
-            "NCLU configures RoCE for the whole switch in 4.3 and 4.4 only",
-            host=host,
-            thing="release",
-            value=release,
-            remedy="use transport=nvue for 5.x; upgrade older releases, whose RoCE commands are per port",
-        )
-    return release
-
-
-def parse_config(host: str, text: str) -> trees.Tree:
-    """``net show configuration commands`` as a tree like NVUE's, and under ``lines`` what is said of each port."""
-    tree: trees.Tree = {}
-    lines: dict[str, list[str]] = {}
-    for line in text.splitlines():
-        words = line.split()
-        if words[:2] != ["net", "add"]:
-            if words and words[0] == "net" and words[1:2] != ["del"]:
-                raise ParseError("unknown line of the configuration", host=host, thing="configuration", raw=line)
-            continue
-        try:
-            tree = trees.merge(tree, *_line_trees(words[2:]))
-            if words[2] == "interface" and len(words) > 4:
-                for name in trees.expand(words[3]):
-                    lines.setdefault(name, []).append(" ".join(words[4:]))
-        except (ValueError, IndexError):
-            raise ParseError("unknown line of the configuration", host=host, thing="configuration", raw=line) from None
-    # A port that is only listed in the bridge is a trunk with all of its VLANs.
-    return {**tree, "lines": lines}
-
-
-def _line_trees(words: Sequence[str]) -> Iterable[trees.Tree]:
-    kind = words[0]
-    if kind == "roce":
-        return [{"qos": {"roce": {"mode": words[1] if len(words) > 1 else "lossless"}}}]
-    if kind == "bridge" and len(words) > 3:
-        return _bridge(words[1], words[2], words[3])
-    if kind == "vlan" and words[1].isdigit():
-        return [{"interface": {f"vlan{words[1]}": {"type": "svi", "vlan": int(words[1])}}}]
-    if kind == "bond" and words[2:4] == ["bond", "slaves"]:
-        members: trees.Tree = {name: {} for name in trees.expand(words[4])}
-        return [{"interface": {name: {"bond": {"member": members}}}} for name in trees.expand(words[1])]
-    if kind in ("interface", "bond") and len(words) > 2:
-        setting = _interface(words[2:])
-        return [{"interface": {name: setting}} for name in trees.expand(words[1])]
-    return []
-
-
-def _bridge(domain: str, what: str, value: str) -> list[trees.Tree]:
-    if what == "vids":
-        return [{"bridge": {"domain": {domain: {"vlan": {number: {} for number in trees.expand(value)}}}}}]
-    if what == "ports":
-        return [{"interface": {name: {"bridge": {"domain": {domain: {}}}} for name in trees.expand(value)}}]
-    return [{"bridge": {"domain": {domain: {what: value}}}}]
-
-
-# How a line about an interface begins, and what its next word says.
-_SETTINGS: Mapping[str, Callable[[str], trees.Tree]] = {
-    "bridge access": lambda word: {"access": int(word)},
-    "bridge vids": lambda word: {"vlan": {number: {} for number in trees.expand(word)}},
-    "bridge pvid": lambda word: {"untagged": int(word)},
-    "mtu": lambda word: {"link": {"mtu": int(word)}},
-    "link down": lambda _word: {"link": {"state": {"down": {}}}},
-    "ip address": lambda word: {"ip": {"address": {word: {}}}},
-    "ipv6 address": lambda word: {"ip": {"address": {word: {}}}},
-    "vrf": lambda word: {"ip": {"vrf": word}},
-}
-
-
-def _interface(words: Sequence[str]) -> trees.Tree:
-    text = " ".join(words)
-    for begin, setting in _SETTINGS.items():
-        if text == begin or text.startswith(begin + " "):
-            return setting(text[len(begin) :].split()[0] if text != begin else "")
-    return {"ip": {text: {}}} if _LOST.match(text) else {}
-
-
-def settle(config: Mapping[str, Any], domain: str) -> trees.Tree:
-    """Put what lines say of a port's VLANs below its bridge, where NVUE has it."""
-    result = trees.merge(config)
-    for settings in (result.get("interface") or {}).values():
-        vlans = {key: settings.pop(key) for key in ("access", "vlan", "untagged") if key in settings and key != "vlan"}
-        if isinstance(settings.get("vlan"), dict):  # an SVI has a number there
-            vlans["vlan"] = settings.pop("vlan")
-        if vlans:
-            bridges = trees.get(settings, "bridge", "domain") or {domain: {}}
-            settings["bridge"] = {"domain": {name: {**value, **vlans} for name, value in bridges.items()}}
-    return result
-
-
-def parse_interfaces(host: str, text: str) -> trees.Tree:
-    """``net show interface all json`` in the shape of NVUE's /interface."""
-    try:
-        answer = json.loads(text)
-    except ValueError:
-        raise ParseError("expected JSON", host=host, thing="net show interface all json", raw=text) from None
-    if not isinstance(answer, Mapping):
-        raise ParseError("expected interfaces", host=host, thing="net show interface all json", raw=text)
-    result = {}
-    for name, facts in answer.items():
-        link = {
-            "mtu": trees.get(facts, "iface_obj", "mtu"),
-            "oper-status": {"UP": "up", "DN": "down", "ADMDN": "down"}.get(str(trees.get(facts, "linkstate")), ""),
-            "admin-status": "down" if trees.get(facts, "linkstate") == "ADMDN" else "up",
-            "stats": {
-                "in-drops": trees.get(facts, "iface_obj", "counters", "RX_DRP"),
-                "out-drops": trees.get(facts, "iface_obj", "counters", "TX_DRP"),
-            },
-        }
-        heard = trees.get(facts, "iface_obj", "lldp") or []
-        neighbors: trees.Tree = {str(each.get("adj_hostname")): {} for each in heard}
-        result[name] = {"link": link, "lldp": {"neighbor": neighbors}}
-    return result
-
-
-def parse_pending(host: str, text: str) -> list[tuple[str, str]]:
-    """``net pending``: (user, command) of everything staged. Raises `ParseError` for a difference without commands."""
-    rows = [(user, " ".join(line.split())) for user, line in _PENDING_ROW.findall(text)]
-    if not rows and text.strip() and "no pending changes" not in text.lower():
-        raise ParseError("staged changes of unknown origin", host=host, thing="net pending", raw=text)
-    return rows
-
-
-def parse_state(host: str, domain: str, *, release: str, commands: str, interfaces: str) -> State:
-    config = settle(parse_config(host, commands), domain)
-    ports = parsing.parse_ports(host, config, parse_interfaces(host, interfaces))
-    vlans = trees.get(config, "bridge", "domain", domain, "vlan") or {}
-    svis = {int(name[4:]) for name in config.get("interface") or {} if re.fullmatch(r"vlan\d+", name)}
-    return State(
-        host=host,
-        release=parse_release(host, release),
-        roce=parsing.Roce(mode=trees.get(config, "qos", "roce", "mode"), readable=False),
-        ports=ports,
-        vlans=frozenset(int(number) for number in vlans if number.isdigit()),
-        svis=frozenset(svis),
-        config=config,
-        split=parsing.split_ports(config, ports),
-        members=parsing.vlan_members(config, domain),
-    )
-
-
-# --- the layer
-
-
 class NcluLayer(Layer[State, Wanted]):
     """One switch, one SSH session. Options as for `NvueLayer`; ``connect`` opens the session when it is needed."""
 
@@ -267,7 +101,7 @@ class NcluLayer(Layer[State, Wanted]):
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.host = host
-        self._connect = connect
+        self._reader = NcluReader(host, connect, wanted.domain)
         self._wanted = wanted
         self._wait_for_links = wait_for_links
         self._apply_timeout = apply_timeout
@@ -276,7 +110,6 @@ class NcluLayer(Layer[State, Wanted]):
         self._clock = clock
         self._sleep = sleep
         self._dialect = NcluDialect()
-        self._shell: Shell | None = None
         self._first: State | None = None
         self._planned: list[Operation] = []
         self._applied: list[Operation] = []
@@ -285,71 +118,30 @@ class NcluLayer(Layer[State, Wanted]):
         self._notes: list[str] = []
 
     def close(self) -> None:
-        if self._shell is not None:
-            self._shell.close()
-            self._shell = None
-
-    def _run(self, *command: str, timeout: float | None = None) -> str:
-        """The output; raises `ApplyError` with it if the command failed."""
-        if self._shell is None:
-            self._shell = self._connect()
-        try:
-            status, text = self._shell.run(command, timeout)
-        except UnreachableError:
-            self.close()  # whoever asks again gets a new session
-            raise
-        if status or re.match(r"\s*ERROR", text):
-            line = " ".join(command)
-            if "not in the netedit" in text or "permission" in text.lower():
-                raise CredentialError(
-                    f"the user may not run {line!r}: {text.strip()[:200]}",
-                    host=self.host,
-                    remedy="use a member of the group netedit (netshow is enough for check mode)",
-                )
-            raise ApplyError(
-                f"the switch refused it (exit status {status}): {text.strip()[:500]}",
-                host=self.host,
-                thing="command",
-                value=line,
-                remedy="see the switch's own text",
-                device_message=text.strip()[:500],
-            )
-        return text
+        self._reader.close()
 
     # --- observe
 
     def observe(self) -> State:
         if not self._applied:
-            state = self._read()
+            state = self._reader.state()
             if self._first is None:
                 self._first = state
                 self._look_for_others()
             return state
         try:
             lost = self._await_links()
-            state = self._read()
+            state = self._reader.state()
             self._verify(state, lost)
         except LayerError as error:
             self._give_up(error)
             raise
         return state
 
-    def _read(self) -> State:
-        return parse_state(
-            self.host,
-            self._wanted.domain,
-            release=self._run("cat", "/etc/lsb-release"),
-            commands=self._run(*_SHOW_CONFIG),
-            interfaces=self._run(*_SHOW_INTERFACES),
-        )
-
-    def _pending(self) -> list[tuple[str, str]]:
-        return parse_pending(self.host, self._run("net", "pending"))
-
     def _look_for_others(self) -> None:
         """What is staged already goes along with the next commit, whoever makes it."""
         state = self._first
-        rows = self._pending()
+        rows = self._reader.pending()
         if not rows or state is None:
             return
         own = {line for operation in planning.plan(state, self._wanted, self._dialect) for line in _lines([operation])}
@@ -372,7 +164,7 @@ class NcluLayer(Layer[State, Wanted]):
         before = {name for name in touched if self._first and self._first.ports[name].up}
         deadline = self._clock() + self._wait_for_links
         while before:
-            answer = parse_interfaces(self.host, self._run(*_SHOW_INTERFACES))
+            answer = self._reader.interfaces()
             down = [name for name in before if trees.get(answer, name, "link", "oper-status") != "up"]
             if not down:
                 break
@@ -414,7 +206,7 @@ class NcluLayer(Layer[State, Wanted]):
             return  # staged together with the last one
         try:
             if self._leftovers:
-                self._run("net", "abort")
+                self._reader.run("net", "abort")
                 self._notes.append("removed what an interrupted run had staged: " + "; ".join(self._leftovers))
             alone = [each for each in self._planned if each.payload.get("alone")]
             together = [each for each in self._planned if not each.payload.get("alone")]
@@ -428,8 +220,8 @@ class NcluLayer(Layer[State, Wanted]):
     def _commit_all(self, operations: Sequence[Operation]) -> None:
         lines = _lines(operations)
         for line in lines:
-            self._run(*line.split())
-        rows = self._pending()
+            self._reader.run(*line.split())
+        rows = self._reader.pending()
         strangers = [f"{line} ({user})" for user, line in rows if line not in lines]
         if strangers:
             raise RefusedError(
@@ -442,7 +234,7 @@ class NcluLayer(Layer[State, Wanted]):
             )
         self._applied += operations  # a commit that breaks may have taken effect
         self._commits += 1
-        self._run("net", "commit", timeout=self._apply_timeout)
+        self._reader.run("net", "commit", timeout=self._apply_timeout)
 
     def _give_up(self, error: LayerError) -> None:
         """Take back what was committed, if that is wanted and possible, and say what is there."""
@@ -457,18 +249,18 @@ class NcluLayer(Layer[State, Wanted]):
         """Remove what is staged if all of it is ours; after a broken session in a new one."""
         own = _lines(self._planned)
         with contextlib.suppress(LayerError):
-            rows = self._pending()
+            rows = self._reader.pending()
             if rows and all(line in own for _user, line in rows):
-                self._run("net", "abort")
+                self._reader.run("net", "abort")
 
     def _rolled_back(self, error: LayerError) -> bool:
         before = self._first.config if self._first else None
         try:
-            state = self._read()
+            state = self._reader.state()
             while self._commits and state.config != before:
-                self._run("net", "rollback", "last", timeout=self._apply_timeout)
+                self._reader.run("net", "rollback", "last", timeout=self._apply_timeout)
                 self._commits -= 1
-                state = self._read()
+                state = self._reader.state()
         except LayerError as second:
             self._notes.append(f"taking the change back failed: {second}")
             return False
@@ -490,10 +282,8 @@ class NcluLayer(Layer[State, Wanted]):
         return result + port_warnings(state, wanted)
 
     def facts(self, state: State) -> dict[str, Any]:
-        facts = common_facts(state, self._wanted)
-        facts["roce"]["pfc"] = None
         return {
-            **facts,
+            **common_facts(state, self._wanted),
             "saved": True,
             "unsaved_before": False,
             "foreign_changes": [],

@@ -16,34 +16,21 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from typing import Any, Callable, Iterable, Mapping, NoReturn, Sequence
+from typing import Any, Callable, Iterable, NoReturn, Sequence
 
-from .._layer import ApplyError, Layer, LayerError, Operation, ParseError, RefusedError, UnreachableError, VerifyError
+from .._layer import ApplyError, Layer, LayerError, Operation, RefusedError, UnreachableError, VerifyError
 from . import plan as planning
-from . import state as parsing
 from . import tree as trees
 from .dialect import NvueDialect
+from .facts import common_facts, port_warnings
 from .plan import Wanted
-from .rest import Client, ConflictError, NotFoundError, no_api, quoted
+from .reading import NvueReader
+from .rest import Client, ConflictError, quoted
+from .revision import DONE, POLL_SECONDS, UNDER_WAY, YES, Revisions, failed
 from .state import State
 
-_POLL_SECONDS = 0.5
 _LOST_POLLS = 4  # how often a revision may still be pending before its apply request counts as lost
 _PENDING_SHOWN = 5
-
-# States of a revision, from NVIDIA's manual and from published clients.
-_DONE = frozenset({"applied", "applied_and_saved", "auto_save", "auto_saving", "saved", "save"})
-_NOT_BEGUN = frozenset({"invalid", "ays_fail", "ays_no", "check_fail", "verify_fail", "verify_error"})
-_UNDER_WAY = frozenset(
-    {"apply", "ays", "ays_yes", "checking", "checked", "verifying", "verified", "readying", "ready", "reloading"}
-    | {"reloaded", "confirm", "confirm_yes", "confirm_no", "ignore_fail", "ignore_fail_yes", "ignore_fail_no"}
-)
-_YES = {"ays": "ays_yes"}
-_LINK_FACTS = [f"/*/link/{key}" for key in ("mtu", "state", "oper-status", "admin-status", "stats")]
-
-
-def _failed(state: str) -> bool:
-    return state in _NOT_BEGUN or state.endswith(("_fail", "_error"))
 
 
 class NvueLayer(Layer[State, Wanted]):
@@ -84,6 +71,8 @@ class NvueLayer(Layer[State, Wanted]):
         self._clock = clock
         self._sleep = sleep
         self._dialect = NvueDialect()
+        self._reader = NvueReader(host, client, wanted.domain)
+        self._revisions = Revisions(host, client, self._reader, apply_timeout=apply_timeout, clock=clock, sleep=sleep)
         self._first: State | None = None
         self._planned: list[Operation] = []
         self._staged: str | None = None  # our revision, not applied
@@ -124,72 +113,27 @@ class NvueLayer(Layer[State, Wanted]):
         return state
 
     def _read(self) -> State:
-        host, wanted = self.host, self._wanted
-        try:
-            system = self._client.get("/system")
-        except NotFoundError:
-            no_api(host)
+        wanted = self._wanted
         if self._first is None:
             self._look_for_others()
-        config = self._client.get("/", rev="applied", filled="false")
-        state = parsing.parse_state(
-            host,
-            wanted.domain,
-            system=system,
-            applied=config,
-            filled_roce=self._optional("/qos/roce", rev="applied"),
-            roce=self._optional("/qos/roce"),
-            interfaces=self._interfaces(),
-        )
-        unsaved = self._unsaved_lines()
+        state = self._reader.state()
+        unsaved = self._reader.unsaved_lines()
         self._unsaved = unsaved
         foreign = tuple(line for line in unsaved if not planning.own_line(line, wanted))
         state = dataclasses.replace(state, unsaved=unsaved, foreign=foreign)
         if state.roce.mode is not None and state.roce.mode == wanted.mode:
-            ports = {name: self._with_counters(port) for name, port in state.ports.items() if name in wanted.ports}
+            ports = {
+                name: self._reader.with_counters(port) for name, port in state.ports.items() if name in wanted.ports
+            }
             state = dataclasses.replace(state, ports={**state.ports, **ports})
         return state
-
-    def _optional(self, path: str, **query: Any) -> Any:
-        """None where the release, or the present configuration, has no such thing."""
-        try:
-            return self._client.get(path, **query)
-        except NotFoundError:
-            return None
-
-    def _interfaces(self) -> Any:
-        """Type and link of every interface, and its neighbours; not more, since full answers are very large."""
-        interfaces = self._client.get("/interface", include=["/*/type", *_LINK_FACTS])
-        neighbors = self._optional("/interface", include=["/*/lldp/neighbor"])
-        if not isinstance(interfaces, Mapping):
-            raise ParseError("expected interfaces", host=self.host, thing="interface", raw=parsing.raw(interfaces))
-        return trees.merge(interfaces, neighbors if isinstance(neighbors, Mapping) else {})
-
-    def _with_counters(self, port: parsing.Port) -> parsing.Port:
-        base = f"/interface/{port.name}/qos"
-        # "status" and "counters" below "roce" in newer releases, all of it in "roce" itself in older ones.
-        status = self._optional(f"{base}/roce/status") or self._optional(f"{base}/roce")
-        counters = self._optional(f"{base}/roce/counters") or status
-        return dataclasses.replace(
-            port,
-            pfc=parsing.parse_port_pfc(status),
-            counters={**port.counters, **parsing.parse_counters(counters)},
-            pfc_watchdog=self._optional(f"{base}/pfc-watchdog"),
-        )
-
-    def _revisions(self) -> dict[str, str]:
-        """id -> state."""
-        answer = self._client.get("/revision")
-        if not isinstance(answer, Mapping):
-            raise ParseError("expected revisions", host=self.host, thing="revision", raw=parsing.raw(answer))
-        return {str(name): str(trees.get(facts, "state") or "") for name, facts in answer.items()}
 
     def _look_for_others(self) -> None:
         """Changes that somebody else has under way are waited for; staged ones are reported and left alone."""
         deadline = self._clock() + self._apply_timeout
         while True:
-            revisions = self._revisions()
-            busy = {name: state for name, state in revisions.items() if state in _UNDER_WAY}
+            revisions = self._reader.revisions()
+            busy = {name: state for name, state in revisions.items() if state in UNDER_WAY}
             if not busy or self._read_only:
                 break
             if self._clock() >= deadline:
@@ -200,31 +144,12 @@ class NvueLayer(Layer[State, Wanted]):
                     thing="revision",
                     remedy="let it end, or confirm or reject it (nv config apply REVISION --confirm-yes, --confirm-no)",
                 )
-            self._sleep(_POLL_SECONDS)
+            self._sleep(POLL_SECONDS)
         self._notes += [f"revision {name} is under way (state {state})" for name, state in busy.items()]
-        for name in [name for name, state in revisions.items() if state == "pending"][-_PENDING_SHOWN:]:
-            lines = self._diff_lines(name, "applied")
-            if lines:
-                self._pending[name] = lines
-        applied = self._optional("/revision/applied")
+        self._pending = self._reader.staged(revisions, _PENDING_SHOWN)
+        applied = self._reader.optional("/revision/applied")
         previous = trees.get(applied, "last-apply", "rev_id") or trees.get(applied, "last-apply", "rev-id")
         self._previous = str(previous) if previous else None
-
-    def _diff_lines(self, revision: str, base: str) -> list[str]:
-        """``+ nv set ...`` for what ``revision`` has and ``base`` has not (or otherwise), ``- ...`` the other way."""
-        added = self._client.get("/", rev=revision, diff=base, filled="false")
-        removed = self._client.get("/", rev=base, diff=revision, filled="false")
-        return [
-            f"{sign} {line}"
-            for sign, tree in (("-", removed), ("+", added))
-            for line in trees.nv_lines("set", parsing.without_empty_branches(_present(tree)))
-        ]
-
-    def _unsaved_lines(self) -> tuple[str, ...]:
-        try:
-            return tuple(self._diff_lines("applied", "startup"))
-        except NotFoundError:
-            return ("(unknown, because there is no start-up configuration)",)
 
     def _await_links(self) -> None:
         """Wait until the links that this plan touched and that were up are up again."""
@@ -233,8 +158,7 @@ class NvueLayer(Layer[State, Wanted]):
         before = {name for name in touched if first and name in first.ports and first.ports[name].up}
         deadline = self._clock() + self._wait_for_links
         while before:
-            answer = self._client.get("/interface", include=["/*/type", *_LINK_FACTS])
-            ports = parsing.parse_ports(self.host, {}, answer)
+            ports = self._reader.links()
             down = sorted((name for name in before if name not in ports or not ports[name].up), key=trees.port_key)
             if not down:
                 return
@@ -244,7 +168,7 @@ class NvueLayer(Layer[State, Wanted]):
             if self._clock() >= deadline:
                 self._links_lost = down
                 return
-            self._sleep(_POLL_SECONDS)
+            self._sleep(POLL_SECONDS)
 
     # --- plan
 
@@ -328,7 +252,7 @@ class NvueLayer(Layer[State, Wanted]):
         error.args = (f"{error} The switch had been told to apply; {guard}.",)
 
     def _transaction(self, operations: Sequence[Operation]) -> None:
-        revision = self._staged = self._new_revision()
+        revision = self._staged = self._revisions.new()
         self._stage(revision, operations)
         self._check_staged(revision)
         self._remove_twins(revision)
@@ -339,33 +263,15 @@ class NvueLayer(Layer[State, Wanted]):
         if self._confirm_timeout and not self._unconfirmed:
             self._notes.append(f"this release applied revision {revision} without waiting for a confirmation")
 
-    def _new_revision(self) -> str:
-        try:
-            answer = self._client.send("POST", "/revision")
-        except UnreachableError as error:
-            error.args = (f"{error} A revision without changes may be left staged (nv config revision).",)
-            raise
-        names = list(answer) if isinstance(answer, Mapping) else []
-        if len(names) != 1:
-            raise ParseError(
-                "expected the id of one new revision", host=self.host, thing="revision", raw=parsing.raw(answer)
-            )
-        return str(names[0])
-
     def _stage(self, revision: str, operations: Iterable[Operation]) -> None:
         """Two patches, because the API does not define what set and unset of one thing in one patch do."""
         unset = trees.merge(*(operation.payload["unset"] for operation in operations))
         to_set = trees.merge(*(operation.payload["set"] for operation in operations))
-        self._patch(revision, unset, to_set)
-
-    def _patch(self, revision: str, *parts: Mapping[str, Any]) -> None:
-        for part in parts:
-            if part:
-                self._client.send("PATCH", "/", dict(part), rev=revision)
+        self._revisions.patch(revision, unset, to_set)
 
     def _check_staged(self, revision: str) -> None:
         """The switch's own difference has to be what was planned: neither nothing, nor anything of somebody else."""
-        lines = self._diff_lines(revision, "applied")
+        lines = self._reader.diff_lines(revision, "applied")
         strangers = [line for line in lines if not planning.own_line(line, self._wanted)]
         if strangers:
             raise ConflictError(
@@ -391,34 +297,25 @@ class NvueLayer(Layer[State, Wanted]):
     def _remove_twins(self, revision: str) -> None:
         """Staged revisions of runs that ended before they could apply: exactly our change, and nothing else."""
         for name, lines in list(self._pending.items()):
-            if name != revision and sorted(lines) == sorted(self._device_diff) and self._delete(name):
+            if name != revision and sorted(lines) == sorted(self._device_diff) and self._revisions.delete(name):
                 del self._pending[name]
                 self._notes.append(f"removed the staged revision {name}, which held exactly this change")
-
-    def _delete(self, revision: str) -> bool:
-        try:
-            self._client.send("DELETE", f"/revision/{quoted(revision)}")
-        except NotFoundError:
-            return revision not in self._revisions()
-        except LayerError:
-            return False
-        return True
 
     def _drop_staged(self) -> str:
         """Remove our staged revision; its id if it could not be removed. Never the reason for a failure of its own."""
         revision, self._staged = self._staged, None
         with contextlib.suppress(LayerError):
-            if revision is None or self._delete(revision):
+            if revision is None or self._revisions.delete(revision):
                 return ""
         return revision or ""
 
     # --- running a revision
 
     def _run(self, revision: str) -> str:
-        """Apply a revision and follow it; its last state: one of `_DONE`, or confirm."""
+        """Apply a revision and follow it; its last state: one of `DONE`, or confirm."""
         body: dict[str, Any] = {"state": "apply"}
         if self._accept_warnings:
-            body["auto-prompt"] = dict(_YES)
+            body["auto-prompt"] = dict(YES)
         if self._confirm_timeout:
             body["state-controls"] = {"confirm": self._confirm_timeout}
         lost: UnreachableError | None = None
@@ -433,8 +330,8 @@ class NvueLayer(Layer[State, Wanted]):
         deadline = self._clock() + self._apply_timeout
         still_pending = 0
         while True:
-            state, said = self._revision_state(revision, deadline)
-            if state in _DONE or state == "confirm":
+            state, said = self._revisions.state(revision, deadline)
+            if state in DONE or state == "confirm":
                 return state
             if state == "pending" and lost is not None:
                 still_pending += 1
@@ -445,8 +342,8 @@ class NvueLayer(Layer[State, Wanted]):
             elif state == "ays" and not self._accept_warnings:
                 self._refuse_warnings(revision, said)
             elif state == "ignore_fail":
-                self._answer(revision, "ignore_fail_no")
-            elif _failed(state):
+                self._revisions.answer(revision, "ignore_fail_no")
+            elif failed(state):
                 self._apply_failed(revision, state, said)
             if self._clock() >= deadline:
                 raise ApplyError(
@@ -463,30 +360,7 @@ class NvueLayer(Layer[State, Wanted]):
                     revision=revision,
                     undo=_inverses(self._planned),
                 )
-            self._sleep(_POLL_SECONDS)
-
-    def _revision_state(self, revision: str, deadline: float) -> tuple[str, str]:
-        """(state, what the switch says of it). A switch that applies may stop answering for a while."""
-        while True:
-            try:
-                answer = self._client.get(f"/revision/{quoted(revision)}")
-                break
-            except UnreachableError:
-                if self._clock() >= deadline:
-                    raise
-                self._sleep(_POLL_SECONDS)
-        facts = trees.get(answer, revision) or answer  # both shapes stand in NVIDIA's manual
-        state = trees.get(facts, "state")
-        if not isinstance(state, str):
-            raise ParseError("expected the state of a revision", host=self.host, thing="revision", raw=str(answer))
-        issues = trees.get(facts, "transition", "issue") or {}
-        texts = [str(trees.get(issue, "message") or issue).strip() for issue in issues.values()]
-        progress = str(trees.get(facts, "transition", "progress") or "")
-        return state, "; ".join(filter(None, [*texts, progress])) or "no further text"
-
-    def _answer(self, revision: str, answer: str) -> None:
-        with contextlib.suppress(UnreachableError):  # the state that follows tells whether it arrived
-            self._client.send("PATCH", f"/revision/{quoted(revision)}", {"state": answer, "auto-prompt": dict(_YES)})
+            self._sleep(POLL_SECONDS)
 
     def _refuse_warnings(self, revision: str, said: str) -> NoReturn:
         """The switch asks "are you sure": its warnings are for a person. It gives up by itself without an answer."""
@@ -534,19 +408,16 @@ class NvueLayer(Layer[State, Wanted]):
 
     # --- taking back
 
-    def _config(self) -> trees.Tree:
-        return parsing.parse_config(self.host, self._client.get("/", rev="applied", filled="false"))
-
     def _config_is_back(self) -> bool:
-        return self._first is not None and self._config() == self._first.config
+        return self._first is not None and self._reader.config() == self._first.config
 
     def _reject(self, revision: str) -> None:
         """Let the switch take back what it has not been told to keep, and wait until it has."""
-        self._answer(revision, "confirm_no")
+        self._revisions.answer(revision, "confirm_no")
         self._unconfirmed = False
         deadline = self._clock() + self._apply_timeout
-        while self._revision_state(revision, deadline)[0] in _UNDER_WAY and self._clock() < deadline:
-            self._sleep(_POLL_SECONDS)
+        while self._revisions.state(revision, deadline)[0] in UNDER_WAY and self._clock() < deadline:
+            self._sleep(POLL_SECONDS)
 
     def _roll_back(self) -> bool:
         """Whether the applied configuration is again the one that was there before this run."""
@@ -562,23 +433,13 @@ class NvueLayer(Layer[State, Wanted]):
                 trees_to_unset = trees.merge(*(operation.payload["unset"] for operation in operations))
                 config = self._first.config if self._first else {}
                 to_set, to_unset = trees.inverse(trees_to_set, trees_to_unset, config)
-                back = self._new_revision()
-                self._patch(back, to_unset, to_set)
-            self._run_quietly(back)
+                back = self._revisions.new()
+                self._revisions.patch(back, to_unset, to_set)
+            self._revisions.run_quietly(back)
             return self._config_is_back()
         except LayerError as error:
             self._notes.append(f"taking the change back failed: {error}")
             return False
-
-    def _run_quietly(self, revision: str) -> None:
-        body = {"state": "apply", "auto-prompt": {**_YES, "ignore_fail": "ignore_fail_yes"}}
-        self._client.send("PATCH", f"/revision/{quoted(revision)}", body)
-        deadline = self._clock() + self._apply_timeout
-        while self._clock() < deadline:
-            state, _said = self._revision_state(revision, deadline)
-            if state in _DONE or _failed(state):
-                return
-            self._sleep(_POLL_SECONDS)
 
     def _give_up(self, error: LayerError) -> None:
         """After an error behind an applied revision: take it back if that is wanted, and say what is there."""
@@ -605,7 +466,7 @@ class NvueLayer(Layer[State, Wanted]):
         try:
             if self._unconfirmed and self._revision:
                 self._confirm(self._revision)
-            self._unsaved = self._unsaved_lines()
+            self._unsaved = self._reader.unsaved_lines()
             if self._unsaved and self._may_save(self._first):
                 self._save_configuration()
         except LayerError as error:
@@ -614,14 +475,14 @@ class NvueLayer(Layer[State, Wanted]):
             raise
 
     def _confirm(self, revision: str) -> None:
-        self._answer(revision, "confirm_yes")
+        self._revisions.answer(revision, "confirm_yes")
         deadline = self._clock() + self._apply_timeout
         while True:
-            state, said = self._revision_state(revision, deadline)
-            if state in _DONE:
+            state, said = self._revisions.state(revision, deadline)
+            if state in DONE:
                 self._unconfirmed = False
                 return
-            if _failed(state) or state in ("inactive", "previous"):
+            if failed(state) or state in ("inactive", "previous"):
                 self._unconfirmed = False
                 raise ApplyError(
                     f"everything was in force, but the confirmation came too late (state {state}: {said}); the switch "
@@ -634,7 +495,7 @@ class NvueLayer(Layer[State, Wanted]):
                     undo=[],
                 )
             if state == "confirm":
-                self._answer(revision, "confirm_yes")
+                self._revisions.answer(revision, "confirm_yes")
             if self._clock() >= deadline:
                 raise ApplyError(
                     f"everything is in force, but the switch does not take the confirmation (state {state}: {said})",
@@ -644,10 +505,10 @@ class NvueLayer(Layer[State, Wanted]):
                     remedy=f"confirm it by hand (nv config apply {revision} --confirm-yes) before the switch takes it "
                     "back, or run this with confirm_timeout=0",
                 )
-            self._sleep(_POLL_SECONDS)
+            self._sleep(POLL_SECONDS)
 
     def _save_configuration(self) -> None:
-        body = {"state": "save", "auto-prompt": dict(_YES)}
+        body = {"state": "save", "auto-prompt": dict(YES)}
         lost: UnreachableError | None = None
         try:
             self._client.send("PATCH", "/revision/applied", body)
@@ -655,7 +516,7 @@ class NvueLayer(Layer[State, Wanted]):
             lost = error
         deadline = self._clock() + (self._apply_timeout if lost is None else 0)
         while True:
-            self._unsaved = self._unsaved_lines()
+            self._unsaved = self._reader.unsaved_lines()
             if not self._unsaved:
                 return
             if lost is not None:
@@ -669,7 +530,7 @@ class NvueLayer(Layer[State, Wanted]):
                     value="save",
                     remedy="run nv config save by hand and look at its answer; a reboot would lose the changes",
                 )
-            self._sleep(_POLL_SECONDS)
+            self._sleep(POLL_SECONDS)
 
     # --- results
 
@@ -707,79 +568,6 @@ class NvueLayer(Layer[State, Wanted]):
             "device_diff": list(self._device_diff),
             "pending_revisions": dict(self._pending),
         }
-
-
-def port_warnings(state: State, wanted: Wanted) -> list[str]:
-    """What a person should look at, and what is no reason to fail."""
-    result = []
-    strangers = planning.unexpected_members(state, wanted)
-    if strangers:
-        result.append(f"VLAN {wanted.vlan} is not isolated: it also reaches {', '.join(strangers)}")
-    for name in wanted.ports:
-        port = state.ports[name]
-        if not port.admin:
-            result.append(f"port {name} is shut down")
-        elif not port.up:
-            result.append(f"port {name} has no link")
-    return result
-
-
-def common_facts(state: State, wanted: Wanted) -> dict[str, Any]:
-    """The part of the result that every kind of switch of this collection has."""
-    roce = state.roce
-    vlan = None
-    if wanted.vlan is not None and wanted.vlan in state.vlans:
-        vlan = {
-            "id": wanted.vlan,
-            "name": None,
-            "members": list(state.members.get(wanted.vlan, ())),
-            "unexpected_members": planning.unexpected_members(state, wanted),
-        }
-    return {
-        "version": state.release,
-        "roce": {
-            "mode": roce.mode or "absent",
-            "trust": roce.trust,
-            "ecn": roce.congestion,
-            "ecn_min_kb": roce.ecn_min_kb,
-            "ecn_max_kb": roce.ecn_max_kb,
-            "pfc": "enabled" if parsing.is_on(roce.pfc_rx) and parsing.is_on(roce.pfc_tx) else "disabled",
-            "pfc_priorities": sorted(roce.pfc_priorities),
-            "lldp": roce.lldp,
-            "exceptions": list(roce.exceptions),
-        },
-        "vlan": vlan,
-        "ports": {name: _port_fact(state.ports[name]) for name in wanted.ports},
-    }
-
-
-def _port_fact(port: parsing.Port) -> dict[str, Any]:
-    return {
-        "mode": port.mode,
-        "access_vlan": port.access_vlan,
-        "mtu": port.mtu,
-        "admin": "up" if port.admin else "down",
-        "oper": "up" if port.up else "down",
-        "pfc_oper": port.pfc,
-        "pfc_watchdog": port.pfc_watchdog,
-        "neighbors": list(port.neighbors),
-        "counters": dict(port.counters),
-    }
-
-
-def _present(tree: Any) -> dict[str, Any]:
-    """A difference without what the other side alone has (null)."""
-    if not isinstance(tree, Mapping):
-        return {}
-    result = {}
-    for key, value in tree.items():
-        if isinstance(value, Mapping) and value:
-            inner = _present(value)
-            if inner:
-                result[key] = inner
-        elif value is not None:
-            result[key] = value
-    return result
 
 
 def _save_operation() -> Operation:

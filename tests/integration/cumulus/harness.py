@@ -211,11 +211,13 @@ def _given(simulator: Simulator, arguments: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in {**simulator.options, **arguments}.items() if value is not None}
 
 
-def run_module(simulator: Simulator, check: bool = False, **arguments: Any) -> dict[str, Any]:
+def run_module(
+    simulator: Simulator, check: bool = False, module: str = "cumulus_roce", **arguments: Any
+) -> dict[str, Any]:
     """The module's result; with ``failed`` and ``msg`` if it failed."""
     options = {**_given(simulator, arguments), "_ansible_check_mode": check, "_ansible_diff": True}
     done = subprocess.run(
-        [sys.executable, "-m", "ansible_collections.rocemesh.multinode.plugins.modules.cumulus_roce"],
+        [sys.executable, "-m", f"ansible_collections.rocemesh.multinode.plugins.modules.{module}"],
         input=json.dumps({"ANSIBLE_MODULE_ARGS": options}),
         cwd=REPOSITORY,
         env={**environment(), "PYTHONPATH": str(REPOSITORY / "collections")},

@@ -32,6 +32,7 @@ def run_role(simulator: Simulator, *flags: str, entry: str = "main", **changes: 
         "tasks": [
             {"ansible.builtin.include_role": include, "vars": variables},
             {"name": "outcome", "ansible.builtin.debug": {"var": "switch_outcome"}},
+            {"name": "observed", "ansible.builtin.debug": {"var": "switch_observed"}},
         ],
     }
     done = playbook(simulator.directory, [play], *flags)
@@ -61,3 +62,17 @@ def test_the_role_converges_with_nclu(nclu: Simulator) -> None:
     status, results = run_role(nclu)
     assert status == 0 and results["outcome"]["switch_outcome"]["verified"]
     assert nclu.state()["config"]["roce"] == "lossless"
+
+
+def test_observe_reads_what_is_wrong_without_failing(nvue: Simulator) -> None:
+    status, results = run_role(nvue, entry="observe")
+    observed = results["observed"]["switch_observed"]
+    assert status == 0 and not observed["healthy"] and observed["problems"] == ["RoCE mode is absent, not lossless"]
+    assert list(observed["ports"]) == ["swp1", "swp2", "swp3", "swp4"] and observed["ports"]["swp1"]["counters"]
+    assert all(request.startswith("GET ") for request in nvue.state()["requests"])
+
+
+def test_observe_with_nclu(nclu: Simulator) -> None:
+    status, results = run_role(nclu, entry="observe", switch_roce_mode="absent")
+    observed = results["observed"]["switch_observed"]
+    assert status == 0 and observed["healthy"] and observed["ports"]["swp1"]["mtu"] == 1500

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._cumulus import nclu
+from ansible_collections.rocemesh.multinode.plugins.module_utils._cumulus import nclu_reading as nclu
 from ansible_collections.rocemesh.multinode.plugins.module_utils._cumulus import state as parsing
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import ParseError, RefusedError
 

@@ -10,16 +10,24 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.rocemesh.multinode.plugins.doc_fragments.onyx import ModuleDocFragment
-from ansible_collections.rocemesh.multinode.plugins.modules import onyx_roce, switch_roce_info
+from ansible_collections.rocemesh.multinode.plugins.doc_fragments import cumulus, onyx
+from ansible_collections.rocemesh.multinode.plugins.modules import (
+    cumulus_roce,
+    cumulus_roce_info,
+    onyx_roce,
+    switch_roce_info,
+)
 
-FRAGMENT = yaml.safe_load(ModuleDocFragment.DOCUMENTATION)["options"]
+FRAGMENT_OF = {onyx_roce: onyx, switch_roce_info: onyx, cumulus_roce: cumulus, cumulus_roce_info: cumulus}
 OPTIONS = [
     (f"{module.__name__.rpartition('.')[2]}.{name}", option)
-    for module in (onyx_roce, switch_roce_info)
-    for name, option in {**FRAGMENT, **yaml.safe_load(module.DOCUMENTATION)["options"]}.items()
+    for module, fragment in FRAGMENT_OF.items()
+    for name, option in {
+        **yaml.safe_load(fragment.ModuleDocFragment.DOCUMENTATION)["options"],
+        **yaml.safe_load(module.DOCUMENTATION)["options"],
+    }.items()
 ]
-UNITS = {"timeout": "seconds", "wait_for_links": "seconds", "mtu": "bytes"}
+UNITS = dict.fromkeys(("timeout", "wait_for_links", "apply_timeout", "confirm_timeout"), "seconds") | {"mtu": "bytes"}
 
 
 @pytest.mark.parametrize("option", [row[1] for row in OPTIONS], ids=[row[0] for row in OPTIONS])

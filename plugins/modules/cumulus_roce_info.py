@@ -1,0 +1,224 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: cumulus_roce_info
+short_description: What a Cumulus switch says about RoCE, ports, neighbors and counters
+version_added: 0.1.0
+description:
+  - Reads, in one session, the RoCE mode with what is in force, VLANs, ports, LLDP neighbors, counters (PFC pauses, ECN
+    marks, discards), what is not saved, and what somebody has staged and not applied.
+  - Judges the result, see RV(healthy) and RV(problems), but fails only if the switch cannot be reached or understood.
+  - Sends nothing but reading requests, and stages nothing; traffic and power are not affected.
+  - The counterpart of M(rocemesh.multinode.switch_roce_info) for Cumulus Linux, with the same names in the result.
+author:
+  - rocemesh.multinode contributors (@rocemesh)
+notes:
+  - Runs on the controller (C(delegate_to) localhost). The switch itself needs no Python.
+  - Tested against simulated switches. Not verified on hardware are the places of the counters per port, which moved
+    between releases; a counter that a release does not print is left out.
+options:
+  ports:
+    description:
+      - The ports to look at, as ports and ranges such as V(swp1-4), V(swp9), V(swp3s0-1).
+      - All ports if this is empty. A port that does not exist is an error.
+      - Each port costs up to three requests with O(transport=nvue). No effect on traffic.
+    type: list
+    elements: str
+    default: []
+  mode:
+    description:
+      - The RoCE mode that ought to be; another one becomes one of RV(problems).
+      - If it is not set, any mode is right and only contradictions within it are problems.
+      - No effect on the switch or on traffic.
+    type: str
+    choices: [lossless, lossy, absent]
+  bridge_domain:
+    description:
+      - The bridge whose VLANs are looked at; V(br_default) with O(transport=nvue) and V(bridge) with
+        O(transport=nclu) if this is not set.
+      - No effect on traffic.
+    type: str
+extends_documentation_fragment:
+  - rocemesh.multinode.cumulus
+  - rocemesh.multinode.cumulus.attributes
+attributes:
+  check_mode:
+    description: The module never changes anything.
+    support: full
+  diff_mode:
+    description: The module never changes anything.
+    support: none
+seealso:
+  - module: rocemesh.multinode.cumulus_roce
+  - module: rocemesh.multinode.switch_roce_info
+"""
+
+EXAMPLES = r"""
+- name: Look at the four server ports
+  rocemesh.multinode.cumulus_roce_info:
+    hostname: leaf01.example.com
+    username: automation
+    password: "{{ vault_switch_password }}"
+    ca_path: "{{ inventory_dir }}/switch-ca.pem"
+    ports: [swp1-4]
+    mode: lossless
+  delegate_to: localhost
+  register: leaf
+
+- name: Stop if RoCE is not in force there
+  ansible.builtin.assert:
+    that: leaf.healthy
+    fail_msg: "{{ leaf.problems | join('; ') }}"
+"""
+
+RETURN = r"""
+version:
+  description: Release of the switch.
+  returned: success
+  type: str
+  sample: 5.11.0
+roce:
+  description:
+    - The configured mode (V(absent) if RoCE is off) and what the switch says is in force. Thresholds are in thousands
+      of bytes.
+  returned: success
+  type: dict
+  sample:
+    mode: lossless
+    trust: pcp,dscp
+    ecn: ECN
+    ecn_min_kb: 150
+    ecn_max_kb: 1499
+    pfc: enabled
+    pfc_priorities: [3]
+    lldp: application TLV
+    exceptions: []
+in_force_known:
+  description:
+    - Whether the switch shows what is in force. V(false) with O(transport=nclu), which shows the configuration alone;
+      RV(healthy) then says no more than that.
+  returned: success
+  type: bool
+vlans:
+  description: VLANs of the bridge by number, with the ports and bonds that carry them.
+  returned: success
+  type: dict
+  sample: {"111": {members: [swp1, swp2]}}
+svis:
+  description: Numbers of the VLANs that have a layer 3 interface.
+  returned: success
+  type: list
+  elements: int
+ports:
+  description:
+    - The ports. C(mode) is access, trunk, routed, bond (member of C(bond)) or none; C(mtu) is in bytes; C(carries) is
+      what the port carries, for a person.
+    - C(counters) has what the release prints of rx_drops, tx_drops, rx_discards, tx_discards, ecn_marked, rx_pfc_pause,
+      tx_pfc_pause (priority 3), rx_roce_packets and tx_roce_packets, all in packets since the counters were cleared.
+      With O(transport=nclu) the drops of the link alone.
+  returned: success
+  type: dict
+  sample:
+    swp1:
+      mode: access
+      access_vlan: 111
+      carries: VLAN 111 of br_default
+      bond:
+      mtu: 9216
+      admin: up
+      oper: up
+      pfc_oper: enabled
+      pfc_watchdog: {state: disabled}
+      neighbors: [{system: gpu01}]
+      counters: {rx_drops: 0, tx_drops: 0, rx_discards: 0, tx_discards: 0, ecn_marked: 12, rx_pfc_pause: 3}
+other_qos:
+  description: QoS settings besides RoCE, as commands; they may contradict its template.
+  returned: success
+  type: list
+  elements: str
+saved:
+  description: Whether the applied configuration survives a reboot of the switch.
+  returned: success
+  type: bool
+unsaved_changes:
+  description: Lines that a reboot would lose (C(+)) or bring back (C(-)).
+  returned: success
+  type: list
+  elements: str
+staged_changes:
+  description: What somebody has staged and neither applied nor committed, by revision or by user.
+  returned: success
+  type: dict
+  sample: {"revision 9": ["+ nv set interface swp9 description uplink"]}
+problems:
+  description: What contradicts RoCE on the ports that are up, one sentence each; empty if RoCE is off and may be.
+  returned: success
+  type: list
+  elements: str
+healthy:
+  description: Whether there is no problem.
+  returned: success
+  type: bool
+error_code:
+  description:
+    - Kind of the failure, one of V(refused), V(credentials), V(unreachable) and V(unknown_format).
+  returned: failure
+  type: str
+"""
+
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils._cumulus import arguments, info, rest
+from ..module_utils._cumulus.plan import request
+from ..module_utils._cumulus.reading import NvueReader
+from ..module_utils._layer import LayerError
+
+MODES = ("lossless", "lossy", "absent")
+
+
+def survey(module: AnsibleModule) -> dict[str, Any]:
+    params = module.params
+    host = params["hostname"]
+    # Refuses what is no port before the login.
+    wanted = request(host, {key: params[key] for key in ("ports", "bridge_domain", "transport")})
+    if params["transport"] == "nvue":
+        session = rest.Session(arguments.endpoint(params))
+        try:
+            return info.nvue_survey(host, NvueReader(host, session, wanted.domain), wanted.ports, params["mode"])
+        finally:
+            session.close()
+    from ..module_utils._cumulus.nclu_reading import NcluReader  # noqa: PLC0415
+
+    reader = NcluReader(host, lambda: arguments.shell(module), wanted.domain)
+    try:
+        return info.nclu_survey(host, reader, wanted.ports, params["mode"])
+    finally:
+        reader.close()
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            **arguments.LOGIN,
+            "ports": {"type": "list", "elements": "str", "default": []},
+            "mode": {"type": "str", "choices": list(MODES)},
+            "bridge_domain": {"type": "str"},
+        },
+        supports_check_mode=True,
+    )
+    try:
+        result = survey(module)
+    except LayerError as error:
+        module.fail_json(**error.as_result())
+    module.exit_json(changed=False, **result)
+
+
+if __name__ == "__main__":
+    main()
