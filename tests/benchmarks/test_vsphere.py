@@ -24,8 +24,8 @@ from tests.integration.vsphere.conftest import ROOT, Pki, Vcenter, binary, pki, 
 __all__ = ["binary", "pki"]  # fixtures
 
 SIZES = [int(size) for size in os.environ.get("ROCEMESH_BENCH_HOSTS", "1,16,64,256").split(",")]
-OURS = 5
-USUAL = {1: 5, 16: 3}  # the slow side takes minutes above that: one run, and none with nothing to change
+REPEATS = int(os.environ.get("ROCEMESH_BENCH_ROUNDS", "5"))
+AGAIN_UP_TO = 16  # hosts; a run of the slow side with nothing to change takes minutes above that, and says little
 
 OUR_PLAY = """
 - hosts: localhost
@@ -88,21 +88,18 @@ def compare(binary: pathlib.Path, pki: Pki, folder: pathlib.Path, hosts: int) ->
         (folder / "inventory").write_text("[esxi]\n" + "\n".join(names) + "\n")
         (folder / "login.json").write_text(json.dumps({"login": vcenter.login}))
         sides: dict[str, list[dict[str, Any]]] = {"ours": [], "ours_again": [], "usual": [], "usual_again": []}
-        usual = USUAL.get(hosts, 1)
-        for turn in range(max(OURS, usual)):
+        for turn in range(REPEATS):
             # alternating values, so that each turn has work to do
-            if turn < OURS:
-                value = ("true", "false")[turn % 2]
-                sides["ours"].append(measure(vcenter, folder, "ours.yml", value, 1))
-                sides["ours_again"].append(measure(vcenter, folder, "ours.yml", value, 0))
-                wanted = ("TRUE", "FALSE")[turn % 2]
-                kernels = [host["kernel"]["atsSupport"]["configured"] for host in vcenter.state()["hosts"].values()]
-                assert kernels == [wanted] * hosts
-            if turn < usual:
-                value = ("verbose", "info")[turn % 2]
-                sides["usual"].append(measure(vcenter, folder, "usual.yml", value, hosts))
-                if hosts in USUAL:
-                    sides["usual_again"].append(measure(vcenter, folder, "usual.yml", value, 0))
+            value = ("true", "false")[turn % 2]
+            sides["ours"].append(measure(vcenter, folder, "ours.yml", value, 1))
+            sides["ours_again"].append(measure(vcenter, folder, "ours.yml", value, 0))
+            wanted = ("TRUE", "FALSE")[turn % 2]
+            kernels = [host["kernel"]["atsSupport"]["configured"] for host in vcenter.state()["hosts"].values()]
+            assert kernels == [wanted] * hosts
+            value = ("verbose", "info")[turn % 2]
+            sides["usual"].append(measure(vcenter, folder, "usual.yml", value, hosts))
+            if hosts <= AGAIN_UP_TO:
+                sides["usual_again"].append(measure(vcenter, folder, "usual.yml", value, 0))
         return {side: middle(runs) for side, runs in sides.items() if runs}
     finally:
         vcenter.process.terminate()
