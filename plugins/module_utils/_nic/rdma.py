@@ -367,7 +367,7 @@ class RdmaReader:
             return []
         return self._parsed("links between GPUs and NICs", parse_topology, done.out, self.host) or []
 
-    def read(self, devices: Sequence[str] = ("auto",), counters: bool = True) -> dict[str, Any]:
+    def read(self, devices: Sequence[str] = ("auto",), counters: bool = True, node: bool = True) -> dict[str, Any]:
         """The whole result of the module. Raises `RefusedError` for a device that is not there."""
         names = self._list("class/infiniband")
         if list(devices) != ["auto"]:
@@ -393,12 +393,17 @@ class RdmaReader:
             for name in names
             for port in sorted(self._list("class/infiniband", name, "ports"), key=int)
         ]
+        about_node = {}
+        if node:
+            about_node = {
+                "driver": self._driver(),
+                "peer_memory": self._peer_memory(),
+                "holders": self._holders(),
+                "gpu_links": self._gpu_links(),
+            }
         return {
             "devices": ports,
-            "driver": self._driver(),
-            "peer_memory": self._peer_memory(),
-            "holders": self._holders(),
-            "gpu_links": self._gpu_links(),
+            **about_node,
             "simulated": self.sysfs.simulated,
             "unreadable": [missing.as_result() for missing in self._unreadable],
         }

@@ -391,3 +391,11 @@ def test_counters_of_priorities_are_kept_and_others_not() -> None:
         "NIC statistics:\n     rx_prio3_pause: 7\n     rx_packets: 9\n     rx_discards_phy: 1\n     tx_prio3_bytes: 5\n"
     )
     assert parse_ethtool_counters(text) == {"rx_prio3_pause": 7, "rx_discards_phy": 1, "tx_prio3_bytes": 5}
+
+
+def test_a_quick_reading_has_the_ports_and_nothing_of_the_node(node: Node) -> None:
+    sysfs = Sysfs(str(node.rack.directory / "sys"))
+    result = RdmaReader(HOST, run=node.run, which=node.which, sysfs=sysfs).read(node=False)
+    assert sorted(result) == ["devices", "simulated", "unreadable"]
+    assert result["devices"][0]["counters"]["counters"]["port_xmit_data"] == 0
+    assert not {"modinfo", "nvidia-smi", "dpkg-query"} & {call[0] for call in node.calls}
