@@ -11,8 +11,8 @@ short_description: Facts for NCCL's variables, from what rdma_info found on the 
 version_added: 0.1.0
 author: rocemesh.multinode contributors (@rocemesh)
 description:
-  - A node that was not read, or that has no RDMA device, leaves the choice of the variables to NCCL on all nodes, and is
-    named. It is never an error.
+  - A node that was not read, or that has no RDMA device, leaves the choice of the variables to NCCL on all nodes, and
+    is named. It is never an error.
 positional: _input, nodes
 options:
   _input:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from typing import Any, Mapping, Sequence
 
+from . import counters
 from .summary import TITLES, headline
 
 _CELL = 300  # characters of a finding in a table; the whole of it is in summary.json
@@ -56,7 +57,17 @@ def _proof_section(summary: Mapping[str, Any]) -> list[str]:
     lines = ["## Witnesses", "", "| witness | says | evidence |", "|---|---|---|"]
     for witness in summary["verdict"]["witnesses"]:
         lines.append(f"| {cell(witness['title'])} | {_STATES[witness['state']]} | {cell(witness['evidence'])} |")
+    rows = counter_rows(summary)
+    if rows:
+        lines += ["", "Counters, before and after the training:", "", f"| {' | '.join(counters.HEADER)} |"]
+        lines += ["|---|---:|---:|---:|---:|---|", *("| " + " | ".join(map(cell, row)) + " |" for row in rows)]
     return [*lines, ""]
+
+
+def counter_rows(summary: Mapping[str, Any]) -> list[list[str]]:
+    """What NICs and switch moved, for Markdown and HTML alike."""
+    found = summary.get("counters") or {}
+    return [row for key in ("rdma", "switch") for row in counters.table(found.get(key))]
 
 
 def _plot_section(plots: Sequence[str], no_plots: str) -> list[str]:

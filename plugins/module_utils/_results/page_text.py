@@ -138,6 +138,10 @@ good.</p>
 <span>{{ witness.evidence }}</span></li>
 {% endfor %}
 </ul>
+{% if counter_rows %}
+<h3>Counters, before and after the training</h3>
+{{ cells(counter_header, counter_rows) }}
+{% endif %}
 </section>
 
 {% if s.problems %}

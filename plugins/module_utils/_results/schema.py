@@ -142,6 +142,7 @@ SUMMARY: dict[str, Any] = {
             "workload": _map(_ANY),
             "versions": _map(_ANY),
             "path": _or_null("object"),
+            "counters": _object({"rdma": _or_null("object"), "switch": _or_null("object")}),
             "limits": _object(
                 {
                     "given": _map(_ANY),
@@ -177,7 +178,9 @@ SUMMARY: dict[str, Any] = {
                     if key != "type"
                 },
             ),
-        }
+        },
+        # Summaries of earlier releases lack it.
+        optional=("counters",),
     ),
 }
 

@@ -45,7 +45,7 @@ class Inputs:
     there was no run; ``stage_marks``: [{name, at}] with ``at`` in seconds UTC, each the START of a stage;
     ``started``, ``finished``: ISO 8601, empty: from the marks; ``problems``: texts or {code, message}.
     ``path``: verdict of the NCCL log {verdict, pairs, reason}; ``rdma_counters``, ``switch_counters``: see
-    `verdict._counters`; ``limits``: what is known of links and GPUs, see `analysis`; ``benchmarks``: kind -> content of
+    `counters`; ``limits``: what is known of links and GPUs, see `analysis`; ``benchmarks``: kind -> content of
     its result file; ``timeline``: what `timeline.Timeline.as_result` returns; ``expected_ranks``: as started.
     """
 
@@ -149,6 +149,10 @@ def build(inputs: Inputs) -> dict[str, Any]:
         "workload": workload,
         "versions": {**_versions(per_rank), **inputs.versions},
         "path": dict(inputs.path) if inputs.path else None,
+        "counters": {
+            "rdma": dict(inputs.rdma_counters) if inputs.rdma_counters else None,
+            "switch": dict(inputs.switch_counters) if inputs.switch_counters else None,
+        },
         "limits": analysis.as_result(inputs.limits),
         "benchmarks": measured,
         "throughput_over_time": dict(inputs.timeline) if inputs.timeline else None,
