@@ -11,7 +11,6 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results import markdown, page, schema, snapshots
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.counters import judge, moved_bytes, table
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.summary import Inputs, build
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.summary import Inputs, build
 from hypothesis import given
 from hypothesis import strategies as st
 
