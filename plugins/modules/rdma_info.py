@@ -141,6 +141,15 @@ devices:
       description: MTU of the interface in bytes.
       type: int
       sample: 9000
+    pcie:
+      description:
+        - PCIe link of the function - C(current_link_speed) and C(max_link_speed) in GT/s per lane,
+          C(current_link_width) and C(max_link_width) in lanes, C(max_payload) (MaxPayload in force) in bytes. In a VM
+          it is what the host passes on.
+        - MaxPayload needs root.
+      type: dict
+      sample: {"current_link_speed": 16.0, "current_link_width": 16, "max_link_speed": 16.0, "max_link_width": 16,
+               "max_payload": 256}
     numa_node:
       description: NUMA node that the guest sees; -1 is normal in a VM with a flat bus.
       type: int

@@ -191,6 +191,17 @@ options:
           Time of the all-reduce of all gradients alone, in seconds. Left out, the benchmark bandwidth with the same
           network and number of ranks.
         type: float
+  limit_sources:
+    description: >-
+      Where the values of O(limits) were found, by their names, as P(rocemesh.multinode.found_limits#filter) says it. A
+      value without a source is reported as given.
+    type: dict
+    default: {}
+  limit_notes:
+    description: What whoever found the values of O(limits) saw besides, shown below the limits.
+    type: list
+    elements: str
+    default: []
   benchmarks:
     description:
       - Folder with the result files C(bandwidth.json), C(scaling.json), C(scoring.json), C(training.json),
@@ -439,6 +450,8 @@ def main() -> None:
                     "allreduce_s": {"type": "float"},
                 },
             },
+            "limit_sources": {"type": "dict", "default": {}},
+            "limit_notes": {"type": "list", "elements": "str", "default": []},
             "benchmarks": {"type": "path"},
             "plots": {"type": "bool", "default": True},
             "latest": {"type": "bool", "default": True},

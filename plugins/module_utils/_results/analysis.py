@@ -29,14 +29,18 @@ class Analysis:
     gradient_traffic_bytes: float | None
     notes: tuple[str, ...]
 
-    def as_result(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def as_result(
+        self, given: Mapping[str, Any], sources: Mapping[str, str] | None = None, notes: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """``sources``: where a figure of ``given`` comes from, if it was found; ``notes``: of whoever found it."""
         return {
             "given": dict(given),
+            "sources": {key: (sources or {}).get(key, "given") for key in given},
             "limits": [limit.as_result() for limit in self.limits],
             "comparisons": [comparison.as_result() for comparison in self.comparisons],
             "communication": self.communication.as_result(),
             "gradient_traffic_bytes": self.gradient_traffic_bytes,
-            "notes": list(self.notes),
+            "notes": [*self.notes, *map(str, notes)],
         }
 
 

@@ -97,6 +97,9 @@ def _limit_section(summary: Mapping[str, Any]) -> list[str]:
     lines += ["| limit | value | from |", "|---|---:|---|"]
     for limit in found["limits"]:
         lines.append(f"| {cell(limit['name'])} | {figure(limit['value'], limit['unit'])} | {cell(limit['how'])} |")
+    if found["given"]:
+        lines += ["", "| known of the cluster | value | source |", "|---|---|---|"]
+        lines += [f"| {cell(key)} | {cell(value)} | {cell(source)} |" for key, value, source in known(summary)]
     if found["comparisons"]:
         lines += ["", "| measured | value | limit | achieved |", "|---|---:|---:|---:|"]
         for entry in found["comparisons"]:
@@ -114,6 +117,12 @@ def _limit_section(summary: Mapping[str, Any]) -> list[str]:
         lines += ["", f"Exposed communication: {communication['how']}."]
     lines += [f"- {_text(note)}" for note in found["notes"]]
     return [*lines, ""]
+
+
+def known(summary: Mapping[str, Any]) -> list[tuple[str, Any, str]]:
+    """(key, value, source) of what the limits are computed from, for Markdown and HTML alike."""
+    found = summary["limits"]
+    return [(key, value, (found.get("sources") or {}).get(key, "given")) for key, value in found["given"].items()]
 
 
 def _benchmark_sections(summary: Mapping[str, Any]) -> list[str]:

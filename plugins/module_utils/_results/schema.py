@@ -146,12 +146,14 @@ SUMMARY: dict[str, Any] = {
             "limits": _object(
                 {
                     "given": _map(_ANY),
+                    "sources": _map(_TEXT),
                     "limits": _list(_LIMIT),
                     "comparisons": _list(_COMPARISON),
                     "communication": _COMMUNICATION,
                     "gradient_traffic_bytes": _or_null("number"),
                     "notes": _list(_TEXT),
-                }
+                },
+                optional=("sources",),
             ),
             "benchmarks": _object(dict.fromkeys(_KINDS, _BENCHMARK), optional=_KINDS),
             "throughput_over_time": _or_null(
