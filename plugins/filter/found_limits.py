@@ -41,7 +41,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description: >-
-    C(values) (as option C(limits) of M(rocemesh.multinode.run_report) takes them), C(sources) (a text for each),
+    C(limits) (as option C(limits) of M(rocemesh.multinode.run_report) takes them), C(sources) (a text for each),
     C(unknown) (what is not known, and why) and C(notes).
   type: dict
 """

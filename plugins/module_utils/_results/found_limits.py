@@ -31,15 +31,15 @@ class _Port(NamedTuple):
 
 
 def find(readings: Mapping[str, Any], nodes: Sequence[str], network: str) -> dict[str, Any]:
-    """``values`` (for the option ``limits`` of run_report), ``sources`` (same keys, texts), ``unknown`` (key -> why),
+    """``limits`` (for the option ``limits`` of run_report), ``sources`` (same keys, texts), ``unknown`` (key -> why),
     ``notes``. ``readings``: node -> what module rdma_info returned there; ``network``: RoCE network (CIDR)."""
     if any((readings.get(node) or {}).get("simulated") for node in nodes):
-        return {"values": {}, "sources": {}, "unknown": {}, "notes": [SIMULATED]}
+        return {"limits": {}, "sources": {}, "unknown": {}, "notes": [SIMULATED]}
     by_node = {node: training_ports(readings.get(node), network) for node in nodes}
     silent = [node for node, ports in by_node.items() if not ports]
     if silent or not by_node:
         why = f"no RDMA port with a RoCE v2 address in {network or 'any network'} was seen on {', '.join(silent)}"
-        return {"values": {}, "sources": {}, "unknown": {}, "notes": [why if by_node else "no node was read"]}
+        return {"limits": {}, "sources": {}, "unknown": {}, "notes": [why if by_node else "no node was read"]}
     ports = [_Port(f"{node} {name(port)}", port, network) for node, found in by_node.items() for port in found]
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
@@ -61,7 +61,7 @@ def find(readings: Mapping[str, Any], nodes: Sequence[str], network: str) -> dic
         "" if len(set(counts.values())) == 1 else f" (the fewest; {counts})"
     )
     values["ip_version"], sources["ip_version"] = 4, "rdma_info: the GIDs are IPv4 addresses"
-    return {"values": values, "sources": sources, "unknown": unknown, "notes": _degraded(ports)}
+    return {"limits": values, "sources": sources, "unknown": unknown, "notes": _degraded(ports)}
 
 
 def _slowest(told: Sequence[tuple[Any, _Port]], distinct: Sequence[Any]) -> str:

@@ -15,7 +15,7 @@ import yaml
 
 ROOT = Path(__file__).parents[3]
 FOUND = {
-    "values": {"nic_link_gbit_per_s": 100.0, "roce_mtu_bytes": 4096, "nics_per_node": 1},
+    "limits": {"nic_link_gbit_per_s": 100.0, "roce_mtu_bytes": 4096, "nics_per_node": 1},
     "sources": dict.fromkeys(("nic_link_gbit_per_s", "roce_mtu_bytes", "nics_per_node"), "rdma_info"),
     "unknown": {"vlan_tagged": "gpu02 mlx5_0 may be a virtual function", "pcie_generation": "gpu01: not read"},
     "notes": ["gpu02 mlx5_0: PCIe runs with 8 of 16 lanes"],

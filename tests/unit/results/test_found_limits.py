@@ -41,7 +41,7 @@ def found(*second: dict[str, Any], simulated: bool = False) -> dict[str, Any]:
 
 def test_every_value_has_a_source() -> None:
     told = found(port())
-    assert told["values"] == {
+    assert told["limits"] == {
         "nic_link_gbit_per_s": 100.0,
         "roce_mtu_bytes": 4096,
         "interface_mtu_bytes": 9000,
@@ -52,15 +52,15 @@ def test_every_value_has_a_source() -> None:
         "nics_per_node": 1,
         "ip_version": 4,
     }
-    assert sorted(told["sources"]) == sorted(told["values"]) and all(told["sources"].values())
+    assert sorted(told["sources"]) == sorted(told["limits"]) and all(told["sources"].values())
     assert (told["unknown"], told["notes"]) == ({}, [])
 
 
 def test_the_least_of_all_nodes_counts_and_is_named() -> None:
     slow = port(rate="25 Gb/sec (1X EDR)", active_mtu=1024, pcie={**PCIE, "current_link_width": 8, "max_payload": 128})
     told = found(slow)
-    assert told["values"]["nic_link_gbit_per_s"] == 25.0 and told["values"]["roce_mtu_bytes"] == 1024
-    assert (told["values"]["pcie_generation"], told["values"]["pcie_width"]) == (4, 8)
+    assert told["limits"]["nic_link_gbit_per_s"] == 25.0 and told["limits"]["roce_mtu_bytes"] == 1024
+    assert (told["limits"]["pcie_generation"], told["limits"]["pcie_width"]) == (4, 8)
     for key in ("nic_link_gbit_per_s", "roce_mtu_bytes", "pcie_width", "pcie_max_payload_bytes"):
         assert "gpu02 mlx5_0" in told["sources"][key]
     assert told["notes"] == ["gpu02 mlx5_0: PCIe runs with 8 of 16 lanes: look at slot and firmware"]
@@ -68,7 +68,7 @@ def test_the_least_of_all_nodes_counts_and_is_named() -> None:
 
 def test_the_weakest_link_is_generation_and_width_together() -> None:
     told = found(port(pcie={**PCIE, "current_link_speed": 8.0, "current_link_width": 16, "max_payload": 256}))
-    assert (told["values"]["pcie_generation"], told["values"]["pcie_width"]) == (3, 16)
+    assert (told["limits"]["pcie_generation"], told["limits"]["pcie_width"]) == (3, 16)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_the_weakest_link_is_generation_and_width_together() -> None:
 )
 def test_what_one_node_does_not_tell_is_unknown_for_all(changes: dict[str, Any], key: str) -> None:
     told = found(port(**changes))
-    assert key not in told["values"] and key not in told["sources"]
+    assert key not in told["limits"] and key not in told["sources"]
     assert "gpu02 mlx5_0" in told["unknown"][key]
 
 
@@ -96,28 +96,28 @@ def test_a_vlan_interface_means_tags_and_a_mixture_means_nothing() -> None:
     tagged["gids"] = [{**tagged["gids"][0], "netdev": "ens192.111"}]
     assert "vlan_tagged" in found(tagged)["unknown"]
     both = {node: {"devices": [copy.deepcopy(tagged)]} for node in NODES}
-    assert found_limits(both, NODES, NETWORK)["values"]["vlan_tagged"] is True
+    assert found_limits(both, NODES, NETWORK)["limits"]["vlan_tagged"] is True
 
 
 def test_nodes_with_different_numbers_of_ports_count_as_the_poorest() -> None:
     told = found(port(), port(name="mlx5_1"))
-    assert told["values"]["nics_per_node"] == 1 and "fewest" in told["sources"]["nics_per_node"]
+    assert told["limits"]["nics_per_node"] == 1 and "fewest" in told["sources"]["nics_per_node"]
 
 
 @pytest.mark.parametrize("devices", [[], [port(link_layer="InfiniBand")], [port(gids=[])]])
 def test_a_node_without_roce_port_leaves_everything_unknown(devices: list[dict[str, Any]]) -> None:
     told = found(*devices)
-    assert told["values"] == {} and "gpu02" in told["notes"][0]
+    assert told["limits"] == {} and "gpu02" in told["notes"][0]
 
 
 def test_nothing_is_taken_from_simulated_devices() -> None:
     told = found(port(), simulated=True)
-    assert told["values"] == {} and "SIMULATED" in told["notes"][0]
+    assert told["limits"] == {} and "SIMULATED" in told["notes"][0]
 
 
 def test_the_report_names_the_source_of_each_value() -> None:
     told = found(port())
-    limits = {**told["values"], "roce_mtu_bytes": 1024}
+    limits = {**told["limits"], "roce_mtu_bytes": 1024}
     sources = {**told["sources"], "roce_mtu_bytes": "report_limits"}
     summary = build(Inputs("one", limits=limits, limit_sources=sources, limit_notes=["gpu02: looked at twice"]))
     assert schema.check(summary) == []
