@@ -40,10 +40,11 @@ RETURN = r"""
 _value:
   description: >-
     C(ok) (there are lines of NCCL and none is a complaint), C(found) (whether there is a line of NCCL at all),
-    C(lines), C(versions), C(hosts), C(ranks) (list of C(rank), C(nranks), C(host), C(pid), C(device), C(bus_id), C(comm), C(complete)), C(networks) (process to names), C(hcas)
-    (list of C(host), C(index), C(name), C(port), C(layer)), C(relaxed_ordering), C(sockets), C(gdr) (what NCCL says
-    about GPUDirect RDMA), C(channels) (list of C(host), C(source), C(target), C(direction), C(kind), C(network),
-    C(device), C(gdr), C(count), C(line)), C(environment), C(warnings), C(problems) (list of C(code), C(message)).
+    C(lines), C(versions), C(hosts), C(ranks) (list of C(rank), C(nranks), C(host), C(pid), C(device), C(bus_id),
+    C(comm), C(complete)), C(networks) (process to names), C(hcas) (list of C(host), C(index), C(name), C(port),
+    C(layer)), C(relaxed_ordering), C(sockets), C(gdr) (what NCCL says about GPUDirect RDMA), C(channels) (list of
+    C(host), C(source), C(target), C(direction), C(kind), C(network), C(device), C(gdr), C(count), C(line)),
+    C(environment), C(warnings), C(problems) (list of C(code), C(message)).
   type: dict
 """
 
