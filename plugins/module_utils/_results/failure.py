@@ -26,6 +26,7 @@ TIMED_OUT = (124, 137, 110, 241)  # timeout(1) with SIGTERM, with SIGKILL; mpiru
 _KEPT = 300  # characters of a line that are kept as evidence
 _NAMES = 1024  # hosts that are kept per rule; a message has room for a few
 _RANKS = 1 << 16
+_WORDS = tuple(rule.words for rule in RULES)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,10 +85,6 @@ _STATUS = {
         "run the mesh stage's login check: it tries each host alone",
     ),
 }
-# A line without any of them matches no rule. One search in place of one per rule: most lines of a log are harmless.
-_ANY_RULE = re.compile(
-    "|".join("(?:" + re.sub(r"\(\?P<\w+>", "(?:", rule.pattern.pattern) + ")" for rule in RULES), re.IGNORECASE
-)
 
 
 @dataclasses.dataclass
@@ -139,8 +136,7 @@ class Evidence:
         self._tail.append(text[:_KEPT])
         if line.rank is not None and (line.rank in self.last_of or len(self.last_of) < _RANKS):
             self.last_of[line.rank] = text[:_KEPT]
-        if _ANY_RULE.search(text):
-            self._rules(line.rank, text)
+        self._rules(line.rank, text)
         self._ending(text)
         if line.rank is None and "Node:" in text and len(self.nodes) < _NAMES:
             node = _NODE.search(text)
@@ -149,7 +145,11 @@ class Evidence:
         self._before = text[-_KEPT:]
 
     def _rules(self, rank: int | None, text: str) -> None:
-        for order, rule in enumerate(RULES[: self._order + 1]):
+        lower = text.lower()
+        for order, words in enumerate(_WORDS[: self._order + 1]):
+            if not any(word in lower for word in words):
+                continue
+            rule = RULES[order]
             match = rule.pattern.search(text)
             if not match:
                 continue
