@@ -20,7 +20,9 @@ positional: _input, hosts
 options:
   _input:
     description: >-
-      A result with C(rc), C(stdout) and C(stderr). Without C(rc) (mpirun was never started) C(msg) is read.
+      A result with C(rc), C(stdout) and C(stderr). Without C(rc) (mpirun was never started) C(msg) is read. In place
+      of the texts, C(stdout_file) and C(stderr_file) may name saved logs on the controller, of any size; they are read
+      in constant memory.
     type: dict
     required: true
   hosts:
@@ -45,12 +47,15 @@ _value:
   type: dict
 """
 
+import itertools
 from typing import Any, Callable, Mapping, Sequence
 
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils._layer import LayerError
-from ..module_utils._results.mpirun import diagnose, nodes
+from ..module_utils._results.failure import diagnose
+from ..module_utils._results.mpirun import nodes
+from ..module_utils._results.reading import Source, file_pieces
 
 
 def mpirun_failure(result: Mapping[str, Any], hosts: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
@@ -58,16 +63,25 @@ def mpirun_failure(result: Mapping[str, Any], hosts: Sequence[Mapping[str, Any]]
         raise AnsibleFilterError(
             f"mpirun_failure: wants a result with rc, stdout and stderr, not {type(result).__name__}"
         )
-    stderr = str(result.get("stderr") or "")
-    if "rc" not in result:
-        stderr += "\n" + str(result.get("msg") or "")
+    reason = "" if "rc" in result else "\n" + str(result.get("msg") or "")
+    stdout, stderr = (_stream(result, name, more) for name, more in (("stdout", ""), ("stderr", reason)))
     try:
-        found = diagnose(
-            int(result.get("rc", -1)), str(result.get("stdout") or ""), stderr, nodes(hosts) if hosts else ()
-        )
+        found = diagnose(int(result.get("rc", -1)), stdout, stderr, nodes(hosts) if hosts else ())
     except LayerError as error:
         raise AnsibleFilterError(f"mpirun_failure: {error}") from error
+    except OSError as error:
+        raise AnsibleFilterError(
+            f"mpirun_failure: {error.filename} cannot be read ({error.strerror}); give a log on this machine"
+        ) from error
     return found.as_result()
+
+
+def _stream(result: Mapping[str, Any], name: str, more: str) -> Source:
+    """The saved file, if there is one, in pieces; else the text."""
+    path = result.get(f"{name}_file")
+    if path:
+        return itertools.chain(file_pieces(str(path)), [more.encode()])
+    return str(result.get(name) or "") + more
 
 
 class FilterModule:

@@ -21,8 +21,10 @@ description:
 positional: _input, ranks, hosts
 options:
   _input:
-    description: The text of the log, of all ranks.
-    type: str
+    description: >-
+      The text of the log, of all ranks, or the absolute path of a log on the controller (one line that begins with a
+      slash is a path).
+    type: raw
     required: true
   ranks:
     description: How many ranks were started. Left out, the log is believed.
@@ -59,16 +61,16 @@ from typing import Any, Callable, Sequence
 
 from ansible.errors import AnsibleFilterError
 
-from ..module_utils._results.nccl_log import parse
+from ..module_utils._results.nccl_log import read
 from ..module_utils._results.path_verdict import judge
+from ..plugin_utils.log_filter import read_log
 
 
-def nccl_path(text: Any, ranks: int | None = None, hosts: Sequence[str] | None = None) -> dict[str, Any]:
-    if not isinstance(text, str):
-        raise AnsibleFilterError(f"nccl_path: wants the text of a log, not {type(text).__name__}")
+def nccl_path(log: Any, ranks: int | None = None, hosts: Sequence[str] | None = None) -> dict[str, Any]:
     if hosts is not None and (isinstance(hosts, str) or not all(isinstance(name, str) for name in hosts)):
         raise AnsibleFilterError(f"nccl_path: hosts is {hosts!r}; wants a list of names")
-    return judge(parse(text, hosts or ()), None if ranks is None else int(ranks), hosts).as_result()
+    found = read_log("nccl_path", log, lambda source: read(source, hosts or ()))
+    return judge(found, None if ranks is None else int(ranks), hosts).as_result()
 
 
 class FilterModule:

@@ -16,7 +16,8 @@ description:
     C(NCCL_IB_FIFO_TC)).
   - What differs between the nodes is returned per node, with C(launcher), words to put before the program that give
     each rank the values of its own node - C(mpirun -x) can only give the same value to all.
-  - Refuses where the facts leave no choice, and shows them. Not verified on hardware.
+  - Refuses where the facts leave no choice, and shows them - or, with O(required=false), computes nothing and says why
+    in C(notes). Not verified on hardware.
 positional: _input, network
 options:
   _input:
@@ -54,6 +55,10 @@ options:
     description: Node to what it calls itself, where that is not its name in the inventory.
     type: dict
     default: {}
+  required:
+    description: Whether facts that leave no choice are an error. Otherwise no variable is computed.
+    type: bool
+    default: true
 """
 
 EXAMPLES = r"""
@@ -75,7 +80,7 @@ from typing import Any, Callable, Mapping, Sequence
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils._layer import LayerError
-from ..module_utils._site.nccl_variables import choose, launcher
+from ..module_utils._site.nccl_variables import Variables, choose, launcher
 
 
 def nccl_variables(
@@ -88,6 +93,7 @@ def nccl_variables(
     nccl_version: str = "",
     devices: Sequence[str] = (),
     hostnames: Mapping[str, str] | None = None,
+    required: bool = True,
 ) -> dict[str, Any]:
     if not isinstance(facts, Mapping):
         raise AnsibleFilterError(f"nccl_variables: wants facts per node, not {type(facts).__name__}")
@@ -102,7 +108,11 @@ def nccl_variables(
             devices=[str(name) for name in devices],
         )
         words = launcher(found, hostnames or {})
-    except (LayerError, KeyError, TypeError, ValueError) as error:
+    except LayerError as error:
+        if required:
+            raise AnsibleFilterError(f"nccl_variables: {error}") from error
+        return {**Variables({}, {}, (), (f"No variable is computed: {error}",)).as_result(), "launcher": []}
+    except (KeyError, TypeError, ValueError) as error:
         what = f"the facts lack {error}" if isinstance(error, KeyError) else str(error)
         raise AnsibleFilterError(f"nccl_variables: {what}") from error
     return {**found.as_result(), "launcher": words}

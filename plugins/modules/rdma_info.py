@@ -39,6 +39,12 @@ options:
       - Read the counters of each port too. For a difference around a run take them before and after it.
     type: bool
     default: true
+  gather_node:
+    description:
+      - Read drivers, peer memory and links of GPUs too. Without them RV(driver), RV(peer_memory), RV(holders) and
+        RV(gpu_links) are left out, and a reading is quicker.
+    type: bool
+    default: true
   tool_timeout:
     description:
       - Seconds to wait for one call of a tool. A tool that does not answer is named in RV(unreadable).
@@ -135,6 +141,15 @@ devices:
       description: MTU of the interface in bytes.
       type: int
       sample: 9000
+    pcie:
+      description:
+        - PCIe link of the function - C(current_link_speed) and C(max_link_speed) in GT/s per lane,
+          C(current_link_width) and C(max_link_width) in lanes, C(max_payload) (MaxPayload in force) in bytes. In a VM
+          it is what the host passes on.
+        - MaxPayload needs root.
+      type: dict
+      sample: {"current_link_speed": 16.0, "current_link_width": 16, "max_link_speed": 16.0, "max_link_width": 16,
+               "max_payload": 256}
     numa_node:
       description: NUMA node that the guest sees; -1 is normal in a VM with a flat bus.
       type: int
@@ -181,7 +196,7 @@ driver:
     - C(product) (V(MLNX_OFED), V(DOCA-OFED), V(inbox)), C(version) and C(source) of the distribution; version and
       source version of C(mlx5_core) C(loaded) and C(installed); C(in_tree), C(kernel).
     - C(reload_required) is true if the loaded module is not the one on the disk, null if that cannot be told.
-  returned: success
+  returned: if O(gather_node=true)
   type: dict
   sample: {"product": "DOCA-OFED", "version": "3.2.1", "loaded": true, "reload_required": false}
 peer_memory:
@@ -189,12 +204,12 @@ peer_memory:
     - How an RDMA device can reach GPU memory. C(modules) (loaded, installed, version), C(memory_peers) (clients in the
       kernel), C(dma_buf) (null if it cannot be told), C(usable) (names of the ways that are ready).
     - C(dma_buf) is inferred from the kernel's version and the licence of the C(nvidia) module.
-  returned: success
+  returned: if O(gather_node=true)
   type: dict
   sample: {"usable": ["nvidia_peermem"], "dma_buf": false}
 holders:
   description: Modules outside the driver that hold C(ib_core). A restart of the driver fails while they are loaded.
-  returned: success
+  returned: if O(gather_node=true)
   type: list
   elements: str
   sample: [nvidia_peermem]
@@ -202,7 +217,7 @@ gpu_links:
   description:
     - Link between each GPU and RDMA device as C(nvidia-smi topo -m) tells (C(gpu), C(nic), C(link), C(gdr_by_default)).
     - NCCL uses GPUDirect by default only over V(PIX) and V(PXB); a VM with a flat bus shows V(PHB) or V(SYS).
-  returned: success
+  returned: if O(gather_node=true)
   type: list
   elements: dict
 simulated:
@@ -235,6 +250,7 @@ def main() -> None:
         argument_spec={
             "device": {"type": "list", "elements": "str", "default": ["auto"]},
             "gather_counters": {"type": "bool", "default": True},
+            "gather_node": {"type": "bool", "default": True},
             "tool_timeout": {"type": "int", "default": 20},
         },
         supports_check_mode=True,
@@ -244,7 +260,7 @@ def main() -> None:
         module.fail_json(msg=f"{platform.node()}: tool_timeout is {options['tool_timeout']}; give a second or more.")
     try:
         reader = RdmaReader(platform.node(), timeout=options["tool_timeout"])
-        result = reader.read(options["device"], options["gather_counters"])
+        result = reader.read(options["device"], options["gather_counters"], options["gather_node"])
     except LayerError as error:
         module.fail_json(**error.as_result())
         return

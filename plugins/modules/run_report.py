@@ -124,11 +124,16 @@ options:
     description:
       - What the RDMA counters of the NICs moved during the run. C(places) maps the name of a NIC to C(sent_bytes),
         C(received_bytes) and C(discards) (differences, not totals), C(expected_bytes) is what the run had to move per
-        place and direction, C(reason) says why nothing was read.
+        node and direction, C(reason) says why nothing was read.
+      - A place may have C(sent_packets) and C(received_packets) in place of bytes, C(nodes) (how many nodes' traffic it
+        carries), C(pauses), C(events) (name to number) and C(why) (why something was not read).
+      - P(rocemesh.multinode.rdma_counters_moved#filter) makes it from two readings.
       - If C(expected_bytes) is left out, it is computed from the gradients, as far as these are known.
     type: dict
   switch_counters:
-    description: The same for the switch's ports, counted in the lossless class.
+    description: >-
+      The same for the switch's ports, counted in the lossless class. P(rocemesh.multinode.switch_counters_moved#filter)
+      makes it from two readings.
     type: dict
   limits:
     description: What is known of the cluster. Whatever is left out is unknown, and so is each limit that needs it.
@@ -186,6 +191,17 @@ options:
           Time of the all-reduce of all gradients alone, in seconds. Left out, the benchmark bandwidth with the same
           network and number of ranks.
         type: float
+  limit_sources:
+    description: >-
+      Where the values of O(limits) were found, by their names, as P(rocemesh.multinode.found_limits#filter) says it. A
+      value without a source is reported as given.
+    type: dict
+    default: {}
+  limit_notes:
+    description: What whoever found the values of O(limits) saw besides, shown below the limits.
+    type: list
+    elements: str
+    default: []
   benchmarks:
     description:
       - Folder with the result files C(bandwidth.json), C(scaling.json), C(scoring.json), C(training.json),
@@ -434,6 +450,8 @@ def main() -> None:
                     "allreduce_s": {"type": "float"},
                 },
             },
+            "limit_sources": {"type": "dict", "default": {}},
+            "limit_notes": {"type": "list", "elements": "str", "default": []},
             "benchmarks": {"type": "path"},
             "plots": {"type": "bool", "default": True},
             "latest": {"type": "bool", "default": True},

@@ -20,6 +20,7 @@ import platform
 from typing import Any, Callable, Sequence, TypeVar
 
 from .._layer import ParseError, RefusedError
+from .pcie_state import parse_link_speed, parse_link_width, parse_max_payload
 from .rdma_state import (
     ETHERNET,
     Gid,
@@ -103,6 +104,16 @@ class RdmaReader:
         except OSError as error:
             remedy = "run with become: true" if isinstance(error, PermissionError) else "look at dmesg for the device"
             self._miss(what, f"{path}: {error.strerror}", remedy)
+        return None
+
+    def _bytes(self, what: str, *parts: str) -> bytes | None:
+        """As `_file`, for a file that is no text."""
+        path = os.path.join(self.sysfs.root, *parts)
+        try:
+            with open(path, "rb") as handle:
+                return handle.read(4096)
+        except OSError as error:
+            self._miss(what, f"{path}: {error.strerror}", "read LnkSta and DevCtl with lspci -vv as root")
         return None
 
     def _number(self, what: str, *parts: str, optional: bool = False) -> int | None:
@@ -229,6 +240,19 @@ class RdmaReader:
             return None
         return self._number(what, *base, "default_roce_tos")
 
+    def _pcie(self, device: str) -> dict[str, Any]:
+        """The link of the function as this machine sees it; in a VM that is what the host passes on."""
+        found: dict[str, Any] = {}
+        for name, parse in (("link_speed", parse_link_speed), ("link_width", parse_link_width)):
+            for which in ("current", "max"):
+                what = f"{device} PCIe {which}_{name}"
+                text = self._file(what, "class/infiniband", device, "device", f"{which}_{name}")
+                found[f"{which}_{name}"] = self._parsed(what, parse, text, self.host, what) if text else None
+        what = f"{device} PCIe MaxPayload"
+        config = self._bytes(what, "class/infiniband", device, "device", "config")
+        found["max_payload"] = self._parsed(what, parse_max_payload, config, self.host, what) if config else None
+        return found
+
     def _attribute(self, device: str, *parts: str) -> str | None:
         """An attribute that not every driver has: None is then no failure."""
         return self._file(f"{device} {parts[-1]}", "class/infiniband", device, *parts, optional=True)
@@ -260,6 +284,7 @@ class RdmaReader:
             "active_mtu": verbs.active_mtu if verbs else None,
             "max_mtu": verbs.max_mtu if verbs else None,
             "netdev_mtu": self._number(f"MTU of {netdev}", "class/net", netdev, "mtu") if netdev else None,
+            "pcie": self._pcie(device),
             "numa_node": self._number(f"{device} NUMA node", *numa, optional=True),
             "is_vf": device_id in VF_IDS or os.path.exists(self._path("class/infiniband", device, "device/physfn")),
             "gids": [{**dataclasses.asdict(gid), "ipv4": gid.ipv4} for gid in gids],
@@ -367,7 +392,7 @@ class RdmaReader:
             return []
         return self._parsed("links between GPUs and NICs", parse_topology, done.out, self.host) or []
 
-    def read(self, devices: Sequence[str] = ("auto",), counters: bool = True) -> dict[str, Any]:
+    def read(self, devices: Sequence[str] = ("auto",), counters: bool = True, node: bool = True) -> dict[str, Any]:
         """The whole result of the module. Raises `RefusedError` for a device that is not there."""
         names = self._list("class/infiniband")
         if list(devices) != ["auto"]:
@@ -393,12 +418,17 @@ class RdmaReader:
             for name in names
             for port in sorted(self._list("class/infiniband", name, "ports"), key=int)
         ]
+        about_node = {}
+        if node:
+            about_node = {
+                "driver": self._driver(),
+                "peer_memory": self._peer_memory(),
+                "holders": self._holders(),
+                "gpu_links": self._gpu_links(),
+            }
         return {
             "devices": ports,
-            "driver": self._driver(),
-            "peer_memory": self._peer_memory(),
-            "holders": self._holders(),
-            "gpu_links": self._gpu_links(),
+            **about_node,
             "simulated": self.sysfs.simulated,
             "unreadable": [missing.as_result() for missing in self._unreadable],
         }

@@ -29,14 +29,18 @@ class Analysis:
     gradient_traffic_bytes: float | None
     notes: tuple[str, ...]
 
-    def as_result(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def as_result(
+        self, given: Mapping[str, Any], sources: Mapping[str, str] | None = None, notes: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """``sources``: where a figure of ``given`` comes from, if it was found; ``notes``: of whoever found it."""
         return {
             "given": dict(given),
+            "sources": {key: (sources or {}).get(key, "given") for key in given},
             "limits": [limit.as_result() for limit in self.limits],
             "comparisons": [comparison.as_result() for comparison in self.comparisons],
             "communication": self.communication.as_result(),
             "gradient_traffic_bytes": self.gradient_traffic_bytes,
-            "notes": list(self.notes),
+            "notes": [*self.notes, *map(str, notes)],
         }
 
 
@@ -75,6 +79,8 @@ def analyse(
         ]
     for row in benchmarks.get("bandwidth", {}).get("rows", ()):
         comparisons.append(_bandwidth(row, link, ranks, nodes))
+
+    comparisons += _all_reduce_tests(benchmarks, link, nodes) + _perftests(benchmarks, wire, given.get("nics_per_node"))
 
     step = images_per_step / total_images_per_s if images_per_step and total_images_per_s else None
     alone = batch / single if batch and single else None
@@ -147,6 +153,47 @@ def _bandwidth(row: Mapping[str, Any], link: lim.Limit, ranks: int | None, nodes
     else:
         limit = lim.allreduce_gbyte_per_s(link, known_nodes, row["ranks"])
     return lim.Comparison(what, row["gb_s"], limit, physical=True)
+
+
+def _all_reduce_tests(
+    benchmarks: Mapping[str, Mapping[str, Any]], link: lim.Limit, nodes: int | None
+) -> list[lim.Comparison]:
+    """The largest size of nccl-tests' all_reduce: small sizes measure latency, not the wire."""
+    rows = [
+        row
+        for row in benchmarks.get("nccl_tests", {}).get("rows", ())
+        if _number(row.get("size_bytes")) and "all_reduce" in str(row.get("collective") or "all_reduce").lower()
+    ]
+    if not rows:
+        return []
+    row = max(rows, key=lambda each: float(each["size_bytes"]))
+    figures = [_number(row.get(f"{half}_busbw_gb_s")) for half in ("out_of_place", "in_place")]
+    achieved = max((figure for figure in figures if figure), default=None)
+    ranks, hosts = row.get("ranks"), row.get("hosts") or nodes
+    limit = lim.allreduce_gbyte_per_s(link, hosts, ranks if isinstance(ranks, int) else None)
+    return [lim.Comparison(f"nccl-tests all_reduce, {row['size_bytes']} bytes", achieved, limit, physical=True)]
+
+
+def _perftests(
+    benchmarks: Mapping[str, Mapping[str, Any]], wire: lim.Limit, nics: float | None
+) -> list[lim.Comparison]:
+    """One connection of perftest uses one NIC, whatever the node has; both directions together are not compared."""
+    rows = [
+        row
+        for row in benchmarks.get("perftest", {}).get("rows", ())
+        if _number(row.get("gb_s")) and row.get("bidirectional") != "yes"
+    ]
+    name = "wire payload per NIC"
+    if wire.value is None or not nics:
+        limit = lim.unknown(name, wire.unit, wire.how.replace("unknown, because ", "") if wire.value is None else "?")
+    else:
+        limit = lim.Limit(name, wire.value / nics, wire.unit, wire.how)
+    found = []
+    for row in rows:
+        ends = f"{row.get('from', '?')} to {row.get('to', '?')}"
+        what = f"perftest {row.get('test', '')} {ends}, {row.get('size_bytes')} bytes"
+        found.append(lim.Comparison(what, float(row["gb_s"]), limit, physical=True))
+    return found
 
 
 def _allreduce(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from typing import Any, Mapping, Sequence
 
+from . import counters
 from .summary import TITLES, headline
 
 _CELL = 300  # characters of a finding in a table; the whole of it is in summary.json
@@ -56,7 +57,17 @@ def _proof_section(summary: Mapping[str, Any]) -> list[str]:
     lines = ["## Witnesses", "", "| witness | says | evidence |", "|---|---|---|"]
     for witness in summary["verdict"]["witnesses"]:
         lines.append(f"| {cell(witness['title'])} | {_STATES[witness['state']]} | {cell(witness['evidence'])} |")
+    rows = counter_rows(summary)
+    if rows:
+        lines += ["", "Counters, before and after the training:", "", f"| {' | '.join(counters.HEADER)} |"]
+        lines += ["|---|---:|---:|---:|---:|---|", *("| " + " | ".join(map(cell, row)) + " |" for row in rows)]
     return [*lines, ""]
+
+
+def counter_rows(summary: Mapping[str, Any]) -> list[list[str]]:
+    """What NICs and switch moved, for Markdown and HTML alike."""
+    found = summary.get("counters") or {}
+    return [row for key in ("rdma", "switch") for row in counters.table(found.get(key))]
 
 
 def _plot_section(plots: Sequence[str], no_plots: str) -> list[str]:
@@ -86,6 +97,9 @@ def _limit_section(summary: Mapping[str, Any]) -> list[str]:
     lines += ["| limit | value | from |", "|---|---:|---|"]
     for limit in found["limits"]:
         lines.append(f"| {cell(limit['name'])} | {figure(limit['value'], limit['unit'])} | {cell(limit['how'])} |")
+    if found["given"]:
+        lines += ["", "| known of the cluster | value | source |", "|---|---|---|"]
+        lines += [f"| {cell(key)} | {cell(value)} | {cell(source)} |" for key, value, source in known(summary)]
     if found["comparisons"]:
         lines += ["", "| measured | value | limit | achieved |", "|---|---:|---:|---:|"]
         for entry in found["comparisons"]:
@@ -103,6 +117,12 @@ def _limit_section(summary: Mapping[str, Any]) -> list[str]:
         lines += ["", f"Exposed communication: {communication['how']}."]
     lines += [f"- {_text(note)}" for note in found["notes"]]
     return [*lines, ""]
+
+
+def known(summary: Mapping[str, Any]) -> list[tuple[str, Any, str]]:
+    """(key, value, source) of what the limits are computed from, for Markdown and HTML alike."""
+    found = summary["limits"]
+    return [(key, value, (found.get("sources") or {}).get(key, "given")) for key, value in found["given"].items()]
 
 
 def _benchmark_sections(summary: Mapping[str, Any]) -> list[str]:

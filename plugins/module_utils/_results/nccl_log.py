@@ -6,7 +6,8 @@
 Only reading happens here; the judgement is in `path_verdict`. Shapes: NCCL 2.2 to 2.30, from the source of each
 release (NVIDIA/nccl, tags) and from lines quoted in its public issues. Nothing anchors at the start of a line: NCCL's
 prefix ``host:pid:tid [device] NCCL INFO`` is looked for wherever a line of NCCL begins, also behind another program's
-text. What is kept grows with ranks and connections, never with the length of the log.
+text. What is kept grows with ranks and connections, never with the length of the log; a line of more than 64 KiB is
+left out with a message (NCCL's own have at most 1023 characters).
 
 Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
@@ -16,13 +17,12 @@ from __future__ import annotations
 import collections
 import dataclasses
 import re
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any, Iterator, Sequence
 
-from .tags import Demultiplexer, Line
-from .tf_cnn import Problem
+from .nccl_facts import Channel, GdrLine, Hca, NcclLog, Process, Rank
+from .reading import LogReader, Source
+from .tags import Line
 
-# A line of NCCL has at most 1023 characters. Text of this size without a newline is another program's, or no text.
-OVERLONG = 4 * 2**20
 _KEPT = 300  # characters of a line that are kept as evidence
 _WARNINGS = 32  # different warnings that are kept; NCCL repeats one per request
 _ENVIRONMENT_VALUES = 16  # different values per variable
@@ -99,173 +99,6 @@ _COMPLETIONS = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Process:
-    """Who printed a line. ``host`` None: the line has no prefix; ``tag``: rank in mpirun's tag."""
-
-    host: str | None
-    pid: int | None
-    tag: int | None
-
-    @property
-    def name(self) -> str:
-        if self.host is not None:
-            return f"{self.host}:{self.pid}"
-        return "a process without prefix" if self.tag is None else f"mpirun's rank {self.tag}"
-
-
-@dataclasses.dataclass(frozen=True)
-class Rank:
-    """One rank of one communicator. ``comm``: NCCL's commId, "" before 2.16; ``complete``: Init COMPLETE was seen.
-
-    ``split``: made from another communicator, so it may hold a part of the job without anything being wrong.
-    """
-
-    process: Process
-    rank: int
-    nranks: int
-    device: int
-    bus_id: str
-    comm: str
-    complete: bool
-    split: bool = False
-
-
-@dataclasses.dataclass(frozen=True)
-class Channel:
-    """Connections of one kind between two ranks, as one side reports them.
-
-    ``direction``: send, receive, or "" inside a host; ``kind``: net, p2p, shm, fabric (multi-node NVLink), unknown;
-    ``device``: NCCL's index of the NIC; ``gdr``: the line ends in /GDRDMA; ``comm``: commId of the communicator that
-    this thread was setting up, "" if not known; ``count`` lines, ``line`` is the first.
-    """
-
-    process: Process
-    comm: str
-    source: int
-    target: int
-    direction: str
-    kind: str
-    network: str
-    device: int | None
-    gdr: bool
-    count: int
-    line: str
-
-
-@dataclasses.dataclass(frozen=True)
-class GdrLine:
-    """What NCCL says about GPUDirect RDMA for a NIC, or for a GPU and a NIC (``gpu`` not empty).
-
-    ``distance``, ``limit``: NCCL's own numbers for the path between GPU and NIC, which depend on the version.
-    """
-
-    process: Process
-    enabled: bool
-    gpu: str
-    hca: str
-    distance: int | None
-    limit: int | None
-    read: bool | None
-    line: str
-
-
-@dataclasses.dataclass(frozen=True)
-class Hca:
-    host: str
-    index: int
-    name: str
-    port: int
-    layer: str
-
-
-@dataclasses.dataclass(frozen=True)
-class NcclLog:
-    """Everything that was found. ``networks``: process -> names, in order of appearance; ``rings``: process -> (from,
-    to) neighbours; ``summaries``: process -> last (PXN, GDR) of "Connected all rings", None where the version has none.
-    """
-
-    lines: int
-    versions: tuple[str, ...]
-    ranks: tuple[Rank, ...]
-    channels: tuple[Channel, ...]
-    networks: Mapping[Process, tuple[str, ...]]
-    hcas: tuple[Hca, ...]
-    relaxed_ordering: bool | None
-    sockets: Mapping[str, tuple[str, ...]]
-    no_ib_device: tuple[Process, ...]
-    gdr: tuple[GdrLine, ...]
-    dma_buf: tuple[str, ...]
-    environment: Mapping[str, tuple[str, ...]]
-    rings: Mapping[Process, tuple[tuple[int, int], ...]]
-    summaries: Mapping[Process, tuple[int, int] | None]
-    collnet: int
-    warnings: tuple[str, ...]
-    problems: tuple[Problem, ...]
-
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        """Hosts that printed at least one line of a rank or channel."""
-        found = {rank.process.host for rank in self.ranks} | {channel.process.host for channel in self.channels}
-        return tuple(sorted(host for host in found if host is not None))
-
-    def as_result(self) -> dict[str, Any]:
-        """Plain types, for a filter."""
-        return {
-            "found": self.lines > 0,
-            "lines": self.lines,
-            "versions": list(self.versions),
-            "hosts": list(self.hosts),
-            "ranks": [
-                {
-                    "rank": rank.rank,
-                    "nranks": rank.nranks,
-                    "host": rank.process.host,
-                    "pid": rank.process.pid,
-                    "device": rank.device,
-                    "bus_id": rank.bus_id,
-                    "comm": rank.comm,
-                    "complete": rank.complete,
-                }
-                for rank in self.ranks
-            ],
-            "networks": {process.name: list(names) for process, names in self.networks.items()},
-            "hcas": [dataclasses.asdict(hca) for hca in self.hcas],
-            "relaxed_ordering": self.relaxed_ordering,
-            "sockets": {host: list(names) for host, names in self.sockets.items()},
-            "gdr": [
-                {
-                    "process": line.process.name,
-                    "enabled": line.enabled,
-                    "gpu": line.gpu,
-                    "hca": line.hca,
-                    "distance": line.distance,
-                    "limit": line.limit,
-                    "line": line.line,
-                }
-                for line in self.gdr
-            ],
-            "channels": [
-                {
-                    "host": channel.process.host,
-                    "source": channel.source,
-                    "target": channel.target,
-                    "direction": channel.direction,
-                    "kind": channel.kind,
-                    "network": channel.network,
-                    "device": channel.device,
-                    "gdr": channel.gdr,
-                    "count": channel.count,
-                    "line": channel.line,
-                }
-                for channel in self.channels
-            ],
-            "environment": {name: list(values) for name, values in self.environment.items()},
-            "warnings": list(self.warnings),
-            "problems": [dataclasses.asdict(problem) for problem in self.problems],
-        }
-
-
 @dataclasses.dataclass
 class _Record:
     """One line of NCCL, out of its surroundings. ``ended``: its newline came."""
@@ -277,16 +110,15 @@ class _Record:
     ended: bool
 
 
-class Reader:
-    """Feed output in pieces of any size; `result` at the end.
+class Reader(LogReader):
+    """``hosts``: names of the hosts that take part, if known: they tell a name from text that is glued to it."""
 
-    ``hosts``: names of the hosts that take part, if known: they tell a name from text that is glued to it.
-    """
+    wants = "line of NCCL"
+    # TRACE lines and the version have NCCL's own word; before 2.4 INFO and WARN do not.
+    needles = (b"INFO ", b"WARN ", b"NCCL ")
 
     def __init__(self, hosts: Sequence[str] = ()) -> None:
-        self._demultiplexer = Demultiplexer()
-        self._open = 0  # characters since the last newline
-        self._skipping = False
+        super().__init__()
         self._given: set[str] = {name.split(".")[0] for name in hosts}
         self._hosts: dict[int, dict[str, None]] = {}  # pid -> names, one each but for glued text
         self._lines = 0
@@ -306,22 +138,16 @@ class Reader:
         self._summaries: dict[Process, tuple[int, int] | None] = {}
         self._collnet = 0
         self._warnings: dict[str, None] = {}
-        self._problems: dict[tuple[str, str], Problem] = {}
-
-    def feed(self, text: str) -> None:
-        for piece in self._bounded(text):
-            for line in self._demultiplexer.feed(piece):
-                self._line(line, ended=True)
+        self._complaints: dict[tuple[str, str], None] = {}
 
     def result(self) -> NcclLog:
         """End of the output."""
-        for line in self._demultiplexer.close():
-            self._line(line, ended=False)
+        self.finish()
         if len(self._versions) > 1:
             self._problem("mixed_versions", "several NCCL versions in one job: " + ", ".join(self._versions))
         self._settle()
         if not self._lines:
-            self._problem("no_nccl_lines", "no line of NCCL in this text: nothing is known about the data path")
+            self.nothing()
         return NcclLog(
             lines=self._lines,
             versions=tuple(self._versions),
@@ -341,7 +167,7 @@ class Reader:
             summaries=dict(self._summaries),
             collnet=self._collnet,
             warnings=tuple(self._warnings),
-            problems=tuple(self._problems.values()),
+            problems=self.problems.all(),
         )
 
     def _settle(self) -> None:
@@ -361,37 +187,18 @@ class Reader:
 
     # ------------------------------------------------------------------------------------------------ out of the text
 
-    def _bounded(self, text: str) -> Iterator[str]:
-        """The text without lines that are longer than any line of NCCL with its surroundings can be."""
-        if self._skipping:
-            end = text.find("\n")
-            if end < 0:
-                return
-            text, self._skipping, self._open = text[end + 1 :], False, 0
-        tail = len(text) - (text.rfind("\n") + 1)
-        self._open = tail if tail < len(text) else self._open + tail
-        if self._open <= OVERLONG:
-            yield text
-            return
-        self._skipping = True
-        self._problem("overlong_line", f"a line of more than {OVERLONG} characters was cut: this is not output of NCCL")
-        yield text[: len(text) - tail] + "\n"
-
-    def _line(self, line: Line, ended: bool) -> None:
-        text = line.text
-        if "INFO " not in text and "WARN " not in text and "NCCL " not in text:
-            return
-        found = list(self._records(line, ended))
+    def line(self, line: Line) -> None:
+        found = list(self._records(line))
         for record in found:
             self._lines += 1
-            self._take(record)
+            self._record(record)
         if not found:
-            version = _VERSION.search(text)
+            version = _VERSION.search(line.text)
             if version:
                 self._lines += 1
                 self._versions.setdefault(version["version"])
 
-    def _records(self, line: Line, ended: bool) -> Iterator[_Record]:
+    def _records(self, line: Line) -> Iterator[_Record]:
         text = line.text
         starts: list[tuple[int, int, Process, int | None, str]] = []
         previous = 0
@@ -412,7 +219,7 @@ class Reader:
         for index, (_begin, end, process, tid, level) in enumerate(starts):
             last = index + 1 == len(starts)
             body = text[end : None if last else starts[index + 1][0]]
-            yield _Record(process, tid, level, body.rstrip(), ended or not last)
+            yield _Record(process, tid, level, body.rstrip(), line.ended or not last)
 
     def _host(self, text: str, pid: int) -> str:
         """The host in ``text``, which another program's text may be glued to: the shortest name of the same process.
@@ -435,7 +242,7 @@ class Reader:
 
     # ------------------------------------------------------------------------------------------------------- one line
 
-    def _take(self, record: _Record) -> None:
+    def _record(self, record: _Record) -> None:
         text = record.text
         if record.level == "WARN":
             self._warning(record)
@@ -608,13 +415,15 @@ class Reader:
             self._warnings.setdefault(f"{who}: {text[:_KEPT]}")
 
     def _problem(self, code: str, message: str) -> None:
-        # One per code and first words: NCCL repeats an error for every request that it fails.
-        if sum(1 for known, _message in self._problems if known == code) < _WARNINGS:
-            self._problems.setdefault((code, message), Problem(code, message))
+        # Each once: NCCL repeats an error for every request that it fails.
+        if (code, message) in self._complaints or sum(known == code for known, _text in self._complaints) >= _WARNINGS:
+            return
+        self._complaints[code, message] = None
+        self.problems.add(code, message)
 
 
-def parse(text: str, hosts: Sequence[str] = ()) -> NcclLog:
-    """Read a complete output."""
+def read(source: Source, hosts: Sequence[str] = ()) -> NcclLog:
+    """Read a log from its pieces (text, bytes, or an iterable of them)."""
     reader = Reader(hosts)
-    reader.feed(text)
+    reader.read_pieces(source)
     return reader.result()

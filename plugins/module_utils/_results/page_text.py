@@ -138,6 +138,10 @@ good.</p>
 <span>{{ witness.evidence }}</span></li>
 {% endfor %}
 </ul>
+{% if counter_rows %}
+<h3>Counters, before and after the training</h3>
+{{ cells(counter_header, counter_rows) }}
+{% endif %}
 </section>
 
 {% if s.problems %}
@@ -211,6 +215,10 @@ totals are not added. The warm-up is left out.</p>
 <span class="soft">{{ limit.how|replace('unknown, because ', 'because ') }}</span></li>
 {% endfor %}
 </ul>
+{% if known %}
+<h3>Known of the cluster</h3>
+{{ cells(['', 'value', 'source'], known, 3) }}
+{% endif %}
 {% if s.limits.comparisons %}
 <h3>Measured against them</h3>
 <div class="scroll"><table><thead><tr><th>measured</th><th>limit</th><th class="n">value</th>

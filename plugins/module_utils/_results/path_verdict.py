@@ -22,7 +22,7 @@ import dataclasses
 import re
 from typing import Any, Iterable, Mapping, Sequence
 
-from .nccl_log import Channel, GdrLine, NcclLog, Process, Rank
+from .nccl_facts import Channel, GdrLine, NcclLog, Process, Rank
 from .tf_cnn import Problem
 
 NOT_ONE_JOB = "not_one_job"
@@ -127,7 +127,7 @@ class _Judge:
         self._expected = expected
         self._expected_hosts = None if hosts is None else tuple(dict.fromkeys(hosts))
         self._notes: dict[str, None] = {}
-        self._problems = [problem for problem in log.problems if problem.code != "no_nccl_lines"]
+        self._problems = [problem for problem in log.problems if problem.code != "no_result"]
         self._version = _oldest(log.versions)
         # Communicators that were made by splitting another one may hold a part of the job; the others may not.
         self._whole = [rank for rank in log.ranks if not rank.split] or list(log.ranks)

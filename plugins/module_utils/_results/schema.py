@@ -142,15 +142,18 @@ SUMMARY: dict[str, Any] = {
             "workload": _map(_ANY),
             "versions": _map(_ANY),
             "path": _or_null("object"),
+            "counters": _object({"rdma": _or_null("object"), "switch": _or_null("object")}),
             "limits": _object(
                 {
                     "given": _map(_ANY),
+                    "sources": _map(_TEXT),
                     "limits": _list(_LIMIT),
                     "comparisons": _list(_COMPARISON),
                     "communication": _COMMUNICATION,
                     "gradient_traffic_bytes": _or_null("number"),
                     "notes": _list(_TEXT),
-                }
+                },
+                optional=("sources",),
             ),
             "benchmarks": _object(dict.fromkeys(_KINDS, _BENCHMARK), optional=_KINDS),
             "throughput_over_time": _or_null(
@@ -177,7 +180,9 @@ SUMMARY: dict[str, Any] = {
                     if key != "type"
                 },
             ),
-        }
+        },
+        # Summaries of earlier releases lack it.
+        optional=("counters",),
     ),
 }
 

@@ -44,9 +44,10 @@ class Inputs:
     ``layers``: name -> {changed, verified, found, changes}; ``result``: what the filter ``tf_cnn_log`` returns, None if
     there was no run; ``stage_marks``: [{name, at}] with ``at`` in seconds UTC, each the START of a stage;
     ``started``, ``finished``: ISO 8601, empty: from the marks; ``problems``: texts or {code, message}.
-    ``path``: verdict of the NCCL log {verdict, pairs, reason}; ``rdma_counters``, ``switch_counters``: see
-    `verdict._counters`; ``limits``: what is known of links and GPUs, see `analysis`; ``benchmarks``: kind -> content of
-    its result file; ``timeline``: what `timeline.Timeline.as_result` returns; ``expected_ranks``: as started.
+    ``path``: verdict of the NCCL log {verdict, pairs, reason}; ``rdma_counters``, ``switch_counters``: see `counters`;
+    ``limits``: what is known of links and GPUs, see `analysis`; ``limit_sources``: where that was found;
+    ``limit_notes``: what was seen besides; ``benchmarks``: kind -> content of its result file; ``timeline``: what
+    `timeline.Timeline.as_result` returns; ``expected_ranks``: as started.
     """
 
     run_id: str
@@ -65,6 +66,8 @@ class Inputs:
     rdma_counters: Mapping[str, Any] | None = None
     switch_counters: Mapping[str, Any] | None = None
     limits: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    limit_sources: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    limit_notes: Sequence[str] = ()
     benchmarks: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     timeline: Mapping[str, Any] | None = None
     expected_ranks: int | None = None
@@ -149,7 +152,11 @@ def build(inputs: Inputs) -> dict[str, Any]:
         "workload": workload,
         "versions": {**_versions(per_rank), **inputs.versions},
         "path": dict(inputs.path) if inputs.path else None,
-        "limits": analysis.as_result(inputs.limits),
+        "counters": {
+            "rdma": dict(inputs.rdma_counters) if inputs.rdma_counters else None,
+            "switch": dict(inputs.switch_counters) if inputs.switch_counters else None,
+        },
+        "limits": analysis.as_result(inputs.limits, inputs.limit_sources, inputs.limit_notes),
         "benchmarks": measured,
         "throughput_over_time": dict(inputs.timeline) if inputs.timeline else None,
     }

@@ -13,9 +13,9 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 from __future__ import annotations
 
 import dataclasses
-import math
-from typing import Any, Callable, Iterable, Mapping, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 
+from .counters import judge as judge_counters
 from .limits import Comparison
 
 PROVEN, NOT_PROVEN, INVALID = "PROVEN", "NOT PROVEN", "INVALID RUN"
@@ -41,8 +41,6 @@ PATHS: Mapping[str, str] = {
     "not_one_job": "no channel between the hosts",
     "unknown": "unknown",
 }
-# Of what the gradients need, this share must be seen by the counters: they are read shortly before and after the run.
-COUNTED_SHARE = 0.9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -215,41 +213,8 @@ def _path_says(path: Mapping[str, Any], result: Mapping[str, Any]) -> tuple[str,
 
 
 def _counters(name: str, title: str, counters: Mapping[str, Any] | None) -> Witness:
-    """``{"places": {name: {"sent_bytes", "received_bytes", "discards"}}, "expected_bytes", "reason"}``.
-
-    ``expected_bytes``: what the gradients of the run had to move per place and direction; without it no amount of
-    traffic is enough, because setting up connections moves bytes, too.
-    """
-    if not counters or not counters.get("places"):
-        return Witness(name, title, MISSING, str((counters or {}).get("reason") or "nobody read them"))
-    return Witness(name, title, *_counters_say(counters["places"], counters.get("expected_bytes")))
-
-
-def _counters_say(places: Mapping[str, Mapping[str, Any]], expected: Any) -> tuple[str, str]:
-    def where(bad: Callable[[Mapping[str, Any]], Any]) -> list[str]:
-        return [place for place, seen in places.items() if bad(seen)]
-
-    blind = where(lambda seen: not (_count(seen, "sent_bytes") and _count(seen, "received_bytes")))
-    if blind:
-        return MISSING, f"not read at {_few(blind)}: a counter that is not there is no zero"
-    least = min(min(seen["sent_bytes"], seen["received_bytes"]) for seen in places.values())
-    still = where(lambda seen: not (seen["sent_bytes"] and seen["received_bytes"]))
-    dropped = where(lambda seen: seen.get("discards"))
-    if dropped or still:
-        parts = [f"packets were discarded at {_few(dropped)}"] if dropped else []
-        return DISAGREES, "; ".join(parts + ([f"nothing moved at {_few(still)}"] if still else []))
-    if not isinstance(expected, (int, float)) or isinstance(expected, bool) or expected <= 0:
-        return MISSING, f"at least {least / 1e9:.3f} GB moved everywhere, but what the run had to move is not known"
-    due = f"{expected / 1e9:.3f} GB were due"
-    short = where(lambda seen: min(seen["sent_bytes"], seen["received_bytes"]) < COUNTED_SHARE * expected)
-    if short:
-        return DISAGREES, f"too little moved at {_few(short)}: {least / 1e9:.3f} GB, {due}"
-    return AGREES, f"{least / 1e9:.3f} GB or more at each of {len(places)} places, {due}"
-
-
-def _count(seen: Mapping[str, Any], key: str) -> bool:
-    value = seen.get(key)
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+    """See `counters`: what is expected there, and when it is enough."""
+    return Witness(name, title, *judge_counters(counters))
 
 
 def _limits(comparisons: Sequence[Comparison]) -> Witness:
@@ -295,8 +260,3 @@ def _names(found: Iterable[Witness]) -> str:
         witness.title[0].lower() + witness.title[1:] if witness.title[1:2].islower() else witness.title
         for witness in found
     )
-
-
-def _few(places: Sequence[str], most: int = 4) -> str:
-    text = ", ".join(places[:most])
-    return text if len(places) <= most else f"{text} and {len(places) - most} more"

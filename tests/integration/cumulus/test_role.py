@@ -33,6 +33,7 @@ def run_role(simulator: Simulator, *flags: str, entry: str = "main", **changes: 
             {"ansible.builtin.include_role": include, "vars": variables},
             {"name": "outcome", "ansible.builtin.debug": {"var": "switch_outcome"}},
             {"name": "observed", "ansible.builtin.debug": {"var": "switch_observed"}},
+            {"name": "readings", "ansible.builtin.debug": {"var": "switch_readings"}},
         ],
     }
     done = playbook(simulator.directory, [play], *flags)
@@ -76,3 +77,13 @@ def test_observe_with_nclu(nclu: Simulator) -> None:
     status, results = run_role(nclu, entry="observe", switch_roce_mode="absent")
     observed = results["observed"]["switch_observed"]
     assert status == 0 and observed["healthy"] and observed["ports"]["swp1"]["mtu"] == 1500
+
+
+def test_counters_are_read_and_a_switch_that_does_not_answer_is_named(nvue: Simulator) -> None:
+    status, results = run_role(nvue, entry="counters", switch_moment="before")
+    reading = results["readings"]["switch_readings"]["before"]
+    assert status == 0 and reading["error"] == "" and reading["ports"]["swp1"]["counters"]
+    assert all(request.startswith("GET ") for request in nvue.state()["requests"])
+    status, results = run_role(nvue, entry="counters", switch_moment="after", switch_password="wrong")
+    reading = results["readings"]["switch_readings"]["after"]
+    assert status == 0 and reading["ports"] == {} and "the login was refused" in reading["error"]

@@ -154,3 +154,51 @@ def test_without_gpus_on_all_hosts_the_training_is_what_it_was(tmp_path: Path, v
     assert outcome.path == {}
     assert len(outcome.calls) == 1 and outcome.environment(0) == RUN_ENV
     assert "python3" in outcome.calls[0] and "sh" not in outcome.calls[0]
+
+
+def reading(number: int, index: int = 3, **changes: Any) -> dict[str, Any]:
+    """What rdma_info returns on a node with one RoCE port."""
+    gid = {"index": index, "gid": f"0000:0000:0000:0000:0000:ffff:c000:02{number:02x}", "type": "RoCE v2"}
+    port = {"name": "mlx5_0", "port": 1, "netdev": "ens192", "link_layer": "Ethernet", "active_mtu": 4096}
+    return {"devices": [{**port, "gids": [gid]}], "simulated": False, "unreadable": [], "error": "", **changes}
+
+
+DSCP = {"dscp": 26, "reason": "leaf01: RoCE on"}
+
+
+def test_what_was_found_on_the_nodes_becomes_variables_of_probe_and_training(tmp_path: Path) -> None:
+    found = {"gpu01": reading(11), "gpu02": reading(12)}
+    outcome = play(tmp_path, Job(hosts=HOSTS), run_rdma_found=found, run_rdma_dscp_found=DSCP)
+    assert outcome.failed == ""
+    for call in (0, 1):
+        given = outcome.environment(call)
+        assert (given["NCCL_IB_HCA"], given["NCCL_IB_GID_INDEX"], given["NCCL_IB_TC"]) == ("=mlx5_0:1", "3", "106")
+
+
+def test_gid_index_of_each_node_is_set_there(tmp_path: Path) -> None:
+    found = {"gpu01": reading(11), "gpu02": reading(12, index=5)}
+    outcome = play(tmp_path, Job(hosts=HOSTS), run_rdma_found=found, run_rdma_dscp=10, run_rdma_dscp_found=DSCP)
+    assert outcome.failed == ""
+    assert "NCCL_IB_GID_INDEX" not in outcome.environment(1)
+    assert outcome.environment(1)["NCCL_IB_TC"] == "42", "what somebody gave goes before what was found"
+    script = outcome.calls[1][outcome.calls[1].index("sh") + 2]
+    assert 'gpu02) export NCCL_IB_GID_INDEX="${NCCL_IB_GID_INDEX:-5}"' in script
+
+
+@pytest.mark.parametrize(
+    "second",
+    [{}, reading(12, devices=[]), reading(12, error="no answer", devices=[]), reading(212)],
+    ids=["not-read", "no-device", "failed", "no-gid-in-the-network"],
+)
+def test_a_node_that_does_not_tell_changes_nothing(tmp_path: Path, second: dict[str, Any]) -> None:
+    network = {"run_rdma_network": "192.0.2.0/25"}
+    found = {"gpu01": reading(11), "gpu02": second}
+    outcome = play(tmp_path, Job(hosts=HOSTS), run_rdma_found=found, **network)
+    assert outcome.failed == ""
+    assert outcome.environment(1) == {"NCCL_IB_DISABLE": "0", "NCCL_DEBUG": "WARN", "NCCL_NET": "IB"}
+
+
+def test_facts_that_somebody_gave_must_allow_a_choice(tmp_path: Path) -> None:
+    facts = {"gpu01": {"devices": []}, "gpu02": {"devices": []}}
+    outcome = play(tmp_path, Job(hosts=HOSTS), run_rdma_facts=facts)
+    assert "no RDMA device" in outcome.failed and outcome.calls == []

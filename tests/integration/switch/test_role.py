@@ -76,3 +76,47 @@ def test_wrong_variables_are_refused_before_the_switch_hears_of_them(simulator: 
         status, results = run_role(simulator, **changes)
         assert status != 0 and any(result.get("failed") for result in results.values())
         assert "switch | Configure RoCE, VLAN, ports and MTU" not in results
+
+
+def read_counters(simulator: Simulator, **changes: Any) -> tuple[int, dict[str, Any]]:
+    """Exit status, and what entry point counters published before and after."""
+    variables = {
+        "switch_port": simulator.port,
+        "switch_password": PASSWORD,
+        "switch_known_hosts": str(simulator.known_hosts),
+        "switch_vlan": 111,
+        "switch_ports": ["1/1-1/4"],
+        **changes,
+    }
+    include = {"name": "rocemesh.multinode.switch", "tasks_from": "counters"}
+    tasks: list[dict[str, Any]] = [
+        {"ansible.builtin.include_role": include, "vars": {**variables, "switch_moment": moment}}
+        for moment in ("before", "after")
+    ]
+    tasks.append({"name": "readings", "ansible.builtin.debug": {"var": "switch_readings"}})
+    done = playbook(simulator.directory, [{"hosts": "all", "gather_facts": False, "tasks": tasks}])
+    assert PASSWORD not in done.stdout + done.stderr
+    results = {
+        task["task"]["name"]: task["hosts"].get(ADDRESS, {}) for task in json.loads(done.stdout)["plays"][0]["tasks"]
+    }
+    return done.returncode, results["readings"]["switch_readings"]
+
+
+def test_counters_are_read_before_and_after_and_nothing_changes(simulator: Simulator) -> None:
+    run_role(simulator)
+    before = simulator.state()
+    status, readings = read_counters(simulator)
+    assert status == 0 and sorted(readings) == ["after", "before"]
+    for reading in readings.values():
+        assert reading["error"] == "" and reading["roce"]["mode"] == "lossless"
+        assert sorted(reading["ports"]) == ["1/1", "1/2", "1/3", "1/4"]
+        assert {"rx_roce_packets", "tx_roce_packets", "rx_discards", "rx_pfc_pause"} <= set(
+            reading["ports"]["1/1"]["counters"]
+        )
+    assert simulator.state() == before
+
+
+def test_a_switch_that_lets_nobody_in_is_a_reading_with_a_reason(simulator: Simulator) -> None:
+    status, readings = read_counters(simulator, switch_password="wrong")
+    assert status == 0
+    assert all(reading["ports"] == {} and reading["error"] for reading in readings.values())

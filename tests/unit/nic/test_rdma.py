@@ -14,6 +14,7 @@ from typing import Any, Sequence
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import ParseError, RefusedError
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.pcie_state import parse_max_payload
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.rdma import RdmaReader
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.rdma_state import (
     Gid,
@@ -162,6 +163,7 @@ def test_without_any_tool_the_answers_are_none_and_named(node: Node) -> None:
         assert what in named
     assert [entry["what"] for entry in device["unreadable"]] == [
         "trust and PFC of eth0",
+        "mlx5_0 PCIe MaxPayload",
         "mlx5_0 port 1 RoCE ToS",
         "counters of eth0",
     ]
@@ -391,3 +393,80 @@ def test_counters_of_priorities_are_kept_and_others_not() -> None:
         "NIC statistics:\n     rx_prio3_pause: 7\n     rx_packets: 9\n     rx_discards_phy: 1\n     tx_prio3_bytes: 5\n"
     )
     assert parse_ethtool_counters(text) == {"rx_prio3_pause": 7, "rx_discards_phy": 1, "tx_prio3_bytes": 5}
+
+
+def test_a_quick_reading_has_the_ports_and_nothing_of_the_node(node: Node) -> None:
+    sysfs = Sysfs(str(node.rack.directory / "sys"))
+    result = RdmaReader(HOST, run=node.run, which=node.which, sysfs=sysfs).read(node=False)
+    assert sorted(result) == ["devices", "simulated", "unreadable"]
+    assert result["devices"][0]["counters"]["counters"]["port_xmit_data"] == 0
+    assert not {"modinfo", "nvidia-smi", "dpkg-query"} & {call[0] for call in node.calls}
+
+
+def config_space(payload_code: int = 1, *, size: int = 256, listed: bool = True, capability: int = 0x10) -> bytes:
+    """A configuration space: MSI-X at 40h, then PCI Express (or what ``capability`` says) at 60h."""
+    space = bytearray(size)
+    space[0x06] = 0x10 if listed else 0
+    space[0x34] = 0x40
+    if size > 0x70:
+        space[0x40:0x42] = bytes([0x11, 0x60])
+        space[0x60:0x62] = bytes([capability, 0])
+        space[0x68] = payload_code << 5 | 0x0F
+    return bytes(space)
+
+
+def function_file(node: Node, name: str) -> pathlib.Path:
+    return node.rack.directory / "sys/bus/pci/devices/0000:3b:00.0" / name
+
+
+def test_the_pcie_link_is_read_from_sysfs_and_maxpayload_from_configuration_space(node: Node) -> None:
+    function_file(node, "config").write_bytes(config_space(2))
+    function_file(node, "current_link_width").write_text("8\n")
+    result = node.read()
+    assert result["devices"][0]["pcie"] == {
+        "current_link_speed": 16.0,
+        "max_link_speed": 16.0,
+        "current_link_width": 8,
+        "max_link_width": 16,
+        "max_payload": 512,
+    }
+    assert not [what for what in missing(result) if "PCIe" in what]
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [
+        (None, "No such file"),
+        (config_space(size=64), "only 64 bytes of configuration space"),
+        (config_space(listed=False), "no PCI Express capability"),
+        (config_space(capability=0x05), "no PCI Express capability"),
+        (config_space(7), "no PCI Express capability"),
+    ],
+    ids=["no-file", "normal-user", "no-list", "other-capability", "reserved-code"],
+)
+def test_a_maxpayload_that_cannot_be_read_is_named(node: Node, config: bytes | None, why: str) -> None:
+    if config is not None:
+        function_file(node, "config").write_bytes(config)
+    result = node.read()
+    assert result["devices"][0]["pcie"]["max_payload"] is None
+    (entry,) = [entry for entry in result["unreadable"] if entry["what"] == "mlx5_0 PCIe MaxPayload"]
+    assert why in entry["why"]
+
+
+def test_a_list_of_capabilities_that_goes_round_ends() -> None:
+    space = bytearray(config_space())
+    space[0x61] = 0x40
+    space[0x60] = 0x05
+    with pytest.raises(ParseError, match="no PCI Express capability"):
+        parse_max_payload(bytes(space), HOST, "config")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("current_link_speed", "Unknown"), ("current_link_width", "255"), ("current_link_width", "0")],
+)
+def test_a_link_that_is_not_known_is_null_and_named(node: Node, name: str, text: str) -> None:
+    function_file(node, name).write_text(text + "\n")
+    result = node.read()
+    assert result["devices"][0]["pcie"][name] is None
+    assert f"mlx5_0 PCIe {name}" in missing(result)

@@ -13,6 +13,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._results import
     mxnet_bandwidth,
     mxnet_scaling,
     mxnet_speed,
+    nccl_log,
     nccl_tests,
     perf_tables,
     perftest,
@@ -34,6 +35,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "mxnet_scaling": mxnet_scaling.read_printed,
     "perf_tables": perf_tables.read,
     "horovod": horovod.read,
+    "nccl_log": nccl_log.read,
 }
 # reader -> a log that it reads
 OWN = {
@@ -46,6 +48,7 @@ OWN = {
     "mxnet_scaling": "dlperf_extractor.txt",
     "perf_tables": "mxnet_perf_tables.txt",
     "horovod": "horovod_16_gpus.txt",
+    "nccl_log": "nccl_two_hosts.txt",
 }
 
 

@@ -40,8 +40,10 @@ BAD: dict[str, tuple[bytes, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", READERS)
-@pytest.mark.parametrize("bad", BAD)
+# NCCL's own lines are a log of nothing for everybody but their own reader.
+@pytest.mark.parametrize(
+    ("name", "bad"), [pair for pair in itertools.product(READERS, BAD) if pair != ("nccl_log", "nccl_only")]
+)
 def test_a_log_of_nothing_is_named_and_never_ok(name: str, bad: str) -> None:
     data, words = BAD[bad]
     result = READERS[name]([data])

@@ -5,13 +5,20 @@
 
 from __future__ import annotations
 
+import itertools
 import pathlib
 import re
+import tracemalloc
 
 import pytest
+from ansible.errors import AnsibleFilterError
+from ansible_collections.rocemesh.multinode.plugins.filter.mpirun_failure import mpirun_failure
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.causes import RULES
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.mpirun import Node, command, diagnose, nodes
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.causes import RULES, Rule
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.failure import diagnose
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.mpirun import Node, command, nodes
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 RECORDED = pathlib.Path(__file__).parent / "fixtures" / "openmpi414"
 HOSTS = (Node("gpu01", "192.0.2.11"), Node("gpu02", "192.0.2.12"), Node("gpu03", "192.0.2.13", 2))
@@ -223,3 +230,70 @@ def test_every_cause_is_unique_and_says_what_to_do() -> None:
     causes = [rule.cause for rule in RULES]
     assert len(set(causes)) == len(causes)
     assert all(len(rule.remedy) > 15 and not rule.remedy.endswith(".") for rule in RULES)
+
+
+# ------------------------------------------------------------------------------------------------- output of any size
+
+HARMLESS = "".join(
+    f"[1,{rank}]<stdout>:{step}\timages/sec: 2100.{rank} +/- 0.5\n" for step in range(50) for rank in range(4)
+)
+
+
+@pytest.mark.parametrize("name", ["ssh_refused", "signal_9", "rank_exit_7", "traceback_gpu_memory", "program_missing"])
+@pytest.mark.parametrize("size", [1, 7, 4096])
+def test_pieces_of_any_size_give_the_same_diagnosis_as_the_text(name: str, size: int) -> None:
+    rc, text = recorded(name)
+    data = text.encode()
+    parts = [data[at : at + size] for at in range(0, len(data), size)]
+    assert diagnose(rc, iter(parts), "", LOOPBACK) == diagnose(rc, text, "", LOOPBACK)
+
+
+def test_memory_does_not_grow_with_the_output_and_the_cause_is_found_behind_it() -> None:
+    rc, text = recorded("signal_9")
+    peaks = []
+    for repeats in (100, 800):
+        pieces = itertools.chain(itertools.repeat(HARMLESS.encode(), repeats), [text.encode()])
+        tracemalloc.start()
+        found = diagnose(rc, pieces, "", LOOPBACK)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert (found.cause, found.hosts, found.rank) == ("host_memory", ("gpu02",), 2)
+    assert len(HARMLESS) * 700 > 4_000_000
+    assert peaks[1] < peaks[0] + 50_000 and peaks[1] < 4_000_000
+
+
+def test_a_cause_that_comes_later_but_stands_higher_in_the_table_wins() -> None:
+    refused = "ssh: connect to host 192.0.2.12 port 22: Connection refused\n"
+    changed = "Host key for [192.0.2.13]:2222 has changed and you have requested strict checking.\n"
+    for text in (refused + changed, changed + refused):
+        assert diagnose(255, "", text, HOSTS).cause == "host_key_changed"
+
+
+def test_every_host_that_a_cause_names_is_told() -> None:
+    lines = "".join(f"ssh: connect to host 192.0.2.{n} port 22: Connection refused\n" for n in (13, 12, 13))
+    assert diagnose(255, "", lines, HOSTS).hosts == ("gpu02", "gpu03")
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.cause)
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_whatever_matches_a_rule_has_one_of_its_words(rule: Rule, data: st.DataObject) -> None:
+    line = data.draw(st.from_regex(rule.pattern, alphabet=st.characters(codec="ascii")))
+    assert any(word in line.lower() for word in rule.words), line
+
+
+def test_every_rule_has_words_in_lower_case() -> None:
+    assert all(rule.words and all(word == word.lower() for word in rule.words) for rule in RULES)
+
+
+def test_the_filter_reads_saved_logs(tmp_path: pathlib.Path) -> None:
+    rc, text = recorded("ssh_refused")
+    saved = tmp_path / "train.err"
+    saved.write_text(text)
+    hosts = [{"name": node.name, "address": node.address, "slots": node.slots} for node in LOOPBACK]
+    told = mpirun_failure({"rc": rc, "stderr_file": str(saved)}, hosts)
+    assert told == mpirun_failure({"rc": rc, "stderr": text, "stdout": ""}, hosts)
+    assert told["hosts"] == ["gpu02"]
+    with pytest.raises(AnsibleFilterError, match="nothing cannot be read"):
+        mpirun_failure({"rc": 1, "stdout_file": str(tmp_path / "nothing")})
+    assert mpirun_failure({"msg": 'Could not find container "mpicont"'})["cause"] == "container_missing"

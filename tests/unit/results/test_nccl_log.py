@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import tracemalloc
 from typing import Any
 
@@ -12,8 +13,8 @@ import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.rocemesh.multinode.plugins.filter import nccl_log as nccl_log_filter
 from ansible_collections.rocemesh.multinode.plugins.filter import nccl_path as nccl_path_filter
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results import nccl_log
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.nccl_log import NcclLog, Reader, parse
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.nccl_log import NcclLog, Reader
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.nccl_log import read as parse
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.path_verdict import judge
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -222,10 +223,9 @@ def test_other_programs_info_lines_are_not_nccl() -> None:
     assert parse("2026-01-01 INFO starting\nworker:1:2 INFO step 3 done via NET/IB/0\n[0] INFO x\n").lines == 0
 
 
-def test_overlong_line_is_cut_with_a_message_and_the_rest_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nccl_log, "OVERLONG", 4096)
+def test_overlong_line_is_cut_with_a_message_and_the_rest_is_read() -> None:
     reader = Reader()
-    for _piece in range(64):
+    for _piece in range(128):
         reader.feed("x" * 1024)
     reader.feed("\n" + Job().text())
     found = reader.result()
@@ -234,17 +234,19 @@ def test_overlong_line_is_cut_with_a_message_and_the_rest_is_read(monkeypatch: p
 
 
 def test_memory_does_not_grow_with_the_length_of_the_log() -> None:
-    """480 KB of log, of which the reader may keep little: each line is said again and again, with other numbers."""
-    reader, text = Reader(), Job().text()
-    tracemalloc.start()
-    for number in range(200):
-        reader.feed(text)
-        reader.feed(f"{INFO}Mem Realloc old size {number}\n{WARN}NET/IB : strange thing number {number}\n")
-    reader.result()
-    most = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert 200 * len(text) > 450_000
-    assert most < 200_000
+    """0.5 and 2 MB of log, of which the reader may keep little: each line comes again and again, with other numbers."""
+    text, peaks = Job().text(), []
+    for repeats in (200, 800):
+        reader = Reader()
+        tracemalloc.start()
+        for number in range(repeats):
+            reader.feed(text)
+            reader.feed(f"{INFO}Mem Realloc old size {number}\n{WARN}NET/IB : strange thing number {number}\n")
+        reader.result()
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert 600 * len(text) > 1_300_000
+    assert peaks[1] < peaks[0] + 20_000 and peaks[1] < 400_000
 
 
 # ---------------------------------------------------------------------------------------------------------- properties
@@ -321,8 +323,17 @@ def test_filters_return_plain_data() -> None:
 
 def test_filter_says_unknown_for_silence() -> None:
     assert nccl_path_filter.nccl_path("")["verdict"] == "unknown"
-    assert nccl_log_filter.nccl_log("")["found"] is False
-    assert [problem["code"] for problem in nccl_log_filter.nccl_log("")["problems"]] == ["no_nccl_lines"]
+    assert nccl_log_filter.nccl_log("")["found"] is False and nccl_log_filter.nccl_log("")["ok"] is False
+    assert [problem["code"] for problem in nccl_log_filter.nccl_log("")["problems"]] == ["no_result"]
+
+
+def test_filters_read_a_file_too(tmp_path: pathlib.Path) -> None:
+    saved = tmp_path / "nccl.log"
+    saved.write_text(Job().text())
+    assert nccl_log_filter.nccl_log(str(saved)) == nccl_log_filter.nccl_log(Job().text())
+    assert nccl_path_filter.nccl_path(str(saved), 4, list(HOSTS))["verdict"] == "gdrdma"
+    with pytest.raises(AnsibleFilterError, match="cannot be read"):
+        nccl_path_filter.nccl_path(str(tmp_path / "nothing"))
 
 
 @pytest.mark.parametrize(

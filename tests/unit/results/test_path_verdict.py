@@ -9,7 +9,7 @@ import dataclasses
 from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.nccl_log import parse
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.nccl_log import read as parse
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.path_verdict import (
     ORDER,
     Verdict,

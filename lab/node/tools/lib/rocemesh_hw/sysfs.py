@@ -75,6 +75,10 @@ def make_device(root: str, index: int, card: Dict[str, Any], address: str) -> No
         ("vendor", f"0x{MELLANOX}"),
         ("device", f"0x{card['device_id']}"),
         ("numa_node", card.get("numa_node", -1)),
+        ("current_link_speed", "16.0 GT/s PCIe"),
+        ("current_link_width", 16),
+        ("max_link_speed", "16.0 GT/s PCIe"),
+        ("max_link_width", 16),
     ):
         write(os.path.join(function, label), text)
     for label, text in (

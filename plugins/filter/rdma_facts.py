@@ -1,0 +1,61 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter: what the nodes' RDMA devices say."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: rdma_facts
+short_description: Facts for NCCL's variables, from what rdma_info found on the nodes
+version_added: 0.1.0
+author: rocemesh.multinode contributors (@rocemesh)
+description:
+  - A node that was not read, or that has no RDMA device, leaves the choice of the variables to NCCL on all nodes, and
+    is named. It is never an error.
+positional: _input, nodes
+options:
+  _input:
+    description: Node to what M(rocemesh.multinode.rdma_info) returned there, or to C(error), the reason why not.
+    type: dict
+    required: true
+  nodes:
+    description: The nodes of the run.
+    type: list
+    elements: str
+    required: true
+seealso:
+  - plugin: rocemesh.multinode.nccl_variables
+    plugin_type: filter
+"""
+
+EXAMPLES = r"""
+- name: Show which nodes did not tell
+  ansible.builtin.debug:
+    msg: "{{ (readings | rocemesh.multinode.rdma_facts(['gpu01', 'gpu02'])).missing }}"
+"""
+
+RETURN = r"""
+_value:
+  description: >-
+    C(facts) (as P(rocemesh.multinode.nccl_variables#filter) takes them; empty unless every node told), C(missing) (a
+    text per node that did not) and C(simulated).
+  type: dict
+"""
+
+from typing import Any, Callable, Mapping, Sequence
+
+from ansible.errors import AnsibleFilterError
+
+from ..module_utils._site.rdma_facts import usable
+
+
+def rdma_facts(readings: Any, nodes: Sequence[str]) -> dict[str, Any]:
+    if not isinstance(readings, Mapping):
+        raise AnsibleFilterError(f"rdma_facts: wants a reading per node, not {type(readings).__name__}")
+    return usable(readings, [str(node) for node in nodes])
+
+
+class FilterModule:
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        return {"rdma_facts": rdma_facts}

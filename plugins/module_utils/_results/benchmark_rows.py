@@ -1,0 +1,121 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rows of nccl_tests.json and perftest.json, from what the readers found in the logs. Pure.
+
+What the reader complains about is a problem of the file: a figure of a log that contradicts itself is shown beside its
+problem and used for nothing else. GB are 1e9 bytes, Gbit are 1e9 bits.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, Mapping, Sequence
+
+# perftest's client asks until the server listens; what it says before that is no failure if a figure followed.
+_ASKED_TOO_EARLY = re.compile(r"Couldn't connect to|Unable to init the socket connection")
+# Both ends time the same transfer for themselves. Above this they did not mean the same.
+ENDS_MARGIN = 0.05
+
+Result = Dict[str, Any]
+
+
+def nccl_tests(read: Mapping[str, Any], log: str = "") -> Result:
+    """``results`` (one row per table and size), ``settings``, ``problems`` (texts) of one log. ``read``: what reader
+    `nccl_tests` returns as a dictionary."""
+    rows: list[Result] = []
+    settings: Result = {"log": log, "one_job": read.get("one_job")}
+    for table in read["tables"]:
+        for row in table["rows"]:
+            rows.append(
+                _known(
+                    {
+                        "collective": table["collective"],
+                        "ranks": table["ranks"],
+                        "hosts": len(table["hosts"]) or None,
+                        "size_bytes": row["size"],
+                        "type": row["type"],
+                        **_half(row["out_of_place"], "out_of_place"),
+                        **_half(row["in_place"], "in_place"),
+                    }
+                )
+            )
+        for key in ("nccl_version", "average_busbw", "checked", "finished"):
+            settings.setdefault(key, table[key])
+    return {"results": rows, "settings": settings, "problems": _messages("nccl-tests", read["problems"])}
+
+
+def _half(half: Mapping[str, Any] | None, name: str) -> Result:
+    if half is None:
+        return {}
+    return {
+        f"{name}_us": half["time_us"],
+        f"{name}_algbw_gb_s": half["algbw"],
+        f"{name}_busbw_gb_s": half["busbw"],
+        f"{name}_wrong": half["wrong"],
+    }
+
+
+def perftest(read: Mapping[str, Any], source: str, target: str, log: str = "") -> Result:
+    """The same for perftest between two hosts. Client and server print one table each: a size that both have counts
+    once, with the smaller figure."""
+    label = f"perftest {source} to {target}"
+    problems = _messages(label, read["problems"])
+    rows: dict[tuple[str, int], Result] = {}
+    for test in read["tests"]:
+        for figures in (*test["bandwidth"], *test["latency"]):
+            row = _row(test, figures)
+            key = (str(row.get("test")), row["size_bytes"])
+            other = rows.get(key)
+            if other is None:
+                rows[key] = {"from": source, "to": target, **row}
+                continue
+            both = sorted(each["gb_s"] for each in (other, row) if each.get("gb_s"))
+            if len(both) == 2:
+                if both[1] - both[0] > ENDS_MARGIN * both[1]:
+                    problems.append(
+                        f"{label}: the two ends say {both[0]:.3f} and {both[1]:.3f} GB/s for {row['size_bytes']} bytes"
+                    )
+                if row["gb_s"] < other["gb_s"]:
+                    rows[key] = {"from": source, "to": target, **row}
+    if rows:
+        problems = [text for text in problems if not _ASKED_TOO_EARLY.search(text)]
+    return {
+        "results": [{**row, "log": log} for row in rows.values()],
+        "settings": {},
+        "problems": problems,
+    }
+
+
+def _row(test: Mapping[str, Any], figures: Mapping[str, Any]) -> Result:
+    common = {
+        "test": test["verb"] or test["title"],
+        "size_bytes": figures["bytes"],
+        "iterations": figures["iterations"],
+        "device": test["device"],
+        "mtu": test["mtu"],
+        "gid_index": test["gid_index"],
+        "queue_pairs": test["queue_pairs"],
+        "memory": "GPU" if test["gpu_memory"] else "host",
+        "bidirectional": "yes" if test["bidirectional"] else "no",
+    }
+    if "gigabytes_per_second" in figures:
+        own = {
+            "gb_s": figures["gigabytes_per_second"],
+            "gbit_s": figures["gigabits_per_second"],
+            "message_rate_mpps": figures["message_rate_mpps"],
+        }
+    else:
+        own = {key: figures[key] for key in ("average_us", "minimum_us", "maximum_us", "p99_us")}
+    return _known({**common, **own})
+
+
+def _known(row: Mapping[str, Any]) -> Result:
+    """Without what the log did not tell: an empty cell says that better than a null."""
+    return {key: value for key, value in row.items() if value is not None}
+
+
+def _messages(label: str, problems: Sequence[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(f"{label}: {problem['message']} ({problem['code']})" for problem in problems))

@@ -1,0 +1,187 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What reader `nccl_log` found in NCCL's lines, as data. Pure.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Mapping
+
+from .reading import Problem, plain_problems
+
+
+@dataclasses.dataclass(frozen=True)
+class Process:
+    """Who printed a line. ``host`` None: the line has no prefix; ``tag``: rank in mpirun's tag."""
+
+    host: str | None
+    pid: int | None
+    tag: int | None
+
+    @property
+    def name(self) -> str:
+        if self.host is not None:
+            return f"{self.host}:{self.pid}"
+        return "a process without prefix" if self.tag is None else f"mpirun's rank {self.tag}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Rank:
+    """One rank of one communicator. ``comm``: NCCL's commId, "" before 2.16; ``complete``: Init COMPLETE was seen.
+
+    ``split``: made from another communicator, so it may hold a part of the job without anything being wrong.
+    """
+
+    process: Process
+    rank: int
+    nranks: int
+    device: int
+    bus_id: str
+    comm: str
+    complete: bool
+    split: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Channel:
+    """Connections of one kind between two ranks, as one side reports them.
+
+    ``direction``: send, receive, or "" inside a host; ``kind``: net, p2p, shm, fabric (multi-node NVLink), unknown;
+    ``device``: NCCL's index of the NIC; ``gdr``: the line ends in /GDRDMA; ``comm``: commId of the communicator that
+    this thread was setting up, "" if not known; ``count`` lines, ``line`` is the first.
+    """
+
+    process: Process
+    comm: str
+    source: int
+    target: int
+    direction: str
+    kind: str
+    network: str
+    device: int | None
+    gdr: bool
+    count: int
+    line: str
+
+
+@dataclasses.dataclass(frozen=True)
+class GdrLine:
+    """What NCCL says about GPUDirect RDMA for a NIC, or for a GPU and a NIC (``gpu`` not empty).
+
+    ``distance``, ``limit``: NCCL's own numbers for the path between GPU and NIC, which depend on the version.
+    """
+
+    process: Process
+    enabled: bool
+    gpu: str
+    hca: str
+    distance: int | None
+    limit: int | None
+    read: bool | None
+    line: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Hca:
+    host: str
+    index: int
+    name: str
+    port: int
+    layer: str
+
+
+@dataclasses.dataclass(frozen=True)
+class NcclLog:
+    """Everything that was found. ``networks``: process -> names, in order of appearance; ``rings``: process -> (from,
+    to) neighbours; ``summaries``: process -> last (PXN, GDR) of "Connected all rings", None where the version has none.
+    """
+
+    lines: int
+    versions: tuple[str, ...]
+    ranks: tuple[Rank, ...]
+    channels: tuple[Channel, ...]
+    networks: Mapping[Process, tuple[str, ...]]
+    hcas: tuple[Hca, ...]
+    relaxed_ordering: bool | None
+    sockets: Mapping[str, tuple[str, ...]]
+    no_ib_device: tuple[Process, ...]
+    gdr: tuple[GdrLine, ...]
+    dma_buf: tuple[str, ...]
+    environment: Mapping[str, tuple[str, ...]]
+    rings: Mapping[Process, tuple[tuple[int, int], ...]]
+    summaries: Mapping[Process, tuple[int, int] | None]
+    collnet: int
+    warnings: tuple[str, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Hosts that printed at least one line of a rank or channel."""
+        found = {rank.process.host for rank in self.ranks} | {channel.process.host for channel in self.channels}
+        return tuple(sorted(host for host in found if host is not None))
+
+    @property
+    def good(self) -> bool:
+        """There are lines of NCCL, and none of them is a complaint. It says nothing about the path."""
+        return self.lines > 0 and not self.problems
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain types, for a filter."""
+        return {
+            "ok": self.good,
+            "found": self.lines > 0,
+            "lines": self.lines,
+            "versions": list(self.versions),
+            "hosts": list(self.hosts),
+            "ranks": [
+                {
+                    "rank": rank.rank,
+                    "nranks": rank.nranks,
+                    "host": rank.process.host,
+                    "pid": rank.process.pid,
+                    "device": rank.device,
+                    "bus_id": rank.bus_id,
+                    "comm": rank.comm,
+                    "complete": rank.complete,
+                }
+                for rank in self.ranks
+            ],
+            "networks": {process.name: list(names) for process, names in self.networks.items()},
+            "hcas": [dataclasses.asdict(hca) for hca in self.hcas],
+            "relaxed_ordering": self.relaxed_ordering,
+            "sockets": {host: list(names) for host, names in self.sockets.items()},
+            "gdr": [
+                {
+                    "process": line.process.name,
+                    "enabled": line.enabled,
+                    "gpu": line.gpu,
+                    "hca": line.hca,
+                    "distance": line.distance,
+                    "limit": line.limit,
+                    "line": line.line,
+                }
+                for line in self.gdr
+            ],
+            "channels": [
+                {
+                    "host": channel.process.host,
+                    "source": channel.source,
+                    "target": channel.target,
+                    "direction": channel.direction,
+                    "kind": channel.kind,
+                    "network": channel.network,
+                    "device": channel.device,
+                    "gdr": channel.gdr,
+                    "count": channel.count,
+                    "line": channel.line,
+                }
+                for channel in self.channels
+            ],
+            "environment": {name: list(values) for name, values in self.environment.items()},
+            "warnings": list(self.warnings),
+            "problems": plain_problems(self.problems),
+        }

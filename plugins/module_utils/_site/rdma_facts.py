@@ -1,0 +1,87 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the nodes' RDMA devices and the switches say, made ready for NCCL's variables. Pure.
+
+A node's reading is what module ``rdma_info`` returned there, or ``error``: why there is none. Nothing is filled in for
+a node that did not tell: one job has one set of variables, so one silent node leaves all of them to NCCL.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Sequence
+
+# The RoCE profile of Onyx and of Cumulus Linux: DSCP 24 to 31 become switch priority 3, and RoCE is marked with 26
+# (Onyx: `show qos interface ethernet`, default map; NVIDIA's RoCE configuration guide).
+ROCE_DSCP = 26
+ROCE_PRIORITY = 3
+_TRUSTS_DSCP = ("l3", "both", "dscp")
+
+
+def usable(readings: Mapping[str, Any], nodes: Sequence[str]) -> dict[str, Any]:
+    """``facts`` for `nccl_variables.choose` (empty unless every node told), ``missing`` (texts), ``simulated``."""
+    missing = [f"{node}: {why}" for node in nodes for why in [why_not(readings.get(node))] if why]
+    facts = {} if missing or not nodes else {node: {"devices": list(readings[node]["devices"])} for node in nodes}
+    return {
+        "facts": facts,
+        "missing": missing,
+        "simulated": any(bool((readings.get(node) or {}).get("simulated")) for node in nodes),
+    }
+
+
+def why_not(reading: Any) -> str:
+    """Why a node's reading has no RDMA device; empty if it has one."""
+    if not isinstance(reading, Mapping) or not reading:
+        return "nobody read its RDMA devices"
+    if reading.get("error"):
+        return f"its RDMA devices could not be read ({' '.join(str(reading['error']).split())[:200]})"
+    if not reading.get("devices"):
+        said = next((entry for entry in reading.get("unreadable") or () if entry.get("what") == "RDMA devices"), None)
+        return f"no RDMA device ({said.get('why')}; {said.get('remedy')})" if said else "no RDMA device"
+    return ""
+
+
+def lossless_dscp(switches: Mapping[str, Any], devices: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """``dscp`` that every switch puts into its lossless class, None if that is not known; ``reason``.
+
+    ``switches``: name -> what its layer found (``roce``: mode, trust, pfc_priorities); ``devices``: readings of the
+    nodes, whose own maps must not contradict.
+    """
+    if not switches:
+        return {"dscp": None, "reason": "no switch was read, so no traffic class is known"}
+    for name, found in switches.items():
+        why = _not_lossless(found)
+        if why:
+            return {"dscp": None, "reason": f"{name}: {why}; no traffic class is set"}
+    for node, reading in (devices or {}).items():
+        for port in (reading or {}).get("devices") or ():
+            mapped = ((port.get("qos") or {}).get("dscp_prio") or {}).get(str(ROCE_DSCP))
+            if mapped is not None and int(mapped) != ROCE_PRIORITY:
+                return {
+                    "dscp": None,
+                    "reason": f"{node} {port.get('name')}: the NIC puts DSCP {ROCE_DSCP} into priority {mapped}, the "
+                    f"switch has its lossless class on {ROCE_PRIORITY}; no traffic class is set",
+                }
+    names = ", ".join(switches)
+    return {
+        "dscp": ROCE_DSCP,
+        "reason": f"{names}: RoCE on, DSCP trusted, flow control on priority {ROCE_PRIORITY}: the profile's map puts "
+        f"DSCP 24 to 31 there, and {ROCE_DSCP} is its mark of RoCE",
+    }
+
+
+def _not_lossless(found: Any) -> str:
+    roce = found.get("roce") if isinstance(found, Mapping) else None
+    if not isinstance(roce, Mapping):
+        return "its RoCE state was not read"
+    if str(roce.get("mode") or "absent") == "absent":
+        return "RoCE is off"
+    trust = str(roce.get("trust") or "").lower()
+    if not any(word in trust.replace(",", " ").split() for word in _TRUSTS_DSCP):
+        return f"it does not say that it trusts DSCP (trust {roce.get('trust') or 'not told'})"
+    priorities = list(roce.get("pfc_priorities") or ())
+    if ROCE_PRIORITY not in priorities:
+        return f"flow control is not on priority {ROCE_PRIORITY} (on {priorities or 'none'})"
+    return ""
