@@ -6,6 +6,7 @@ Both sides run through ansible-playbook against the same simulated vCenter, star
 kernel setting on a whole cluster; the other side sets one host option per host with
 community.vmware.vmware_host_config_manager, the nearest thing that exists (nothing published sets kernel settings).
 Writes reports/bench/vsphere.json: wall seconds, SOAP requests and sessions per number of hosts, and the ratios.
+ROCEMESH_BENCH_HOSTS=256 measures one number of hosts alone; what earlier runs measured of the others is kept.
 """
 
 from __future__ import annotations
@@ -145,6 +146,9 @@ def growth(found: dict[int, dict[str, Any]]) -> dict[str, float]:
 def report(found: dict[int, dict[str, Any]]) -> None:
     target = ROOT / "reports" / "bench" / "vsphere.json"
     target.parent.mkdir(parents=True, exist_ok=True)
+    # Sizes of earlier runs are kept, so that one can be repeated alone.
+    before = json.loads(target.read_text())["hosts"] if target.exists() else {}
+    found = dict(sorted(({int(hosts): sides for hosts, sides in before.items()} | found).items()))
     content = {
         "simulated": True,
         "hosts": {str(hosts): sides for hosts, sides in found.items()},
