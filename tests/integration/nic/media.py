@@ -212,8 +212,7 @@ def main(target: pathlib.Path) -> None:
     """Everything for the lab's nodes, with ``facts.json`` for the playbooks that use it."""
     target.mkdir(parents=True)
     repository = doca(target / "doca")
-    key = sign(repository, target / "gnupg")
-    subprocess.run(["rm", "-rf", str(target / "gnupg")], check=True)
+    key = sign(repository)
     archives = {version: ofed(target, version) for version in (OFED_OLD, OFED_NEW)}
     facts = {
         "doca_old": DOCA_OLD,

@@ -119,7 +119,7 @@ class Node:
 
     def signed(self) -> dict[str, Any]:
         repository = media.doca(self.shared / "media")
-        key = sign(repository, self.shared / "gnupg")
+        key = sign(repository)
         return {
             "guest_ofed_profile": "current",
             "guest_doca_repository": "file:///mirror/media",

@@ -80,7 +80,7 @@ def repository(node: Node) -> dict[str, Any]:
         package(directory, "nvidia-container-toolkit", version, Depends=f"nvidia-container-toolkit-base (= {version})",
                 **{"file:/usr/bin/nvidia-container-runtime-hook": "#!/bin/sh\n"})  # fmt: skip
     index(directory)
-    key = sign(directory, node.shared / "gnupg-toolkit")
+    key = sign(directory)
     return {
         "container_toolkit_repository": "file:///mirror/toolkit",
         "container_toolkit_key_url": key.as_uri(),

@@ -191,10 +191,15 @@ def index(directory: pathlib.Path) -> None:
     (directory / "Release").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def sign(directory: pathlib.Path, home: pathlib.Path) -> pathlib.Path:
+def sign(directory: pathlib.Path) -> pathlib.Path:
     """Signs the Release with a new key; returns the public key in ASCII."""
-    home.mkdir(mode=0o700)
-    gpg = ["gpg", "--homedir", str(home), "--batch", "--yes", "--pinentry-mode", "loopback", "--passphrase", ""]
+    # The agent's socket lies there, and its path may have no more than 108 characters.
+    with tempfile.TemporaryDirectory(prefix="rm-", dir="/tmp") as home:
+        return _sign(directory, home)
+
+
+def _sign(directory: pathlib.Path, home: str) -> pathlib.Path:
+    gpg = ["gpg", "--homedir", home, "--batch", "--yes", "--pinentry-mode", "loopback", "--passphrase", ""]
     commands: list[Sequence[str]] = [
         [*gpg, "--quick-generate-key", "SIMULATED <nobody@example.com>", "ed25519", "sign", "1d"],
         [*gpg, "--clearsign", "--output", str(directory / "InRelease"), str(directory / "Release")],
@@ -202,7 +207,7 @@ def sign(directory: pathlib.Path, home: pathlib.Path) -> pathlib.Path:
     ]
     for command in commands:
         subprocess.run(command, check=True, capture_output=True)
-    subprocess.run(["gpgconf", "--homedir", str(home), "--kill", "all"], check=False, capture_output=True)
+    subprocess.run(["gpgconf", "--homedir", home, "--kill", "all"], check=False, capture_output=True)
     return directory / "KEY.pub"
 
 
