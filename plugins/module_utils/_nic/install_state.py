@@ -57,6 +57,8 @@ def parse_installer(code: int, text: str) -> Installer:
     elif re.search(r"Firmware (?:was )?(?:successfully )?updated|Updating firmware.*Done", text, re.IGNORECASE):
         firmware = "updated"
     problem = "" if passed and code in (0, 2) else INSTALLER_CODES.get(code, "") or "it did not say that it passed"
+    if problem and re.search(r"No space left on device", text):
+        problem = INSTALLER_CODES[28]
     general = re.search(r"^General log file: (\S+)$", text, re.MULTILINE)
     remedy = f"read {general.group(1)}" if general else "read the newest /tmp/MLNX_OFED_LINUX.*.logs/general.log"
     if problem:
@@ -69,6 +71,35 @@ def parse_installer(code: int, text: str) -> Installer:
         problem=problem,
         remedy=remedy if problem else "",
     )
+
+
+_DONE = "installed"
+
+
+def ofed_state(info: str, package: str, wanted: str, unfinished: bool) -> dict[str, str]:
+    """``found``: the release of MLNX_OFED on the disk; ``state``: missing, unfinished, wanted or other.
+
+    ``info``: output of ``ofed_info -s``, '' where it does not answer; ``package``: status and version of
+    mlnx-ofed-kernel-dkms from dpkg; ``unfinished``: an installation of ours has begun and not ended. ofed_info comes
+    early in an installation, so its word does not count while the driver's package is half done.
+    """
+    said = re.search(r"MLNX_OFED_LINUX-([0-9][0-9.-]*[0-9])", info)
+    status, _space, version = package.strip().partition(" ")
+    found = said.group(1) if said else version if status == _DONE else ""
+    if unfinished or status not in ("", _DONE, "not-installed", "config-files", "unknown"):
+        return {"found": found, "state": "unfinished"}
+    if not found:
+        return {"found": "", "state": "missing"}
+    same = said.group(1) == wanted if said else _is_package_of(version, wanted)
+    return {"found": found, "state": "wanted" if same else "other"}
+
+
+def _is_package_of(version: str, release: str) -> bool:
+    """5.2-OFED.5.2.2.2.4.1 belongs to 5.2-2.2.4.0: the numbers of the release but its last."""
+    numbers = re.search(r"OFED\.([0-9.]+)", version)
+    if numbers:
+        return numbers.group(1).startswith(release.replace("-", ".").rpartition(".")[0] + ".")
+    return version.startswith(release.split("-", maxsplit=1)[0] + "-")
 
 
 _DKMS = re.compile(

@@ -20,6 +20,8 @@ ORDER = (
     "esxi_host",
     "gpu_vm",
     "guest",
+    "guest_current",
+    "guest_guide",
     "mesh",
     "container",
     "run",
@@ -29,9 +31,15 @@ ORDER = (
 )
 
 
+# Beside the role's own scenario: one for each of its ways to get a driver.
+PROFILES = {"guest_current", "guest_guide"}
+
+
 def test_every_role_has_a_scenario() -> None:
     roles = {path.name for path in (ROOT / "roles").iterdir() if path.is_dir()}
-    assert roles == {path.parent.name for path in (ROOT / "molecule").glob("*/molecule.yml")} == set(ORDER)
+    scenarios = {path.parent.name for path in (ROOT / "molecule").glob("*/molecule.yml")}
+    assert roles | PROFILES == scenarios == set(ORDER)
+    assert roles & PROFILES == set()
 
 
 @pytest.mark.usefixtures("twin")

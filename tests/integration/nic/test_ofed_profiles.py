@@ -5,179 +5,89 @@
 
 from __future__ import annotations
 
-import pathlib
-from typing import Any, Iterator
+from typing import Any
 
 import pytest
-import yaml
 
-from tests.integration.nic.throwaway import REPOSITORY, Disk, checksum, disk, index, package, playbook, possible, sign
-from tests.unit.nic.twin import TOOLS, Rack
+from tests.integration.nic.media import BURNT, DOCA_NEW, DOCA_OLD, KERNEL_PACKAGE
+from tests.integration.nic.profile_node import Node
 
-WHY_NOT = possible()
-pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
-
-OLD, NEW = "3.2.1-044000", "3.3.0-010000"
-KERNEL_PACKAGE = "mlnx-ofed-kernel-dkms"
-BURNT = "/etc/SIMULATED-firmware-was-burnt"
-# dkms says what this file says; without it, that the module is built for the running kernel.
-DKMS = """#!/bin/sh
-[ -e /etc/SIMULATED-dkms ] && exec cat /etc/SIMULATED-dkms
-echo "mlnx-ofed-kernel/25.10, $(uname -r), x86_64: installed"
-"""
-# Ends dpkg in the middle, once.
-KILLER = """#!/bin/sh
-[ -e /etc/SIMULATED-kill ] || exit 0
-rm /etc/SIMULATED-kill
-kill -9 "$PPID"
-sleep 5
-"""
+KERNEL_OLD, KERNEL_NEW = "25.10", "26.01"
 
 
-def media(directory: pathlib.Path) -> pathlib.Path:
-    """A repository with two releases of the driver; each recommends the package that burns firmware."""
-    directory.mkdir()
-    for version in (OLD, NEW):
-        package(directory, "doca-ofed", version, Depends=KERNEL_PACKAGE, Recommends="mlnx-fw-updater")
-    package(directory, KERNEL_PACKAGE, "25.10", postinst=KILLER, **{"file:/usr/sbin/dkms": DKMS})
-    package(directory, "mlnx-fw-updater", "25.10", postinst=f"#!/bin/sh\ntouch {BURNT}\n")
-    index(directory)
-    return directory
+def test_a_package_with_the_repository_installs_once_and_burns_no_firmware(throwaway: Node) -> None:
+    options = throwaway.deb()
+    throwaway.refused(**{**options, "guest_doca_deb_checksum": "sha256:" + "0" * 64})
+    assert throwaway.disk.version("doca-host") == ""
 
-
-class Node:
-    def __init__(self, shared: pathlib.Path, place: Disk) -> None:
-        self.disk = place
-        self.shared = shared
-        (shared / "hw").mkdir()
-        self.rack = Rack(shared / "hw")
-        self.repository = media(shared / "media")
-
-    def role(self, *options: str, **variables: Any) -> tuple[int, str]:
-        variables = {"guest_ofed_profile": "current", "guest_ats_state": "queried", **variables}
-        task = {"ansible.builtin.include_role": {"name": "rocemesh.multinode.guest"}, "vars": variables}
-        book = self.shared / "play.yml"
-        play = {"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": [task]}
-        book.write_text(yaml.safe_dump([play]), encoding="utf-8")
-        environment = {
-            "PATH": f"{TOOLS}:/usr/sbin:/usr/bin:/sbin:/bin",
-            "LAB_HW_DIR": str(self.rack.directory),
-            "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"),
-            "ANSIBLE_LOCALHOST_WARNING": "False",
-            "ANSIBLE_NOCOLOR": "1",
-            "ANSIBLE_LOCAL_TEMP": str(self.shared / "ansible"),
-            "ANSIBLE_HOME": str(self.shared / "home"),
-        }
-        command = ["env", "-C", str(REPOSITORY), playbook(), "-i", "localhost,"]
-        interpreter = ["-e", "ansible_python_interpreter=/usr/bin/python3"]
-        done = self.disk.run(*command, *interpreter, *options, str(book), env=environment, timeout=400)
-        return done.returncode, " ".join((done.stdout + done.stderr).split())
-
-    def deb(self) -> dict[str, Any]:
-        """Options for a package that carries the repository, as doca-host does."""
-        made = self.shared / "doca-host_3.2.1_amd64.deb"
-        if not made.exists():
-            target = "/usr/share/doca-host-3.2.1/repo"
-            (self.shared / "carried").mkdir()
-            source = f"deb [trusted=yes] file:{target} ./\n"
-            package(self.shared, "doca-host", "3.2.1", tree=f"{self.repository}:/repo",
-                    postinst=f"#!/bin/sh\nmkdir -p $(dirname {target}); ln -sfn /repo {target}\n",
-                    **{"file:/etc/apt/sources.list.d/doca.list": source})  # fmt: skip
-        return {
-            "guest_doca_source": "deb",
-            "guest_doca_deb_url": made.as_uri(),
-            "guest_doca_deb_checksum": checksum(made),
-        }
-
-    def signed(self) -> dict[str, Any]:
-        key = sign(self.repository, self.shared / "gnupg")
-        return {
-            "guest_doca_repository": "file:///mirror/media",
-            "guest_doca_key_url": key.as_uri(),
-            "guest_doca_key_checksum": checksum(key),
-        }
-
-
-@pytest.fixture(name="node")
-def fixture_node(tmp_path: pathlib.Path) -> Iterator[Node]:
-    shared = tmp_path / "shared"
-    shared.mkdir()
-    with disk(tmp_path / "disk", shared) as place:
-        yield Node(shared, place)
-
-
-def test_a_package_with_the_repository_installs_once_and_burns_no_firmware(node: Node) -> None:
-    options = node.deb()
-    code, output = node.role(**{**options, "guest_doca_deb_checksum": "sha256:" + "0" * 64})
-    assert code != 0
-    assert node.disk.version("doca-host") == ""
-
-    code, output = node.role(**options)
-    assert code == 0, output
-    assert node.disk.version("doca-ofed") == NEW
-    assert node.disk.version(KERNEL_PACKAGE) == "25.10"
-    assert node.disk.version("mlnx-fw-updater") == ""
-    assert not node.disk.exists(BURNT)
+    output = throwaway.must(**options)
+    assert throwaway.disk.version("doca-ofed") == DOCA_NEW
+    assert throwaway.whole(KERNEL_NEW)
+    assert throwaway.disk.version("mlnx-fw-updater") == ""
+    assert not throwaway.disk.exists(BURNT)
     assert "the driver is installed and not loaded" in output
 
-    code, output = node.role(**options)
-    assert code == 0, output
-    assert "changed=0 " in output
+    assert "changed=0 " in throwaway.must(**options)
 
 
-def test_a_signed_repository_installs_a_version_and_upgrades_to_another(node: Node) -> None:
-    options = node.signed()
-    code, output = node.role(**options, guest_doca_version=OLD)
-    assert code == 0, output
-    assert node.disk.version("doca-ofed") == OLD
+def test_a_signed_repository_installs_a_version_and_upgrades_to_another(throwaway: Node) -> None:
+    options = throwaway.signed()
+    throwaway.must(**options, guest_doca_version=DOCA_OLD)
+    assert throwaway.disk.version("doca-ofed") == DOCA_OLD
+    assert throwaway.whole(KERNEL_OLD)
 
     for changed in (True, False):
-        code, output = node.role(**options, guest_doca_version=NEW)
-        assert code == 0, output
+        output = throwaway.must(**options, guest_doca_version=DOCA_NEW)
         assert ("changed=0 " not in output) is changed
-    assert node.disk.version("doca-ofed") == NEW
-    assert not node.disk.exists(BURNT)
+    assert throwaway.disk.version("doca-ofed") == DOCA_NEW
+    assert throwaway.whole(KERNEL_NEW)
+    assert not throwaway.disk.exists(BURNT)
 
 
-def test_a_repository_that_somebody_changed_is_not_used(node: Node) -> None:
-    options = node.signed()
-    release = node.repository / "InRelease"
+def test_a_repository_that_somebody_changed_is_not_used(throwaway: Node) -> None:
+    options = throwaway.signed()
+    release = throwaway.shared / "media" / "InRelease"
     release.write_text(release.read_text().replace("DOCA-HOST", "DOCA-EVIL"), encoding="utf-8")
-    (node.repository / "Release").unlink()
-    code, _output = node.role(**options)
-    assert code != 0
-    assert node.disk.version("doca-ofed") == ""
+    (throwaway.shared / "media" / "Release").unlink()
+    throwaway.refused(**options)
+    assert throwaway.disk.version("doca-ofed") == ""
 
 
-def test_a_killed_dpkg_is_finished_by_the_next_run(node: Node) -> None:
-    options = node.deb()
-    node.disk.run("touch", "/etc/SIMULATED-kill")
-    code, output = node.role(**options)
-    assert code != 0, output
-    assert node.disk.version("doca-ofed") == ""
-    assert node.disk.run("dpkg", "--audit").stdout
+@pytest.mark.parametrize("stage", ["unpack", "configure"])
+def test_a_killed_dpkg_is_finished_by_the_next_run(throwaway: Node, stage: str) -> None:
+    options = throwaway.deb()
+    throwaway.disk.run("touch", f"/etc/SIMULATED-kill-{stage}")
+    throwaway.refused(**options)
+    assert not throwaway.disk.exists(f"/etc/SIMULATED-kill-{stage}")
+    assert throwaway.disk.version("doca-ofed") == ""
+    assert throwaway.disk.run("dpkg", "--audit").stdout
 
-    code, output = node.role(**options)
-    assert code == 0, output
-    assert node.disk.version("doca-ofed") == NEW
-    assert node.disk.run("dpkg", "--audit").stdout == ""
-    assert not node.disk.exists(BURNT)
+    throwaway.must(**options)
+    assert throwaway.disk.version("doca-ofed") == DOCA_NEW
+    assert throwaway.whole(KERNEL_NEW)
+    assert not throwaway.disk.exists(BURNT)
 
 
-def test_a_driver_that_is_not_built_for_the_next_kernel_is_named(node: Node) -> None:
-    options = node.deb()
-    node.disk.run("touch", "/boot/vmlinuz-99.1.0-7-generic")
-    code, output = node.role(**options)
-    assert code != 0
+def test_a_killed_run_leaves_apt_to_itself_and_the_next_run_waits_for_it(throwaway: Node) -> None:
+    options = throwaway.deb()
+    throwaway.killed_and_again("Let dpkg finish them", **options)
+    assert throwaway.disk.version("doca-ofed") == DOCA_NEW
+    assert throwaway.whole(KERNEL_NEW)
+    assert "changed=0 " in throwaway.must(**options)
+
+
+def test_a_driver_that_is_not_built_for_the_next_kernel_is_named(throwaway: Node) -> None:
+    options = throwaway.deb()
+    throwaway.disk.run("touch", "/boot/vmlinuz-99.1.0-7-generic")
+    output = throwaway.refused(**options)
     assert "mlnx-ofed-kernel is not built for the next kernel 99.1.0-7-generic" in output
     assert "dkms autoinstall" in output
 
 
-def test_check_mode_installs_nothing(node: Node) -> None:
-    code, output = node.role("--check", **node.deb())
-    assert code == 0, output
-    assert node.disk.version("doca-host") == ""
-    assert not node.disk.exists("/etc/apt/preferences.d/rocemesh-no-firmware")
+def test_check_mode_installs_nothing(throwaway: Node) -> None:
+    throwaway.must("--check", **throwaway.deb())
+    assert throwaway.disk.version("doca-host") == ""
+    assert not throwaway.disk.exists("/etc/apt/preferences.d/rocemesh-no-firmware")
 
 
 @pytest.mark.parametrize(
@@ -185,10 +95,21 @@ def test_check_mode_installs_nothing(node: Node) -> None:
     [
         ({}, "guest_doca_repository, guest_doca_key_url, guest_doca_key_checksum"),
         ({"guest_doca_source": "deb", "guest_doca_deb_url": "file:///x"}, "needs guest_doca_deb_checksum"),
+        (
+            {
+                "guest_doca_source": "deb",
+                "guest_doca_deb_url": "file:///x",
+                "guest_doca_deb_checksum": "sha256:" + "0" * 64,
+                "guest_peer_memory": "nv_peer_memory",
+                "guest_nv_peer_memory_url": "file:///y",
+                "guest_nv_peer_memory_checksum": "sha256:" + "0" * 64,
+            },
+            "needs guest_ofed_profile guide (it is current",
+        ),
     ],
+    ids=["no-source", "no-checksum", "nv_peer_memory"],
 )
-def test_no_source_or_no_checksum_stops_before_anything(node: Node, variables: dict[str, Any], words: str) -> None:
-    code, output = node.role(**variables)
-    assert code != 0
-    assert words in output
-    assert not node.disk.exists("/etc/apt/preferences.d/rocemesh-no-firmware")
+def test_what_cannot_be_stops_before_anything(throwaway: Node, variables: dict[str, Any], words: str) -> None:
+    assert words in throwaway.refused(guest_ofed_profile="current", **variables)
+    assert not throwaway.disk.exists("/etc/apt/preferences.d/rocemesh-no-firmware")
+    assert throwaway.disk.version(KERNEL_PACKAGE) == ""

@@ -46,6 +46,34 @@ class Disk:
             check=False,
         )
 
+    def start(self, *argv: str, env: dict[str, str], output: pathlib.Path) -> subprocess.Popen[bytes]:
+        """A program that goes on: nsenter, chroot and env become it, so its process is the one returned."""
+        with output.open("wb") as handle:
+            return subprocess.Popen(
+                [*self._inside, *argv],
+                env={**os.environ, **env},
+                stdin=subprocess.DEVNULL,
+                stdout=handle,
+                stderr=subprocess.STDOUT,
+            )
+
+    def write(self, path: str, text: str, mode: int = 0o755) -> None:
+        done = subprocess.run(
+            [*self._inside, "sh", "-c", f'mkdir -p "$(dirname "$1")" && cat > "$1" && chmod {mode:o} "$1"', "sh", path],
+            input=text,
+            text=True,
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+
+    def small(self, path: str, size: int) -> None:
+        """A file system of ``size`` bytes of its own at ``path``; again with another size to make space."""
+        script = 'mkdir -p "$1"; if mountpoint -q "$1"; then mount -o "remount,size=$2" "$1";'
+        script += ' else mount -t tmpfs -o "size=$2" small "$1"; fi'
+        done = self.run("sh", "-c", script, "sh", path, str(size))
+        assert done.returncode == 0, done.stderr
+
     def exists(self, path: str) -> bool:
         return self.run("test", "-e", path).returncode == 0
 
@@ -113,7 +141,7 @@ def possible() -> str:
 
 
 def package(directory: pathlib.Path, name: str, version: str, **fields: str) -> pathlib.Path:
-    """Builds NAME_VERSION_amd64.deb. ``fields``: Depends, Recommends; ``file:PATH`` a file; ``postinst`` a script."""
+    """Builds NAME_VERSION_amd64.deb. ``fields``: fields of it; ``file:PATH`` a file; ``preinst``, ``postinst``."""
     tree = directory / f".build-{name}-{version}"
     (tree / "DEBIAN").mkdir(parents=True)
     control = [
@@ -128,11 +156,11 @@ def package(directory: pathlib.Path, name: str, version: str, **fields: str) -> 
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, encoding="utf-8")
             target.chmod(0o755)
-        elif key == "postinst":
-            (tree / "DEBIAN/postinst").write_text(text, encoding="utf-8")
-            (tree / "DEBIAN/postinst").chmod(0o755)
+        elif key in ("preinst", "postinst"):
+            (tree / "DEBIAN" / key).write_text(text, encoding="utf-8")
+            (tree / "DEBIAN" / key).chmod(0o755)
         elif key != "tree":
-            control.append(f"{key}: {text}")
+            control.append(f"{key.replace('_', '-')}: {text}")
     if "tree" in fields:  # SOURCE:TARGET, a directory to carry
         source, target_name = fields["tree"].split(":")
         subprocess.run(["cp", "-a", source, f"{tree}/{target_name.lstrip('/')}"], check=True)
@@ -147,6 +175,8 @@ def package(directory: pathlib.Path, name: str, version: str, **fields: str) -> 
 
 def index(directory: pathlib.Path) -> None:
     """Packages and Release of a flat repository."""
+    for stale in ("Packages", "Packages.gz", "Release", "InRelease"):
+        (directory / stale).unlink(missing_ok=True)
     done = subprocess.run(
         ["dpkg-scanpackages", "--multiversion", "."], cwd=directory, capture_output=True, check=True, text=True
     )
@@ -161,10 +191,15 @@ def index(directory: pathlib.Path) -> None:
     (directory / "Release").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def sign(directory: pathlib.Path, home: pathlib.Path) -> pathlib.Path:
+def sign(directory: pathlib.Path) -> pathlib.Path:
     """Signs the Release with a new key; returns the public key in ASCII."""
-    home.mkdir(mode=0o700)
-    gpg = ["gpg", "--homedir", str(home), "--batch", "--yes", "--pinentry-mode", "loopback", "--passphrase", ""]
+    # The agent's socket lies there, and its path may have no more than 108 characters.
+    with tempfile.TemporaryDirectory(prefix="rm-", dir="/tmp") as home:
+        return _sign(directory, home)
+
+
+def _sign(directory: pathlib.Path, home: str) -> pathlib.Path:
+    gpg = ["gpg", "--homedir", home, "--batch", "--yes", "--pinentry-mode", "loopback", "--passphrase", ""]
     commands: list[Sequence[str]] = [
         [*gpg, "--quick-generate-key", "SIMULATED <nobody@example.com>", "ed25519", "sign", "1d"],
         [*gpg, "--clearsign", "--output", str(directory / "InRelease"), str(directory / "Release")],
@@ -172,7 +207,7 @@ def sign(directory: pathlib.Path, home: pathlib.Path) -> pathlib.Path:
     ]
     for command in commands:
         subprocess.run(command, check=True, capture_output=True)
-    subprocess.run(["gpgconf", "--homedir", str(home), "--kill", "all"], check=False, capture_output=True)
+    subprocess.run(["gpgconf", "--homedir", home, "--kill", "all"], check=False, capture_output=True)
     return directory / "KEY.pub"
 
 

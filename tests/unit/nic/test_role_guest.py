@@ -14,6 +14,7 @@ import yaml
 
 from tests.unit.roles.collection import tasks
 
+INCLUDE = "ansible.builtin.include_tasks"
 ROLE = pathlib.Path(__file__).resolve().parents[3] / "roles" / "guest"
 
 
@@ -51,9 +52,11 @@ def every_task() -> list[dict[str, object]]:
 
 
 def test_every_download_has_a_checksum_and_its_url_is_a_variable() -> None:
-    downloads = [task["ansible.builtin.get_url"] for task in every_task() if "ansible.builtin.get_url" in task]
-    assert len(downloads) == 3
-    for download in downloads:
+    key, general = [task["ansible.builtin.get_url"] for task in every_task() if "ansible.builtin.get_url" in task]
+    assert (general["url"], general["checksum"]) == ("{{ __guest_download.url }}", "{{ __guest_download.checksum }}")  # type: ignore[index]
+    callers = [task["vars"]["__guest_download"] for task in every_task() if "download.yml" in str(task.get(INCLUDE))]  # type: ignore[index]
+    assert len(callers) == 3
+    for download in [key, *callers]:
         assert download["checksum"].startswith("{{ guest_") and download["url"].startswith("{{ guest_")  # type: ignore[index]
     text = "".join(path.read_text(encoding="utf-8") for path in ROLE.rglob("*") if path.is_file())
     assert not re.search(r"https?://(?!mirror\.example\.com)", text)

@@ -1,0 +1,27 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A node on a throw-away disk, for the tests that really install packages."""
+
+from __future__ import annotations
+
+import functools
+import pathlib
+from typing import Iterator
+
+import pytest
+
+from tests.integration.nic.profile_node import Node
+from tests.integration.nic.throwaway import disk, possible
+
+why_not = functools.cache(possible)
+
+
+@pytest.fixture(name="throwaway")
+def fixture_throwaway(tmp_path: pathlib.Path) -> Iterator[Node]:
+    if why_not():
+        pytest.skip(why_not())
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    with disk(tmp_path / "disk", shared) as place:
+        yield Node(shared, place)

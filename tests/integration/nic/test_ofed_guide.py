@@ -1,0 +1,174 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The driver profile `guide` with a real dpkg on a throw-away disk: installed, again, replaced, interrupted, with its
+nv_peer_memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.integration.nic import media
+from tests.integration.nic.media import BURNT, OFED_NEW, OFED_OLD
+from tests.integration.nic.profile_node import Node
+from tests.integration.nic.throwaway import checksum
+
+KERNEL_OLD, KERNEL_NEW = "5.2-OFED.5.2.1.0.4.1", "5.2-OFED.5.2.2.2.4.1"
+ARGUMENTS = "/etc/SIMULATED-installer-arguments"
+
+
+def runs(node: Node) -> list[str]:
+    """The arguments of every run of the installer."""
+    return node.disk.run("cat", ARGUMENTS).stdout.splitlines()
+
+
+def test_it_installs_once_replaces_only_if_told_and_burns_no_firmware(throwaway: Node) -> None:
+    old, new = throwaway.archive(OFED_OLD), throwaway.archive(OFED_NEW)
+    output = throwaway.must(**old)
+    assert throwaway.whole(KERNEL_OLD)
+    assert "the driver is installed and not loaded" in output
+    assert "changed=0 " in throwaway.must(**old)
+
+    assert "does not replace a driver" in throwaway.refused(**new)
+    assert throwaway.whole(KERNEL_OLD)
+
+    throwaway.must(**new, guest_allow_driver_replacement=True)
+    assert throwaway.whole(KERNEL_NEW)
+    assert "changed=0 " in throwaway.must(**new, guest_allow_driver_replacement=True)
+    assert runs(throwaway) == ["--force --without-fw-update -q"] * 2
+    assert not throwaway.disk.exists(BURNT)
+
+
+@pytest.mark.parametrize("stage", ["unpack", "configure"])
+def test_a_killed_dpkg_is_finished_by_the_next_run(throwaway: Node, stage: str) -> None:
+    options = throwaway.archive()
+    throwaway.disk.run("touch", f"/etc/SIMULATED-kill-{stage}")
+    output = throwaway.refused(**options)
+    assert "the installation failed (mlnxofedinstall ended with 1)" in output
+    assert "general.log" in output
+    # its first package is there and says that all is well
+    assert throwaway.disk.run("ofed_info", "-s").stdout == f"MLNX_OFED_LINUX-{OFED_NEW}:\n"
+    assert not throwaway.whole(KERNEL_NEW)
+
+    throwaway.must(**options)
+    assert throwaway.whole(KERNEL_NEW)
+    assert "changed=0 " in throwaway.must(**options)
+
+
+def test_a_killed_run_leaves_the_installer_to_itself_and_the_next_run_waits_for_it(throwaway: Node) -> None:
+    options = throwaway.archive()
+    throwaway.killed_and_again("Wait for an installer that still runs", **options)
+    assert throwaway.whole(KERNEL_NEW)
+    assert "changed=0 " in throwaway.must(**options)
+
+
+def test_an_installer_that_says_done_and_is_not_is_not_believed(throwaway: Node) -> None:
+    options = throwaway.archive(OFED_OLD)
+    options["guest_ofed_version"] = OFED_NEW
+    wrong = throwaway.shared / f"MLNX_OFED_LINUX-{OFED_OLD}-{media.SYSTEM}-x86_64"
+    script = 'cd "$1" && tar xzf "$2.tgz" && mv "$2" "$3" && tar czf "$2.tgz" "$3"'
+    new = f"MLNX_OFED_LINUX-{OFED_NEW}-{media.SYSTEM}-x86_64"
+    throwaway.disk.run("sh", "-c", script, "sh", str(throwaway.shared), wrong.name, new)
+    options["guest_ofed_checksum"] = checksum(wrong.with_name(wrong.name + ".tgz"))
+    output = throwaway.refused(**options)
+    assert f"says that it passed, and MLNX_OFED {OFED_NEW} is not there: found {OFED_OLD} (other)" in output
+
+
+def test_another_system_is_refused_before_the_download(throwaway: Node) -> None:
+    output = throwaway.refused(**{**throwaway.archive(), "guest_ofed_system": "ubuntu20.04"})
+    assert "guest_ofed_system is ubuntu20.04 and this is Debian" in output
+    assert not throwaway.disk.exists("/var/cache/rocemesh")
+
+
+# ---- nv_peer_memory -------------------------------------------------------------------------------------------------
+
+MODPROBE = """#!/bin/sh
+# SIMULATED modprobe
+[ -e /etc/SIMULATED-modprobe ] && { cat /etc/SIMULATED-modprobe >&2; exit 1; }
+mkdir -p "$ROCEMESH_SYSFS_ROOT/module/$1" && echo "$1" >> /etc/SIMULATED-modules
+"""
+SYSTEMCTL = """#!/bin/sh
+# SIMULATED systemctl: knows which units are enabled.
+case " $* " in
+  *" is-enabled "*) [ -e "/etc/SIMULATED-enabled" ] && echo enabled && exit 0; echo disabled; exit 1 ;;
+  *" enable "*) touch /etc/SIMULATED-enabled ;;
+  *" show "*) printf 'LoadState=loaded\\nActiveState=inactive\\nUnitFileState=disabled\\n' ;;
+esac
+"""
+
+
+def with_peer_memory(node: Node, version: str = media.NV) -> dict[str, Any]:
+    node.rack.simulate_sysfs("10.78.0.11")
+    node.disk.write("/usr/sbin/modprobe", MODPROBE)
+    node.disk.write("/usr/bin/systemctl", SYSTEMCTL)
+    media.build_tools(node.shared / "distribution")
+    node.disk.write(
+        "/etc/apt/sources.list.d/distribution.list", "deb [trusted=yes] file:/mirror/distribution ./\n", 0o644
+    )
+    made = media.nv_peer_memory(node.shared, version)
+    return {
+        **node.archive(),
+        "guest_peer_memory": "nv_peer_memory",
+        "guest_nv_peer_memory_url": made.as_uri(),
+        "guest_nv_peer_memory_checksum": checksum(made),
+    }
+
+
+def test_nv_peer_memory_is_built_by_its_packaging_loaded_and_loaded_at_every_boot(throwaway: Node) -> None:
+    options = with_peer_memory(throwaway)
+    throwaway.must(**options)
+    assert throwaway.disk.version("nvidia-peer-memory") == media.NV
+    assert throwaway.disk.version("nvidia-peer-memory-dkms") == media.NV
+    assert throwaway.disk.exists("/usr/src/nvidia-peer-memory-1.1/dkms.conf")
+    assert set(throwaway.disk.run("cat", "/etc/SIMULATED-modules").stdout.split()) == {"nv_peer_mem"}
+    unit = throwaway.disk.run("cat", "/etc/systemd/system/rocemesh-peermem.service").stdout
+    assert "ExecStart=/usr/bin/env modprobe nv_peer_mem\n" in unit
+    assert throwaway.disk.exists("/etc/SIMULATED-enabled")
+    assert "changed=0 " in throwaway.must(**options)
+
+    throwaway.disk.write(
+        "/etc/SIMULATED-dkms",
+        "mlnx-ofed-kernel/1, " + throwaway.disk.run("uname", "-r").stdout.strip() + ", x86_64: installed\n",
+    )
+    assert "DKMS does not know nvidia-peer-memory" in throwaway.refused(**options)
+
+
+def test_a_module_that_cannot_be_loaded_is_explained_and_finished_by_the_next_run(throwaway: Node) -> None:
+    options = with_peer_memory(throwaway)
+    throwaway.disk.write(
+        "/etc/SIMULATED-modprobe", "modprobe: ERROR: could not insert 'nv_peer_mem': Invalid argument\n"
+    )
+    output = throwaway.refused(**options)
+    assert "nv_peer_memory 1.1-0 was built and not installed" in output
+    assert "could not insert 'nv_peer_mem': Invalid argument" in output
+    assert (
+        "built without the symbols of OFED; rebuild it after OFED (dkms remove and install nvidia-peer-memory)"
+        in output
+    )
+
+    throwaway.disk.run("rm", "/etc/SIMULATED-modprobe")
+    throwaway.must(**options)
+    assert throwaway.disk.version("nvidia-peer-memory-dkms") == media.NV
+    assert throwaway.disk.run("dpkg", "--audit").stdout == ""
+
+
+def test_the_archive_of_another_tag_is_not_installed(throwaway: Node) -> None:
+    output = throwaway.refused(**with_peer_memory(throwaway, "1.2-0"))
+    assert "guest_nv_peer_memory_version is 1.1-0 and the archive built" in output
+    assert throwaway.disk.version("nvidia-peer-memory-dkms") == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"guest_nv_peer_memory_checksum": ""}, "guest_nv_peer_memory_checksum as sha256:DIGEST (it is empty)"),
+        ({"guest_nv_peer_memory_version": "1.2-0"}, "1.2-0 with MLNX_OFED 5.2-2.2.4.0; up to 5.2 that is 1.1-0"),
+    ],
+)
+def test_a_tag_that_does_not_build_or_no_checksum_stops_before_anything(
+    throwaway: Node, changes: dict[str, Any], words: str
+) -> None:
+    assert words in throwaway.refused(**{**with_peer_memory(throwaway), **changes})
+    assert not throwaway.disk.exists("/var/cache/rocemesh")
