@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Build the mpirun command line, and explain how a run failed. Pure.
 
-Command line: Open MPI 4.1 (Debian 12, NGC images of 2021). Failure texts and exit codes: recorded from Open MPI 4.1.4
-with OpenSSH 9.2 and Docker 20.10.
+Command line: Open MPI 4 and 5 (see open_mpi.py). Failure texts and exit codes: recorded from Open MPI 4.1.4 with
+OpenSSH 9.2 and Docker 20.10; of Open MPI 5.0.11 those that differ in what the head prints.
 
 Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
@@ -17,6 +17,7 @@ import re
 from typing import Any, Mapping, Sequence
 
 from .._layer import RefusedError
+from . import open_mpi
 from .causes import RULES
 from .tags import lines_of
 
@@ -115,12 +116,14 @@ def command(
     mca: Mapping[str, Any] | None = None,
     timeout: int = 0,
     kill_after: int = 10,
+    version: str = open_mpi.DEFAULT,
 ) -> list[str]:
-    """The argument vector to run inside the head's container. ``timeout`` in seconds, 0: none.
+    """The argument vector to run inside the head's container. ``timeout`` in seconds, 0: none; ``version``: what
+    ``mpirun --version`` printed there.
 
     ``network`` (CIDR) pins both of Open MPI's kinds of TCP connections to the cluster network: with its own choice it
     takes docker0, which every Docker host has with the same address, and the first collective hangs for ever.
-    ``slots`` overrides each host's slots (1: one rank per host). Raises RefusedError.
+    ``slots`` overrides each host's slots (1: one rank per host). Raises RefusedError, and ParseError for the version.
     """
     if not program:
         raise RefusedError("no program to start", host="run", thing="program", remedy="give an argument vector")
@@ -139,31 +142,26 @@ def command(
                 value=node.address,
                 remedy="give the cluster address of this host, or the right network",
             )
+    found = open_mpi.parse_version(version)
+    dialect = open_mpi.dialect(found)
     total = sum(slots or node.slots for node in hosts)
     if ranks is not None and not 1 <= ranks <= total:
         raise RefusedError(f"only {total} slots", host="run", thing="ranks", value=ranks, remedy="add hosts or slots")
     # timeout stands INSIDE the container: around `docker exec` it would end the client and leave every rank running.
     argv = ["timeout", "-k", str(kill_after), str(timeout)] if timeout else []
-    argv += ["mpirun", "--allow-run-as-root", "--tag-output"]
+    argv += ["mpirun", *dialect.options]
     argv += ["-H", ",".join(f"{node.address}:{slots or node.slots}" for node in hosts), "-np", str(ranks or total)]
     # Open MPI binds one rank to one core by default, which starves a training process.
-    argv += ["-bind-to", "none", "-map-by", "slot"]
-    parameters: dict[str, Any] = {"btl_tcp_if_include": str(subnet), "oob_tcp_if_include": str(subnet)}
+    argv += dialect.binding
+    parameters: dict[str, Any] = {"btl_tcp_if_include": str(subnet), dialect.network: str(subnet)}
     if len(hosts) > _RADIX:
-        parameters["plm_rsh_no_tree_spawn"] = 1
-    parameters.update(mca or {})
-    for name, value in parameters.items():
-        argv += ["-mca", str(name), _word(value)]
+        parameters[dialect.no_tree] = 1
+    argv += open_mpi.parameters({**parameters, **(mca or {})}, found)
     for name, value in (env or {}).items():
         if not re.fullmatch(r"[A-Za-z_]\w*", str(name)):
             raise RefusedError("not the name of an environment variable", host="run", thing="env", value=name)
-        argv += ["-x", f"{name}={_word(value)}"]
+        argv += ["-x", f"{name}={open_mpi.word(value)}"]
     return [*argv, *(str(word) for word in program)]
-
-
-def _word(value: Any) -> str:
-    # YAML's yes is Python's True; Open MPI reads 1.
-    return str(int(value)) if isinstance(value, bool) else str(value)
 
 
 # ------------------------------------------------------------------------------------------------------- diagnosis
@@ -173,7 +171,9 @@ _SIGNAL = re.compile(
     r"process rank (?P<rank>\d+) with PID \d+ on node (?P<host>\S+) "
     r"exited on signal (?P<signal>\d+) \((?P<name>[^)]*)\)"
 )
-_EXIT = re.compile(r"Process name: \[\[\d+,\d+\],(?P<rank>\d+)\]\s+Exit code:\s+(?P<code>\d+)")
+_WRAPPED = re.compile(r"( exited on)\n(signal \d)")  # Open MPI 5 prints it on two lines
+_EXIT = re.compile(r"Process name: \[(?:\[\d+,\d+\]|[^,\]\s]+),(?P<rank>\d+)\]\s+Exit code:\s+(?P<code>\d+)")
+_UNREPORTED = re.compile(r"A daemon failed to report back[\s\S]{0,600}?Remote host:\s+(?P<host>\S+)")  # Open MPI 5
 _GENERIC = re.compile("(?:ORTE|PRTE) was unable to reliably start one or more daemons|ORTE does not know how to route")
 _NODE = re.compile(r"^\s*Node:\s+(?P<host>\S+)", re.MULTILINE)
 _LOST = re.compile(
@@ -212,6 +212,7 @@ def diagnose(rc: int, stdout: str, stderr: str, hosts: Sequence[Node] = ()) -> D
     ``rc`` as mpirun (or ``timeout`` around it) left it; -1 if it was never started and ``stderr`` is the reason.
     Order: a line that names a cause; else how it ended (time, signal, exit status); else "unknown" with the last lines.
     """
+    stdout, stderr = _WRAPPED.sub(r"\1 \2", stdout), _WRAPPED.sub(r"\1 \2", stderr)
     lines = [(line.rank, line.text.strip()) for line in lines_of(stderr) + lines_of(stdout) if line.text.strip()]
     for rule in RULES:
         # A later match may name the host where an earlier one does not ("has changed" names it, the banner does not).
@@ -258,7 +259,8 @@ def _by_ending(rc: int, text: str, lines: list[tuple[int | None, str]], hosts: S
     # The box that names all causes is worth less than the status.
     if rc in _STATUS and (reported is None or reported.cause == "daemons"):
         cause, summary, remedy = _STATUS[rc]
-        return Diagnosis(cause, summary, remedy, down, evidence=reported.evidence if reported else _tail(lines))
+        named = reported.hosts if reported else down
+        return Diagnosis(cause, summary, remedy, named, evidence=reported.evidence if reported else _tail(lines))
     return reported or Diagnosis(
         "unknown",
         f"mpirun ended with status {rc}",
@@ -273,7 +275,7 @@ def _by_report(
 ) -> Diagnosis | None:
     """What mpirun itself reports about the end of the job, most precise report first."""
     signal, exited = _SIGNAL.search(text), _EXIT.search(text)
-    lost, generic = _LOST.search(text), _GENERIC.search(text)
+    unreported, lost, generic = _UNREPORTED.search(text), _LOST.search(text), _GENERIC.search(text)
     if signal:
         return Diagnosis(
             "signal",
@@ -293,6 +295,14 @@ def _by_report(
             _host_of_rank(rank, hosts),
             rank,
             (own[-1] if own else exited[0])[:300],
+        )
+    if unreported:
+        return Diagnosis(
+            "daemons",
+            "Open MPI's daemon on a host did not report back and the output does not say why",
+            "run the mesh stage's login check: it tries each host alone",
+            (_name(unreported["host"], hosts),),
+            evidence=" ".join(unreported[0].split())[:300],
         )
     if lost:
         return Diagnosis(
