@@ -44,8 +44,8 @@ options:
     default: {}
   mca:
     description:
-      - More Open MPI parameters, by the name that either version gives them. C(plm_rsh_args) becomes C(plm_ssh_args) for
-        Open MPI 5, and so on.
+      - More Open MPI parameters, by the name that either version gives them. C(plm_rsh_args) becomes C(plm_ssh_args)
+        for Open MPI 5, and so on.
     type: dict
     default: {}
   timeout:
@@ -70,7 +70,7 @@ EXAMPLES = r"""
 - name: Ask every host for its name
   community.docker.docker_container_exec:
     container: mpicont
-    argv: "{{ hosts | rocemesh.multinode.mpirun_command(['hostname'], '192.0.2.0/24', timeout=60, version=asked.stdout) }}"
+    argv: "{{ hosts | rocemesh.multinode.mpirun_command(['hostname'], '192.0.2.0/24', version=asked.stdout) }}"
 """
 
 RETURN = r"""

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the lines of a failed run mean: one table, most telling line first. Pure data.
 
-Texts of Open MPI, ssh and Docker: recorded (Open MPI 4.1.4 and 5.0.11, OpenSSH 9.2, Docker 20.10). Texts of CUDA, NCCL and
-TensorFlow: from their sources, not verified on hardware.
+Texts of Open MPI, ssh and Docker: recorded (Open MPI 4.1.4 and 5.0.11, OpenSSH 9.2, Docker 20.10). Texts of CUDA, NCCL
+and TensorFlow: from their sources, not verified on hardware.
 
 Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """

@@ -62,12 +62,12 @@ PRRTE = Dialect(
 )
 
 # What prte_info and pmix_info of 5.0.11 list; frameworks that MPI has as well (if, hwloc, reachable) stay MPI's.
-_RUNTIME_FRAMEWORKS = frozenset(
-    "errmgr ess filem grpcomm iof odls oob plm prte prtebacktrace prtedl prteinstalldirs prtereachable ras rmaps rml "
-    "routed rtc schizo state".split()
+_RUNTIME_FRAMEWORKS = re.compile(
+    "(errmgr|ess|filem|grpcomm|iof|odls|oob|plm|prte|prtebacktrace|prtedl|prteinstalldirs|prtereachable|ras|rmaps|rml"
+    "|routed|rtc|schizo|state)(_|$)"
 )
-_PMIX_FRAMEWORKS = frozenset(
-    "bfrops gds pcompress pif pinstalldirs plog pmdl pmix pnet preg psec psensor psquash pstat ptl".split()
+_PMIX_FRAMEWORKS = re.compile(
+    "(bfrops|gds|pcompress|pif|pinstalldirs|plog|pmdl|pmix|pnet|preg|psec|psensor|psquash|pstat|ptl)(_|$)"
 )
 # One parameter under two names: (4, 5). A name that ends in _ stands for all that begin so.
 _RENAMED = (
@@ -124,14 +124,10 @@ def parameters(wanted: Mapping[str, Any], version: Version) -> list[str]:
     chosen = dialect(version)
     words: list[str] = []
     for name, value in named.items():
-        framework = name.partition("_")[0]
-        option = (
-            chosen.runtime
-            if framework in _RUNTIME_FRAMEWORKS
-            else chosen.pmix
-            if framework in _PMIX_FRAMEWORKS
-            else chosen.parameter
-        )
+        if _RUNTIME_FRAMEWORKS.match(name):
+            option = chosen.runtime
+        else:
+            option = chosen.pmix if _PMIX_FRAMEWORKS.match(name) else chosen.parameter
         words += [option, name, word(value)]
     return words
 

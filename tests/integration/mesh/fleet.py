@@ -14,14 +14,13 @@ Needs root, iproute2, openssh-server and a kernel with overlayfs. Leaves nothing
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 SSHD = "/usr/sbin/sshd"
@@ -29,8 +28,8 @@ NETWORK = "10.79.0.0/16"
 CONTROLLER = "10.79.255.254"
 CONTAINER = "mpicont"
 
-# The engine of a node. What is executed "in the container" sees the mesh's files at /root/.ssh, as the mount of the real
-# one would show them; processes, network and host name are the node's, as with --net=host --uts=host.
+# The engine of a node. What is executed "in the container" sees the mesh's files at /root/.ssh, as the mount of the
+# real one would show them; processes, network and host name are the node's, as with --net=host --uts=host.
 DOCKER = f"""#!/bin/bash
 case "$1" in
   inspect) echo true ;;
@@ -165,6 +164,8 @@ def fleet(count: int, *, shared: Path | None = None) -> Iterator[Fleet]:
     try:
         yield _start(base, count, shared, started)
     finally:
+        if started:
+            _end_strays(started[0].pid)
         for process in started:
             process.send_signal(signal.SIGKILL)  # the first process: its namespaces end with it
         for process in started:
@@ -172,7 +173,16 @@ def fleet(count: int, *, shared: Path | None = None) -> Iterator[Fleet]:
             for stream in (process.stdin, process.stdout):
                 if stream:
                     stream.close()
-        shutil.rmtree(base)
+        shutil.rmtree(base, ignore_errors=True)  # a stray may have been removing its socket meanwhile
+
+
+def _end_strays(fabric: int) -> None:
+    """What the administrator left running in the fabric, such as the connections that Ansible keeps open."""
+    network = os.readlink(f"/proc/{fabric}/ns/net")
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if int(entry.name) != fabric and os.readlink(entry / "ns/net") == network:
+                os.kill(int(entry.name), signal.SIGKILL)
 
 
 def _start(base: Path, count: int, shared: Path | None, started: list[subprocess.Popen[str]]) -> Fleet:
@@ -183,7 +193,10 @@ def _start(base: Path, count: int, shared: Path | None, started: list[subprocess
     key = base / "admin"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "administrator", "-f", key], check=True)
     piped = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    bridge = f"ip link set lo up && ip link add mesh type bridge && ip address add {CONTROLLER}/16 dev mesh && ip link set mesh up"
+    bridge = (
+        "ip link set lo up && ip link add mesh type bridge && "
+        f"ip address add {CONTROLLER}/16 dev mesh && ip link set mesh up"
+    )
     fabric = subprocess.Popen(
         ["unshare", "--net", "--kill-child", "/bin/sh", "-c", f"{bridge} && echo ready && exec cat"],
         **piped,  # type: ignore[call-overload]
@@ -209,9 +222,7 @@ def _start(base: Path, count: int, shared: Path | None, started: list[subprocess
         lines.append(f"link add v{number} type veth peer name eth0 netns {node.pid}")
         lines += [f"link set v{number} master mesh", f"link set v{number} up"]
     result = Fleet(base, fabric, nodes)
-    subprocess.run(
-        [*result.entering(), "ip", "-batch", "-"], input="\n".join(lines) + "\n", text=True, check=True
-    )
+    subprocess.run([*result.entering(), "ip", "-batch", "-"], input="\n".join(lines) + "\n", text=True, check=True)
     for node in nodes:
         assert node.process.stdin
         node.process.stdin.write("go\n")
@@ -243,7 +254,3 @@ def _answers(fleet_: Fleet, node: Node) -> None:
             said = log.read_text() if log.exists() else "nothing"
             raise RuntimeError(f"{node.name}: sshd does not listen; its log: {said}")
         time.sleep(0.02)
-
-
-def quoted(words: Sequence[str]) -> str:
-    return shlex.join(words)

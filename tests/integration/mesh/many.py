@@ -47,9 +47,7 @@ def join(fleet: Fleet, prefixes: Sequence[str] = PREFIXES) -> None:
         member.transport.address_report = lambda report=report: json.dumps(report)  # type: ignore[method-assign]
         members.append(member)
         install_broker(node, prefixes)
-    peers = [
-        member.identity(addresses=[node.address]) for member, node in zip(members, fleet.nodes, strict=True)
-    ]
+    peers = [member.identity(addresses=[node.address]) for member, node in zip(members, fleet.nodes, strict=True)]
     for member in members:
         member.run(peers=peers, topology="head", head=fleet.nodes[0].name, host_login=False, forced_command=[BROKER])
 

@@ -34,7 +34,9 @@ def nodes(request: pytest.FixtureRequest) -> Iterator[Fleet]:
 def version() -> str:
     said = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, check=True).stdout
     if parse_version(said).major != 4:
-        pytest.skip("the distribution's Open MPI is not version 4; 5.0 over 64 nodes is not reliable (prrte issue 1839)")
+        pytest.skip(
+            "the distribution's Open MPI is not version 4; 5.0 over 64 nodes is not reliable (prrte issue 1839)"
+        )
     return said
 
 

@@ -171,7 +171,10 @@ def test_failures_of_open_mpi_5_get_their_cause_and_host(
 def test_a_daemon_of_open_mpi_5_that_never_reported_is_named_where_ssh_said_nothing() -> None:
     rc, text = recorded("ssh_refused", RECORDED_5)
     text = text[text.index("-----------------------\nA daemon failed") :]
-    assert (diagnose(rc, "", text, LOOPBACK).cause, diagnose(rc, "", text, LOOPBACK).hosts) == ("ssh_failed", ("gpu02",))
+    assert (diagnose(rc, "", text, LOOPBACK).cause, diagnose(rc, "", text, LOOPBACK).hosts) == (
+        "ssh_failed",
+        ("gpu02",),
+    )
     assert diagnose(1, "", text, LOOPBACK).hosts == ("gpu02",)
 
 
