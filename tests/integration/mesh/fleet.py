@@ -78,6 +78,8 @@ ip address add "$address/16" dev eth0
 ip link set eth0 up
 exec chroot "$root" /usr/sbin/sshd -D -E /run/sshd.log
 """
+# A test that is killed leaves no nodes behind.
+_DIE_WITH_US = ("setpriv", "--pdeathsig", "KILL")
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -198,7 +200,7 @@ def _start(base: Path, count: int, shared: Path | None, started: list[subprocess
         f"ip address add {CONTROLLER}/16 dev mesh && ip link set mesh up"
     )
     fabric = subprocess.Popen(
-        ["unshare", "--net", "--kill-child", "/bin/sh", "-c", f"{bridge} && echo ready && exec cat"],
+        [*_DIE_WITH_US, "unshare", "--net", "/bin/sh", "-c", f"{bridge} && echo ready && exec cat"],
         **piped,  # type: ignore[call-overload]
     )
     started.append(fabric)
@@ -208,7 +210,8 @@ def _start(base: Path, count: int, shared: Path | None, started: list[subprocess
         name, address = f"gpu{number:03d}", f"10.79.{number // 250}.{number % 250 + 1}"
         (base / name).mkdir()
         process = subprocess.Popen(
-            ["unshare", "--mount", "--net", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "/bin/bash", "-c",
+            [*_DIE_WITH_US, "unshare", "--mount", "--net", "--uts", "--ipc", "--pid", "--fork", "--kill-child",
+             "/bin/bash", "-c",
              _INIT, "init", base / name, name, address, str(shared or ""), key.with_suffix(".pub"), base / "docker",
              PATH],
             **piped,  # type: ignore[call-overload]
