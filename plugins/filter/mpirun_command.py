@@ -11,9 +11,10 @@ short_description: Build the mpirun command line for a list of hosts
 version_added: 0.1.0
 author: rocemesh.multinode contributors (@rocemesh)
 description:
-  - Builds the argument vector for Open MPI 4.1 - hosts with slots, number of ranks, no binding, tagged output, and
+  - Builds the argument vector for Open MPI 4 or 5 - hosts with slots, number of ranks, no binding, tagged output, and
     both kinds of
     TCP connections pinned to the cluster network (otherwise Open MPI takes docker0 and the first collective hangs).
+  - Beyond 64 hosts the head starts all daemons itself, so that its key is the only one.
   - Refuses hosts that are listed twice, addresses outside the network, and more ranks than slots.
 positional: _input, program, network
 options:
@@ -42,20 +43,34 @@ options:
     type: dict
     default: {}
   mca:
-    description: More Open MPI parameters (C(-mca)).
+    description:
+      - More Open MPI parameters, by the name that either version gives them. C(plm_rsh_args) becomes C(plm_ssh_args)
+        for Open MPI 5, and so on.
     type: dict
     default: {}
   timeout:
     description: Seconds after which C(timeout), inside the container, ends mpirun. 0 sets no limit.
     type: int
     default: 0
+  version:
+    description:
+      - The version of Open MPI in the container, as C(mpirun --version) prints it or as a number. Open MPI 5 has other
+        parameters and other options. Versions other than 4 and 5 are refused.
+    type: str
+    default: "4.1"
 """
 
 EXAMPLES = r"""
+- name: Ask for the version of Open MPI
+  community.docker.docker_container_exec:
+    container: mpicont
+    argv: [mpirun, --version]
+  register: asked
+
 - name: Ask every host for its name
   community.docker.docker_container_exec:
     container: mpicont
-    argv: "{{ hosts | rocemesh.multinode.mpirun_command(['hostname'], '192.0.2.0/24', timeout=60) }}"
+    argv: "{{ hosts | rocemesh.multinode.mpirun_command(['hostname'], '192.0.2.0/24', version=asked.stdout) }}"
 """
 
 RETURN = r"""
@@ -71,6 +86,7 @@ from ansible.errors import AnsibleFilterError
 
 from ..module_utils._layer import LayerError
 from ..module_utils._results.mpirun import command, nodes
+from ..module_utils._results.open_mpi import DEFAULT
 
 
 def mpirun_command(
@@ -83,6 +99,7 @@ def mpirun_command(
     env: Mapping[str, Any] | None = None,
     mca: Mapping[str, Any] | None = None,
     timeout: int = 0,
+    version: str = DEFAULT,
 ) -> list[str]:
     try:
         return command(
@@ -94,6 +111,7 @@ def mpirun_command(
             env=env,
             mca=mca,
             timeout=int(timeout),
+            version=str(version),
         )
     except LayerError as error:
         raise AnsibleFilterError(f"mpirun_command: {error}") from error

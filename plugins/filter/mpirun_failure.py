@@ -14,7 +14,7 @@ description:
   - Reads the exit status and the output of mpirun (or of C(timeout) around it) and names the cause instead of the
     generic
     box that Open MPI prints for all of them.
-  - Written for Open MPI 4.1 started through ssh and C(docker exec). Texts of CUDA and NCCL are not verified on
+  - Written for Open MPI 4.1 and 5.0 started through ssh and C(docker exec). Texts of CUDA and NCCL are not verified on
     hardware.
 positional: _input, hosts
 options:

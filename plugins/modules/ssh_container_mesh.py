@@ -162,6 +162,30 @@ options:
     type: list
     elements: str
     default: []
+  broker:
+    description:
+      - Installs the program that O(forced_command) names, before any key leads to it. All of it belongs to root.
+      - O(state=absent) leaves these files alone; the role C(mesh) removes them after the keys.
+    type: dict
+    suboptions:
+      directory:
+        description: Absolute path of its directory. C(mesh-broker) and C(mesh-broker.json) are written there.
+        type: path
+        required: true
+      program:
+        description: Text of the program.
+        type: str
+        required: true
+      settings:
+        description: Its settings.
+        type: dict
+        required: true
+      sudoers:
+        description:
+          - Text of C(/etc/sudoers.d/rocemesh-mesh-broker), which C(visudo) has to accept. Empty means that there is no
+            such rule, which is right only if O(user) is root.
+        type: str
+        default: ''
   rotation:
     description:
       - For O(state=identity), new keys without a moment in which the mesh is closed. V(prepare) makes a second pair of
@@ -314,6 +338,7 @@ reboot_reasons:
   elements: str
 """
 
+import dataclasses
 import os
 import platform
 from typing import Any
@@ -321,6 +346,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._layer import LayerError, exit_with
+from ..module_utils._mesh import broker
 from ..module_utils._mesh.layer import MeshNode
 from ..module_utils._mesh.state import parse_wanted
 from ..module_utils._mesh.transport import NodeTransport, current_user, find_account
@@ -359,6 +385,15 @@ def argument_spec() -> dict[str, Any]:
         "container_name": {"type": "str", "default": "mpicont"},
         "docker_command": {**strings, "default": ["docker"]},
         "forced_command": {**strings, "default": []},
+        "broker": {
+            "type": "dict",
+            "options": {
+                "directory": {"type": "path", "required": True},
+                "program": {"type": "str", "required": True},
+                "settings": {"type": "dict", "required": True},
+                "sudoers": {"type": "str", "default": ""},
+            },
+        },
         "rotation": {"type": "str", "choices": ["none", "prepare", "commit"], "default": "none"},
         "container_owner": {"type": "str", "default": "root"},
         "connect_timeout": {"type": "int", "default": 10},
@@ -379,6 +414,7 @@ def main() -> None:
     try:
         user = params["user"] or current_user()
         wanted = parse_wanted(params, host=host, user=user, planning=module.check_mode)
+        wanted = dataclasses.replace(wanted, broker=broker.parse(params["broker"], host=host))
         transport = NodeTransport(host, find_account(user, host=host), params["ssh_host_key_dir"])
         layer = MeshNode(host, transport, find_account(params["container_owner"], host=host), wanted, os.geteuid())
     except LayerError as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from .._layer import Layer, Operation
+from . import broker as broker_files
 from . import plan as planning
 from .state import (
     ADOPTED_SUFFIX,
@@ -31,10 +32,19 @@ class MeshNode(Layer[MeshState, Wanted]):
     """One node. ``wanted`` is needed for observing as well: it decides which file names are looked at."""
 
     def __init__(
-        self, host: str, transport: NodeTransport, container_account: Account, wanted: Wanted, effective_uid: int
+        self,
+        host: str,
+        transport: NodeTransport,
+        container_account: Account,
+        wanted: Wanted,
+        effective_uid: int,
+        *,
+        system: NodeTransport | None = None,
     ) -> None:
+        """``system``: the same node from the root of its file system, for the broker's files."""
         self.host = host
         self._transport = transport
+        self._system = system or NodeTransport(host, Account("root", 0, 0, "/"))
         self._container_account = container_account
         self._wanted = wanted
         self._effective_uid = effective_uid
@@ -65,6 +75,10 @@ class MeshNode(Layer[MeshState, Wanted]):
             local_networks=(parse_local_networks(transport.address_report(), host=self.host) if asks_identity else ()),
             container_entries=transport.entries(wanted.layout.container),
             effective_uid=self._effective_uid,
+            system={
+                path: self._system.inspect(path, read=path != broker_files.SUDO)
+                for path in (wanted.broker.paths if wanted.broker else ())
+            },
         )
 
     def _key_pair(self, relative: str) -> KeyState:
@@ -80,13 +94,18 @@ class MeshNode(Layer[MeshState, Wanted]):
         return KeyState(private=private, public_file=public_file, public=public, derived=derived)
 
     def plan(self, state: MeshState, wanted: Wanted) -> list[Operation]:
-        return planning.plan(state, wanted, self.host)
+        operations = planning.plan(state, wanted, self.host)
+        if wanted.broker is None or wanted.state != "present":
+            return operations
+        # First: no key may lead to a program that is not there.
+        before = broker_files.plan(wanted.broker, state.system, host=self.host, effective_uid=state.effective_uid)
+        return before + operations
 
     def apply(self, operation: Operation) -> None:
         arguments: dict[str, Any] = dict(operation.payload)
         action = arguments.pop("action")
         relative = arguments.pop("path")
-        transport = self._transport
+        transport = self._system if arguments.pop("system", False) else self._transport
         actions: dict[str, Callable[..., None]] = {
             "mkdir": transport.make_directory,
             "ssh-keygen": transport.generate_key,

@@ -100,7 +100,8 @@ class MeshState:
     """What was seen on the node. ``files`` by path relative to the home directory; ``keys`` by path of the private key.
 
     ``local_networks``: the node's addresses as address/prefix; ``container_entries``: all names in the directory that
-    the container mounts; ``effective_uid``: who the module runs as.
+    the container mounts; ``effective_uid``: who the module runs as; ``system``: the broker's files, by path relative to
+    the root of the file system.
     """
 
     account: Account
@@ -111,6 +112,7 @@ class MeshState:
     local_networks: tuple[str, ...]
     container_entries: tuple[str, ...] = ()
     effective_uid: int = 0
+    system: Mapping[str, FileState] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -175,7 +177,8 @@ class Peer:
 
 @dataclasses.dataclass(frozen=True)
 class Wanted:
-    """The request. ``state``: identity, present or absent; ``planning``: check mode, keys may still be missing."""
+    """The request. ``state``: identity, present or absent; ``planning``: check mode, keys may still be missing;
+    ``broker``: a `broker.Broker` or None."""
 
     state: str
     name: str
@@ -191,6 +194,7 @@ class Wanted:
     container_name: str = "mpicont"
     docker_command: tuple[str, ...] = ("docker",)
     forced_command: tuple[str, ...] = ()
+    broker: Any = None
     rotation: str = "none"
     connect_timeout: int = 10
     layout: Layout = MODERN

@@ -34,6 +34,9 @@ class NodeTransport:
         self.account = account
         self._ssh_host_keys = ssh_host_key_directory
 
+    def _shown(self, relative: str) -> str:
+        return f"{self.account.home.rstrip('/')}/{relative}"
+
     # -- descriptors
 
     @contextlib.contextmanager
@@ -65,14 +68,14 @@ class NodeTransport:
             raise RefusedError(
                 f"cannot {doing}: {error.strerror}",
                 host=self.host,
-                thing=f"{self.account.home}/{relative}",
+                thing=self._shown(relative),
                 remedy="run the task as root (become: true)",
             ) from error
         except OSError as error:
             raise ApplyError(
                 f"cannot {doing}: {error.strerror or error}",
                 host=self.host,
-                thing=f"{self.account.home}/{relative}",
+                thing=self._shown(relative),
                 remedy="look at this path on the node; files are replaced whole or not at all, so none is half written",
             ) from error
 
@@ -118,7 +121,10 @@ class NodeTransport:
 
     # -- writing
 
-    def write(self, relative: str, content: bytes, mode: int, uid: int, gid: int) -> None:
+    def write(
+        self, relative: str, content: bytes, mode: int, uid: int, gid: int, *, validate: Sequence[str] = ()
+    ) -> None:
+        """``validate``: a program that is given the new file, named last, and has to accept it before it is used."""
         with self._explained("write it", relative), self._parent(relative) as (parent, name):
             temporary = _temporary(name)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -129,6 +135,9 @@ class NodeTransport:
                     stream.flush()
                     _own(stream.fileno(), mode, uid, gid)
                     os.fsync(stream.fileno())
+                if validate:
+                    candidate = f"/proc/self/fd/{parent}/{temporary}"
+                    self._run([*validate, candidate], thing=self._shown(relative), keep=(parent,))
                 os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
             except BaseException:
                 with contextlib.suppress(OSError):
@@ -186,7 +195,7 @@ class NodeTransport:
             command += ["-b", str(bits)] if bits else []
             command += ["-f", f"/proc/self/fd/{parent}/{temporary}"]
             try:
-                self._run(command, thing=f"{self.account.home}/{relative}", keep=(parent,))
+                self._run(command, thing=self._shown(relative), keep=(parent,))
                 for suffix, mode in (("", 0o600), (".pub", 0o644)):
                     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
                     descriptor = os.open(temporary + suffix, flags, dir_fd=parent)
@@ -211,7 +220,7 @@ class NodeTransport:
                 command = ["ssh-keygen", "-y", "-P", "", "-f", f"/proc/self/fd/{descriptor}"]
                 return self._run(
                     command,
-                    thing=f"{self.account.home}/{relative}",
+                    thing=self._shown(relative),
                     keep=(descriptor,),
                     remedy="the mesh needs an OpenSSH private key without passphrase; move this file away and a new "
                     "pair is generated",
@@ -244,7 +253,7 @@ class NodeTransport:
         return self._run(["ip", "-json", "address", "show"], thing="network addresses", remedy="install iproute2")
 
     def _run(self, command: Sequence[str], *, thing: str, keep: Sequence[int] = (), remedy: str = "") -> str:
-        package = "openssh-client" if command[0] == "ssh-keygen" else "iproute2"
+        package = {"ssh-keygen": "openssh-client", "ip": "iproute2"}.get(command[0], "sudo")
         environment = {
             **os.environ,
             "LC_ALL": "C",

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the lines of a failed run mean: one table, most telling line first. Pure data.
 
-Texts of Open MPI, ssh and Docker: recorded (Open MPI 4.1.4, OpenSSH 9.2, Docker 20.10). Texts of CUDA, NCCL and
-TensorFlow: from their sources, not verified on hardware.
+Texts of Open MPI, ssh and Docker: recorded (Open MPI 4.1.4 and 5.0.11, OpenSSH 9.2, Docker 20.10). Texts of CUDA, NCCL
+and TensorFlow: from their sources, not verified on hardware.
 
 Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
@@ -79,6 +79,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "nccl_tests": ("failure", "number of gpus"),
     "nccl": ("nccl warn", "ncclunhandledcudaerror", "ncclsystemerror", "unhandled system error"),
     "weights_differ": ("different weights",),
+    "network_ignored": ("did not find interface",),
 }
 
 # In order: a line that names a cause stands before lines that only name consequences.
@@ -161,7 +162,7 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "command_refused",
-        "rocemesh.*refused|refused by the forced command|not an orted command",
+        r"mesh-broker on (?P<host>\S+): refused|refused by the forced command|not an orted command",
         "the forced command of the mesh key refused what mpirun wanted to start",
         "the mesh key starts only Open MPI's daemon; check that head and worker have the same Open MPI (image digest)",
     ),
@@ -199,12 +200,12 @@ RULES: tuple[Rule, ...] = (
         r"a parameter given to a command line\s*$|option does not match the expected format"
         "|unrecognized (?:option|argument)|mpirun: Error: unknown option",
         "mpirun does not take its own command line",
-        "compare with the version of Open MPI in the image (this collection writes for 4.1); a "
+        "compare with the version of Open MPI in the image (this collection writes for 4 and 5); a "
         'blank inside -np "4 " is refused by 4.1',
     ),
     _rule(
         "run_as_root",
-        "mpirun has detected an attempt to run as root",
+        "(?:mpirun|prterun) has detected an attempt to run as root",
         "mpirun refuses to run as root",
         "add --allow-run-as-root",
     ),
@@ -229,7 +230,8 @@ RULES: tuple[Rule, ...] = (
         "|unable to find a usable interface|None of the networks specified to be included",
         "the ranks cannot find each other: Open MPI took an interface that is not the cluster "
         "network (docker0 has the same address on every host)",
-        "set run_network to the CIDR of the cluster network (btl_tcp_if_include and oob_tcp_if_include)",
+        "set run_network to the CIDR of the cluster network (btl_tcp_if_include, and oob_tcp_if_include or "
+        "prte_if_include of Open MPI 5)",
     ),
     _rule(
         "interface_missing",
@@ -331,5 +333,13 @@ RULES: tuple[Rule, ...] = (
         "the ranks ended with different weights",
         "the ranks did not train together",
         "this is wrong arithmetic or a broken network path; do not use the figures",
+    ),
+    # Last: a warning, which a run may survive.
+    _rule(
+        "network_ignored",
+        "Did not find interface matching this subnet",
+        "Open MPI ignored the network that it was pinned to, and its daemons take any (5.0.11 does this where the "
+        "interface has an IPv6 address too)",
+        "name the interface instead: run_mca: {prte_if_include: ens192}, and give mesh_cidr its IPv6 network as well",
     ),
 )

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Explain how an mpirun failed, from its exit status and its output of any size. Pure.
 
-Failure texts and exit codes: recorded from Open MPI 4.1.4 with OpenSSH 9.2 and Docker 20.10. The output is taken in
-pieces and what is kept does not grow with it: per rule the first line that matches and the hosts that are named, per
-rank its last line, and the last three lines.
+Failure texts and exit codes: recorded from Open MPI 4.1.4 with OpenSSH 9.2 and Docker 20.10; of Open MPI 5.0.11 those
+that differ in what the head prints. The output is taken in pieces and what is kept does not grow with it: per rule the
+first line that matches and the hosts that are named, per rank its last line, and the last three lines.
 
 Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
@@ -54,7 +54,9 @@ _SIGNAL = re.compile(
     r"process rank (?P<rank>\d+) with PID \d+ on node (?P<host>\S+) "
     r"exited on signal (?P<signal>\d+) \((?P<name>[^)]*)\)"
 )
-_EXIT = re.compile(r"Process name: \[\[\d+,\d+\],(?P<rank>\d+)\]\s+Exit code:\s+(?P<code>\d+)")
+_EXIT = re.compile(r"Process name: \[(?:\[\d+,\d+\]|[^,\]\s]+),(?P<rank>\d+)\]\s+Exit code:\s+(?P<code>\d+)")
+_REMOTE = re.compile(r"Remote host:\s+(?P<host>\S+)")
+_BOX = 12  # lines within which Open MPI 5 names the host whose daemon did not report back
 _GENERIC = re.compile("(?:ORTE|PRTE) was unable to reliably start one or more daemons|ORTE does not know how to route")
 _NODE = re.compile(r"^\s*Node:\s+(?P<host>\S+)")
 _LOST = re.compile(
@@ -109,12 +111,14 @@ class Evidence:
         self.exited: Match[str] | None = None
         self.lost: Match[str] | None = None
         self.generic: Match[str] | None = None
+        self.unreported: Match[str] | None = None
         self.complete = False
         self.nodes: dict[str, None] = {}
         self.last_of: dict[int, str] = {}
         self._tail: collections.deque[str] = collections.deque(maxlen=3)
         self._order = len(RULES)  # rules from here on are worth less than the one that was found
         self._before = ""
+        self._box = 0
 
     def read(self, source: Source) -> None:
         """One stream of the run, from its start to its end."""
@@ -133,6 +137,8 @@ class Evidence:
         text = line.text.strip()
         if not text:
             return
+        if self._before.endswith(" exited on") and text.startswith("signal "):
+            text = f"{self._before} {text}"  # Open MPI 5 prints it on two lines
         self._tail.append(text[:_KEPT])
         if line.rank is not None and (line.rank in self.last_of or len(self.last_of) < _RANKS):
             self.last_of[line.rank] = text[:_KEPT]
@@ -175,6 +181,9 @@ class Evidence:
             self.lost = _LOST.search(text) or (_LOST.search(both) if self._before.endswith("Remote host:") else None)
         if self.generic is None and "RTE " in text:
             self.generic = _GENERIC.search(text)
+        self._box = _BOX if "A daemon failed to report back" in text else self._box - 1
+        if self._box > 0 and self.unreported is None:
+            self.unreported = _REMOTE.search(text)
         self.complete = self.complete or bool("total images/sec" in text and _COMPLETE.search(text))
 
 
@@ -219,7 +228,8 @@ def _by_ending(rc: int, seen: Evidence, hosts: Sequence[Node]) -> Diagnosis:
     # The box that names all causes is worth less than the status.
     if rc in _STATUS and (reported is None or reported.cause == "daemons"):
         cause, summary, remedy = _STATUS[rc]
-        return Diagnosis(cause, summary, remedy, down, evidence=reported.evidence if reported else seen.tail)
+        named = reported.hosts if reported else down
+        return Diagnosis(cause, summary, remedy, named, evidence=reported.evidence if reported else seen.tail)
     return reported or Diagnosis(
         "unknown",
         f"mpirun ended with status {rc}",
@@ -250,6 +260,14 @@ def _by_report(seen: Evidence, hosts: Sequence[Node], down: tuple[str, ...]) -> 
             _host_of_rank(rank, hosts),
             rank,
             seen.last_of.get(rank, exited[0])[:_KEPT],
+        )
+    if seen.unreported:
+        return Diagnosis(
+            "daemons",
+            "Open MPI's daemon on a host did not report back and the output does not say why",
+            "run the mesh stage's login check: it tries each host alone",
+            (_name(seen.unreported["host"], hosts),),
+            evidence=f"A daemon failed to report back after being spawned. {seen.unreported[0]}",
         )
     if lost:
         return Diagnosis(

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Build the mpirun command line: Open MPI 4.1 (Debian 12, NGC images of 2021). Pure. `failure` explains failed runs.
+"""Build the mpirun command line, for Open MPI 4 and 5 (see open_mpi.py). Pure. `failure` explains failed runs.
 
 Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
@@ -14,6 +14,7 @@ import re
 from typing import Any, Mapping, Sequence
 
 from .._layer import RefusedError
+from . import open_mpi
 
 # The head starts at most this many daemons itself; beyond, workers start workers, for which they have no key.
 _RADIX = 64
@@ -88,12 +89,14 @@ def command(
     mca: Mapping[str, Any] | None = None,
     timeout: int = 0,
     kill_after: int = 10,
+    version: str = open_mpi.DEFAULT,
 ) -> list[str]:
-    """The argument vector to run inside the head's container. ``timeout`` in seconds, 0: none.
+    """The argument vector to run inside the head's container. ``timeout`` in seconds, 0: none; ``version``: what
+    ``mpirun --version`` printed there.
 
     ``network`` (CIDR) pins both of Open MPI's kinds of TCP connections to the cluster network: with its own choice it
     takes docker0, which every Docker host has with the same address, and the first collective hangs for ever.
-    ``slots`` overrides each host's slots (1: one rank per host). Raises RefusedError.
+    ``slots`` overrides each host's slots (1: one rank per host). Raises RefusedError, and ParseError for the version.
     """
     if not program:
         raise RefusedError("no program to start", host="run", thing="program", remedy="give an argument vector")
@@ -112,28 +115,23 @@ def command(
                 value=node.address,
                 remedy="give the cluster address of this host, or the right network",
             )
+    found = open_mpi.parse_version(version)
+    dialect = open_mpi.dialect(found)
     total = sum(slots or node.slots for node in hosts)
     if ranks is not None and not 1 <= ranks <= total:
         raise RefusedError(f"only {total} slots", host="run", thing="ranks", value=ranks, remedy="add hosts or slots")
     # timeout stands INSIDE the container: around `docker exec` it would end the client and leave every rank running.
     argv = ["timeout", "-k", str(kill_after), str(timeout)] if timeout else []
-    argv += ["mpirun", "--allow-run-as-root", "--tag-output"]
+    argv += ["mpirun", *dialect.options]
     argv += ["-H", ",".join(f"{node.address}:{slots or node.slots}" for node in hosts), "-np", str(ranks or total)]
     # Open MPI binds one rank to one core by default, which starves a training process.
-    argv += ["-bind-to", "none", "-map-by", "slot"]
-    parameters: dict[str, Any] = {"btl_tcp_if_include": str(subnet), "oob_tcp_if_include": str(subnet)}
+    argv += dialect.binding
+    parameters: dict[str, Any] = {"btl_tcp_if_include": str(subnet), dialect.network: str(subnet)}
     if len(hosts) > _RADIX:
-        parameters["plm_rsh_no_tree_spawn"] = 1
-    parameters.update(mca or {})
-    for name, value in parameters.items():
-        argv += ["-mca", str(name), _word(value)]
+        parameters[dialect.no_tree] = 1
+    argv += open_mpi.parameters({**parameters, **(mca or {})}, found)
     for name, value in (env or {}).items():
         if not re.fullmatch(r"[A-Za-z_]\w*", str(name)):
             raise RefusedError("not the name of an environment variable", host="run", thing="env", value=name)
-        argv += ["-x", f"{name}={_word(value)}"]
+        argv += ["-x", f"{name}={open_mpi.word(value)}"]
     return [*argv, *(str(word) for word in program)]
-
-
-def _word(value: Any) -> str:
-    # YAML's yes is Python's True; Open MPI reads 1.
-    return str(int(value)) if isinstance(value, bool) else str(value)

@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 RECORDED = pathlib.Path(__file__).parent / "fixtures" / "openmpi414"
+RECORDED_5 = pathlib.Path(__file__).parent / "fixtures" / "openmpi5011"
 HOSTS = (Node("gpu01", "192.0.2.11"), Node("gpu02", "192.0.2.12"), Node("gpu03", "192.0.2.13", 2))
 LOOPBACK = (Node("gpu01", "127.0.0.1"), Node("gpu02", "127.0.0.2", 3))
 IB = "vm2:1:2 [0] transport/net_ib.cc:1192 NCCL WARN NET/IB : Got completion "  # two shapes, NCCL 2.7 to 2.30
@@ -115,8 +116,8 @@ def test_a_blank_in_the_number_of_slots_does_no_harm() -> None:
     assert nodes([{"name": "a", "address": "192.0.2.1", "slots": "4 "}])[0].slots == 4
 
 
-def recorded(name: str) -> tuple[int, str]:
-    text, _mark, rc = (RECORDED / f"{name}.txt").read_text().rpartition("rc=")
+def recorded(name: str, folder: pathlib.Path = RECORDED) -> tuple[int, str]:
+    text, _mark, rc = (folder / f"{name}.txt").read_text().rpartition("rc=")
     return int(rc), text
 
 
@@ -154,8 +155,47 @@ def test_recorded_failures_get_their_cause_and_host(
 
 
 @pytest.mark.parametrize(
+    ("name", "cause", "hosts", "rank"),
+    [
+        ("rank_exit_7", "rank_failed", ("gpu02",), 1),
+        ("program_missing", "program_missing", ("vm",), None),
+        ("program_none", "program_missing", ("vm",), None),
+        ("signal_9", "host_memory", ("vm",), 0),
+        ("ssh_refused", "ssh_refused", ("gpu02",), None),
+        ("run_as_root", "run_as_root", (), None),
+        ("slots", "slots", (), None),
+    ],
+)
+def test_failures_of_open_mpi_5_get_their_cause_and_host(
+    name: str, cause: str, hosts: tuple[str, ...], rank: int | None
+) -> None:
+    rc, text = recorded(name, RECORDED_5)
+    for stdout, stderr in ((text, ""), ("", text)):
+        found = diagnose(rc, stdout, stderr, LOOPBACK)
+        assert (found.cause, found.hosts, found.rank) == (cause, hosts, rank)
+
+
+def test_a_daemon_of_open_mpi_5_that_never_reported_is_named_where_ssh_said_nothing() -> None:
+    rc, text = recorded("ssh_refused", RECORDED_5)
+    text = text[text.index("-----------------------\nA daemon failed") :]
+    assert (diagnose(rc, "", text, LOOPBACK).cause, diagnose(rc, "", text, LOOPBACK).hosts) == (
+        "ssh_failed",
+        ("gpu02",),
+    )
+    assert diagnose(1, "", text, LOOPBACK).hosts == ("gpu02",)
+
+
+def test_a_network_that_open_mpi_ignored_is_the_cause_only_where_nothing_else_is_said() -> None:
+    _rc, text = recorded("ssh_refused", RECORDED_5)
+    warning = text[: text.index("ssh: connect")]
+    assert diagnose(1, "", warning, LOOPBACK).cause == "network_ignored"
+    assert diagnose(1, "", warning + "CUDA out of memory\n", LOOPBACK).cause == "gpu_memory"
+
+
+@pytest.mark.parametrize(
     ("rc", "stderr", "cause", "hosts"),
     [
+        (65, "mesh-broker on gpu02: refused: the character '!' at place 3.\n" + BOX, "command_refused", ("gpu02",)),
         (255, "ssh: connect to host 192.0.2.12 port 22: Connection timed out\n" + BOX, "ssh_timeout", ("gpu02",)),
         (255, "ssh: connect to host 192.0.2.12 port 22: No route to host\n" + BOX, "ssh_timeout", ("gpu02",)),
         (255, "nvidia@192.0.2.13: Permission denied (publickey).\n" + BOX, "permission_denied", ("gpu03",)),

@@ -1,0 +1,173 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What test_mesh.py compares: the role, the guide's own steps as one shell loop, and tasks of community modules.
+
+All start from nodes with an empty ~/.ssh but for the administrator's key, and all end in containers that reach every
+node; `same_end` says what else they end in.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from tests.integration.mesh.fleet import CONTAINER, NETWORK, Fleet
+
+ROOT = Path(__file__).resolve().parents[2]
+FORKS = 16  # this repository's ansible.cfg
+
+
+def inventory(fleet: Fleet) -> dict[str, Any]:
+    options = f"-F none -o UserKnownHostsFile={fleet.known_hosts} -o StrictHostKeyChecking=yes"
+    return {
+        "all": {
+            "vars": {
+                "ansible_user": "root",
+                "ansible_python_interpreter": "/usr/bin/python3",
+                "ansible_ssh_private_key_file": str(fleet.key),
+                "ansible_ssh_common_args": options,
+                "ansible_control_path_dir": str(fleet.folder / "cp"),
+            },
+            "hosts": {node.name: {"ansible_host": node.address} for node in fleet.nodes},
+        }
+    }
+
+
+OURS: list[dict[str, Any]] = [
+    {
+        "hosts": "all",
+        "gather_facts": False,
+        "vars": {"mesh_user": "root", "mesh_cidr": [NETWORK], "mesh_container_name": CONTAINER},
+        "roles": ["rocemesh.multinode.mesh"],
+    }
+]
+
+# One key pair per node as ours, all of them accepted everywhere, host keys pinned: what a careful user writes.
+_HOME = "/root/.ssh"
+COMMUNITY: list[dict[str, Any]] = [
+    {
+        "hosts": "all",
+        "gather_facts": False,
+        "tasks": [
+            {
+                "name": "Directory",
+                "ansible.builtin.file": {"path": f"{_HOME}/ssh_container", "state": "directory", "mode": "0755"},
+            },
+            {
+                "name": "Key",
+                "community.crypto.openssh_keypair": {
+                    "path": f"{_HOME}/ssh_container/id_ed25519_cont",
+                    "type": "ed25519",
+                    "backend": "opensshbin",
+                },
+                "register": "pair",
+            },
+            {
+                "name": "Host key",
+                "ansible.builtin.slurp": {"src": "/etc/ssh/ssh_host_ed25519_key.pub"},
+                "register": "own",
+            },
+            {
+                "name": "Keys of all nodes",
+                "ansible.posix.authorized_key": {
+                    "user": "root",
+                    "key": "{{ ansible_play_hosts | map('extract', hostvars, ['pair', 'public_key']) | join('\n') }}",
+                    "key_options": f'restrict,command="bash {_HOME}/mpicont.sh"',
+                },
+            },
+            {
+                "name": "Host keys of all nodes",
+                "ansible.builtin.copy": {
+                    "dest": f"{_HOME}/ssh_container/known_hosts",
+                    "mode": "0600",
+                    "content": "{% for host in ansible_play_hosts %}{{ hostvars[host].ansible_host }} "
+                    "{{ hostvars[host].own.content | b64decode }}{% endfor %}",
+                },
+            },
+            {
+                "name": "Client",
+                "ansible.builtin.copy": {
+                    "dest": f"{_HOME}/ssh_container/config",
+                    "mode": "0600",
+                    "content": "Host *\n    IdentityFile /root/.ssh/id_ed25519_cont\n    LogLevel ERROR\n",
+                },
+            },
+            {
+                "name": "Forced command",
+                "ansible.builtin.copy": {
+                    "dest": f"{_HOME}/mpicont.sh",
+                    "mode": "0755",
+                    "content": f'docker exec {CONTAINER} /bin/bash -c "$SSH_ORIGINAL_COMMAND"\n',
+                },
+            },
+        ],
+    }
+]
+
+
+@contextmanager
+def processor_time() -> Iterator[Callable[[], float]]:
+    """Seconds of processor time of this process and of all that it starts, nodes and their servers too; always 0 where
+    there is no control group for it. Other than the clock it does not see what else the machine has to do."""
+    version2 = Path("/sys/fs/cgroup/cgroup.controllers").exists()
+    base = Path("/sys/fs/cgroup" if version2 else "/sys/fs/cgroup/cpuacct")
+    group = base / f"rocemesh-bench-{os.getpid()}"
+    own = next(
+        (line.split(":", 2)[2] for line in Path("/proc/self/cgroup").read_text().splitlines()
+         if line.startswith("0::" if version2 else "") and ("cpuacct" in line or version2)), "/",
+    )  # fmt: skip
+    try:
+        group.mkdir()
+        (group / "cgroup.procs").write_text(str(os.getpid()))
+    except OSError:
+        yield lambda: 0.0
+        return
+
+    def read() -> float:
+        if not version2:
+            return int((group / "cpuacct.usage").read_text()) / 1e9
+        return int((group / "cpu.stat").read_text().split()[1]) / 1e6
+
+    try:
+        yield read
+    finally:
+        (base / own.lstrip("/") / "cgroup.procs").write_text(str(os.getpid()))
+        with suppress(OSError):  # a process that is just ending holds it
+            group.rmdir()
+
+
+def playbook(fleet: Fleet, plays: list[dict[str, Any]], name: str) -> list[str]:
+    for file, content in (("inventory.yml", inventory(fleet)), (f"{name}.yml", plays)):
+        (fleet.folder / file).write_text(json.dumps(content))
+    program = Path(sys.executable).with_name("ansible-playbook")
+    return [
+        str(program),
+        "-i",
+        str(fleet.folder / "inventory.yml"),
+        "--forks",
+        str(FORKS),
+        str(fleet.folder / f"{name}.yml"),
+    ]
+
+
+def run(fleet: Fleet, side: str) -> str:
+    """One side over the whole fleet; its output. Raises AssertionError if it failed."""
+    if side in ("role", "role_again", "community"):
+        plays = COMMUNITY if side == "community" else OURS
+        done = fleet.run(
+            playbook(fleet, plays, side), cwd=ROOT, timeout=1800, ANSIBLE_HOME=str(fleet.folder / "home"),
+            ANSIBLE_NOCOLOR="1", ANSIBLE_SSH_CONTROL_PATH_DIR=str(fleet.folder / "cp"),
+        )  # fmt: skip
+    else:
+        head, *workers = fleet.nodes
+        targets = [node.address for node in (fleet.nodes if side == "careful_loop" else workers)]
+        script = Path(__file__).with_name("careful_loop.sh" if side == "careful_loop" else "guide_loop.sh")
+        done = head.inside(["bash", str(script), *targets], timeout=1800)
+    assert done.returncode == 0, f"{side}: {done.stdout[-3000:]}{done.stderr[-3000:]}"
+    return done.stdout

@@ -1,0 +1,147 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A real mpirun over real SSH servers through the broker; the key of the head's container is the only one accepted."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.mpirun import Node as Host
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.mpirun import diagnose
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.open_mpi import parse_version
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.tags import by_rank
+
+from tests.integration.mesh import many
+from tests.integration.mesh.fleet import Fleet, fleet, missing
+
+pytestmark = [
+    pytest.mark.skipif(bool(missing()), reason=missing()),
+    pytest.mark.skipif(shutil.which("mpirun") is None, reason="needs openmpi-bin"),
+]
+ALLREDUCE = (Path(__file__).parents[3] / "workloads/checks/allreduce.py").read_text()
+ELEMENTS = "65536"
+STOOD_STILL = 124  # timeout(1)
+
+
+class Installed(NamedTuple):
+    """``directory``: its programs; ``version``: what mpirun itself says; ``prefix``: where it lies."""
+
+    directory: str
+    version: str
+    prefix: str
+
+
+def said(program: str) -> str:
+    return subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Path]:
+    """Every node sees it, as every container has the same image."""
+    with tempfile.TemporaryDirectory(prefix="rocemesh-mpi-", dir="/opt") as directory:
+        Path(directory).chmod(0o755)
+        yield Path(directory)
+
+
+@pytest.fixture(scope="module", params=["4.1 of the distribution", "5.0 of PyPI"])
+def installed(request: pytest.FixtureRequest, place: Path) -> Installed:
+    if request.param.startswith("4"):
+        if parse_version(said("/usr/bin/mpirun")).major != 4:
+            pytest.skip("the distribution's Open MPI is not version 4")
+        return Installed("", said("/usr/bin/mpirun"), "/usr")
+    try:
+        prefix = many.open_mpi_5(place / "ompi5")
+    except many.NotAvailable as reason:
+        pytest.skip(str(reason))
+    return Installed(f"{prefix}/bin", said(f"{prefix}/bin/mpirun"), str(prefix))
+
+
+@pytest.fixture(scope="module")
+def nodes(installed: Installed, place: Path) -> Iterator[Fleet]:
+    with fleet(4, shared=place) as started:
+        many.join(started, ["/usr", installed.prefix])
+        yield started
+
+
+def run(nodes: Fleet, installed: Installed, *program: str) -> subprocess.CompletedProcess[str]:
+    """Open MPI 5.0 now and then (here: one run in twelve) does not end after all ranks have: openpmix/prrte issue 1839.
+    Only such a run, which said everything and then stood still, is made again."""
+    for _attempt in range(4):
+        done = many.mpirun(nodes, program, installed.version, directory=installed.directory, seconds=20)
+        finished = done.returncode == STOOD_STILL and len(by_rank(done.stdout)) == len(nodes.nodes)
+        if not (finished and parse_version(installed.version).major == 5):
+            break
+    return done
+
+
+def test_every_host_answers_and_only_the_heads_key_opened_a_door(nodes: Fleet, installed: Installed) -> None:
+    before = [node.connections() for node in nodes.nodes]
+    done = run(nodes, installed, "hostname")
+    assert done.returncode == 0, done.stdout + done.stderr
+    runs = nodes.nodes[1].connections() - before[1]
+    assert by_rank(done.stdout) == {rank: [node.name] for rank, node in enumerate(nodes.nodes)}
+    assert many.key_holders(nodes) == [nodes.nodes[0].name]
+    # One login per worker, none on the head, none that was turned away.
+    opened = [node.connections() - one for node, one in zip(nodes.nodes, before, strict=True)]
+    assert opened == [0, runs, runs, runs] and 1 <= runs <= 4
+    assert not any("Failed publickey" in node.log() for node in nodes.nodes)
+
+
+def test_a_collective_over_all_hosts_is_right(nodes: Fleet, installed: Installed) -> None:
+    done = run(nodes, installed, many.PYTHON, "-c", ALLREDUCE, str(len(nodes.nodes)), ELEMENTS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    answers = [json.loads(lines[-1].split(" ", 1)[1]) for lines in by_rank(done.stdout).values()]
+    assert [(answer["ok"], answer["sum"]) for answer in answers] == [(True, 10.0)] * 4
+    assert sorted(answer["host"] for answer in answers) == [node.name for node in nodes.nodes]
+
+
+def test_exit_status_and_rank_of_a_failure_reach_the_diagnosis(nodes: Fleet, installed: Installed) -> None:
+    script = 'if [ "$(hostname)" = gpu003 ]; then exit 7; fi; sleep 20'
+    done = run(nodes, installed, "sh", "-c", script)
+    hosts = [Host(node.name, node.address) for node in nodes.nodes]
+    found = diagnose(done.returncode, done.stdout, done.stderr, hosts)
+    assert done.returncode == 7
+    if parse_version(installed.version).major == 5 and "Exit code" not in done.stderr:
+        # 5.0.11 loses its own report in about half of the runs: the status is then all there is.
+        assert found.cause == "unknown" and "status 7" in found.message
+    else:
+        assert (found.cause, found.hosts, found.rank) == ("rank_failed", ("gpu003",), 2), done.stderr
+
+
+def test_a_host_that_refuses_the_key_is_named(nodes: Fleet, installed: Installed) -> None:
+    authorized = nodes.nodes[2].root / "root/.ssh/authorized_keys"
+    kept = authorized.read_bytes()
+    authorized.write_text("")
+    try:
+        done = run(nodes, installed, "hostname")
+    finally:
+        authorized.write_bytes(kept)
+    hosts = [Host(node.name, node.address) for node in nodes.nodes]
+    found = diagnose(done.returncode, done.stdout, done.stderr, hosts)
+    assert (found.cause, found.hosts) == ("permission_denied", ("gpu003",)), done.stderr
+
+
+def test_a_prefix_that_the_broker_does_not_know_starts_nothing_and_is_named(nodes: Fleet, installed: Installed) -> None:
+    settings = nodes.nodes[1].root / many.BROKER.lstrip("/")
+    settings = settings.with_name("mesh-broker.json")
+    kept = settings.read_text()
+    settings.write_text(json.dumps({**json.loads(kept), "prefixes": ["/opt/elsewhere"]}))
+    try:
+        done = run(nodes, installed, "hostname")
+    finally:
+        settings.write_text(kept)
+    hosts = [Host(node.name, node.address) for node in nodes.nodes]
+    found = diagnose(done.returncode, done.stdout, done.stderr, hosts)
+    if installed.directory:
+        assert (found.cause, found.hosts) == ("command_refused", ("gpu002",)), done.stderr
+        assert "mesh_mpi_prefixes" in done.stderr
+    else:
+        # Called without a path: the daemon is found in the container's own PATH, which the broker leaves alone.
+        assert done.returncode == 0, done.stderr
