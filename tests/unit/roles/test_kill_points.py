@@ -19,11 +19,12 @@ def headings() -> list[str]:
     """What Ansible prints above each task; the one step that a template names is the training."""
     found = [(None, path) for path in PLAYBOOKS]
     found += [(role, path) for role in ROLES for path in sorted((ROOT / "roles" / role / "tasks").glob("*.yml"))]
-    return [
-        f"TASK [{f'rocemesh.multinode.{role} : ' if role else ''}{_TEMPLATE_RE.sub('train', str(task.get('name', '')))}]"
+    named = [
+        (f"rocemesh.multinode.{role} : " if role else "", str(task.get("name", "")))
         for role, path in found
         for task in tasks(path)
     ]
+    return [f"TASK [{role}{_TEMPLATE_RE.sub('train', name)}]" for role, name in named]
 
 
 @pytest.mark.parametrize("pattern", KILL_AT.values(), ids=KILL_AT)
