@@ -69,10 +69,13 @@ def doca(directory: pathlib.Path, size_kib: int = 0) -> pathlib.Path:
     """
     directory.mkdir(parents=True)
     claim = {"Installed-Size": str(size_kib)} if size_kib else {}
-    for version, kernel in ((DOCA_OLD, "25.10"), (DOCA_NEW, "26.01")):
-        depends = f"{KERNEL_PACKAGE} (= {kernel})"
-        package(directory, "doca-ofed", version, Depends=depends, Recommends="mlnx-fw-updater", **claim)
-        driver(directory, kernel)
+    # An upgrade of the package itself can be interrupted, too.
+    middle = {"preinst": PREINST, "postinst": POSTINST, "file:/opt/mellanox/SIMULATED/doca": "S" * TOOLS_SIZE}
+    for version in (DOCA_OLD, DOCA_NEW):
+        package(
+            directory, "doca-ofed", version, Depends=KERNEL_PACKAGE, Recommends="mlnx-fw-updater", **claim, **middle
+        )
+    driver(directory, "26.01")
     package(directory, "mlnx-fw-updater", "25.10", postinst=f"#!/bin/sh\ntouch {BURNT}\n")
     index(directory)
     return directory

@@ -76,6 +76,14 @@ def test_an_installer_that_says_done_and_is_not_is_not_believed(throwaway: Node)
     assert f"says that it passed, and MLNX_OFED {OFED_NEW} is not there: found {OFED_OLD} (other)" in output
 
 
+def test_check_mode_says_what_it_would_do_and_does_nothing(throwaway: Node) -> None:
+    output = throwaway.must("--check", "--diff", **with_peer_memory(throwaway))
+    assert f"would install MLNX_OFED {OFED_NEW}" in output
+    assert "would build and install nv_peer_memory 1.1-0" in output
+    assert not throwaway.disk.exists("/var/cache/rocemesh")
+    assert not throwaway.disk.exists("/etc/systemd/system/rocemesh-peermem.service")
+
+
 def test_another_system_is_refused_before_the_download(throwaway: Node) -> None:
     output = throwaway.refused(**{**throwaway.archive(), "guest_ofed_system": "ubuntu20.04"})
     assert "guest_ofed_system is ubuntu20.04 and this is Debian" in output

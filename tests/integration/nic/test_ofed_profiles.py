@@ -12,7 +12,7 @@ import pytest
 from tests.integration.nic.media import BURNT, DOCA_NEW, DOCA_OLD, KERNEL_PACKAGE
 from tests.integration.nic.profile_node import Node
 
-KERNEL_OLD, KERNEL_NEW = "25.10", "26.01"
+KERNEL_NEW = "26.01"
 
 
 def test_a_package_with_the_repository_installs_once_and_burns_no_firmware(throwaway: Node) -> None:
@@ -34,7 +34,7 @@ def test_a_signed_repository_installs_a_version_and_upgrades_to_another(throwawa
     options = throwaway.signed()
     throwaway.must(**options, guest_doca_version=DOCA_OLD)
     assert throwaway.disk.version("doca-ofed") == DOCA_OLD
-    assert throwaway.whole(KERNEL_OLD)
+    assert throwaway.whole(KERNEL_NEW)
 
     for changed in (True, False):
         output = throwaway.must(**options, guest_doca_version=DOCA_NEW)
