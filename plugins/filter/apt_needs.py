@@ -11,7 +11,7 @@ short_description: Say how many bytes apt would download and put on the disk
 version_added: 0.1.0
 author: rocemesh.multinode contributors (@rocemesh)
 description:
-  - Reads what C(apt-get install --assume-no) says before it asks. apt rounds to three digits; the last one is counted
+  - Reads what C(apt-get install --print-uris --assume-yes) says. apt rounds to three digits; the last one is counted
     up. Changes nothing.
 options:
   _input:

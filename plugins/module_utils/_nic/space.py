@@ -107,7 +107,7 @@ _DISK = re.compile(r"^After this operation, ([\d.,]+) (\w?B) of additional disk 
 
 
 def apt_needs(text: str) -> dict[str, int]:
-    """``apt-get install --assume-no`` -> bytes to download and on the disk; 0 where it does not say.
+    """``apt-get install --print-uris --assume-yes`` -> bytes to download and on the disk; 0 where it does not say.
 
     apt rounds to three digits; the last digit is counted up.
     """
