@@ -21,6 +21,9 @@ MPIRUN = """#!/usr/bin/env python3
 import json, os, pathlib, sys
 place = pathlib.Path(__file__).resolve().parent.parent
 words = " ".join(sys.argv[1:])
+if words == "--version":
+    print("mpirun (Open MPI) 4.1.4")
+    sys.exit(0)
 broken = (place / "broken").exists()
 with open(place / "calls", "a") as stream:
     stream.write(json.dumps(sys.argv[1:]) + "\\n")

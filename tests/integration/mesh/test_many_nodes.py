@@ -9,8 +9,8 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.failure import diagnose
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.mpirun import Node as Host
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.mpirun import diagnose
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.open_mpi import parse_version
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.tags import by_rank
 
