@@ -6,12 +6,12 @@
 # bound to addresses. Made on the head. Arguments: addresses of all nodes.
 set -e
 umask 077
-admin="-F none -q -i /root/.administrator -o StrictHostKeyChecking=yes -o UserKnownHostsFile=/root/known"
+admin=(-F none -q -i /root/.administrator -o StrictHostKeyChecking=yes -o UserKnownHostsFile=/root/known)
 work=$(mktemp -d)
 : > "$work/keys"
 ssh-keyscan -t ed25519 "$@" > /root/known 2> /dev/null
 for node in "$@"; do
-  ssh $admin "root@$node" 'mkdir -p ~/.ssh/ssh_container && cd ~/.ssh/ssh_container && ssh-keygen -q -t ed25519 -N "" -f id_ed25519_cont && cat id_ed25519_cont.pub' > "$work/$node"
+  ssh "${admin[@]}" "root@$node" 'mkdir -p ~/.ssh/ssh_container && cd ~/.ssh/ssh_container && ssh-keygen -q -t ed25519 -N "" -f id_ed25519_cont && cat id_ed25519_cont.pub' > "$work/$node"
   printf 'restrict,from="%s",command="bash /root/.ssh/mpicont.sh" %s\n' "$node" "$(cat "$work/$node")" >> "$work/keys"
 done
 cat > "$work/config" <<'END'
@@ -22,8 +22,10 @@ Host *
     LogLevel ERROR
 END
 cp /root/known "$work/known_hosts"
-printf 'docker exec mpicont /bin/bash -c "$SSH_ORIGINAL_COMMAND"\n' > "$work/mpicont.sh"
+cat > "$work/mpicont.sh" <<'END'
+docker exec mpicont /bin/bash -c "$SSH_ORIGINAL_COMMAND"
+END
 for node in "$@"; do
-  tar -C "$work" -c keys config known_hosts mpicont.sh | ssh $admin "root@$node" 'cd ~/.ssh && tar -x && cat keys >> authorized_keys && rm keys && mv config known_hosts ssh_container/ && chown -R root:root ssh_container && chmod 600 ssh_container/*'
+  tar -C "$work" -c keys config known_hosts mpicont.sh | ssh "${admin[@]}" "root@$node" 'cd ~/.ssh && tar -x && cat keys >> authorized_keys && rm keys && mv config known_hosts ssh_container/ && chown -R root:root ssh_container && chmod 600 ssh_container/*'
 done
 rm -r "$work"

@@ -9,7 +9,7 @@
 set -e
 umask 077
 cd /root/.ssh
-admin="-F none -q -i /root/.administrator -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"
+admin=(-F none -q -i /root/.administrator -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null)
 cp authorized_keys /root/.kept
 ssh-keygen -q -t rsa -N '' -f id_rsa_host
 mkdir ssh_container
@@ -32,13 +32,15 @@ Host *
 END
 cat /root/.kept id_rsa_host.pub > authorized_keys
 cat ssh_container/id_rsa_cont.pub > ssh_container/authorized_keys
-printf 'docker exec mpicont /bin/bash -c "$SSH_ORIGINAL_COMMAND"\n' > mpicont.sh
+cat > mpicont.sh <<'END'
+docker exec mpicont /bin/bash -c "$SSH_ORIGINAL_COMMAND"
+END
 chmod +x mpicont.sh
 options='command="bash /root/.ssh/mpicont.sh",no-port-forwarding,no-agent-forwarding,no-X11-forwarding'
 printf '%s %s\n' "$options" "$(cat ssh_container/id_rsa_cont.pub)" >> authorized_keys
 for worker in "$@"; do
-  scp $admin -r /root/.ssh "root@$worker:/root/"
-  ssh $admin "root@$worker" 'cd /root/.ssh/ssh_container && chown root:root config && chmod 600 *'
+  scp "${admin[@]}" -r /root/.ssh "root@$worker:/root/"
+  ssh "${admin[@]}" "root@$worker" 'cd /root/.ssh/ssh_container && chown root:root config && chmod 600 *'
 done
 chown root:root ssh_container/config
 chmod 600 ssh_container/*

@@ -21,7 +21,7 @@ from tests.unit.mesh.broker import SOURCE
 from tests.unit.mesh.harness import Node as Member
 
 BROKER = "/usr/local/libexec/rocemesh/mesh-broker"
-PREFIXES = ["/usr"]
+PREFIXES = ("/usr",)
 
 
 def install_broker(node: Node, prefixes: Sequence[str]) -> None:

@@ -47,12 +47,12 @@ class Machine:
         )
         self.node = Node("gpu01", 1, folder / "home", folder / "etc")
 
-    def run(self, check: bool = False, raw: dict[str, Any] = RAW) -> dict[str, Any]:
+    def run(self, check: bool = False, raw: dict[str, Any] | None = None) -> dict[str, Any]:
         node = self.node
         identity = node.identity()
         params = {**DEFAULTS, "name": "gpu01", "peers": [identity], "forced_command": COMMAND}
         wanted = parse_wanted(params, host="gpu01", user="nvidia", planning=check)
-        wanted = dataclasses.replace(wanted, broker=broker.parse(raw, host="gpu01"))
+        wanted = dataclasses.replace(wanted, broker=broker.parse(raw or RAW, host="gpu01"))
         system = NodeTransport("gpu01", Account("root", 0, 0, str(self.root)))
         layer = MeshNode("gpu01", node.transport, node.account, wanted, os.geteuid(), system=system)
         return converge(layer, wanted, check_mode=check)
