@@ -29,8 +29,8 @@ ORDER = (
 )
 
 
-# One for each way to get a driver. tests/integration/nic/test_molecule_profiles.py plays them on a throw-away disk, because an
-# interrupted one leaves a node without its tools, which all scenarios behind it need.
+# One for each way to get a driver. tests/integration/nic/test_molecule_profiles.py plays them on a throw-away disk,
+# because an interrupted one leaves a node without its tools, which all scenarios behind it need.
 PROFILES = {"guest_current", "guest_guide"}
 
 
