@@ -5,7 +5,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # A terminal without a UTF-8 locale makes Ansible refuse to start.
 export LC_ALL := C.UTF-8
 
-.PHONY: help lab lab-up lab-status lab-reset lab-down test lint unit sanity integration molecule site faults bench dev
+.PHONY: help lab lab-up lab-status lab-reset lab-down test lint unit sanity integration drivers molecule site faults bench dev
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -29,7 +29,7 @@ lab-down: ## remove everything that the lab made
 dev: ## tools for tests
 	@lab/bootstrap.sh --dev
 
-test: dev ## everything but faults and bench: lint, unit, sanity, devices, whole site, molecule
+test: dev ## everything but drivers, faults and bench: lint, unit, sanity, devices, whole site, molecule
 	@tests/run.sh all
 
 lint: dev ## ruff, mypy, yamllint, ansible-lint
@@ -43,6 +43,9 @@ sanity: dev ## ansible-test sanity and galaxy-importer
 
 integration: dev lab-up ## each module against its simulated device over the real protocol
 	@tests/run.sh integration
+
+drivers: dev ## driver profiles through a full disk and kills, on throw-away disks
+	@tests/run.sh drivers
 
 molecule: dev lab-up ## one scenario per role
 	@tests/run.sh molecule

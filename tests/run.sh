@@ -51,8 +51,11 @@ built_simulator() {
 }
 integration() {
   built_simulator
-  suite integration -n 4 --ignore=tests/integration/site --ignore=tests/integration/molecule tests/integration
+  suite integration -n 4 --ignore=tests/integration/site --ignore=tests/integration/molecule "${LONG[@]/#/--ignore=}" tests/integration
 }
+# Driver installations that are interrupted and finished, on throw-away disks: minutes each.
+LONG=(tests/integration/nic/test_molecule_profiles.py tests/integration/nic/test_full_disk.py)
+drivers() { suite drivers -n 2 "${LONG[@]}"; }
 site() { suite site tests/integration/site; }
 faults() { suite faults tests/faults; }
 bench() { built_simulator; suite bench tests/benchmarks; }
@@ -61,11 +64,11 @@ roles() { suite molecule tests/integration/molecule; }
 up() { python -m lab up || exit 1; }
 
 case "${1:-all}" in
-  lint | unit | sanity | integration | site | faults | bench) "$1" ;;
+  lint | unit | sanity | integration | drivers | site | faults | bench) "$1" ;;
   molecule) roles ;;
-  # Ten kills take as long as everything else together: `make faults` has them.
+  # Ten kills take as long as everything else together: `make faults` has them, and `make drivers` what is above.
   all) up; lint; unit; sanity; integration; site; roles ;;
-  *) echo "usage: tests/run.sh [all|lint|unit|sanity|integration|molecule|site|faults|bench]"; exit 2 ;;
+  *) echo "usage: tests/run.sh [all|lint|unit|sanity|integration|drivers|molecule|site|faults|bench]"; exit 2 ;;
 esac
 [ "${#broken[@]}" -eq 0 ] || printf 'broken: %s\n' "${broken[*]}"
 echo "$passed passed, $failed failed, $skipped skipped"
