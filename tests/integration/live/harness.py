@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -98,3 +99,10 @@ def eventually(condition: Callable[[], bool], what: str, seconds: float = 180) -
 
 def output(place: pathlib.Path) -> str:
     return (place / "stdout").read_text()
+
+
+def why(place: pathlib.Path) -> str:
+    """The output from the first failed task on, then all of it: logs keep the beginning of a long message."""
+    text = output(place)
+    failed = re.search(r"^(?:fatal:|failed:|ERROR|\[ERROR\]).*", text, re.MULTILINE | re.DOTALL)
+    return f"{failed[0][:6000]}\n\nfrom the beginning:\n{text}" if failed else text
