@@ -15,6 +15,8 @@ description:
     the container, the SSH server on the host, and a forced command hands the request into the container of that host.
   - Runs on every node. The first call, O(state=identity), makes sure that the node has its key pairs and returns the
     public ones. The second, O(state=present), is given what all nodes returned.
+  - Where only the head may log in, a worker needs one call. O(state=present) with the head alone in O(peers), and with
+    O(addresses) or O(cidr), makes the worker's keys as well and returns its identity. Last, the head is told them all.
   - Private keys are generated on the node and never leave it. Host keys of the peers are pinned, host key checking
     stays on, and every key is accepted only from the addresses of its own node.
   - C(authorized_keys) and C(config) of the user are never replaced. One marked block in each belongs to this module,
@@ -36,7 +38,8 @@ options:
   state:
     description:
       - V(identity) makes sure that the key pairs exist and returns what the other nodes must know.
-      - V(present) authorises the peers on this node and lets this node reach them. The keys must exist.
+      - V(present) authorises the peers on this node and lets this node reach them. The keys must exist, unless this
+        node is not among O(peers) and O(addresses) or O(cidr) is given. They are then made as with V(identity).
       - V(absent) removes the blocks, the files and the keys that this module made.
     type: str
     choices: [identity, present, absent]
@@ -52,7 +55,7 @@ options:
     type: str
   addresses:
     description:
-      - Addresses of this node in the network of the mesh, for O(state=identity).
+      - Addresses of this node in the network of the mesh, for its identity.
       - They must exist on the node. With O(state=identity) give this or O(cidr).
     type: list
     elements: str
@@ -65,12 +68,13 @@ options:
     elements: str
     default: []
   ssh_port:
-    description: Port of the SSH server of this node, for O(state=identity).
+    description: Port of the SSH server of this node, for its identity.
     type: int
     default: 22
   peers:
     description:
       - All nodes of the mesh, this one included, each as RV(identity) of that node. Required with O(state=present).
+      - With O(topology=head) and without O(host_login) a worker needs the head alone, and the head needs all.
       - A node that is left out loses its access.
     type: list
     elements: dict
@@ -224,7 +228,7 @@ options:
     default: /etc/ssh
 requirements:
   - ssh-keygen on the node (package openssh-client)
-  - iproute2 on the node, for O(state=identity)
+  - iproute2 on the node, for its identity
 author:
   - rocemesh.multinode contributors (@rocemesh)
 notes:
@@ -261,7 +265,7 @@ EXAMPLES = r"""
 RETURN = r"""
 identity:
   description: What the other nodes must know of this one. One entry of O(peers). Public data only.
-  returned: O(state=identity)
+  returned: O(state=identity), and O(state=present) where it introduces the node
   type: dict
   contains:
     name:

@@ -9,44 +9,17 @@ node; `same_end` says what else they end in.
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tests.integration.mesh.fleet import CONTAINER, NETWORK, Fleet
+from tests.integration.mesh.fleet import CONTAINER, Fleet
+from tests.integration.mesh.playing import OURS, play
 
 ROOT = Path(__file__).resolve().parents[2]
-FORKS = 16  # this repository's ansible.cfg
 
-
-def inventory(fleet: Fleet) -> dict[str, Any]:
-    options = f"-F none -o UserKnownHostsFile={fleet.known_hosts} -o StrictHostKeyChecking=yes"
-    return {
-        "all": {
-            "vars": {
-                "ansible_user": "root",
-                "ansible_python_interpreter": "/usr/bin/python3",
-                "ansible_ssh_private_key_file": str(fleet.key),
-                "ansible_ssh_common_args": options,
-                "ansible_control_path_dir": str(fleet.folder / "cp"),
-            },
-            "hosts": {node.name: {"ansible_host": node.address} for node in fleet.nodes},
-        }
-    }
-
-
-OURS: list[dict[str, Any]] = [
-    {
-        "hosts": "all",
-        "gather_facts": False,
-        "vars": {"mesh_user": "root", "mesh_cidr": [NETWORK], "mesh_container_name": CONTAINER},
-        "roles": ["rocemesh.multinode.mesh"],
-    }
-]
 
 # One key pair per node as ours, all of them accepted everywhere, host keys pinned: what a careful user writes.
 _HOME = "/root/.ssh"
@@ -142,28 +115,10 @@ def processor_time() -> Iterator[Callable[[], float]]:
             group.rmdir()
 
 
-def playbook(fleet: Fleet, plays: list[dict[str, Any]], name: str) -> list[str]:
-    for file, content in (("inventory.yml", inventory(fleet)), (f"{name}.yml", plays)):
-        (fleet.folder / file).write_text(json.dumps(content))
-    program = Path(sys.executable).with_name("ansible-playbook")
-    return [
-        str(program),
-        "-i",
-        str(fleet.folder / "inventory.yml"),
-        "--forks",
-        str(FORKS),
-        str(fleet.folder / f"{name}.yml"),
-    ]
-
-
 def run(fleet: Fleet, side: str) -> str:
     """One side over the whole fleet; its output. Raises AssertionError if it failed."""
     if side in ("role", "role_again", "community"):
-        plays = COMMUNITY if side == "community" else OURS
-        done = fleet.run(
-            playbook(fleet, plays, side), cwd=ROOT, timeout=1800, ANSIBLE_HOME=str(fleet.folder / "home"),
-            ANSIBLE_NOCOLOR="1", ANSIBLE_SSH_CONTROL_PATH_DIR=str(fleet.folder / "cp"),
-        )  # fmt: skip
+        done = play(fleet, COMMUNITY if side == "community" else OURS, side)
     else:
         head, *workers = fleet.nodes
         targets = [node.address for node in (fleet.nodes if side == "careful_loop" else workers)]

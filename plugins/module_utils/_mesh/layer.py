@@ -65,14 +65,14 @@ class MeshNode(Layer[MeshState, Wanted]):
                 pair = self._key_pair(relative)
                 keys[relative] = pair
                 files[relative], files[relative + ".pub"] = pair.private, pair.public_file
-        asks_identity = wanted.state == "identity"
+        introduced = wanted.introduces
         return MeshState(
             account=transport.account,
             container_account=self._container_account,
             files=files,
             keys=keys,
-            ssh_host_keys=parse_ssh_host_keys(transport.ssh_host_key_files(), host=self.host) if asks_identity else (),
-            local_networks=(parse_local_networks(transport.address_report(), host=self.host) if asks_identity else ()),
+            ssh_host_keys=parse_ssh_host_keys(transport.ssh_host_key_files(), host=self.host) if introduced else (),
+            local_networks=(parse_local_networks(transport.address_report(), host=self.host) if introduced else ()),
             container_entries=transport.entries(wanted.layout.container),
             effective_uid=self._effective_uid,
             system={
@@ -123,11 +123,12 @@ class MeshNode(Layer[MeshState, Wanted]):
 
     def facts(self, state: MeshState) -> dict[str, Any]:
         wanted = self._wanted
-        if wanted.state == "identity":
-            return {"identity": identity(state, wanted, mesh_addresses(state, wanted, host=self.host))}
+        found: dict[str, Any] = {}
+        if wanted.introduces:
+            found["identity"] = identity(state, wanted, mesh_addresses(state, wanted, host=self.host))
         if wanted.state == "present":
-            return {"paths": _paths(wanted, state.account.home)}
-        return {}
+            found["paths"] = _paths(wanted, state.account.home)
+        return found
 
 
 def _paths(wanted: Wanted, home: str) -> dict[str, str]:

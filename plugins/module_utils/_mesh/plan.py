@@ -455,8 +455,12 @@ def plan(state: MeshState, wanted: Wanted, host: str) -> list[Operation]:
         planner.key_pairs()
     elif wanted.state == "present":
         planner.check_places((wanted.layout,))
-        _check_own_entry(planner)
         planner.directories()
+        if wanted.introduces:
+            mesh_addresses(state, wanted, host=host)
+            planner.key_pairs()
+        else:
+            _check_own_entry(planner)
         _present_files(planner)
     else:
         planner.check_places((MODERN, GUIDE))
@@ -485,7 +489,9 @@ def _present_files(planner: _Planner) -> None:
     planner.block(
         layout.authorized_keys,
         render.authorized_keys(wanted, planner.state.account.home),
-        f"authorise the keys of {len(wanted.peers)} peers",
+        f"authorise the keys of {wanted.head}"
+        if wanted.topology == "head" and not wanted.host_login
+        else f"authorise the keys of {len(wanted.peers)} peers",
     )
     if wanted.forced_command:
         # Last: until the block above is written, keys are still led to the script.

@@ -201,6 +201,13 @@ class Wanted:
     adopt: bool = False
     planning: bool = False
 
+    @property
+    def introduces(self) -> bool:
+        """Whether this call makes the node's keys if there are none, and returns its identity."""
+        if self.state == "present":
+            return bool(self.addresses or self.cidr) and all(peer.name != self.name for peer in self.peers)
+        return self.state == "identity"
+
 
 def parse_public_key(text: str, *, host: str, thing: str) -> PublicKey:
     """Read one line of an OpenSSH ``.pub`` file; the key blob must say the same type as the line.

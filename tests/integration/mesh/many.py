@@ -47,9 +47,14 @@ def join(fleet: Fleet, prefixes: Sequence[str] = PREFIXES) -> None:
         member.transport.address_report = lambda report=report: json.dumps(report)  # type: ignore[method-assign]
         members.append(member)
         install_broker(node, prefixes)
-    peers = [member.identity(addresses=[node.address]) for member, node in zip(members, fleet.nodes, strict=True)]
-    for member in members:
-        member.run(peers=peers, topology="head", head=fleet.nodes[0].name, host_login=False, forced_command=[BROKER])
+    star: dict[str, Any] = {
+        "topology": "head", "head": fleet.nodes[0].name, "host_login": False, "forced_command": [BROKER],
+    }  # fmt: skip
+    peers = [members[0].identity(addresses=[fleet.nodes[0].address])]
+    told = list(peers)
+    for member, node in zip(members[1:], fleet.nodes[1:], strict=True):
+        told.append(member.run(peers=peers, addresses=[node.address], **star)["identity"])
+    members[0].run(peers=told, **star)
 
 
 def mpirun(

@@ -306,6 +306,42 @@ def test_present_before_identity_is_refused(make_node: MakeNode) -> None:
         one.run(peers=peers)
 
 
+# -- a star: a worker has to know the head alone, and needs one call
+
+STAR: dict[str, Any] = {"topology": "head", "head": "gpu01", "host_login": False, "cidr": ["10.0.0.0/24"]}
+
+
+def test_a_worker_of_a_star_is_made_by_one_call(make_node: MakeNode) -> None:
+    head, worker = make_node("gpu01", 1), make_node("gpu02", 2)
+    peers = [head.identity()]
+    planned = worker.run(check=True, peers=peers, **STAR)
+    assert not list(worker.home.iterdir()) and planned["identity"]["planned"]
+    done = worker.run(peers=peers, **STAR)
+    assert done["operations"] == planned["operations"]
+    # The same identity, and the same files, as by the two calls.
+    assert done["identity"] == worker.identity() and not done["identity"]["planned"]
+    assert worker.run(peers=peers, **STAR)["changed"] is False
+    assert worker.run(peers=peers, **{**STAR, "cidr": []})["changed"] is False
+    keys = [line for line in (worker.ssh / "authorized_keys").read_text().splitlines() if "ssh-ed25519" in line]
+    assert [line.rpartition(" ")[2] for line in keys] == ["gpu01:container"]
+    told = head.run(peers=[*peers, done["identity"]], **STAR)
+    assert told["changed"] and "identity" not in told
+    assert "10.0.0.2" in (head.ssh / "ssh_container" / "known_hosts").read_text()
+
+
+def test_a_worker_keeps_the_keys_that_it_has(make_node: MakeNode) -> None:
+    head, worker = make_node("gpu01", 1), make_node("gpu02", 2)
+    before = worker.identity()
+    assert worker.run(peers=[head.identity()], **STAR)["identity"] == before
+
+
+def test_a_worker_with_a_wrong_network_is_refused_before_anything_is_made(make_node: MakeNode) -> None:
+    head, worker = make_node("gpu01", 1), make_node("gpu02", 2)
+    with pytest.raises(RefusedError, match="no address of this node lies in it"):
+        worker.run(peers=[head.identity()], **{**STAR, "cidr": ["192.0.2.0/24"]})
+    assert not list(worker.home.iterdir())
+
+
 def test_a_stale_identity_is_refused(pair: Any) -> None:
     one, _two, peers = pair
     for path in (one.ssh / "id_ed25519_host", one.ssh / "id_ed25519_host.pub"):

@@ -1,0 +1,112 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Role mesh over real SSH servers where only the head logs in: one call per worker, and what that must not break."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.integration.mesh.fleet import Fleet, Node, fleet, missing
+from tests.integration.mesh.playing import OURS, play
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+
+
+def plays(tasks: str = "main", **variables: Any) -> list[dict[str, Any]]:
+    (found,) = copy.deepcopy(OURS)
+    del found["roles"]
+    found["tasks"] = [{"ansible.builtin.import_role": {"name": "rocemesh.multinode.mesh", "tasks_from": tasks}}]
+    found["vars"].update(variables)
+    return [found]
+
+
+def files(node: Node) -> dict[str, bytes]:
+    found = [*(node.root / "root/.ssh").rglob("*"), *(node.root / "usr/local/libexec/rocemesh").rglob("*")]
+    return {str(path.relative_to(node.root)): path.read_bytes() for path in found if path.is_file()}
+
+
+def changed(output: str) -> dict[str, int]:
+    return {name: int(count) for name, count in re.findall(r"^(gpu\d+) +: ok=\d+ +changed=(\d+)", output, re.MULTILINE)}
+
+
+def reaches(nodes: Fleet) -> None:
+    head = nodes.nodes[0]
+    for node in nodes.nodes[1:]:
+        done = head.in_container(["ssh", "-o", "BatchMode=yes", node.address, "true"])
+        assert done.returncode == 0, (node.name, done.returncode, done.stderr)
+
+
+@pytest.fixture
+def nodes() -> Iterator[Fleet]:
+    with fleet(3) as started:
+        yield started
+
+
+def test_check_mode_plans_a_mesh_from_nothing_and_makes_none(nodes: Fleet) -> None:
+    before = [files(node) for node in nodes.nodes]
+    done = play(nodes, plays(), "planned", "--check", "--diff")
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert [files(node) for node in nodes.nodes] == before
+    assert all(changed(done.stdout).values()), done.stdout[-3000:]
+
+
+def test_a_worker_is_told_of_the_head_alone_and_a_second_run_changes_nothing(nodes: Fleet) -> None:
+    done = play(nodes, plays(), "made")
+    assert done.returncode == 0, done.stdout[-3000:]
+    reaches(nodes)
+    head, *workers = nodes.nodes
+    for worker in workers:
+        text = b"".join(content for path, content in files(worker).items() if "ssh_host" not in path).decode()
+        assert head.address in text
+        assert not any(re.search(rf"\b{re.escape(other.address)}\b", text) for other in workers if other is not worker)
+    again = play(nodes, plays(), "again")
+    assert set(changed(again.stdout).values()) == {0}, again.stdout[-3000:]
+
+
+def test_a_worker_that_does_not_answer_leaves_the_head_as_it_was_and_is_named(nodes: Fleet) -> None:
+    head, _worker, lost = nodes.nodes
+    before = {path: content for path, content in files(head).items() if "id_ed25519" not in path}
+    done = play(
+        nodes,
+        plays(),
+        "hole",
+        "-e",
+        f"{{ansible_port: '{{{{ 9 if inventory_hostname == \"{lost.name}\" else 22 }}}}'}}",
+    )
+    said = " ".join(done.stdout.split())
+    assert done.returncode != 0
+    assert f"no keys are known of {lost.name}" in said and "The head is as it was" in said, done.stdout[-3000:]
+    assert {path: content for path, content in files(head).items() if "id_ed25519" not in path} == before
+    done = play(nodes, plays(), "mended")
+    assert done.returncode == 0, done.stdout[-3000:]
+    reaches(nodes)
+
+
+def test_the_shape_can_be_changed_and_changed_back(nodes: Fleet) -> None:
+    assert play(nodes, plays(), "star").returncode == 0
+    star = [files(node) for node in nodes.nodes]
+    for shape in ({"mesh_topology": "all"}, {"mesh_host_login": True}):
+        done = play(nodes, plays(**shape), "other")
+        assert done.returncode == 0 and all(changed(done.stdout).values()), done.stdout[-3000:]
+        assert set(changed(play(nodes, plays(**shape), "again").stdout).values()) == {0}, shape
+    assert play(nodes, plays(), "star").returncode == 0
+    assert [files(node) for node in nodes.nodes] == star
+    reaches(nodes)
+
+
+def test_after_a_rotation_there_is_nothing_to_change(nodes: Fleet) -> None:
+    assert play(nodes, plays(), "made").returncode == 0
+    before = [files(node) for node in nodes.nodes]
+    done = play(nodes, plays("rotate"), "rotated")
+    assert done.returncode == 0, done.stdout[-3000:]
+    after = [files(node) for node in nodes.nodes]
+    assert all(one != other for one, other in zip(before, after, strict=True))
+    assert [sorted(each) for each in before] == [sorted(each) for each in after], "a file is left over, or is gone"
+    again = play(nodes, plays(), "again")
+    assert set(changed(again.stdout).values()) == {0}, again.stdout[-3000:]
+    reaches(nodes)
