@@ -44,7 +44,7 @@ sanity: dev ## ansible-test sanity and galaxy-importer
 integration: dev lab-up ## each module against its simulated device over the real protocol
 	@tests/run.sh integration
 
-drivers: dev ## driver profiles through a full disk and kills, on throw-away disks
+drivers: dev lab-up ## driver profiles through a full disk and kills, on throw-away disks and on the lab's nodes
 	@tests/run.sh drivers
 
 molecule: dev lab-up ## one scenario per role

@@ -53,13 +53,14 @@ integration() {
   built_simulator
   suite integration -n 4 --ignore=tests/integration/site --ignore=tests/integration/molecule "${LONG[@]/#/--ignore=}" tests/integration
 }
-# Driver installations that are interrupted and finished, on throw-away disks: minutes each.
+# Driver installations that are interrupted and finished, minutes each: on throw-away disks, and on the lab's nodes.
 LONG=(tests/integration/nic/test_molecule_profiles.py tests/integration/nic/test_full_disk.py)
-drivers() { suite drivers -n 2 "${LONG[@]}"; }
+ON_NODES=tests/integration/molecule/test_driver_profiles.py
+drivers() { suite drivers -n 2 "${LONG[@]}"; suite drivers-on-nodes -n 0 "$ON_NODES"; }
 site() { suite site tests/integration/site; }
 faults() { suite faults tests/faults; }
 bench() { built_simulator; suite bench tests/benchmarks; }
-roles() { suite molecule tests/integration/molecule; }
+roles() { suite molecule --ignore="$ON_NODES" tests/integration/molecule; }
 
 up() { python -m lab up || exit 1; }
 

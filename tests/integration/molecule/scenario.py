@@ -1,0 +1,32 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Plays a molecule scenario on the nodes of the running twin."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+# One for each way to get a driver; minutes each, see test_driver_profiles.py.
+PROFILES = {"guest_current", "guest_guide"}
+
+
+def play(scenario: str) -> None:
+    program = pathlib.Path(sys.executable).parent / "molecule"
+    with tempfile.TemporaryDirectory(prefix="rm-") as home:
+        # molecule writes below the home directory; ssh's control sockets need a short path.
+        done = subprocess.run(
+            [str(program), "test", "-s", scenario],
+            cwd=ROOT,
+            env={**os.environ, "HOME": home, "NO_COLOR": "1", "LC_ALL": "C.UTF-8"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=900,
+            check=False,
+        )
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-4000:]
