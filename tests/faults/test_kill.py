@@ -27,7 +27,7 @@ KILL_AT = {
     "guests_coming_back": r"TASK \[Wait for the guests of this host",
     "image_being_built": r"TASK \[.*Build \| Image",
     "image_being_pulled": r"TASK \[.*Pull \| Image\]",
-    "mesh_being_written": r"TASK \[.*Configure \| Broker, keys of the peers",
+    "mesh_being_written": r"TASK \[.*Present \| Broker, keys of the peers",
     "training": r"TASK \[.*Run mpirun: train",
 }
 FACTORY_EACH = os.environ.get("FAULTS_FROM") == "factory"

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -34,11 +35,16 @@ def changed(output: str) -> dict[str, int]:
     return {name: int(count) for name, count in re.findall(r"^(gpu\d+) +: ok=\d+ +changed=(\d+)", output, re.MULTILINE)}
 
 
-def reaches(nodes: Fleet) -> None:
-    head = nodes.nodes[0]
-    for node in nodes.nodes[1:]:
+def reaches(nodes: Fleet, head: Node | None = None) -> None:
+    head = head or nodes.nodes[0]
+    for node in nodes.nodes:
         done = head.in_container(["ssh", "-o", "BatchMode=yes", node.address, "true"])
         assert done.returncode == 0, (node.name, done.returncode, done.stderr)
+
+
+def without(lost: Node) -> tuple[str, str]:
+    """Nothing listens where this node is looked for."""
+    return "-e", json.dumps({"ansible_port": f"{{{{ 9 if inventory_hostname == '{lost.name}' else 22 }}}}"})
 
 
 @pytest.fixture
@@ -71,13 +77,7 @@ def test_a_worker_is_told_of_the_head_alone_and_a_second_run_changes_nothing(nod
 def test_a_worker_that_does_not_answer_leaves_the_head_as_it_was_and_is_named(nodes: Fleet) -> None:
     head, _worker, lost = nodes.nodes
     before = {path: content for path, content in files(head).items() if "id_ed25519" not in path}
-    done = play(
-        nodes,
-        plays(),
-        "hole",
-        "-e",
-        f"{{ansible_port: '{{{{ 9 if inventory_hostname == \"{lost.name}\" else 22 }}}}'}}",
-    )
+    done = play(nodes, plays(), "hole", *without(lost))
     said = " ".join(done.stdout.split())
     assert done.returncode != 0
     assert f"no keys are known of {lost.name}" in said and "The head is as it was" in said, done.stdout[-3000:]
@@ -85,6 +85,25 @@ def test_a_worker_that_does_not_answer_leaves_the_head_as_it_was_and_is_named(no
     done = play(nodes, plays(), "mended")
     assert done.returncode == 0, done.stdout[-3000:]
     reaches(nodes)
+
+
+def test_a_head_that_does_not_answer_leaves_all_as_they_were(nodes: Fleet) -> None:
+    before = [files(node) for node in nodes.nodes]
+    done = play(nodes, plays(), "headless", *without(nodes.nodes[0]))
+    assert done.returncode != 0 and "gpu001" in done.stdout
+    assert [files(node) for node in nodes.nodes] == before
+
+
+def test_the_head_can_be_any_host_of_the_play(nodes: Fleet) -> None:
+    """It is asked before the others only where it is the first; else every node is asked before any is told."""
+    assert play(nodes, plays(), "first").returncode == 0
+    other = plays(mesh_head="gpu003")
+    done = play(nodes, other, "moved")
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert set(changed(play(nodes, other, "again").stdout).values()) == {0}
+    reaches(nodes, nodes.nodes[2])
+    former = nodes.nodes[0].in_container(["ssh", "-o", "StrictHostKeyChecking=no", nodes.nodes[1].address, "true"])
+    assert former.returncode == 255 and "Permission denied" in former.stderr, former.stderr
 
 
 def test_the_shape_can_be_changed_and_changed_back(nodes: Fleet) -> None:
@@ -110,3 +129,23 @@ def test_after_a_rotation_there_is_nothing_to_change(nodes: Fleet) -> None:
     again = play(nodes, plays(), "again")
     assert set(changed(again.stdout).values()) == {0}, again.stdout[-3000:]
     reaches(nodes)
+
+
+def test_verify_proves_that_the_head_gets_in_and_no_worker_does(nodes: Fleet) -> None:
+    """Refused by the server for its key, which a broken network would not prove; a planted key is found."""
+    checked = plays("verify", mesh_verify_from="all")
+    assert play(nodes, plays(), "made").returncode == 0
+    done = play(nodes, checked, "checked")
+    said = " ".join(done.stdout.split())
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert re.search(r"gpu001: gpu001 \d+ ms, gpu002 \d+ ms, gpu003 \d+ ms", said), done.stdout[-3000:]
+    assert "gpu002: gpu001 refused, gpu002 refused, gpu003 refused" in said
+
+    worker, last = nodes.nodes[1:]
+    public = (worker.root / "root/.ssh/ssh_container/id_ed25519_cont.pub").read_text()
+    with (last.root / "root/.ssh/authorized_keys").open("a") as stream:
+        stream.write(public)
+    done = play(nodes, checked, "planted")
+    assert done.returncode != 0
+    assert "gpu002: from its container the key should be refused everywhere" in " ".join(done.stdout.split())
+    assert f"not by gpu003 ({last.address}, exit status 0" in " ".join(done.stdout.split()), done.stdout[-3000:]
