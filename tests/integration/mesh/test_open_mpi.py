@@ -19,15 +19,20 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._results.open_m
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.tags import by_rank
 
 from tests.integration.mesh import many
-from tests.integration.mesh.fleet import Fleet, fleet, missing
+from tests.integration.mesh.fleet import NETWORK, Fleet, fleet, missing
 
 pytestmark = [
     pytest.mark.skipif(bool(missing()), reason=missing()),
     pytest.mark.skipif(shutil.which("mpirun") is None, reason="needs openmpi-bin"),
 ]
+RESNET50 = Path(__file__).parents[3] / "workloads/resnet50"
 ALLREDUCE = (Path(__file__).parents[3] / "workloads/checks/allreduce.py").read_text()
 ELEMENTS = "65536"
 STOOD_STILL = 124  # timeout(1)
+
+
+def has_torch() -> bool:
+    return subprocess.run([many.PYTHON, "-c", "import torch"], capture_output=True, check=False).returncode == 0
 
 
 class Installed(NamedTuple):
@@ -70,11 +75,11 @@ def nodes(installed: Installed, place: Path) -> Iterator[Fleet]:
         yield started
 
 
-def run(nodes: Fleet, installed: Installed, *program: str) -> subprocess.CompletedProcess[str]:
+def run(nodes: Fleet, installed: Installed, *program: str, seconds: int = 20) -> subprocess.CompletedProcess[str]:
     """Open MPI 5.0 now and then (here: one run in twelve) does not end after all ranks have: openpmix/prrte issue 1839.
     Only such a run, which said everything and then stood still, is made again."""
     for _attempt in range(4):
-        done = many.mpirun(nodes, program, installed.version, directory=installed.directory, seconds=20)
+        done = many.mpirun(nodes, program, installed.version, directory=installed.directory, seconds=seconds)
         finished = done.returncode == STOOD_STILL and len(by_rank(done.stdout)) == len(nodes.nodes)
         if not (finished and parse_version(installed.version).major == 5):
             break
@@ -100,6 +105,28 @@ def test_a_collective_over_all_hosts_is_right(nodes: Fleet, installed: Installed
     answers = [json.loads(lines[-1].split(" ", 1)[1]) for lines in by_rank(done.stdout).values()]
     assert [(answer["ok"], answer["sum"]) for answer in answers] == [(True, 10.0)] * 4
     assert sorted(answer["host"] for answer in answers) == [node.name for node in nodes.nodes]
+
+
+@pytest.mark.skipif(not has_torch(), reason="needs torch in the system's Python")
+def test_the_training_job_runs_on_all_hosts(nodes: Fleet, installed: Installed, place: Path) -> None:
+    shutil.copytree(RESNET50, place / "resnet50", dirs_exist_ok=True)
+    program = [many.PYTHON, str(place / "resnet50/resnet50.py"), "--master_addr", nodes.nodes[0].address]
+    program += ["--interface_cidr", NETWORK, "--threads", "1", "--batch_size", "1", "--image_size", "64"]
+    program += ["--num_warmup_batches", "1", "--num_batches", "3", "--display_every", "1"]
+    done = run(nodes, installed, *program, seconds=120)
+    said = by_rank(done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    records = [
+        json.loads(line.split(" ", 1)[1])
+        for rank in sorted(said)
+        for line in said[rank]
+        if line.startswith("ROCEMESH ")
+    ]
+    assert [record["host"] for record in records] == [node.name for node in nodes.nodes], done.stdout + done.stderr
+    assert all(record["world"] == 4 and record["batches"] == 3 for record in records)
+    assert all(record["checksums_equal"] and record["loss_finite"] for record in records)
+    assert len({record["checksum"] for record in records}) == 1
+    assert any(line.startswith("total images/sec:") for line in said[0])
 
 
 def test_exit_status_and_rank_of_a_failure_reach_the_diagnosis(nodes: Fleet, installed: Installed) -> None:
