@@ -96,8 +96,10 @@ RULES: tuple[Rule, ...] = (
         "host_key_unknown",
         r"No \w+ host key is known for \[?(?P<host>[^\]\s]+?)\]?(?::\d+)? and you have requested"
         "|Host key verification failed",
-        "the ssh host key is not known in the head's container",
-        "run the mesh stage again: it pins the keys of all hosts in ssh_container/known_hosts",
+        "the ssh host key is not known in the container that wanted to log in",
+        "run the mesh stage again: it pins the keys of all hosts in ssh_container/known_hosts of the head; where a "
+        "worker wanted to log in (more than 64 without plm_rsh_no_tree_spawn), set that parameter as role run does, "
+        "or mesh_topology: all",
     ),
     _rule(
         "ssh_refused",
