@@ -51,8 +51,15 @@ built_simulator() {
 }
 integration() {
   built_simulator
-  suite integration -n 4 --ignore=tests/integration/site --ignore=tests/integration/molecule "${LONG[@]/#/--ignore=}" tests/integration
+  suite integration -n 4 --ignore=tests/integration/site --ignore=tests/integration/molecule "${LONG[@]/#/--ignore=}" \
+    "${ALONE[@]/#/--deselect=}" tests/integration
+  suite integration-alone -n 0 "${ALONE[@]}"
 }
+# Four ranks of torch with time limits: they want the cores for themselves.
+ALONE=(
+  tests/integration/live/test_benchmark.py::test_for_real_on_four_ranks
+  tests/integration/mesh/test_open_mpi.py::test_the_training_job_runs_on_all_hosts
+)
 # Driver installations that are interrupted and finished, minutes each: on throw-away disks, and on the lab's nodes.
 LONG=(tests/integration/nic/test_molecule_profiles.py tests/integration/nic/test_full_disk.py)
 ON_NODES=tests/integration/molecule/test_driver_profiles.py
