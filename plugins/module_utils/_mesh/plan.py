@@ -448,30 +448,31 @@ def plan(state: MeshState, wanted: Wanted, host: str) -> list[Operation]:
     Raises `RefusedError` (symbolic link, foreign file, missing keys, wrong address) and `ParseError` (broken markers).
     """
     planner = _Planner(state, wanted, host)
-    if wanted.state == "identity":
+    if wanted.state == "absent":
+        _absent(planner)
+        return planner.operations
+    if wanted.introduces:
         mesh_addresses(state, wanted, host=host)
-        planner.check_places((wanted.layout,))
-        planner.directories()
+    planner.check_places((wanted.layout,))
+    planner.directories()
+    if wanted.introduces:
         planner.key_pairs()
-    elif wanted.state == "present":
-        planner.check_places((wanted.layout,))
-        planner.directories()
-        if wanted.introduces:
-            mesh_addresses(state, wanted, host=host)
-            planner.key_pairs()
-        else:
-            _check_own_entry(planner)
-        _present_files(planner)
     else:
-        planner.check_places((MODERN, GUIDE))
-        for relative in wanted.layout.blocks:
-            planner.remove_block(relative)
-        for relative in wanted.layout.owned:
-            planner.remove_owned(relative)
-        for layout in (MODERN, GUIDE):
-            planner.remove_keys(layout)
-        planner.remove_container_directory()
+        _check_own_entry(planner)
+    if wanted.state == "present":
+        _present_files(planner)
     return planner.operations
+
+
+def _absent(planner: _Planner) -> None:
+    planner.check_places((MODERN, GUIDE))
+    for relative in planner.wanted.layout.blocks:
+        planner.remove_block(relative)
+    for relative in planner.wanted.layout.owned:
+        planner.remove_owned(relative)
+    for layout in (MODERN, GUIDE):
+        planner.remove_keys(layout)
+    planner.remove_container_directory()
 
 
 def _present_files(planner: _Planner) -> None:

@@ -14,7 +14,6 @@ import pathlib
 import re
 import shutil
 import signal
-import subprocess
 from typing import Any
 
 import pytest
@@ -22,6 +21,7 @@ import yaml
 
 from tests.integration.live import harness
 from tests.integration.live.harness import eventually, output, why
+from tests.system_torch import has_torch
 
 # Answers like the programs; notes each start in place/starts. A step stands still as long as a file "hold" names it,
 # and fails as long as a file "fail" does.
@@ -278,14 +278,9 @@ def test_wrong_settings_are_refused_with_what_to_do(
     assert [word for word in words if word not in " ".join(output(place).split())] == [], output(place)
 
 
-def has_torch() -> bool:
-    python = shutil.which("python3", path="/usr/bin")
-    if python is None or shutil.which("mpirun") is None:
-        return False
-    return subprocess.run([python, "-c", "import torch"], capture_output=True, check=False).returncode == 0
-
-
-@pytest.mark.skipif(not has_torch(), reason="needs Open MPI, and torch in the system's Python")
+@pytest.mark.skipif(
+    shutil.which("mpirun") is None or not has_torch(), reason="needs Open MPI, and torch in the system's Python"
+)
 def test_for_real_on_four_ranks(place: pathlib.Path) -> None:
     (place / "bin" / "mpirun").unlink()
     settings = {

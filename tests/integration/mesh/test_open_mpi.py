@@ -20,6 +20,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._results.tags i
 
 from tests.integration.mesh import many
 from tests.integration.mesh.fleet import NETWORK, Fleet, fleet, missing
+from tests.system_torch import has_torch
 
 pytestmark = [
     pytest.mark.skipif(bool(missing()), reason=missing()),
@@ -29,10 +30,6 @@ RESNET50 = Path(__file__).parents[3] / "workloads/resnet50"
 ALLREDUCE = (Path(__file__).parents[3] / "workloads/checks/allreduce.py").read_text()
 ELEMENTS = "65536"
 STOOD_STILL = 124  # timeout(1)
-
-
-def has_torch() -> bool:
-    return subprocess.run([many.PYTHON, "-c", "import torch"], capture_output=True, check=False).returncode == 0
 
 
 class Installed(NamedTuple):
