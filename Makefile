@@ -10,8 +10,8 @@ export LC_ALL := C.UTF-8
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-lab: lab-up ## build the twin if there is none, run the whole guide on it, show the report
-	@lab/site.sh
+lab: lab-up ## build the twin if there is none, run the whole guide on it, one line per stage (V=1: everything), show the report
+	@$(PYTHON) -m lab site $(if $(V),--everything)
 
 lab-up: ## build and start the twin only
 	@lab/bootstrap.sh
@@ -41,7 +41,7 @@ unit: dev ## plans and parsers
 sanity: dev ## ansible-test sanity and galaxy-importer
 	@tests/run.sh sanity
 
-integration: dev lab-up ## each module against its simulated device over the real protocol
+integration: dev ## each module against its simulated device over the real protocol
 	@tests/run.sh integration
 
 drivers: dev lab-up ## driver profiles through a full disk and kills, on throw-away disks and on the lab's nodes

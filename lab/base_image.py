@@ -114,7 +114,10 @@ def _bootstrap() -> None:
 def _apt_like_here(root: Path) -> None:
     dump = subprocess.run(["apt-config", "dump"], capture_output=True, text=True, check=True).stdout
     chosen = [line for line in dump.splitlines() if line.startswith(_APT_OPTIONS) and not line.endswith('"";')]
+    # As in Debian's own image: no translations of package descriptions, and no fsync per unpacked file.
+    chosen.append('Acquire::Languages "none";')
     (root / "etc/apt/apt.conf.d/90lab").write_text("\n".join(chosen) + "\n")
+    (root / "etc/dpkg/dpkg.cfg.d/90lab").write_text("force-unsafe-io\n")
     # Certificate authorities that the operator of this machine added: a mirror behind https may need them.
     added = list(Path("/usr/local/share/ca-certificates").glob("**/*.crt"))
     for certificate in added:

@@ -26,10 +26,27 @@ need ssh openssh-client
 need iptables iptables
 need zstd zstd
 need debootstrap debootstrap
-# The mesh tests run a private sshd on a loopback port.
-[ "${extras[*]}" = lab ] || need sshd openssh-server
-# The report is opened in a browser.
-[ "${extras[*]}" = lab ] || have chromium-browser || have google-chrome || need chromium chromium
+if [ "${extras[*]}" != lab ]; then
+  # What tests skip without; tests/run.sh counts such a skip as a failure.
+  # The mesh tests run a private sshd on a loopback port.
+  need sshd openssh-server
+  need sudo sudo
+  need strace strace
+  # Driver packages are built, signed and installed on a throw-away disk.
+  need dpkg-scanpackages dpkg-dev
+  need gpg gnupg
+  /usr/bin/python3 -c 'import apt' > /dev/null 2>&1 || missing+=(python3-apt)
+  # The files of the repository are those that git knows; the galaxy importer reads them so too.
+  need git git
+  # The report is opened in a browser.
+  have chromium-browser || have google-chrome || need chromium chromium
+  # Jobs are launched over real sshd; ranks train with Debian's torch, in the system's Python.
+  need mpirun openmpi-bin
+  /usr/bin/python3 -c 'import torch, torchvision' > /dev/null 2>&1 || missing+=(python3-torch python3-torchvision libopenblas0-pthread)
+  # The stock simulator, which the vSphere modules have to agree with, is built from Debian's package of it.
+  need go golang-go
+  [ -d /usr/share/gocode/src/github.com/vmware/govmomi ] || missing+=(golang-github-vmware-govmomi-dev)
+fi
 [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || missing+=(debian-archive-keyring)
 # An engine that answers is enough; else the lab starts one of its own.
 have dockerd || { have docker && docker info > /dev/null 2>&1; } || missing+=(docker.io)
@@ -117,3 +134,4 @@ PYTHON
   # What --dev installed contains what the lab needs.
   [ "${#extras[@]}" -eq 1 ] || echo "$digest" > .venv/.rocemesh-lab
 fi
+case " ${extras[*]} " in *" dev "*) tests/network_tools.sh ;; esac

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``python -m lab``: up, down, status, reset, logs, stages."""
+"""``python -m lab``: up, site, down, status, reset, logs, stages, carry."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import config, engine, files, lifecycle, status
+from . import config, control, engine, files, lifecycle, site, status
 
 
 def _status(arguments: argparse.Namespace) -> int:
@@ -58,12 +58,20 @@ def _stages(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _carry(arguments: argparse.Namespace) -> int:
+    lifecycle.require_up(config.paths())
+    control.request("POST", control.url("physics", "/carry"), {"on": arguments.word == "on"}, timeout=60)
+    return 0
+
+
 def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(
         prog="python -m lab", description="A data centre on one machine (SIMULATED hardware)."
     )
     commands = result.add_subparsers(dest="command", required=True)
     commands.add_parser("up", help="build and start everything that is not there yet")
+    play = commands.add_parser("site", help="play the whole guide on it; further options go to ansible-playbook")
+    play.add_argument("--everything", action="store_true", help="show the whole output, not one line per stage")
     down = commands.add_parser("down", help="remove everything that the lab made on this machine")
     down.add_argument("--keep-cache", action="store_true", help="keep the images and the base, for a faster `up`")
     reset = commands.add_parser("reset", help="factory state of every part, without building anything")
@@ -77,25 +85,33 @@ def parser() -> argparse.ArgumentParser:
         "name", nargs="?", help="switch, vsphere, physics, dockerd, registry or a node; default: all programs"
     )
     logs.add_argument("-f", "--follow", action="store_true")
+    carry = commands.add_parser(
+        "carry", help="whether the switch's VLANs, MTU and links decide over the nodes' traffic"
+    )
+    carry.add_argument("word", choices=["on", "off"])
     stages = commands.add_parser("stages", help="how long each stage took")
     stages.add_argument("file", nargs="?", help="summary.json of a site run; default: the last `up`")
     return result
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    chosen = parser().parse_args(arguments)
+    chosen, further = parser().parse_known_args(arguments)
+    if further and chosen.command != "site":
+        parser().error(f"unrecognized arguments: {' '.join(further)}")
     os.umask(0o022)
     # Where dockerd, iptables and debootstrap are; not on every root's PATH.
     os.environ["PATH"] = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
     try:
         if chosen.command == "up":
             lifecycle.up()
+        elif chosen.command == "site":
+            return site.play(further, everything=chosen.everything)
         elif chosen.command == "reset":
             lifecycle.reset(keep_registry=chosen.keep_registry)
         elif chosen.command == "down":
             lifecycle.down(keep_cache=chosen.keep_cache)
         else:
-            return {"status": _status, "logs": _logs, "stages": _stages}[chosen.command](chosen)
+            return {"status": _status, "logs": _logs, "stages": _stages, "carry": _carry}[chosen.command](chosen)
     except config.LabError as error:
         print(f"lab: {error}", file=sys.stderr)
         return 1

@@ -6,7 +6,7 @@
 ``python -m lab.physics``. vSphere tells it of power (POST /event and waits for the answer), Docker tells it of guests
 that stopped by themselves. It alone writes pci.json, and the "current" half of nic.json.
 
-    GET /state    POST /event {"event": ...}    POST /reset    GET, POST, DELETE /fault
+    GET /state    POST /event {"event": ...}    POST /reset    GET, POST, DELETE /fault    POST /carry {"on": ...}
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from . import ats, config, control, engine, files, hardware, nodes, processes
+from . import ats, carrier, config, control, engine, files, hardware, nodes, processes
 
 log = logging.getLogger("physics")
 
@@ -57,13 +57,16 @@ class Physics:
         self._expected: Counter[str] = Counter()
         self._outbox = threading.Condition()
         self._messages: list[dict[str, str]] = []
+        self.carrier = carrier.Carrier(_in_node)
+        self.carrier.on = bool(stored.get("carry", False))
         self._awaited: set[str] = set()
 
     # --- state ------------------------------------------------------------------------------------------------------
 
     def _store(self) -> None:
         with self._store_lock:
-            files.write_json(self.paths.physics / "state.json", {"vms": self.vms, "faults": self.faults})
+            state = {"vms": self.vms, "faults": self.faults, "carry": self.carrier.on}
+            files.write_json(self.paths.physics / "state.json", state)
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -72,7 +75,15 @@ class Physics:
             "nic": {name: hardware.read_nic(self.paths, name) for name in config.BY_NAME},
             "pci": {name: hardware.read_pci(self.paths, name) for name in config.BY_NAME},
             "faults": self.faults,
+            "carrier": self.carrier.as_json(),
         }
+
+    def carry(self, message: dict[str, Any]) -> None:
+        """Whether the switch decides what the nodes' traffic does."""
+        if not isinstance(message.get("on"), bool):
+            raise BadRequest('{"on": true} or {"on": false}')
+        self.carrier.switch_on(message["on"])
+        self._store()
 
     def fault(self, name: str, vm: str) -> dict[str, Any] | None:
         return next((fault for fault in self.faults if fault["name"] == name and fault.get("vm") == vm), None)
@@ -368,6 +379,15 @@ FAULTS: dict[str, tuple[str, ...]] = {
 }
 
 
+def _in_node(name: str, script: str) -> tuple[int, str]:
+    """For the carrier: a script in the node, if there is one."""
+    node = config.BY_NAME[name]
+    if not nodes.running(node):
+        return 125, ""
+    done = engine.docker("exec", node.container, "bash", "-c", script, check=False, timeout=20)
+    return done.returncode, done.stdout + done.stderr
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     physics: Physics
 
@@ -386,6 +406,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             ("GET", "/fault"): lambda _: {"faults": physics.faults},
             ("POST", "/event"): physics.event,
             ("POST", "/reset"): lambda _: physics.reset(),
+            ("POST", "/carry"): physics.carry,
             ("POST", "/fault"): physics.inject,
             ("DELETE", "/fault"): lambda _: physics.clear_faults(),
         }
@@ -425,6 +446,8 @@ def main() -> None:
     server = Server((config.PHYSICS_IP, config.CONTROL_PORT), handler)
     for loop in (physics.speak, physics.watch_boots, physics.watch_engine):
         threading.Thread(target=loop, name=loop.__name__, daemon=True).start()
+
+    threading.Thread(target=physics.carrier.keep, args=(threading.Event(),), name="carrier", daemon=True).start()
 
     def stop(number: int, _frame: object) -> None:
         threading.Thread(target=server.shutdown, daemon=True).start()

@@ -18,7 +18,7 @@ from . import ats, config, control, engine, hardware, nodes
 _NODE_FACTS = r"""
 docker images --no-trunc --format 'image {{.Repository}}:{{.Tag}} {{.ID}}' | sort
 docker ps --all --no-trunc --format 'container {{.Names}} {{.Image}} {{.State}} {{.Command}}' | sort
-for place in /home/nvidia/.ssh /etc/docker /etc/netplan /etc/systemd/system /etc/security/limits.d /etc/sysctl.d; do
+for place in /home/nvidia/.ssh /etc/{docker,netplan,rocemesh,security/limits.d,sysctl.d,systemd/{network,system}}; do
   find "$place" -type f ! -path /etc/docker/key.json -print0 2>/dev/null | sort -z | xargs -0r sha256sum
   find "$place" -printf '%M %u %g %y %p %l\n' 2>/dev/null | sort
 done
@@ -110,6 +110,7 @@ def table(facts: Mapping[str, Any]) -> str:
             f"ssh {config.SWITCH_USER}@{config.SWITCH_IP} -p {config.SSH_PORT}  "
             f"RoCE {roce}  VLANs {', '.join(map(str, sorted(running['vlans'], key=int)))}  "
             f"ports with MTU 9216: {wide}",
+            *_carrier((facts["physics"] or {}).get("carrier")),
             "",
         ]
     if facts["vsphere"]:
@@ -136,6 +137,15 @@ def table(facts: Mapping[str, Any]) -> str:
             f"  {json.dumps({k: v for k, v in fault.items() if k != 'original'}, sort_keys=True)}" for fault in faults
         ]
     return "\n".join(lines)
+
+
+def _carrier(carrier: Mapping[str, Any] | None) -> list[str]:
+    """One line on whether the switch decides over the nodes' traffic."""
+    if not carrier or not carrier["on"]:
+        return ["  its ports carry nothing: nodes reach each other whatever it says (python -m lab carry on)"]
+    if carrier["problem"]:
+        return [f"  its ports should carry the nodes' traffic: {carrier['problem']}"]
+    return ["  its VLANs, MTU and links decide over the nodes' traffic"]
 
 
 def _vm_row(node: config.Node, facts: Mapping[str, Any]) -> list[str]:

@@ -4,9 +4,14 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from tests import site_run
+
+# Hundreds of short playbooks: a module goes to its interpreter's standard input, without a folder and a copy per task.
+os.environ.setdefault("ANSIBLE_PIPELINING", "1")
 
 
 @pytest.fixture(scope="session")

@@ -1,60 +1,62 @@
 #!/usr/bin/env bash
-# Runs one suite or all of them; every pytest suite adds to the closing line.
+# Runs one suite or all of them; every check and every pytest suite adds to the closing line.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 export LC_ALL=C.UTF-8 NO_COLOR=1
-passed=0 failed=0 skipped=0
-declare -a broken=()
+# One line per check or suite: passed, failed, skipped, its name if something is broken. Suites may run side by side.
+tally=$(mktemp)
+lanes=()
+clean_up() {
+  for lane in "${lanes[@]}"; do kill -- "-$lane" 2> /dev/null; done
+  rm -f "$tally" "$tally".*
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
 
 count() { # name, command...: a check that either passes or fails
-  local name=$1 log; shift
-  local begun=$SECONDS
-  log=$(mktemp)
-  if "$@" >"$log" 2>&1; then
-    passed=$((passed + 1)); printf 'ok      %-28s %4d s\n' "$name" $((SECONDS - begun))
+  local name=$1 log begun=$SECONDS; shift
+  log=$(mktemp "$tally.XXXXXX")
+  if "$@" > "$log" 2>&1; then
+    echo "1 0 0" >> "$tally"; printf 'ok      %-28s %4d s\n' "$name" $((SECONDS - begun))
   else
-    failed=$((failed + 1)); broken+=("$name"); printf 'FAILED  %-28s %4d s\n' "$name" $((SECONDS - begun)); tail -n 120 "$log"
+    echo "0 1 0 $name" >> "$tally"; printf 'FAILED  %-28s %4d s\n' "$name" $((SECONDS - begun)); tail -n 120 "$log"
   fi
-  rm -f "$log"
 }
 
-suite() { # name, pytest arguments...: adds pytest's own figures
-  local name=$1 xml; shift
-  local begun=$SECONDS
-  xml=$(mktemp)
-  python -m pytest -q -ra --tb=short --junitxml="$xml" "$@"
-  local rc=$?
-  read -r p f s < <(python tests/junit_counts.py "$xml")
-  passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
-  if [ "$rc" -ne 0 ]; then
-    broken+=("$name"); [ "$f" -gt 0 ] || failed=$((failed + 1))
-  fi
-  printf '%-8s%-28s %4d s\n' "$([ "$rc" -eq 0 ] && echo ok || echo FAILED)" "$name" $((SECONDS - begun))
-  rm -f "$xml"
+suite() { # name, pytest arguments...: adds pytest's own figures; a skip that tests/allowed_skips.json does not name is a failure
+  local name=$1 xml begun=$SECONDS rc p f s broken=; shift
+  xml=$(mktemp "$tally.XXXXXX")
+  python -m pytest -q -ra --tb=short --durations=25 --durations-min=1 --junitxml="$xml" "$@"
+  rc=$?
+  { read -r p f s; cat; } < <(python tests/junit.py "$xml")
+  if [ "$rc" -ne 0 ] && [ "$f" -eq 0 ]; then f=1; fi
+  [ "$f" -eq 0 ] || broken=$name
+  echo "$p $f $s $broken" >> "$tally"
+  printf '%-8s%-28s %4d s\n' "$([ -z "$broken" ] && echo ok || echo FAILED)" "$name" $((SECONDS - begun))
 }
 
 lint() {
   count ruff ruff check .
   count ruff-format ruff format --check .
   count mypy-strict mypy -p ansible_collections.rocemesh.multinode.plugins -p lab
+  count mypy-broker env MYPYPATH=roles/mesh/files mypy roles/mesh/files/mesh_broker.py roles/mesh/files/mesh_grammar.py
   count yamllint yamllint -s .
   count ansible-lint ansible-lint --offline
   count docs antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs self .
 }
-# The device suites start simulators of their own on free ports, so they run side by side.
 unit() { suite unit -n 2 tests/unit; }
 sanity() { count ansible-test-sanity tests/sanity/run.sh; count galaxy-importer tests/sanity/importer.sh; }
-# The lab has built the vSphere simulator; a machine without Go tests that binary.
-built_simulator() {
-  local built=${ROCEMESH_LAB_DIR:-.lab}/bin/labvsphere
-  if [ -x "$built" ]; then ROCEMESH_LABVSPHERE=$(realpath "$built"); export ROCEMESH_LABVSPHERE; fi
-}
+# The device suites start simulators of their own on free ports: they need no lab, and run side by side.
 integration() {
-  built_simulator
-  suite integration -n 4 --ignore=tests/integration/site --ignore=tests/integration/molecule "${LONG[@]/#/--ignore=}" \
+  # The lab of this run has built the vSphere simulator; without it the suite builds its own.
+  if [ -n "${with_lab:-}" ]; then
+    local built=${ROCEMESH_LAB_DIR:-.lab}/bin/labvsphere
+    if [ -x "$built" ]; then ROCEMESH_LABVSPHERE=$(realpath "$built"); export ROCEMESH_LABVSPHERE; fi
+  fi
+  suite integration -n 3 --ignore=tests/integration/site --ignore=tests/integration/molecule "${LONG[@]/#/--ignore=}" \
     "${ALONE[@]/#/--deselect=}" tests/integration
-  suite integration-alone -n 0 "${ALONE[@]}"
 }
+alone() { suite integration-alone -n 0 "${ALONE[@]}"; }
 # Four ranks of torch with time limits: they want the cores for themselves.
 ALONE=(
   tests/integration/live/test_benchmark.py::test_for_real_on_four_ranks
@@ -66,18 +68,38 @@ ON_NODES=tests/integration/molecule/test_driver_profiles.py
 drivers() { suite drivers -n 2 "${LONG[@]}"; suite drivers-on-nodes -n 0 "$ON_NODES"; }
 site() { suite site tests/integration/site; }
 faults() { suite faults tests/faults; }
-bench() { built_simulator; suite bench tests/benchmarks; }
-roles() { suite molecule --ignore="$ON_NODES" tests/integration/molecule; }
+bench() { suite bench tests/benchmarks; }
+molecule() { suite molecule --ignore="$ON_NODES" tests/integration/molecule; }
 
-up() { python -m lab up || exit 1; }
+lane() { # name, suites...: in the background, in a process group of its own; its output is shown when it is done
+  local name=$1; shift
+  set -m
+  { for part in "$@"; do "$part"; done; } > "$tally.$name" 2>&1 < /dev/null &
+  lanes+=($!)
+  set +m
+}
+
+# The lab and all that plays on it is one lane; what needs no lab is the other. Neither alone keeps two cores busy.
+all() {
+  local with_lab=yes
+  lane without-the-lab lint unit sanity integration
+  if python -m lab up; then
+    site; molecule
+  else
+    echo "0 1 0 lab" >> "$tally"
+  fi
+  wait "${lanes[0]}"
+  lanes=()
+  cat "$tally.without-the-lab"
+  alone
+}
 
 case "${1:-all}" in
-  lint | unit | sanity | integration | drivers | site | faults | bench) "$1" ;;
-  molecule) roles ;;
-  # Ten kills take as long as everything else together: `make faults` has them, and `make drivers` what is above.
-  all) up; lint; unit; sanity; integration; site; roles ;;
+  integration) integration; alone ;;
+  all | lint | unit | sanity | drivers | molecule | site | faults | bench) "${1:-all}" ;;
   *) echo "usage: tests/run.sh [all|lint|unit|sanity|integration|drivers|molecule|site|faults|bench]"; exit 2 ;;
 esac
-[ "${#broken[@]}" -eq 0 ] || printf 'broken: %s\n' "${broken[*]}"
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ] && [ "${#broken[@]}" -eq 0 ]
+broken=$(awk 'NF > 3 { print $4 }' "$tally" | xargs)
+[ -z "$broken" ] || echo "broken: $broken"
+awk '{ passed += $1; failed += $2; skipped += $3 }
+  END { printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped; exit failed > 0 }' "$tally"

@@ -56,17 +56,19 @@ def environment() -> dict[str, str]:
 
 def command(playbook: str, *arguments: str) -> list[str]:
     program = pathlib.Path(sys.executable).parent / "ansible-playbook"
-    return [str(program), f"playbooks/{playbook}", "-i", "inventories/lab", *arguments]
+    # An absolute path stays what it is.
+    return [str(program), str(ROOT / "playbooks" / playbook), "-i", "inventories/lab", *arguments]
 
 
 def play(
     playbook: str,
     *arguments: str,
     timeout: float = 1500,
-    when: tuple[str, Callable[[int], None]] | None = None,
+    when: tuple[str | Callable[[], bool], Callable[[int], None]] | None = None,
     scratch: pathlib.Path | None = None,
 ) -> Run:
-    """Run a playbook to its end. ``when``: (pattern, action): at the first match of the output, ``action(pid)``.
+    """Run a playbook to its end. ``when``: (what, action): ``action(pid)`` at the first match of the output with a
+    pattern, or as soon as a question to the twin is answered with yes. (A heading stands there before its task began.)
     ``scratch``: where everything temporary of this run goes, to look at it afterwards."""
     begun = time.monotonic()
     places = {"TMPDIR": str(scratch), "ANSIBLE_HOME": str(scratch / "home")} if scratch else {}
@@ -87,7 +89,9 @@ def play(
                     raise TimeoutError(
                         f"{playbook}: no end within {timeout} s: {output.read_text(errors='replace')[-3000:]}"
                     )
-                if when and re.search(when[0], output.read_text(errors="replace")):
+                if when and (
+                    re.search(when[0], output.read_text(errors="replace")) if isinstance(when[0], str) else when[0]()
+                ):
                     when[1](process.pid)
                     when = None
                 time.sleep(0.05)
@@ -170,12 +174,24 @@ def containers(node: str) -> list[tuple[str, str, str]]:
     return sorted((name, identity, status) for name, identity, status in map(str.split, text.splitlines()))
 
 
+def trains(node: str) -> bool:
+    """A rank of the training runs in the node's container."""
+    if not any(state == "running" for _name, _identity, state in containers(node)):
+        return False
+    return "resnet50.py" in on_node(node, "docker", "top", "mpicont", "-eo", "pid,args")
+
+
 def images(node: str) -> list[str]:
     return sorted(on_node(node, "docker", "images", "-q", "--no-trunc").split())
 
 
 def boots() -> dict[str, int]:
     return {name: host["boots"] for name, host in state()["vsphere"]["hosts"].items()}
+
+
+def ask(program: str, path: str, method: str = "GET") -> Any:
+    """A question to the control port of switch, vsphere or physics."""
+    return control.request(method, control.url(program, path))
 
 
 @contextlib.contextmanager

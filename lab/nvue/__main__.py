@@ -48,15 +48,19 @@ def main() -> None:
     password = args.password_file.read_text(encoding="utf-8").rstrip("\n")
     if not password:
         raise SystemExit(f"{args.password_file} is empty: refusing to run with an empty password")
-    switch = Switch(
-        args.name,
-        args.release,
-        args.ports,
-        apply_seconds=args.apply_seconds,
-        link_seconds=args.link_seconds,
-        ays_seconds=args.ays_seconds,
-        revision_names=args.revision_names,
-    )
+    try:
+        switch = Switch(
+            args.name,
+            args.release,
+            args.ports,
+            apply_seconds=args.apply_seconds,
+            link_seconds=args.link_seconds,
+            ays_seconds=args.ays_seconds,
+            revision_names=args.revision_names,
+        )
+        switch.load()
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
     server = Server(
         (args.host, args.port),
         switch,

@@ -42,8 +42,12 @@ def inject(switch: Switch, fault: Any) -> None:
         raise ValueError("a fault is a JSON object")
     if "port" in fault and fault["port"] not in switch.port_names():
         raise ValueError(f"no such port: {fault['port']!r}")
+    if "tree" in fault and not isinstance(fault["tree"], dict):
+        raise ValueError("tree is a JSON object")
     switch.faults.inject(fault)
-    if fault["name"] == "foreign_staged":
+    if fault["name"] == "foreign_config":
+        switch.somebody_configures(fault["tree"])
+    elif fault["name"] == "foreign_staged":
         switch.somebody_stages()
     elif fault["name"] == "foreign_unsaved":
         switch.somebody_applies(save=False)

@@ -9,15 +9,15 @@ import copy
 import dataclasses
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
+from . import fixtures, schema
 from .faults import Faults
+from .tree import Tree, at, difference, expanded, lines, merged
 
-Tree = dict[str, Any]
 # How an apply goes on by itself, in this order; each step takes an equal part of the time.
 _STEPS = ("apply", "checking", "checked", "verifying", "verified", "readying", "ready", "reloading", "reloaded")
-_MTU_RANGE = range(552, 9217)
 
 
 class Refused(Exception):
@@ -27,60 +27,6 @@ class Refused(Exception):
         super().__init__(detail)
         self.status = status
         self.detail = detail
-
-
-def merged(base: Tree, patch: Any) -> Any:
-    """A merge patch: null removes, everything else is put into what is there."""
-    if not isinstance(patch, dict):
-        return copy.deepcopy(patch)
-    result: Tree = copy.deepcopy(base) if isinstance(base, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = merged(result.get(key, {}), value)
-    return result
-
-
-def overlaid(base: Any, patch: Any) -> Any:
-    """Like `merged`, for two patches: null stays null."""
-    if not isinstance(patch, dict) or not isinstance(base, dict):
-        return copy.deepcopy(patch)
-    return {**copy.deepcopy(base), **{key: overlaid(base.get(key), value) for key, value in patch.items()}}
-
-
-def difference(ours: Any, theirs: Any) -> Any:
-    """What of ``ours`` is not in ``theirs``; null stands for what only ``theirs`` has. {} if they agree."""
-    result: Tree = {}
-    for key in [*ours, *(key for key in theirs if key not in ours)]:
-        if key not in ours:
-            result[key] = None
-        elif key not in theirs:
-            result[key] = copy.deepcopy(ours[key])
-        elif isinstance(ours[key], dict) and isinstance(theirs[key], dict):
-            inner = difference(ours[key], theirs[key])
-            if inner:
-                result[key] = inner
-        elif ours[key] != theirs[key]:
-            result[key] = copy.deepcopy(ours[key])
-    return result
-
-
-def lines(tree: Tree, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Every end of a tree: (path, value)."""
-    for key, value in tree.items():
-        if isinstance(value, dict) and value:
-            yield from lines(value, (*path, key))
-        else:
-            yield (*path, key), value
-
-
-def at(tree: Any, *path: str) -> Any:
-    for key in path:
-        if not isinstance(tree, dict) or key not in tree:
-            return None
-        tree = tree[key]
-    return tree
 
 
 @dataclasses.dataclass
@@ -95,38 +41,15 @@ class Revision:
     confirm: float = 0.0  # seconds that a confirmation may take, 0: none asked for
     yes: bool = False  # the answer to "are you sure" came along
     ends_in: Tree | None = None
+    applied: bool = False  # in force, and waiting for its confirmation
+    back_at: float | None = None  # when a change that failed half-way is out of force again
 
     def as_json(self) -> Tree:
         issue = {
-            f"{number:05}": {"code": "generic", "data": {}, "message": text, "severity": "error"}
+            f"{number:05}": {"code": "generic", "data": {"msg": text}, "message": text, "severity": "error"}
             for number, text in enumerate(self.issues)
         }
         return {"state": self.state, "transition": {"issue": issue, "progress": self.progress}}
-
-
-def factory(ports: int) -> Tree:
-    """The configuration that a reset brings back: a few ports with something to lose."""
-    interfaces: Tree = {"eth0": {"ip": {"address": {"192.0.2.20/24": {}}, "vrf": "mgmt"}, "type": "eth"}}
-    last = ports
-    interfaces[f"swp{last}"] = {"link": {"breakout": {"4x": {}}}, "type": "swp"}
-    interfaces[f"swp{last - 1}"] = {
-        "bridge": {"domain": {"br_default": {"untagged": 1, "vlan": {"100": {}, "200": {}}}}},
-        "type": "swp",
-    }
-    interfaces["bond1"] = {
-        "bond": {"member": {f"swp{last - 3}": {}, f"swp{last - 2}": {}}},
-        "bridge": {"domain": {"br_default": {"access": 100}}},
-        "type": "bond",
-    }
-    interfaces[f"swp{last - 4}"] = {"ip": {"address": {"192.0.2.1/31": {}}}, "type": "swp"}
-    interfaces[f"swp{last - 5}"] = {"bridge": {"domain": {"br_default": {}}}, "type": "swp"}
-    interfaces[f"swp{last - 6}.300"] = {"base-interface": f"swp{last - 6}", "type": "sub", "vlan": 300}
-    interfaces["swp1-4"] = {"link": {"mtu": 1500}, "type": "swp"}  # written as a range, as people do
-    return {
-        "bridge": {"domain": {"br_default": {"type": "vlan-aware", "vlan": {"100": {}, "200": {}}}}},
-        "interface": interfaces,
-        "system": {"hostname": "sw02"},
-    }
 
 
 class Switch:
@@ -147,6 +70,8 @@ class Switch:
         self.name = name
         self.release = release
         self.version = tuple(int(part) for part in release.split("."))
+        if self.version[:2] not in schema.RELEASES:
+            raise ValueError(f"no schema of release {release}: there are 5.0 to 5.{len(schema.RELEASES) - 1}")
         self.number_of_ports = ports
         self.apply_seconds = apply_seconds
         self.link_seconds = link_seconds
@@ -158,7 +83,7 @@ class Switch:
 
     def reset(self) -> None:
         self.faults.clear()
-        config = self._expanded(factory(self.number_of_ports))
+        config = expanded(fixtures.factory(self.version, self.number_of_ports))
         self.applied: Tree = config
         self.startup: Tree = copy.deepcopy(config)
         self.in_force: Tree = copy.deepcopy(config)
@@ -176,25 +101,9 @@ class Switch:
     def port_names(self) -> list[str]:
         names: list[str] = []
         for number in range(1, self.number_of_ports + 1):
-            breakout = at(self.in_force, "interface", f"swp{number}", "link", "breakout")
-            count = int(next(iter(breakout))[:-1]) if breakout else 0
+            count = fixtures.lanes(at(self.in_force, "interface", f"swp{number}", "link", "breakout"))
             names += [f"swp{number}s{lane}" for lane in range(count)] or [f"swp{number}"]
         return names
-
-    def _expanded(self, config: Tree) -> Tree:
-        """What a client calls swp1-4 is kept as four interfaces."""
-        result = copy.deepcopy(config)
-        interfaces: Tree = {}
-        for selector, settings in (config.get("interface") or {}).items():
-            found = re.fullmatch(r"(\D+)(\d+)-(\d+)", selector)
-            names = [selector]
-            if found:
-                names = [f"{found[1]}{number}" for number in range(int(found[2]), int(found[3]) + 1)]
-            for name in names:
-                interfaces[name] = overlaid(interfaces.get(name, {}), settings)
-        if interfaces:
-            result["interface"] = interfaces
-        return result
 
     # --- revisions
 
@@ -205,11 +114,14 @@ class Switch:
             self._advance(name, self.revisions[name], now)
 
     def _advance(self, name: str, revision: Revision, now: float) -> None:
-        if revision.state == "ays" and now - revision.began >= self.ays_seconds:
+        if revision.state == "ays" and not revision.applied and now - revision.began >= self.ays_seconds:
             revision.state, revision.progress = "ays_fail", "Aborted apply after warnings"
             revision.issues = ["Timeout while waiting for client response"]
-        elif revision.state == "confirm" and now - revision.began >= revision.confirm:
+        elif revision.state in ("confirm", "ays") and revision.confirm and now - revision.began >= revision.confirm:
             self._take_back(name, revision)
+        elif revision.back_at is not None and now >= revision.back_at:
+            revision.back_at, revision.progress = None, "Rolled back (synthetic wording)"
+            self._restore(name, revision.base)
         elif revision.state in _STEPS and not self._must_wait(name):
             self._step(name, revision, now)
 
@@ -245,13 +157,23 @@ class Switch:
             revision.progress = "Failure during apply. Ignore?" if revision.state == "ignore_fail" else "Failed"
             if ends.get("partial"):
                 self._put_in_force(name, revision)
+                if revision.state != "ignore_fail" and ends.get("back_after") is not None:
+                    self._roll_back_slowly(revision)
             return
         self._put_in_force(name, revision)
         if revision.confirm and not self.faults.get("no_confirm"):
-            revision.state, revision.began = "confirm", now
+            # NVIDIA's own fleet tool waits for "ays" here, other published clients for "confirm".
+            revision.state, revision.began, revision.applied = "confirm", now, True
             revision.progress = "Waiting for confirmation (synthetic wording)"
+            if self.faults.get("confirm_ays"):
+                revision.state, revision.progress = "ays", "awaiting confirm (synthetic wording)"
         else:
             self._finish(name, revision)
+
+    def _roll_back_slowly(self, revision: Revision) -> None:
+        """The state is final at once; what had taken effect goes away later."""
+        revision.back_at = self.clock() + float((revision.ends_in or {}).get("back_after", 0))
+        revision.progress = f"Rolling back to {self.applied_id}/start"
 
     def _put_in_force(self, name: str, revision: Revision) -> None:
         before = self.in_force
@@ -276,24 +198,33 @@ class Switch:
                     for key in reversed(path):
                         patch = {key: patch}
                     result = merged(result, patch)
+        # ifupdown2 leaves the addresses of a port of a bridge out, and only logs it (syntax_check_addr_allowed_on).
+        for settings in (result.get("interface") or {}).values():
+            if settings.get("bridge"):
+                for family in ("ip", "ipv4", "ipv6"):
+                    (settings.get(family) or {}).pop("address", None)
         return result
 
     def _finish(self, name: str, revision: Revision) -> None:
         for other in self.revisions.values():
             if other is not revision and other.state.startswith("applied"):
                 other.state = "previous" if not self.auto_save else other.state
-        revision.state, revision.issues, revision.progress = "applied", [], ""
+        revision.state, revision.issues, revision.progress, revision.applied = "applied", [], "", False
         if self.auto_save:
             self.startup = copy.deepcopy(self.applied)
             revision.state = "applied_and_saved"
 
     def _take_back(self, name: str, revision: Revision) -> None:
         revision.state, revision.progress = "confirm_fail", "Not confirmed, rolled back (synthetic wording)"
+        revision.applied = False
+        self._restore(name, revision.base)
+
+    def _restore(self, name: str, config: Tree) -> None:
         before = self.in_force
-        self.applied = copy.deepcopy(revision.base)
-        self.in_force = copy.deepcopy(revision.base)
+        self.applied = copy.deepcopy(config)
+        self.in_force = self._effective(before, config)
         self.applied_id = next(
-            (other for other, each in self.revisions.items() if each.config == revision.base and other != name), "1"
+            (other for other, each in self.revisions.items() if each.config == config and other != name), "1"
         )
         touched = set(difference(self.in_force, before).get("interface") or {})
         self.down_until.update(dict.fromkeys(touched, self.clock() + self.link_seconds))
@@ -303,36 +234,25 @@ class Switch:
         name = str(self.made)
         if self.revision_names == "changesets":
             name = f"changeset/cumulus/2026-01-02_03.04.{self.made:02d}_SIMU"
-        if self.faults.get("foreign_apply"):
-            self.faults.spend(self.faults.get("foreign_apply") or {})
-            self.revisions[name] = Revision(copy.deepcopy(self.applied), copy.deepcopy(self.applied))
-            self.somebody_applies()
-        else:
-            self.revisions[name] = Revision(copy.deepcopy(self.applied), copy.deepcopy(self.applied))
+        self.revisions[name] = Revision(copy.deepcopy(self.applied), copy.deepcopy(self.applied))
         return name
 
     def patch(self, name: str, body: Any) -> None:
         revision = self.revision(name)
         if revision.state not in ("pending", "invalid", "ays_fail"):
             raise Refused(400, f"revision {name} is in state {revision.state} (synthetic wording)")
-        if not isinstance(body, dict):
-            raise Refused(400, "expected an object (synthetic wording)")
-        for path, value in lines(body):
-            self._check_value(path, value)
-        revision.config = merged(revision.config, self._expanded(body))
+        problems = self.schema.problems(body)
+        if problems:
+            raise Refused(400, problems[0])
+        revision.config = merged(revision.config, expanded(body))
 
-    def _check_value(self, path: tuple[str, ...], value: Any) -> None:
-        """What a schema refuses at once."""
-        where = ".".join(path)
-        if path[-1] == "mtu" and value is not None and value not in _MTU_RANGE:
-            raise Refused(400, f"{value!r} is not a valid MTU at {where} (synthetic wording)")
-        if path[-1] == "access" and value is not None and value not in range(1, 4095):
-            raise Refused(400, f"{value!r} is not a valid VLAN at {where} (synthetic wording)")
-        if path[:2] == ("qos", "roce") and path[-1] == "mode" and value not in ("lossless", "lossy", None):
-            raise Refused(400, f"{value!r} is not one of lossless, lossy at {where} (synthetic wording)")
-        wrong = "enable" if self.version >= (5, 14) else "state"
-        if path == ("qos", "roce", wrong):
-            raise Refused(400, f"{wrong!r} does not match any of the properties at qos.roce (synthetic wording)")
+    def load(self) -> None:
+        """The schema takes half a second: better before the first request than in it."""
+        schema.of_release(self.version[:2])
+
+    @property
+    def schema(self) -> schema.Schema:
+        return schema.of_release(self.version[:2])
 
     def invalid(self, config: Tree) -> list[str]:
         """What a check of the whole configuration refuses."""
@@ -375,6 +295,18 @@ class Switch:
             self.startup = copy.deepcopy(self.applied)
             revision.state = "saved"
             return
+        confirms = {"confirm_yes": "confirm", "apply": "ays" if prompts.get("ays") == "ays_yes" else ""}
+        if revision.applied and wanted in confirms:
+            # Which of the two a release takes is known of none: "confirm_ays" says it with ``takes``.
+            takes = (self.faults.get("confirm_ays") or {}).get("takes", "confirm_yes")
+            if wanted != takes or (wanted == "apply" and not confirms[wanted]):
+                raise Refused(400, f"state {wanted!r} is not possible from {revision.state!r} (synthetic wording)")
+            self._finish(name, revision)
+            return
+        if wanted == "apply" and revision.state not in _STEPS and not difference(revision.config, self.applied):
+            # Seen by NVIDIA's own clients: such a revision never becomes "applied".
+            revision.progress = "config apply executed with no config diff (synthetic wording)"
+            return
         if wanted == "apply" and revision.state not in _STEPS:
             slow = self.faults.get("slow_apply")
             revision.state, revision.began = "apply", self.clock()
@@ -386,14 +318,17 @@ class Switch:
             revision.ends_in = self.faults.get("end_in")
             if revision.ends_in:
                 self.faults.spend(revision.ends_in)
+        elif wanted in ("ays_no", "confirm_no") and revision.applied:
+            self._take_back(name, revision)
         elif wanted == "ays_no" and revision.state == "ays":
             revision.state, revision.progress = "ays_fail", "Aborted apply after warnings"
+        elif wanted == "ays_yes" and revision.state == "ays":
+            revision.state, revision.began, revision.yes = "apply", self.clock(), True
+            revision.issues, revision.progress = [], ""
         elif wanted == "ignore_fail_no" and revision.state == "ignore_fail":
             revision.state, revision.progress = "apply_fail", "Aborted (synthetic wording)"
-        elif wanted == "confirm_yes" and revision.state == "confirm":
-            self._finish(name, revision)
-        elif wanted == "confirm_no" and revision.state == "confirm":
-            self._take_back(name, revision)
+            if (revision.ends_in or {}).get("back_after") is not None:
+                self._roll_back_slowly(revision)
         else:
             raise Refused(400, f"state {wanted!r} is not possible from {revision.state!r} (synthetic wording)")
 
@@ -401,7 +336,7 @@ class Switch:
         revision = self.revision(name)
         if self.faults.get("no_delete"):
             raise Refused(405, "The method is not allowed for the requested URL.")
-        if name == self.applied_id or revision.state in _STEPS or revision.state == "confirm":
+        if name == self.applied_id or revision.state in _STEPS or revision.applied:
             raise Refused(400, f"revision {name} is in use (synthetic wording)")
         del self.revisions[name]
 
@@ -433,7 +368,19 @@ class Switch:
         name = str(self.made)
         revision = self._somebody(name)
         self._put_in_force(name, revision)
-        revision.state, revision.began, revision.confirm = "confirm", self.clock(), seconds
+        revision.state, revision.began, revision.confirm, revision.applied = "confirm", self.clock(), seconds, True
+
+    def somebody_configures(self, tree: Tree) -> None:
+        """Somebody else's settings, applied and saved. Raises ValueError for what the release refuses."""
+        problems = self.schema.problems(tree)
+        if problems:
+            raise ValueError("; ".join(problems))
+        self.made += 1
+        name = str(self.made)
+        self.revisions[name] = Revision(merged(self.applied, expanded(tree)), copy.deepcopy(self.applied))
+        self._put_in_force(name, self.revisions[name])
+        self._finish(name, self.revisions[name])
+        self.startup = copy.deepcopy(self.applied)
 
     def power_cycle(self) -> None:
         self.applied = copy.deepcopy(self.startup)
@@ -453,90 +400,6 @@ class Switch:
         cabled = stem <= 8 or stem > self.number_of_ports - 6
         return cabled and port not in broken and "up" in admin and self.clock() >= self.down_until.get(port, 0.0)
 
-    def operational(self) -> Tree:
-        """What /system, /interface, /qos, /bridge and /platform show without a revision."""
-        system: Tree = {"hostname": self.name, "timezone": "Etc/UTC", "uptime": 4711}
-        if self.version >= (5, 14):
-            system["version"] = {"product-release": self.release, "image": f"SIMULATED {self.release}"}
-        elif self.version >= (5, 11):
-            system["product-release"] = self.release
-        else:
-            system["build"] = f"Cumulus Linux {self.release}"
-        system["platform-name"] = "SIMULATED switch of the rocemesh lab"
-        interfaces: Tree = {"eth0": {"type": "eth", "link": {"mtu": 1500, "state": {"up": {}}, "oper-status": "up"}}}
-        for name in self.port_names():
-            interfaces[name] = self._operational_port(name)
-        for name, settings in (self.in_force.get("interface") or {}).items():
-            if settings.get("type") in ("bond", "svi", "sub"):
-                interfaces[name] = {"type": settings["type"], "link": {"mtu": 9216, "state": {"up": {}}}}
-        return {"system": system, "interface": interfaces, "qos": {"roce": self._operational_roce()}}
-
-    def _operational_port(self, name: str) -> Tree:
-        settings = at(self.in_force, "interface", name) or {}
-        up = self.up(name)
-        link: Tree = {"mtu": at(settings, "link", "mtu") or 9216, "state": {"up" if up else "down": {}}}
-        if self.version >= (5, 11):
-            admin = at(settings, "link", "state") or {"up": {}}
-            link.update({"oper-status": "up" if up else "down", "admin-status": next(iter(admin))})
-        link["stats"] = {"in-drops": 0, "out-drops": 0, "in-pkts": 4711, "out-pkts": 4711, "carrier-transitions": 2}
-        port: Tree = {"type": "swp", "link": link}
-        stem = int(re.findall(r"\d+", name)[0])
-        if up and stem <= 8:
-            host = f"gpu{stem:02}"
-            port["lldp"] = {"neighbor": {host: {"age": "12", "chassis": {"system-name": host}}}}
-        elif up:
-            port["lldp"] = {"neighbor": {"spine01": {"age": "12", "chassis": {"system-name": "spine01"}}}}
-        roce = self._mode()
-        if roce:
-            port["qos"] = {
-                "roce": {"status": self._roce_facts(roce, port=True), "counters": _counters()},
-                "pfc-watchdog": {"state": "disabled"},
-            }
-        return port
-
-    def _mode(self) -> str | None:
-        roce = at(self.in_force, "qos", "roce")
-        if not isinstance(roce, dict) or roce.get("enable") == "off" or roce.get("state") == "disabled":
-            return None
-        return str(roce.get("mode", "lossless"))
-
-    def _roce_facts(self, mode: str, port: bool = False) -> Tree:
-        word = "yes" if port else "enabled"
-        facts: Tree = {
-            "mode": mode,
-            "congestion-control": {
-                "congestion-mode": "ecn, absolute" if port else "ECN",
-                "enabled-tc": "0,3",
-                "max-threshold": "1.43 MB",
-                "min-threshold": "146.48 KB",
-                "probability": 100,
-            },
-            "lldp-app-tlv": {"priority": 3, "protocol-id": 4791, "selector": "UDP"},
-            "trust": {"trust-mode": "pcp,dscp"},
-        }
-        if mode == "lossless":
-            facts["pfc"] = {"pfc-priority": 3, "rx-enabled": word, "tx-enabled": word}
-        return facts
-
-    def _operational_roce(self) -> Tree:
-        mode = self._mode()
-        facts = self.filled_roce(self.in_force)
-        if mode:
-            facts.update(self._roce_facts(mode))
-            exceptions = self.faults.all("exception")
-            if exceptions:
-                # Nobody has published how a row looks: synthetic.
-                facts["exception-list"] = {str(n): {"text": fault["text"]} for n, fault in enumerate(exceptions, 1)}
-        return facts
-
-    def filled_roce(self, config: Tree) -> Tree:
-        """/qos/roce of a revision with its defaults."""
-        roce = at(config, "qos", "roce")
-        key, on, off = ("state", "enabled", "disabled") if self.version >= (5, 14) else ("enable", "on", "off")
-        if roce is None:
-            return {key: off}
-        return {key: on, "mode": "lossless", **roce}
-
     def as_json(self) -> Tree:
         self.advance()
         return {
@@ -549,17 +412,3 @@ class Switch:
             "requests": list(self.requests),
             "faults": self.faults.as_json(),
         }
-
-
-def _counters() -> Tree:
-    return {
-        "rx-stats": {
-            "rx-pfc-stats": {"pause-duration": 0, "pause-packets": 3},
-            "rx-roce-stats": {"no-buffer-discard": 0, "roce-bytes": "1.10 GB", "roce-packets": 4711},
-        },
-        "tx-stats": {
-            "tx-ecn-stats": {"ecn-marked-packets": 152430},
-            "tx-pfc-stats": {"pause-duration": 0, "pause-packets": 22},
-            "tx-roce-stats": {"roce-packets": 4712, "unicast-no-buffer-discard": 0},
-        },
-    }

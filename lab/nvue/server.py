@@ -17,10 +17,20 @@ import threading
 import urllib.parse
 from typing import Any, cast
 
-from .model import Refused, Switch, Tree, at, difference
+from . import views
+from .faults import Faults
+from .model import Refused, Switch
+from .tree import Tree, at, difference
 
 API = "/nvue_v1"
-_TITLES = {400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 409: "Conflict"}
+_TITLES = {
+    400: "Bad Request",
+    401: "Unauthorized",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    409: "Conflict",
+    500: "Internal Server Error",
+}
 
 
 class Cut(Exception):
@@ -40,28 +50,38 @@ class Api:
             switch = self._switch
             switch.advance()
             switch.requests.append(f"{method} {target}")
-            cut = switch.faults.get("cut_after")
-            if cut is not None:
-                seen = self._counts.get(id(cut), 0) + 1
-                self._counts[id(cut)] = seen
-                if seen >= int(cut["requests"]):
-                    switch.faults.spend(cut)
-                    if cut.get("executed"):
-                        with contextlib.suppress(Refused):
-                            self._answer(method, target, body)
-                    raise Cut
-            status = switch.faults.get("status", f"{method} {target}")
-            if status is not None:
-                left = int(status.get("times", 0))
-                if left == 1:
-                    switch.faults.spend(status)
-                elif left:
-                    status["times"] = left - 1
-                return int(status["status"]), _problem(int(status["status"]), "injected (synthetic wording)")
-            try:
-                return self._answer(method, target, body)
-            except Refused as error:
-                return error.status, _problem(error.status, error.detail)
+            foreign = switch.faults.get("foreign_apply", f"{method} {target}")
+            if foreign is not None and ("pattern" in foreign or method == "POST"):
+                switch.faults.spend(foreign)
+                answer = self._once(method, target, body)
+                switch.somebody_applies()
+                return answer
+            return self._once(method, target, body)
+
+    def _once(self, method: str, target: str, body: Any) -> tuple[int, Any]:
+        switch = self._switch
+        cut = switch.faults.get("cut_after")
+        if cut is not None:
+            seen = self._counts.get(id(cut), 0) + 1
+            self._counts[id(cut)] = seen
+            if seen >= int(cut["requests"]):
+                switch.faults.spend(cut)
+                if cut.get("executed"):
+                    with contextlib.suppress(Refused):
+                        self._answer(method, target, body)
+                raise Cut
+        status = switch.faults.get("status", f"{method} {target}")
+        if status is not None:
+            left = int(status.get("times", 0))
+            if left == 1:
+                switch.faults.spend(status)
+            elif left:
+                status["times"] = left - 1
+            return int(status["status"]), _problem(int(status["status"]), "injected (synthetic wording)")
+        try:
+            return self._answer(method, target, body)
+        except Refused as error:
+            return error.status, _problem(error.status, error.detail)
 
     def _answer(self, method: str, target: str, body: Any) -> tuple[int, Any]:
         parts = urllib.parse.urlsplit(target)
@@ -110,13 +130,13 @@ class Api:
         switch = self._switch
         revision = query.get("rev", ["operational"])[0]
         if revision == "operational":
-            tree: Tree = switch.operational()
+            tree: Tree = views.operational(switch, path[0] if path else "")
         else:
             tree = copy.deepcopy(switch.config_of(revision))
             if "diff" in query:
                 tree = difference(tree, switch.config_of(query["diff"][0]))
             elif query.get("filled", ["true"])[0] != "false":
-                tree = {**tree, "qos": {**(tree.get("qos") or {}), "roce": switch.filled_roce(tree)}}
+                tree = {**tree, "qos": {**(tree.get("qos") or {}), "roce": views.filled_roce(switch.version, tree)}}
         found = at(tree, *path) if path else tree
         if found is None:
             raise Refused(404, "Requested item does not exist. (synthetic wording)")
@@ -148,6 +168,15 @@ def _problem(status: int, detail: str) -> Tree:
     return {"detail": detail, "status": status, "title": _TITLES.get(status, "Error"), "type": "about:blank"}
 
 
+def _expired(faults: Faults) -> bool:
+    """Whether the login is no longer good; fault ``login_expires`` counts the requests that still pass."""
+    fault = faults.get("login_expires")
+    if fault is None:
+        return False
+    fault["requests"] = int(fault["requests"]) - 1
+    return int(fault["requests"]) < 0
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = "rocemesh-lab-SIMULATED"
@@ -162,8 +191,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
             server.stopping.wait()
             self.close_connection = True
             return
-        if not hmac.compare_digest(self.headers.get("Authorization", ""), server.login):
+        faults = server.switch.faults
+        if not hmac.compare_digest(self.headers.get("Authorization", ""), server.login) or _expired(faults):
             self._reply(401, _problem(401, "Authentication required (synthetic wording)"))
+            return
+        if faults.get("echo", f"{self.command} {self.path}"):
+            # A proxy in debug mode: the answer holds the request, with its login.
+            request = {"request": f"{self.command} {self.path}", "headers": dict(self.headers.items())}
+            self._reply(500, {**_problem(500, f"Internal error while handling {request}"), **request})
             return
         try:
             body = json.loads(data) if data else None

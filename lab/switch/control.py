@@ -4,6 +4,7 @@
 """The control port: read the state, reset it, inject faults. Loopback only, not a feature of any switch.
 
 ``GET /state``  ``POST /reset``  ``POST /fault`` (JSON object)  ``DELETE /fault``  ``GET /log``  ``DELETE /log``
+``GET /links`` (what each port carries)  ``POST /traffic`` (port -> counters, of whoever carries it)
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from .state import Log, Switch, port_key
 _LIMIT = 1 << 20
 _REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed"}
 _METHODS = {"/state": ("GET",), "/reset": ("POST",), "/fault": ("GET", "POST", "DELETE"), "/log": ("GET", "DELETE")}
+_METHODS.update({"/links": ("GET",), "/traffic": ("POST",)})
 
 
 def answer(switch: Switch, method: str, path: str, body: bytes) -> Tuple[int, Dict[str, Any]]:
@@ -25,22 +27,28 @@ def answer(switch: Switch, method: str, path: str, body: bytes) -> Tuple[int, Di
         return 404, {"error": "no such path; there are {0}".format(", ".join(_METHODS))}
     if method not in _METHODS[path]:
         return 405, {"error": "{0} takes {1}".format(path, ", ".join(_METHODS[path]))}
-    if path == "/state":
-        return 200, switch.as_json()
-    if path == "/log":
-        if method == "DELETE":
-            switch.log = Log()
-        return 200, switch.log.as_json()
+    if method == "DELETE" and path == "/log":
+        switch.log = Log()
+    readings = {"/state": switch.as_json, "/log": switch.log.as_json, "/links": switch.links}
+    if path in readings:
+        return 200, readings[path]()
     if path == "/reset":
         switch.reset()
     elif method == "DELETE":
         switch.faults.clear()
     elif method == "POST":
         try:
-            _inject(switch, json.loads(body))
+            (_count if path == "/traffic" else _inject)(switch, json.loads(body))
         except ValueError as error:
             return 400, {"error": str(error)}
     return 200, {"faults": switch.faults.as_json()}
+
+
+def _count(switch: Switch, ports: Any) -> None:
+    """port -> counters, as they are by now."""
+    if not isinstance(ports, dict) or not all(isinstance(counters, dict) for counters in ports.values()):
+        raise ValueError("port -> counters")
+    switch.traffic = {port: dict(counters) for port, counters in ports.items()}
 
 
 def _inject(switch: Switch, fault: Any) -> None:

@@ -24,6 +24,8 @@ name                      effect (further keys)
 ``cut_after``             the session is cut when line number ``lines`` arrives; ``scope``: ``config`` (default, lines
                           typed in configuration mode, without ``show``) or ``all``; ``executed``: whether that line
                           still took effect (default false). Fires once.
+``password_expired``      after the login a new password is asked for
+``foreign_line``          right after a line that matches ``pattern``, another admin's session types ``line``. Once.
 ``enable_password``       ``enable`` asks for a password
 ``confirm``               a line that matches ``pattern`` asks for a typed YES
 ``refuse_line``           a line that matches ``pattern`` is answered with an error
@@ -47,7 +49,7 @@ from typing import Any, Dict, List, Optional
 
 KNOWN = frozenset(
     {"wizard", "standby", "slow", "silent", "cut_after", "enable_password", "confirm", "refuse_line", "ignore_line"}
-    | {"refuse_port", "prompt", "motd", "chunks", "remark", "neighbor", "counters"}
+    | {"password_expired", "foreign_line", "refuse_port", "prompt", "motd", "chunks", "remark", "neighbor", "counters"}
     | {"refuse_force", "range_partial", "exception", "pfc_off", "link_down", "bad_json", "foreign_change", "reload"}
 )
 IMMEDIATE = frozenset({"foreign_change", "reload"})
@@ -63,6 +65,7 @@ NEEDS = {
     "ignore_line": "pattern",
     "exception": "text",
     "link_down": "port",
+    "foreign_line": "line",
 }
 
 
@@ -93,6 +96,9 @@ class Faults:
     def get(self, name: str, port: Optional[str] = None, line: Optional[str] = None) -> Optional[Dict[str, Any]]:
         """The active fault of this name that concerns this port and this line, if any."""
         return next((fault for fault in reversed(self._active) if _concerns(fault, name, port, line)), None)
+
+    def all(self, name: str) -> List[Dict[str, Any]]:
+        return [fault for fault in self._active if fault["name"] == name]
 
     def spend(self, fault: Dict[str, Any]) -> None:
         self._active = [other for other in self._active if other is not fault]

@@ -112,6 +112,12 @@ def execute(cli: Cli, line: str) -> str:
     fault = cli.switch.faults.get("refuse_line", line=line)
     if fault:
         return "% {0}".format(fault.get("message", "The command was refused by an injected fault"))
+    foreign = cli.switch.faults.get("foreign_line", line=line)
+    if foreign:
+        cli.switch.faults.spend(foreign)
+        said = _carry_out(cli, line)
+        execute(Cli(cli.switch, mode=CONFIG), str(foreign["line"]))
+        return said
     remark = cli.switch.faults.get("remark", line=line)
     if remark:
         return "\n".join(filter(None, (str(remark["text"]), _carry_out(cli, line))))
@@ -451,6 +457,11 @@ _show("interfaces ethernet <ports>", show.ethernet, ANYWHERE)
 _show("interfaces ethernet <ports> congestion-control", show.congestion_control, ANYWHERE)
 _show("interfaces ethernet <ports> counters roce", show.roce_counters, ANYWHERE)
 _show("interfaces port-channel summary", show.port_channel_summary, ANYWHERE)
+_show("interfaces mlag-port-channel", show.mlag_port_channel, ANYWHERE)
+_show("interfaces mlag-port-channel summary", show.mlag_port_channel, ANYWHERE)
+_show("protocols", show.protocols, ANYWHERE)
+_show("inventory", show.inventory, ANYWHERE)
+_show("lldp local", show.lldp_local, ANYWHERE)
 _show("dcb priority-flow-control", show.priority_flow_control, ANYWHERE)
 _show("qos", lambda switch: show.qos_interface(switch, None), ANYWHERE)
 _show("qos interface ethernet <ports>", show.qos_interface, ANYWHERE)
@@ -461,3 +472,5 @@ _show("configuration files", show.configuration_files)
 _show("running-config", show.running_config)
 _show("running-config interface ethernet <ports>", show.running_config_interface)
 _show("configuration", show.saved_config)
+
+from . import lines as _lines  # noqa: E402, F401 - it registers further lines, with what stands above

@@ -22,6 +22,10 @@ Configuration wizard
 Do you want to use the wizard for initial configuration?
 Please answer 'yes' or 'no'.
 Do you want to use the wizard for initial configuration? """
+# The sentence is that of a first login; that an old password leads to the same one is synthetic.
+EXPIRED = """
+Your password has expired. (synthetic wording)
+New password for 'admin' account must be typed, please enter new password: """
 MOTD = """
 NVIDIA Switch (SIMULATED by the rocemesh lab: no hardware behind this prompt)
 
@@ -145,6 +149,11 @@ class Session:
             while True:
                 answer = await self._read_line()
                 self._write("Please answer 'yes' or 'no'.\n" if answer else "")
+        if faults.get("password_expired"):
+            self._write(EXPIRED)
+            while True:
+                await self._read_line(echo=False)
+                self._write("\nConfirm: ")
         if self._tty:
             self._write(MOTD)
         motd = faults.get("motd")

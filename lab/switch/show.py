@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from . import qos
 from .state import ROCE_SINCE, CliError, Config, Port, Switch, port_key
 
 Rendered = Tuple[str, Optional[Any]]  # text, and the object for json-print (None: the command has no JSON)
@@ -116,9 +117,15 @@ def ethernet(switch: Switch, spec: Optional[str]) -> Rendered:
             "Switchport mode": "N/A" if port.lag or port.mode == "routed" else port.mode,
         }
         count = switch.counters(name)
-        receive = {"packets": "0", "discard packets": count["rx_discards"], "error packets": "0"}
+        receive = {
+            "packets": count["rx_packets"],
+            "bytes": count["rx_bytes"],
+            "discard packets": count["rx_discards"],
+            "error packets": "0",
+        }
         transmit = {
-            "packets": "0",
+            "packets": count["tx_packets"],
+            "bytes": count["tx_bytes"],
             "discard packets": count["tx_discards"],
             "hoq discard packets": count["tx_hoq_discards"],
         }
@@ -151,7 +158,7 @@ def interface_status(switch: Switch) -> Rendered:
 def port_channel_summary(switch: Switch) -> Rendered:
     groups: Dict[int, List[str]] = {}
     for name in _ports(switch, None):
-        if switch.running.ports[name].lag:
+        if switch.running.ports[name].lag and not switch.running.ports[name].mlag:
             groups.setdefault(switch.running.ports[name].lag, []).append(name)
     flags = {"U": "Up", "D": "Down", "P": "Up in port-channel (members)"}
     data: Dict[str, Any] = {"Flags": _listed(switch, flags)}
@@ -165,9 +172,89 @@ def port_channel_summary(switch: Switch) -> Rendered:
     return "\n".join(lines), data
 
 
+def mlag_port_channel(switch: Switch) -> Rendered:
+    """The shape of a real answer of 3.6: the members of this switch and of its peer, per port-channel."""
+    groups: Dict[int, List[str]] = {}
+    for name in _ports(switch, None):
+        if switch.running.ports[name].mlag:
+            groups.setdefault(switch.running.ports[name].lag, []).append(name)
+    summary: Dict[str, Any] = {}
+    lines = ["MLAG Port-Channel Flags: D-Down, U-Up, P-Partial UP, S - suspended by MLAG", ""]
+    for number, names in sorted(groups.items()):
+        states = {name: switch.link_up(name) for name in names}
+        title = "1 Mpo{0}({1})".format(number, "P" if any(states.values()) else "D")
+        members = " ".join("Eth{0}({1})".format(name, "P" if up else "D") for name, up in states.items())
+        summary[title] = [{"Local Ports (D/P/S/I)": members, "Peer Ports (D/P/S/I)": "N/A", "Type": "LACP"}]
+        lines.append("{0:<14} LACP   {1}   N/A".format(title, members))
+    flags = {
+        "I": "Individual",
+        "P": "Up in port-channel (members)",
+        "S": "Suspend in port-channel (members)",
+        "D": "Down",
+    }
+    data = {
+        "MLAG Port-Channel Flags": "D-Down, U-Up, P-Partial UP, S - suspended by MLAG",
+        "Port Flags": flags,
+        "MLAG Port-Channel Summary": summary,
+    }
+    return "\n".join(lines), data
+
+
+def protocols(switch: Switch) -> Rendered:
+    """Names and words of a real answer; what the lab has not is disabled."""
+    off: Tuple[str, ...] = (
+        "pim",
+        "dhcp-relay",
+        "igmp-snooping",
+        "ptp",
+        "isolation-group",
+        "bfd",
+        "openflow",
+        "telemetry",
+        "vrrp",
+    )
+    off += ("magp", "nve", "sflow", "dhcp-relay(v6)", "dot1x", "bgp", "ospf")
+    ports = switch.running.ports.values()
+    words = {True: "enabled", False: "disabled"}
+    rows = {
+        **dict.fromkeys(off, "disabled"),
+        "lacp": words[any(port.lag for port in ports)],
+        "lldp": words[switch.running.lldp],
+        "spanning-tree": "rst",
+        "mlag": words[any(port.mlag for port in ports)],
+        "Ethernet": "enabled",
+        "IP L3": words[any(port.mode == "routed" for port in ports) or bool(switch.running.svis)],
+        "ets": "enabled",
+        "priority-flow-control": words[qos.pfc_on(switch)],
+    }
+    return "\n".join(" {0:<23} {1}".format(name + ":", word) for name, word in rows.items()), rows
+
+
+def inventory(switch: Switch) -> Rendered:
+    """Synthetic but for the names of its columns."""
+    row = {"Part number": "SIMULATED", "Serial number": "SIMULATED00001", "Asic rev": "N/A", "HW rev": "A1"}
+    columns = "{0:<10}{1:<14}{2:<17}{3:<11}{4}"
+    lines = [columns.format("Module", *row), *(columns.format(name, *row.values()) for name in ("CHASSIS", "MGMT"))]
+    return "\n".join(lines), {name: _listed(switch, row) for name in ("CHASSIS", "MGMT")}
+
+
+def lldp_local(switch: Switch) -> Rendered:
+    rows = {
+        "Supported capabilities": "B,R",
+        "Chassis sub type": "Mac Address",
+        "header": "Local global configuration",
+        "System Name": switch.running.hostname,
+        "Supported capabilities enabled": "B",
+        "Chassis id": "02:00:00:00:ff:00",
+        "System Description": "SIMULATED",
+    }
+    word = "enabled" if switch.running.lldp else "disabled"
+    return "LLDP: {0}\n\n{1}".format(word, _table(rows)), [{"LLDP": word}, rows]
+
+
 def priority_flow_control(switch: Switch) -> Rendered:
-    lossless = switch.running.roce == "lossless"
-    enabled = [3] if lossless else []
+    lossless = qos.pfc_on(switch)
+    enabled = qos.pfc_priorities(switch)
     head = {
         "PFC": "enabled" if lossless else "disabled",
         "Priority Enabled List": " ".join(str(number) for number in enabled),
@@ -176,8 +263,8 @@ def priority_flow_control(switch: Switch) -> Rendered:
     table = {
         "Eth" + name: [
             {
-                "PFC admin": "On" if lossless else "Auto",
-                "PFC oper": "Enabled" if switch.pfc_operational(name) else "Disabled",
+                "PFC admin": qos.pfc_admin(switch, name),
+                "PFC oper": "Enabled" if qos.pfc_operational(switch, name) else "Disabled",
             }
         ]
         for name in _ports(switch, None)
@@ -197,10 +284,10 @@ def priority_flow_control(switch: Switch) -> Rendered:
 
 
 def qos_interface(switch: Switch, spec: Optional[str]) -> Rendered:
-    trust = "L3" if switch.running.roce else "L2"
     data: List[Any] = []
     blocks: List[str] = []
     for name in _ports(switch, spec):
+        trust = qos.trust(switch, name)
         entry = {"Trust mode": trust, "DSCP rewrite": "disabled", "PCP,DEI rewrite": "disabled"}
         mapping = {"24-31": "3", "48-55": "6"}
         data.append({"Eth" + name: [entry, {"DSCP; DSCP to switch-priority mapping": [mapping]}]})
@@ -215,15 +302,16 @@ def congestion_control(switch: Switch, spec: str) -> Rendered:
         marked = switch.counters(name)["ecn_marked"]
         data.append({"Interface ethernet": name, "ECN marked packets": marked})
         lines.append("Interface ethernet: {0}\nECN marked packets: {1}".format(name, marked))
+        classes = qos.ecn(switch, name)
         for number in _PRIORITIES:
             row = {"header": "TC-{0}".format(number), "Mode": "none"}
-            if switch.running.roce and number == 3:
+            if number in classes:
                 row.update(
                     {
                         "Mode": "ECN",
                         "Threshold mode": "absolute",
-                        "Minimum threshold": "150 KB",
-                        "Maximum threshold": "1500 KB",
+                        "Minimum threshold": "{0} KB".format(classes[number]["min"]),
+                        "Maximum threshold": "{0} KB".format(classes[number]["max"]),
                         "RED dropped packets": "0",
                     }
                 )
@@ -299,13 +387,13 @@ def roce(switch: Switch) -> Rendered:
     mode = switch.running.roce
     if mode is None:
         return "RoCE mode: N/A", None
-    fault = switch.faults.get("exception")
+    rows = qos.exceptions(switch)
     text = _ROCE_TEXT.format(
         mode=mode,
         lldp="enabled" if switch.running.lldp else "disabled",
         pfc="enabled" if mode == "lossless" and not switch.faults.get("pfc_off", port="") else "disabled",
         kind="lossy   " if mode == "lossy" else "lossless",
-        exceptions="{0} (synthetic wording)".format(fault["text"]) if fault else "N/A",
+        exceptions="\n".join(rows) or "N/A",
     )
     return text, None
 
@@ -327,7 +415,8 @@ def lldp(switch: Switch, spec: Optional[str]) -> Rendered:
             "Remote system name": neighbor,
             "Remote system description": "SIMULATED",
         }
-        data.append({"Eth{0} (Po{1})".format(name, lag) if lag else "Eth" + name: [entry]})
+        group = "Mpo" if switch.running.ports[name].mlag else "Po"
+        data.append({"Eth{0} ({1}{2})".format(name, group, lag) if lag else "Eth" + name: [entry]})
         lines.append("Eth{0}".format(name))
         lines += ["  {0:<26}: {1}".format(key, value) for key, value in entry.items()]
     if not data:
@@ -353,7 +442,7 @@ def _interface_lines(name: str, port: Port) -> List[str]:
     if not port.admin:
         lines.append(prefix + "shutdown")
     if port.lag:
-        lines.append(prefix + "channel-group {0} mode active".format(port.lag))
+        lines.append(prefix + "{0}channel-group {1} mode active".format("mlag-" if port.mlag else "", port.lag))
     elif port.mode == "routed":
         lines.append(prefix + "no switchport force")
         if port.address:
@@ -366,7 +455,7 @@ def _interface_lines(name: str, port: Port) -> List[str]:
         lines += [
             prefix + "switchport {0} allowed-vlan add {1}".format(port.mode, number) for number in port.allowed_vlans
         ]
-    return lines
+    return lines + [prefix + line for line in qos.port_lines(port.qos)]
 
 
 def _coalesced(config: Config) -> List[str]:
@@ -432,6 +521,9 @@ def _configuration(config: Config, title: str) -> str:
     if config.svis:
         out += ["", "##", "## L3 configuration", "##", "   ip routing vrf default"]
         out += ["   interface vlan {0}".format(number) for number in config.svis]
+    if config.qos:
+        out += ["", "##", "## DCBX and QoS configuration", "##"]
+        out += [line if line.startswith("no ") else "   " + line for line in qos.running_lines(config.qos)]
     if config.roce:
         # Nobody published the real line; synthetic.
         out += ["", "##", "## RoCE configuration (synthetic wording)", "##", "   roce {0}".format(config.roce)]

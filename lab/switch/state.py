@@ -30,6 +30,10 @@ LISTED_JSON_SINCE = (3, 6, 6000)
 ROCE_SINCE = (3, 8, 2000)
 
 COUNTERS = (
+    "rx_packets",
+    "rx_bytes",
+    "tx_packets",
+    "tx_bytes",
     "rx_discards",
     "tx_discards",
     "tx_hoq_discards",
@@ -54,6 +58,8 @@ class Port:
     mtu: int = 1500
     admin: bool = True
     lag: int = 0  # number of the port-channel, 0: none
+    mlag: bool = False  # whether it is one over two switches
+    qos: Dict[str, str] = dataclasses.field(default_factory=dict)  # what was typed by hand, see qos.py
     description: str = ""
     address: str = ""  # of a routed port
 
@@ -66,6 +72,7 @@ class Config:
     svis: List[int]
     roce: Optional[str] = None
     lldp: bool = True
+    qos: Dict[str, str] = dataclasses.field(default_factory=dict)  # what was typed by hand, see qos.py
 
     def as_json(self) -> Dict[str, Any]:
         return dataclasses.asdict(self)
@@ -86,7 +93,7 @@ def port_key(name: str) -> Tuple[int, ...]:
     return tuple(int(part) for part in name.split("/"))
 
 
-def factory_config(hostname: str, count: int) -> Config:
+def factory_config(hostname: str, count: int, lldp: bool = True) -> Config:
     """A switch that is in use: the last six ports are what a RoCE tool must not touch without being told to.
 
     From the end: a breakout (split into four), a trunk, two members of port-channel 1, a routed port, a hybrid port.
@@ -102,19 +109,19 @@ def factory_config(hostname: str, count: int) -> Config:
         ports[member_b] = Port(lag=1, mtu=9216, description="peer link")
         ports[routed] = Port(mode="routed", address="192.0.2.1/31", mtu=9216)
         ports[hybrid] = Port(mode="hybrid", access_vlan=1, allowed_vlans=[100])
-    return Config(hostname, ports, {1: "default", 100: "storage", 200: "backup"}, [])
+    return Config(hostname, ports, {1: "default", 100: "storage", 200: "backup"}, [], lldp=lldp)
 
 
 class Switch:
     """One switch. Nothing here knows about SSH or about how a line is typed."""
 
-    def __init__(self, hostname: str, version: str, ports: int, link_delay: float = 0.3) -> None:
+    def __init__(self, hostname: str, version: str, ports: int, link_delay: float = 0.3, *, lldp: bool = True) -> None:
         self.version = version
         self.release = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
         self.link_delay = link_delay
         self.faults = Faults()
         self.current_line = ""  # the one that is being carried out, for faults that look at it
-        self._factory = factory_config(hostname, ports)
+        self._factory = factory_config(hostname, ports, lldp)
         self.reset()
 
     def reset(self) -> None:
@@ -126,6 +133,7 @@ class Switch:
         self.faults.clear()
         self.snapshots: Dict[str, Config] = {}
         self.log = Log()
+        self.traffic: Dict[str, Dict[str, int]] = {}
         # Cables: the first four ports (the nodes) and the six special ones; the rest is empty.
         names = sorted(self.running.ports, key=port_key)
         special = {name for name, port in self.running.ports.items() if port.mode != "access" or port.lag}
@@ -198,9 +206,18 @@ class Switch:
         return "SIMULATED {0} on {1}".format(kind, name)
 
     def counters(self, name: str) -> Dict[str, str]:
-        """As printed: texts. All 0 unless the fault ``counters`` says otherwise."""
-        fault = self.faults.get("counters", port=name) or {}
-        return {key: str(int(fault.get(key, 0))) for key in COUNTERS}
+        """As printed: texts. What the lab's nodes have sent (no RoCE, so none of its counters), and the fault's."""
+        seen = {**self.traffic.get(name, {}), **(self.faults.get("counters", port=name) or {})}
+        return {key: str(int(seen.get(key, 0))) for key in COUNTERS}
+
+    def links(self) -> Dict[str, Dict[str, Any]]:
+        """For whoever carries real packets: which ports are up, how long they may be, and where untagged ones go."""
+        result: Dict[str, Dict[str, Any]] = {}
+        for name, port in self.running.ports.items():
+            vlan = port.access_vlan if port.mode in ("access", "hybrid") and not port.lag else None
+            untagged = vlan if vlan in self.running.vlans else None
+            result[name] = {"up": self.link_up(name), "mtu": port.mtu, "untagged": untagged}
+        return result
 
     # --- names
 
@@ -383,8 +400,3 @@ class Switch:
             raise CliError("% Eth{0} is a member of port-channel {1} (synthetic wording)".format(name, port.lag))
         if port.mode == "routed":
             raise CliError("% Eth{0} is a routed port (synthetic wording)".format(name))
-
-    # --- what the RoCE template did to a port
-
-    def pfc_operational(self, name: str) -> bool:
-        return self.running.roce == "lossless" and not self.faults.get("pfc_off", port=name)

@@ -52,6 +52,8 @@ func (c *control) handler() http.Handler {
 		"POST": c.inject, "DELETE": c.clear})
 	route("/guest", verbs{"POST": c.guest})
 	route("/traffic", verbs{"GET": c.traffic, "DELETE": c.forgetTraffic})
+	route("/fields", verbs{"GET": func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, c.lab.fields.shown()) }})
+	route("/admin", verbs{"POST": c.admin})
 	route("/calls", verbs{"GET": c.calls, "DELETE": c.forget})
 	return mux
 }
@@ -106,6 +108,9 @@ func (c *control) apply(f fault) error {
 		return c.lab.faults.add(f) // says that it is unknown
 	}
 	var vm *labVM
+	if f.text("name") == "meanwhile" && (f.text("method") == "" || (f.text("when") != "before" && f.text("when") != "after")) {
+		return fmt.Errorf("meanwhile needs a method, and when: before or after")
+	}
 	switch f.text("name") {
 	case "duplicate_vm", "numa_mismatch", "numa_unknown", "vm_question":
 		if vm = c.lab.findVM(f.text("vm")); vm == nil {
@@ -116,7 +121,7 @@ func (c *control) apply(f fault) error {
 	case "duplicate_vm":
 		no := false
 		copied, err := c.lab.addVM(&VMSpec{Name: vm.spec.Name, Folder: "copies", Passthrough: &no, Power: "off", Tools: toolsNotRunning,
-			Firmware: "efi", MemoryMB: 1024, CPUs: 1}, vm.host, "", "")
+			Firmware: "efi", MemoryMB: 1024, CPUs: 1, Hardware: 20}, vm.host, "", "")
 		if err != nil {
 			return err
 		}
@@ -215,6 +220,20 @@ func (c *control) guest(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	reply(w, http.StatusOK, map[string]string{"vm": told.VM})
+}
+
+// admin: {"do": "enter", "host": name, "user": name}, see lab.admin.
+func (c *control) admin(w http.ResponseWriter, r *http.Request) {
+	var told struct{ Do, Host, VM, User, Text string }
+	if err := json.NewDecoder(r.Body).Decode(&told); err != nil {
+		refuse(w, err)
+		return
+	}
+	if err := c.lab.admin(told.Do, told.Host, told.VM, told.User, told.Text); err != nil {
+		refuse(w, err)
+		return
+	}
+	reply(w, http.StatusOK, told)
 }
 
 func (c *control) calls(w http.ResponseWriter, _ *http.Request) {

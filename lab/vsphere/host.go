@@ -119,8 +119,8 @@ func (h *labHost) RetrieveManagedMethodExecuter(*RetrieveManagedMethodExecuter) 
 }
 
 // EnterMaintenanceModeTask waits, as the real one does, until no VM of the host is on, the timeout (0: never) or a cancel.
-func (h *labHost) EnterMaintenanceModeTask(request *types.EnterMaintenanceMode_Task) soap.HasFault {
-	l := h.lab
+func (h *labHost) EnterMaintenanceModeTask(ctx *simulator.Context, request *types.EnterMaintenanceMode_Task) soap.HasFault {
+	l, user := h.lab, userOf(ctx)
 	evacuate := request.EvacuatePoweredOffVms != nil && *request.EvacuatePoweredOffVms
 	l.record("EnterMaintenanceMode_Task", h.spec.Name, map[string]string{
 		"timeout": strconv.Itoa(int(request.Timeout)), "evacuate_powered_off_vms": strconv.FormatBool(evacuate)})
@@ -144,6 +144,7 @@ func (h *labHost) EnterMaintenanceModeTask(request *types.EnterMaintenanceMode_T
 		h.entering = true
 		l.mu.Unlock()
 		t.progress(2)
+		h.evacuate()
 		var expired <-chan time.Time
 		if request.Timeout > 0 {
 			timer := time.NewTimer(time.Duration(request.Timeout) * time.Second)
@@ -170,7 +171,7 @@ func (h *labHost) EnterMaintenanceModeTask(request *types.EnterMaintenanceMode_T
 			if !blocked && len(h.running()) == 0 {
 				h.maintenance, h.entering = true, false
 				l.mu.Unlock()
-				update(h.host.Self, types.PropertyChange{Name: "runtime.inMaintenanceMode", Val: true})
+				h.showMaintenance(true, user)
 				return nil
 			}
 			l.mu.Unlock()
@@ -186,8 +187,8 @@ func (h *labHost) EnterMaintenanceModeTask(request *types.EnterMaintenanceMode_T
 	return &methods.EnterMaintenanceMode_TaskBody{Res: &types.EnterMaintenanceMode_TaskResponse{Returnval: ref}}
 }
 
-func (h *labHost) ExitMaintenanceModeTask(*types.ExitMaintenanceMode_Task) soap.HasFault {
-	l := h.lab
+func (h *labHost) ExitMaintenanceModeTask(ctx *simulator.Context, _ *types.ExitMaintenanceMode_Task) soap.HasFault {
+	l, user := h.lab, userOf(ctx)
 	l.record("ExitMaintenanceMode_Task", h.spec.Name, nil)
 	ref := l.startTask(h.host, "exitMaintenanceMode", false, func(*labTask) *taskFailure {
 		if failed := l.injected("ExitMaintenanceMode_Task", h.subject()); failed != nil {
@@ -206,7 +207,7 @@ func (h *labHost) ExitMaintenanceModeTask(*types.ExitMaintenanceMode_Task) soap.
 		}
 		h.maintenance = false
 		l.mu.Unlock()
-		update(h.host.Self, types.PropertyChange{Name: "runtime.inMaintenanceMode", Val: false})
+		h.showMaintenance(false, user)
 		return nil
 	})
 	return &methods.ExitMaintenanceMode_TaskBody{Res: &types.ExitMaintenanceMode_TaskResponse{Returnval: ref}}

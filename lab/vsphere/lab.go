@@ -40,6 +40,7 @@ type lab struct {
 	opened     map[string]time.Time
 	tasks      []types.ManagedObjectReference
 	events     *labEvents
+	fields     *labFields
 
 	topology *Topology
 	faults   faultSet
@@ -100,6 +101,8 @@ func build(topology *Topology, h *hook, datastore string) (*lab, error) {
 	l.service = model.Service
 	l.events = &labEvents{reference: types.ManagedObjectReference{Type: "LabEvents", Value: simulator.Map.EventManager().Self.Value}}
 	simulator.Map.Put(l.events)
+	l.fields = newFields(simulator.Map.CustomFieldsManager().Reference())
+	simulator.Map.Put(l.fields)
 	ctx := context.Background()
 	client, err := vim25.NewClient(ctx, l.service)
 	if err != nil {
@@ -118,6 +121,8 @@ func build(topology *Topology, h *hook, datastore string) (*lab, error) {
 		return nil, err
 	}
 	l.cluster = cluster.Reference()
+	update(l.cluster, types.PropertyChange{Name: "configurationEx", Val: &types.ClusterConfigInfoEx{DrsConfig: types.ClusterDrsConfigInfo{
+		Enabled: &topology.DRS, DefaultVmBehavior: types.DrsBehaviorFullyAutomated}}})
 	for _, spec := range topology.Hosts {
 		task, err := cluster.AddHost(ctx, types.HostConnectSpec{HostName: spec.Name}, true, nil, nil)
 		if err != nil {
@@ -165,8 +170,19 @@ func (l *lab) addHost(spec *HostSpec) error {
 			return fmt.Errorf("host %s: more than %d NIC and GPU pairs on NUMA node %d", spec.Name, maxSlotsPerNode, node)
 		}
 	}
+	functions := pciInventory(slots)
+	for _, f := range functions {
+		for _, bus := range spareBus {
+			f.split = f.split || (spec.hasSriov() && f.address() == nicAddress(bus))
+		}
+		if spec.FirmwareTables == "incomplete" && f.memoryGB > 0 {
+			f.node = noNode
+		} else if spec.FirmwareTables == "incomplete" && f.sriov {
+			f.parent = ""
+		}
+	}
 	added := &labHost{reference: types.ManagedObjectReference{Type: "LabHost", Value: ref.Value}, lab: l, spec: spec, host: host,
-		functions: pciInventory(slots)}
+		functions: functions}
 	added.dress()
 	added.factory()
 	l.hosts = append(l.hosts, added)
@@ -178,17 +194,27 @@ func (l *lab) addHost(spec *HostSpec) error {
 	for i := range spec.VMs {
 		vm := &spec.VMs[i]
 		nic, gpu := "", ""
+		nics, gpus := map[int]string{}, map[int]string{}
 		if *vm.Passthrough {
 			bus := next[*vm.Node]
 			next[*vm.Node] += 0x10
 			nic, gpu = nicAddress(bus), gpuAddress(bus)
+			nics[*vm.Node], gpus[*vm.Node] = nic, gpu
 			if *vm.GPUNode != *vm.Node {
 				gpu = gpuAddress(next[*vm.GPUNode])
+				nics[*vm.GPUNode], gpus[*vm.GPUNode] = nicAddress(next[*vm.GPUNode]), gpu
 				next[*vm.GPUNode] += 0x10
 			}
 		}
-		if _, err := l.addVM(vm, added, nic, gpu); err != nil {
+		if vm.Devices != nil {
+			nic, gpu = "", ""
+		}
+		made, err := l.addVM(vm, added, nic, gpu)
+		if err != nil {
 			return fmt.Errorf("VM %s: %w", vm.Name, err)
+		}
+		if made.devices = makeDevices(vm, nics, gpus); made.devices != nil {
+			made.factory()
 		}
 	}
 	return nil
@@ -227,7 +253,7 @@ func (l *lab) addVM(spec *VMSpec, host *labHost, nic, gpu string) (*labVM, error
 		return nil, err
 	}
 	ref := info.Result.(types.ManagedObjectReference)
-	vm := &labVM{reference: types.ManagedObjectReference{Type: "LabVM", Value: ref.Value}, lab: l, spec: spec, host: host,
+	vm := &labVM{reference: types.ManagedObjectReference{Type: "LabVM", Value: ref.Value}, lab: l, spec: spec, host: host, home: host,
 		vm: simulator.Map.Get(ref).(*simulator.VirtualMachine), nic: nic, gpu: gpu, ownGPU: gpu}
 	vm.factory()
 	l.mu.Lock()
@@ -301,16 +327,20 @@ func (l *lab) announce(patience time.Duration) error {
 func (l *lab) reset() error {
 	l.faults.clear()
 	l.events.forget()
+	l.fields.forget()
 	l.mu.Lock()
 	l.generation++
 	l.calls = nil
-	l.downUntil = time.Time{}
+	l.downUntil, l.epoch = time.Time{}, time.Time{}
 	keep := append([]*labVM{}, l.vms...)
 	l.mu.Unlock()
 	for _, host := range l.hosts {
 		host.factory()
 	}
 	for _, vm := range keep {
+		if vm.host != vm.home {
+			vm.moveTo(vm.home)
+		}
 		vm.factory()
 	}
 	return l.announce(10 * time.Second)
@@ -339,7 +369,7 @@ func (l *lab) state() map[string]interface{} {
 			power = "on"
 		}
 		vms[name] = map[string]interface{}{"host": v.host.spec.Name, "power": power, "tools": v.tools, "extra_config": v.extra.plain(),
-			"in_force": v.inForce, "nic": v.nic, "gpu": v.gpu}
+			"in_force": v.inForce, "nic": v.nic, "gpu": v.gpu, "assigned": v.assigned()}
 	}
 	return map[string]interface{}{"simulated": true, "datacenter": l.topology.Datacenter, "cluster": l.topology.Cluster, "hosts": hosts, "vms": vms}
 }

@@ -26,6 +26,8 @@ type pciFunction struct {
 	node                  int
 	capable, enabled      bool // passthrough
 	sriov                 bool
+	split                 bool // cut into virtual functions
+	memoryGB              int  // of a GPU
 }
 
 func (p *pciFunction) address() string {
@@ -53,7 +55,7 @@ func connectX(bus, function, node int, parent string, enabled bool) *pciFunction
 
 func a100(bus, node int, parent string) *pciFunction {
 	return &pciFunction{bus: bus, vendor: 0x10de, device: 0x20f1, class: 0x0302, vendorName: "NVIDIA Corporation",
-		name: "GA100 [A100 PCIe 40GB]", parent: parent, node: node, capable: true, enabled: true}
+		name: "GA100 [A100 PCIe 40GB]", parent: parent, node: node, capable: true, enabled: true, memoryGB: 40}
 }
 
 // complexAt returns root ports, both ports of one NIC, and one GPU.
@@ -110,7 +112,8 @@ func passthruInfo(functions []*pciFunction) []types.BaseHostPciPassthruInfo {
 		info := types.HostPciPassthruInfo{Id: f.address(), DependentDevice: f.address(),
 			PassthruEnabled: f.enabled, PassthruCapable: f.capable, PassthruActive: f.enabled}
 		if f.sriov {
-			out = append(out, &types.HostSriovInfo{HostPciPassthruInfo: info, SriovCapable: true, MaxVirtualFunctionSupported: 8})
+			out = append(out, &types.HostSriovInfo{HostPciPassthruInfo: info, SriovCapable: true, MaxVirtualFunctionSupported: 8,
+				SriovEnabled: f.split, SriovActive: f.split})
 		} else {
 			out = append(out, &info)
 		}

@@ -22,8 +22,9 @@ var redirected = map[string]map[string]string{
 		"ExitMaintenanceMode_Task": "LabHost", "RebootHost_Task": "LabHost"},
 	"VirtualMachine": {"ReconfigVM_Task": "LabVM", "PowerOnVM_Task": "LabVM", "PowerOffVM_Task": "LabVM", "ShutdownGuest": "LabVM",
 		"RebootGuest": "LabVM", "ResetVM_Task": "LabVM", "SuspendVM_Task": "LabVM", "MigrateVM_Task": "LabVM", "RelocateVM_Task": "LabVM"},
-	"Task":         {"CancelTask": "LabTask"},
-	"EventManager": {"QueryEvents": "LabEvents"},
+	"Task":                {"CancelTask": "LabTask"},
+	"EventManager":        {"QueryEvents": "LabEvents"},
+	"CustomFieldsManager": {"AddCustomFieldDef": "LabFields", "RemoveCustomFieldDef": "LabFields", "SetField": "LabFields"},
 }
 
 var (
@@ -42,7 +43,8 @@ var privileges = map[string]string{
 	"EnterMaintenanceMode_Task": "Host.Config.Maintenance", "ExitMaintenanceMode_Task": "Host.Config.Maintenance",
 	"RebootHost_Task": "Host.Config.Maintenance", "ReconfigVM_Task": "VirtualMachine.Config.AdvancedConfig",
 	"PowerOnVM_Task": "VirtualMachine.Interact.PowerOn", "PowerOffVM_Task": "VirtualMachine.Interact.PowerOff",
-	"ShutdownGuest": "VirtualMachine.Interact.PowerOff",
+	"ShutdownGuest": "VirtualMachine.Interact.PowerOff", "MigrateVM_Task": "Resource.HotMigrate",
+	"AddCustomFieldDef": "Global.ManageCustomFields", "RemoveCustomFieldDef": "Global.ManageCustomFields", "SetField": "Global.SetCustomField",
 }
 
 // serveSDK stands before the simulator's own handler: faults of the connection, then redirection.
@@ -82,6 +84,7 @@ func (l *lab) serveSDK(w http.ResponseWriter, r *http.Request) {
 		denied(w, "NotAuthenticated", "The session is not authenticated.", "ServiceInstance", "ServiceInstance", "System.View")
 		return
 	}
+	l.meanwhile(method, "before")
 	this := thisType.FindSubmatch(body)
 	if this != nil {
 		kind, id := string(this[2]), string(this[4])
@@ -102,6 +105,11 @@ func (l *lab) serveSDK(w http.ResponseWriter, r *http.Request) {
 	r.ContentLength = int64(len(body))
 	recorder := httptest.NewRecorder()
 	l.service.ServeSDK(recorder, r)
+	l.meanwhile(method, "after")
+	if l.faults.match("empty_answer", subject) != nil { // a proxy that says 200 to everything
+		w.WriteHeader(http.StatusOK)
+		return
+	}
 	if f := l.faults.match("vcenter_restart_after", subject); f != nil { // carried out, never answered
 		l.restart(time.Duration(f.number("seconds", 1) * float64(time.Second)))
 	}

@@ -16,6 +16,7 @@ type Topology struct {
 	Cluster         string     `json:"cluster"`
 	BootSeconds     float64    `json:"boot_seconds"`
 	ShutdownSeconds float64    `json:"shutdown_seconds"`
+	DRS             bool       `json:"drs"` // fully automated: VMs that can move leave a host that enters maintenance mode
 	Hosts           []HostSpec `json:"hosts"`
 }
 
@@ -24,6 +25,8 @@ type HostSpec struct {
 	Name   string            `json:"name"`
 	VMs    []VMSpec          `json:"vms"`
 	Kernel map[string]string `json:"kernel"` // setting -> value that is configured and in force at the start
+	// "incomplete": the tables name no node for GPUs and no bridge for NICs, as those of some servers do
+	FirmwareTables string `json:"firmware_tables"`
 }
 
 // VMSpec is one VM; a plain string in the file means a GPU VM of that name with all defaults.
@@ -41,7 +44,11 @@ type VMSpec struct {
 	CPUs          int32             `json:"cpus"`
 	ExtraConfig   map[string]string `json:"extra_config"` // added to the defaults; "" removes a default
 	VCenter       bool              `json:"vcenter"`      // this VM is the vCenter appliance itself
+	VCLS          bool              `json:"vcls"`         // embedded vCLS agent of vCenter 8.0 U3
 	IP            string            `json:"ip"`
+	Hardware      int               `json:"hardware"`   // hardware version; default 20
+	Configured    *bool             `json:"configured"` // default true; false: as it comes, nothing set for its devices
+	Devices       []DeviceSpec      `json:"devices"`    // instead of one NIC and one GPU, both fixed
 }
 
 // UnmarshalJSON accepts a bare name.
@@ -90,7 +97,7 @@ func readTopology(path string) (*Topology, error) {
 			}
 			if vm.Passthrough == nil {
 				vm.Passthrough = new(bool)
-				*vm.Passthrough = !vm.VCenter
+				*vm.Passthrough = !vm.VCenter && !vm.VCLS
 			}
 			if *vm.Passthrough {
 				node := orInt(vm.Node, position%numaNodes)
@@ -99,10 +106,18 @@ func readTopology(path string) (*Topology, error) {
 					return nil, fmt.Errorf("%s: VM %s: node must be 0..%d", path, vm.Name, numaNodes-1)
 				}
 				vm.Node, vm.GPUNode = &node, &gpu
+				for d := range vm.Devices {
+					if err := vm.Devices[d].check(vm.Name); err != nil {
+						return nil, fmt.Errorf("%s: %w", path, err)
+					}
+				}
 				position++
 			}
 			if vm.Firmware == "" {
 				vm.Firmware = "efi"
+			}
+			if vm.Hardware == 0 {
+				vm.Hardware = 20
 			}
 			if vm.Power == "" {
 				vm.Power = "on"

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"sort"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,9 +23,12 @@ type labVM struct {
 	lab       *lab
 	spec      *VMSpec
 	host      *labHost
+	home      *labHost // as the topology says
 	vm        *simulator.VirtualMachine
 	duplicate bool   // made by a fault; gone at the next reset
 	ownGPU    string // as the topology says
+
+	devices []*labDevice // as the topology lists them; nil: one NIC, one GPU
 
 	// under lab.mu
 	nic, gpu string // addresses on the host, "" = none
@@ -59,39 +63,50 @@ func (v *labVM) factory() {
 	v.extra.set("svga.present", "TRUE")
 	v.extra.set("pciBridge0.present", "TRUE")
 	v.extra.set("numa.autosize.cookie", fmt.Sprintf("%d0022", v.spec.CPUs))
-	if *v.spec.Passthrough {
+	if *v.spec.Passthrough && orBool(v.spec.Configured, true) {
 		v.extra.set("pciPassthru.use64bitMMIO", "TRUE")
 		v.extra.set("pciPassthru.64bitMMIOSizeGB", "128")
+	}
+	if v.spec.VCLS {
+		v.extra.set("HDCS.agent", "true")
 	}
 	for key, value := range v.spec.ExtraConfig {
 		v.extra.set(key, value)
 	}
 	v.on, v.busy, v.toolsSet, v.inForce = v.spec.Power == "on", false, false, nil
 	v.tools = toolsNotRunning
+	v.unassign()
 	if v.on {
 		v.inForce, v.tools = v.extra.plain(), v.spec.Tools
+		if failed := v.assign(); failed != nil {
+			complain("%s: %s", v.spec.Name, failed.message)
+		}
 	}
 	v.version = time.Now().UnixNano()
 	v.lab.mu.Unlock()
 	v.setDevices(v.nic, v.gpu)
+	v.showDevices()
+	v.reserve(orBool(v.spec.ReserveMemory, *v.spec.Passthrough && orBool(v.spec.Configured, true)))
 	v.dress()
 	v.showConfig()
 	v.showPower()
 }
 
 func (v *labVM) dress() {
-	reserved := orBool(v.spec.ReserveMemory, *v.spec.Passthrough)
 	config := v.vm.Config
 	address := v.spec.IP
 	if v.spec.VCenter {
 		address = v.lab.address
 	}
 	simulator.Map.WithLock(v.vm.Self, func() {
-		config.MemoryReservationLockedToMax = &reserved
 		config.Firmware = v.spec.Firmware
+		config.Version = fmt.Sprintf("vmx-%d", v.spec.Hardware)
 		config.Annotation = "SIMULATED"
 		if v.spec.VCenter {
 			config.VAppConfig = &types.VmConfigInfo{Product: []types.VAppProductInfo{{Name: "VMware vCenter Server", Vendor: "VMware (SIMULATED)"}}}
+		}
+		if v.spec.VCLS { // as the embedded ones of 8.0 U3 call themselves
+			config.ManagedBy = &types.ManagedByInfo{ExtensionKey: "VirtualCenter", Type: "vcls-entity"}
 		}
 		v.vm.Guest.IpAddress = address
 		v.vm.Guest.GuestState = "notRunning"
@@ -115,10 +130,7 @@ func (v *labVM) setDevices(nic, gpu string) {
 				passthrough := &types.VirtualPCIPassthrough{}
 				passthrough.Key = key
 				passthrough.DeviceInfo = &types.Description{Label: label, Summary: f.name + " (SIMULATED)"}
-				passthrough.Backing = &types.VirtualPCIPassthroughDeviceBackingInfo{
-					VirtualDeviceDeviceBackingInfo: types.VirtualDeviceDeviceBackingInfo{DeviceName: f.name},
-					Id:                             address, DeviceId: fmt.Sprintf("%x", f.device), SystemId: v.host.host.Summary.Hardware.Uuid,
-					VendorId: int16(uint16(f.vendor))}
+				passthrough.Backing = fixedBackingInfo(f, v.host, address)
 				devices = append(devices, passthrough)
 			}
 		}
@@ -166,6 +178,7 @@ func (v *labVM) showPower() {
 
 // lose turns the VM off in the books. Needs lab.mu; the caller publishes with showPower.
 func (v *labVM) lose() {
+	v.unassign()
 	v.on, v.tools, v.inForce = false, toolsNotRunning, nil
 }
 
@@ -246,8 +259,12 @@ func (v *labVM) ReconfigVMTask(ctx *simulator.Context, request *types.ReconfigVM
 			}
 		}
 		l.mu.Unlock()
+		if failed := v.changeReservation(&request.Spec); failed != nil {
+			return failed
+		}
 		rest := request.Spec
 		rest.ExtraConfig, rest.ChangeVersion = nil, ""
+		rest.MemoryReservationLockedToMax, rest.MemoryAllocation = nil, nil
 		inner := &types.ReconfigVM_Task{This: v.vm.Self, Spec: rest}
 		simulator.Map.WithLock(v.vm.Self, func() { v.vm.ReconfigVMTask(ctx, inner) })
 		v.postEvent(ctx, func(e types.VmEvent) types.BaseEvent {
@@ -281,32 +298,50 @@ func (v *labVM) obstacle() *taskFailure {
 		return failure(&types.InvalidPowerState{RequestedState: types.VirtualMachinePowerStatePoweredOn,
 			ExistingState: types.VirtualMachinePowerStatePoweredOn}, poweredOnText)
 	}
-	if v.nic == "" && v.gpu == "" {
+	if v.nic == "" && v.gpu == "" && len(v.devices) == 0 {
 		return nil
 	}
 	for _, other := range v.lab.vms {
-		if other != v && other.on && other.host == v.host && (other.nic == v.nic || other.gpu == v.gpu) {
-			return failure(&types.GenericVmConfigFault{Reason: "device in use"},
-				"Module 'DevicePowerOn' power on failed. A passthrough device is already in use by VM "+other.spec.Name+".")
+		if other == v || !other.on || other.host != v.host {
+			continue
+		}
+		for address := range other.uses() {
+			if v.uses()[address] {
+				return failure(&types.GenericVmConfigFault{Reason: "device in use"},
+					"Module 'DevicePowerOn' power on failed. A passthrough device is already in use by VM "+other.spec.Name+".")
+			}
 		}
 	}
-	if reserved := v.vm.Config.MemoryReservationLockedToMax; reserved == nil || !*reserved {
+	if locked, number := v.reservation(); !locked && number < v.spec.MemoryMB {
 		return failure(&types.GenericVmConfigFault{Reason: "memory"},
 			fmt.Sprintf("Invalid memory setting: memory reservation (sched.mem.min) should be equal to memsize(%d).", v.spec.MemoryMB))
 	}
-	if v.gpu != "" && (v.vm.Config.Firmware != "efi" || !isTrue(v.extra.get("pciPassthru.use64bitMMIO"))) {
+	if failed := v.assign(); failed != nil {
+		return failed
+	}
+	gpus, space := v.bars()
+	size, _ := strconv.Atoi(v.extra.get("pciPassthru.64bitMMIOSizeGB"))
+	if gpus > 0 && (v.vm.Config.Firmware != "efi" || !isTrue(v.extra.get("pciPassthru.use64bitMMIO")) || size <= space) {
+		v.unassign()
 		return failure(&types.GenericVmConfigFault{Reason: "mmio"}, "Module 'DevicePowerOn' power on failed.")
 	}
 	return nil
 }
 
-func (v *labVM) PowerOnVMTask(ctx *simulator.Context, _ *types.PowerOnVM_Task) soap.HasFault {
+func (v *labVM) PowerOnVMTask(ctx *simulator.Context, request *types.PowerOnVM_Task) soap.HasFault {
 	l := v.lab
-	l.record("PowerOnVM_Task", v.spec.Name, nil)
+	asked := map[string]string{}
+	for _, host := range l.hosts {
+		if request.Host != nil && host.host.Self == *request.Host {
+			asked["host"] = host.spec.Name
+		}
+	}
+	l.record("PowerOnVM_Task", v.spec.Name, asked)
 	ref := l.startTask(v.vm, "powerOn", false, func(*labTask) *taskFailure {
 		if failed := l.injected("PowerOnVM_Task", v.subject()); failed != nil {
 			return failed
 		}
+		v.place(request.Host)
 		l.mu.Lock()
 		if failed := v.obstacle(); failed != nil {
 			l.mu.Unlock()
@@ -331,6 +366,7 @@ func (v *labVM) PowerOnVMTask(ctx *simulator.Context, _ *types.PowerOnVM_Task) s
 			v.tools = v.spec.Tools
 		}
 		l.mu.Unlock()
+		v.showDevices()
 		v.showPower()
 		v.showConfig() // hostd rewrites keys of its own at every power-on
 		v.postEvent(ctx, func(e types.VmEvent) types.BaseEvent { return &types.VmPoweredOnEvent{VmEvent: e} })
@@ -368,6 +404,7 @@ func (v *labVM) takeDown(eventName string) *taskFailure {
 	}
 	v.lose()
 	l.mu.Unlock()
+	v.showDevices()
 	v.showPower()
 	return nil
 }
@@ -476,14 +513,6 @@ func (v *labVM) SuspendVMTask(*types.SuspendVM_Task) soap.HasFault {
 	return &methods.SuspendVM_TaskBody{Res: &types.SuspendVM_TaskResponse{Returnval: v.pinned("suspend")}}
 }
 
-func (v *labVM) MigrateVMTask(*types.MigrateVM_Task) soap.HasFault {
-	return &methods.MigrateVM_TaskBody{Res: &types.MigrateVM_TaskResponse{Returnval: v.pinned("migrate")}}
-}
-
-func (v *labVM) RelocateVMTask(*types.RelocateVM_Task) soap.HasFault {
-	return &methods.RelocateVM_TaskBody{Res: &types.RelocateVM_TaskResponse{Returnval: v.pinned("relocate")}}
-}
-
 // guestTold takes the tools state from the guest.
 func (v *labVM) guestTold(tools string) {
 	v.lab.mu.Lock()
@@ -501,5 +530,6 @@ func (v *labVM) guestWentOff() {
 	}
 	v.lose()
 	v.lab.mu.Unlock()
+	v.showDevices()
 	v.showPower()
 }

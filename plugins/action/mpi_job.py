@@ -16,6 +16,7 @@ import codecs
 import dataclasses
 import json
 import os
+import re
 import time
 import uuid
 from typing import Any, Sequence
@@ -33,6 +34,9 @@ display = Display()
 _FOR_PEOPLE = ("default", "minimal", "oneline", "debug", "yaml", "tree", "unixy", "dense", "actionable")
 _SUPERVISOR = os.path.join(os.path.dirname(__file__), "..", "..", "workloads", "checks", "job.py")
 _PREFIX = "rocemesh-job-"
+_MARK = "ROCEMESH_JOB"
+_SITE = re.compile(r"^[A-Za-z0-9_.]{1,40}$")
+_LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun")
 _NONE = ""
 
 ARGUMENTS = {
@@ -46,6 +50,7 @@ ARGUMENTS = {
     "orphan_after": {"type": "int", "default": 60},
     "expected": {"type": "float", "default": 0},
     "limit": {"type": "int", "default": 0},
+    "site": {"type": "str", "default": _NONE},
 }
 
 
@@ -84,6 +89,20 @@ def wants_progress(setting: str, callback: str, quiet: bool) -> bool:
     return setting == "always"
 
 
+def with_mark(argv: Sequence[str]) -> list[str]:
+    """The command line with which mpirun passes the job's mark on: ranks on other nodes get no environment else.
+
+    Only the first launcher counts, which is the program itself or what ``timeout`` starts.
+    """
+    words = list(argv)
+    for place, word in enumerate(words):
+        if os.path.basename(word) in _LAUNCHERS:
+            return [*words[: place + 1], "-x", _MARK, *words[place + 1 :]]
+        if place == 0 and os.path.basename(word) != "timeout":
+            break
+    return words
+
+
 class ActionModule(ActionBase):
     TRANSFERS_FILES = False
     _supports_check_mode = True
@@ -96,12 +115,19 @@ class ActionModule(ActionBase):
         for name, least in (("interval", 1), ("orphan_after", 10)):
             if options[name] < least:
                 return {**result, "failed": True, "msg": f"{name} is {options[name]}; at least {least} is needed"}
+        if options["site"] and not _SITE.match(options["site"]):
+            return {
+                **result,
+                "failed": True,
+                "msg": f"site is {options['site']!r}; give letters, digits, _ and . only, 40 at most",
+            }
         if self._task.check_mode:
             return {**result, "changed": False, "skipped": True, "msg": "check mode: not started"}
         self._options = options
         with open(_SUPERVISOR, encoding="utf-8") as stream:
             self._supervisor = stream.read()
-        self._folder = os.path.join(options["directory"], _PREFIX + uuid.uuid4().hex)
+        site = options["site"] + "-" if options["site"] else ""
+        self._folder = os.path.join(options["directory"], _PREFIX + site + uuid.uuid4().hex)
         return {**result, **self._job()}
 
     # ------------------------------------------------------------------------------------------------------ job
@@ -115,7 +141,7 @@ class ActionModule(ActionBase):
         ended = False
         parent = os.getppid()
         try:
-            answer = self._ask(["start", self._folder, *waiting, *options["argv"]], patient=False)
+            answer = self._ask(["start", self._folder, *waiting, *with_mark(options["argv"])], patient=False)
             while True:
                 seconds = float(answer["seconds"])
                 progress.feed(out.take(answer["out"], answer["out_at"]), seconds)

@@ -9,34 +9,23 @@ class ModuleDocFragment:
     """Options and attributes of modules that talk to a Cumulus switch."""
 
     DOCUMENTATION = r"""
-requirements:
-  - With O(transport=nclu) paramiko 4 (C(netmiko[par4]) brings it) where the module runs, usually the controller;
-    with O(transport=nvue) nothing besides ansible-core
 options:
   hostname:
     description:
-      - Address of the switch's management port. With O(transport=nvue) a name that its certificate carries.
+      - Address of the switch's management port, a name that its certificate carries.
       - Logging in has no effect on traffic.
       - The environment variable E(CUMULUS_HOST) is used if this is not set.
     type: str
     required: true
-  transport:
-    description:
-      - V(nvue) is the REST API of Cumulus Linux 5.x. It is on since 5.6; before that nginx has to be set up for it.
-      - V(nclu) is the command C(net) over SSH, for Cumulus Linux 4.3 and 4.4.
-      - Neither has an effect on traffic of its own.
-    type: str
-    choices: [nvue, nclu]
-    default: nvue
   port:
     description:
       - TCP port.
-      - 8765 with O(transport=nvue) and 22 with O(transport=nclu) if this is not set. No effect on traffic.
+      - That of NVUE's REST API, which is on since 5.6; before that nginx has to be set up for it. No effect on traffic.
     type: int
+    default: 8765
   username:
     description:
-      - User in the group C(nvapply) with O(transport=nvue), C(netedit) with O(transport=nclu). Check mode needs
-        C(nvshow) or C(netshow) only. No effect on traffic.
+      - User in the group C(nvapply). Check mode needs C(nvshow) only. No effect on traffic.
       - The environment variable E(CUMULUS_USER) is used if this is not set.
     type: str
     required: true
@@ -48,7 +37,7 @@ options:
     required: true
   validate_certs:
     description:
-      - Whether the switch's certificate must verify. Used with O(transport=nvue).
+      - Whether the switch's certificate must verify.
       - Without it anybody who can answer at O(hostname) gets the password. No effect on traffic.
       - The environment variable E(CUMULUS_VALIDATE_CERTS) is used if this is not set.
     type: bool
@@ -60,17 +49,6 @@ options:
       - The system's CA certificates are used if this is not set. No effect on traffic.
       - The environment variable E(CUMULUS_CA_PATH) is used if this is not set.
     type: path
-  known_hosts:
-    description:
-      - File with the switch's host key, in the format of OpenSSH. Used with O(transport=nclu). No effect on traffic.
-      - The known hosts of the user who runs the module are used if this is not set.
-    type: path
-  host_key_checking:
-    description:
-      - Whether to refuse a switch whose host key is not in O(known_hosts). Used with O(transport=nclu).
-      - Without it anybody who can answer at O(hostname) gets the password. No effect on traffic.
-    type: bool
-    default: true
   timeout:
     description:
       - Seconds after which the switch counts as not answering.

@@ -59,10 +59,10 @@ options:
 options: {}
 attributes:
   action_group:
-    description: Use C(group/rocemesh.multinode.switch) in C(module_defaults) to set the login of the switch once.
+    description: Use C(group/rocemesh.multinode.onyx) in C(module_defaults) to set the login of the switch once.
     support: full
     membership:
-      - rocemesh.multinode.switch
+      - rocemesh.multinode.onyx
   check_mode:
     description: Can run in C(check_mode) and return the exact commands without sending one of them.
     support: full

@@ -16,11 +16,12 @@ description:
 positional: _input, vms, nics
 options:
   _input:
-    description: Inventory name of each ESXi host, with C(host), C(reboot_required) and C(reboot_reasons).
+    description:
+      - Inventory name of each ESXi host, with C(host), C(host_moid), C(reboot_required) and C(reboot_reasons).
     type: dict
     required: true
   vms:
-    description: Inventory name of each VM, with C(esxi_host) and C(changes).
+    description: Inventory name of each VM, with C(esxi_host), C(esxi_host_moid) and C(changes).
     type: dict
     required: true
   nics:
@@ -37,7 +38,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: One entry per host - C(host), C(needed), C(reboot), C(rekey), C(vms), C(reasons).
+  description: One entry per host - C(host), C(needed), C(reboot), C(nics), C(rekey), C(vms), C(reasons), and C(changes)
+    (name of a VM to what is set in its file, each with C(key), C(before), C(after), C(text)).
   type: list
   elements: dict
 """

@@ -15,7 +15,6 @@ description:
   - Cumulus Linux 5.x is configured through NVUE's REST API, in one HTTPS session. All changes are one revision. It is
     compared with what was planned, and applied so that the switch takes it back by itself unless it is confirmed; the
     confirmation is sent when the state was read again and is the wanted one.
-  - Cumulus Linux 4.3 and 4.4 are configured with NCLU in one SSH session.
   - The RoCE mode is set only if it has to change, because that rewrites the buffers of every port.
   - Trunk and routed ports, members of bonds and ports with subinterfaces are refused, with the reason, before anything
     is sent.
@@ -29,19 +28,19 @@ notes:
   - Runs on the controller (C(delegate_to) localhost).
   - Tested against simulated switches. Not verified on hardware are the answers of NVUE to a confirmed apply
     (C(state-controls), C(confirm_yes), C(confirm_no)), the deletion of a staged revision, the shape of the exception
-    list, how the API treats settings that somebody made for a range of ports, and with NCLU the line of the
-    configuration that stands for RoCE.
+    list, and how the API treats settings that somebody made for a range of ports.
 options:
   mode:
     description:
-      - V(lossless) is flow control (PFC) on priority 3 and congestion marking (ECN), V(lossy) is congestion marking
-        alone.
-      - V(semi-lossless) exists on Onyx only and is refused here.
+      - V(lossless) is flow control (PFC) on O(priority) and congestion marking (ECN), V(lossy) is congestion marking
+        alone. A switch that is in a variant of these, such as V(lossless-single-ipool), is left there.
+      - V(lossless-single-ipool) exists since 5.12, V(lossy-multi-tc) since 5.14, V(dci-1) and V(dci-custom) since 5.18.
+        An older release is refused, and so is V(semi-lossless), which exists on Onyx only.
       - V(absent) turns RoCE off.
       - A change rewrites buffers, scheduling and trust of every port of the switch. Traffic of any of them may stop for
         a moment.
     type: str
-    choices: [lossless, semi-lossless, lossy, absent]
+    choices: [lossless, semi-lossless, lossy, lossless-single-ipool, lossy-multi-tc, dci-1, dci-custom, absent]
     default: lossless
   vlan:
     description:
@@ -51,16 +50,10 @@ options:
   bridge_domain:
     description:
       - The VLAN-aware bridge of the VLAN. It is created if it does not exist.
-      - V(br_default) with O(transport=nvue) and V(bridge) with O(transport=nclu) if this is not set.
       - Creating it disturbs no traffic. A port that moves from another bridge loses what it carries there, see
         O(allow_mode_change).
     type: str
-  svi:
-    description:
-      - Whether to create the layer 3 interface of the VLAN too. An isolated RDMA network does not need one.
-      - V(false) does not remove an existing one. Creating it does not disturb traffic.
-    type: bool
-    default: false
+    default: br_default
   ports:
     description:
       - Ports that become access ports of O(vlan) and get O(mtu), as ports and ranges such as V(swp1-4), V(swp9),
@@ -83,51 +76,6 @@ options:
       - Members of bonds and ports with subinterfaces are always refused. Ports that carry nothing need no permission.
     type: raw
     default: false
-  expected_neighbors:
-    description:
-      - Names of the hosts that may be behind a port that is changed, as LLDP announces them, with shell patterns such
-        as V(gpu*), without regard to case. A name without a dot fits that host in any domain.
-      - If it is not empty, a port that has a link is refused, before anything is sent, unless all its neighbors fit;
-        also if nobody announces himself there. Ports without a link, and ports that are as wanted, are not looked at.
-      - It guards the port settings. A change of the RoCE mode concerns every port, see O(allow_disruption).
-    type: list
-    elements: str
-    default: []
-  allow_unexpected_neighbors:
-    description:
-      - Ports that may be changed whoever is behind them, as a list of ports and ranges; V(true) for all of O(ports).
-      - Whatever is behind such a port may lose its link for a moment, and its VLAN for good.
-    type: raw
-    default: false
-  allow_disruption:
-    description:
-      - How far the changes may reach. What reaches further is refused before anything is sent, in check mode too.
-      - V(any) allows a change of the RoCE mode, which may disturb every port of the switch.
-      - V(requested_ports) allows that only if no port outside O(ports) has a link.
-      - V(none) allows only what disturbs nobody, such as creating the VLAN.
-    type: str
-    choices: [any, requested_ports, none]
-    default: any
-  save:
-    description:
-      - When to write the applied configuration into the start-up configuration, after the verification.
-      - V(when_clean) saves unless somebody else's changes were unsaved before this run, because saving would write
-        those as well. Unsaved settings that belong to this request are no obstacle.
-      - V(always) saves in any case, even if the only difference is that somebody else's changes are unsaved.
-      - Saving disturbs no traffic.
-      - V(never) does not save. A reboot of the switch then takes the changes back, unless it saves by itself, which is
-        the default since 5.9; the module then warns.
-      - With O(transport=nclu) a commit is always permanent, and this has no effect.
-    type: str
-    choices: [when_clean, always, never]
-    default: when_clean
-  wait_for_links:
-    description:
-      - Seconds to wait for links that were up before and that this run touched. The module fails, unconfirmed and
-        unsaved, if one of them does not come back.
-      - V(0) does not wait and only warns. Waiting itself has no effect on traffic.
-    type: int
-    default: 60
   apply_timeout:
     description:
       - Seconds that the switch may take to apply the change, and somebody else's change to end before this one starts.
@@ -141,8 +89,7 @@ options:
         because the change has cut off the controller. Must be longer than O(wait_for_links).
       - A change that does not come into force is not confirmed, but rejected, so that the switch takes it back at once.
         That disturbs the same traffic as the change did.
-      - V(0) applies without that guard; see O(rollback). With O(transport=nclu) this has no effect, because
-        C(net commit confirm) waits for a person at a keyboard.
+      - V(0) applies without that guard; see O(rollback).
     type: int
     default: 300
   accept_warnings:
@@ -151,19 +98,19 @@ options:
         edited by hand that it would overwrite, or because services would restart.
       - V(false) answers no. The module fails with the switch's warnings, and nothing has changed.
       - V(true) may restart services of the switch, with whatever traffic depends on them; the warnings name them.
-      - With O(transport=nclu) this has no effect.
     type: bool
     default: false
   rollback:
     description:
       - Whether to take the change back if it fails or does not come into force and no confirmation guards it. NVUE
-        applies the previous revision again if the switch says which one that was, else the old values; NCLU uses
-        C(net rollback last). The module fails all the same.
+        applies the previous revision again if the switch says which one that was, else the old values. The
+        module fails all the same.
       - Taking back a change disturbs the same traffic as the change did.
       - V(false) leaves what was applied, unsaved, and returns the commands in RV(undo).
     type: bool
-    default: false
+    default: true
 extends_documentation_fragment:
+  - rocemesh.multinode.roce_switch
   - rocemesh.multinode.cumulus
   - rocemesh.multinode.cumulus.attributes
 """
@@ -193,19 +140,6 @@ EXAMPLES = r"""
   check_mode: true
   delegate_to: localhost
   register: plan
-
-- name: The same on a switch with Cumulus Linux 4.3
-  rocemesh.multinode.cumulus_roce:
-    transport: nclu
-    hostname: 192.0.2.11
-    username: cumulus
-    password: "{{ vault_switch_password }}"
-    known_hosts: "{{ inventory_dir }}/known_hosts"
-    vlan: 111
-    ports: [swp1-4]
-    mtu: 9216
-    rollback: true
-  delegate_to: localhost
 """
 
 RETURN = r"""
@@ -220,8 +154,8 @@ operations:
       type: str
     command:
       description:
-        - The same as commands of the switch's command line, separated by line breaks. With O(transport=nvue) the API
-          gets the equivalent trees, all of them in one revision.
+        - The same as commands of the switch's command line, separated by line breaks. The API gets the equivalent
+          trees, all of them in one revision.
       type: str
     disrupts:
       description: Whose traffic it disturbs, empty if nobody's.
@@ -236,8 +170,8 @@ operations:
       reboot: none
 undo:
   description:
-    - The commands that take the operations back, in the order in which they have to be given, before C(nv config apply)
-      or C(net commit).
+    - The commands that take the operations back, in the order in which they have to be given, before
+      C(nv config apply).
   returned: always, unless the request was refused
   type: list
   elements: str
@@ -262,7 +196,7 @@ version:
 roce:
   description:
     - The configured mode (V(absent) if RoCE is off) and what the switch says is in force. Thresholds are in thousands
-      of bytes. With O(transport=nclu) the mode alone, since NCLU shows no more.
+      of bytes.
   returned: success
   type: dict
   sample:
@@ -379,40 +313,30 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._cumulus import arguments, rest
-from ..module_utils._cumulus.nvue import NvueLayer
-from ..module_utils._cumulus.plan import DISRUPTIONS, MODES, Wanted, request
 from ..module_utils._layer import LayerError, RefusedError, exit_with
-
-SAVE_POLICIES = ("when_clean", "always", "never")
+from ..module_utils._nvue import arguments, rest
+from ..module_utils._nvue.nvue import NvueLayer
+from ..module_utils._nvue.plan import CHOICES, DEFAULT_DOMAIN, request
+from ..module_utils._switch.arguments import COMMON
+from ..module_utils._switch.request import Wanted
 
 
 def argument_spec() -> dict[str, dict[str, object]]:
     return {
         **arguments.LOGIN,
-        "mode": {"type": "str", "default": "lossless", "choices": list(MODES)},
-        "vlan": {"type": "int"},
-        "bridge_domain": {"type": "str"},
-        "svi": {"type": "bool", "default": False},
-        "ports": {"type": "list", "elements": "str", "default": []},
-        "mtu": {"type": "int"},
-        "allow_mode_change": {"type": "raw", "default": False},
-        "expected_neighbors": {"type": "list", "elements": "str", "default": []},
-        "allow_unexpected_neighbors": {"type": "raw", "default": False},
-        "allow_disruption": {"type": "str", "default": "any", "choices": list(DISRUPTIONS)},
-        "save": {"type": "str", "default": "when_clean", "choices": list(SAVE_POLICIES)},
-        "wait_for_links": {"type": "int", "default": 60},
+        **COMMON,
+        "mode": {"type": "str", "default": "lossless", "choices": list(CHOICES)},
+        "bridge_domain": {"type": "str", "default": DEFAULT_DOMAIN},
         "apply_timeout": {"type": "int", "default": 300},
         "confirm_timeout": {"type": "int", "default": 300},
         "accept_warnings": {"type": "bool", "default": False},
-        "rollback": {"type": "bool", "default": False},
     }
 
 
 def check_times(params: dict[str, Any]) -> None:
     """The switch must not take the change back while this module still waits for links."""
     guard, links = params["confirm_timeout"], params["wait_for_links"]
-    if params["transport"] == "nvue" and 0 < guard <= links:
+    if 0 < guard <= links:
         raise RefusedError(
             f"it has to be longer than wait_for_links ({links} s), or the switch would take the change back meanwhile",
             host=params["hostname"],
@@ -425,28 +349,20 @@ def check_times(params: dict[str, Any]) -> None:
             raise RefusedError("not a time", host=params["hostname"], thing=name, value=params[name], remedy="use 30")
 
 
-def make_layer(module: AnsibleModule, wanted: Wanted) -> Any:
-    """The layer for the transport: an `NvueLayer` or an `NcluLayer`."""
+def make_layer(module: AnsibleModule, wanted: Wanted) -> NvueLayer:
     params = module.params
-    common = {
-        "wait_for_links": params["wait_for_links"],
-        "apply_timeout": params["apply_timeout"],
-        "rollback": params["rollback"],
-        "read_only": module.check_mode,
-    }
-    if params["transport"] == "nvue":
-        return NvueLayer(
-            params["hostname"],
-            rest.Session(arguments.endpoint(params)),
-            wanted,
-            save=params["save"],
-            confirm_timeout=params["confirm_timeout"],
-            accept_warnings=params["accept_warnings"],
-            **common,
-        )
-    from ..module_utils._cumulus import nclu  # noqa: PLC0415
-
-    return nclu.NcluLayer(params["hostname"], lambda: arguments.shell(module), wanted, **common)
+    return NvueLayer(
+        params["hostname"],
+        rest.Session(arguments.endpoint(module)),
+        wanted,
+        save=params["save"],
+        wait_for_links=params["wait_for_links"],
+        apply_timeout=params["apply_timeout"],
+        confirm_timeout=params["confirm_timeout"],
+        accept_warnings=params["accept_warnings"],
+        rollback=params["rollback"],
+        read_only=module.check_mode,
+    )
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ description:
     marks, discards), what is not saved, and what somebody has staged and not applied.
   - Judges the result, see RV(healthy) and RV(problems), but fails only if the switch cannot be reached or understood.
   - Sends nothing but reading requests, and stages nothing; traffic and power are not affected.
-  - The counterpart of M(rocemesh.multinode.switch_roce_info) for Cumulus Linux, with the same names in the result.
+  - The counterpart of M(rocemesh.multinode.onyx_roce_info) for Cumulus Linux, with the same names in the result.
 author:
   - rocemesh.multinode contributors (@rocemesh)
 notes:
@@ -26,23 +26,27 @@ options:
     description:
       - The ports to look at, as ports and ranges such as V(swp1-4), V(swp9), V(swp3s0-1).
       - All ports if this is empty. A port that does not exist is an error.
-      - Each port costs up to three requests with O(transport=nvue). No effect on traffic.
+      - Each port costs up to three requests. No effect on traffic.
     type: list
     elements: str
     default: []
   mode:
     description:
       - The RoCE mode that ought to be; another one becomes one of RV(problems).
+      - A variant such as V(lossless-single-ipool) is right where V(lossless) ought to be. V(semi-lossless) is refused.
       - If it is not set, any mode is right and only contradictions within it are problems.
       - No effect on the switch or on traffic.
     type: str
-    choices: [lossless, lossy, absent]
+    choices: [lossless, semi-lossless, lossy, lossless-single-ipool, lossy-multi-tc, dci-1, dci-custom, absent]
+  priority:
+    description: The priority of RoCE traffic, on which PFC and ECN ought to be in force. No effect on traffic.
+    type: int
+    default: 3
   bridge_domain:
     description:
-      - The bridge whose VLANs are looked at; V(br_default) with O(transport=nvue) and V(bridge) with
-        O(transport=nclu) if this is not set.
-      - No effect on traffic.
+      - The bridge whose VLANs are looked at. No effect on traffic.
     type: str
+    default: br_default
 extends_documentation_fragment:
   - rocemesh.multinode.cumulus
   - rocemesh.multinode.cumulus.attributes
@@ -55,7 +59,7 @@ attributes:
     support: none
 seealso:
   - module: rocemesh.multinode.cumulus_roce
-  - module: rocemesh.multinode.switch_roce_info
+  - module: rocemesh.multinode.onyx_roce_info
 """
 
 EXAMPLES = r"""
@@ -98,12 +102,6 @@ roce:
     pfc_priorities: [3]
     lldp: application TLV
     exceptions: []
-in_force_known:
-  description:
-    - Whether the switch shows what is in force. V(false) with O(transport=nclu), which shows the configuration alone;
-      RV(healthy) then says no more than that.
-  returned: success
-  type: bool
 vlans:
   description: VLANs of the bridge by number, with the ports and bonds that carry them.
   returned: success
@@ -116,11 +114,10 @@ svis:
   elements: int
 ports:
   description:
-    - The ports. C(mode) is access, trunk, routed, bond (member of C(bond)) or none; C(mtu) is in bytes; C(carries) is
-      what the port carries, for a person.
+    - The ports. C(mode) is access, trunk, routed, bond (member of C(bond)), used (for something else) or none; C(mtu)
+      is in bytes; C(carries) is what the port carries, for a person.
     - C(counters) has what the release prints of rx_drops, tx_drops, rx_discards, tx_discards, ecn_marked, rx_pfc_pause,
       tx_pfc_pause (priority 3), rx_roce_packets and tx_roce_packets, all in packets since the counters were cleared.
-      With O(transport=nclu) the drops of the link alone.
   returned: success
   type: dict
   sample:
@@ -151,7 +148,7 @@ unsaved_changes:
   type: list
   elements: str
 staged_changes:
-  description: What somebody has staged and neither applied nor committed, by revision or by user.
+  description: What somebody has staged and not applied, by revision.
   returned: success
   type: dict
   sample: {"revision 9": ["+ nv set interface swp9 description uplink"]}
@@ -175,32 +172,25 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._cumulus import arguments, info, rest
-from ..module_utils._cumulus.plan import request
-from ..module_utils._cumulus.reading import NvueReader
 from ..module_utils._layer import LayerError
-
-MODES = ("lossless", "lossy", "absent")
+from ..module_utils._nvue import arguments, info, rest
+from ..module_utils._nvue.plan import CHOICES, DEFAULT_DOMAIN, request
+from ..module_utils._nvue.reading import NvueReader
+from ..module_utils._switch.request import PRIORITY
 
 
 def survey(module: AnsibleModule) -> dict[str, Any]:
     params = module.params
     host = params["hostname"]
     # Refuses what is no port before the login.
-    wanted = request(host, {key: params[key] for key in ("ports", "bridge_domain", "transport")})
-    if params["transport"] == "nvue":
-        session = rest.Session(arguments.endpoint(params))
-        try:
-            return info.nvue_survey(host, NvueReader(host, session, wanted.domain), wanted.ports, params["mode"])
-        finally:
-            session.close()
-    from ..module_utils._cumulus.nclu_reading import NcluReader  # noqa: PLC0415
-
-    reader = NcluReader(host, lambda: arguments.shell(module), wanted.domain)
+    wanted = request(host, {key: params[key] for key in ("ports", "bridge_domain", "mode", "priority")})
+    session = rest.Session(arguments.endpoint(module))
     try:
-        return info.nclu_survey(host, reader, wanted.ports, params["mode"])
+        return info.survey(
+            host, NvueReader(host, session, wanted.domain), wanted.ports, params["mode"], wanted.priority
+        )
     finally:
-        reader.close()
+        session.close()
 
 
 def main() -> None:
@@ -208,8 +198,9 @@ def main() -> None:
         argument_spec={
             **arguments.LOGIN,
             "ports": {"type": "list", "elements": "str", "default": []},
-            "mode": {"type": "str", "choices": list(MODES)},
-            "bridge_domain": {"type": "str"},
+            "mode": {"type": "str", "choices": list(CHOICES)},
+            "priority": {"type": "int", "default": PRIORITY},
+            "bridge_domain": {"type": "str", "default": DEFAULT_DOMAIN},
         },
         supports_check_mode=True,
     )

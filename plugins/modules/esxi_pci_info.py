@@ -81,6 +81,11 @@ esxi_host:
   returned: success
   type: str
   sample: esx01.example.org
+esxi_host_moid:
+  description: Managed object id of the host.
+  returned: success
+  type: str
+  sample: host-21
 devices:
   description: The devices that pass the filters, by address.
   returned: success

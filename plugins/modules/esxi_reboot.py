@@ -56,11 +56,16 @@ options:
       - V(refuse) does not reboot a host with a running VM. V(shutdown) shuts down the VMs in O(vm_allowlist), and
         refuses if another one runs.
       - VMs with passthrough devices cannot be moved to another host while they are on, so waiting for that never ends.
+      - V(evacuate) also moves the VMs that have no passthrough device to other hosts of the cluster, by DRS where it is
+        fully automated, else by one vMotion each to the host with the fewest VMs. They are not moved back. VMs with
+        passthrough devices are shut down if they are in O(vm_allowlist).
     type: str
-    choices: [refuse, shutdown]
+    choices: [refuse, shutdown, evacuate]
     default: refuse
   vm_allowlist:
-    description: Names of the VMs that may be shut down. A running VM that is not in the list forbids the reboot.
+    description:
+      - Managed object ids or names of the VMs that may be shut down. A running VM that is not in the list forbids the
+        reboot, unless O(vm_policy=evacuate) moves it.
     type: list
     elements: str
     default: []
@@ -70,11 +75,14 @@ options:
     type: bool
     default: false
   restore_vms:
-    description: Start the VMs again that this run shut down. With V(false) they stay powered off.
+    description:
+      - Start the VMs again that this run shut down. With V(false) they stay powered off after the reboot; a run that
+        fails before the reboot starts them in any case.
     type: bool
     default: true
   power_on:
-    description: VMs of this host that must run at the end, besides those that this run shut down.
+    description:
+      - Managed object ids or names of VMs of this host that must run at the end, besides those that this run shut down.
     type: list
     elements: str
     default: []
@@ -83,10 +91,34 @@ options:
       - What to do with a host that is in maintenance mode already.
       - V(refuse) refuses. V(allow) reboots it and leaves it in maintenance mode.
       - V(adopt) goes on as if this run had put it there, and leaves maintenance mode at the end, even if no reboot is
-        needed any more. This is the way on after a run that died half-way. Name the VMs to start in O(power_on).
+        needed any more. It is for a person who knows that an interrupted run left the host so; nothing is compared.
+        Name the VMs to start in O(power_on).
+      - V(recover) does the same only if vCenter's records prove that an interrupted run of this collection entered, and
+        nobody else since. It waits for a marked host that still boots, refuses while another run holds the lease, and
+        leaves any other maintenance mode alone with a warning that says who entered it.
     type: str
-    choices: [refuse, allow, adopt]
+    choices: [refuse, allow, adopt, recover]
     default: refuse
+  only_if_booted_at:
+    description:
+      - Boot time, in ISO 8601, that the host had when the reboot was planned. If it has booted since, O(required) and
+        O(reason) mean nothing any more, and the host is rebooted only if one of O(pending_settings) still waits.
+      - Without it, each call with O(required=true) is an order of its own.
+    type: str
+  lease_seconds:
+    description:
+      - Seconds that the lease of the datacenter is good without a sign of life from its holder, at least 60. The module
+        gives one with every step and while it waits.
+    type: int
+    default: 1800
+  take_over:
+    description:
+      - Name of a run whose lease is taken over although it has not expired. Only for a run that is known to be dead.
+    type: str
+  run_name:
+    description:
+      - Name of this run in the lease and in the mark. By default each C(ansible-playbook) is a run of its own.
+    type: str
   vsan_mode:
     description:
       - What happens to the data of a vSAN host while it is in maintenance mode. If not given, vCenter decides. Without
@@ -117,14 +149,22 @@ extends_documentation_fragment:
   - rocemesh.multinode.vsphere.attributes
 notes:
   - The account needs the privileges C(Host.Config.Maintenance), C(VirtualMachine.Interact.PowerOff) and
-    C(VirtualMachine.Interact.PowerOn).
+    C(VirtualMachine.Interact.PowerOn), for O(vm_policy=evacuate) C(Resource.HotMigrate). For the lease and the mark it
+    needs C(Global.ManageCustomFields) on the root folder, and C(Global.SetCustomField) on the datacenter and its hosts.
+  - While it works the module holds the lease of the datacenter, so two runs never open windows there at once. On a host
+    that this run has put into maintenance mode it writes a mark, the custom attribute C(rocemesh.window), which names
+    the run and vCenter's event about it. The mark goes when the host leaves maintenance mode. Check mode writes none.
+  - Logged in to a standalone ESXi host there is neither lease nor mark, because it has no custom attributes.
+    O(in_maintenance=recover) then leaves every maintenance mode alone.
   - A VM counts as this vCenter if its address is the one that the module is connected to, if its host name is
     O(hostname), or if it was deployed as a vCenter Server appliance.
   - A host that Quick Boot restarts skips its firmware. That is not enough for a change in the firmware of a NIC, switch
     Quick Boot off for such a host.
   - A host that is in standby, or on its way there, is refused. Switch DPM off for it first.
   - Powered-off VMs are never evacuated, and the reboot is never forced.
-  - VMs that vCenter manages itself (vCLS and other agent VMs) are left to vCenter. Not verified on hardware.
+  - VMs that vCenter manages itself are left to vCenter, that is agent VMs of the ESX Agent Manager and vCLS, also the
+    embedded vCLS of vCenter 8.0 U3. Not verified on hardware.
+  - Guests are asked to shut down side by side, and have one common deadline.
 seealso:
   - module: rocemesh.multinode.esxi_kernel_setting
 """
@@ -160,6 +200,11 @@ esxi_host:
   returned: success
   type: str
   sample: esx01.example.org
+esxi_host_moid:
+  description: Managed object id of the host.
+  returned: success
+  type: str
+  sample: host-21
 rebooted:
   description: Whether this run rebooted the host and saw it come back.
   returned: success
@@ -195,13 +240,20 @@ vms_shut_down:
   returned: always
   type: list
   elements: str
+vms_moved:
+  description: VMs that this run moved to another host itself, without those that DRS moved.
+  returned: success
+  type: list
+  elements: str
 vms_powered_on:
   description: VMs that this run started.
   returned: success
   type: list
   elements: str
 resume:
-  description: If the run failed half-way, the options to run again with.
+  description:
+    - If the run failed half-way, the options to run again with. C(in_maintenance) is there only if this run has
+      entered maintenance mode and nobody else has taken it since.
   returned: failure after the first step
   type: dict
   sample:
@@ -234,9 +286,30 @@ reboot_reasons:
   elements: str
 """
 
+import datetime
+
+from ansible.module_utils.basic import AnsibleModule
+
 from ..module_utils._vsphere.arguments import make_module, run_layer, vsphere_argument_spec
-from ..module_utils._vsphere.plan_reboot import RebootWanted
-from ..module_utils._vsphere.reboot import RebootLayer, Timeouts
+from ..module_utils._vsphere.books import Bookkeeping
+from ..module_utils._vsphere.plan_reboot import RebootWanted, Timeouts
+from ..module_utils._vsphere.reboot import RebootLayer
+from ..module_utils._vsphere.this_run import this_run
+from ..module_utils._vsphere.transport import Connection
+
+
+def moment(module: AnsibleModule, text: str | None) -> datetime.datetime | None:
+    if not text:
+        return None
+    try:
+        found = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        module.fail_json(
+            msg=f"only_if_booted_at: {text!r} is no date and time in ISO 8601. What to do: give the boot_time that "
+            "rocemesh.multinode.esxi_window returns."
+        )
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=datetime.timezone.utc)
 
 
 def main() -> None:
@@ -247,12 +320,16 @@ def main() -> None:
             required={"type": "bool", "default": False},
             pending_settings=dict(names),
             reason=dict(names),
-            vm_policy={"type": "str", "choices": ["refuse", "shutdown"], "default": "refuse"},
+            vm_policy={"type": "str", "choices": ["refuse", "shutdown", "evacuate"], "default": "refuse"},
             vm_allowlist=dict(names),
             hard_off={"type": "bool", "default": False},
             restore_vms={"type": "bool", "default": True},
             power_on=dict(names),
-            in_maintenance={"type": "str", "choices": ["refuse", "allow", "adopt"], "default": "refuse"},
+            in_maintenance={"type": "str", "choices": ["refuse", "allow", "adopt", "recover"], "default": "refuse"},
+            only_if_booted_at={"type": "str"},
+            lease_seconds={"type": "int", "default": 1800},
+            take_over={"type": "str"},
+            run_name={"type": "str"},
             vsan_mode={"type": "str", "choices": ["ensureObjectAccessibility", "evacuateAllData", "noAction"]},
             shutdown_timeout={"type": "int", "default": 300},
             maintenance_timeout={"type": "int", "default": 600},
@@ -273,6 +350,7 @@ def main() -> None:
         restore_vms=params["restore_vms"],
         power_on=tuple(params["power_on"]),
         vsan_mode=params["vsan_mode"] or "",
+        booted_at=moment(module, params["only_if_booted_at"]),
     )
     timeouts = Timeouts(
         shutdown=params["shutdown_timeout"],
@@ -280,7 +358,19 @@ def main() -> None:
         reboot=params["reboot_timeout"],
         power_on=params["power_on_timeout"],
     )
-    run_layer(module, lambda connection: RebootLayer(connection, params["esxi_hostname"], wanted, timeouts), wanted)
+
+    def make_layer(connection: Connection) -> RebootLayer:
+        books = Bookkeeping(this_run(params["run_name"] or ""), params["lease_seconds"], params["take_over"] or "")
+        return RebootLayer(
+            connection,
+            params["esxi_hostname"],
+            wanted,
+            timeouts,
+            books=books if connection.is_vcenter else None,
+            check_mode=module.check_mode,
+        )
+
+    run_layer(module, make_layer, wanted)
 
 
 if __name__ == "__main__":

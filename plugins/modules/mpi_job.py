@@ -22,6 +22,9 @@ description:
   - The program does not outlive the task. If the run is interrupted, killed, or cut off, the program gets SIGTERM after
     O(orphan_after) seconds, and SIGKILL 20 seconds later. A limit for the program itself (C(timeout)) belongs into
     O(argv).
+  - The program carries a mark in its environment, C(ROCEMESH_JOB) with the folder of the job, which C(mpirun) (the
+    program itself, or the one that C(timeout) starts) passes on to the ranks. By it the role C(run) knows what a
+    killed run left.
   - Needs Python 3.8 or later where the program runs, and C(community.docker) for O(container).
 attributes:
   check_mode:
@@ -54,7 +57,8 @@ options:
   directory:
     description:
       - Existing folder, where the program runs, for the output on its way. Each job makes a folder C(rocemesh-job-*) in
-        it with mode 0700. It stays until the next job starts there, so that the output of a broken run can be read.
+        it with mode 0700. It stays until a later job starts there after nobody has asked for it for O(orphan_after)
+        seconds, so that the output of a broken run can be read.
     type: path
     default: /tmp
   progress:
@@ -84,6 +88,12 @@ options:
     description: Seconds that O(argv) allows the program, for the display only. 0 - unknown.
     type: int
     default: 0
+  site:
+    description:
+      - Whose job it is, letters, digits, C(_) and C(.) only. It becomes part of the folder's name and so of the mark.
+        Empty - nobody's, and no run takes it for something that it may end.
+    type: str
+    default: ""
 seealso:
   - module: community.docker.docker_container_exec
 """

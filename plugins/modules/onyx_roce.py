@@ -31,7 +31,7 @@ notes:
 options:
   mode:
     description:
-      - V(lossless) is flow control (PFC) on priority 3 and congestion marking (ECN), V(semi-lossless) obeys pause
+      - V(lossless) is flow control (PFC) on O(priority) and congestion marking (ECN), V(semi-lossless) obeys pause
         frames without sending them, V(lossy) is congestion marking alone.
       - V(absent) turns RoCE off.
       - A change may toggle every link of the switch for a moment.
@@ -49,12 +49,6 @@ options:
       - Name of the VLAN, one word of up to 40 letters, digits, dots, colons, dashes and underscores.
       - The name is left alone if this is not set. No effect on traffic.
     type: str
-  svi:
-    description:
-      - Whether to create the layer 3 interface of the VLAN too. An isolated RDMA network does not need one.
-      - V(false) does not remove an existing one. No effect on the traffic within the VLAN.
-    type: bool
-    default: false
   ports:
     description:
       - Ports that become access ports of O(vlan) and get O(mtu), as ports and ranges such as V(1/1-1/4), V(1/9),
@@ -84,48 +78,6 @@ options:
       - Members of a port-channel are always refused.
     type: raw
     default: false
-  save:
-    description:
-      - When to write the running configuration, after the verification. Writing has no effect on traffic.
-      - V(when_clean) saves unless somebody else's changes were unsaved before this run, because saving would write
-        those as well. Unsaved lines that belong to this request, left by a run that was interrupted, are no obstacle.
-      - V(always) saves in any case, even if the only difference is that somebody else's changes are unsaved.
-      - V(never) does not save; a reload of the switch then takes the changes back.
-    type: str
-    choices: [when_clean, always, never]
-    default: when_clean
-  wait_for_links:
-    description:
-      - Seconds to wait for links that were up before and that this run interrupted. The module fails, unsaved, if one
-        of them does not come back.
-      - V(0) does not wait and only warns. Waiting itself has no effect on traffic.
-    type: int
-    default: 60
-  expected_neighbors:
-    description:
-      - Names of the hosts that may be behind a port that is changed, as LLDP announces them, with shell patterns such
-        as V(gpu*), without regard to case. A name without a dot fits that host in any domain.
-      - If it is not empty, a port that has a link is refused, before anything is sent, unless all its neighbors fit;
-        also if nobody announces himself there. Ports without a link, and ports that are as wanted, are not looked at.
-      - It guards the port settings. A change of the RoCE mode concerns every port, see O(allow_disruption).
-    type: list
-    elements: str
-    default: []
-  allow_unexpected_neighbors:
-    description:
-      - Ports that may be changed whoever is behind them, as a list of ports and ranges; V(true) for all of O(ports).
-      - Whatever is behind such a port loses its link for a moment, and its VLAN for good, if these have to change.
-    type: raw
-    default: false
-  allow_disruption:
-    description:
-      - How far the changes may reach. What reaches further is refused before anything is sent, in check mode too.
-      - V(any) allows a change of the RoCE mode, which may toggle every link of the switch.
-      - V(requested_ports) allows that only if no port outside O(ports) has a link.
-      - V(none) allows only what disturbs nobody, such as creating the VLAN.
-    type: str
-    choices: [any, requested_ports, none]
-    default: any
   snapshot:
     description:
       - Name of a configuration file that is written on the switch before the first change, as a copy of the running
@@ -142,8 +94,9 @@ options:
       - V(false) leaves what was applied, unsaved, and returns the commands in RV(undo).
       - If everything is in force and only saving fails, nothing is taken back.
     type: bool
-    default: false
+    default: true
 extends_documentation_fragment:
+  - rocemesh.multinode.roce_switch
   - rocemesh.multinode.onyx
   - rocemesh.multinode.onyx.attributes
 """
@@ -336,30 +289,21 @@ error_code:
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ..module_utils._layer import LayerError, exit_with
-from ..module_utils._switch import transport
-from ..module_utils._switch.arguments import LOGIN, session_settings
-from ..module_utils._switch.layer import SAVE_POLICIES, SwitchLayer
-from ..module_utils._switch.plan import DISRUPTIONS, MODES, request
+from ..module_utils._onyx import transport
+from ..module_utils._onyx.arguments import LOGIN, session_settings
+from ..module_utils._onyx.layer import SwitchLayer
+from ..module_utils._onyx.plan import MODES, request
+from ..module_utils._switch.arguments import COMMON
 
 
 def argument_spec() -> dict[str, dict[str, object]]:
     return {
         **LOGIN,
+        **COMMON,
         "mode": {"type": "str", "default": "lossless", "choices": list(MODES)},
-        "vlan": {"type": "int"},
         "vlan_name": {"type": "str"},
-        "svi": {"type": "bool", "default": False},
-        "ports": {"type": "list", "elements": "str", "default": []},
-        "mtu": {"type": "int"},
         "mtu_method": {"type": "str", "default": "force", "choices": ["force", "shutdown"]},
-        "allow_mode_change": {"type": "raw", "default": False},
-        "save": {"type": "str", "default": "when_clean", "choices": list(SAVE_POLICIES)},
-        "wait_for_links": {"type": "int", "default": 60},
-        "expected_neighbors": {"type": "list", "elements": "str", "default": []},
-        "allow_unexpected_neighbors": {"type": "raw", "default": False},
-        "allow_disruption": {"type": "str", "default": "any", "choices": list(DISRUPTIONS)},
         "snapshot": {"type": "str"},
-        "rollback": {"type": "bool", "default": False},
     }
 
 

@@ -112,31 +112,44 @@ options:
       - Throughput over time is drawn from its step lines, if it is no larger than 256 MiB.
     type: path
   expected_ranks:
-    description: How many ranks were started. Left out, the log is believed.
+    description: How many ranks were started. Left out, the number in O(evidence.job).
     type: int
-  nccl_path:
+  evidence:
     description:
-      - The data path in NCCL's log. C(verdict) is V(gdrdma), V(rdma_via_host), V(sockets), V(not_one_job) or
-        V(unknown), C(pairs) a list with one dictionary per pair of ranks, C(reason) a text.
-      - Left out, the path is unknown and the run is not proven.
+      - The readings that the verdict rests on, as they were read. What is left out is missing, and the run is not
+        proven.
+      - All of them have to belong to one run - the same name, hosts, ranks and time.
     type: dict
-  rdma_counters:
-    description:
-      - What the RDMA counters of the NICs moved during the run. C(places) maps the name of a NIC to C(sent_bytes),
-        C(received_bytes) and C(discards) (differences, not totals), C(expected_bytes) is what the run had to move per
-        node and direction, C(reason) says why nothing was read.
-      - A place may have C(sent_packets) and C(received_packets) in place of bytes, C(nodes) (how many nodes' traffic it
-        carries), C(pauses), C(events) (name to number) and C(why) (why something was not read).
-      - P(rocemesh.multinode.rdma_counters_moved#filter) makes it from two readings.
-      - If C(expected_bytes) is left out, it is computed from the gradients, as far as these are known.
-    type: dict
-  switch_counters:
-    description: >-
-      The same for the switch's ports, counted in the lossless class. P(rocemesh.multinode.switch_counters_moved#filter)
-      makes it from two readings.
-    type: dict
+    default: {}
+    suboptions:
+      job:
+        description:
+          - The run, as role P(rocemesh.multinode.run#role) publishes it.
+          - C(id) (its name), C(hosts) (name in the inventory to what the host calls itself), C(ranks), C(network) (the
+            only network that NCCL was allowed, C(NCCL_NET)), C(rdma_networks) (CIDRs that the NICs have to be in, one
+            per rail, if that was asked for), C(cluster_network) (CIDR where NICs are looked for if NCCL does not name
+            them), C(started) and C(ended) (seconds since 1970, UTC).
+        type: dict
+      nccl_path:
+        description:
+          - The data path in NCCL's log, as the filter P(rocemesh.multinode.nccl_path#filter) returns it, with C(job)
+            (name of the run) and C(at) (when the probe was, in seconds since 1970, UTC).
+        type: dict
+      rdma:
+        description:
+          - Node to C(start), C(before) and C(after), each what M(rocemesh.multinode.rdma_info) returned, with C(at)
+            (seconds since 1970, UTC), and C(error), the reason why there is none.
+          - Counters and, where O(limits) does not say them, limits are computed from it. C(start) is for the limits.
+        type: dict
+      switches:
+        description: >-
+          Switch to C(before) and C(after), each C(ports) as the info modules of the switches return them, C(at) and
+          C(error).
+        type: dict
   limits:
-    description: What is known of the cluster. Whatever is left out is unknown, and so is each limit that needs it.
+    description: >-
+      What you say of the cluster. It goes before what was found in O(evidence). Whatever neither says is unknown, and
+      so is each limit that needs it.
     type: dict
     default: {}
     suboptions:
@@ -191,17 +204,6 @@ options:
           Time of the all-reduce of all gradients alone, in seconds. Left out, the benchmark bandwidth with the same
           network and number of ranks.
         type: float
-  limit_sources:
-    description: >-
-      Where the values of O(limits) were found, by their names, as P(rocemesh.multinode.found_limits#filter) says it. A
-      value without a source is reported as given.
-    type: dict
-    default: {}
-  limit_notes:
-    description: What whoever found the values of O(limits) saw besides, shown below the limits.
-    type: list
-    elements: str
-    default: []
   benchmarks:
     description:
       - Folder with the result files C(bandwidth.json), C(scaling.json), C(scoring.json), C(training.json),
@@ -226,6 +228,9 @@ EXAMPLES = r"""
     result: "{{ lookup('ansible.builtin.file', 'mpirun.log') | rocemesh.multinode.tf_cnn_log(ranks=4) }}"
     log: mpirun.log
     expected_ranks: 4
+    evidence:
+      job: "{{ run_outcome.found.job }}"
+      nccl_path: "{{ run_outcome.found.data_path }}"
     limits:
       nic_link_gbit_per_s: 100
       nics_per_node: 1
@@ -333,7 +338,7 @@ from ..module_utils._layer import LayerError, RefusedError, exit_with
 from ..module_utils._results import benchmark_files, page, plots, schema, tf_cnn, timeline
 from ..module_utils._results.files import ReportFolder, Wanted
 from ..module_utils._results.markdown import render
-from ..module_utils._results.summary import LAYERS, SIMULATED_LAYERS, Inputs, build, finite, headline
+from ..module_utils._results.summary import EVIDENCE, LAYERS, SIMULATED_LAYERS, Inputs, build, finite, headline
 
 _DRAWN_LOG_BYTES = 256 << 20
 _CHUNK = 1 << 20
@@ -426,9 +431,11 @@ def main() -> None:
             "problems": {"type": "list", "elements": "raw", "default": []},
             "log": {"type": "path"},
             "expected_ranks": {"type": "int"},
-            "nccl_path": {"type": "dict"},
-            "rdma_counters": {"type": "dict"},
-            "switch_counters": {"type": "dict"},
+            "evidence": {
+                "type": "dict",
+                "default": {},
+                "options": {name: {"type": "dict"} for name in EVIDENCE},
+            },
             "limits": {
                 "type": "dict",
                 "default": {},
@@ -450,8 +457,6 @@ def main() -> None:
                     "allreduce_s": {"type": "float"},
                 },
             },
-            "limit_sources": {"type": "dict", "default": {}},
-            "limit_notes": {"type": "list", "elements": "str", "default": []},
             "benchmarks": {"type": "path"},
             "plots": {"type": "bool", "default": True},
             "latest": {"type": "bool", "default": True},
@@ -463,7 +468,6 @@ def main() -> None:
     options = dict(module.params)
     path, log, latest, draw = (options.pop(key) for key in ("path", "log", "latest", "plots"))
     folder = options.pop("benchmarks") or str(Path(path) / options["run_id"] / "benchmarks")
-    options["path"] = options.pop("nccl_path")
     options["limits"] = {key: value for key, value in options["limits"].items() if value is not None}
     try:
         inputs = Inputs(**options, benchmarks=_benchmarks(Path(folder)))

@@ -19,6 +19,7 @@ description:
     O(addresses) or O(cidr), makes the worker's keys as well and returns its identity. Last, the head is told them all.
   - Private keys are generated on the node and never leave it. Host keys of the peers are pinned, host key checking
     stays on, and every key is accepted only from the addresses of its own node.
+  - What the container mounts, and the account as whom containers log in, belong to root and lie in no home directory.
   - C(authorized_keys) and C(config) of the user are never replaced. One marked block in each belongs to this module,
     all other bytes stay as they are, and O(state=absent) gives back exactly the file that was there before.
   - Symbolic links are not followed and files of other owners are not touched; both are errors.
@@ -46,13 +47,28 @@ options:
     default: present
   user:
     description:
-      - User of the node in whose home directory the mesh lives, and as whom peers log in.
+      - User of the node whose C(authorized_keys) and C(config) get a marked block, and as whom users of peers log in.
       - The default is the user that the module runs as.
     type: str
   name:
     description:
       - Name of this node in O(peers). The default is the node's host name.
     type: str
+  login:
+    description:
+      - Account of this node as whom the containers of other nodes log in. It is created if it does not exist, as a
+        system account without password whose home directory and C(authorized_keys) belong to root, so that nobody can
+        become it but a peer's container, and that one only to start O(forced_command).
+      - Empty means O(user), who then can start the forced command too, with a request of its own.
+    type: str
+    default: ''
+  directory:
+    description:
+      - Directory of root's for what lies in no home, namely C(container), which the container mounts read-only, and
+        C(login), the home directory of the account O(login).
+      - No directory on the way to it may be writable by anybody but root.
+    type: path
+    default: /etc/rocemesh/mesh
   addresses:
     description:
       - Addresses of this node in the network of the mesh, for its identity.
@@ -87,6 +103,10 @@ options:
       user:
         description: User on that node. The default is O(user).
         type: str
+      login:
+        description: Account on that node as whom containers log in. Empty means the user on that node.
+        type: str
+        default: ''
       addresses:
         description: Its addresses in the network of the mesh.
         type: list
@@ -180,6 +200,10 @@ options:
         description: Text of the program.
         type: str
         required: true
+      grammar:
+        description: Text of C(mesh_grammar.py) beside the program, which reads requests. Empty means no such file.
+        type: str
+        default: ''
       settings:
         description: Its settings.
         type: dict
@@ -187,7 +211,7 @@ options:
       sudoers:
         description:
           - Text of C(/etc/sudoers.d/rocemesh-mesh-broker), which C(visudo) has to accept. Empty means that there is no
-            such rule, which is right only if O(user) is root.
+            such rule, which is right only if sshd starts the program as root.
         type: str
         default: ''
   rotation:
@@ -234,7 +258,10 @@ author:
 notes:
   - Must run as root unless O(container_owner) is O(user), because the SSH client in the container trusts only a
     C(config) that belongs to its own root.
-  - There is no C(authorized_keys) in C(ssh_container), other than in the guide. No SSH server runs in the container.
+  - There is no C(authorized_keys) in the container's directory, other than in the guide. No SSH server runs in the
+    container.
+  - With rootless Docker O(container_owner) is the mesh user, who then owns the container's key and can do what its
+    holder can.
 """
 
 EXAMPLES = r"""
@@ -276,6 +303,10 @@ identity:
       description: User of the node.
       type: str
       returned: always
+    login:
+      description: Account of the node as whom containers log in.
+      type: str
+      returned: always
     addresses:
       description: Its addresses in the network of the mesh.
       type: list
@@ -311,11 +342,11 @@ identity:
       type: bool
       returned: always
 paths:
-  description: Where the files are. C(container_directory) is to be mounted at C(/root/.ssh) of the container.
+  description: Where the files are. C(container_directory) is to be mounted read-only at C(/root/.ssh) of the container.
   returned: O(state=present)
   type: dict
   sample:
-    container_directory: /home/nvidia/.ssh/ssh_container
+    container_directory: /etc/rocemesh/mesh/container
     script: /home/nvidia/.ssh/mpicont.sh
 operations:
   description: What was done, or would be done in check mode, in order.
@@ -362,6 +393,8 @@ def argument_spec() -> dict[str, Any]:
         "state": {"type": "str", "choices": ["identity", "present", "absent"], "default": "present"},
         "user": {"type": "str"},
         "name": {"type": "str"},
+        "login": {"type": "str", "default": ""},
+        "directory": {"type": "path", "default": "/etc/rocemesh/mesh"},
         "addresses": {**strings, "default": []},
         "cidr": {**strings, "default": []},
         "ssh_port": {"type": "int", "default": 22},
@@ -372,6 +405,7 @@ def argument_spec() -> dict[str, Any]:
             "options": {
                 "name": {"type": "str", "required": True},
                 "user": {"type": "str"},
+                "login": {"type": "str", "default": ""},
                 "addresses": {**strings, "default": []},
                 "port": {"type": "int", "default": 22},
                 "host_public_key": {"type": "str", "default": "", "no_log": False},
@@ -394,6 +428,7 @@ def argument_spec() -> dict[str, Any]:
             "options": {
                 "directory": {"type": "path", "required": True},
                 "program": {"type": "str", "required": True},
+                "grammar": {"type": "str", "default": ""},
                 "settings": {"type": "dict", "required": True},
                 "sudoers": {"type": "str", "default": ""},
             },

@@ -54,7 +54,9 @@ options:
     description:
       - NUMA nodes of the host that the VM's CPUs and memory stay on (C(numa.nodeAffinity)).
       - V(auto) takes the node of the VM's own passthrough NIC and GPU, and refuses if these sit on different nodes.
-      - An empty list removes the key. If not given, the key is left alone.
+        Where the node of a device is not known, or is decided at the next power-on (Dynamic DirectPath, vGPU, an
+        automatic SR-IOV card, a device group) and could be another one, the key is left alone with a warning.
+      - V(absent) removes the key. If not given, or given as an empty list, the key is left alone.
     type: list
     elements: str
   gpu_pci_ids:
@@ -62,9 +64,20 @@ options:
       - Number of a passthrough device of the VM (from 0) to PCI address of the physical GPU that it shall use
         (C(pciPassthruN.cfg.gpu-pci-id)). An empty address removes the key.
       - Each address must be an NVIDIA GPU of the VM's present host, and each device must have its own.
+      - Name the physical function of a whole GPU. For a GPU in SR-IOV mode NVIDIA's guide asks for the address of a
+        virtual function; that of the whole GPU gives a warning then.
+      - A device has the number that its place in the VM's list gives it. Where labels and keys of the devices say
+        otherwise (a device before it was removed), a new address is refused.
       - Comes into force at the next power-on.
     type: dict
     default: {}
+  planned_host:
+    description:
+      - Managed object id or name of the ESXi host that O(numa_node_affinity) and O(gpu_pci_ids) were made for, as
+        RV(esxi_host_moid) of the run that made them says.
+      - If the VM is on another host now, these two are left alone with a warning. They mean nothing there.
+      - If not given, they are taken as made for the VM's present host.
+    type: str
   use_64bit_mmio:
     description:
       - Value of C(pciPassthru.use64bitMMIO). If not given, the key is left alone.
@@ -74,12 +87,13 @@ options:
     description:
       - Value of C(pciPassthru.64bitMMIOSizeGB) in GB, a power of two. If not given, the key is left alone.
       - V(auto) computes it from the VM's own GPUs, their memory rounded up to a power of two and doubled. A larger size
-        that is there already is kept. A GPU whose memory is not known is refused.
+        that is there already is kept. Where the memory of a GPU is not known, the key is left alone with a warning.
     type: str
   reserve_memory:
     description:
       - Reserve all memory of the guest, whatever its size (C(memoryReservationLockedToMax)). A VM with passthrough
-        devices does not power on without. V(false) gives the reservation back. If not given, it is left alone.
+        devices does not power on without. V(false) takes back this lock and the reservation in MB beside it, which
+        would stay otherwise. If not given, both are left alone.
       - Changed only while the VM is off, so O(power_policy) decides about a running VM.
     type: bool
   firmware:
@@ -93,6 +107,12 @@ options:
     description: Permit O(gpu_pci_ids) to name one GPU for two devices of the VM. Otherwise that is refused.
     type: bool
     default: false
+  power_only:
+    description:
+      - Change no key and no field, whatever the other options say, only the power as O(final_power) wants it.
+      - By default keys and fields are set.
+    type: bool
+    default: false
   power_policy:
     description:
       - What to do if keys must change and the VM is powered on.
@@ -104,8 +124,10 @@ options:
     default: fail
   final_power:
     description:
-      - V(as_found) powers the VM on again if this module powered it off.
+      - V(as_found) powers the VM on again if this module powered it off, also where the change itself failed.
       - V(on) leaves the VM powered on in any case.
+      - It is powered on on the host that it is on, and looked at afterwards. A VM that is on another host then (DRS) is
+        an error.
     type: str
     choices: [as_found, 'on']
     default: as_found
@@ -125,10 +147,11 @@ notes:
     restart it elsewhere.
   - C(numa.vcpu.preferHT), CPU affinity and the virtual NUMA topology are not touched. They size or show nodes to the
     guest, and place nothing.
-  - The account needs the privilege C(VirtualMachine.Config.AdvancedConfig), and the power privileges if the VM may be
-    powered off or on.
-  - Not verified on hardware - whether the device of a GPU with SR-IOV has to be named by its physical function in
-    O(gpu_pci_ids).
+  - The account needs the privilege C(VirtualMachine.Config.AdvancedConfig), C(VirtualMachine.Config.Resource) for
+    O(reserve_memory), and C(VirtualMachine.Interact.PowerOn) and C(VirtualMachine.Interact.PowerOff) if the VM may be
+    powered off or on. The file docs/vsphere-privileges.md of the collection has a role for all modules.
+  - An answer that is lost (vCenter restarts, the link breaks) is followed on the VM itself. If the VM ends powered off
+    against what was asked, the message says so and names the command that starts it.
 seealso:
   - module: rocemesh.multinode.esxi_pci_info
 """
@@ -172,6 +195,11 @@ esxi_host:
   returned: success
   type: str
   sample: esx01
+esxi_host_moid:
+  description: Managed object id of that host.
+  returned: success
+  type: str
+  sample: host-21
 power_state:
   description: Power state after the run, V(poweredOn), V(poweredOff) or V(suspended).
   returned: success
@@ -184,10 +212,39 @@ settings:
     pciPassthru.allowP2P: "TRUE"
     pciPassthru.RelaxACSforP2P: "TRUE"
     numa.nodeAffinity: "0"
+changes:
+  description:
+    - Keys and fields that were changed or, in check mode, would be. Power is not among them.
+    - Each item has C(key), C(before), C(after) (null for an absent key) and C(text), a sentence for a person.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - key: numa.nodeAffinity
+      before: null
+      after: "0"
+      text: set numa.nodeAffinity to 0
+resolved:
+  description:
+    - The options of this run with everything computed, by name, null where nothing is wanted. Given to a later run,
+      they lead to exactly this plan, also when the VM is off and its devices say less.
+  returned: success
+  type: dict
+  sample:
+    numa_node_affinity: ["0"]
+    mmio_size_gb: "128"
+left_alone:
+  description: One sentence for each wish that could not be computed. They are warnings too.
+  returned: success
+  type: list
+  elements: str
 devices:
   description:
-    - Passthrough devices of the VM with C(index), C(label), C(address) on the host, C(kind) (gpu, nic, other), C(name)
-      and C(numa_node).
+    - Passthrough devices of the VM with C(index), C(label), C(key), C(address) on the host, C(kind) (gpu, nic, other),
+      C(name) and C(numa_node).
+    - C(assignment) is V(fixed), V(dynamic) (Dynamic DirectPath), V(automatic) (SR-IOV card without a physical function
+      of its own) or V(vgpu) with its C(profile). C(group) is the key of the vendor device group, C(candidates) what the
+      present host may give at the next power-on.
   returned: success
   type: list
   elements: dict
@@ -243,12 +300,14 @@ from typing import Any
 
 from ..module_utils._layer import RefusedError
 from ..module_utils._vsphere.arguments import make_module, run_layer, vsphere_argument_spec
+from ..module_utils._vsphere.keys import VmxWanted
 from ..module_utils._vsphere.layers import VmxLayer
-from ..module_utils._vsphere.plan import VmxWanted
 
 
 def wanted_from(params: dict[str, Any], check_mode: bool) -> VmxWanted:
     """Raises `RefusedError` for a device number that is not one."""
+    if params["power_only"]:
+        return VmxWanted(allow_p2p=None, relax_acs=None, final_power=params["final_power"], plan_only=check_mode)
     gpu_pci_ids: dict[int, str] = {}
     for number, address in (params["gpu_pci_ids"] or {}).items():
         if not str(number).isdigit():
@@ -260,9 +319,7 @@ def wanted_from(params: dict[str, Any], check_mode: bool) -> VmxWanted:
                 remedy="correct it",
             )
         gpu_pci_ids[int(number)] = str(address or "")
-    numa: tuple[str, ...] | None = None
-    if params["numa_node_affinity"] is not None:
-        numa = tuple(node.strip() for node in params["numa_node_affinity"])
+    numa = tuple(node.strip() for node in params["numa_node_affinity"] or ()) or None
     return VmxWanted(
         allow_p2p=params["allow_p2p"],
         relax_acs=params["relax_acs"],
@@ -273,6 +330,7 @@ def wanted_from(params: dict[str, Any], check_mode: bool) -> VmxWanted:
         allow_shared_gpu=params["allow_shared_gpu"],
         numa=numa,
         gpu_pci_ids=gpu_pci_ids,
+        planned_host=params["planned_host"] or "",
         power_policy=params["power_policy"],
         final_power=params["final_power"],
         plan_only=check_mode,
@@ -289,11 +347,13 @@ def main() -> None:
             relax_acs={"type": "bool", "default": True},
             numa_node_affinity={"type": "list", "elements": "str"},
             gpu_pci_ids={"type": "dict", "default": {}},
+            planned_host={"type": "str"},
             use_64bit_mmio={"type": "bool"},
             mmio_size_gb={"type": "str"},
             reserve_memory={"type": "bool"},
             firmware={"type": "str", "choices": ["efi"]},
             allow_shared_gpu={"type": "bool", "default": False},
+            power_only={"type": "bool", "default": False},
             power_policy={"type": "str", "choices": ["fail", "shutdown", "poweroff"], "default": "fail"},
             final_power={"type": "str", "choices": ["as_found", "on"], "default": "as_found"},
             shutdown_timeout={"type": "int", "default": 300},

@@ -21,7 +21,8 @@ from tests.integration.mesh.playing import OURS, play
 ROOT = Path(__file__).resolve().parents[2]
 
 
-# One key pair per node as ours, all of them accepted everywhere, host keys pinned: what a careful user writes.
+# What a careful user writes, to the role's end: a key pair per node, the head's alone accepted everywhere and from its
+# address alone, host keys pinned, a worker told of the head alone.
 _HOME = "/root/.ssh"
 COMMUNITY: list[dict[str, Any]] = [
     {
@@ -47,20 +48,25 @@ COMMUNITY: list[dict[str, Any]] = [
                 "register": "own",
             },
             {
-                "name": "Keys of all nodes",
+                "name": "Key of the head",
                 "ansible.posix.authorized_key": {
                     "user": "root",
-                    "key": "{{ ansible_play_hosts | map('extract', hostvars, ['pair', 'public_key']) | join('\n') }}",
-                    "key_options": f'restrict,command="bash {_HOME}/mpicont.sh"',
+                    "key": "{{ hostvars[ansible_play_hosts[0]].pair.public_key }}",
+                    "key_options": 'restrict,from="{{ hostvars[ansible_play_hosts[0]].ansible_host }}",'
+                    f'command="bash {_HOME}/mpicont.sh"',
                 },
             },
             {
-                "name": "Host keys of all nodes",
+                "name": "Host keys: of all nodes on the head, of the head on the others",
                 "ansible.builtin.copy": {
                     "dest": f"{_HOME}/ssh_container/known_hosts",
                     "mode": "0600",
-                    "content": "{% for host in ansible_play_hosts %}{{ hostvars[host].ansible_host }} "
+                    "content": "{% for host in _known %}{{ hostvars[host].ansible_host }} "
                     "{{ hostvars[host].own.content | b64decode }}{% endfor %}",
+                },
+                "vars": {
+                    "_known": "{{ ansible_play_hosts if inventory_hostname == ansible_play_hosts[0] "
+                    "else ansible_play_hosts[:1] }}"
                 },
             },
             {
@@ -123,6 +129,7 @@ def run(fleet: Fleet, side: str) -> str:
         head, *workers = fleet.nodes
         targets = [node.address for node in (fleet.nodes if side == "careful_loop" else workers)]
         script = Path(__file__).with_name("careful_loop.sh" if side == "careful_loop" else "guide_loop.sh")
-        done = head.inside(["bash", str(script), *targets], timeout=1800)
+        # As text: a node does not see this machine's /root, where the repository may lie.
+        done = head.inside(["bash", "-c", script.read_text(), script.name, *targets], timeout=1800)
     assert done.returncode == 0, f"{side}: {done.stdout[-3000:]}{done.stderr[-3000:]}"
     return done.stdout

@@ -3,11 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The mesh over 4, 16 and 64 real SSH servers: the role, the guide's steps as a shell loop, and community modules.
 
-In every round all sides take turns, each on a new fleet (see tests/integration/mesh/fleet.py), and each has to prove
-that the head's container reaches the last node. Wall time of the whole command, files and bytes that it left per node,
-processor time of everything together,
-connections that the nodes' servers took. The role has a second run, with nothing left to change. All nodes and the
-controller share the cores of this machine, which real nodes do not: what runs side by side there takes turns here.
+In every round all sides take turns, and so does who goes first. Each has a new fleet (tests/integration/mesh/fleet.py),
+and has to prove that the head's container reaches the last node. Wall time of the whole command, files and bytes that
+it left per node, processor time of everything together, connections that the nodes' servers took. The role has a second
+run, with nothing left to change. All nodes and the controller share the cores of this machine, which real nodes do not:
+what runs side by side there takes turns here.
 
 Writes reports/bench/mesh.json: `ratios`, and per number of nodes the medians and every run. Settable:
 ROCEMESH_BENCH_NODES (4,16,64), ROCEMESH_BENCH_ROUNDS (5,5,3: rounds for each number, or one figure for all).
@@ -17,13 +17,10 @@ The pure plan is timed alone for 16, 64 and 256 nodes.
 from __future__ import annotations
 
 import base64
-import json
 import os
-import statistics
 import struct
 import time
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.plan import plan
@@ -37,7 +34,9 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.state imp
     parse_wanted,
 )
 
-from tests.benchmarks.mesh_sides import ROOT, processor_time, run
+from tests.benchmarks import mesh_sides
+from tests.benchmarks.mesh_sides import processor_time, run
+from tests.benchmarks.record import Record, Run, medians, ratio, turns
 from tests.integration.mesh.fleet import Fleet, Node, fleet, missing
 from tests.unit.mesh.harness import DEFAULTS
 
@@ -45,14 +44,13 @@ NODES = [int(count) for count in os.environ.get("ROCEMESH_BENCH_NODES", "4,16,64
 ROUNDS = [int(count) for count in os.environ.get("ROCEMESH_BENCH_ROUNDS", "5,5,3").split(",")]
 SIDES = ("role", "shell_loop", "careful_loop", "community")
 PLANS = (16, 64, 256)
-REPORT = ROOT / "reports" / "bench" / "mesh.json"
 
 
 def written(node: Node) -> tuple[int, int]:
-    """Files that were not there before, and their bytes: ~/.ssh and the broker."""
+    """Files that were not there before, and their bytes: ~/.ssh, what the container mounts, and the broker."""
     files = [
         path
-        for below in ("root/.ssh", "usr/local/libexec/rocemesh")
+        for below in ("root/.ssh", "etc/rocemesh", "usr/local/libexec/rocemesh")
         for path in (node.root / below).rglob("*")
         if path.is_file()
     ]
@@ -65,7 +63,7 @@ def reaches(nodes: Fleet) -> None:
     assert done.returncode == 0, f"{head.name} does not reach {last.name}: {done.stderr}"
 
 
-def measure(nodes: Fleet, side: str, used: Callable[[], float]) -> dict[str, float]:
+def measure(nodes: Fleet, side: str, used: Callable[[], float]) -> Run:
     connections, before = nodes.connections(), used()
     begun = time.monotonic()
     output = run(nodes, side)
@@ -80,8 +78,8 @@ def measure(nodes: Fleet, side: str, used: Callable[[], float]) -> dict[str, flo
     }  # fmt: skip
 
 
-def one_round(count: int, runs: dict[str, list[dict[str, float]]], used: Callable[[], float]) -> None:
-    for side in SIDES:
+def one_round(count: int, turn: int, runs: dict[str, list[Run]], used: Callable[[], float]) -> None:
+    for side in turns(SIDES, turn):
         with fleet(count) as nodes:
             key = nodes.nodes[0].root / "root/.administrator"
             key.write_bytes(nodes.key.read_bytes())
@@ -92,52 +90,39 @@ def one_round(count: int, runs: dict[str, list[dict[str, float]]], used: Callabl
                 runs.setdefault("role_again", []).append(measure(nodes, "role_again", used))
 
 
+@pytest.fixture(scope="module")
+def record() -> Record:
+    return Record("mesh", simulated=False, compared=(mesh_sides.__doc__ or "") + (__doc__ or ""))
+
+
 @pytest.mark.skipif(bool(missing()), reason=missing())
 @pytest.mark.parametrize("count", NODES)
-def test_mesh_over_real_servers(count: int) -> None:
+def test_mesh_over_real_servers(count: int, record: Record) -> None:
     rounds = ROUNDS[NODES.index(count)] if len(ROUNDS) == len(NODES) else ROUNDS[0]
-    runs: dict[str, list[dict[str, float]]] = {}
+    runs: dict[str, list[Run]] = {}
     with processor_time() as used:
-        for _round in range(rounds):
-            one_round(count, runs, used)
-    medians = {
-        side: {key: statistics.median(each[key] for each in measured) for key in measured[0]}
-        for side, measured in runs.items()
+        for turn in range(rounds):
+            one_round(count, turn, runs, used)
+    ratios = {
+        f"mesh_vs_{other}_{count}_nodes{tail}": ratio(runs[other], runs["role"], what)
+        for other in SIDES[1:]
+        for what, tail in (("seconds", ""), ("connections", "_connections"))
     }
-    ratios = {f"connections_per_node_{count}": medians["role"]["connections"] / count}
-    for other in SIDES[1:]:
-        pairs = zip(runs[other], runs["role"], strict=True)
-        ratios[f"mesh_vs_{other}_{count}_nodes"] = statistics.median(a["seconds"] / b["seconds"] for a, b in pairs)
-    keep(f"{count}_nodes", {"rounds": rounds, "median": medians, "runs": runs}, ratios)
+    record.add(f"{count}_nodes", runs, ratios)
+    growth(record)
     # What does not depend on the machine: the controller opens one connection to each node, whatever it does there.
     assert all(each["connections"] == count for each in runs["role"]), runs["role"]
 
 
-def keep(cell: str, content: dict[str, Any], ratios: dict[str, float]) -> None:
-    report = json.loads(REPORT.read_text()) if REPORT.exists() else {"ratios": {}, "cells": {}}
-    report["simulated"] = False
-    report["compared"] = (
-        "role mesh (broker, a key pair per node, pinned host keys) with the guide's steps as a shell loop (one shared "
-        "pair, no host key checking), a careful shell loop (a pair per node, ssh-keyscan) and tasks of "
-        "community.crypto and ansible.posix; nodes are namespaces with a real sshd each, on the controller's own cores"
-    )
-    report["cells"][cell] = content
-    report["ratios"].update({name: round(value, 2) for name, value in ratios.items()})
-    growth(report)
-    REPORT.parent.mkdir(parents=True, exist_ok=True)
-    REPORT.write_text(json.dumps(report, indent=1) + "\n")
-    print(cell, json.dumps(content.get("median", content), indent=1), json.dumps(report["ratios"], indent=1))
-
-
-def growth(report: dict[str, Any]) -> None:
+def growth(record: Record) -> None:
     """Seconds per node with the most nodes over seconds per node with the fewest: at most 1 is at most linear."""
-    measured = sorted(int(cell.partition("_")[0]) for cell in report["cells"] if cell.endswith("_nodes"))
+    cells = record.content["cells"]
+    measured = sorted(int(cell.partition("_")[0]) for cell in cells if cell.endswith("_nodes"))
     if len(measured) > 1:
         for side in SIDES:
-            few, most = (
-                report["cells"][f"{n}_nodes"]["median"][side]["seconds"] / n for n in (measured[0], measured[-1])
-            )
-            report["ratios"][f"growth_per_node_{side}_{measured[0]}_to_{measured[-1]}"] = round(most / few, 2)
+            few, most = (medians(cells[f"{n}_nodes"]["runs"])[side]["seconds"] / n for n in (measured[0], measured[-1]))
+            record.content["ratios"][f"growth_per_node_{side}_{measured[0]}_to_{measured[-1]}"] = round(most / few, 2)
+        record.write()
 
 
 # ------------------------------------------------------------------------------------------------------- plan alone
@@ -176,16 +161,17 @@ def planned(count: int) -> tuple[float, int]:
     return seconds, sum(len(operation.payload.get("content", b"")) for operation in operations)
 
 
-def test_the_plan_grows_no_faster_than_the_mesh() -> None:
+def test_the_plan_grows_no_faster_than_the_mesh(record: Record) -> None:
     found = {count: min((planned(count) for _repeat in range(30)), key=lambda pair: pair[0]) for count in PLANS}
-    content = {
-        str(count): {"milliseconds": round(1e3 * s, 2), "bytes_per_node": size} for count, (s, size) in found.items()
+    runs = {
+        f"{count} nodes": [{"milliseconds": round(1e3 * s, 2), "bytes_per_node": size}]
+        for count, (s, size) in found.items()
     }
     few, most = PLANS[0], PLANS[-1]
     ratios = {
         f"plan_seconds_growth_{few}_to_{most}": found[most][0] / found[few][0] / (most / few),
         f"plan_bytes_growth_{few}_to_{most}": found[most][1] / found[few][1] / (most / few),
     }
-    keep("plan", content, ratios)
+    record.add("plan", runs, {name: round(value, 2) for name, value in ratios.items()})
     assert ratios[f"plan_bytes_growth_{few}_to_{most}"] <= 1
     assert ratios[f"plan_seconds_growth_{few}_to_{most}"] <= 1.5, "a node's plan must not grow with the square"

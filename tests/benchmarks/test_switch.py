@@ -3,13 +3,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """onyx_roce against mellanox.onyx 1.0.0 for the same end state, on the same SIMULATED switch, side by side.
 
-Each cell is a number of ports and a delay that the switch takes per line. In every round the two take turns, each with
-a first run (factory switch) and a second run (nothing left to change); the time is that of the whole ansible-playbook,
-and of its tasks alone. The older collection gets its fastest form: `aggregate` for all ports, RoCE and save in one
-task. Release 3.9.2400, because its modules crash on 3.10.
+Each cell is a number of ports and a delay that the switch takes per line. In every round the sides take turns (and who
+goes first does too), each with a first run (factory switch) and a second run (nothing left to change); the time is that
+of the whole ansible-playbook, and of its tasks alone. Release 3.9.2400, because its modules crash on 3.10.
 
-Writes reports/bench/switch.json: `ratios`, and per cell the medians and every single run. Cells of earlier runs are
-kept, so that one can be repeated alone: ROCEMESH_BENCH_CELLS=32:100 (ports:milliseconds, separated by commas).
+ranged            one task of `onyx_config` with ranges of ports: its fastest form. It sends all lines again each time
+                  and reads nothing back
+ranged_verified   the same, then the idempotent modules, which read what became of it: as ours, it ends in a state that
+                  was verified
+modules           the idempotent modules alone, with `aggregate` for all ports: they send a line per port
+
+Writes reports/bench/switch.json: ratios, and per cell the medians and every single run.
+ROCEMESH_BENCH_CELLS=32:100 chooses cells (ports:milliseconds, separated by commas).
 """
 
 from __future__ import annotations
@@ -17,7 +22,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import statistics
 import sys
 import time
 from datetime import datetime
@@ -27,6 +31,7 @@ from typing import Any
 import pytest
 
 from tests import older_collection
+from tests.benchmarks.record import Record, Run, ratio, turns
 from tests.integration.switch.harness import ADDRESS, PASSWORD, Simulator, playbook, running
 
 ROUNDS = int(os.environ.get("ROCEMESH_BENCH_ROUNDS", "5"))
@@ -39,7 +44,7 @@ CELLS = [
         ).split(",")
     )
 ]
-REPORT = older_collection.ROOT / "reports" / "bench" / "switch.json"
+SIDES = ("ours", "ranged", "ranged_verified", "modules")
 VERSION = "3.9.2400"
 
 
@@ -66,19 +71,23 @@ def ours(simulator: Simulator, count: int) -> tuple[list[Any], dict[str, str]]:
     return [{"hosts": "all", "gather_facts": False, "tasks": [task]}], {}
 
 
-def theirs(simulator: Simulator, count: int, place: Path, home: Path) -> tuple[list[Any], dict[str, str]]:
-    tasks = older_collection.tasks(111, "rdma", names(count), 9216)
+def theirs(side: str, simulator: Simulator, count: int, place: Path, home: Path) -> tuple[list[Any], dict[str, str]]:
+    ranged = older_collection.ranged_tasks(111, "rdma", f"1/1-1/{count}", 9216)
+    modules = older_collection.tasks(111, "rdma", names(count), 9216)
     play = {
         "hosts": "all",
         "gather_facts": False,
         "vars": older_collection.variables(simulator.port, PASSWORD),
         # Ends the persistent connection, so that every run logs in; after the last task, so not among their seconds.
-        "tasks": [*tasks, {"ansible.builtin.meta": "reset_connection"}],
+        "tasks": [
+            *{"ranged": ranged, "modules": modules, "ranged_verified": [*ranged, *modules]}[side],
+            {"ansible.builtin.meta": "reset_connection"},
+        ],
     }
     return [play], older_collection.environment(place, home)
 
 
-def measure(simulator: Simulator, plays: list[Any], env: dict[str, str]) -> dict[str, float]:
+def measure(simulator: Simulator, plays: list[Any], env: dict[str, str]) -> Run:
     simulator.forget()
     begun = time.monotonic()
     done = playbook(simulator.directory, plays, **env)
@@ -102,52 +111,38 @@ def assert_configured(simulator: Simulator, count: int) -> None:
     assert {(ports[name]["access_vlan"], ports[name]["mtu"]) for name in names(count)} == {(111, 9216)}
 
 
+@pytest.fixture(scope="module")
+def record() -> Record:
+    return Record("switch", simulated=True, compared=__doc__ or "")
+
+
 @pytest.mark.parametrize(("count", "delay"), CELLS, ids=[f"{ports} ports, {delay} ms" for ports, delay in CELLS])
-def test_onyx_roce_against_the_older_collection(count: int, delay: int, tmp_path: Path) -> None:
-    try:
-        place = older_collection.fetch()
-    except older_collection.NotAvailable as reason:
-        pytest.skip(str(reason))
-    runs: dict[str, list[dict[str, float]]] = {
-        kind: [] for kind in ("ours_first", "ours_again", "theirs_first", "theirs_again")
-    }
+def test_onyx_roce_against_the_older_collection(count: int, delay: int, tmp_path: Path, record: Record) -> None:
+    place = older_collection.fetch()
+    runs: dict[str, list[Run]] = {}
     # Six ports at the end of the switch are in other use.
     options = ("--version", VERSION, "--ports", str(count + 8), "--command-delay", str(delay / 1000))
     with running(tmp_path / "switch", *options) as simulator:
-        for _round in range(ROUNDS):
-            for who in ("ours", "theirs"):
+        for turn in range(ROUNDS):
+            for side in turns(SIDES, turn):
                 simulator.reset()
                 for when in ("first", "again"):
                     plays, env = (
-                        ours(simulator, count) if who == "ours" else theirs(simulator, count, place, tmp_path / "home")
+                        ours(simulator, count)
+                        if side == "ours"
+                        else theirs(side, simulator, count, place, tmp_path / "home")
                     )
-                    runs[f"{who}_{when}"].append(measure(simulator, plays, env))
+                    runs.setdefault(f"{side}_{when}", []).append(measure(simulator, plays, env))
                     assert_configured(simulator, count)
-    write(count, delay, runs)
-
-
-def write(count: int, delay: int, runs: dict[str, list[dict[str, float]]]) -> None:
-    report = json.loads(REPORT.read_text()) if REPORT.exists() else {"ratios": {}, "cells": {}}
-    report["simulated"] = True
-    report["compared"] = (
-        "one task of onyx_roce with mellanox.onyx 1.0.0 over ansible.netcommon.network_cli: onyx_vlan, "
-        "onyx_l2_interface (aggregate), onyx_interface (aggregate), onyx_config (roce lossless, save)"
-    )
-    medians = {
-        kind: {key: statistics.median(run[key] for run in measured) for key in measured[0]}
-        for kind, measured in runs.items()
+    ratios = {
+        f"switch_vs_{side}_{count}_ports_{delay}ms_{when}_{what}": ratio(
+            runs[f"{side}_{when}"], runs[f"ours_{when}"], what
+        )
+        for side in SIDES[1:]
+        for when in ("first", "again")
+        for what in ("wall", "tasks", "lines")
     }
-    key = f"{count}_ports_{delay}ms"
-    report["cells"][key] = {"rounds": ROUNDS, "median": medians, "runs": runs}
-    for when, suffix in (("first", ""), ("again", "_nothing_to_change")):
-        for measure_of, tail in (("wall", ""), ("tasks", "_tasks_only")):
-            pairs = zip(runs[f"theirs_{when}"], runs[f"ours_{when}"], strict=True)
-            report["ratios"][f"onyx_roce_vs_collection_{key}{suffix}{tail}"] = round(
-                statistics.median(their[measure_of] / our[measure_of] for their, our in pairs), 2
-            )
-    REPORT.parent.mkdir(parents=True, exist_ok=True)
-    REPORT.write_text(json.dumps(report, indent=1) + "\n")
-    print(key, json.dumps(medians, indent=1))
+    record.add(f"{count}_ports_{delay}ms", runs, ratios)
     # What does not depend on the machine: one session, and lines that do not grow with the ports.
     assert all(run["sessions"] == 1 for kind in ("ours_first", "ours_again") for run in runs[kind])
     assert max(run["lines"] for run in runs["ours_first"]) <= 40

@@ -1,12 +1,16 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One module call for many ESXi hosts against one task per host with the usual module, side by side in one run.
+"""One module call for many ESXi hosts against community.vmware, side by side in one run.
 
-Both sides run through ansible-playbook against the same simulated vCenter, started here on a free port. Ours sets a
-kernel setting on a whole cluster; the other side sets one host option per host with
-community.vmware.vmware_host_config_manager, the nearest thing that exists (nothing published sets kernel settings).
-Writes reports/bench/vsphere.json: wall seconds, SOAP requests and sessions per number of hosts, and the ratios.
-ROCEMESH_BENCH_HOSTS=256 measures one number of hosts alone; what earlier runs measured of the others is kept.
+All sides run through ansible-playbook against the same simulated vCenter, started here on a free port. Ours sets a
+kernel setting on a whole cluster. The other sides set a host option with community.vmware.vmware_host_config_manager,
+the nearest thing that exists (nothing published sets kernel settings):
+
+cluster            with `cluster_name`, the first example of its documentation: its fastest form
+cluster_verified   the same, read back by a second call in check mode: as ours, it ends in a state that was verified
+per_host           one task per host with `esxi_hostname`, its second example
+
+Who goes first takes turns. Writes reports/bench/vsphere.json: every run (wall seconds, requests, sessions), ratios.
 """
 
 from __future__ import annotations
@@ -14,19 +18,18 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import statistics
 import subprocess
 import sys
 import time
-from typing import Any
 
+from tests.benchmarks.record import Record, Run, medians, ratio, turns
 from tests.integration.vsphere.conftest import ROOT, Pki, Vcenter, binary, pki, start
 
 __all__ = ["binary", "pki"]  # fixtures
 
 SIZES = [int(size) for size in os.environ.get("ROCEMESH_BENCH_HOSTS", "1,16,64,256").split(",")]
 REPEATS = int(os.environ.get("ROCEMESH_BENCH_ROUNDS", "5"))
-AGAIN_UP_TO = 16  # hosts; a run of the slow side with nothing to change takes minutes above that, and says little
+PER_HOST_UP_TO = 64  # hosts; above that a run of this side takes minutes, and its requests grow with the square
 
 OUR_PLAY = """
 - hosts: localhost
@@ -38,20 +41,30 @@ OUR_PLAY = """
         cluster: lab
         settings: {atsSupport: "{{ value }}"}
 """
-USUAL_PLAY = """
-- hosts: esxi
-  connection: local
-  gather_facts: false
-  tasks:
-    - community.vmware.vmware_host_config_manager:
-        hostname: "{{ login.hostname }}"
+_LOGIN = """hostname: "{{ login.hostname }}"
         port: "{{ login.port }}"
         username: "{{ login.username }}"
         password: "{{ login.password }}"
         validate_certs: false
-        esxi_hostname: "{{ inventory_hostname }}"
         options: {Config.HostAgent.log.level: "{{ value }}"}
 """
+_CLUSTER_TASK = f"""    - community.vmware.vmware_host_config_manager:
+        cluster_name: lab
+        {_LOGIN}"""
+_THEIRS = "- hosts: {hosts}\n  connection: local\n  gather_facts: false\n  tasks:\n"
+PLAYS = {
+    "ours": OUR_PLAY,
+    "cluster": _THEIRS.format(hosts="localhost") + _CLUSTER_TASK,
+    "cluster_verified": _THEIRS.format(hosts="localhost")
+    + _CLUSTER_TASK
+    + f"{_CLUSTER_TASK}      check_mode: true\n      register: again\n      failed_when: again is changed\n",
+    "per_host": _THEIRS.format(hosts="esxi")
+    + f"""    - community.vmware.vmware_host_config_manager:
+        esxi_hostname: "{{{{ inventory_hostname }}}}"
+        {_LOGIN}""",
+}
+# A value of its own for each side and round, so that each has work to do.
+LEVELS = {"cluster": ("verbose", "info"), "cluster_verified": ("trivia", "error"), "per_host": ("warning", "none")}
 
 
 def play(folder: pathlib.Path, name: str, value: str) -> tuple[float, str]:
@@ -68,7 +81,7 @@ def play(folder: pathlib.Path, name: str, value: str) -> tuple[float, str]:
     return seconds, done.stdout
 
 
-def measure(vcenter: Vcenter, folder: pathlib.Path, name: str, value: str, changed: int) -> dict[str, Any]:
+def measure(vcenter: Vcenter, folder: pathlib.Path, name: str, value: str, changed: int) -> Run:
     vcenter.ask("DELETE", "/traffic")
     seconds, output = play(folder, name, value)
     assert output.count("changed=1") == changed, output[-3000:]
@@ -76,85 +89,54 @@ def measure(vcenter: Vcenter, folder: pathlib.Path, name: str, value: str, chang
     return {"seconds": round(seconds, 3), "requests": traffic["requests"], "sessions": traffic["sessions"]}
 
 
-def middle(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    return {key: statistics.median(run[key] for run in runs) for key in runs[0]} | {"repeats": len(runs)}
-
-
-def compare(binary: pathlib.Path, pki: Pki, folder: pathlib.Path, hosts: int) -> dict[str, Any]:
+def compare(binary: pathlib.Path, pki: Pki, folder: pathlib.Path, hosts: int) -> dict[str, list[Run]]:
     names = [f"esx{number:03d}" for number in range(hosts)]
     vcenter = start(binary, pki, folder, {"cluster": "lab", "hosts": [{"name": name, "vms": []} for name in names]})
+    sides = [side for side in PLAYS if side != "per_host" or hosts <= PER_HOST_UP_TO]
+    runs: dict[str, list[Run]] = {}
     try:
-        (folder / "ours.yml").write_text(OUR_PLAY)
-        (folder / "usual.yml").write_text(USUAL_PLAY)
+        for side in sides:
+            (folder / f"{side}.yml").write_text(PLAYS[side])
         (folder / "inventory").write_text("[esxi]\n" + "\n".join(names) + "\n")
         (folder / "login.json").write_text(json.dumps({"login": vcenter.login}))
-        sides: dict[str, list[dict[str, Any]]] = {"ours": [], "ours_again": [], "usual": [], "usual_again": []}
         for turn in range(REPEATS):
-            # alternating values, so that each turn has work to do
-            value = ("true", "false")[turn % 2]
-            sides["ours"].append(measure(vcenter, folder, "ours.yml", value, 1))
-            sides["ours_again"].append(measure(vcenter, folder, "ours.yml", value, 0))
-            wanted = ("TRUE", "FALSE")[turn % 2]
+            for side in turns(sides, turn):
+                value = ("true", "false")[turn % 2] if side == "ours" else LEVELS[side][turn % 2]
+                changed = hosts if side == "per_host" else 1
+                for name, count in ((side, changed), (f"{side}_again", 0)):
+                    runs.setdefault(name, []).append(measure(vcenter, folder, f"{side}.yml", value, count))
             kernels = [host["kernel"]["atsSupport"]["configured"] for host in vcenter.state()["hosts"].values()]
-            assert kernels == [wanted] * hosts
-            value = ("verbose", "info")[turn % 2]
-            sides["usual"].append(measure(vcenter, folder, "usual.yml", value, hosts))
-            if hosts <= AGAIN_UP_TO:
-                sides["usual_again"].append(measure(vcenter, folder, "usual.yml", value, 0))
-        return {side: middle(runs) for side, runs in sides.items() if runs}
+            assert kernels == [("TRUE", "FALSE")[turn % 2]] * hosts
+        return runs
     finally:
         vcenter.process.terminate()
         vcenter.process.wait(timeout=30)
 
 
-def test_one_call_for_many_hosts_against_one_task_per_host(
+def test_one_call_for_many_hosts_against_the_usual_module(
     binary: pathlib.Path, pki: Pki, tmp_path: pathlib.Path
 ) -> None:
-    found: dict[int, dict[str, Any]] = {}
+    record = Record("vsphere", simulated=True, compared=__doc__ or "")
+    ours: dict[int, Run] = {}
     for hosts in SIZES:
         folder = tmp_path / str(hosts)
         folder.mkdir()
-        found[hosts] = compare(binary, pki, folder, hosts)
-        report(found)  # the larger sizes take minutes; what was measured is kept
-    for hosts, sides in found.items():
-        assert sides["ours"]["sessions"] == sides["ours_again"]["sessions"] == 1, f"{hosts} hosts: one session"
-    if len(found) > 1:
-        factors = growth(found)
-        assert factors["requests"] <= 1 and factors["seconds"] <= 1, factors
+        runs = compare(binary, pki, folder, hosts)
+        record.add(
+            f"{hosts}_hosts", runs, ratios(hosts, runs)
+        )  # the larger sizes take minutes; what was measured is kept
+        ours[hosts] = medians(runs)["ours"]
+        assert {run["sessions"] for side in ("ours", "ours_again") for run in runs[side]} == {1}, "one session"
+    least, most = min(ours), max(ours)
+    assert ours[most]["requests"] * least <= ours[least]["requests"] * most, "requests grow faster than the hosts"
 
 
-def ratios(found: dict[int, dict[str, Any]]) -> dict[str, float]:
-    pairs = (("usual", "ours", "{}"), ("usual_again", "ours_again", "nothing_to_change_{}"))
+def ratios(hosts: int, runs: dict[str, list[Run]]) -> dict[str, float]:
+    """Theirs over ours: the same round, first run with first run, and with nothing to change."""
     return {
-        f"usual_vs_ours_{hosts}_hosts_{name.format(what)}": round(sides[slow][what] / sides[fast][what], 2)
-        for hosts, sides in found.items()
-        for slow, fast, name in pairs
-        if slow in sides
+        f"vsphere_kernel_vs_{side}_form_{hosts}_hosts{when}_{what}": ratio(runs[side + when], runs["ours" + when], what)
+        for side in LEVELS
+        if side in runs
+        for when in ("", "_again")
         for what in ("seconds", "requests")
     }
-
-
-def growth(found: dict[int, dict[str, Any]]) -> dict[str, float]:
-    """How much more the most hosts cost than the least, over how many more they are: at most 1 is at most linear."""
-    least, most = min(found), max(found)
-    return {
-        what: round((found[most]["ours"][what] / found[least]["ours"][what]) / (most / least), 3)
-        for what in ("seconds", "requests")
-    }
-
-
-def report(found: dict[int, dict[str, Any]]) -> None:
-    target = ROOT / "reports" / "bench" / "vsphere.json"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    # Sizes of earlier runs are kept, so that one can be repeated alone.
-    before = json.loads(target.read_text())["hosts"] if target.exists() else {}
-    found = dict(sorted(({int(hosts): sides for hosts, sides in before.items()} | found).items()))
-    content = {
-        "simulated": True,
-        "hosts": {str(hosts): sides for hosts, sides in found.items()},
-        "ratios": ratios(found),
-        "growth_of_ours_over_growth_of_hosts": growth(found),
-        "note": "medians; 'repeats' says of how many runs",
-    }
-    target.write_text(json.dumps(content, indent=1) + "\n")
-    print(target.read_text())

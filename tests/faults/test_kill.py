@@ -1,10 +1,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""ansible-playbook is killed with SIGKILL at ten tasks across the layers; running it again finishes each time.
+"""ansible-playbook is killed with SIGKILL at ten moments across the layers; running it again finishes each time.
+
+A moment is something that a device has received or done (triggers.py). Each kill is asserted by itself: the run died of
+it, what it was killed at had begun and the site was not finished, and no report of it was left.
 
 `FAULTS_FROM=factory` starts every kill from factory state and finishes after each (ten more full runs); without it the
-kills follow one another on one twin, each in the run that has to recover from the one before. The registry keeps the
-image between the kills, but before the one in the middle of its build.
+kills follow one another on one twin, each in the run that has to recover from the one before: it gets further than the
+one before did, or its own moment would never come. The registry keeps the image between the kills, but before the one
+in the middle of its build.
 """
 
 from __future__ import annotations
@@ -16,19 +20,20 @@ from typing import Any
 import pytest
 
 from tests import site_run
+from tests.faults import triggers
 from tests.site_run import ALLOW, SHORT
 
 KILL_AT = {
-    "switch_being_configured": r"TASK \[.*Switch \| Configure",
-    "kernel_setting_being_configured": r"TASK \[.*ESXi host \| Configure the kernel settings",
-    "nic_being_set": r"TASK \[.*Guest \| Store ATS",
-    "vms_getting_their_keys": r"TASK \[.*GPU VM \| Set peer-to-peer keys",
-    "host_rebooting": r"TASK \[Reboot the host",
-    "guests_coming_back": r"TASK \[Wait for the guests of this host",
-    "image_being_built": r"TASK \[.*Build \| Image",
-    "image_being_pulled": r"TASK \[.*Pull \| Image\]",
-    "mesh_being_written": r"TASK \[.*Present \| Broker, keys of the peers",
-    "training": r"TASK \[.*Run mpirun: train",
+    "switch_being_configured": triggers.switch_took_a_line,
+    "kernel_setting_being_configured": triggers.a_host_took_its_kernel_setting,
+    "nic_being_set": triggers.a_card_stored_ats,
+    "vms_getting_their_keys": triggers.a_vm_took_its_keys,
+    "host_rebooting": triggers.a_host_was_told_to_reboot,
+    "guests_coming_back": triggers.a_host_is_back_and_its_guests_are_not,
+    "image_being_built": triggers.an_image_is_being_built,
+    "image_being_pulled": triggers.a_worker_fetches_layers,
+    "mesh_being_written": triggers.a_node_has_its_broker,
+    "training": triggers.a_worker_trains,
 }
 FACTORY_EACH = os.environ.get("FAULTS_FROM") == "factory"
 
@@ -64,8 +69,17 @@ def undisturbed(twin: None) -> dict[str, Any]:
 def test_killed_at(where: str, undisturbed: dict[str, Any]) -> None:
     if FACTORY_EACH:
         site_run.reset(keep_registry=where != "image_being_built")
-    run = site_run.play("site.yml", *ALLOW, *SHORT, when=(KILL_AT[where], site_run.kill))
-    assert run.rc == -signal.SIGKILL, f"the run ended before the task began: {run.tail()}"
+    triggers.listen()
+    reached = KILL_AT[where]
+    assert not reached(), f"{where}: the moment is there before the run begins"
+    reports = sorted(path.name for path in (site_run.ROOT / "reports").iterdir())
+    run = site_run.play("site.yml", *ALLOW, *SHORT, when=(reached, site_run.kill))
+    assert run.rc == -signal.SIGKILL, f"the run ended before its moment came: {run.tail()}"
+    assert "PLAY RECAP" not in run.out, "the run was finished"
+    new = {path.name for path in (site_run.ROOT / "reports").iterdir()} - {*reports, "state", "logs"}
+    assert not new, "the killed run left a report"
+    if where != "training":
+        assert final_state() != undisturbed, f"{where}: all was done, so nothing was interrupted"
     if FACTORY_EACH:
         finish(undisturbed)
 

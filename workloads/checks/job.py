@@ -12,8 +12,12 @@ Usage:
   job.py start FOLDER ORPHAN SECONDS program [argument ...]   start it, then wait as below
   job.py wait  FOLDER ORPHAN SECONDS OUT ERR    wait at most SECONDS for its end; OUT, ERR: bytes read so far
   job.py end   FOLDER                           end it, and return when it has ended
-FOLDER must not exist at the start; of its neighbours with the same prefix (the name up to the last dash) those that
-no supervisor holds any more are removed. It stays behind for whoever wants to read it, until the next start.
+FOLDER must not exist at the start. It stays behind for whoever wants to read it, until a later start of a job with the
+same prefix (the name up to the last dash) finds that no supervisor holds it and that nobody has asked for it within the
+time that the last question gave.
+
+The program and its children carry the mark ROCEMESH_JOB=FOLDER in their environment: leftovers.py knows by it whose a
+process is, and by the lock in FOLDER whether anybody still wants it.
 
 Prints one JSON line: "state" (running; ended; lost: the supervisor died without a word), "rc" (of the program, as a
 shell gives it: 128 + signal), "orphaned", "seconds" (since the start), "out"/"err" (new output, base64), "out_at"/
@@ -35,6 +39,7 @@ import sys
 import time
 from typing import Any, Iterator, Sequence
 
+MARK = "ROCEMESH_JOB"
 CHUNK = 256 * 1024  # bytes of each stream in one answer
 GRACE = 20.0  # seconds between SIGTERM and SIGKILL; the timeout(1) around mpirun needs 10 of them
 
@@ -87,7 +92,14 @@ def supervise(folder: str, argv: Sequence[str], ready: int) -> None:
         out = open(os.path.join(folder, "out"), "wb")  # noqa: SIM115 - the program's for its whole life
         err = open(os.path.join(folder, "err"), "wb")  # noqa: SIM115
         try:
-            program = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True)
+            program = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+                env={**os.environ, MARK: folder},
+            )
         except OSError as error:
             err.write(f"{argv[0]}: {error.strerror}\n".encode())
             err.flush()
@@ -107,15 +119,23 @@ def supervise(folder: str, argv: Sequence[str], ready: int) -> None:
         _write(folder, "rc", str(code if code >= 0 else 128 - code))
 
 
+def _still_wanted(path: str) -> bool:
+    """Whether the time is not over in which its owner may still come for what is in it: ended is not yet read."""
+    try:
+        return time.monotonic() <= float(_read(path, "until") or "inf")
+    except ValueError:
+        return True
+
+
 def _sweep(folder: str) -> None:
-    """Remove what earlier jobs of this kind have left and nobody holds any more."""
+    """Remove what earlier jobs of this kind have left, nobody holds and nobody reads any more."""
     parent, name = os.path.split(folder)
     prefix = name.rpartition("-")[0] + "-"
     for other in os.listdir(parent):
         path = os.path.join(parent, other)
         if not other.startswith(prefix) or other == name or os.path.islink(path) or not os.path.isdir(path):
             continue
-        if os.stat(path).st_uid != os.getuid():
+        if os.stat(path).st_uid != os.getuid() or _still_wanted(path):
             continue
         try:
             with open(os.path.join(path, "lock"), encoding="utf-8") as lock:

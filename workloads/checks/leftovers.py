@@ -1,128 +1,285 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Find what an earlier, killed run left in this container, and end it if told to.
+"""Find the jobs that run in this container, say whose they are, and end those that nobody wants any more.
 
-``docker exec ... mpirun`` does not die with its client: mpirun, orted and the ranks live on, hold the port and the GPU,
-and make the next run fail or crawl. Only processes in this process's own PID namespace are looked at, never the caller
-itself or its ancestors, and only by program: mpirun/orted (and their names in Open MPI 5), a Python interpreter that
-runs one of SCRIPTS, and the ``timeout`` around mpirun.
+``docker exec ... mpirun`` does not die with its client: mpirun, its daemons and the ranks live on, hold the port and
+the GPU, and make the next run fail or crawl. They look like anybody's: a name of a program proves nothing. So a process
+is ours only by the mark that job.py put into its environment (ROCEMESH_JOB=FOLDER of the job, with the site in its
+name); a launcher without the mark belongs to the job of the ranks below it. A job is over only if the lock in its
+folder is free, which its supervisor holds as long as it lives, and which only the container of the head can tell.
+Everything else is somebody else's: shown, never touched.
 
-Usage: python3 leftovers.py list|end [seconds to wait before SIGKILL]
-Prints one JSON line: {"found": [{"pid", "command"}], "ended": [pid, ...], "left": [pid, ...]}. Exit status 0, or 1 if
-something could not be ended.
+Usage: leftovers.py list SITE                  what runs here, and the job of this site that it belongs to
+       leftovers.py jobs SECONDS FOLDER ...    in the head's container: which of these jobs are over; waits at most so
+                                               long for one whose owner does not ask for it any more
+       leftovers.py end SECONDS FOLDER ...     end the processes of these jobs; SECONDS before SIGKILL
+Prints one JSON line. Exit status 0, or 1 if something could not be ended.
+
+Only processes in this process's own PID namespace are looked at, never the caller itself or its ancestors.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import fcntl
 import json
 import os
+import pwd
+import re
 import signal
 import sys
 import time
 from typing import Any, Callable, Sequence
 
+MARK = "ROCEMESH_JOB"
 LAUNCHERS = frozenset(("mpirun", "mpiexec", "orterun", "orted", "prterun", "prted"))
 SCRIPTS = frozenset(
     ("resnet50.py", "tf_cnn_benchmarks.py", "allreduce.py", "bandwidth.py", "scaling.py", "scoring.py", "training.py")
 )
+_GPU = re.compile(r"^/dev/nvidia\d+$")
+STEP = 0.2  # seconds between two looks
 
 
-def is_ours(argv: Sequence[str]) -> bool:
-    """Judge one process by its argument vector; words inside one argument (a shell script's text) do not count."""
-    if not argv:
-        return False
-    program = os.path.basename(argv[0])
-    if program in LAUNCHERS:
+@dataclasses.dataclass(frozen=True)
+class Process:
+    pid: int
+    parent: int
+    started: int  # in ticks since the boot: with the number it names one process for ever
+    uid: int
+    argv: tuple[str, ...]
+    mark: str  # folder of the job, '' without one
+    gpu: bool  # it has a GPU open
+
+
+def is_launcher(argv: Sequence[str]) -> bool:
+    program = os.path.basename(argv[0]) if argv else ""
+    return program in LAUNCHERS or (
+        program == "timeout" and any(os.path.basename(word) in LAUNCHERS for word in argv[1:])
+    )
+
+
+def is_job(argv: Sequence[str]) -> bool:
+    """Whether it looks like a job, whose ever; words inside one argument (a shell script's text) do not count."""
+    if is_launcher(argv):
         return True
-    if program == "timeout":
-        return any(os.path.basename(word) in LAUNCHERS for word in argv[1:])
+    program = os.path.basename(argv[0]) if argv else ""
     return program.startswith("python") and any(os.path.basename(word) in SCRIPTS for word in argv[1:])
 
 
-def _status(proc: str, pid: int) -> dict[str, str]:
-    with open(os.path.join(proc, str(pid), "status"), encoding="utf-8", errors="replace") as stream:
-        pairs = (line.partition(":") for line in stream)
-        return {name: value.strip() for name, _colon, value in pairs}
+# ------------------------------------------------------------------------------------------------------ reading
 
 
-def _namespace(proc: str, pid: str) -> str:
-    return os.readlink(os.path.join(proc, pid, "ns", "pid"))
+def _read(*parts: str) -> bytes:
+    with open(os.path.join(*parts), "rb") as stream:
+        return stream.read()
 
 
-def ancestors(proc: str, pid: int) -> set[int]:
-    """``pid`` and its parents, up to where the namespace ends."""
-    family: set[int] = set()
-    while pid > 0 and pid not in family:
-        family.add(pid)
-        try:
-            pid = int(_status(proc, pid).get("PPid", "0"))
-        except (OSError, ValueError):
-            break
-    return family
+def _mark(proc: str, name: str) -> str:
+    """The mark of a process; '' if it has none, or if its environment is not ours to read: then it is a stranger."""
+    try:
+        words = _read(proc, name, "environ").split(b"\0")
+    except OSError:
+        return ""
+    prefix = (MARK + "=").encode()
+    return next((word[len(prefix) :].decode("utf-8", "replace") for word in words if word.startswith(prefix)), "")
 
 
-def find(proc: str, own_pid: int) -> list[dict[str, Any]]:
-    """[{"pid", "command"}] of live left-over processes, in the order of their numbers; zombies do not count."""
-    own_namespace = _namespace(proc, str(own_pid))
-    spared = ancestors(proc, own_pid)
-    found = []
-    for name in sorted((name for name in os.listdir(proc) if name.isdigit()), key=int):
-        pid = int(name)
-        if pid in spared or pid == 1:
-            continue
-        try:
-            if _namespace(proc, name) != own_namespace or _status(proc, pid).get("State", "Z")[:1] in ("Z", "X"):
+def _has_gpu(proc: str, name: str) -> bool:
+    folder = os.path.join(proc, name, "fd")
+    try:
+        links = os.listdir(folder)
+    except OSError:
+        return False
+    for link in links:
+        with contextlib.suppress(OSError):
+            if _GPU.match(os.readlink(os.path.join(folder, link))):
+                return True
+    return False
+
+
+def _process(proc: str, name: str) -> Process | None:
+    """None: gone meanwhile, a zombie, or not ours to look at."""
+    try:
+        stat = _read(proc, name, "stat").decode("utf-8", "replace")
+        fields = stat[stat.rindex(")") + 2 :].split()  # a name may hold blanks and brackets
+        if fields[0] in ("Z", "X"):
+            return None
+        argv = _read(proc, name, "cmdline").decode("utf-8", "replace").split("\0")[:-1]
+        uid = os.stat(os.path.join(proc, name)).st_uid
+    except (OSError, ValueError, IndexError):
+        return None
+    mark = _mark(proc, name)
+    return Process(int(name), int(fields[1]), int(fields[19]), uid, tuple(argv), mark, _has_gpu(proc, name))
+
+
+def read(proc: str, own_pid: int) -> list[Process]:
+    """Live processes of the own PID namespace, without the caller, its ancestors and process 1."""
+    own_namespace = os.readlink(os.path.join(proc, str(own_pid), "ns", "pid"))
+    found = {}
+    for name in (name for name in os.listdir(proc) if name.isdigit()):
+        with contextlib.suppress(OSError):
+            if os.readlink(os.path.join(proc, name, "ns", "pid")) != own_namespace:
                 continue
-            with open(os.path.join(proc, name, "cmdline"), "rb") as stream:
-                argv = stream.read().decode("utf-8", "replace").split("\0")[:-1]
-        except OSError:
-            continue  # gone meanwhile, or not ours to read
-        if is_ours(argv):
-            found.append({"pid": pid, "command": " ".join(argv)[:300]})
-    return found
+        process = _process(proc, name)
+        if process is not None:
+            found[process.pid] = process
+    pid, spared = own_pid, {1}
+    while pid in found and pid not in spared:
+        spared.add(pid)
+        pid = found[pid].parent
+    return [found[pid] for pid in sorted(found) if pid not in spared]
+
+
+def with_launchers(processes: Sequence[Process]) -> list[Process]:
+    """The same, where a launcher without a mark (orted gets no environment) has that of the one job below it."""
+    marks = {process.pid: process.mark for process in processes}
+    by_pid = {process.pid: process for process in processes}
+    below: dict[int, set[str]] = {}
+    for process in processes:
+        above = by_pid.get(process.parent)
+        while process.mark and above is not None and not above.mark and is_launcher(above.argv):
+            below.setdefault(above.pid, set()).add(process.mark)
+            above = by_pid.get(above.parent)
+    for pid, jobs in below.items():
+        if len(jobs) == 1:
+            marks[pid] = next(iter(jobs))
+    return [dataclasses.replace(process, mark=marks[process.pid]) for process in processes]
+
+
+def of_site(mark: str, site: str) -> bool:
+    """Whether the job with this folder is one of the site: rocemesh-job-SITE-NUMBER."""
+    return bool(site) and re.match(rf"^rocemesh-job-{re.escape(site)}-[0-9a-f]+$", os.path.basename(mark)) is not None
+
+
+# ----------------------------------------------------------------------------------------------------- three verbs
+
+
+def _user(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def _since(proc: str, started: int) -> str:
+    """When it was started, UTC."""
+    try:
+        boot = int(next(line for line in _read(proc, "stat").splitlines() if line.startswith(b"btime ")).split()[1])
+    except (OSError, StopIteration, ValueError):
+        return "unknown"
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(boot + started / os.sysconf("SC_CLK_TCK")))
+
+
+def listing(proc: str, own_pid: int, site: str) -> list[dict[str, Any]]:
+    """What runs here: every process with a mark, and every one that looks like a job or has a GPU open."""
+    return [
+        {
+            "pid": process.pid,
+            "user": _user(process.uid),
+            "since": _since(proc, process.started),
+            "command": " ".join(process.argv)[:300],
+            "job": process.mark,
+            "ours": of_site(process.mark, site),
+        }
+        for process in with_launchers(read(proc, own_pid))
+        if process.mark or process.gpu or is_job(process.argv)
+    ]
+
+
+def _until(folder: str) -> str:
+    try:
+        with open(os.path.join(folder, "until"), encoding="utf-8") as stream:
+            return stream.read()
+    except OSError:
+        return ""
+
+
+def _held(folder: str) -> bool | None:
+    """Whether a supervisor holds the job; None if that cannot be told: then nobody may say that it is over."""
+    try:
+        with open(os.path.join(folder, "lock"), encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return None
+    return False
+
+
+def states(folders: Sequence[str], patience: float, pause: Callable[[float], None] = time.sleep) -> dict[str, str]:
+    """over: no supervisor; running: its owner asks for it; unknown: no such job in this container.
+
+    A job whose owner was killed is ended by its supervisor soon. Whose job that is shows in whether anybody still asks:
+    each question moves the time in ``until``. So a job that is held is watched until one of both happens.
+    """
+    found: dict[str, str] = {}
+    asked = {folder: _until(folder) for folder in folders}
+    waited = 0.0
+    while True:
+        for folder in folders:
+            held = _held(folder)
+            if folder in found:
+                continue
+            if held is not True:
+                found[folder] = "unknown" if held is None else "over"
+            elif _until(folder) != asked[folder]:
+                found[folder] = "running"
+        if len(found) == len(set(folders)) or waited >= patience:
+            return {folder: found.get(folder, "running") for folder in folders}
+        pause(STEP)
+        waited += STEP
 
 
 def end(
-    pids: Sequence[int],
+    jobs: Sequence[str],
     patience: float,
-    alive: Callable[[], set[int]],
+    look: Callable[[], Sequence[Process]],
     kill: Callable[[int, int], None] = os.kill,
     pause: Callable[[float], None] = time.sleep,
-) -> set[int]:
-    """SIGTERM, wait at most ``patience`` seconds, SIGKILL the rest; returns what is still there."""
+) -> tuple[set[int], set[int]]:
+    """SIGTERM, wait at most ``patience`` seconds, SIGKILL the rest; (what was ended, what is still there)."""
 
-    def send(number: int, targets: set[int]) -> None:
-        for pid in sorted(targets):
+    def there() -> set[tuple[int, int]]:
+        return {(process.pid, process.started) for process in look() if process.mark and process.mark in jobs}
+
+    all_of_them = there()
+    left = set(all_of_them)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for pid, _started in sorted(left):
             with contextlib.suppress(ProcessLookupError):
                 kill(pid, number)
-
-    left = set(pids)
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        left &= alive()
-        send(number, left)
         waited = 0.0
+        left &= there()
         while left and waited < patience:
-            pause(0.1)
-            waited += 0.1
-            left &= alive()
-    return left
+            pause(STEP)
+            waited += STEP
+            left &= there()
+    return {pid for pid, _started in all_of_them - left}, {pid for pid, _started in left}
+
+
+def _look() -> list[Process]:
+    return with_launchers(read("/proc", os.getpid()))
 
 
 def main(arguments: Sequence[str]) -> int:
-    if not arguments or arguments[0] not in ("list", "end"):
-        sys.stderr.write("usage: leftovers.py list|end [seconds]\n")
-        return 2
-    found = find("/proc", os.getpid())
-    pids = [entry["pid"] for entry in found]
-    left: set[int] = set()
-    if arguments[0] == "end" and pids:
-        patience = float(arguments[1]) if len(arguments) > 1 else 10.0
-        left = end(pids, patience, lambda: {entry["pid"] for entry in find("/proc", os.getpid())})
-    ended = [pid for pid in pids if pid not in left] if arguments[0] == "end" else []
-    print(json.dumps({"found": found, "ended": ended, "left": sorted(left)}))
-    return 1 if left else 0
+    words = list(arguments)
+    try:
+        if words[0] == "list" and len(words) == 2:
+            print(json.dumps({"found": listing("/proc", os.getpid(), words[1])}))
+            return 0
+        if words[0] == "jobs" and len(words) > 2:
+            print(json.dumps({"jobs": states(words[2:], float(words[1]))}))
+            return 0
+        if words[0] == "end" and len(words) > 2:
+            ended, left = end(words[2:], float(words[1]), _look)
+            print(json.dumps({"ended": sorted(ended), "left": sorted(left)}))
+            return 1 if left else 0
+    except (IndexError, ValueError):
+        pass
+    sys.stderr.write("usage: leftovers.py list SITE | jobs SECONDS FOLDER ... | end SECONDS FOLDER ...\n")
+    return 2
 
 
 if __name__ == "__main__":

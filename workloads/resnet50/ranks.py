@@ -12,11 +12,16 @@ import socket
 import struct
 from typing import Mapping
 
-# (rank, world, local rank): Open MPI's names, then torchrun's.
+# (rank, world, local rank): Open MPI (also as an MPIJob), torchrun, a step of Slurm, Hydra (MPICH, Intel MPI). One
+# that was started by another launcher stands before it: mpirun and torchrun under srun leave Slurm's variables there.
 LAUNCHERS = (
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
     ("RANK", "WORLD_SIZE", "LOCAL_RANK"),
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"),
+    ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"),
 )
+# Set by launchers as well, but without a word about how many ranks there are.
+MARKS = ("PMIX_RANK",)
 SIOCGIFADDR = 0x8915  # Linux: IPv4 address of an interface
 
 
@@ -30,6 +35,8 @@ class Place:
 def place(environment: Mapping[str, str]) -> Place:
     """Rank, number of ranks and rank within this host; (0, 1, 0) if no launcher started us."""
     for names in LAUNCHERS:
+        if names[0] == "SLURM_PROCID" and _outside_of_a_step(environment):
+            continue
         if names[0] in environment or names[1] in environment:
             missing = [name for name in names if name not in environment]
             if missing:
@@ -38,7 +45,26 @@ def place(environment: Mapping[str, str]) -> Place:
             if not 0 <= found.rank < found.world:
                 raise SystemExit(f"{names[0]}={found.rank} does not fit {names[1]}={found.world}")
             return found
+    marks = [name for name in MARKS if name in environment]
+    if marks:
+        raise SystemExit(
+            f"{marks[0]} is set, so a launcher started this as one of several ranks, but nothing says how many there "
+            "are: each would train alone. Start it with mpirun, torchrun or srun, or set RANK, WORLD_SIZE, LOCAL_RANK"
+        )
     return Place(0, 1, 0)
+
+
+def _outside_of_a_step(environment: Mapping[str, str]) -> bool:
+    """Whether Slurm's variables are those of a batch script, which is one process whatever --ntasks says."""
+    if "SLURM_PROCID" not in environment or "SLURM_STEP_NUM_TASKS" in environment:
+        return False
+    tasks = environment.get("SLURM_NTASKS", "1")
+    if tasks != "1":
+        raise SystemExit(
+            f"SLURM_NTASKS is {tasks}, but this is the batch script itself and no step: it would wait for ranks that "
+            "nobody starts. Put srun before it (srun --mpi=none python3 ...), or start torchrun or mpirun"
+        )
+    return True
 
 
 def master(given: str | None, environment: Mapping[str, str], world: int) -> str:

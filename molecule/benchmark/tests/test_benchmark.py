@@ -1,4 +1,25 @@
-"""After a measurement nothing of it may be left in the containers."""
+"""What a measurement leaves: its figures on the controller, from all ranks, and nothing in the containers."""
+
+import json
+import os
+import pathlib
+
+import pytest
+
+PREPARED = pathlib.Path(os.environ["MOLECULE_EPHEMERAL_DIRECTORY"]) / "prepared"
+REPORTS = pathlib.Path(os.environ["MOLECULE_PROJECT_DIRECTORY"]) / "reports"
+
+
+@pytest.mark.parametrize("kind", ["bandwidth", "scaling", "scoring", "training"])
+def test_the_figures_are_new_and_those_of_four_ranks(kind):
+    files = list(REPORTS.glob(f"*/benchmarks/{kind}.json"))
+    new = [path for path in files if path.stat().st_mtime > PREPARED.stat().st_mtime]
+    assert len(new) == 1, "one measurement since the scenario was prepared"
+    found = json.loads(new[0].read_text())
+    assert found["problems"] == []
+    assert found["results"]
+    if kind != "scaling":
+        assert {result["ranks"] for result in found["results"]} == {4}
 
 
 def test_no_ranks_are_left(host):

@@ -13,7 +13,9 @@ def test_jumbo_frames_now_and_after_a_reboot(host):
     assert host.interface("eth0").exists
     assert host.file("/sys/class/net/eth0/mtu").content_string.strip() == "9000"
     with host.sudo():
-        assert host.run("grep -rl 'mtu: 9000' /etc/netplan").rc == 0
+        stored = host.file("/etc/systemd/network/10-netplan-eth0.network.d/90-rocemesh-mtu.conf").content_string
+        assert stored.splitlines()[-2:] == ["[Link]", "MTUBytes=9000"]
+        assert host.run("grep -rl mtu /etc/netplan").rc != 0, "netplan's own files are the site's"
 
 
 def test_firmware_was_not_touched(host):

@@ -1,4 +1,19 @@
-"""After a run nothing of it may be left in the containers."""
+"""What a run leaves: the log of all its ranks on the controller, and nothing in the containers."""
+
+import os
+import pathlib
+import re
+
+PREPARED = pathlib.Path(os.environ["MOLECULE_EPHEMERAL_DIRECTORY"]) / "prepared"
+LOGS = pathlib.Path(os.environ["MOLECULE_PROJECT_DIRECTORY"]) / "reports" / "logs"
+
+
+def test_the_log_of_the_training_has_every_rank():
+    logs = [path for path in LOGS.glob("*/train.log") if path.stat().st_mtime > PREPARED.stat().st_mtime]
+    assert len(logs) == 1, "one training since the scenario was prepared"
+    text = logs[0].read_text()
+    assert set(re.findall(r"^\[1,(\d+)\]<stdout>", text, re.M)) == {"0", "1", "2", "3"}
+    assert "images/sec" in text
 
 
 def test_no_ranks_are_left(host):

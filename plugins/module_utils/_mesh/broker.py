@@ -19,17 +19,18 @@ from .state import FileState
 SUDO = "usr/bin/sudo"
 VISUDO = "/usr/sbin/visudo"
 SUDOERS = "etc/sudoers.d/rocemesh-mesh-broker"
-PROGRAM, SETTINGS = "mesh-broker", "mesh-broker.json"
+PROGRAM, GRAMMAR, SETTINGS = "mesh-broker", "mesh_grammar.py", "mesh-broker.json"
 
 
 @dataclasses.dataclass(frozen=True)
 class Broker:
-    """``directory``: absolute; ``program`` and ``settings``: what the files hold; ``sudoers``: the rule, empty if the
-    user is root."""
+    """``directory``: absolute; ``program``, ``grammar`` and ``settings``: what the files hold; ``sudoers``: the rule,
+    empty if sshd starts the program as root."""
 
     directory: str
     program: str
     settings: str
+    grammar: str = ""
     sudoers: str = ""
 
     @property
@@ -46,9 +47,11 @@ class Broker:
     @property
     def files(self) -> tuple[tuple[str, str, int], ...]:
         """path, content, mode; settings before the program, which needs them, the rule that opens it last."""
+        grammar = ((f"{self.below}/{GRAMMAR}", self.grammar, 0o644),) if self.grammar else ()
         rule = ((SUDOERS, self.sudoers, 0o440),) if self.sudoers else ()
         return (
             (f"{self.below}/{SETTINGS}", self.settings, 0o644),
+            *grammar,
             (f"{self.below}/{PROGRAM}", self.program, 0o755),
             *rule,
         )
@@ -74,6 +77,7 @@ def parse(raw: Mapping[str, Any] | None, *, host: str) -> Broker | None:
     return Broker(
         directory=directory,
         program=_text(raw["program"]),
+        grammar=_text(raw.get("grammar") or ""),
         settings=json.dumps(raw["settings"], indent=4, sort_keys=True) + "\n",
         sudoers=_text(raw.get("sudoers") or ""),
     )

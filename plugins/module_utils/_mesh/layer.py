@@ -5,15 +5,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, Callable
 
-from .._layer import Layer, Operation
+from .._layer import Layer, Operation, RefusedError
 from . import broker as broker_files
 from . import plan as planning
 from .state import (
     ADOPTED_SUFFIX,
-    GUIDE,
-    MODERN,
     Account,
     FileState,
     KeyState,
@@ -41,7 +40,7 @@ class MeshNode(Layer[MeshState, Wanted]):
         *,
         system: NodeTransport | None = None,
     ) -> None:
-        """``system``: the same node from the root of its file system, for the broker's files."""
+        """``system``: the same node from the root of its file system, for what lies in no home."""
         self.host = host
         self._transport = transport
         self._system = system or NodeTransport(host, Account("root", 0, 0, "/"))
@@ -51,16 +50,15 @@ class MeshNode(Layer[MeshState, Wanted]):
 
     def observe(self) -> MeshState:
         transport, wanted = self._transport, self._wanted
-        layouts = (MODERN, GUIDE) if wanted.state == "absent" else (wanted.layout,)
         files: dict[str, FileState] = {}
         keys: dict[str, KeyState] = {}
-        for layout in layouts:
-            for relative in (layout.ssh, layout.container):
-                files[relative] = transport.inspect(relative)
+        for layout in wanted.layouts:
+            for relative in (layout.ssh, *layout.above, layout.container, layout.login, layout.login_ssh):
+                files[relative] = self._inspect(relative)
             for relative in (*layout.blocks, *layout.owned):
-                files[relative] = transport.inspect(relative, read=True)
+                files[relative] = self._inspect(relative, read=True)
             for relative in layout.owned:
-                files[relative + ADOPTED_SUFFIX] = transport.inspect(relative + ADOPTED_SUFFIX)
+                files[relative + ADOPTED_SUFFIX] = self._inspect(relative + ADOPTED_SUFFIX)
             for relative in layout.keys:
                 pair = self._key_pair(relative)
                 keys[relative] = pair
@@ -73,25 +71,53 @@ class MeshNode(Layer[MeshState, Wanted]):
             keys=keys,
             ssh_host_keys=parse_ssh_host_keys(transport.ssh_host_key_files(), host=self.host) if introduced else (),
             local_networks=(parse_local_networks(transport.address_report(), host=self.host) if introduced else ()),
-            container_entries=transport.entries(wanted.layout.container),
+            entries={
+                path: self._system.entries(path.lstrip("/"))
+                for path in (
+                    *wanted.layout.above,
+                    wanted.layout.container,
+                    wanted.layout.login,
+                    wanted.layout.login_ssh,
+                )
+            }
+            if wanted.state == "absent"
+            else {},
             effective_uid=self._effective_uid,
+            login=transport.login(wanted.login) if wanted.login else None,
             system={
                 path: self._system.inspect(path, read=path != broker_files.SUDO)
                 for path in (wanted.broker.paths if wanted.broker else ())
             },
         )
 
+    def _at(self, path: str) -> tuple[NodeTransport, str]:
+        """Who reaches a path, and by which name: absolute ones lie in no home."""
+        return (self._system, path.lstrip("/")) if path.startswith("/") else (self._transport, path)
+
+    def _inspect(self, path: str, read: bool = False) -> FileState:
+        transport, relative = self._at(path)
+        return dataclasses.replace(transport.inspect(relative, read), path=path)
+
     def _key_pair(self, relative: str) -> KeyState:
-        private = self._transport.inspect(relative)
-        public_file = self._transport.inspect(relative + ".pub", read=True)
+        private = self._inspect(relative)
+        public_file = self._inspect(relative + ".pub", read=True)
         public = derived = None
-        if public_file.content is not None:
+        if self._wanted.state != "absent":
+            self._refuse_empty(private, f"delete it and {self._shown(public_file.path)}; a new pair is then generated")
+            self._refuse_empty(public_file, "delete it; it is then computed again from the private key beside it")
+        if public_file.content:
             text = public_file.content.decode("utf-8", "replace")
             public = parse_public_key(text, host=self.host, thing=public_file.path)
-        if private.kind == "file" and not private.mode & 0o077:
-            text = self._transport.derive_public_key(relative)
+        if private.kind == "file" and private.size and not private.mode & 0o077:
+            transport, name = self._at(relative)
+            text = transport.derive_public_key(name)
             derived = parse_public_key(text, host=self.host, thing="public half of " + relative)
         return KeyState(private=private, public_file=public_file, public=public, derived=derived)
+
+    def _refuse_empty(self, found: FileState, remedy: str) -> None:
+        if found.kind == "file" and found.size == 0:
+            thing = self._shown(found.path)
+            raise RefusedError("is empty: its writing was cut off", host=self.host, thing=thing, remedy=remedy)
 
     def plan(self, state: MeshState, wanted: Wanted) -> list[Operation]:
         operations = planning.plan(state, wanted, self.host)
@@ -105,7 +131,11 @@ class MeshNode(Layer[MeshState, Wanted]):
         arguments: dict[str, Any] = dict(operation.payload)
         action = arguments.pop("action")
         relative = arguments.pop("path")
-        transport = self._system if arguments.pop("system", False) else self._transport
+        if arguments.pop("system", False):
+            relative = "/" + relative
+        transport, relative = self._at(relative)
+        if "to" in arguments:
+            arguments["to"] = arguments["to"].lstrip("/")
         actions: dict[str, Callable[..., None]] = {
             "mkdir": transport.make_directory,
             "ssh-keygen": transport.generate_key,
@@ -115,6 +145,8 @@ class MeshNode(Layer[MeshState, Wanted]):
             "replace": transport.replace,
             "unlink": transport.unlink,
             "rmdir": transport.remove_directory,
+            "account": self._transport.make_account,
+            "no-account": self._transport.remove_account,
         }
         actions[action](relative, **arguments)
 
@@ -130,6 +162,9 @@ class MeshNode(Layer[MeshState, Wanted]):
             found["paths"] = _paths(wanted, state.account.home)
         return found
 
+    def _shown(self, path: str) -> str:
+        return path if path.startswith("/") else f"{self._transport.account.home}/{path}"
+
 
 def _paths(wanted: Wanted, home: str) -> dict[str, str]:
     layout = wanted.layout
@@ -142,5 +177,6 @@ def _paths(wanted: Wanted, home: str) -> dict[str, str]:
         "container_directory": layout.container,
         "host_key": layout.host_key,
         "container_key": layout.container_key,
+        **({"login_keys": layout.login_keys} if wanted.login else {}),
     }
-    return {name: f"{home}/{relative}" for name, relative in names.items()}
+    return {name: path if path.startswith("/") else f"{home}/{path}" for name, path in names.items()}

@@ -12,9 +12,7 @@ from . import blocks, render
 from .state import (
     ADOPTED_SUFFIX,
     FILE_HEADER,
-    GUIDE,
     KEY_COMMENT_PREFIX,
-    MODERN,
     NEXT_SUFFIX,
     Account,
     FileState,
@@ -27,6 +25,8 @@ from .state import (
 
 PRIVATE_MODE = 0o600
 PUBLIC_MODE = 0o644
+# sshd has a shell start the forced command; without a password and a key of its own, the account opens none.
+LOGIN_SHELL = "/bin/sh"
 
 
 def _text(mode: int, uid: int) -> str:
@@ -60,7 +60,7 @@ class _Planner:
     # -- small helpers
 
     def path(self, relative: str) -> str:
-        return f"{self.state.account.home}/{relative}"
+        return _shown(self.state, relative)
 
     def file(self, relative: str) -> FileState:
         return self.state.files.get(relative, FileState(relative))
@@ -100,12 +100,25 @@ class _Planner:
         """Refuse symbolic links, devices and other people's files before anything is planned on them."""
         account, container = self.state.account, self.state.container_account
         for layout in layouts:
-            for relative in (layout.ssh, layout.container):
-                self._check(relative, "directory", (account, container))
+            self._check(layout.ssh, "directory", (account,))
+            for relative in (*layout.above, layout.container, layout.login, layout.login_ssh):
+                self._check(relative, "directory", (container,))
+                self._check_unshared(relative)
             for relative in layout.blocks:
                 self._check(relative, "file", (account,))
             for relative in (*layout.owned, *layout.keys, *(key + ".pub" for key in layout.keys)):
-                self._check(relative, "file", (account, container))
+                self._check(relative, "file", (container if relative.startswith("/") else account,))
+
+    def _check_unshared(self, path: str) -> None:
+        """A directory that somebody else may write is one in which names can be exchanged."""
+        found = self.file(path)
+        if found.exists and found.mode & 0o022:
+            raise self.refuse(
+                path,
+                f"can be written by others than its owner (mode {found.mode:04o}), who could lead sshd and the engine "
+                "elsewhere; nothing was changed",
+                f"chmod go-w {path}, or name another directory",
+            )
 
     def _check(self, relative: str, kind: str, owners: Sequence[Account]) -> None:
         found = self.file(relative)
@@ -131,8 +144,12 @@ class _Planner:
     def directories(self) -> None:
         layout = self.wanted.layout
         account, container = self.state.account, self.state.container_account
+        places = [(layout.ssh, 0o700, account), *((path, 0o755, self.root()) for path in layout.above)]
         # root owns the mounted directory: the ssh client of the container trusts only files of its own root.
-        for relative, mode, owner in ((layout.ssh, 0o700, account), (layout.container, 0o755, container)):
+        places.append((layout.container, 0o755, container))
+        if self.wanted.state == "present" and self.wanted.login:
+            places += [(path, 0o755, self.root()) for path in (layout.login, layout.login_ssh)]
+        for relative, mode, owner in places:
             if not self.file(relative).exists:
                 self.add(
                     f"create the directory {self.path(relative)}",
@@ -144,6 +161,51 @@ class _Planner:
                     uid=owner.uid,
                     gid=owner.gid,
                 )
+
+    def root(self) -> Account:
+        """Who owns what belongs to no user: root. Without root's rights only a directory of one's own can be used."""
+        uid = self.state.effective_uid
+        return Account("root" if uid == 0 else self.state.container_account.name, uid, 0 if uid == 0 else -1, "/")
+
+    def login_account(self) -> None:
+        """sshd starts the broker as this account, and sudo lets nobody else: it owns nothing, and its only entrance is
+        a file of root's."""
+        name, home = self.wanted.login, self.wanted.layout.login
+        found = self.state.login
+        if not name:
+            return
+        if found is None:
+            self.add(
+                f"create the system account {name}, which owns nothing and has no password",
+                "account",
+                home,
+                {f"account {name}": (None, f"home {home}, shell {LOGIN_SHELL}")},
+                f"userdel {name}",
+                name=name,
+                shell=LOGIN_SHELL,
+                uid=0,
+            )
+        elif (found.home, found.shell) != (home, LOGIN_SHELL) or found.uid == 0:
+            raise RefusedError(
+                f"exists and is not the mesh's: uid {found.uid}, home {found.home}, shell {found.shell} "
+                f"(wanted: home {home}, shell {LOGIN_SHELL}); nothing was changed",
+                host=self.host,
+                thing="login",
+                value=name,
+                remedy="name another account; it is created",
+            )
+
+    def remove_login(self) -> None:
+        found, home = self.state.login, self.wanted.layout.login
+        if found is not None and found.home == home and found.uid != 0:
+            self.add(
+                f"delete the system account {found.name}",
+                "no-account",
+                home,
+                {f"account {found.name}": (f"home {home}", None)},
+                "present again",
+                name=found.name,
+            )
 
     def _pairs(self, layout: Layout) -> list[tuple[str, str, Account]]:
         return [
@@ -316,6 +378,9 @@ class _Planner:
         before = self._block_body(relative)
         if before == lines:
             return
+        if not lines:
+            self.remove_block(relative)
+            return
         path = self.path(relative)
         new = not found.exists
         self.add(
@@ -325,7 +390,7 @@ class _Planner:
             {path + " (marked block)": (before, lines)},
             f"remove the marked block from {path}" if before is None else "write the former block back",
             content=blocks.ensure(found.content if found.exists else None, lines),
-            mode=PRIVATE_MODE if new else found.mode,
+            mode=PRIVATE_MODE if new else found.mode & 0o777,
             uid=self.state.account.uid if new else found.uid,
             gid=self.state.account.gid if new else found.gid,
         )
@@ -350,7 +415,7 @@ class _Planner:
             changes,
             "state=present again",
             content=rest,
-            mode=found.mode,
+            mode=found.mode & 0o777,
             uid=found.uid,
             gid=found.gid,
         )
@@ -395,26 +460,29 @@ class _Planner:
     def file_or_key(pair: KeyState, path: str) -> FileState:
         return pair.public_file if path.endswith(".pub") else pair.private
 
-    def remove_container_directory(self) -> None:
-        relative = self.wanted.layout.container
-        if self.file(relative).kind != "directory":
-            return
-        left = set(self.state.container_entries)
-        for operation in self.operations:
-            if operation.payload["action"] in ("unlink", "rename"):
-                left.discard(_name_in(relative, operation.payload["path"]))
-            if operation.payload["action"] == "rename":
-                left.add(_name_in(relative, operation.payload["to"]))
-        left.discard("")
-        if not left:
-            path = self.path(relative)
-            self.add(
-                f"remove the empty directory {path}",
-                "rmdir",
-                relative,
-                {path: ("directory", None)},
-                f"mkdir {path}",
-            )
+    def remove_directories(self) -> None:
+        """Those of the mesh that hold nothing any more, the innermost first; what somebody else put there stays."""
+        layout = self.wanted.layout
+        for relative in (layout.container, layout.login_ssh, layout.login, *reversed(layout.above[1:])):
+            if self.file(relative).kind != "directory":
+                continue
+            left = set(self.state.entries.get(relative, ()))
+            for operation in self.operations:
+                action = operation.payload["action"]
+                if action in ("unlink", "rename", "rmdir"):
+                    left.discard(_name_in(relative, operation.payload["path"]))
+                if action == "rename":
+                    left.add(_name_in(relative, operation.payload["to"]))
+            left.discard("")
+            if not left:
+                path = self.path(relative)
+                self.add(
+                    f"remove the empty directory {path}",
+                    "rmdir",
+                    relative,
+                    {path: ("directory", None)},
+                    f"mkdir {path}",
+                )
 
 
 def _check_own_entry(planner: _Planner) -> None:
@@ -453,7 +521,9 @@ def plan(state: MeshState, wanted: Wanted, host: str) -> list[Operation]:
         return planner.operations
     if wanted.introduces:
         mesh_addresses(state, wanted, host=host)
-    planner.check_places((wanted.layout,))
+    planner.check_places(wanted.layouts)
+    if wanted.state == "present":
+        planner.login_account()
     planner.directories()
     if wanted.introduces:
         planner.key_pairs()
@@ -465,19 +535,22 @@ def plan(state: MeshState, wanted: Wanted, host: str) -> list[Operation]:
 
 
 def _absent(planner: _Planner) -> None:
-    planner.check_places((MODERN, GUIDE))
+    layouts = planner.wanted.layouts
+    planner.check_places(layouts)
     for relative in planner.wanted.layout.blocks:
         planner.remove_block(relative)
     for relative in planner.wanted.layout.owned:
         planner.remove_owned(relative)
-    for layout in (MODERN, GUIDE):
+    for layout in layouts:
         planner.remove_keys(layout)
-    planner.remove_container_directory()
+    planner.remove_directories()
+    planner.remove_login()
 
 
 def _present_files(planner: _Planner) -> None:
     wanted, layout = planner.wanted, planner.wanted.layout
     account, container = planner.state.account, planner.state.container_account
+    home = account.home
     for relative, text, mode, owner in (
         (layout.known_hosts, render.known_hosts(wanted), 0o644, account),
         (layout.config_mesh, render.host_config(wanted), 0o644, account),
@@ -487,16 +560,31 @@ def _present_files(planner: _Planner) -> None:
     ):
         planner.owned_file(relative, text, mode, owner)
     planner.block(layout.config, render.host_config_block(layout), "include the mesh in the SSH configuration")
+    # Taken away first, given last.
+    if not wanted.login:
+        planner.remove_owned(layout.login_keys)
     planner.block(
         layout.authorized_keys,
-        render.authorized_keys(wanted, planner.state.account.home),
-        f"authorise the keys of {wanted.head}"
-        if wanted.topology == "head" and not wanted.host_login
-        else f"authorise the keys of {len(wanted.peers)} peers",
+        render.authorized_keys(wanted, home, ("host",) if wanted.login else ("host", "container"))
+        if wanted.host_login or not wanted.login
+        else [],
+        _whose_keys(wanted),
     )
+    if wanted.login:
+        planner.owned_file(layout.login_keys, render.login_keys(wanted, home), PUBLIC_MODE, planner.root())
     if wanted.forced_command:
-        # Last: until the block above is written, keys are still led to the script.
+        # Last: until the files above are written, keys are still led to the script.
         planner.remove_owned(layout.script)
+
+
+def _whose_keys(wanted: Wanted) -> str:
+    if wanted.topology == "head" and not wanted.host_login:
+        return f"authorise the keys of {wanted.head}"
+    return f"authorise the keys of {len(wanted.peers)} peers"
+
+
+def _shown(state: MeshState, relative: str) -> str:
+    return relative if relative.startswith("/") else f"{state.account.home}/{relative}"
 
 
 def warnings(state: MeshState, wanted: Wanted, host: str) -> list[str]:
@@ -527,8 +615,8 @@ def warnings(state: MeshState, wanted: Wanted, host: str) -> list[str]:
         for relative in wanted.layout.owned:
             left = state.files.get(relative)
             if left and left.exists and not _is_ours(left.content):
-                found.append(f"{host}: {state.account.home}/{relative} was not written by this module and stays.")
+                found.append(f"{host}: {_shown(state, relative)} was not written by this module and stays.")
         for path, pair in state.keys.items():
             if pair.private.exists and not (pair.public and pair.public.generated_here):
-                found.append(f"{host}: the key {state.account.home}/{path} was not generated by this module and stays.")
+                found.append(f"{host}: the key {_shown(state, path)} was not generated by this module and stays.")
     return found

@@ -61,8 +61,8 @@ def _from(peer: Peer, wanted: Wanted) -> str:
     return ",".join(wanted.allow_from or peer.addresses)
 
 
-def authorized_keys(wanted: Wanted, home: str) -> list[str]:
-    """Lines of the block: per peer the host key (a login) and the container key (the forced command only)."""
+def authorized_keys(wanted: Wanted, home: str, roles: tuple[str, ...] = ("host", "container")) -> list[str]:
+    """One line per key: host keys open a login, container keys the forced command only. ``roles``: which of them."""
     lines = []
     script_path = shlex.quote(f"{home}/{wanted.layout.script}")
     command = " ".join(wanted.forced_command) or "/bin/bash " + script_path
@@ -73,12 +73,17 @@ def authorized_keys(wanted: Wanted, home: str) -> list[str]:
             continue
         source = f'from="{_from(peer, wanted)}"'
         for key in (peer.host_public_key, peer.next_host_public_key):
-            if wanted.host_login and key is not None:
+            if "host" in roles and wanted.host_login and key is not None:
                 lines.append(f"restrict,pty,{source} {key.text} {peer.name}:host")
         for key in (peer.container_public_key, peer.next_container_public_key):
-            if key is not None and (wanted.topology == "all" or peer.name == wanted.head):
+            if "container" in roles and key and (wanted.topology == "all" or peer.name == wanted.head):
                 lines.append(f'restrict,{source},command="{command}" {key.text} {peer.name}:container')
     return lines
+
+
+def login_keys(wanted: Wanted, home: str) -> str:
+    """``authorized_keys`` of the account as whom containers log in: root's file, nothing but forced commands."""
+    return "\n".join([FILE_HEADER, *authorized_keys(wanted, home, ("container",))]) + "\n"
 
 
 def known_hosts(wanted: Wanted) -> str:
@@ -98,7 +103,7 @@ def _unique(values: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys(values))
 
 
-def _peer_sections(wanted: Wanted) -> list[str]:
+def _peer_sections(wanted: Wanted, *, container: bool) -> list[str]:
     lines = []
     for peer in wanted.peers:
         if peer.name not in peer.addresses and peer.addresses:
@@ -106,16 +111,17 @@ def _peer_sections(wanted: Wanted) -> list[str]:
         extra = []
         if peer.port != 22:
             extra.append(f"    Port {peer.port}")
-        if peer.user != wanted.user:
-            extra.append(f"    User {peer.user}")
+        user = peer.login if container else peer.user
+        if user != (wanted.login or wanted.user if container else wanted.user):
+            extra.append(f"    User {user}")
         if extra:
             lines += ["Host {}".format(" ".join(_unique((peer.name, *peer.addresses)))), *extra]
     return lines
 
 
-def _common(wanted: Wanted, key: str, known: str) -> list[str]:
+def _common(wanted: Wanted, user: str, key: str, known: str) -> list[str]:
     return [
-        f"    User {wanted.user}",
+        f"    User {user}",
         f"    IdentityFile {key}",
         "    IdentitiesOnly yes",
         f"    UserKnownHostsFile {known}",
@@ -133,9 +139,9 @@ def host_config(wanted: Wanted) -> str:
     layout = wanted.layout
     lines = [
         FILE_HEADER,
-        *_peer_sections(wanted),
+        *_peer_sections(wanted, container=False),
         "Host {}".format(" ".join(names)),
-        *_common(wanted, "~/" + layout.host_key, "~/" + layout.known_hosts),
+        *_common(wanted, wanted.user, "~/" + layout.host_key, "~/" + layout.known_hosts),
     ]
     return "\n".join(lines) + "\n"
 
@@ -150,10 +156,11 @@ def container_config(wanted: Wanted) -> str:
     layout = wanted.layout
     lines = [
         FILE_HEADER,
-        *_peer_sections(wanted),
+        *_peer_sections(wanted, container=True),
         "Host *",
         *_common(
             wanted,
+            wanted.login or wanted.user,
             "/root/.ssh/" + layout.container_key.rpartition("/")[2],
             "/root/.ssh/" + layout.container_known_hosts.rpartition("/")[2],
         ),

@@ -59,11 +59,21 @@ class Account:
 
 
 @dataclasses.dataclass(frozen=True)
+class Login:
+    """The account as whom the containers of other nodes log in, as the password database has it."""
+
+    name: str
+    uid: int
+    home: str
+    shell: str
+
+
+@dataclasses.dataclass(frozen=True)
 class FileState:
-    """One path below the home directory, not followed if it is a symbolic link.
+    """One path, relative to the home directory or absolute, not followed if it is a symbolic link.
 
     ``kind``: missing, file, directory, symlink or other; ``content`` only for files that were asked for (never a
-    private key); ``mode`` permission bits.
+    private key); ``mode`` permission bits; ``size`` in bytes, of a file.
     """
 
     path: str
@@ -72,6 +82,7 @@ class FileState:
     mode: int = 0
     uid: int = -1
     gid: int = -1
+    size: int = -1
 
     @property
     def exists(self) -> bool:
@@ -97,11 +108,12 @@ class KeyState:
 
 @dataclasses.dataclass(frozen=True)
 class MeshState:
-    """What was seen on the node. ``files`` by path relative to the home directory; ``keys`` by path of the private key.
+    """What was seen on the node. ``files`` by path, relative to the home directory or absolute; ``keys`` by path of the
+    private key.
 
-    ``local_networks``: the node's addresses as address/prefix; ``container_entries``: all names in the directory that
-    the container mounts; ``effective_uid``: who the module runs as; ``system``: the broker's files, by path relative to
-    the root of the file system.
+    ``local_networks``: the node's addresses as address/prefix; ``entries``: all names in each directory of the mesh;
+    ``effective_uid``: who the module runs as; ``system``: the broker's files, by path relative to the root of the file
+    system; ``login``: the account as whom containers log in, if there is one of that name.
     """
 
     account: Account
@@ -110,28 +122,65 @@ class MeshState:
     keys: Mapping[str, KeyState]
     ssh_host_keys: tuple[str, ...]
     local_networks: tuple[str, ...]
-    container_entries: tuple[str, ...] = ()
+    entries: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     effective_uid: int = 0
+    login: Login | None = None
     system: Mapping[str, FileState] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """File names, relative to the home directory. The guide's names where it has any."""
+    """Where the files are. What belongs to the user is relative to the home directory, with the guide's names where it
+    has any. What the container mounts, and who may log in for it, is root's and lies in no home: whoever can rename or
+    link a directory could lead the engine elsewhere."""
 
+    directory: str = "/etc/rocemesh/mesh"
     ssh: str = ".ssh"
     authorized_keys: str = ".ssh/authorized_keys"
     config: str = ".ssh/config"
     config_mesh: str = ".ssh/config_mesh"
     known_hosts: str = ".ssh/known_hosts_mesh"
     script: str = ".ssh/mpicont.sh"
-    container: str = ".ssh/ssh_container"
-    container_config: str = ".ssh/ssh_container/config"
-    container_known_hosts: str = ".ssh/ssh_container/known_hosts"
     host_key: str = ".ssh/id_ed25519_host"
-    container_key: str = ".ssh/ssh_container/id_ed25519_cont"
+    container_key_name: str = "id_ed25519_cont"
     key_type: str = "ed25519"
     key_bits: int = 0
+
+    @property
+    def container(self) -> str:
+        """Mounted at /root/.ssh of the container, read-only."""
+        return f"{self.directory}/container"
+
+    @property
+    def container_config(self) -> str:
+        return f"{self.container}/config"
+
+    @property
+    def container_known_hosts(self) -> str:
+        return f"{self.container}/known_hosts"
+
+    @property
+    def container_key(self) -> str:
+        return f"{self.container}/{self.container_key_name}"
+
+    @property
+    def login(self) -> str:
+        """Home directory of the account as whom containers log in. It can write nothing there."""
+        return f"{self.directory}/login"
+
+    @property
+    def login_ssh(self) -> str:
+        return f"{self.login}/.ssh"
+
+    @property
+    def login_keys(self) -> str:
+        return f"{self.login_ssh}/authorized_keys"
+
+    @property
+    def above(self) -> tuple[str, ...]:
+        """The mesh's directory and all above it, outermost first."""
+        parts = self.directory.strip("/").split("/")
+        return tuple("/" + "/".join(parts[: count + 1]) for count in range(len(parts)))
 
     @property
     def blocks(self) -> tuple[str, str]:
@@ -146,22 +195,20 @@ class Layout:
     @property
     def owned(self) -> tuple[str, ...]:
         """Files that are ours as a whole."""
-        return (self.config_mesh, self.known_hosts, self.script, self.container_config, self.container_known_hosts)
+        return (
+            self.config_mesh, self.known_hosts, self.script, self.container_config, self.container_known_hosts,
+            self.login_keys,
+        )  # fmt: skip
 
 
 MODERN = Layout()
-GUIDE = Layout(
-    host_key=".ssh/id_rsa_host",
-    container_key=".ssh/ssh_container/id_rsa_cont",
-    key_type="rsa",
-    key_bits=3072,
-)
+GUIDE = Layout(host_key=".ssh/id_rsa_host", container_key_name="id_rsa_cont", key_type="rsa", key_bits=3072)
 
 
 @dataclasses.dataclass(frozen=True)
 class Peer:
-    """One node of the mesh, as every other node must know it. ``planned``: seen in check mode, has no keys yet;
-    ``next_...``: keys that a rotation under way is going to use."""
+    """One node of the mesh, as every other node must know it. ``login``: as whom its peers' containers log in there;
+    ``planned``: seen in check mode, has no keys yet; ``next_...``: keys that a rotation under way is going to use."""
 
     name: str
     addresses: tuple[str, ...]
@@ -173,12 +220,13 @@ class Peer:
     planned: bool = False
     next_host_public_key: PublicKey | None = None
     next_container_public_key: PublicKey | None = None
+    login: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
 class Wanted:
     """The request. ``state``: identity, present or absent; ``planning``: check mode, keys may still be missing;
-    ``broker``: a `broker.Broker` or None."""
+    ``broker``: a `broker.Broker` or None; ``login``: the account as whom containers log in, empty for the user."""
 
     state: str
     name: str
@@ -200,6 +248,14 @@ class Wanted:
     layout: Layout = MODERN
     adopt: bool = False
     planning: bool = False
+    login: str = ""
+
+    @property
+    def layouts(self) -> tuple[Layout, ...]:
+        """What is taken away may have been made with either."""
+        if self.state != "absent":
+            return (self.layout,)
+        return tuple(dataclasses.replace(each, directory=self.layout.directory) for each in (MODERN, GUIDE))
 
     @property
     def introduces(self) -> bool:
@@ -362,6 +418,7 @@ def parse_peer(raw: Mapping[str, Any], *, host: str, user: str, planning: bool) 
         next_container_public_key=keys["next_container_public_key"],
         ssh_host_keys=tuple(sorted(set(host_keys))),
         planned=planned,
+        login=parse_user(raw.get("login") or raw.get("user") or user, host=host),
     )
 
 
@@ -433,10 +490,41 @@ def parse_wanted(params: Mapping[str, Any], *, host: str, user: str, planning: b
         forced_command=forced,
         rotation=params.get("rotation") or "none",
         connect_timeout=int(params["connect_timeout"]),
-        layout=GUIDE if params["guide_compatible"] else MODERN,
+        layout=dataclasses.replace(
+            GUIDE if params["guide_compatible"] else MODERN,
+            directory=parse_directory(params.get("directory") or MODERN.directory, host=host),
+        ),
         adopt=bool(params["adopt"]),
         planning=planning,
+        login=parse_login(params.get("login") or "", host=host, user=user),
     )
+
+
+def parse_directory(text: Any, *, host: str) -> str:
+    """A place of the mesh's own. sshd and the engine read it as root, so it has to be plain to see where it leads."""
+    path = str(text)
+    parts = path.split("/")[1:]
+    if not path.startswith("/") or len(parts) < 2 or any(not _NAME.match(part) for part in parts):
+        raise RefusedError(
+            "is not an absolute path with a directory above it, in letters, digits, dot, underscore and minus",
+            host=host,
+            thing="directory",
+            value=text,
+            remedy=f"use for example {MODERN.directory}",
+        )
+    return path
+
+
+def parse_login(text: Any, *, host: str, user: str) -> str:
+    if text in (user, "root"):
+        raise RefusedError(
+            "has to be an account of its own: whoever is this account may start the broker",
+            host=host,
+            thing="login",
+            value=text,
+            remedy="name an account that nobody else uses; it is created if it does not exist",
+        )
+    return parse_user(text, host=host) if text else ""
 
 
 def mesh_addresses(state: MeshState, wanted: Wanted, *, host: str) -> tuple[str, ...]:
@@ -492,6 +580,7 @@ def identity(state: MeshState, wanted: Wanted, addresses: Sequence[str]) -> dict
     return {
         "name": wanted.name,
         "user": state.account.name,
+        "login": wanted.login or state.account.name,
         "addresses": list(addresses),
         "port": wanted.port,
         "host_public_key": host_key.text if host_key else "",

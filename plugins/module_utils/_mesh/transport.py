@@ -17,12 +17,14 @@ import pwd
 import secrets
 import stat
 import subprocess
+import tempfile
 from typing import Iterator, Sequence
 
 from .._layer import ApplyError, RefusedError, UnreachableError
-from .state import Account, FileState
+from .state import Account, FileState, Login
 
 _LIMIT = 4 * 1024 * 1024  # bytes; a key file beyond this is not a key file
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _TIMEOUT = 60  # seconds for ssh-keygen and ip; RSA generation on a busy node takes a few
 
 
@@ -96,7 +98,8 @@ class NodeTransport:
                 if self._parent_is_link(relative):
                     return FileState(relative)
                 raise
-        return FileState(relative, kind, content, stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid)
+        mode = stat.S_IMODE(status.st_mode)
+        return FileState(relative, kind, content, mode, status.st_uid, status.st_gid, status.st_size)
 
     def _parent_is_link(self, relative: str) -> bool:
         parts = relative.split("/")[:-1]
@@ -127,8 +130,7 @@ class NodeTransport:
         """``validate``: a program that is given the new file, named last, and has to accept it before it is used."""
         with self._explained("write it", relative), self._parent(relative) as (parent, name):
             temporary = _temporary(name)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            descriptor = os.open(temporary, flags, 0o600, dir_fd=parent)
+            descriptor = os.open(temporary, _NEW, 0o600, dir_fd=parent)
             try:
                 with os.fdopen(descriptor, "wb") as stream:
                     stream.write(content)
@@ -150,6 +152,10 @@ class NodeTransport:
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             descriptor = os.open(name, flags, dir_fd=parent)
             try:
+                status = os.fstat(descriptor)
+                if stat.S_ISREG(status.st_mode) and status.st_nlink != 1:
+                    # Another name of somebody else's file, put here to have that file given away.
+                    raise OSError(f"the file has {status.st_nlink} names (hard links)")
                 _own(descriptor, mode, uid, gid)
             finally:
                 os.close(descriptor)
@@ -185,31 +191,60 @@ class NodeTransport:
             os.rename(name, new, src_dir_fd=parent, dst_dir_fd=parent)
             os.fsync(parent)
 
+    # -- the account as whom containers log in
+
+    def login(self, name: str) -> Login | None:
+        try:
+            entry = pwd.getpwnam(name)
+        except KeyError:
+            return None
+        return Login(entry.pw_name, entry.pw_uid, entry.pw_dir, entry.pw_shell)
+
+    def make_account(self, home: str, *, name: str, shell: str, uid: int) -> None:
+        """``home`` relative to the root of the file system. The password is one that nothing matches, and not one that
+        sshd takes for a locked account."""
+        command = ["useradd", "--system", "--user-group", "--no-create-home", "--home-dir", "/" + home.lstrip("/")]
+        self._run([*command, "--shell", shell, "--password", "*", name], thing=f"account {name}")
+
+    def remove_account(self, home: str, *, name: str) -> None:
+        self._run(
+            ["userdel", name],
+            thing=f"account {name}",
+            remedy="a launch that is under way on this node holds the account; wait for it to end, then repeat",
+        )
+
     # -- keys
 
     def generate_key(self, relative: str, *, key_type: str, bits: int, comment: str, uid: int, gid: int) -> None:
         """A new pair without passphrase, made in the directory where it stays; never over an existing file."""
         with self._explained("generate it", relative), self._parent(relative) as (parent, name):
-            temporary = _temporary(name)
-            command = ["ssh-keygen", "-q", "-t", key_type, "-N", "", "-C", comment]
-            command += ["-b", str(bits)] if bits else []
-            command += ["-f", f"/proc/self/fd/{parent}/{temporary}"]
-            try:
-                self._run(command, thing=self._shown(relative), keep=(parent,))
+            # Not in the directory where it stays: ssh-keygen follows links, and that directory may be an ordinary
+            # user's, who could lead the public half of a key of his to root's authorized_keys.
+            with tempfile.TemporaryDirectory(prefix="rocemesh-", dir=_own_scratch()) as scratch:
+                made = f"{scratch}/key"
+                command = ["ssh-keygen", "-q", "-t", key_type, "-N", "", "-C", comment]
+                command += ["-b", str(bits)] if bits else []
+                self._run([*command, "-f", made], thing=self._shown(relative))
                 for suffix, mode in (("", 0o600), (".pub", 0o644)):
-                    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-                    descriptor = os.open(temporary + suffix, flags, dir_fd=parent)
-                    try:
-                        _own(descriptor, mode, uid, gid)
-                        os.fsync(descriptor)
-                    finally:
-                        os.close(descriptor)
-                    os.link(temporary + suffix, name + suffix, src_dir_fd=parent, dst_dir_fd=parent)
-            finally:
-                for suffix in ("", ".pub"):
-                    with contextlib.suppress(FileNotFoundError):
-                        os.unlink(temporary + suffix, dir_fd=parent)
+                    with open(made + suffix, "rb") as stream:
+                        self._create(parent, name + suffix, stream.read(), mode, uid=uid, gid=gid)
             os.fsync(parent)
+
+    @staticmethod
+    def _create(parent: int, name: str, content: bytes, mode: int, *, uid: int, gid: int) -> None:
+        """A file that was not there, whole or not at all."""
+        temporary = _temporary(name)
+        descriptor = os.open(temporary, _NEW, 0o600, dir_fd=parent)
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(content)
+                stream.flush()
+                _own(stream.fileno(), mode, uid, gid)
+                os.fsync(stream.fileno())
+            os.link(temporary, name, src_dir_fd=parent, dst_dir_fd=parent, follow_symlinks=False)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=parent)
 
     def derive_public_key(self, relative: str) -> str:
         """The public half computed by ssh-keygen from the private key; the private text is not read by this code."""
@@ -253,7 +288,12 @@ class NodeTransport:
         return self._run(["ip", "-json", "address", "show"], thing="network addresses", remedy="install iproute2")
 
     def _run(self, command: Sequence[str], *, thing: str, keep: Sequence[int] = (), remedy: str = "") -> str:
-        package = {"ssh-keygen": "openssh-client", "ip": "iproute2"}.get(command[0], "sudo")
+        package = {
+            "ssh-keygen": "openssh-client",
+            "ip": "iproute2",
+            "useradd": "passwd",
+            "userdel": "passwd",
+        }.get(command[0], "sudo")
         environment = {
             **os.environ,
             "LC_ALL": "C",
@@ -301,6 +341,11 @@ def _kind(mode: int) -> str:
     if stat.S_ISDIR(mode):
         return "directory"
     return "symlink" if stat.S_ISLNK(mode) else "other"
+
+
+def _own_scratch() -> str | None:
+    """Where nobody else can exchange what is written: root's /run, else the usual place."""
+    return "/run" if os.geteuid() == 0 and os.path.isdir("/run") else None
 
 
 def _temporary(name: str) -> str:

@@ -12,8 +12,9 @@ import dataclasses
 import statistics
 from typing import Any, Mapping, Sequence
 
+from .._proof.counters import Due
 from . import limits as lim
-from .benchmark_files import single_gpu_rate
+from .benchmark_files import single_gpu_differs, single_gpu_rate
 
 # What a run may be faster than so many single GPUs before it is suspicious (clocks boost, caches help).
 SUPERLINEAR_MARGIN = 0.05
@@ -27,6 +28,7 @@ class Analysis:
     comparisons: tuple[lim.Comparison, ...]
     communication: lim.Communication
     gradient_traffic_bytes: float | None
+    due: Due | None
     notes: tuple[str, ...]
 
     def as_result(
@@ -50,11 +52,14 @@ def analyse(
     total_images_per_s: float | None,
     workload: Mapping[str, Any],
     benchmarks: Mapping[str, Mapping[str, Any]],
+    *,
+    hosts: int | None = None,
 ) -> Analysis:
-    """``given``: the module's option ``limits``; ``benchmarks``: as `benchmark_files.read` returns."""
+    """``given``: the module's option ``limits``; ``benchmarks``: as `benchmark_files.read` returns; ``hosts``: of the
+    job, as whoever started it knows them."""
     notes: list[str] = []
     ranks = len(per_rank) or None
-    nodes = given.get("nodes") or _nodes(per_rank)
+    nodes = hosts or given.get("nodes") or _nodes(per_rank)
     link, wire, pcie = _links(given, notes)
     size = _gradients(given, per_rank, workload, notes)
     batch = _number(workload.get("batch_size_per_device"))
@@ -66,7 +71,8 @@ def analyse(
         if reference:
             single = reference[0]
             notes.append(f"Rate of one GPU: {reference[1]}.")
-    compute = lim.compute_images_per_s(single, ranks)
+    differs = single_gpu_differs(benchmarks, workload.get("precision"), workload.get("batch_size_per_device"))
+    compute = lim.compute_images_per_s(single, ranks, differs)
     network = lim.network_images_per_s(size, link, nodes, images_per_step)
     ring = lim.ring_allreduce_seconds(size, ranks, link)
     bus = lim.allreduce_gbyte_per_s(link, nodes, ranks)
@@ -86,14 +92,13 @@ def analyse(
     alone = batch / single if batch and single else None
     allreduce = given.get("allreduce_s") or _allreduce(benchmarks, workload, ranks)
     batches = _number(workload.get("num_batches"))
-    traffic = None
-    if size.value and batches and nodes and nodes > 1:
-        traffic = size.value * lim.ring_factor(nodes) * batches
+    due = Due(size.value * batches, nodes) if size.value and batches and nodes and nodes > 1 else None
     return Analysis(
         limits=(wire, pcie, link, size, ring, bus, network, compute),
         comparisons=tuple(comparisons),
         communication=lim.communication(step, alone, allreduce),
-        gradient_traffic_bytes=traffic,
+        gradient_traffic_bytes=due.everywhere / due.nodes if due else None,
+        due=due,
         notes=tuple(notes),
     )
 

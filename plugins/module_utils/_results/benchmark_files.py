@@ -230,6 +230,15 @@ def single_gpu_rate(
     return None
 
 
+def single_gpu_differs(read_kinds: Mapping[str, Mapping[str, Any]], precision: Any, batch_per_rank: Any) -> str:
+    """Why the case 1n1g that was measured is no reference for this run; empty if there is no such case."""
+    rows = [row for row in read_kinds.get("scaling", {}).get("rows", ()) if row["case"] == "1n1g"]
+    if not rows:
+        return ""
+    measured = " and ".join(f"batch {row['batch']}, {row['precision']}" for row in rows)
+    return f"one GPU was measured with {measured}; the run has batch {batch_per_rank}, {precision}"
+
+
 def _spread(figures: Mapping[str, Any]) -> dict[str, Any]:
     return {
         key: figures[key]

@@ -18,7 +18,7 @@ from typing import Pattern
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """If a line matches ``pattern``, the cause is ``cause``. Groups: host, host2, rank; what* is shown.
+    """If a line matches ``pattern``, the cause is ``cause``. Groups: host, host2, rank, by (reporter); what* is shown.
 
     ``words``: whatever matches has one of them, in lower case. A search for words is a hundred times faster than the
     pattern, and most lines of a log are harmless. A test makes lines from the patterns and looks for the words.
@@ -50,6 +50,10 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "command_refused": ("refused", "orted command"),
     "orted_missing": ("orted", "prted"),
     "orted_broken": ("orte_", "orted"),
+    "nvml_mismatch": ("driver/library version mismatch",),
+    "driver_too_old": ("driver on your system is too old", "driver version is insufficient", "display driver"),
+    "fabric_manager": ("system not yet initialized", "system_not_ready", "systemnotready"),
+    "gpu_fault": ("nvrm: xid", "fallen off the bus", "uncorrectable ecc", "uncorrectable nvlink"),
     "version_mismatch": ("version",),
     "slots": ("enough slots",),
     "mpirun_option": ("to a command line", "expected format", "unrecognized", "unknown option"),
@@ -68,7 +72,9 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "gpu_memory": ("out of memory", "out_of_memory", "resourceexhausted", "oom when", "outofmemoryerror"),
     "host_memory": ("exited on signal", "oom-kill", "out of memory", "can't allocate memory", "memoryerror"),
     "shared_memory": ("no space left",),
+    "disk_full": ("no space left", "disk quota exceeded"),
     "memlock": ("ibv_reg_mr",),
+    "gpu_taken_away": ("unknown error",),
     "no_gpu": ("nvml", "no devices were found", "nvidia driver", "cuda-capable", "no cuda device"),
     "container_exec": ("oci runtime exec",),
     "rdma_retries": ("got completion", "failed status", "ibv_modify_qp"),
@@ -77,10 +83,25 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "no_socket_interface": ("no socket interface", "no interface found"),
     "no_rdma_device": ("did not detect devices", "infiniband/roce device", "net plugin", "network ib not"),
     "nccl_tests": ("failure", "number of gpus"),
-    "nccl": ("nccl warn", "ncclunhandledcudaerror", "ncclsystemerror", "unhandled system error"),
+    "cuda": ("cuda error", "cuda failure"),
+    "nccl": (
+        "nccl warn",
+        "ncclunhandledcudaerror",
+        "ncclsystemerror",
+        "ncclremoteerror",
+        "ncclinternalerror",
+        "unhandled system error",
+        "distbackenderror",
+    ),
     "weights_differ": ("different weights",),
     "network_ignored": ("did not find interface",),
 }
+
+# A failed request of RDMA: who says so (NCCL's prefix) and with whom.
+_COMPLETION = (
+    r"(?:(?P<by>[^\s:\[\]<>]+):\d+:\d+ \[\d+\].*?)?Got completion (?:from peer (?P<host>[^\s<]+)<\d+> )?"
+    r".*?(?:status=|error )%(status)d\b.*"
+)
 
 # In order: a line that names a cause stands before lines that only name consequences.
 RULES: tuple[Rule, ...] = (
@@ -97,7 +118,7 @@ RULES: tuple[Rule, ...] = (
         r"No \w+ host key is known for \[?(?P<host>[^\]\s]+?)\]?(?::\d+)? and you have requested"
         "|Host key verification failed",
         "the ssh host key is not known in the container that wanted to log in",
-        "run the mesh stage again: it pins the keys of all hosts in ssh_container/known_hosts of the head; where a "
+        "run the mesh stage again: it pins the keys of all hosts in known_hosts of the head; where a "
         "worker wanted to log in (more than 64 without plm_rsh_no_tree_spawn), set that parameter as role run does, "
         "or mesh_topology: all",
     ),
@@ -128,7 +149,7 @@ RULES: tuple[Rule, ...] = (
         r"UNPROTECTED PRIVATE KEY FILE|Bad owner or permissions on (?P<what>\S+)"
         r"|Load key \S+: (?:bad permissions|invalid format|error in libcrypto)",
         "ssh in the container refuses its key or its config file",
-        "run the mesh stage again: it sets owner root and mode 0600 on the files of ssh_container",
+        "run the mesh stage again: it sets owner root and mode 0600 on the files of the mesh",
     ),
     _rule(
         "docker_permission",
@@ -186,8 +207,37 @@ RULES: tuple[Rule, ...] = (
         "double quotes; then free space in /tmp",
     ),
     _rule(
+        "gpu_fault",
+        r"NVRM: Xid \(PCI:(?P<what>[0-9a-fA-F:.]+\): \d+)|GPU has fallen off the bus"
+        r"|uncorrectable (?P<what2>(?:ECC|NVLink) error)[^\n]*",
+        "a GPU failed",
+        "look the Xid up in NVIDIA's list of Xid errors and drain this host: another rank's error is an echo of it",
+    ),
+    _rule(
+        "nvml_mismatch",
+        "Driver/library version mismatch",
+        "the NVIDIA driver that is loaded is not the one that is installed (NVML)",
+        "it was updated while loaded (nvidia-smi on this host says both versions): restart the guest in a window of "
+        "yours, and hold the driver's packages (apt-mark hold)",
+    ),
+    _rule(
+        "driver_too_old",
+        r"NVIDIA driver on your system is too old(?: \(found version (?P<what>\d+)\))?"
+        "|CUDA driver version is insufficient for CUDA runtime version"
+        "|unsupported display driver ?/ ?cuda driver combination",
+        "the NVIDIA driver of the host is older than the CUDA of the image wants",
+        "install a newer driver on this host, or take an image for its CUDA (nvidia-smi prints the newest it can run)",
+    ),
+    _rule(
+        "fabric_manager",
+        "system not yet initialized|CUDA_ERROR_SYSTEM_NOT_READY|cudaErrorSystemNotReady",
+        "the GPUs are not ready: NVLink switches without their Fabric Manager (CUDA error 802)",
+        "start nvidia-fabricmanager on this host in just the driver's version (systemctl status nvidia-fabricmanager)",
+    ),
+    _rule(
         "version_mismatch",
-        "mpirun has detected.*different version|Version mismatch|incompatible version of (?:Open MPI|ORTE|PMIx)",
+        "mpirun has detected.*different version|(?<!library )Version mismatch"
+        "|incompatible version of (?:Open MPI|ORTE|PMIx)",
         "the hosts have different versions of Open MPI",
         "use one image digest on all hosts",
     ),
@@ -249,7 +299,7 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "gpu_memory",
-        "CUDA out of memory|CUDA_ERROR_OUT_OF_MEMORY|ResourceExhaustedError|OOM when allocating"
+        "CUDA (?:error: )?out of memory|CUDA_ERROR_OUT_OF_MEMORY|ResourceExhaustedError|OOM when allocating"
         r"|Cuda failure '?out of memory|torch\.cuda\.OutOfMemoryError",
         "a GPU ran out of memory",
         "lower run_batch_size, and look for another process on that GPU (nvidia-smi)",
@@ -268,10 +318,24 @@ RULES: tuple[Rule, ...] = (
         "start the container with --ipc=host or a shm-size of at least 1 GB per rank (container stage)",
     ),
     _rule(
+        "disk_full",
+        r"(?P<what>[^\s:'\"]*/[^\s:'\"]*)['\"]?: No space left on device|No space left on device|Disk quota exceeded",
+        "a disk is full",
+        "df -h and df -i, on this host and in its container (docker system df)",
+    ),
+    _rule(
         "memlock",
         "ibv_reg_mr.*Cannot allocate memory|Call to ibv_reg_mr failed",
         "the container may not lock enough memory for RDMA",
         "start the container with --ulimit memlock=-1 (container stage) and check ulimit -l through mpirun",
+    ),
+    _rule(
+        "gpu_taken_away",
+        "Failed to initialize NVML: Unknown Error",
+        "the container had GPUs and lost them: systemd was reloaded on the host since it was started, and what only "
+        "the hook of the NVIDIA runtime has given is not on systemd's list of devices",
+        "restart the container when no job runs in it; container_gpu_access auto gives GPUs in a way (CDI, named "
+        "devices) that a reload leaves alone",
     ),
     _rule(
         "no_gpu",
@@ -287,13 +351,14 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "rdma_retries",
-        r"Got completion.*(?:status=12\b|error 12\b).*|Failed status 12\b.*|ibv_modify_qp .*timed out",
+        _COMPLETION % {"status": 12} + r"|Failed status 12\b.*|ibv_modify_qp .*timed out",
         "RDMA packets do not arrive (retries exceeded)",
-        "check the GID index of each host (RoCE v2, its own address), then routing, PFC and ECN of the switch",
+        "check between the hosts that are named: the GID index of each (RoCE v2, its own address), then routing, PFC "
+        "and ECN of the switch",
     ),
     _rule(
         "rdma_protection",
-        r"Got completion.*(?:status=4\b|error 4\b).*|Failed status 4\b.*",
+        _COMPLETION % {"status": 4} + r"|Failed status 4\b.*",
         "a NIC may not reach the memory that it was given (local protection error)",
         "inside a VM this is what missing ATS, ACS or peer memory looks like: run the stages esxi, vm and nic and look "
         "for ATSCtl: Enable+; NCCL_NET_GDR_LEVEL=LOC shows whether it is GPUDirect",
@@ -324,8 +389,16 @@ RULES: tuple[Rule, ...] = (
         "read the NCCL WARN lines before it; start one process per GPU",
     ),
     _rule(
+        "cuda",
+        r"CUDA error: (?P<what>[^\n]*)|Cuda failure (?P<what2>[^\n]*)",
+        "a call of CUDA failed",
+        "a later call than the one that failed may report it: run again with CUDA_LAUNCH_BLOCKING=1 (run_env), and "
+        "read the kernel log of this host (Xid)",
+    ),
+    _rule(
         "nccl",
-        "NCCL WARN (?P<what>.*)|ncclUnhandledCudaError|ncclSystemError|unhandled system error",
+        "NCCL WARN (?P<what>.*)|ncclUnhandledCudaError|ncclSystemError|ncclRemoteError|ncclInternalError"
+        "|unhandled system error|DistBackendError",
         "NCCL failed",
         "read the NCCL WARN lines in the saved log; run with NCCL_DEBUG=INFO (run_env) for the "
         "interfaces that it chose",

@@ -93,7 +93,7 @@ def build(
         f"{entry.name}: {problem['message']}" for entry in entries for problem in entry.summary.get("problems", ())
     ]
     return {
-        "title": f"{'SIMULATED - ' if simulated else ''}Comparison of {len(names)} measurement{'s' * (len(names) > 1)}",
+        "title": _title(entries, len(names)),
         "line": "Measured, imported and published figures. Only rows of one workload, precision and batch compare.",
         "simulated": simulated,
         "parts": parts,
@@ -101,6 +101,20 @@ def build(
         "problems": problems,
         "sources": [published.SOURCES[key] for key in published.SOURCES] if with_published else [],
     }
+
+
+def _title(entries: Sequence[Any], count: int) -> str:
+    """SIMULATED stands first if everything is, else behind, with the number: one real run is not made unreal."""
+    unreal = sum(
+        1
+        for entry in entries
+        if entry.summary.get("simulated")
+        or any(found.get("simulated") for found in (entry.summary.get("benchmarks") or {}).values())
+    )
+    text = f"Comparison of {count} measurement{'s' * (count > 1)}"
+    if unreal and unreal == len(entries):
+        return f"SIMULATED - {text}"
+    return f"{text}, {unreal} of them SIMULATED" if unreal else text
 
 
 def markdown(table: Mapping[str, Any]) -> str:

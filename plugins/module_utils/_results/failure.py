@@ -21,9 +21,12 @@ from .causes import RULES, Rule
 from .mpirun import Node
 from .reading import Source, pieces
 from .tags import Demultiplexer, Line
+from .waits import Standstill, Waits
 
 TIMED_OUT = (124, 137, 110, 241)  # timeout(1) with SIGTERM, with SIGKILL; mpirun --timeout of Open MPI 4.1, of 5.0
 _KEPT = 300  # characters of a line that are kept as evidence
+# Rules whose lines may be the echo of another rank's end: who stood still says more.
+_ECHOES = ("nccl",)
 _NAMES = 1024  # hosts that are kept per rule; a message has room for a few
 _RANKS = 1 << 16
 _WORDS = tuple(rule.words for rule in RULES)
@@ -113,6 +116,7 @@ class Evidence:
         self.generic: Match[str] | None = None
         self.unreported: Match[str] | None = None
         self.complete = False
+        self.waits = Waits()
         self.nodes: dict[str, None] = {}
         self.last_of: dict[int, str] = {}
         self._tail: collections.deque[str] = collections.deque(maxlen=3)
@@ -142,7 +146,9 @@ class Evidence:
         self._tail.append(text[:_KEPT])
         if line.rank is not None and (line.rank in self.last_of or len(self.last_of) < _RANKS):
             self.last_of[line.rank] = text[:_KEPT]
-        self._rules(line.rank, text)
+        lower = text.lower()
+        self._rules(line.rank, text, lower)
+        self.waits.line(line.rank, text, lower)
         self._ending(text)
         if line.rank is None and "Node:" in text and len(self.nodes) < _NAMES:
             node = _NODE.search(text)
@@ -150,8 +156,7 @@ class Evidence:
                 self.nodes.setdefault(node["host"])
         self._before = text[-_KEPT:]
 
-    def _rules(self, rank: int | None, text: str) -> None:
-        lower = text.lower()
+    def _rules(self, rank: int | None, text: str, lower: str) -> None:
         for order, words in enumerate(_WORDS[: self._order + 1]):
             if not any(word in lower for word in words):
                 continue
@@ -191,11 +196,16 @@ def diagnose(rc: int, stdout: Source, stderr: Source, hosts: Sequence[Node] = ()
     """Name the cause of a failed run from its exit status and its output (texts, bytes, or iterables of pieces).
 
     ``rc`` as mpirun (or ``timeout`` around it) left it; -1 if it was never started and ``stderr`` is the reason.
-    Order: a line that names a cause; else how it ended (time, signal, exit status); else "unknown" with the last lines.
+    Order: a line that names a cause; else who stood still while others waited; else how it ended (time, signal, exit
+    status); else "unknown" with the last lines.
     """
     seen = Evidence()
     seen.read(stderr)
     seen.read(stdout)
+    if seen.rule is None or seen.hit is None or seen.rule.cause in _ECHOES:
+        still = seen.waits.result(sum(node.slots for node in hosts))
+        if still is not None:
+            return _by_ending(rc, seen, hosts) if _ended_first(still, seen) else _by_standstill(still, hosts)
     if seen.rule is None or seen.hit is None:
         return _by_ending(rc, seen, hosts)
     rule, hit = seen.rule, seen.hit
@@ -203,14 +213,58 @@ def diagnose(rc: int, stdout: Source, stderr: Source, hosts: Sequence[Node] = ()
     what = next((value for key, value in groups.items() if key.startswith("what") and value), None)
     rank = int(groups["rank"]) if groups.get("rank") else hit.rank
     found = {_name(name, hosts) for name in hit.hosts}
-    if not found and rank is not None:
-        found = set(_host_of_rank(rank, hosts))
+    if rank is not None and (not found or groups.get("by")):
+        found |= set(_host_of_rank(rank, hosts))
+    elif groups.get("by"):
+        found.add(_name(groups["by"], hosts))
     if not found and rule.cause == "program_missing":
         found = {_name(node, hosts) for node in seen.nodes}
     if not found and rule.cause.startswith("container_"):
         found = {node.name for node in hosts if node.container not in (None, "running")}
     summary = rule.summary + (f" ({what.strip()})" if what else "")
     return Diagnosis(rule.cause, summary, rule.remedy, tuple(sorted(found)), rank, hit.text)
+
+
+def _ended_first(still: Standstill, seen: Evidence) -> bool:
+    """mpirun names the rank that ended first. If that one lost no peer, it is the cause: whoever lost it, or one of
+    those that ended because of it, is an echo."""
+    first = seen.signal or seen.exited
+    return bool(still.peers and still.losers and first and int(first["rank"]) not in still.losers)
+
+
+def _by_standstill(still: Standstill, hosts: Sequence[Node]) -> Diagnosis:
+    """The victims' own words, turned round."""
+    if still.peers:
+        return Diagnosis(
+            "peer_lost",
+            "the process there ended, or its host left the network; who lost the connection only says so",
+            "read what the ranks of this host printed last, then its kernel log (dmesg: OOM killer, Xid, link down); "
+            "what other ranks say is an echo",
+            tuple(sorted({_name(peer, hosts) for peer in still.peers})),
+            evidence=still.evidence,
+        )
+    how_long = "" if still.seconds is None else f" for {still.seconds:.0f} s"
+    waited = f"{still.waited} rank{'s' if still.waited != 1 else ''} waited {still.what}{how_long}"
+    if not still.ranks:
+        return Diagnosis(
+            "collective_hang",
+            f"{waited}, and no single rank is known to have stood still",
+            "all of them came to the same exchange, so look at what is between them: the network of the data path "
+            "(consistency.yml, PFC and discards of the switch), then NCCL_DEBUG=INFO (run_env) for the connection that "
+            "stands still",
+            evidence=still.evidence,
+        )
+    where = tuple(sorted({name for rank in still.ranks for name in _host_of_rank(rank, hosts)}))
+    ranks = ", ".join(map(str, still.ranks[:20])) + (" ..." if len(still.ranks) > 20 else "")
+    return Diagnosis(
+        "rank_stuck",
+        f"rank{'s' if len(still.ranks) != 1 else ''} {ranks} stood still: {waited} and it never came",
+        "look at this rank, not at those that complain: its process on its host (ps: state T or D; py-spy dump), then "
+        "the kernel log of the host (Xid, OOM killer, link down)",
+        where,
+        still.ranks[0],
+        still.evidence,
+    )
 
 
 def _by_ending(rc: int, seen: Evidence, hosts: Sequence[Node]) -> Diagnosis:

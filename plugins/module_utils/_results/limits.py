@@ -270,12 +270,14 @@ def allreduce_gbyte_per_s(link: Limit, nodes: int | None, ranks: int | None) -> 
     )
 
 
-def compute_images_per_s(single_gpu_images_per_s: float | None, ranks: int | None) -> Limit:
-    """n times what one GPU of the same VM was measured to do."""
+def compute_images_per_s(single_gpu_images_per_s: float | None, ranks: int | None, because: str = "") -> Limit:
+    """n times what one GPU of the same VM was measured to do. ``because``: why that is not known."""
     name, unit = "linear scaling from one GPU", "images/s"
     if single_gpu_images_per_s is None or not _usable(single_gpu_images_per_s):
         return unknown(
-            name, unit, "the rate of one GPU of this cluster was not measured (benchmark scaling, case 1n1g)"
+            name,
+            unit,
+            because or "the rate of one GPU of this cluster was not measured (benchmark scaling, case 1n1g)",
         )
     if ranks is None or not _usable(ranks):
         return unknown(name, unit, "the number of ranks is not known")

@@ -54,6 +54,7 @@ class Windows:
     first_epoch_seen: int = 0
     sick: int = 0
     clock: float | None = None
+    last: tuple[str, str, str] | None = None  # epoch, batch and speed of the window before
 
     def as_dict(self) -> dict[str, Any]:
         speeds = finite(self.speeds.entries)
@@ -181,6 +182,11 @@ class Reader(LogReader):
         return (round(math.fsum(kept) / len(kept), 2) if kept else 0) or None
 
     def _window(self, source: Windows, match: re.Match[str]) -> None:
+        # With several metrics MXNet prints one window once for each of them, in lines that follow each other.
+        window = (match["epoch"], match["batch"], match["speed"])
+        again, source.last = source.last == window, window
+        if again:
+            return
         speed = number(match["speed"])
         if speed is None or not math.isfinite(speed) or speed <= 0:
             source.sick += 1

@@ -52,7 +52,8 @@ class Channel:
 
     ``direction``: send, receive, or "" inside a host; ``kind``: net, p2p, shm, fabric (multi-node NVLink), unknown;
     ``device``: NCCL's index of the NIC; ``gdr``: the line ends in /GDRDMA; ``comm``: commId of the communicator that
-    this thread was setting up, "" if not known; ``count`` lines, ``line`` is the first.
+    this thread was setting up, "" if not known; ``count`` lines, ``line`` is the first; ``numbers``: NCCL's channels,
+    each with the index of its connection ("00/0").
     """
 
     process: Process
@@ -66,6 +67,19 @@ class Channel:
     gdr: bool
     count: int
     line: str
+    numbers: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Edge:
+    """Neighbours in a ring or tree as NCCL planned them: data of channel ``number`` goes from ``source`` to ``target``,
+    both as the communicator ``comm`` numbers its ranks."""
+
+    kind: str
+    number: str
+    comm: str
+    source: int
+    target: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,8 +110,9 @@ class Hca:
 
 @dataclasses.dataclass(frozen=True)
 class NcclLog:
-    """Everything that was found. ``networks``: process -> names, in order of appearance; ``rings``: process -> (from,
-    to) neighbours; ``summaries``: process -> last (PXN, GDR) of "Connected all rings", None where the version has none.
+    """Everything that was found. ``networks``: process -> names, in order of appearance; ``edges``: process ->
+    neighbours; ``connected``: process -> (commId, kind of edges) that it says it connected; ``summaries``: process ->
+    last (PXN, GDR) of "Connected all rings", None where the version has none; ``notes``: new to the reader, no fault.
     """
 
     lines: int
@@ -112,7 +127,9 @@ class NcclLog:
     gdr: tuple[GdrLine, ...]
     dma_buf: tuple[str, ...]
     environment: Mapping[str, tuple[str, ...]]
-    rings: Mapping[Process, tuple[tuple[int, int], ...]]
+    edges: Mapping[Process, tuple[Edge, ...]]
+    connected: Mapping[Process, tuple[tuple[str, str], ...]]
+    notes: tuple[str, ...]
     summaries: Mapping[Process, tuple[int, int] | None]
     collnet: int
     warnings: tuple[str, ...]
@@ -182,6 +199,7 @@ class NcclLog:
                 for channel in self.channels
             ],
             "environment": {name: list(values) for name, values in self.environment.items()},
+            "notes": list(self.notes),
             "warnings": list(self.warnings),
             "problems": plain_problems(self.problems),
         }

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Read what NCCL prints with ``NCCL_DEBUG=INFO``: who took part, which network, which channel goes which way. Pure.
 
-Only reading happens here; the judgement is in `path_verdict`. Shapes: NCCL 2.2 to 2.30, from the source of each
+Only reading happens here; the judgement is in `path_verdict`. Shapes: NCCL 2.2 to 2.31, from the source of each
 release (NVIDIA/nccl, tags) and from lines quoted in its public issues. Nothing anchors at the start of a line: NCCL's
 prefix ``host:pid:tid [device] NCCL INFO`` is looked for wherever a line of NCCL begins, also behind another program's
 text. What is kept grows with ranks and connections, never with the length of the log; a line of more than 64 KiB is
@@ -19,7 +19,7 @@ import dataclasses
 import re
 from typing import Any, Iterator, Sequence
 
-from .nccl_facts import Channel, GdrLine, Hca, NcclLog, Process, Rank
+from .nccl_facts import Channel, Edge, GdrLine, Hca, NcclLog, Process, Rank
 from .reading import LogReader, Source
 from .tags import Line
 
@@ -41,27 +41,35 @@ _INIT = re.compile(
 _COMM_ID = re.compile(r"\bcommId (?P<id>0x[0-9a-f]+)")
 _SPLIT = re.compile(r"\bparent (?P<parent>0x[0-9a-f]+)")
 _CHANNEL = re.compile(
-    r"(?:Channel|Ring) \d+(?:/\d+)? : (?P<source>\d+)(?:\[[0-9a-fA-F]+\])? -> (?P<target>\d+)(?:\[[0-9a-fA-F]+\])? "
-    r"(?:\[(?P<direction>send|receive)\] )?via (?P<via>\S.*)"
+    r"(?:Channel|Ring) (?P<number>\d+(?:/\d+)?) : (?P<source>\d+)(?:\[[0-9a-fA-F]+\])? -> "
+    r"(?P<target>\d+)(?:\[[0-9a-fA-F]+\])? (?:\[(?P<direction>send|receive)\] )?via (?P<via>\S.*)"
 )
 # The name of a network may hold blanks ("AWS Libfabric"); the number behind it is NCCL's index of the device.
 _NET = re.compile(
-    r"NET/(?P<network>[^/]+)/(?P<device>\d+)(?:\((?P<proxy>\d+)\))?(?P<suffixes>(?:/[A-Za-z]+(?:\([A-Za-z0-9]+\))?)*)"
+    r"NET/(?P<network>[^/]+)/(?P<device>\d+)(?:\((?P<proxy>\d+)\))?"
+    r"(?P<suffixes>(?:/[A-Za-z]+(?:\([A-Za-z0-9]+\))?(?:=\w+)?)*)"
 )
+_SUFFIXES = re.compile(r"GDRDMA|Shared|flush=")
 _LOCAL = (
     ("P2P/MNNVL", "fabric"),
     ("P2P/", "p2p"),
     ("SHM/", "shm"),
     ("direct shared memory", "shm"),
 )
-_RING = re.compile(r"^Ring \d+ : (?P<before>-?\d+) -> (?P<rank>-?\d+) -> (?P<after>-?\d+)")
+_RING = re.compile(r"^Ring (?P<number>\d+) : (?P<before>-?\d+) -> (?P<rank>-?\d+) -> (?P<after>-?\d+)")
+# Rank 0 prints the whole ring of a channel; every rank its place in the trees: children -> rank -> parent.
+_WHOLE_RING = re.compile(r"^Channel (?P<number>\d+)(?:/\d+)? : +(?P<ranks>\d+(?: +\d+)+)\s*$")
+_TREE = re.compile(r"\[(?P<number>\d+)\] (?P<down>-?\d+(?:/-?\d+)*)->(?P<rank>\d+)->(?P<up>-?\d+)(?:/-?\d+)*")
+_BOOTSTRAP = re.compile(r"^Bootstrap ?: Using ?\[?\d*\]?(?P<name>[^\s:]+):(?P<address>[^\s<]+)")
+_CONNECTED = (("Connected all rings", "ring"), ("Connected all trees", "tree"), ("Connected NVLS tree", "nvls"))
 _NETWORK = re.compile(
     r"^(?:Using network (?P<name>\S.*?)|Using internal Network (?P<old>\S+)"
     r"|Assigned NET plugin (?P<new>\S.*?) to comm)\s*$"
 )
-_IB_USING = re.compile(r"^NET/IB ?: Using ?(?P<devices>.*?) ?; OOB (?P<oob>\S+?)(?:<\d+>)?\s*$")
+_IB_USING = re.compile(r"^NET/IB ?: Using ?(?P<devices>.*?) ?(?:; OOB (?P<oob>\S+?)(?:<\d+>)?)?\s*$")
 _IB_OLD = re.compile(r"^NET/IB: (?P<devices>\[\d+\] \S+:\d+/\w+.*)$")
 _IB_DEVICE = re.compile(r"\[(?P<index>\d+)\] ?(?P<name>[A-Za-z][\w.+-]*):(?P<port>\d+)(?::\w+)*/(?P<layer>\w+)")
+_IB_VIRTUAL = re.compile(r"^NET/IB ?: Made virtual device \[(?P<index>\d+)\] name=(?P<name>[A-Za-z][\w.+-]*)")
 _SOCKET_USING = re.compile(r"^NET/Socket ?: Using ?(?P<interfaces>.*)$")
 _SOCKET_INTERFACE = re.compile(r"\[\d+\](?P<name>[^\s:]+):(?P<address>[^\s<]+)")
 _GDR_DEVICE = re.compile(
@@ -99,6 +107,25 @@ _COMPLETIONS = {
 }
 
 
+# Lines that a log of gigabytes consists of are known again by their bytes; see `Reader.quick`.
+_QUICK_MARK = b" NCCL INFO "
+_QUICK_NUMBER = re.compile(rb"Channel \d{1,6}(?:/\d{1,6})?")
+_QUICK_CALL = re.compile(
+    rb"[A-Z][A-Za-z]{2,30}: opCount [0-9a-z =\[\]]*"
+)  # nothing in it can begin another line of NCCL
+_QUICK_LIMIT = 4096  # lines and heads that are kept in mind
+_QUICK_SHARE = 0.7  # of the lines have to be known, or the ordinary way is the quicker one
+_QUICK_PAUSE = 8  # parts until it is tried again
+
+
+@dataclasses.dataclass
+class _Head:
+    """What is known behind one prefix: how often each channel was seen (without its number), and other lines."""
+
+    channels: dict[bytes, list[Any]] = dataclasses.field(default_factory=dict)
+    lines: set[bytes] = dataclasses.field(default_factory=set)
+
+
 @dataclasses.dataclass
 class _Record:
     """One line of NCCL, out of its surroundings. ``ended``: its newline came."""
@@ -134,11 +161,19 @@ class Reader(LogReader):
         self._gdr: dict[tuple[Any, ...], GdrLine] = {}
         self._dma_buf: dict[str, None] = {}
         self._environment: dict[str, dict[str, None]] = collections.defaultdict(dict)
-        self._rings: dict[Process, dict[tuple[int, int], None]] = collections.defaultdict(dict)
+        self._edges: dict[Process, dict[Edge, None]] = collections.defaultdict(dict)
+        self._connected: dict[Process, dict[tuple[str, str], None]] = collections.defaultdict(dict)
+        self._notes: dict[str, None] = {}
         self._summaries: dict[Process, tuple[int, int] | None] = {}
         self._collnet = 0
         self._warnings: dict[str, None] = {}
         self._complaints: dict[tuple[str, str], None] = {}
+        self._heads: dict[bytes, _Head] = {}
+        self._numbers: dict[bytes, str] = {}
+        self._known = 0
+        self._pause = 0
+        self._taken: list[_Record] | None = None  # while a line is learnt: the records in it
+        self._counted: list[Any] | None = None
 
     def result(self) -> NcclLog:
         """End of the output."""
@@ -154,7 +189,7 @@ class Reader(LogReader):
             ranks=tuple(
                 sorted(self._ranks.values(), key=lambda rank: (-rank.nranks, rank.comm, rank.rank, rank.process.name))
             ),
-            channels=tuple(Channel(*key, *seen) for key, seen in self._channels.items()),
+            channels=tuple(Channel(*key, *[*seen[:2], tuple(sorted(seen[2]))]) for key, seen in self._channels.items()),
             networks={process: tuple(names) for process, names in self._networks.items()},
             hcas=tuple(self._hcas),
             relaxed_ordering=self._relaxed,
@@ -163,7 +198,9 @@ class Reader(LogReader):
             gdr=tuple(self._gdr.values()),
             dma_buf=tuple(self._dma_buf),
             environment={name: tuple(values) for name, values in self._environment.items()},
-            rings={process: tuple(pairs) for process, pairs in self._rings.items()},
+            edges={process: tuple(edges) for process, edges in self._edges.items()},
+            connected={process: tuple(kinds) for process, kinds in self._connected.items()},
+            notes=tuple(self._notes),
             summaries=dict(self._summaries),
             collnet=self._collnet,
             warnings=tuple(self._warnings),
@@ -173,17 +210,20 @@ class Reader(LogReader):
     def _settle(self) -> None:
         """Give the processes whose first lines were glued to other text their real host."""
         for key in [key for key in self._channels if self._process(key[0]) != key[0]]:
-            count, line = self._channels.pop(key)
-            seen = self._channels.setdefault((self._process(key[0]), *key[1:]), [0, line])
+            count, line, numbers = self._channels.pop(key)
+            seen = self._channels.setdefault((self._process(key[0]), *key[1:]), [0, line, set()])
             seen[0] += count
+            seen[2] |= numbers
         ranks = [dataclasses.replace(rank, process=self._process(rank.process)) for rank in self._ranks.values()]
         self._ranks = {}
         for rank in sorted(ranks, key=lambda rank: rank.complete):
             self._ranks[rank.process, rank.rank, rank.nranks, rank.comm, rank.device] = rank
         for process in [process for process in self._networks if self._process(process) != process]:
             self._networks[self._process(process)].update(self._networks.pop(process))
-        for process in [process for process in self._rings if self._process(process) != process]:
-            self._rings[self._process(process)].update(self._rings.pop(process))
+        for process in [process for process in self._edges if self._process(process) != process]:
+            self._edges[self._process(process)].update(self._edges.pop(process))
+        for process in [process for process in self._connected if self._process(process) != process]:
+            self._connected[self._process(process)].update(self._connected.pop(process))
 
     # ------------------------------------------------------------------------------------------------ out of the text
 
@@ -192,11 +232,77 @@ class Reader(LogReader):
         for record in found:
             self._lines += 1
             self._record(record)
+        if self._taken is not None:
+            self._taken += found
         if not found:
             version = _VERSION.search(line.text)
             if version:
                 self._lines += 1
                 self._versions.setdefault(version["version"])
+
+    # ------------------------------------------------------------------------------------------- the usual line, again
+
+    def quick(self, lines: bytes) -> None:
+        """A line that was read before, but for the number of its channel, only counts; a call's line says nothing.
+
+        Everything that a line of NCCL says is kept once, except for how often a channel was seen. So the same bytes
+        again need no second reading, as long as no communicator begins in between (`_init` forgets all).
+        """
+        if self._pause:
+            self._pause -= 1
+            self.slow(lines)
+            return
+        heads, numbers = self._heads, self._numbers
+        again = 0
+        waiting = False
+        rows = lines[:-1].split(b"\n")
+        for raw in rows:
+            if waiting:  # a line torn by another rank's tag: what follows may be its rest
+                self.slow(raw + b"\n")
+                waiting = not self.demultiplexer.idle
+                continue
+            head, _mark, tail = raw.partition(_QUICK_MARK)
+            known = heads.get(head)
+            if known is not None:
+                if tail[:8] == b"Channel ":
+                    number, _colon, rest = tail.partition(b" : ")
+                    seen = known.channels.get(rest)
+                    name = numbers.get(number)
+                    if seen is not None and name is not None:
+                        seen[0] += 1
+                        seen[2].add(name)
+                        again += 1
+                        continue
+                elif tail in known.lines or _QUICK_CALL.fullmatch(tail):
+                    again += 1
+                    continue
+            self._learn(raw, head, tail)
+            waiting = not self.demultiplexer.idle
+        self._lines += again
+        if again < _QUICK_SHARE * len(rows):
+            self._pause = _QUICK_PAUSE
+
+    def _learn(self, raw: bytes, head: bytes, tail: bytes) -> None:
+        """Read one line, and remember it if it is of the usual shape: one record, alone in its line."""
+        taken: list[_Record] = []
+        self._taken, self._counted = taken, None
+        self.slow(raw + b"\n")
+        self._taken = None
+        if len(taken) != 1 or not self.demultiplexer.idle or self._known >= _QUICK_LIMIT or b"\r" in raw:
+            return
+        (record,) = taken
+        if record.process.host is None or record.level != "INFO" or record.text.encode() != tail.rstrip():
+            return
+        number, _colon, rest = tail.partition(b" : ")
+        known = self._heads.setdefault(head, _Head())
+        if self._counted is not None and _QUICK_NUMBER.fullmatch(number):
+            known.channels[rest] = self._counted
+            if number not in self._numbers:
+                self._numbers[number] = number.decode().partition(" ")[2]
+                self._known += 1
+        elif " via " not in record.text and " nranks " not in record.text and not tail.startswith(b"Channel "):
+            known.lines.add(tail)
+        self._known += 1
 
     def _records(self, line: Line) -> Iterator[_Record]:
         text = line.text
@@ -270,7 +376,11 @@ class Reader(LogReader):
             # Text of another program may follow without a blank; what is not a whole word of NCCL stays unknown.
             suffixes = [part for part in net["suffixes"].split("/") if part]
             gdr = any(part.startswith("GDRDMA") for part in suffixes)
-            readable = all(part.startswith(("GDRDMA", "Shared")) for part in suffixes)
+            strange = [part for part in suffixes if not _SUFFIXES.match(part)]
+            # Behind /GDRDMA a later release may say more about the same path; alone a new word may be a new path.
+            readable = not strange or suffixes[0].startswith("GDRDMA")
+            if strange and readable:
+                self._note(f"a suffix that is new to this reader stands behind /GDRDMA: /{'/'.join(strange)}"[:_KEPT])
             # "via NET/IB/1" may be the beginning of "via NET/IB/12/GDRDMA": without newline it proves nothing.
             cut = not gdr and (not record.ended or via[net.end() :].startswith("/"))
             if not readable or cut:
@@ -284,8 +394,11 @@ class Reader(LogReader):
         comm = self._current.get((record.process, record.tid), "")
         source, target = int(match["source"]), int(match["target"])
         key = (record.process, comm, source, target, match["direction"] or "", kind, network, device, gdr)
-        seen = self._channels.setdefault(key, [0, record.text[:_KEPT]])
+        seen = self._channels.setdefault(key, [0, record.text[:_KEPT], set()])
         seen[0] += 1
+        seen[2].add(match["number"])
+        if kind != "unknown":
+            self._counted = seen
         return True
 
     def _init(self, record: _Record) -> bool:
@@ -312,6 +425,7 @@ class Reader(LogReader):
             bool(_SPLIT.search(match["rest"])),
         )
         self._current[record.process, record.tid] = comm
+        self._heads.clear()
         return True
 
     def _gdr_line(self, record: _Record) -> bool:
@@ -343,6 +457,15 @@ class Reader(LogReader):
             for match in _IB_DEVICE.finditer(using["devices"]):
                 self._hcas.setdefault(Hca(host, int(match["index"]), match["name"], int(match["port"]), match["layer"]))
             self._relaxed = bool(self._relaxed) or "[RO]" in using["devices"]
+            oob = using.groupdict().get("oob")
+            if host and oob and ":" in oob:
+                self._sockets[host].setdefault(" ".join(oob.split(":", 1)))
+            return True
+        virtual = _IB_VIRTUAL.match(text)
+        if virtual:
+            layers = {hca.layer for hca in self._hcas if hca.host == host}
+            layer = layers.pop() if len(layers) == 1 else ""
+            self._hcas.setdefault(Hca(host, int(virtual["index"]), virtual["name"], 1, layer))
             return True
         sockets = _SOCKET_USING.match(text)
         if sockets:
@@ -356,35 +479,57 @@ class Reader(LogReader):
 
     def _rest(self, record: _Record) -> None:
         text = record.text
-        network = _NETWORK.match(text)
+        network, environment = _NETWORK.match(text), _ENVIRONMENT.match(text)
         if network:
             name = network["name"] or network["old"] or network["new"]
             if record.ended or name in ("IB", "Socket"):
                 self._networks[record.process].setdefault(name)
-            return
-        ring = _RING.match(text)
-        if ring:
-            before, rank, after = int(ring["before"]), int(ring["rank"]), int(ring["after"])
-            for pair in ((before, rank), (rank, after)):
-                if min(pair) >= 0 and pair[0] != pair[1]:
-                    self._rings[record.process].setdefault(pair)
-            return
-        rings = _RINGS.match(text)
-        if rings:
-            self._summaries[record.process] = None if rings["gdr"] is None else (int(rings["pxn"]), int(rings["gdr"]))
-            return
-        environment = _ENVIRONMENT.match(text)
-        if environment:
+        elif environment:
             values = self._environment[environment["name"]]
             if len(values) < _ENVIRONMENT_VALUES:
                 values.setdefault(environment["value"])
-            return
-        if text.startswith("DMA-BUF is available"):
+        elif text.startswith("DMA-BUF is available"):
             self._dma_buf.setdefault(record.process.host or "")
-            return
-        version = _VERSION.search(text)
-        if version:
-            self._versions.setdefault(version["version"])
+        elif not self._planned(record) and not self._was_connected(record):
+            bootstrap, version = _BOOTSTRAP.match(text), _VERSION.search(text)
+            if bootstrap and record.process.host:
+                self._sockets[record.process.host].setdefault(f"{bootstrap['name']} {bootstrap['address']}")
+            elif version:
+                self._versions.setdefault(version["version"])
+
+    def _planned(self, record: _Record) -> bool:
+        """Neighbours in rings and trees."""
+        text = record.text
+        ring, whole = _RING.match(text), _WHOLE_RING.match(text)
+        if ring:
+            before, rank, after = int(ring["before"]), int(ring["rank"]), int(ring["after"])
+            self._neighbours(record, "ring", ring["number"], [(before, rank), (rank, after)])
+        elif whole and record.ended:
+            around = [int(number) for number in whole["ranks"].split()]
+            # NCCL cuts this line at its own buffer's end: only a ring of all ranks of the communicator is one.
+            if len(around) == self._size(record) == len(set(around)):
+                self._neighbours(record, "ring", whole["number"], list(zip(around, [*around[1:], around[0]])))
+        elif text.startswith("Trees "):
+            for tree in _TREE.finditer(text):
+                rank = int(tree["rank"])
+                beside = [int(number) for number in [*tree["down"].split("/"), tree["up"]]]
+                pairs = [pair for other in beside for pair in ((other, rank), (rank, other))]
+                self._neighbours(record, "tree", f"{int(tree['number']):02d}", pairs)
+        else:
+            return False
+        return True
+
+    def _was_connected(self, record: _Record) -> bool:
+        if not record.text.startswith("Connected "):
+            return False
+        comm = self._current.get((record.process, record.tid), "")
+        for words, kind in _CONNECTED:
+            if record.text.startswith(words):
+                self._connected[record.process].setdefault((comm, kind))
+        rings = _RINGS.match(record.text)
+        if rings:
+            self._summaries[record.process] = None if rings["gdr"] is None else (int(rings["pxn"]), int(rings["gdr"]))
+        return True
 
     def _warning(self, record: _Record) -> None:
         text = record.text
@@ -413,6 +558,21 @@ class Reader(LogReader):
             self._problem("mixed_versions", f"{who}: {text[:_KEPT]}")
         if len(self._warnings) < _WARNINGS:
             self._warnings.setdefault(f"{who}: {text[:_KEPT]}")
+
+    def _size(self, record: _Record) -> int | None:
+        """Ranks of the communicator that this thread is setting up."""
+        comm = self._current.get((record.process, record.tid))
+        return next((rank.nranks for rank in self._ranks.values() if rank.comm == comm), None)
+
+    def _neighbours(self, record: _Record, kind: str, number: str, pairs: Sequence[tuple[int, int]]) -> None:
+        comm = self._current.get((record.process, record.tid), "")
+        for source, target in pairs:
+            if min(source, target) >= 0 and source != target:
+                self._edges[record.process].setdefault(Edge(kind, number, comm, source, target))
+
+    def _note(self, text: str) -> None:
+        if len(self._notes) < _WARNINGS:
+            self._notes.setdefault(text)
 
     def _problem(self, code: str, message: str) -> None:
         # Each once: NCCL repeats an error for every request that it fails.

@@ -138,7 +138,8 @@ class Table:
 
     @property
     def ranks(self) -> int | None:
-        return len({device.rank for device in self.devices}) or None
+        """The highest rank and one: who quotes a log often leaves out some of the lines that list the ranks."""
+        return max((device.rank for device in self.devices), default=-1) + 1 or None
 
     @property
     def checked(self) -> bool:
@@ -352,8 +353,9 @@ class Reader(LogReader):
         table.rows.append(row)
 
     def _table(self, rank: int | None) -> Table:
+        """The table that is open; what comes behind a closing line belongs to the next one, also without a head."""
         table = self._current.get(rank)
-        return self._new(rank) if table is None else table
+        return self._new(rank) if table is None or table.finished else table
 
     def _new(self, rank: int | None) -> Table:
         table = Table(rank)

@@ -15,12 +15,12 @@ import base64
 import functools
 from typing import Any, Mapping, Sequence
 
-from . import counters
+from .._proof import counters
+from .._proof.verdict import INVALID, PROVEN
 from .markdown import counter_rows, figure, flat, known, number, percent, tables
 from .page_text import COMPARE, MACROS, REPORT, STYLE
 from .plots import Plot
 from .summary import TITLES, headline
-from .verdict import INVALID, PROVEN
 
 JINJA2_IMPORT_ERROR: Exception | None = None
 jinja2: Any = None
@@ -29,6 +29,7 @@ try:
 except ImportError as import_error:
     JINJA2_IMPORT_ERROR = import_error
 
+LINEAR = "linear scaling from one GPU"  # name of the limit
 MANY_RANKS = 32  # from here on the table of ranks starts folded
 _TONES = {PROVEN: "good", INVALID: "bad"}
 
@@ -109,14 +110,14 @@ def _cards(summary: Mapping[str, Any], seconds: float) -> list[tuple[str, str, s
         (
             entry
             for entry in summary["limits"]["comparisons"]
-            if entry["limit_name"] == "linear scaling from one GPU" and entry["ratio"] is not None
+            if entry["limit_name"] == LINEAR and entry["ratio"] is not None
         ),
         None,
     )
     cards.append(
         ("Scaling efficiency", percent(linear["ratio"]), "of ranks x one GPU")
         if linear
-        else ("Scaling efficiency", "unknown", "one GPU was not measured")
+        else ("Scaling efficiency", "unknown", _no_reference(summary))
     )
     exposed = summary["limits"]["communication"]["exposed_share"]
     cards.append(
@@ -125,6 +126,12 @@ def _cards(summary: Mapping[str, Any], seconds: float) -> list[tuple[str, str, s
     if seconds:
         cards.append(("Wall time", f"{seconds / 60:.1f} min" if seconds >= 120 else f"{seconds:.0f} s", "all stages"))
     return cards
+
+
+def _no_reference(summary: Mapping[str, Any]) -> str:
+    """Why there is nothing to scale from: not measured, or measured with another batch."""
+    how = next((limit["how"] for limit in summary["limits"]["limits"] if limit["name"] == LINEAR), "")
+    return str(how).removeprefix("unknown, because ") or "one GPU was not measured"
 
 
 def _found(found: Any) -> list[tuple[str, str]]:

@@ -73,7 +73,13 @@ code{font:12.5px ui-monospace,"DejaVu Sans Mono",monospace;background:var(--code
 footer{color:var(--soft);font-size:.85rem;padding:4px 2px 24px}
 @media (max-width:700px){main{padding:10px}section,.verdict{padding:12px}.verdict h1{font-size:1.15rem}
 .witness,.limit{grid-template-columns:1fr}.cards{grid-template-columns:1fr 1fr;gap:8px}.card b{font-size:1.08rem}
-.sim{font-size:.85rem}}
+.sim{font-size:.85rem}
+.scroll thead{display:none}.scroll tr{display:block;padding:6px 0;border-bottom:1px solid var(--line)}
+.scroll td,.scroll td.n{display:grid;grid-template-columns:9.5em 1fr;gap:8px;padding:1px 0;border:0;text-align:left;
+white-space:normal}
+.scroll td:not([data-of]){grid-template-columns:1fr}.scroll td:empty{display:none}
+.scroll td[data-of]::before{content:attr(data-of);color:var(--soft)}
+.scroll th[scope=row]{display:block;border:0;padding:1px 0}}
 @media print{.sim{position:static}body{background:#fff}section{break-inside:avoid}}
 """
 
@@ -92,7 +98,8 @@ MACROS = """
 {% for name in header %}<th{{ ' class="n"'|safe if loop.index0 >= words }}>{{ name }}</th>{% endfor %}
 </tr></thead><tbody>
 {% for row in rows %}
-<tr>{% for cell in row %}<td{{ ' class="n"'|safe if loop.index0 >= words }}>{{ cell }}</td>{% endfor %}</tr>
+<tr>{% for cell in row %}<td data-of="{{ header[loop.index0] }}"{{ ' class="n"'|safe if loop.index0 >= words }}>
+{{- cell }}</td>{% endfor %}</tr>
 {% endfor %}
 </tbody></table></div>
 {%- endmacro -%}
@@ -180,16 +187,20 @@ good.</p>
 <div class="scroll"><table><thead><tr><th>rank</th><th>host</th><th class="n">images/s</th>
 <th class="n">median step, ms</th><th class="n">95th percentile, ms</th><th>device</th></tr></thead><tbody>
 {% for rank in s.rank_details %}
-<tr><td>{{ rank.rank if rank.rank is not none else '?' }}</td><td>{{ rank.host or 'not told' }}</td>
-<td class="n">{{ rank.images_per_second|number }}</td>
-<td class="n">{{ rank.step.median_ms|number(1) if rank.step else '-' }}</td>
-<td class="n">{{ rank.step.p95_ms|number(1) if rank.step and rank.step.p95_ms is defined else '-' }}</td>
-<td>{{ rank.device or 'not told' }}</td></tr>
+<tr><td data-of="rank">{{ rank.rank if rank.rank is not none else '?' }}</td>
+<td data-of="host">{{ rank.host or 'not told' }}</td>
+<td class="n" data-of="images/s">{{ rank.images_per_second|number }}</td>
+<td class="n" data-of="median step, ms">{{ rank.step.median_ms|number(1) if rank.step else '-' }}</td>
+<td class="n" data-of="95th percentile, ms">
+{{- rank.step.p95_ms|number(1) if rank.step and rank.step.p95_ms is defined else '-' }}</td>
+<td data-of="device">{{ rank.device or 'not told' }}</td></tr>
 {% endfor %}
-<tr class="sum"><td>sum</td><td></td><td class="n">{{ s.images_per_second.sum_of_ranks|number }}</td><td></td>
+<tr class="sum"><td>sum</td><td></td>
+<td class="n" data-of="images/s">{{ s.images_per_second.sum_of_ranks|number }}</td><td></td>
 <td></td><td></td></tr>
 {% if s.images_per_second.total is not none %}
-<tr class="sum"><td>printed</td><td></td><td class="n">{{ s.images_per_second.total|number }}</td><td></td>
+<tr class="sum"><td>printed</td><td></td>
+<td class="n" data-of="images/s">{{ s.images_per_second.total|number }}</td><td></td>
 <td></td><td></td></tr>
 {% endif %}
 </tbody></table></div>
@@ -225,9 +236,10 @@ totals are not added. The warm-up is left out.</p>
 <th class="n">of limit</th></tr>
 </thead><tbody>
 {% for entry in s.limits.comparisons %}
-<tr><td>{{ entry.what }}</td><td>{{ entry.limit_name }}</td>
-<td class="n">{{ entry.achieved|number }} {{ entry.unit }}</td>
-<td class="n">{{ entry.ratio|percent }}{% if entry.exceeded %} <span class="pill no">above</span>{% endif %}</td></tr>
+<tr><td data-of="measured">{{ entry.what }}</td><td data-of="limit">{{ entry.limit_name }}</td>
+<td class="n" data-of="value">{{ entry.achieved|number }} {{ entry.unit }}</td>
+<td class="n" data-of="of limit">{{ entry.ratio|percent }}
+{%- if entry.exceeded %} <span class="pill no">above</span>{% endif %}</td></tr>
 {% endfor %}
 </tbody></table></div>
 {% endif %}
@@ -298,7 +310,7 @@ overlap {{ s.limits.communication.overlap|percent }} ({{ s.limits.communication.
 
 COMPARE = (
     _HEAD
-    + """<title>{{ 'SIMULATED - ' if t.simulated }}Comparison</title>
+    + """<title>{{ t.title }}</title>
 <style>{{ style|safe }}</style>
 </head>
 <body>
@@ -322,7 +334,8 @@ hardware</div>
 {% for name in part.header %}<th{{ ' class="n"'|safe if loop.index0 in part.figures }}>{{ name }}</th>{% endfor %}
 </tr></thead><tbody>
 {% for row in part.rows %}
-<tr>{% for cell in row.cells %}<td{{ ' class="n"'|safe if loop.index0 in part.figures }}>{{ cell }}
+<tr>{% for cell in row.cells %}
+<td data-of="{{ part.header[loop.index0] }}"{{ ' class="n"'|safe if loop.index0 in part.figures }}>{{ cell }}
 {%- if loop.first and row.mark %}
  <span class="pill {{ 'mark' if row.simulated else 'published' }}">{{ row.mark }}</span>
 {% endif %}</td>{% endfor %}</tr>

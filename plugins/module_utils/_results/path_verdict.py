@@ -4,9 +4,12 @@
 """Which way the data of a NCCL job went, for each pair of ranks that crosses hosts, and why. Pure.
 
 Verdicts, worst first (`ORDER`): ``not_one_job`` (the processes did not compute together: every figure is void),
-``sockets`` (TCP), ``rdma_via_host`` (RDMA, staged in host memory), ``unknown``, ``gdrdma`` (NIC and GPU memory without
-detour). A known fault goes before ``unknown``, because it says what to do; neither is ``gdrdma``. Silence is never
-taken for consent: a missing line, rank or host leaves ``unknown`` at best.
+``sockets`` (TCP), ``rdma_via_host`` (RDMA, staged in host memory), ``receive_only`` (the receiving ends use GPUDirect
+RDMA, the sending ones stage in host memory, as that release of NCCL may), ``unknown``, ``gdrdma`` (NIC and GPU memory
+without detour, both ways). A known fault goes before ``unknown``, because it says what to do; neither is ``gdrdma``.
+Silence is never taken for consent: a missing line, rank or host leaves ``unknown`` at best.
+
+Groups that hold a part of the job each (tensor by data parallel) are one job if their members connect all ranks.
 
 Rules from NCCL's source (tags 2.7.8 to 2.30.7; src/transport/net.cc, src/graph/paths.cc, src/graph/topo.h):
 the receiving side uses GPUDirect RDMA if the distance between GPU and NIC allows it; the sending side, before 2.19,
@@ -19,18 +22,20 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import ipaddress
 import re
 from typing import Any, Iterable, Mapping, Sequence
 
-from .nccl_facts import Channel, GdrLine, NcclLog, Process, Rank
-from .tf_cnn import Problem
+from .nccl_facts import Channel, Edge, GdrLine, Hca, NcclLog, Process, Rank
+from .reading import Problem
 
 NOT_ONE_JOB = "not_one_job"
 SOCKETS = "sockets"
 VIA_HOST = "rdma_via_host"
+RECEIVE_ONLY = "receive_only"
 UNKNOWN = "unknown"
 GDRDMA = "gdrdma"
-ORDER = (NOT_ONE_JOB, SOCKETS, VIA_HOST, UNKNOWN, GDRDMA)
+ORDER = (NOT_ONE_JOB, SOCKETS, VIA_HOST, RECEIVE_ONLY, UNKNOWN, GDRDMA)
 
 _TCP = re.compile("socket|tcp", re.IGNORECASE)
 # First release -> numbers that NCCL prints for PXB, PHB and SYS (src/graph/topo.h, since 2.30 src/include/graph.h).
@@ -46,16 +51,13 @@ _SEND_FROM_GPU_BY_DEFAULT = (2, 19)
 
 @dataclasses.dataclass(frozen=True)
 class Side:
-    """What one end of a connection says. ``lines``: path -> number of channel lines; ``devices``: NICs by NCCL's index.
-
-    ``expected``: False if this version of NCCL is right not to use GPUDirect RDMA here.
-    """
+    """What one end of a connection says. ``lines``: path -> number of channel lines; ``devices``: NICs by NCCL's
+    index."""
 
     path: str
     reason: str
     lines: Mapping[str, int]
     devices: tuple[int, ...] = ()
-    expected: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,14 +76,22 @@ class Pair:
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """``nranks``: size of the largest communicator, None if NCCL did not say; ``notes``: worth knowing, no fault."""
+    """``nranks``: size of the largest communicator, None if NCCL did not say; ``notes``: worth knowing, no fault.
+
+    ``networks``: names of the networks that channels between hosts take; ``hcas``: the NICs that NCCL says it uses;
+    ``grouped``: no communicator holds all ranks, so their numbers are this reader's own.
+    """
 
     verdict: str
     reason: str
     pairs: tuple[Pair, ...]
     hosts: tuple[str, ...]
     nranks: int | None
+    rank_hosts: Mapping[int, str]
+    grouped: bool
     layers: tuple[str, ...]
+    networks: tuple[str, ...]
+    hcas: tuple[Hca, ...]
     versions: tuple[str, ...]
     notes: tuple[str, ...]
     problems: tuple[Problem, ...]
@@ -102,7 +112,14 @@ class Verdict:
             "pairs": [_plain(pair) for pair in self.pairs],
             "hosts": list(self.hosts),
             "nranks": self.nranks,
+            "rank_hosts": {str(rank): host for rank, host in self.rank_hosts.items()},
+            "grouped": self.grouped,
             "layers": list(self.layers),
+            "networks": list(self.networks),
+            "hcas": [
+                {"host": hca.host, "index": hca.index, "name": hca.name, "port": hca.port, "layer": hca.layer}
+                for hca in self.hcas
+            ],
             "versions": list(self.versions),
             "notes": list(self.notes),
             "problems": [dataclasses.asdict(problem) for problem in self.problems],
@@ -118,14 +135,27 @@ def _plain(pair: Pair) -> dict[str, Any]:
 
 def judge(log: NcclLog, ranks: int | None = None, hosts: Sequence[str] | None = None) -> Verdict:
     """``ranks``: how many were started; ``hosts``: names of the hosts that take part. None: believe the log."""
-    return _Judge(log, ranks, None if hosts is None else tuple(name.split(".")[0] for name in hosts)).verdict()
+    return _Judge(log, ranks, None if hosts is None else tuple(map(short, hosts))).verdict()
+
+
+def short(name: str) -> str:
+    """A host as NCCL prints it: up to its first dot. An address is no name, and stays whole."""
+    return name if _is_address(name) else name.split(".", maxsplit=1)[0]
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 class _Judge:
     def __init__(self, log: NcclLog, expected: int | None, hosts: tuple[str, ...] | None) -> None:
         self._log = log
         self._expected = expected
-        self._expected_hosts = None if hosts is None else tuple(dict.fromkeys(hosts))
+        self._expected_hosts = None if hosts is None else tuple(dict.fromkeys(map(self._named, hosts)))
         self._notes: dict[str, None] = {}
         self._problems = [problem for problem in log.problems if problem.code != "no_result"]
         self._version = _oldest(log.versions)
@@ -134,6 +164,9 @@ class _Judge:
         self._nranks = max((rank.nranks for rank in self._whole), default=None)
         self._world = {rank.rank: rank for rank in self._whole if rank.nranks == self._nranks}
         self._maps = self._communicators()
+        self._groups = self._mixed()
+        if self._groups:
+            self._nranks, self._world = len(self._groups), self._groups
         self._network = {process: names[-1] for process, names in log.networks.items()}
         self._host_of = {number: str(rank.process.host) for number, rank in self._world.items() if rank.process.host}
         if not self._world:
@@ -168,6 +201,53 @@ class _Judge:
         for rank in self._log.ranks:
             found[rank.comm, rank.nranks][rank.rank] = rank
         return found
+
+    def _named(self, host: str) -> str:
+        """The name of the host that has this address, as far as the log tells it."""
+        if not _is_address(host):
+            return host
+        having = [
+            name
+            for name, interfaces in self._log.sockets.items()
+            if any(interface.split()[-1] == host for interface in interfaces)
+        ]
+        return having[0] if len(having) == 1 else host
+
+    def _mixed(self) -> dict[int, Rank]:
+        """All ranks of a job without a communicator of all of them (tensor by data parallel); empty if it is none.
+
+        Its groups have to be complete, and to connect every rank with every other one.
+        """
+        who = sorted(
+            {(str(rank.process.host), rank.device, rank.process.pid or 0): rank for rank in self._log.ranks}.items(),
+            key=lambda item: item[0],
+        )
+        groups = [members for (comm, _size), members in self._maps.items() if comm]
+        wanted = self._expected or len(who)
+        if self._nranks is None or not self._nranks < len(who) == wanted or len(groups) < 2 or self._nranks == 1:
+            return {}
+        parts: list[set[tuple[Process, int]]] = []
+        for members in groups:
+            joined = {(rank.process, rank.device) for rank in members.values()}
+            touching = [part for part in parts if part & joined]
+            parts = [part for part in parts if not part & joined] + [joined.union(*touching)]
+        if len(parts) != 1 or len(parts[0]) != len(who):
+            return {}
+        done = {(rank.process, rank.device) for rank in self._log.ranks if not rank.complete}
+        return {
+            number: dataclasses.replace(
+                rank, rank=number, nranks=len(who), comm="", complete=(rank.process, rank.device) not in done
+            )
+            for number, (_key, rank) in enumerate(who)
+        }
+
+    def _cut_groups(self) -> list[str]:
+        """Groups of a mixed job of which not every rank is in the log."""
+        return [
+            f"the group {comm or 'without name'} has {size} ranks, {len(members)} of them are in the log"
+            for (comm, size), members in sorted(self._maps.items())
+            if self._groups and len(members) != size
+        ]
 
     def _hosts_from_channels(self) -> None:
         """Without a line of a communicator, the side that prints a channel tells where its rank is."""
@@ -212,7 +292,7 @@ class _Judge:
     def _twice(self) -> str:
         """A rank that several processes claim; empty if there is none."""
         claims: dict[int, set[Process]] = collections.defaultdict(set)
-        for rank in self._whole:
+        for rank in () if self._groups else self._whole:
             if rank.nranks == self._nranks:
                 claims[rank.rank].add(rank.process)
         for number, processes in sorted(claims.items()):
@@ -228,8 +308,12 @@ class _Judge:
         return [name for name in self._expected_hosts or () if name not in self._hosts()]
 
     def _one_name_for_all(self) -> bool:
-        """Ranks that give the same host and still use the network: containers that share one name."""
-        return len(self._hosts()) == 1 and any(channel.kind == "net" for channel in self._log.channels)
+        """All ranks give the same host and still use the network: containers that share one name.
+
+        Where ranks are missing in the log it is the log of one host alone.
+        """
+        whole = self._nranks is not None and len(self._world) == self._nranks
+        return whole and len(self._hosts()) == 1 and any(channel.kind == "net" for channel in self._log.channels)
 
     def _silence(self) -> str:
         if self._log.lines:
@@ -253,8 +337,14 @@ class _Judge:
             return ["NCCL does not say how many ranks take part (no 'rank R nranks N' line)"]
         reasons = []
         missing = [str(number) for number in range(self._nranks) if number not in self._world]
-        if missing:
+        if missing and len(self._hosts()) == 1 and any(channel.kind == "net" for channel in self._log.channels):
+            reasons.append(
+                f"this is the log of {self._hosts()[0]} alone: {len(self._world)} of {self._nranks} ranks. Put the "
+                "logs of all hosts behind each other"
+            )
+        elif missing:
             reasons.append(f"no line from rank(s) {', '.join(missing)} of {self._nranks}: the log is incomplete")
+        reasons += self._cut_groups()
         unfinished = sorted(number for number, rank in self._world.items() if not rank.complete)
         if unfinished and not pairs and not any(rank.complete for rank in self._whole):
             reasons.insert(
@@ -264,6 +354,9 @@ class _Judge:
             )
         elif unfinished:
             reasons.append(f"rank(s) {', '.join(map(str, unfinished))} did not finish the start of NCCL")
+        begun = sorted({rank.process.name for rank in self._log.ranks if not rank.complete})
+        if begun and not unfinished:
+            reasons.append(f"{', '.join(begun[:4])} began a communicator and did not finish its start")
         if self._expected and self._nranks > self._expected:
             reasons.append(f"the communicator has {self._nranks} ranks, {self._expected} were wanted")
         return reasons
@@ -277,9 +370,14 @@ class _Judge:
             )
         elif self._missing_hosts():
             reasons.append(f"no line from host(s) {', '.join(self._missing_hosts())}")
-        alone = sorted(set(self._hosts()) - {host for pair in pairs for host in (pair.source_host, pair.target_host)})
-        if pairs and alone:
-            reasons.append(f"no connection from or to {', '.join(alone)} in the log")
+        for word, heard in (
+            ("from", {pair.source_host for pair in pairs}),
+            ("to", {pair.target_host for pair in pairs}),
+        ):
+            alone = sorted(set(self._hosts()) - heard)
+            if pairs and alone:
+                reasons.append(f"no connection {word} {', '.join(alone)} in the log")
+        reasons += self._one_sided(pairs)
         if not pairs and len(self._hosts()) > 1:
             reasons.append(
                 f"{len(self._hosts())} hosts, but no channel between them in the log: no collective ran, or "
@@ -307,12 +405,44 @@ class _Judge:
             if ends and self._host_of[ends[0]] != self._host_of[ends[1]]:
                 sides = found.setdefault(ends, {"send": [], "receive": []})
                 sides[channel.direction or "send"].append(channel)
-        for process, neighbours in self._log.rings.items():
-            for source, target in neighbours:
-                ends = self._ends(process, "", source, target, None)
+        self._planned: dict[tuple[int, int], set[str]] = collections.defaultdict(set)
+        for process, edges in self._log.edges.items():
+            for edge in edges:
+                if not self._was_connected(process, edge):
+                    continue
+                ends = self._ends(process, edge.comm, edge.source, edge.target, None)
                 if ends and self._host_of[ends[0]] != self._host_of[ends[1]]:
                     found.setdefault(ends, {"send": [], "receive": []})
+                    self._planned[ends].add(edge.number)
+        self._seen = {
+            ends: {
+                direction: {number.split("/")[0] for channel in channels for number in channel.numbers}
+                for direction, channels in sides.items()
+            }
+            for ends, sides in found.items()
+        }
         return tuple(self._pair(ends, found[ends]) for ends in sorted(found))
+
+    def _was_connected(self, process: Process, edge: Edge) -> bool:
+        """Since 2.22 NCCL plans rings and trees at its start, and connects what the first collective needs. Before it
+        said so, rings were always connected."""
+        told = {entry for entries in self._log.connected.values() for entry in entries}
+        if not told:
+            return edge.kind == "ring"
+        return (edge.comm, edge.kind) in told or ("", edge.kind) in self._log.connected.get(process, ())
+
+    def _one_sided(self, pairs: Sequence[Pair]) -> list[str]:
+        """Channels that one end names and the other does not, or that nobody names: their lines are missing."""
+        for pair in pairs:
+            ends = (pair.source, pair.target)
+            sent, received = self._seen[ends]["send"], self._seen[ends]["receive"]
+            lost = (sent ^ received) | (self._planned.get(ends, set()) - (sent & received))
+            if sent and received and lost:
+                return [
+                    f"rank {pair.source} ({pair.source_host}) -> rank {pair.target} ({pair.target_host}): lines of "
+                    f"channel(s) {', '.join(sorted(lost)[:8])} are missing at one end or at both"
+                ]
+        return []
 
     def _ends(
         self, process: Process, comm: str, source: int, target: int, direction: str | None
@@ -352,13 +482,11 @@ class _Judge:
         if send.path == VIA_HOST and receive.path == GDRDMA and self._send_may_stage(source):
             version = ".".join(str(part) for part in self._version or ())
             reason = (
-                f"NCCL {version} sends from GPU memory only if the GPU has NVLink or is the only one of its host; "
-                "NCCL_NET_GDR_READ=1 overrides that"
+                f"NCCL {version} stages what it sends in host memory unless the GPU has NVLink or is the only one of "
+                "its host: on GPUs with NVLink this is a fault; NCCL_NET_GDR_READ=1 makes it send from GPU memory"
             )
-            send = dataclasses.replace(send, expected=False, reason=reason)
-            self._notes.setdefault(reason)
-        judged = [side for side in (send, receive) if side.expected]
-        worst = min(judged, key=lambda side: ORDER.index(side.path))
+            send = Side(RECEIVE_ONLY, f"{send.reason}. {reason}", send.lines, send.devices)
+        worst = min((send, receive), key=lambda side: ORDER.index(side.path))
         which = "send" if worst is send else "receive"
         where = self._host_of[source if worst is send else target]
         return Pair(
@@ -454,8 +582,13 @@ class _Judge:
 
     def _done(self, verdict: str, reason: str, pairs: tuple[Pair, ...]) -> Verdict:
         layers = tuple(sorted({hca.layer for hca in self._log.hcas}))
+        for note in self._log.notes:
+            self._notes.setdefault(note)
         if self._log.collnet:
-            self._notes.setdefault(f"{self._log.collnet} COLLNET channel lines: in-network reduction, not judged here")
+            self._problem(
+                "collnet",
+                f"{self._log.collnet} COLLNET channel lines: in-network reduction, whose path is not judged here",
+            )
         if self._log.relaxed_ordering is False and verdict in (GDRDMA, VIA_HOST):
             self._notes.setdefault("relaxed ordering is off (no [RO]); inside VMs it often decides about the speed")
         if verdict == NOT_ONE_JOB:
@@ -466,7 +599,11 @@ class _Judge:
             pairs,
             self._hosts(),
             self._nranks,
+            dict(sorted(self._host_of.items())),
+            bool(self._groups),
             layers,
+            tuple(sorted({channel.network for channel in self._log.channels if channel.kind == "net"})),
+            self._log.hcas,
             self._log.versions,
             tuple(self._notes),
             tuple(self._problems),

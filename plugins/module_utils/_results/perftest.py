@@ -20,7 +20,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from typing import Any
+from typing import Any, Iterable
 
 from .reading import LogReader, Problem, Problems, Source, integer, number, plain, plain_problems
 from .tags import Line
@@ -117,6 +117,8 @@ class Test:
     latency: dict[int, Latency] = dataclasses.field(default_factory=dict)
     problems: Problems = dataclasses.field(default_factory=Problems)
     columns: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
+    closed: bool = False  # the line of dashes behind the rows was seen, or another program began
 
     @property
     def rows(self) -> int:
@@ -144,6 +146,7 @@ class Test:
             "largest": None if largest is None else _bandwidth(largest),
             "peak_gigabytes_per_second": plain(peak),
             "latency": plain(list(self.latency.values())),
+            "notes": list(self.notes),
             "problems": plain_problems(self.problems.all()),
         }
 
@@ -185,10 +188,14 @@ class Reader(LogReader):
         self._tests: list[Test] = []
         self._current: dict[int | None, Test] = {}
         self._left_out = 0
+        self._doubts: list[str] = []
 
     def line(self, line: Line) -> None:
         text = line.text.strip()
-        if not text or text.startswith("---"):
+        if not text:
+            return
+        if text.startswith("---") or (text[0] == "#" and not text.startswith("#bytes")):
+            self._close(line.rank)
             return
         if text[0].isdigit():
             self._row(line, text)
@@ -208,8 +215,11 @@ class Reader(LogReader):
         problems = self.problems.copy()
         if self._left_out:
             problems.add("too_many_tests", f"more than {_TESTS} tests; {self._left_out} were left out")
-        tests = tuple(test for test in self._tests if test.rows or test.title or test.columns is not None)
+        tests = _once(test for test in self._tests if test.rows or test.title or test.columns is not None)
         for test in tests:
+            test.notes = (*test.notes, *(doubt for doubt in self._doubts if not test.latency))
+            for doubt in self._doubts if test.latency else ():
+                test.problems.add("clock_in_doubt", doubt)
             if not test.rows:
                 test.problems.add(
                     "no_rows",
@@ -257,8 +267,14 @@ class Reader(LogReader):
             test.columns = ()
             test.problems.add("unknown_columns", f"a table with columns that are not known is left out: {text[:200]!r}")
             return
-        test.columns = columns
+        test.columns, test.closed = columns, False
         test.unit = units.pop() if units else None
+
+    def _close(self, rank: int | None) -> None:
+        """perftest draws a line below its rows; a comment is another program's, which may print rows of its own."""
+        test = self._current.get(rank)
+        if test is not None and test.rows:
+            test.closed = True
 
     def _row(self, line: Line, text: str) -> None:
         test = self._current.get(line.rank)
@@ -266,6 +282,8 @@ class Reader(LogReader):
             return
         words = text.split()
         if len(words) != len(test.columns):
+            if test.closed:
+                return
             # Old versions name a column MsgRate and leave it out, never the other way round.
             if len(words) + 1 == len(test.columns) and test.columns[-1] == "MsgRate[Mpps]" and line.ended:
                 words.append("nan")
@@ -345,8 +363,11 @@ class Reader(LogReader):
         for pattern, remedy in _FAILURES:
             match = pattern.search(text)
             if match:
-                code = "clock_in_doubt" if match[0].startswith(_WARNINGS) else "failed"
-                self.problems.add(code, f"perftest says {match[0].strip()!r}; {remedy}")
+                said = f"perftest says {match[0].strip()!r}; {remedy}"
+                if not match[0].startswith(_WARNINGS):
+                    self.problems.add("failed", said)
+                elif said not in self._doubts:
+                    self._doubts.append(said)
                 return
 
     def _test(self, rank: int | None) -> Test:
@@ -362,6 +383,27 @@ class Reader(LogReader):
         if len(self._current) < _TESTS:
             self._current[rank] = test
         return test
+
+
+def _once(tests: Iterable[Test]) -> tuple[Test, ...]:
+    """Both ends of one measurement print it: two tests that follow each other with the same title and rows are one."""
+    found: list[Test] = []
+    for test in tests:
+        before = found[-1] if found else None
+        if (
+            before is not None
+            and test.rows
+            and (before.title, before.unit, before.bandwidth, before.latency)
+            == (test.title, test.unit, test.bandwidth, test.latency)
+        ):
+            before.notes = (*before.notes, "printed by both ends, counted once")
+            before.gids += [gid for gid in test.gids if gid not in before.gids]
+            before.gpu_memory |= test.gpu_memory
+            for problem in test.problems.all():
+                before.problems.add(problem.code, problem.message)
+            continue
+        found.append(test)
+    return tuple(found)
 
 
 def read(source: Source) -> Perftest:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from typing import Any, Iterable, Iterator, Mapping, Sequence, Union
+from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence, Union
 
 from .tags import Demultiplexer, Line
 
@@ -228,8 +228,25 @@ class LogReader:
     def feed(self, piece: str | bytes) -> None:
         for part in pieces(piece):
             self.census.add(part)
-            for line in self.demultiplexer.lines(part):
-                self._take(line)
+            # Whole lines while nothing waits for its end: a reader may know a quicker way for lines of a usual shape.
+            start = 0 if self.demultiplexer.idle else part.find(b"\n") + 1
+            end = part.rfind(b"\n") + 1
+            if start:
+                self.slow(part[:start])
+            if start < end and self.demultiplexer.idle:
+                self.quick(part[start:end])
+                start = end
+            if start < len(part):
+                self.slow(part[start:])
+
+    def slow(self, part: bytes) -> None:
+        """The way that is right for every log."""
+        for line in self.demultiplexer.lines(part):
+            self._take(line)
+
+    def quick(self, lines: bytes) -> None:
+        """Whole lines, none of them begun before. Must find just what `slow` finds."""
+        self.slow(lines)
 
     def read_pieces(self, source: Source) -> None:
         """All of it; `result` ends it."""
@@ -329,6 +346,17 @@ class Kept:
         self.entries: list[Any] = []
         self._limit = limit
         self._stride = 1
+
+    def add_all(self, count: int, entry_at: Callable[[int], Any]) -> None:
+        """As `add` of ``entry_at(0)`` to ``entry_at(count - 1)``; only those that are kept are made."""
+        position = 0
+        while position < count:
+            skipped = min(-self.seen % self._stride, count - position)
+            self.seen += skipped
+            position += skipped
+            if position < count:
+                self.add(entry_at(position))
+                position += 1
 
     def add(self, entry: Any) -> None:
         if self.seen % self._stride == 0:

@@ -13,6 +13,10 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
+from .._proof.registry import NAMES
+from .._proof.verdict import VERDICTS
+from .._proof.witness import STATES
+
 
 def _object(properties: Mapping[str, Any], optional: Sequence[str] = (), **more: Any) -> dict[str, Any]:
     """An object with exactly these keys."""
@@ -46,9 +50,9 @@ _ANY: dict[str, Any] = {}
 
 _WITNESS = _object(
     {
-        "name": {"enum": ["log", "ranks", "layers", "path", "rdma_counters", "switch_counters", "limits"]},
+        "name": {"enum": list(NAMES)},
         "title": _TEXT,
-        "state": {"enum": ["agrees", "disagrees", "missing", "impossible"]},
+        "state": {"enum": list(STATES)},
         "evidence": _TEXT,
     }
 )
@@ -118,7 +122,7 @@ SUMMARY: dict[str, Any] = {
             "simulated": _FLAG,
             "verdict": _object(
                 {
-                    "state": {"enum": ["PROVEN", "NOT PROVEN", "INVALID RUN"]},
+                    "state": {"enum": list(VERDICTS)},
                     "simulated": _FLAG,
                     "line": _TEXT,
                     "reasons": _list(_TEXT),

@@ -17,9 +17,12 @@ import math
 from typing import Any, Mapping, Sequence
 
 from .._layer import RefusedError
+from .._proof import found_limits, snapshots
+from .._proof.evidence import Evidence, Job, gathered
+from .._proof.evidence import networks as cidrs
+from .._proof.verdict import hear, judge
 from . import benchmark_files as bench
 from .analysis import analyse
-from .verdict import judge, witnesses
 
 FORMAT = 1
 LAYERS = ("switch", "esxi", "vm", "nic", "container", "mesh", "run")
@@ -35,6 +38,7 @@ TITLES = {
     "run": "Run",
 }
 SIMULATED_WORD = "SIMULATED"
+EVIDENCE = ("job", "nccl_path", "rdma", "switches")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,10 +48,12 @@ class Inputs:
     ``layers``: name -> {changed, verified, found, changes}; ``result``: what the filter ``tf_cnn_log`` returns, None if
     there was no run; ``stage_marks``: [{name, at}] with ``at`` in seconds UTC, each the START of a stage;
     ``started``, ``finished``: ISO 8601, empty: from the marks; ``problems``: texts or {code, message}.
-    ``path``: verdict of the NCCL log {verdict, pairs, reason}; ``rdma_counters``, ``switch_counters``: see `counters`;
-    ``limits``: what is known of links and GPUs, see `analysis`; ``limit_sources``: where that was found;
-    ``limit_notes``: what was seen besides; ``benchmarks``: kind -> content of its result file; ``timeline``: what
-    `timeline.Timeline.as_result` returns; ``expected_ranks``: as started.
+    ``evidence``: the readings that the verdict rests on, as they were read: ``job`` (see `evidence.Job`),
+    ``nccl_path`` (what the filter of this name returns), ``rdma`` (node -> start, before, after as module rdma_info
+    returns them, with ``at``), ``switches`` (switch -> before, after, with ``at``);
+    ``limits``: what a person says of links and GPUs, see `analysis`, before what is found in ``evidence``;
+    ``benchmarks``: kind -> content of its result file; ``timeline``: what `timeline.Timeline.as_result` returns;
+    ``expected_ranks``: as started.
     """
 
     run_id: str
@@ -62,12 +68,8 @@ class Inputs:
     workload: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     versions: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     problems: Sequence[Any] = ()
-    path: Mapping[str, Any] | None = None
-    rdma_counters: Mapping[str, Any] | None = None
-    switch_counters: Mapping[str, Any] | None = None
+    evidence: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     limits: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    limit_sources: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    limit_notes: Sequence[str] = ()
     benchmarks: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     timeline: Mapping[str, Any] | None = None
     expected_ranks: int | None = None
@@ -80,6 +82,15 @@ def build(inputs: Inputs) -> dict[str, Any]:
     """
     if not inputs.simulated and SIMULATED_WORD in json.dumps([inputs.layers, inputs.result], default=str):
         inputs = dataclasses.replace(inputs, simulated=True)
+    strange = sorted(set(inputs.evidence) - set(EVIDENCE))
+    if strange:
+        raise RefusedError(
+            "no evidence that anybody asks for",
+            host="report",
+            thing="evidence",
+            value=strange[0],
+            remedy="give " + ", ".join(EVIDENCE),
+        )
     unknown = sorted(set(inputs.layers) - set(LAYERS)) + sorted(set(inputs.simulated_layers) - set(LAYERS))
     if unknown:
         raise RefusedError(
@@ -89,8 +100,16 @@ def build(inputs: Inputs) -> dict[str, Any]:
     stages = stage_seconds(inputs.stage_marks, finished)
     marks = [float(mark["at"]) for mark in inputs.stage_marks]
     result = inputs.result or {}
-    per_rank = list(result.get("per_rank", ()))
-    problems = [_problem(entry) for entry in [*result.get("problems", ()), *inputs.problems]]
+    # A rank without a figure cannot be shown; the witnesses are given all of them.
+    per_rank = [
+        rank
+        for rank in result.get("per_rank") or ()
+        if isinstance(rank, Mapping) and isinstance(rank.get("images_per_second"), (int, float))
+    ]
+    path = inputs.evidence.get("nccl_path") or None
+    problems = [
+        _problem(entry) for entry in [*result.get("problems", ()), *(path or {}).get("problems", ()), *inputs.problems]
+    ]
     workload = {**result.get("parameters", {}), **inputs.workload}
     measured = bench.read(inputs.benchmarks)
     problems += [
@@ -103,22 +122,28 @@ def build(inputs: Inputs) -> dict[str, Any]:
         )
         problems.append({"code": "benchmark_simulated", "message": message})
     usable = {kind: entry for kind, entry in measured.items() if kind not in unreal}
-    analysis = analyse(inputs.limits, per_rank, result.get("total"), workload, usable)
+    job = Job.of(inputs.evidence.get("job"))
+    nics = _nics(inputs, job, path)
+    limits = {**nics.limits["limits"], **inputs.limits}
+    analysis = analyse(limits, per_rank, result.get("total"), workload, usable, hosts=len(job.hosts) or None)
     layers = {name: _layer(inputs, name) for name in LAYERS}
-    due = analysis.gradient_traffic_bytes
-    verdict = judge(
-        witnesses(
+    heard = hear(
+        Evidence(
+            job=job,
             result=inputs.result,
             layers=layers,
             layer_titles=TITLES,
-            path=inputs.path,
-            rdma_counters=_with_due(inputs.rdma_counters, due),
-            switch_counters=_with_due(inputs.switch_counters, due),
+            path=path,
+            rdma=nics.counters,
+            switches=nics.switches,
             comparisons=analysis.comparisons,
+            due=analysis.due,
             expected_ranks=inputs.expected_ranks,
-        ),
-        inputs.simulated,
+            nodes_given=inputs.limits.get("nodes"),
+            workload=inputs.workload,
+        )
     )
+    verdict = judge(heard, inputs.simulated)
     return {
         "format": FORMAT,
         "run_id": inputs.run_id,
@@ -151,22 +176,44 @@ def build(inputs: Inputs) -> dict[str, Any]:
         "problems": problems,
         "workload": workload,
         "versions": {**_versions(per_rank), **inputs.versions},
-        "path": dict(inputs.path) if inputs.path else None,
-        "counters": {
-            "rdma": dict(inputs.rdma_counters) if inputs.rdma_counters else None,
-            "switch": dict(inputs.switch_counters) if inputs.switch_counters else None,
-        },
-        "limits": analysis.as_result(inputs.limits, inputs.limit_sources, inputs.limit_notes),
+        "path": dict(path) if path else None,
+        "counters": {"rdma": nics.counters, "switch": nics.switches},
+        "limits": analysis.as_result(limits, nics.sources(inputs.limits), nics.notes(inputs.limits)),
         "benchmarks": measured,
         "throughput_over_time": dict(inputs.timeline) if inputs.timeline else None,
     }
 
 
-def _with_due(counters: Mapping[str, Any] | None, due: float | None) -> Mapping[str, Any] | None:
-    """What the gradients had to move at least, where whoever read the counters did not say it."""
-    if not counters or counters.get("expected_bytes") is not None or due is None:
-        return counters
-    return {**counters, "expected_bytes": due}
+@dataclasses.dataclass(frozen=True)
+class _Nics:
+    """What NICs and switches say, read and computed: ``counters`` and ``switches`` as `snapshots` makes them (None: no
+    reading at all), ``limits`` as `found_limits` does."""
+
+    counters: dict[str, Any] | None
+    switches: dict[str, Any] | None
+    limits: dict[str, Any]
+
+    def sources(self, given: Mapping[str, Any]) -> dict[str, str]:
+        return {**self.limits["sources"], **dict.fromkeys(given, "given")}
+
+    def notes(self, given: Mapping[str, Any]) -> list[str]:
+        """What was seen besides, and what stayed unknown unless a person said it."""
+        unknown = [f"{key}: {why}" for key, why in self.limits["unknown"].items() if key not in given]
+        return [*self.limits["notes"], *unknown]
+
+
+def _nics(inputs: Inputs, job: Job, path: Mapping[str, Any] | None) -> _Nics:
+    readings, switches = (inputs.evidence.get(key) or {} for key in ("rdma", "switches"))
+    nodes = list(job.hosts) + [node for node in readings if node not in job.hosts]
+    hcas = gathered(job, path)
+    networks = job.rdma_networks or cidrs(job.cluster_network)
+    nothing: dict[str, Any] = {"limits": {}, "sources": {}, "unknown": {}, "notes": []}
+    start = {node: (reading or {}).get("start") for node, reading in readings.items()}
+    return _Nics(
+        counters=snapshots.rdma(readings, nodes, networks, hcas, job.rdma_networks) if readings else None,
+        switches=snapshots.switches(switches, len(job.hosts), inputs.simulated) if switches else None,
+        limits=found_limits.find(start, nodes, networks, hcas) if readings else nothing,
+    )
 
 
 def stage_seconds(marks: Sequence[Mapping[str, Any]], finished: float | None) -> dict[str, float]:

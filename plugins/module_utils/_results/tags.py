@@ -78,6 +78,11 @@ class Demultiplexer:
         self._held = 0
         self._inside: _Source | None = None  # the middle of a physical line too long to wait for: whose text it is
 
+    @property
+    def idle(self) -> bool:
+        """Nothing waits for its end: the next byte begins a line."""
+        return not self._physical and not self._open and self._inside is None
+
     def feed(self, data: str | bytes) -> list[Line]:
         return list(self.lines(data))
 

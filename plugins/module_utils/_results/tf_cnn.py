@@ -21,7 +21,7 @@ import re
 from typing import Any, Callable, Mapping, NamedTuple
 
 from . import machine as machine_lines
-from .reading import RECORD_LIMIT, Kept, LogReader, Problem, Problems, Source, names, pieces, plain, who
+from .reading import RECORD_LIMIT, Kept, LogReader, Problem, Problems, Source, names, plain, who
 from .tags import Line
 
 __all__ = ["Problem", "RankResult", "Reader", "RunResult", "StepLine", "Total", "parse", "read"]
@@ -40,8 +40,11 @@ _STEP = re.compile(
     r"(?:\s+(?P<top_1>[01]\.\d{3})\s+(?P<top_5>[01]\.\d{3}))?"
 )
 _TOTAL = re.compile(r"total images/sec: (?P<total>\d+\.\d{2}|\d+(?:\.\d+)?|nan|inf)")
-_GLOBAL = re.compile(r"Batch size:\s+(?P<global>\d{1,12}) global")
-_PER_DEVICE = re.compile(r"(?P<device>\d{1,12}) per device")
+# Some releases print these as fractions, "1024.0".
+_GLOBAL = re.compile(r"Batch size:\s+(?P<global>\d{1,12})(?:\.0+)? global")
+_PER_DEVICE = re.compile(r"(?<![\d.])(?P<device>\d{1,12})(?:\.0+)? per device")
+# Of "Devices:  ['/gpu:0', '/gpu:1']": what one process drives. Under Horovod the list names the ranks, one device each.
+_OWN_DEVICE = re.compile(r"'(?!horovod/)[^']*\b(?:device|[cg]pu):[^']*'")
 _PARAMETERS = re.compile(
     r"^(?P<name>TensorFlow|PyTorch|Model|Dataset|Mode|SingleSess|Num batches|Num epochs|Devices|Data format|Optimizer"
     r"|Variables|AllReduce|Horovod on|Image size|Precision):\s+(?P<value>\S.*)"
@@ -56,6 +59,13 @@ _ONCE = {
     "horovod_on": b"Horovod on:",
     "batch_size_per_device": b" per device",
 }
+# The line that a log of millions of lines consists of: tagged once, at its start, complete and finite.
+_USUAL = re.compile(
+    rb"^(\[1,(\d{1,9})\]<stdout>:(\d{1,12})\timages/sec: \d{1,9}\.\d \+/- \d{1,9}\.\d \(jitter = \d{1,9}\.\d\)"
+    rb"\t\d{1,6}\.\d{3})\n",
+    re.MULTILINE,
+)
+_USUAL_SPAN = 1 << 16  # bytes that are looked at together
 _UNGLUE_MINIMUM = 3  # lines; fewer prove nothing about a numbered listing
 
 
@@ -205,6 +215,26 @@ class _Found:
             self.parameters.setdefault(parameter["name"].lower().replace(" ", "_"), parameter["value"].strip()[:300])
         return new
 
+    def take_usual(self, lines: list[tuple[bytes, bytes, bytes]]) -> bool:
+        """Step lines of the usual shape (line, rank, step), as `take` of each. False, none taken: a step went back."""
+        ends: dict[bytes, tuple[int, bytes]] = {}
+        for text, rank, number in lines:
+            step = int(number)
+            if step < (ends.get(rank) or self._end_of(rank))[0]:
+                return False
+            ends[rank] = step, text
+        if len(self.last) + len(ends) > RECORD_LIMIT:
+            return False
+        self.steps.add_all(len(lines), lambda index: _step_line(*lines[index][:2]))
+        for rank, (step, text) in ends.items():
+            self.last[int(rank)] = _step_line(text, rank)
+            self.highest = step if self.highest is None else max(self.highest, step)
+        return True
+
+    def _end_of(self, rank: bytes) -> tuple[int, bytes]:
+        last = self.last.get(int(rank))
+        return (0 if last is None else last.step), b""
+
     def _step(self, step: StepLine) -> None:
         self.steps.add(step)
         self.highest = step.step if self.highest is None else max(self.highest, step.step)
@@ -222,6 +252,12 @@ class _Found:
                 self.back.setdefault(step.rank, (last.step, step.step))
             elif last is not None or len(self.last) < RECORD_LIMIT:
                 self.last[step.rank] = step
+
+
+def _step_line(text: bytes, rank: bytes) -> StepLine:
+    """A line of the usual shape."""
+    words = text.decode().rpartition(">:")[2].split()
+    return StepLine(int(rank), int(words[0]), float(words[2]), float(words[4]), float(words[7][:-1]), float(words[8]))
 
 
 def _number(text: str | None) -> float | None:
@@ -247,6 +283,30 @@ class Reader(LogReader):
         self._machine: list[tuple[int | None, dict[str, Any]]] = []
         self._new: list[StepLine] = []
         self._begun = False
+        self._live = True
+
+    def read_pieces(self, source: Source) -> None:
+        """All of it, with nobody who waits for the steps."""
+        self._live = False
+        super().read_pieces(source)
+
+    def quick(self, lines: bytes) -> None:
+        """Runs of step lines of the usual shape are taken together."""
+        if self._live or self._unglued is not None:
+            self.slow(lines)
+            return
+        start, length = 0, len(lines)
+        while start < length:
+            end = lines.rfind(b"\n", start, start + _USUAL_SPAN) + 1 or lines.index(b"\n", start) + 1
+            part = lines[start:end]
+            start = end
+            # The first line and the last: where either is something else, the search would be in vain.
+            usual = all(b"\timages/sec: " in end_of for end_of in (part[:100], part[-100:]))
+            if usual and self.demultiplexer.idle:
+                found = _USUAL.findall(part)
+                if len(found) == part.count(b"\n") and self._plain.take_usual(found):
+                    continue
+            self.slow(part)
 
     def feed(self, piece: str | bytes) -> list[StepLine]:  # type: ignore[override]
         self._new = []
@@ -328,8 +388,7 @@ class Reader(LogReader):
 def read(source: Source, expected_ranks: int | None = None) -> RunResult:
     """Read an output from its pieces (text, bytes, or an iterable of them)."""
     reader = Reader(expected_ranks)
-    for piece in pieces(source):
-        reader.feed(piece)
+    reader.read_pieces(source)
     return reader.result()
 
 
@@ -452,7 +511,9 @@ def _world(found: _Found, machine: list[tuple[int | None, dict[str, Any]]], sepa
         return max(int(record["world"]) for _tag, record in machine)
     whole, part = (found.parameters.get(key) for key in ("batch_size_global", "batch_size_per_device"))
     if whole and part and int(part) and int(whole) % int(part) == 0:
-        return int(whole) // int(part)
+        devices = int(whole) // int(part)
+        own = len(_OWN_DEVICE.findall(found.parameters.get("devices", "")))
+        return devices // own if own and devices % own == 0 else devices
     return found.total_count or None
 
 

@@ -14,14 +14,17 @@ from typing import Any, Mapping
 
 @dataclasses.dataclass(frozen=True)
 class Window:
-    """One host's window. ``reboot``: the host restarts; ``rekey``: VMs that must be off for their keys;
-    ``vms``: all GPU VMs that go down in it; ``reasons``: one line per thing that waits."""
+    """One host's window. ``reboot``: the host restarts; ``nics``: cards of its VMs are a reason, and only a boot clears
+    them; ``rekey``: VMs that must be off for their keys; ``vms``: all GPU VMs that go down in it; ``reasons``: one line
+    per thing that waits; ``changes``: what the window sets in the file of each VM, as data."""
 
     host: str
     reboot: bool
+    nics: bool
     rekey: list[str]
     vms: list[str]
     reasons: list[str]
+    changes: dict[str, list[dict[str, Any]]] = dataclasses.field(default_factory=dict)
 
     @property
     def needed(self) -> bool:
@@ -38,33 +41,49 @@ def windows(
 ) -> list[Window]:
     """Fold the findings of the three layers into at most one window per host.
 
-    ``hosts``: inventory name -> {``host`` (name in vCenter), ``reboot_required``, ``reboot_reasons``};
-    ``vms``: inventory name -> {``esxi_host`` (name in vCenter), ``changes`` (descriptions of keys still to set)};
+    ``hosts``: inventory name -> {``host`` (name in vCenter), ``host_moid``, ``reboot_required``, ``reboot_reasons``};
+    ``vms``: inventory name -> {``esxi_host`` (name in vCenter), ``esxi_host_moid``, ``changes`` (keys still to set,
+    each with ``text``)};
     ``nics``: inventory name of the VM -> {``reboot_required``, ``reboot_reasons``}.
-    A VM on a host that is not listed is an error: its host could not be rebooted by this run.
+    Hosts are told apart by managed object id: a name may be written in several ways. A VM on a host that is not listed
+    is an error: its host could not be rebooted by this run. So are two inventory names of one host.
     """
-    by_vcenter_name = {str(finding["host"]): name for name, finding in hosts.items()}
+    by_id: dict[str, str] = {}
+    for name, finding in hosts.items():
+        moid = str(finding["host_moid"])
+        if moid in by_id:
+            raise ValueError(
+                f"{name} and {by_id[moid]} are one ESXi host, {finding['host']} ({moid}). "
+                "What to do: leave one of them in the inventory."
+            )
+        by_id[moid] = name
     placed: dict[str, list[str]] = {name: [] for name in hosts}
     for vm, finding in vms.items():
-        where = str(finding["esxi_host"])
-        if where not in by_vcenter_name:
-            known = ", ".join(sorted(by_vcenter_name)) or "none"
+        where, moid = str(finding["esxi_host"]), str(finding["esxi_host_moid"])
+        if moid not in by_id:
+            known = ", ".join(sorted(str(other["host"]) for other in hosts.values())) or "none"
             raise ValueError(
                 f"{vm}: runs on ESXi host {where!r}, which is not in the inventory (there: {known}). "
                 f"What to do: add {where} to the group of ESXi hosts, or take {vm} out of this run."
             )
-        placed[by_vcenter_name[where]].append(vm)
+        placed[by_id[moid]].append(vm)
     result = []
     for name, finding in hosts.items():
         reasons = [str(reason) for reason in finding["reboot_reasons"]] if finding["reboot_required"] else []
-        for vm in placed[name]:
-            nic = nics.get(vm, {})
-            if nic.get("reboot_required"):
-                reasons += [f"{vm}: {reason}" for reason in nic["reboot_reasons"]]
+        waiting = [vm for vm in placed[name] if nics.get(vm, {}).get("reboot_required")]
+        reasons += [f"{vm}: {reason}" for vm in waiting for reason in nics[vm]["reboot_reasons"]]
         rekey = [vm for vm in placed[name] if vms[vm]["changes"]]
         reboot = bool(reasons)
-        reasons += [f"{vm}: {change} (VM must be off)" for vm in rekey for change in vms[vm]["changes"]]
+        reasons += [f"{vm}: {change['text']} (VM must be off)" for vm in rekey for change in vms[vm]["changes"]]
         result.append(
-            Window(host=name, reboot=reboot, rekey=rekey, vms=placed[name] if reboot else rekey, reasons=reasons)
+            Window(
+                host=name,
+                reboot=reboot,
+                nics=bool(waiting),
+                rekey=rekey,
+                vms=placed[name] if reboot else rekey,
+                reasons=reasons,
+                changes={vm: [dict(change) for change in vms[vm]["changes"]] for vm in rekey},
+            )
         )
     return result

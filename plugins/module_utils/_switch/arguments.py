@@ -1,37 +1,27 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The options of the login, which all Onyx modules share; documented in the fragment ``onyx``.
+"""The options that every module which configures a switch has; documented in the fragment ``roce_switch``.
 
 Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from .request import DISRUPTION, DISRUPTIONS, PRIORITY
+from .saving import POLICIES
 
-from ansible.module_utils.common.parameters import env_fallback
-
-from .transport import Settings
-
-LOGIN: dict[str, dict[str, object]] = {
-    "hostname": {"type": "str", "required": True, "fallback": (env_fallback, ["ONYX_HOST"])},
-    "port": {"type": "int", "default": 22},
-    "username": {"type": "str", "required": True, "fallback": (env_fallback, ["ONYX_USER"])},
-    "password": {"type": "str", "required": True, "no_log": True, "fallback": (env_fallback, ["ONYX_PASSWORD"])},
-    "known_hosts": {"type": "path"},
-    "host_key_checking": {"type": "bool", "default": True},
-    "timeout": {"type": "int", "default": 30},
+COMMON: dict[str, dict[str, object]] = {
+    "vlan": {"type": "int"},
+    "svi": {"type": "bool", "default": False},
+    "ports": {"type": "list", "elements": "str", "default": []},
+    "mtu": {"type": "int"},
+    "priority": {"type": "int", "default": PRIORITY},
+    "allow_mode_change": {"type": "raw", "default": False},
+    "expected_neighbors": {"type": "list", "elements": "str", "default": []},
+    "allow_unexpected_neighbors": {"type": "raw", "default": False},
+    "allow_disruption": {"type": "str", "default": DISRUPTION, "choices": list(DISRUPTIONS)},
+    "save": {"type": "str", "default": "when_clean", "choices": list(POLICIES)},
+    "wait_for_links": {"type": "int", "default": 60},
+    "rollback": {"type": "bool", "default": True},
 }
-
-
-def session_settings(params: Mapping[str, Any]) -> Settings:
-    return Settings(
-        host=params["hostname"],
-        username=params["username"],
-        password=params["password"],
-        port=params["port"],
-        known_hosts=params["known_hosts"],
-        host_key_checking=params["host_key_checking"],
-        timeout=params["timeout"],
-    )

@@ -8,11 +8,43 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Mapping
 
-from .layers import host_inventory, passthrough_devices
-from .state import PassthroughDevice, PciDevice, pci_address
+from .devices import passthrough_devices
+from .state import NumaNode, PciDevice, parse_numa_nodes, parse_pci_devices, pci_address
 from .transport import Connection
+from .vm_state import PassthroughDevice
 
 PCI_LIST = "hardware.pci.list"
+
+
+_HOST_PATHS = (
+    "name",
+    "summary.config.product",
+    "hardware.cpuInfo",
+    "hardware.numaInfo",
+    "hardware.pciDevice",
+    "config.pciPassthruInfo",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class HostInventory:
+    """What one host has; ``release``: its version ("8.0.2"), "" if it is not told."""
+
+    name: str
+    moid: str
+    release: str
+    nodes: tuple[NumaNode, ...]
+    devices: tuple[PciDevice, ...]
+
+
+def host_inventory(connection: Connection, host: Any) -> HostInventory:
+    """One read."""
+    row = connection.read(host, _HOST_PATHS, "reading PCI and NUMA")
+    name = str(row.get("name", host._moId))
+    nodes = parse_numa_nodes(row.get("hardware.numaInfo"), name, row.get("hardware.cpuInfo"))
+    devices = parse_pci_devices(row.get("hardware.pciDevice", []), row.get("config.pciPassthruInfo", []), nodes, name)
+    release = str(getattr(row.get("summary.config.product"), "version", "") or "")
+    return HostInventory(name, host._moId, release, nodes, devices)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,14 +188,15 @@ def esxcli_rows(connection: Connection, host: Any, host_name: str) -> dict[str, 
 
 def pci_report(connection: Connection, esxi_hostname: str, wanted: PciFilter, gather_esxcli: bool) -> dict[str, Any]:
     host, name = connection.find_host(esxi_hostname)
-    _name, nodes, devices = host_inventory(connection, host)
+    found = host_inventory(connection, host)
     extra = esxcli_rows(connection, host, name) if gather_esxcli else {}
-    devices = with_esxcli_nodes(devices, extra)
+    devices = with_esxcli_nodes(found.devices, extra)
     owners = owners_of(connection, host, devices)
     return {
         "esxi_host": name,
+        "esxi_host_moid": found.moid,
         "devices": [device_row(d, owners, extra) for d in devices if wanted.takes(d)],
-        "numa_nodes": [dataclasses.asdict(node) for node in nodes],
+        "numa_nodes": [dataclasses.asdict(node) for node in found.nodes],
         "numa_locality": locality(devices),
         "vms": [
             {

@@ -1,80 +1,27 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The file of a VM as a layer with the four verbs, its power, and the inventory of its host."""
+"""The file of a VM as a layer with the four verbs: observe, plan, apply, verify."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, Sequence
+from typing import Any
 
-from .._layer import ApplyError, Layer, LayerError, Operation, Pending, RefusedError, VerifyError
-from .plan import FIRMWARE_FIELD, MEMORY_FIELD, VmxWanted, is_owned, pending_vmx, plan_vmx, wanted_keys
+from .._layer import ApplyError, Layer, LayerError, Operation, Pending, RefusedError, UnreachableError, VerifyError
+from .computed import Resolved, resolve
+from .devices import passthrough_devices
+from .inventory import HostInventory, host_inventory
+from .keys import FIRMWARE_FIELD, MEMORY_FIELD, RESERVATION_FIELD, VmxWanted, is_owned
+from .plan_vmx import changes_of, pending_vmx, plan_vmx, wanted_keys
+from .power import VmPower, came_true
 from .prerequisites import as_results, checklist, prerequisites
-from .state import (
-    NumaNode,
-    PassthroughDevice,
-    PciDevice,
-    VmState,
-    parse_extra_config,
-    parse_numa_nodes,
-    parse_pci_devices,
-    pci_address,
-)
+from .state import parse_extra_config
 from .transport import Connection
+from .vm_state import VmState
 
-
-# ---------------------------------------------------------------- devices of a VM
-def host_inventory(connection: Connection, host: Any) -> tuple[str, tuple[NumaNode, ...], tuple[PciDevice, ...]]:
-    """Return (host name, NUMA nodes, PCI devices) in one read."""
-    row = connection.read(
-        host,
-        ["name", "hardware.cpuInfo", "hardware.numaInfo", "hardware.pciDevice", "config.pciPassthruInfo"],
-        "reading PCI and NUMA",
-    )
-    name = str(row.get("name", host._moId))
-    nodes = parse_numa_nodes(row.get("hardware.numaInfo"), name, row.get("hardware.cpuInfo"))
-    devices = parse_pci_devices(row.get("hardware.pciDevice", []), row.get("config.pciPassthruInfo", []), nodes, name)
-    return name, nodes, devices
-
-
-def passthrough_devices(
-    virtual_devices: Sequence[Any], host_devices: Sequence[PciDevice]
-) -> tuple[PassthroughDevice, ...]:
-    """The host devices among a VM's virtual devices. Types are told by class name, so that plain fakes do for tests."""
-    by_address = {device.address: device for device in host_devices}
-    found: list[PassthroughDevice] = []
-    count = 0
-    for virtual in virtual_devices or []:
-        kind = type(virtual).__name__.rpartition(".")[2]
-        if kind == "VirtualPCIPassthrough":
-            backing, index = virtual.backing, count
-            count += 1
-        elif kind == "VirtualSriovEthernetCard":
-            backing, index = getattr(virtual.sriovBacking, "physicalFunctionBacking", None), -1
-        else:
-            continue
-        info = getattr(virtual, "deviceInfo", None)
-        text = getattr(backing, "id", None) or getattr(backing, "assignedId", None) or ""
-        try:
-            address = pci_address(text) if text else ""
-        except ValueError:
-            address = ""
-        device = by_address.get(address)
-        is_vgpu = bool(getattr(backing, "vgpu", None))
-        found.append(
-            PassthroughDevice(
-                index=index,
-                label=getattr(info, "label", "") or "",
-                address=address,
-                kind=device.kind if device else ("gpu" if is_vgpu else "nic" if index < 0 else "other"),
-                name=f"{device.vendor_name} {device.device_name}" if device else getattr(info, "summary", "") or "",
-                numa_node=device.numa_node if device else None,
-            )
-        )
-    return tuple(found)
-
+__all__ = ["VmPower", "VmxLayer"]
 
 _VM_PATHS = (
     "name",
@@ -86,65 +33,24 @@ _VM_PATHS = (
     "guest.toolsRunningStatus",
     "config.template",
     "config.changeVersion",
+    "config.version",
     "config.extraConfig",
     "config.firmware",
     "config.memoryReservationLockedToMax",
+    "config.memoryAllocation",
     "config.cpuHotAddEnabled",
     "config.hardware",
 )
 _TOOLS_RUN = "guestToolsRunning"
 
 
-class VmPower:
-    """Power of one VM, with the waiting that vSphere leaves to the caller."""
+def _reservation_mb(row: dict[str, Any]) -> int:
+    return int(getattr(row.get("config.memoryAllocation"), "reservation", 0) or 0)
 
-    def __init__(self, connection: Connection, moid: str, name: str) -> None:
-        self._connection = connection
-        self._moid = moid
-        self._name = name
 
-    def _reference(self) -> Any:
-        return self._connection.reference("vm", self._moid)
-
-    def state(self, deadline: float) -> str:
-        return str(
-            self._connection.persistently(
-                lambda: self._connection.read(self._reference(), ["runtime.powerState"], "reading the power state"),
-                deadline,
-            ).get("runtime.powerState", "")
-        )
-
-    def _is(self, power: str) -> bool:
-        row = self._connection.read(self._reference(), ["runtime.powerState"], "reading the power state")
-        return str(row.get("runtime.powerState", "")) == power
-
-    def on(self, timeout: float) -> None:
-        doing = f"power on {self._name}"
-        try:
-            task = self._connection.start(self._name, doing, lambda: self._reference().PowerOnVM_Task())
-            self._connection.wait(task, doing, self._name, timeout, reached=lambda: self._is("poweredOn"))
-        except ApplyError:
-            if self.state(self._connection.clock() + timeout) != "poweredOn":  # somebody else may have been faster
-                raise
-
-    def cut(self, timeout: float) -> None:
-        doing = f"cut the power of {self._name}"
-        task = self._connection.start(self._name, doing, lambda: self._reference().PowerOffVM_Task())
-        self._connection.wait(task, doing, self._name, timeout, reached=lambda: self._is("poweredOff"))
-
-    def shut_down(self, timeout: float) -> None:
-        """Ask the guest, then watch the power state: the call itself returns at once."""
-        connection = self._connection
-        connection.start(self._name, "shut down the guest", lambda: self._reference().ShutdownGuest())
-        deadline = connection.clock() + timeout
-        while self.state(deadline) == "poweredOn":
-            if connection.clock() >= deadline:
-                raise ApplyError(
-                    f"the guest was asked to shut down and is still running after {timeout:.0f} s",
-                    host=self._name,
-                    remedy="look at its console for what keeps it up, or raise the timeout",
-                )
-            connection.sleep(0.5)
+def _hardware_version(row: dict[str, Any]) -> int:
+    number = str(row.get("config.version", "")).rpartition("-")[2]
+    return int(number) if number.isdigit() else 0
 
 
 class VmxLayer(Layer[VmState, VmxWanted]):
@@ -167,10 +73,13 @@ class VmxLayer(Layer[VmState, VmxWanted]):
         self._shutdown_timeout = shutdown_timeout
         self._power_timeout = power_timeout
         self._found_power = ""
-        self._took_down = False
+        self._asked_down = False  # from the request on: it may go down, whether we hear of it or not
+        self._doing = ""  # action that is under way
         self._events_say: bool | None = None
-        self._inventory: dict[str, tuple[str, tuple[NumaNode, ...], tuple[PciDevice, ...]]] = {}
+        self._inventory: dict[str, HostInventory] = {}
         self._state: VmState | None = None
+        self._resolved: Resolved | None = None
+        self._changes: list[dict[str, Any]] | None = None
         self.host = vm
 
     def _reference(self) -> Any:
@@ -187,7 +96,7 @@ class VmxLayer(Layer[VmState, VmxWanted]):
             )
         if esxi._moId not in self._inventory:
             self._inventory[esxi._moId] = host_inventory(self._connection, esxi)
-        host_name, nodes, host_devices = self._inventory[esxi._moId]
+        host = self._inventory[esxi._moId]
         hardware = row.get("config.hardware")
         power = str(row.get("runtime.powerState", ""))
         self._found_power = self._found_power or power
@@ -199,7 +108,9 @@ class VmxLayer(Layer[VmState, VmxWanted]):
         self._state = VmState(
             name=name,
             moid=self._moid,
-            host=host_name,
+            host=host.name,
+            host_moid=host.moid,
+            host_release=host.release,
             power=power,
             connection=str(row.get("runtime.connectionState", "")),
             is_template=bool(row.get("config.template", False)),
@@ -207,59 +118,84 @@ class VmxLayer(Layer[VmState, VmxWanted]):
             tools_running=row.get("guest.toolsRunningStatus") == _TOOLS_RUN,
             change_version=str(row.get("config.changeVersion", "")),
             firmware=str(row.get("config.firmware", "")),
+            hardware_version=_hardware_version(row),
             memory_reserved=bool(row.get("config.memoryReservationLockedToMax", False)),
+            memory_reservation_mb=_reservation_mb(row),
             memory_mb=int(getattr(hardware, "memoryMB", 0) or 0),
             cpus=int(getattr(hardware, "numCPU", 0) or 0),
             cpu_hot_add=bool(row.get("config.cpuHotAddEnabled", False)),
             extra=parse_extra_config(row.get("config.extraConfig", [])),
-            devices=passthrough_devices(getattr(hardware, "device", []), host_devices),
-            numa_nodes=nodes,
-            host_devices=host_devices,
+            devices=passthrough_devices(getattr(hardware, "device", []), host.devices),
+            numa_nodes=host.nodes,
+            host_devices=host.devices,
             found_power=self._found_power,
             changed_while_on=changed or (),
         )
         return self._state
 
+    def _wish(self, state: VmState) -> Resolved:
+        """What "auto" comes to, computed once: the plan is what is applied and verified."""
+        if self._resolved is None:
+            self._resolved = resolve(state, self._wanted)
+        return self._resolved
+
     def plan(self, state: VmState, wanted: VmxWanted) -> list[Operation]:
-        return plan_vmx(state, wanted)
+        operations = plan_vmx(state, self._wish(state).wanted)
+        if self._changes is None:
+            self._changes = changes_of(operations)
+        return operations
 
     def apply(self, operation: Operation) -> None:
-        action = operation.payload["action"]
+        self._doing = operation.payload["action"]
         power = VmPower(self._connection, self._moid, self.host)
-        if action == "shutdown":
-            power.shut_down(self._shutdown_timeout)
-            self._took_down = True
-        elif action == "poweroff":
-            power.cut(self._power_timeout)
-            self._took_down = True
-        elif action == "poweron":
+        if self._doing in ("shutdown", "poweroff"):
+            self._asked_down = True
+            if self._doing == "shutdown":
+                power.shut_down(self._shutdown_timeout)
+            else:
+                power.cut(self._power_timeout)
+        elif self._doing == "poweron":
             try:
                 power.on(self._power_timeout)
             except ApplyError as error:
                 self._explain_power_on(error)
                 raise
         else:
+            self._reconfigure(operation.payload["extra"], operation.payload["fields"])
+
+    def failed(self, error: LayerError) -> None:
+        """Whatever failed half-way, the VM shall run if it did, or if that was asked for; else say what is off now."""
+        if not self._doing or not (self._asked_down or self._wanted.final_power == "on"):
+            return
+        power = VmPower(self._connection, self._moid, self.host)
+        state, text = power.present_state(), ""
+        if state == "poweredOff" and self._doing != "poweron":
             try:
-                self._reconfigure(operation.payload["extra"], operation.payload["fields"])
-            except LayerError as error:
-                if self._took_down:
-                    self._restore_power(power, error)
-                raise
+                power.on(self._power_timeout)
+                state, text = "poweredOn", " The VM was powered on again."
+            except LayerError as second:
+                state, text = power.present_state(), f" Powering it on again failed too ({second})."
+        elif state == "poweredOn":
+            text = " The VM is powered on."
+            if self._doing == "shutdown":
+                text += " It was asked to shut down and may still do so."
+        if state != "poweredOn":
+            now = "is powered off now" if state == "poweredOff" else "may be powered off now"
+            endpoint = self._connection.endpoint
+            where = f"hostname={endpoint.hostname}" + ("" if endpoint.port == 443 else f" port={endpoint.port}")
+            command = (
+                "ansible localhost -m rocemesh.multinode.vmx_passthru -a "
+                f"'{where} vm={self._moid} power_only=true final_power=on' (account in VMWARE_USER and VMWARE_PASSWORD)"
+            )
+            text += f" {self.host} ({self._moid}) {now}. To start it: {command}."
+            error.details.setdefault("resume", {"vm": self._moid, "power_only": True, "final_power": "on"})
+        error.args = (f"{error}{text}",)
 
     def _explain_power_on(self, error: LayerError) -> None:
         """vSphere's own sentence seldom names what is missing."""
         missing = [p.sentence(self.host) for p in checklist(self.observe()) if p.ok is False]
         if missing:
             error.args = (f"{error} Missing for its devices: {'; '.join(missing)}.",)
-
-    def _restore_power(self, power: VmPower, error: LayerError) -> None:
-        """The keys are not there, but the VM must not stay down because of that."""
-        try:
-            power.on(self._power_timeout)
-            text = " The VM was powered on again"
-        except LayerError as second:
-            text = f" It is still powered off, and powering it on failed too ({second})"
-        error.args = (str(error) + text + ".",)
 
     def _reconfigure(self, extra: dict[str, str], fields: dict[str, Any]) -> None:
         before = self._state
@@ -277,7 +213,7 @@ class VmxLayer(Layer[VmState, VmxWanted]):
         doing = "set {} in the file of {}".format(", ".join(sorted([*extra, *fields])), self.host)
         for is_last_attempt in (False, True):
             # power changes move the version, and so do other people; a foreign change of our keys is never overwritten
-            now = self.observe() if self._took_down or is_last_attempt else before
+            now = self.observe() if self._asked_down or is_last_attempt else before
             touched = [key for key in extra if now.value(key) != before.value(key)]
             if touched:
                 raise ApplyError(
@@ -287,11 +223,15 @@ class VmxLayer(Layer[VmState, VmxWanted]):
                     remedy="find out who, then run again",
                 )
             change = functools.partial(self._change, extra, fields, now.change_version)
+            there = functools.partial(self._is_there, extra, fields)
             try:
                 task = self._connection.start(self.host, doing, change)
-                self._connection.wait(
-                    task, doing, self.host, self._power_timeout, reached=lambda: not self._left_out(extra, fields)
-                )
+                self._connection.wait(task, doing, self.host, self._power_timeout, reached=there)
+                break
+            except UnreachableError:
+                # the request may have arrived although its answer was lost
+                if not came_true(self._connection, there, self._power_timeout):
+                    raise
                 break
             except ApplyError as error:
                 if error.details.get("fault") != "ConcurrentAccess" or is_last_attempt:
@@ -309,16 +249,20 @@ class VmxLayer(Layer[VmState, VmxWanted]):
     def _change(self, extra: dict[str, str], fields: dict[str, Any], version: str) -> Any:
         return self._connection.reconfigure(self._reference(), extra, fields, version)
 
+    def _is_there(self, extra: dict[str, str], fields: dict[str, Any]) -> bool:
+        return not self._left_out(extra, fields)
+
     def _left_out(self, extra: dict[str, str], fields: dict[str, Any]) -> dict[str, str]:
         """Key or field -> sentence, for what the VM's configuration does not say although it was sent."""
         row = self._connection.read(
             self._reference(),
-            ["config.extraConfig", "config.firmware", "config.memoryReservationLockedToMax"],
+            ["config.extraConfig", "config.firmware", "config.memoryReservationLockedToMax", "config.memoryAllocation"],
             "reading the keys back",
         )
         after = parse_extra_config(row.get("config.extraConfig", []))
         have: dict[str, Any] = {key: after.get(key.lower(), ("", ""))[1] for key in extra}
         have[MEMORY_FIELD] = bool(row.get("config.memoryReservationLockedToMax", False))
+        have[RESERVATION_FIELD] = _reservation_mb(row)
         have[FIRMWARE_FIELD] = str(row.get("config.firmware", ""))
         return {
             key: f"{key} (wanted {value!r}, is {have[key]!r})"
@@ -327,10 +271,11 @@ class VmxLayer(Layer[VmState, VmxWanted]):
         }
 
     def pending(self, state: VmState) -> Pending:
-        return pending_vmx(state, list(wanted_keys(state, self._wanted)))
+        return pending_vmx(state, list(wanted_keys(state, self._wish(state).wanted)))
 
     def warnings(self, state: VmState, wanted: VmxWanted) -> list[str]:
-        found = prerequisites(state, wanted)
+        wish = self._wish(state)
+        found = [*wish.left_alone, *prerequisites(state, wish.wanted)]
         if state.power == "poweredOn" and self._events_say is False:
             found.append(
                 f"{state.name}: no event history says whether the keys were set before the VM was powered on; "
@@ -339,17 +284,22 @@ class VmxLayer(Layer[VmState, VmxWanted]):
         return found
 
     def facts(self, state: VmState) -> dict[str, Any]:
-        keys = wanted_keys(state, self._wanted)
+        wish = self._wish(state)
+        keys = wanted_keys(state, wish.wanted)
         pending = self.pending(state)
         would_cycle = self._wanted.plan_only and any(
-            operation.payload["action"] in ("shutdown", "poweroff") for operation in plan_vmx(state, self._wanted)
+            operation.payload["action"] in ("shutdown", "poweroff") for operation in plan_vmx(state, wish.wanted)
         )
         return {
             "vm": state.name,
             "vm_moid": state.moid,
             "esxi_host": state.host,
+            "esxi_host_moid": state.host_moid,
             "power_state": state.power,
             "settings": {key: state.value(key) for key in keys},
+            "changes": self._changes or [],
+            "resolved": wish.wanted.arguments(),
+            "left_alone": list(wish.left_alone),
             "power_cycle_required": bool(pending.reasons) or would_cycle,
             "devices": [dataclasses.asdict(device) for device in state.devices],
             "prerequisites": as_results(state),

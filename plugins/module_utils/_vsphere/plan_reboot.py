@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
+from typing import Sequence
 
 from .._layer import Operation, Reboot, RefusedError
 from .state import HostState, HostVm
@@ -18,7 +20,9 @@ class RebootWanted:
     ``in_maintenance``: what to do with a host that already is in maintenance: refuse, allow (leave it there
     afterwards) or adopt (as if this run had entered it). ``vsan_mode``: what happens to vSAN data meanwhile, "" leaves
     that to vCenter. ``power_on``: VMs that must run at the end, besides those that
-    this run shut down.
+    this run shut down. ``recover`` adopts only what the records in vCenter prove to be an interrupted run's.
+    ``vm_allowlist`` and ``power_on`` name VMs by managed object id or by name. ``booted_at``: the reboot is wanted only
+    while the host still runs since then; afterwards ``required`` means nothing and only settings that wait count.
     """
 
     required: bool = False
@@ -31,15 +35,44 @@ class RebootWanted:
     restore_vms: bool = True
     power_on: tuple[str, ...] = ()
     vsan_mode: str = ""
+    booted_at: datetime.datetime | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Timeouts:
+    """Seconds."""
+
+    shutdown: float = 300.0
+    maintenance: float = 600.0
+    reboot: float = 3600.0
+    power_on: float = 300.0
+
+
+_SAME_BOOT = datetime.timedelta(seconds=60)
+
+
+def was_rebooted_since(state: HostState, wanted: RebootWanted) -> bool:
+    """Whether the host runs since another boot than the one that the plan was made for."""
+    if wanted.booted_at is None or state.rebooted:
+        return False
+    return not is_same_boot(state.boot_time, wanted.booted_at)
+
+
+def is_same_boot(one: datetime.datetime | None, other: datetime.datetime | None) -> bool:
+    """No host boots twice within a minute, so a smaller step is a clock that was set right."""
+    return one == other or (one is not None and other is not None and abs(one - other) <= _SAME_BOOT)
 
 
 def needs_reboot(state: HostState, wanted: RebootWanted) -> bool:
     """True once: a host that this run has rebooted is never rebooted again by it."""
-    return not state.rebooted and (wanted.required or any(setting.is_pending for setting in state.pending))
+    if state.rebooted or state.superseded:
+        return False
+    required = wanted.required and not was_rebooted_since(state, wanted)
+    return required or any(setting.is_pending for setting in state.pending)
 
 
 def reasons(state: HostState, wanted: RebootWanted) -> list[str]:
-    found = list(wanted.reason)
+    found = [] if was_rebooted_since(state, wanted) else list(wanted.reason)
     found += [
         f"kernel setting {s.name} is configured {s.configured} but {s.runtime} is in force"
         for s in state.pending
@@ -72,50 +105,92 @@ def check_host(state: HostState, wanted: RebootWanted) -> None:
         )
     if not state.reboot_supported:
         raise _refuse(state, "vSphere says that this host cannot be rebooted remotely", "reboot it by hand")
-    if state.in_maintenance and not state.entered_maintenance and wanted.in_maintenance == "refuse":
+    if state.in_maintenance and not state.entered_maintenance and not _may_use(state, wanted):
         raise _refuse(
             state,
-            "the host already is in maintenance mode and this run did not put it there",
-            "ask who did. If an earlier run of yours died half-way, set in_maintenance to 'adopt': it goes on from "
-            "there and leaves maintenance at the end (name the VMs to start in power_on). With 'allow' the host stays "
-            "in maintenance",
+            f"the host already is in maintenance mode and this run did not put it there: {state.story}. "
+            f"{_because(state)}",
+            "ask whoever entered it; it is safe to wait and run again. Only if you know that an interrupted run "
+            "of yours left it so: set in_maintenance to 'adopt' (it goes on from there and leaves maintenance at the "
+            "end; name the VMs to start in power_on). With 'allow' the host stays in maintenance",
         )
 
 
-def check_vms(state: HostState, wanted: RebootWanted) -> list[HostVm]:
-    """Return the running VMs to shut down, in name order; `RefusedError` names every VM that forbids it and why."""
+def _because(state: HostState) -> str:
+    return f"({state.doubt})" if state.doubt else "(an interrupted run has marked it: 'recover' finishes that)"
+
+
+def _may_use(state: HostState, wanted: RebootWanted) -> bool:
+    """Whether maintenance mode that was there before may be worked in."""
+    return wanted.in_maintenance in ("allow", "adopt") or (wanted.in_maintenance == "recover" and not state.doubt)
+
+
+def may_leave(state: HostState, wanted: RebootWanted) -> bool:
+    """Whether maintenance mode may be ended at the end."""
+    if state.entered_maintenance or wanted.in_maintenance == "adopt":
+        return True
+    return wanted.in_maintenance == "recover" and not state.doubt
+
+
+def is_named(vm: HostVm, names: tuple[str, ...]) -> bool:
+    return vm.moid in names or vm.name in names
+
+
+def check_vms(state: HostState, wanted: RebootWanted) -> tuple[list[HostVm], list[HostVm]]:
+    """Return the running VMs to shut down and those to move, in name order; `RefusedError` names every VM that forbids
+    the reboot, and why."""
     problems: list[str] = []
     targets: list[HostVm] = []
-    for vm in sorted(state.running, key=lambda vm: vm.name):
+    leaving: list[HostVm] = []
+    for vm in sorted(state.running, key=lambda vm: (vm.name, vm.moid)):
         if vm.is_agent:
             continue
-        pinned = ", and its passthrough devices keep it on this host" if vm.has_passthrough else ""
-        if vm.is_vcenter:
-            problems.append(f"{vm.name} is this vCenter itself")
-        elif vm.is_controller:
-            problems.append(f"{vm.name} is the machine that runs this play")
-        elif wanted.vm_policy == "refuse":
-            problems.append(f"{vm.name} is powered on (vm_policy is 'refuse'){pinned}")
-        elif vm.name not in wanted.vm_allowlist:
-            problems.append(f"{vm.name} is powered on and not in vm_allowlist{pinned}")
-        elif [other.name for other in state.vms].count(vm.name) > 1:
-            problems.append(f"{vm.name} is the name of several VMs on this host, so the list does not say which")
-        elif vm.question:
-            problems.append(f"{vm.name} waits for an answer: {vm.question}")
-        elif not vm.tools_running and not wanted.hard_off:
-            problems.append(f"{vm.name} cannot be shut down: VMware Tools do not run in it (hard_off is false)")
+        problem = _problem(state, wanted, vm)
+        if problem:
+            problems.append(problem)
+        elif _is_moved(vm, wanted):
+            leaving.append(vm)
         else:
             targets.append(vm)
+    if leaving and not state.drs and not state.refuges:
+        problems.append(
+            "no other host of its cluster is connected and open for {}".format(", ".join(vm.name for vm in leaving))
+        )
     if problems:
         raise RefusedError(
             "VMs on this host stand in the way of a reboot: {}; nothing was changed".format("; ".join(problems)),
             host=state.name,
             thing="VMs",
-            remedy="move or stop them, or set vm_policy to 'shutdown' and name those that may stop in vm_allowlist; "
-            "a VM that runs vCenter or the play must run on another host",
+            remedy="move or stop them, or set vm_policy to 'shutdown' (or 'evacuate', which moves those that can move) "
+            "and name those that may stop in vm_allowlist; a VM that runs vCenter or the play must run on another host",
             vms=[vm.name for vm in state.running],
         )
-    return targets
+    return targets, leaving
+
+
+def _is_moved(vm: HostVm, wanted: RebootWanted) -> bool:
+    return wanted.vm_policy == "evacuate" and not vm.has_passthrough
+
+
+def _problem(state: HostState, wanted: RebootWanted, vm: HostVm) -> str:
+    """Why this VM forbids the reboot, "" if it does not; the first reason counts."""
+    pinned = ", and its passthrough devices keep it on this host" if vm.has_passthrough else ""
+    stays = not _is_moved(vm, wanted)
+    twins = [other.name for other in state.vms].count(vm.name) > 1
+    reasons_against = {
+        f"{vm.name} is this vCenter itself": vm.is_vcenter,
+        f"{vm.name} is the machine that runs this play": vm.is_controller,
+        f"{vm.name} is powered on (vm_policy is 'refuse'){pinned}": wanted.vm_policy == "refuse",
+        f"{vm.name} is powered on and not in vm_allowlist{pinned}": stays and not is_named(vm, wanted.vm_allowlist),
+        f"{vm.name} is the name of several VMs on this host, so the list does not say which": (
+            stays and twins and vm.moid not in wanted.vm_allowlist
+        ),
+        f"{vm.name} waits for an answer: {vm.question}": bool(vm.question),
+        f"{vm.name} cannot be shut down: VMware Tools do not run in it (hard_off is false)": (
+            stays and not vm.tools_running and not wanted.hard_off
+        ),
+    }
+    return next((text for text, applies in reasons_against.items() if applies), "")
 
 
 def plan_reboot(state: HostState, wanted: RebootWanted) -> list[Operation]:
@@ -127,14 +202,18 @@ def plan_reboot(state: HostState, wanted: RebootWanted) -> list[Operation]:
     ours = state.entered_maintenance
     if reboot:
         check_host(state, wanted)
-        for vm in check_vms(state, wanted):
-            operations.append(_shut_down(state, vm, wanted))
-            stopped.append(vm.name)
+        targets, leaving = check_vms(state, wanted)
+        refuges = list(state.refuges)
+        for place, vm in enumerate(leaving if not state.drs else ()):
+            operations.append(_move(state, vm, refuges[place % len(refuges)]))
+        for vm in targets:
+            operations.append(_shut_down(state, vm, wanted, is_last=vm is targets[-1]))
+            stopped.append(vm.moid)
         if not maintenance:
-            operations.append(_enter(state, wanted))
+            operations.append(_enter(state, wanted, leaving if state.drs else []))
             maintenance = ours = True
         operations.append(_reboot(state, wanted))
-    if maintenance and not state.left_maintenance and (ours or wanted.in_maintenance == "adopt"):
+    if maintenance and not state.left_maintenance and (ours or may_leave(state, wanted)):
         operations.append(_exit(state))
         maintenance = False
     if not maintenance:
@@ -142,7 +221,18 @@ def plan_reboot(state: HostState, wanted: RebootWanted) -> list[Operation]:
     return operations
 
 
-def _shut_down(state: HostState, vm: HostVm, wanted: RebootWanted) -> Operation:
+def _move(state: HostState, vm: HostVm, refuge: tuple[str, str]) -> Operation:
+    moid, name = refuge
+    return Operation(
+        description=f"move {vm.name} from {state.name} to {name}",
+        command=f"MigrateVM_Task {vm.name} to {name}",
+        inverse=f"MigrateVM_Task {vm.name} to {state.name}",
+        changes={"vm " + vm.name: (state.name, name)},
+        payload={"action": "move", "vm": vm.name, "moid": vm.moid, "target": moid, "target_name": name},
+    )
+
+
+def _shut_down(state: HostState, vm: HostVm, wanted: RebootWanted, is_last: bool) -> Operation:
     orderly = vm.tools_running
     return Operation(
         description="{} {} on {}".format(
@@ -152,17 +242,25 @@ def _shut_down(state: HostState, vm: HostVm, wanted: RebootWanted) -> Operation:
         inverse="PowerOnVM_Task " + vm.name,
         changes={"vm " + vm.name: ("poweredOn", "poweredOff")},
         disrupts=f"VM {vm.name} stops until the host is back",
-        payload={"action": "shutdown", "vm": vm.name, "moid": vm.moid, "orderly": orderly, "hard_off": wanted.hard_off},
+        payload={
+            "action": "shutdown",
+            "vm": vm.name,
+            "moid": vm.moid,
+            "orderly": orderly,
+            "hard_off": wanted.hard_off,
+            "last": is_last,
+        },
     )
 
 
-def _enter(state: HostState, wanted: RebootWanted) -> Operation:
+def _enter(state: HostState, wanted: RebootWanted, leaving: list[HostVm]) -> Operation:
     vsan = f" vsanMode={wanted.vsan_mode}" if wanted.vsan_mode else ""
     return Operation(
-        description=f"put {state.name} into maintenance mode",
+        description=f"put {state.name} into maintenance mode"
+        + ("; DRS moves {}".format(", ".join(vm.name for vm in leaving)) if leaving else ""),
         command=f"EnterMaintenanceMode_Task {state.name} evacuatePoweredOffVms=false{vsan}",
         inverse="ExitMaintenanceMode_Task " + state.name,
-        changes={"maintenance": (False, True)},
+        changes={"maintenance": (False, True), **{"vm " + vm.name: (state.name, "moved by DRS") for vm in leaving}},
         disrupts=f"no VM can start on {state.name}",
         payload={"action": "enter"},
     )
@@ -196,29 +294,42 @@ def _exit(state: HostState) -> Operation:
 
 
 def _power_on(state: HostState, wanted: RebootWanted, stopped: list[str]) -> list[Operation]:
-    known = {vm.name: vm for vm in state.vms}
-    names = [*(stopped if wanted.restore_vms else ()), *wanted.power_on]
     operations: list[Operation] = []
-    for name in dict.fromkeys(names):
-        vm = known.get(name)
-        if vm is None:
-            raise _refuse(
-                state,
-                "no such VM is registered on this host",
-                "name VMs of this host only",
-                thing="power_on",
-                value=name,
-            )
-        running = vm.power == "poweredOn" and name not in stopped
-        if running or name in state.powered_on or (name in state.shut_down and vm.power == "poweredOn"):
+    down = _ids(state, stopped)
+    started, shut_down = _ids(state, state.powered_on), _ids(state, state.shut_down)
+    explicit = [_one_vm(state, key).moid for key in wanted.power_on]
+    known = {vm.moid: vm for vm in state.vms}
+    for moid in dict.fromkeys([*(down if wanted.restore_vms else ()), *explicit]):
+        vm = known[moid]
+        running = vm.power == "poweredOn" and moid not in down
+        if running or moid in started or (moid in shut_down and vm.power == "poweredOn"):
             continue
         operations.append(
             Operation(
-                description=f"power on {name}",
-                command="PowerOnVM_Task " + name,
-                inverse="" if name in stopped else "ShutdownGuest " + name,
-                changes={"vm " + name: ("poweredOff", "poweredOn")},
-                payload={"action": "poweron", "vm": name, "moid": vm.moid},
+                description=f"power on {vm.name}",
+                command="PowerOnVM_Task " + vm.name,
+                inverse="" if moid in down else "ShutdownGuest " + vm.name,
+                changes={"vm " + vm.name: ("poweredOff", "poweredOn")},
+                payload={"action": "poweron", "vm": vm.name, "moid": moid},
             )
         )
     return operations
+
+
+def _ids(state: HostState, keys: Sequence[str]) -> list[str]:
+    """Managed object ids of what this run has touched; a VM that left the host is not its any more."""
+    return [vm.moid for key in keys for vm in state.vms if key in (vm.moid, vm.name)]
+
+
+def _one_vm(state: HostState, key: str) -> HostVm:
+    """The VM of that managed object id or, if only one has it, of that name."""
+    found = [vm for vm in state.vms if vm.moid == key] or [vm for vm in state.vms if vm.name == key]
+    if len(found) == 1:
+        return found[0]
+    raise _refuse(
+        state,
+        "several VMs of this host have that name" if found else "no such VM is registered on this host",
+        "name VMs of this host only, by managed object id if a name is not enough",
+        thing="power_on",
+        value=key,
+    )

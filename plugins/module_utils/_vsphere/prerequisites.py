@@ -8,69 +8,13 @@ by itself. Pure: no I/O.
 from __future__ import annotations
 
 import dataclasses
-import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .state import MMIO_SIZE_GB, NUMA_AFFINITY, NVIDIA, USE_64BIT_MMIO, PciDevice, VmState, as_bool, describe_devices
-
-if TYPE_CHECKING:
-    from .plan import VmxWanted
-
-# Memory of data-centre GPUs in GB, by PCI device id. A GPU's memory is (nearly) the size of its largest BAR, and
-# vSphere does not tell BAR sizes. Another GPU is read from its name ("A100 PCIe 40GB"), or not at all.
-GPU_MEMORY_GB = {
-    0x1DB1: 16,  # V100 SXM2
-    0x1DB4: 16,  # V100 PCIe
-    0x1DB5: 32,  # V100 SXM2
-    0x1DB6: 32,  # V100 PCIe
-    0x1EB8: 16,  # T4
-    0x20B0: 40,  # A100 SXM4
-    0x20B2: 80,  # A100 SXM4
-    0x20B5: 80,  # A100 PCIe
-    0x20B7: 24,  # A30
-    0x20F1: 40,  # A100 PCIe
-    0x2235: 48,  # A40
-    0x2236: 24,  # A10
-    0x26B5: 48,  # L40
-    0x26B9: 48,  # L40S
-    0x27B8: 24,  # L4
-    0x2330: 80,  # H100 SXM5
-    0x2331: 80,  # H100 PCIe
-}
-_MEMORY_IN_NAME = re.compile(r"\b(\d{1,4})\s?GB\b", re.IGNORECASE)
-
-
-def gpu_memory_gb(device: PciDevice) -> int | None:
-    if device.vendor_id == NVIDIA and device.device_id in GPU_MEMORY_GB:
-        return GPU_MEMORY_GB[device.device_id]
-    match = _MEMORY_IN_NAME.search(device.device_name)
-    return int(match.group(1)) if match else None
-
-
-def mmio_size_for(memory_gb: int) -> int:
-    """The power of two that covers ``memory_gb``, doubled: 16 -> 32, 40 -> 128, 80 -> 256, 160 -> 512."""
-    size = 1
-    while size < memory_gb:
-        size *= 2
-    return size * 2
-
-
-def required_mmio_gb(state: VmState) -> tuple[int | None, str]:
-    """Return (size in GB or None if it cannot be computed, how it comes about)."""
-    by_address = {device.address: device for device in state.host_devices}
-    gpus = [d for d in state.devices if d.kind == "gpu"]
-    if not gpus:
-        return None, "the VM has no passthrough GPU"
-    total, parts = 0, []
-    for gpu in gpus:
-        device = by_address.get(gpu.address)
-        memory = None if device is None else gpu_memory_gb(device)
-        if memory is None:
-            return None, f"the memory of {describe_devices([gpu])} is not known"
-        total += memory
-        parts.append(f"{gpu.address} has {memory} GB")
-    size = mmio_size_for(total)
-    return size, f"{', '.join(parts)}: {total} GB, rounded up to a power of two and doubled"
+from .computed import required_mmio_gb
+from .devices import is_split, physical_gpu
+from .keys import ABSENT, MMIO_SIZE_GB, NUMA_AFFINITY, USE_64BIT_MMIO, VmxWanted, gpu_key
+from .state import NVIDIA, as_bool, pci_address
+from .vm_state import VmState, describe_devices
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,9 +68,9 @@ def checklist(state: VmState) -> list[Prerequisite]:
     found = [
         Prerequisite(
             "memory reservation",
-            "complete" if state.memory_reserved else "not fully reserved",
+            "complete" if state.all_memory_reserved else "not fully reserved",
             "all guest memory reserved",
-            state.memory_reserved,
+            state.all_memory_reserved,
             "devices write into guest memory directly, so a VM with such devices does not power on without",
             "reserve_memory: true",
         )
@@ -172,14 +116,15 @@ def prerequisites(state: VmState, wanted: VmxWanted) -> list[str]:
             )
         )
     set_by_us = {
-        "memory reservation": wanted.reserve_memory is not None,
+        "memory reservation": wanted.reserve_memory is True,
         "firmware": bool(wanted.firmware),
-        USE_64BIT_MMIO: wanted.use_64bit_mmio is not None,
+        USE_64BIT_MMIO: wanted.use_64bit_mmio is True,
         MMIO_SIZE_GB: wanted.mmio_size_gb is not None,
     }
     found += [p.sentence(state.name) for p in checklist(state) if p.ok is False and not set_by_us.get(p.thing, False)]
     found += _numa_sentences(state, wanted)
     found += _stale_gpus(state, wanted)
+    found += _whole_gpus(state, wanted)
     return found
 
 
@@ -189,17 +134,13 @@ def _numa_sentences(state: VmState, wanted: VmxWanted) -> list[str]:
     nodes = {d.numa_node for d in relevant if d.numa_node is not None}
     if len(nodes) > 1:
         found.append(f"{state.name}: GPU and NIC sit on different NUMA nodes: {describe_devices(relevant)}")
-    chosen: set[str] = set()
-    if wanted.numa == ("auto",):
-        chosen = {str(node) for node in nodes}
-    elif wanted.numa:
-        chosen = set(wanted.numa)
-        if nodes and not {str(node) for node in nodes} <= chosen:
-            found.append(
-                "{}: numa_node_affinity {} leaves out the node of its devices: {}".format(
-                    state.name, ",".join(wanted.numa), describe_devices(relevant)
-                )
+    chosen = set(wanted.numa or ()) - {ABSENT}
+    if chosen and nodes and not {str(node) for node in nodes} <= chosen:
+        found.append(
+            "{}: numa_node_affinity {} leaves out the node of its devices: {}".format(
+                state.name, ",".join(sorted(chosen)), describe_devices(relevant)
             )
+        )
     held = [node for node in state.numa_nodes if str(node.id) in chosen]
     where = "NUMA node {}".format(",".join(str(node.id) for node in held))
     cores, memory = sum(node.cores or node.cpus for node in held), sum(node.memory_mb for node in held)
@@ -213,7 +154,7 @@ def _numa_sentences(state: VmState, wanted: VmxWanted) -> list[str]:
             f"{state.name}: {state.memory_mb} MB do not fit into the {memory} MB of {where}; part of the memory will "
             "be remote"
         )
-    if wanted.numa and state.cpu_hot_add:
+    if chosen and state.cpu_hot_add:
         found.append(
             f"{state.name}: CPU hot add is on, which hides the NUMA nodes from the guest; switch it off for a VM that "
             "spans or is bound to nodes"
@@ -226,13 +167,31 @@ def _stale_gpus(state: VmState, wanted: VmxWanted) -> list[str]:
     gpus = {device.address for device in state.host_devices if device.vendor_id == NVIDIA}
     if not gpus:
         return []
-    ours = {f"pcipassthru{index}.cfg.gpu-pci-id" for index in wanted.gpu_pci_ids}
+    ours = {gpu_key(index).lower() for index in wanted.gpu_pci_ids}
     return [
         f"{state.name}: {key} names {address}, which is no NVIDIA GPU of its present host {state.host} "
         f"(there: {', '.join(sorted(gpus))}); correct it with gpu_pci_ids"
         for key, address in sorted(state.gpu_keys().items())
-        if address not in gpus and key.lower() not in ours
+        if key.lower() not in ours and not _is_gpu(state, address)
     ]
+
+
+def _is_gpu(state: VmState, address: str) -> bool:
+    device = physical_gpu(state.host_devices, address)
+    return device is not None and device.vendor_id == NVIDIA
+
+
+def _whole_gpus(state: VmState, wanted: VmxWanted) -> list[str]:
+    """NVIDIA's guide: "If the GPU is in SR-IOV mode, you should specify a VF address"."""
+    found = []
+    for index, address in sorted(wanted.gpu_pci_ids.items()):
+        device = physical_gpu(state.host_devices, pci_address(address)) if address else None
+        if device is not None and device.address == pci_address(address) and is_split(device):
+            found.append(
+                f"{state.name}: {gpu_key(index)} names {address}, a GPU in SR-IOV mode as a whole; NVIDIA's guide asks "
+                "for the address of one of its virtual functions then"
+            )
+    return found
 
 
 def as_results(state: VmState) -> list[dict[str, Any]]:

@@ -5,16 +5,27 @@
 
 from __future__ import annotations
 
-import dataclasses
-import datetime
-import ipaddress
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
-from .._layer import ApplyError, Layer, LayerError, Operation, Pending, Reboot, UnreachableError, VerifyError
-from .layers import VmPower
+from .._layer import ApplyError, Layer, LayerError, Operation, Pending, Reboot, RefusedError, VerifyError
+from .books import Bookkeeping, Books
+from .guests import Guests, Stop
+from .host_boot import HostBoot
+from .host_vms import HostReader
+from .maintenance import Maintenance
 from .plan import KERNEL_LIST, KernelWanted, managed_settings, pending_kernel
-from .plan_reboot import RebootWanted, check_host, needs_reboot, plan_reboot, reasons
-from .state import HostState, HostVm, KernelSetting, KernelState, parse_kernel_list
+from .plan_reboot import (
+    RebootWanted,
+    Timeouts,
+    check_host,
+    is_same_boot,
+    needs_reboot,
+    plan_reboot,
+    reasons,
+)
+from .reboot_report import iso, net_undo, say_how_to_resume, warnings_of
+from .state import HostState, KernelSetting, KernelState, parse_kernel_list
+from .this_run import this_run
 from .transport import Connection
 
 _HOST_PATHS = (
@@ -27,79 +38,16 @@ _HOST_PATHS = (
     "capability.rebootSupported",
     "vm",
 )
-_VM_PATHS = (
-    "name",
-    "runtime.powerState",
-    "runtime.question",
-    "guest.toolsRunningStatus",
-    "guest.hostName",
-    "guest.ipAddress",
-    "guest.net",
-    "config.vAppConfig",
-    "config.managedBy",
-    "config.template",
-    "config.hardware.device",
-)
-# Agent VMs (vCLS and the like) belong to vCenter, which stops and starts them around maintenance.
-# Not verified on hardware.
-_AGENT_EXTENSIONS = ("com.vmware.vim.eam", "com.vmware.vcls")
-
-_HOST_DEVICES = ("VirtualPCIPassthrough", "VirtualSriovEthernetCard")
-
-_RETURN_POLL = 5.0  # seconds between looks at a host that boots; the first ones come faster
-_DISCONNECTED_PATIENCE = 60.0  # seconds until "disconnected" counts as final
-_UNSURE_PATIENCE = 180.0  # seconds until a host that stays up counts as never told to reboot
-_SURE_BOOT = datetime.timedelta(seconds=60)  # a boot time that moved less may be a corrected clock
-_BOOT_JITTER = datetime.timedelta(seconds=1)
 
 
-@dataclasses.dataclass(frozen=True)
-class Timeouts:
-    """Seconds."""
-
-    shutdown: float = 300.0
-    maintenance: float = 600.0
-    reboot: float = 3600.0
-    power_on: float = 300.0
-
-
-def is_newer_boot(
-    before: datetime.datetime | None,
-    now: datetime.datetime | None,
-    was_down: bool,
-    asked: datetime.datetime | None = None,
-) -> bool:
-    """Whether ``now`` proves a boot after ``before``; ``asked``: when the reboot was asked for, by vCenter's clock.
-
-    A corrected clock moves a boot time too. So a small step counts only if the host was seen down, or if it crosses
-    the moment of the request.
-    """
-    if now is None:
-        return False
-    if before is None:
-        return was_down
-    moved = now - before
-    crosses_request = asked is not None and before < asked <= now
-    return crosses_request or moved > (_BOOT_JITTER if was_down else _SURE_BOOT)
-
-
-def guest_addresses(row: dict[str, Any]) -> set[str]:
-    """All addresses that VMware Tools report for a VM."""
-    found = {str(row.get("guest.ipAddress", "") or "")}
-    for nic in row.get("guest.net") or []:
-        found |= {str(address) for address in getattr(nic, "ipAddress", None) or []}
-    return found - {""}
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False
+_STOPPING = ("move", "shutdown", "enter", "reboot")
 
 
 class RebootLayer(Layer[HostState, RebootWanted]):
-    """State machine of one reboot. What this run has done is part of the observed state, so planning stays pure."""
+    """State machine of one reboot. What this run has done is part of the observed state, so planning stays pure.
+
+    Without ``books`` nothing is recorded: that is for a standalone host, which has nowhere to record anything.
+    """
 
     def __init__(
         self,
@@ -107,56 +55,110 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         esxi_hostname: str,
         wanted: RebootWanted,
         timeouts: Timeouts,
+        *,
+        books: Bookkeeping | None = None,
+        check_mode: bool = False,
     ) -> None:
         self._connection = connection
         self._wanted = wanted
         self._timeouts = timeouts
+        self._check_mode = check_mode
         reference, self.host = connection.find_host(esxi_hostname)
         self._moid = reference._moId
+        self._books = Books(connection, reference, self.host, books) if books is not None else None
+        self._records = self._books.records if self._books is not None else None
+        self._guests = Guests(connection, timeouts)
+        self._maintenance = Maintenance(
+            connection,
+            self._reference,
+            self.host,
+            timeouts.maintenance,
+            records=self._records,
+            run=books.run if books else this_run(),
+        )
+        self._boot = HostBoot(connection, self._reference, self.host, timeouts.reboot)
+        self._reader = HostReader(connection)
         self._first: HostState | None = None
         self._last: HostState | None = None
         self._reasons: list[str] = []
         self._rebooted = False
-        self._entered = False
-        self._left = False
-        self._lost_maintenance = False
-        self._shut_down: list[str] = []
-        self._asked: list[str] = []  # to stop, without an answer yet
-        self._powered_on: list[str] = []
+        self._superseded = False
+        self._begun = False
         self._elapsed = 0.0
-        self._addresses: tuple[str, str] | None = None
 
     def _reference(self) -> Any:
         return self._connection.reference("host", self._moid)
 
     # ------------------------------------------------------------ observe
     def observe(self) -> HostState:
-        row = self._connection.read(self._reference(), _HOST_PATHS, "reading the host")
-        connected = row.get("runtime.connectionState") == "connected"
-        state = HostState(
-            name=self.host,
-            moid=self._moid,
-            connection=str(row.get("runtime.connectionState", "unknown")),
-            power=str(row.get("runtime.powerState", "unknown")),
-            in_maintenance=bool(row.get("runtime.inMaintenanceMode", False)),
-            boot_time=row.get("runtime.bootTime"),
-            reboot_supported=bool(row.get("capability.rebootSupported", True)),
-            standby=str(row.get("runtime.standbyMode") or "none"),
-            vms=self._vms(row.get("vm", [])),
-            pending=self._settings() if connected else (),
-            rebooted=self._rebooted,
-            entered_maintenance=self._entered,
-            left_maintenance=self._left,
-            shut_down=tuple(self._shut_down),
-            powered_on=tuple(self._powered_on),
-        )
-        if not connected and not self._rebooted:
+        if self._first is None and self._wanted.in_maintenance == "recover":
+            self._before_recovery()
+        state = self._read()
+        if state.connection != "connected" and not self._rebooted and not self._is_left_alone(state):
             check_host(state, self._wanted)  # nothing can be said about a host that does not answer
         if self._first is None:
             self._first = state
             self._reasons = reasons(state, self._wanted) if needs_reboot(state, self._wanted) else []
         self._last = state
         return state
+
+    def _is_left_alone(self, state: HostState) -> bool:
+        """A host that no interrupted run has marked is none of recovery's business, connected or not."""
+        return self._wanted.in_maintenance == "recover" and not needs_reboot(state, self._wanted)
+
+    def _before_recovery(self) -> None:
+        """Nobody recovers beside a run that is at work, and a marked host may still be booting."""
+        if self._books is None:
+            return
+        self._books.refuse_beside_others()
+        if self._books.records.mark() is not None and not self._check_mode:
+            self._boot.await_connection()
+
+    def _read(self) -> HostState:
+        row = self._connection.read(self._reference(), _HOST_PATHS, "reading the host")
+        connected = row.get("runtime.connectionState") == "connected"
+        in_maintenance = bool(row.get("runtime.inMaintenanceMode", False))
+        story, doubt = self._whose() if in_maintenance and not self._maintenance.entered else ("", "")
+        drs = False
+        refuges: tuple[tuple[str, str], ...] = ()
+        if self._wanted.vm_policy == "evacuate" and connected and not self._rebooted:
+            drs, refuges = self._reader.refuges(self._reference())
+        return HostState(
+            name=self.host,
+            moid=self._moid,
+            connection=str(row.get("runtime.connectionState", "unknown")),
+            power=str(row.get("runtime.powerState", "unknown")),
+            in_maintenance=in_maintenance,
+            boot_time=row.get("runtime.bootTime"),
+            reboot_supported=bool(row.get("capability.rebootSupported", True)),
+            standby=str(row.get("runtime.standbyMode") or "none"),
+            vms=self._reader.vms(row.get("vm", [])),
+            pending=self._settings() if connected else (),
+            story=story,
+            doubt=doubt,
+            drs=drs,
+            refuges=refuges,
+            rebooted=self._rebooted,
+            superseded=self._superseded,
+            entered_maintenance=self._maintenance.entered,
+            left_maintenance=self._maintenance.left,
+            shut_down=tuple(self._guests.down),
+            powered_on=tuple(self._guests.started),
+        )
+
+    def _whose(self) -> tuple[str, str]:
+        """Who entered the maintenance mode that the host is in, and why it is not an interrupted run's ("": it is)."""
+        if self._records is None:
+            return (
+                "entered by somebody whom a standalone host does not name",
+                "nothing is recorded on a standalone host",
+            )
+        mark = self._records.mark()
+        doubt = self._records.doubt(mark)
+        story = self._records.story()
+        if mark is not None:
+            story += f"; mark of run {mark.run.name} on controller {mark.run.controller}"
+        return story, doubt
 
     def _settings(self) -> tuple[KernelSetting, ...]:
         names = self._wanted.pending_settings
@@ -166,180 +168,143 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         state = KernelState(self.host, parse_kernel_list(rows, self.host))
         return tuple(managed_settings(state, KernelWanted(dict.fromkeys(names))))
 
-    def _vms(self, references: list[Any]) -> tuple[HostVm, ...]:
-        rows = self._connection.properties(references, _VM_PATHS, "reading the VMs of the host")
-        if self._addresses is None:
-            self._addresses = self._connection.addresses()
-        server, own = self._addresses
-        found = []
-        for reference, row in zip(references, rows):
-            if row.get("config.template"):
-                continue
-            addresses = guest_addresses(row)
-            products = getattr(row.get("config.vAppConfig"), "product", None) or []
-            manager = str(getattr(row.get("config.managedBy"), "extensionKey", "") or "")
-            question = row.get("runtime.question")
-            found.append(
-                HostVm(
-                    name=str(row.get("name", reference._moId)),
-                    moid=reference._moId,
-                    power=str(row.get("runtime.powerState", "")),
-                    has_passthrough=any(
-                        type(device).__name__.rpartition(".")[2] in _HOST_DEVICES
-                        for device in row.get("config.hardware.device") or []
-                    ),
-                    tools_running=row.get("guest.toolsRunningStatus") == "guestToolsRunning",
-                    is_vcenter=(self._connection.is_vcenter and server in addresses)
-                    or str(row.get("guest.hostName", "")).lower() == self._connection.endpoint.hostname.lower()
-                    or any("vcenter server" in str(getattr(product, "name", "")).lower() for product in products),
-                    is_controller=own in addresses and not _is_loopback(own),
-                    is_agent=manager.startswith(_AGENT_EXTENSIONS),
-                    question=str(question.text) if question is not None else "",
-                )
-            )
-        return tuple(sorted(found, key=lambda vm: (vm.name, vm.moid)))
-
     # ------------------------------------------------------------ plan and apply
     def plan(self, state: HostState, wanted: RebootWanted) -> list[Operation]:
         return plan_reboot(state, wanted)
 
     def apply(self, operation: Operation) -> None:
-        steps = {
+        steps: dict[str, Callable[[Operation], None]] = {
+            "move": self._move,
             "shutdown": self._stop_vm,
             "enter": self._enter,
             "reboot": self._reboot,
             "exit": self._exit,
             "poweron": self._start_vm,
         }
+        self._begin()
         try:
+            if operation.payload["action"] in _STOPPING:
+                self._keep_lease()
             steps[operation.payload["action"]](operation)
         except LayerError as error:
             self._say_how_to_resume(error)
             raise
+        except Exception as problem:  # a mistake of ours must not hide what is off now
+            failure = ApplyError(
+                f"{operation.description}: {type(problem).__name__}: {problem}",
+                host=self.host,
+                remedy="report this; then go on as follows",
+            )
+            self._say_how_to_resume(failure)
+            raise failure from problem
 
-    def _say_how_to_resume(self, error: LayerError) -> None:
-        stopped = list(dict.fromkeys([*self._shut_down, *self._asked]))
-        down = [name for name in stopped if name not in self._powered_on]
-        error.details.setdefault("vms_shut_down", down)
-        error.details.setdefault("entered_maintenance", self._entered and not self._left)
-        error.details.setdefault("rebooted", self._rebooted)
-        if (self._entered and not self._left) or down:
-            resume = {"in_maintenance": "adopt", "power_on": down}
-            error.details.setdefault("resume", resume)
-            error.args = (f"{error} To go on from here run again with in_maintenance=adopt and power_on={down}.",)
+    def _begin(self) -> None:
+        """Before the first step: take the lease, see that the mark can be written, and look once more."""
+        if self._begun:
+            return
+        self._begun = True
+        if self._books is None:
+            return
+        self._books.open()
+        before, state = self._last, self._read()
+        if before is None or _essence(plan_reboot(before, self._wanted)) != _essence(plan_reboot(state, self._wanted)):
+            raise RefusedError(
+                "somebody else changed this host between the look at it and the lease; nothing was changed",
+                host=self.host,
+                thing="ESXi host",
+                remedy="run again: it looks anew",
+            )
+        self._last = state
 
-    def _stop_vm(self, operation: Operation) -> None:
-        name = operation.payload["vm"]
-        power = VmPower(self._connection, operation.payload["moid"], name)
-        self._asked.append(name)  # from here on it may go down, whether we hear of it or not
-        try:
-            self._take_down(power, operation)
-        except LayerError as error:
-            if not isinstance(error, UnreachableError):
-                self._asked.remove(name)
-                self._bring_back()
-            raise
-        self._asked.remove(name)
-        self._shut_down.append(name)
-
-    def _take_down(self, power: VmPower, operation: Operation) -> None:
-        if not operation.payload["orderly"]:
-            power.cut(self._timeouts.power_on)
+    def _keep_lease(self) -> None:
+        """No step that stops anything without the lease; what puts things right goes on in any case."""
+        if self._books is None:
             return
         try:
-            power.shut_down(self._timeouts.shutdown)
-        except ApplyError:
-            if not operation.payload["hard_off"]:
-                raise
-            power.cut(self._timeouts.power_on)
+            self._books.keep()
+        except LayerError as error:
+            self._take_back(error, " The host was not rebooted.")
+            raise
 
-    def _bring_back(self) -> list[str]:
-        """Before the reboot has begun, a failure leaves the host as it was found: start what was stopped."""
-        if not self._wanted.restore_vms or self._last is None:
-            return []
-        started = []
-        moids = {vm.name: vm.moid for vm in self._last.vms}
-        for name in list(self._shut_down):
-            try:
-                VmPower(self._connection, moids[name], name).on(self._timeouts.power_on)
-            except LayerError:
-                continue  # it stays in the list of VMs that are down, which the error names
-            self._shut_down.remove(name)
-            started.append(name)
-        return started
+    def _say_how_to_resume(self, error: LayerError) -> None:
+        down = list(self._guests.still_down().values())
+        entered = self._maintenance.is_ours
+        error.details.setdefault("rebooted", self._rebooted)
+        mode = "in maintenance mode (entered by this run)"
+        if down and not entered:
+            mode = self._mode()
+        say_how_to_resume(error, self.host, mode, down, entered)
 
-    def _in_maintenance(self) -> bool:
-        row = self._connection.read(self._reference(), ["runtime.inMaintenanceMode"], "reading the maintenance mode")
-        return bool(row.get("runtime.inMaintenanceMode", False))
+    def _mode(self) -> str:
+        who = self._maintenance.taken_by
+        if not who:
+            who = self._records.story() if self._records else "a standalone host does not say by whom"
+        try:
+            is_on = self._connection.persistently(self._maintenance.is_on, self._connection.clock() + 10.0)
+        except LayerError:
+            return "out of reach"
+        return f"in maintenance mode, but not by this run ({who})" if is_on else "not in maintenance mode"
+
+    def _move(self, operation: Operation) -> None:
+        what = operation.payload
+        try:
+            self._guests.move(what["moid"], what["vm"], what["target"], what["target_name"])
+        except LayerError as error:
+            self._restore(error)
+            raise
+
+    def _stop_vm(self, operation: Operation) -> None:
+        what = operation.payload
+        try:
+            self._guests.stop(Stop(what["moid"], what["vm"], what["orderly"], what["hard_off"]), bool(what["last"]))
+        except LayerError as error:
+            self._restore(error)
+            raise
+
+    def _restore(self, error: LayerError) -> None:
+        started = self._guests.bring_back()
+        if started:
+            error.args = ("{} Powered on again: {}.".format(error, ", ".join(started)),)
 
     def _enter(self, _operation: Operation) -> None:
-        doing = f"put {self.host} into maintenance mode"
-        limit = self._timeouts.maintenance
-        connection = self._connection
         try:
-            task = connection.start(
-                self.host,
-                doing,
-                lambda: connection.enter_maintenance(self._reference(), int(limit), self._wanted.vsan_mode),
-            )
-            connection.wait(task, doing, self.host, limit + 10.0, cancel=True, reached=self._in_maintenance)
+            self._maintenance.enter(self._wanted.vsan_mode)
         except LayerError as error:
-            # where the link broke, the request may have arrived all the same
-            if not (isinstance(error, UnreachableError) and self._got_there(self._in_maintenance)):
+            if self._maintenance.entered:  # and the mark could not be written
+                self._take_back(error, " The host was not rebooted.")
+            else:
                 self._give_up_entering(error)
-                raise
-        self._entered = True
-
-    def _got_there(self, question: Callable[[], bool], patience: float = 60.0) -> bool:
-        """Whether ``question`` turns true within ``patience`` seconds; False also if nobody answers."""
-        connection = self._connection
-        deadline = connection.clock() + patience
-        try:
-            while not connection.persistently(question, deadline):
-                if connection.clock() >= deadline:
-                    return False
-                connection.sleep(1.0)
-        except LayerError:
-            return False
-        return True
+            raise
 
     def _give_up_entering(self, error: LayerError) -> None:
         try:
-            names = [vm.name for vm in self._vms(self._host_vms()) if vm.power == "poweredOn"]
+            names = [vm.name for vm in self._reader.vms(self._host_vms()) if vm.power == "poweredOn"]
             still_on = ", ".join(names) or "none"
         except LayerError:
             still_on = "not known"
-        started = self._bring_back()
-        text = f" VMs that are on: {still_on}."
-        if started:
-            text += " Powered on again: {}.".format(", ".join(started))
-        error.args = (str(error) + text,)
+        error.args = (f"{error} VMs that are on: {still_on}.",)
+        self._restore(error)
 
     def _host_vms(self) -> list[Any]:
         return list(self._connection.read(self._reference(), ["vm"]).get("vm", []))
 
     def _reboot(self, _operation: Operation) -> None:
-        before = self._connection.read(self._reference(), ["runtime.bootTime"]).get("runtime.bootTime")
-        asked = self._connection.server_time()
-        started = self._connection.clock()
-        doing = f"reboot {self.host}"
-        certain, task = True, None
+        first = self._first.boot_time if self._first else None
         try:
-            task = self._connection.start(self.host, doing, lambda: self._reference().RebootHost_Task(force=False))
-        except UnreachableError as error:
-            if "fault" in error.details:  # answered with a fault, or not even logged in: nothing began
-                self._take_back(error)
-                raise
-            # The link broke. Logged in to the host itself it dies with the host; a vCenter may be restarting. Whether
-            # the request arrived shows on the host, and asking again could reboot it twice.
-            certain = not self._connection.is_vcenter
+            self._maintenance.check()
+            before = self._connection.read(self._reference(), ["runtime.bootTime"]).get("runtime.bootTime")
         except LayerError as error:
-            self._take_back(error)
+            self._take_back(error, " The host was not rebooted.")
             raise
-        if task is not None:
-            self._watch(task, doing)
-        self._await_return(before, asked, started, certain)
-        self._elapsed = self._connection.clock() - started
+        if not is_same_boot(before, first):  # nobody needs a second one
+            self._superseded = True
+            return
+        try:
+            self._elapsed = self._boot.carry_out(before)
+        except LayerError as error:
+            if self._boot.never_began:
+                self._take_back(error, " The host was not rebooted.")
+            raise
         self._rebooted = True
         still = [s for s in self._settings() if s.is_pending]
         if still:
@@ -353,117 +318,55 @@ class RebootLayer(Layer[HostState, RebootWanted]):
                 remedy="check whether a host profile or the firmware overrides it, and the host's boot log",
             )
 
-    def _watch(self, task: Any, doing: str) -> None:
-        """Wait for the task, which ends when the reboot was issued. The return of the host is the proof in any case."""
-        try:
-            self._connection.wait(task, doing, self.host, 120.0, reached=lambda: True)
-        except UnreachableError:
-            return  # nobody can be asked, but the reboot was accepted
-        except LayerError as error:
-            if error.details.get("fault") != "Timedout":  # one that hangs may still begin
-                self._take_back(error)
-            raise
-
-    def _take_back(self, error: LayerError) -> None:
-        """The reboot was refused, so it will not happen: leave the host and its VMs as they were found."""
-        text = " The host was not rebooted."
-        if self._entered:
+    def _take_back(self, error: LayerError, text: str) -> None:
+        """It will not be rebooted: leave the host and its VMs as they were found."""
+        if self._maintenance.is_ours:
             try:
-                self._exit(None)
-                self._entered, self._left = False, False
+                self._maintenance.leave()
                 text += " It was taken out of maintenance mode again."
             except LayerError as second:
                 text += f" It is still in maintenance mode ({second})."
-        if not self._entered:
-            started = self._bring_back()
-            if started:
-                text += " Powered on again: {}.".format(", ".join(started))
-        error.args = (str(error) + text,)
+        error.args = (f"{error}{text}",)
+        if not self._maintenance.is_ours:
+            self._restore(error)
 
-    def _await_return(self, before: Any, asked: Any, started: float, certain: bool) -> None:
-        """Wait until the host is connected, with a newer boot time, and answers a command.
-
-        ``certain``: the reboot was accepted. Otherwise a host that stays up was never told to.
-        """
-        connection = self._connection
-        deadline = started + self._timeouts.reboot
-        was_down = False
-        disconnected_since: float | None = None
-        pause = 0.2
-        seen = "unknown"
-        while True:
-            row = connection.persistently(
-                lambda: connection.read(self._reference(), ["runtime.connectionState", "runtime.bootTime"]), deadline
-            )
-            seen = str(row.get("runtime.connectionState", "unknown"))
-            was_down = was_down or seen != "connected"
-            if seen == "connected":
-                disconnected_since = None
-                if is_newer_boot(before, row.get("runtime.bootTime"), was_down, asked) and self._answers():
-                    return
-            elif seen == "disconnected":
-                disconnected_since = connection.clock() if disconnected_since is None else disconnected_since
-                if connection.clock() - disconnected_since > min(_DISCONNECTED_PATIENCE, self._timeouts.reboot / 4):
-                    raise UnreachableError(
-                        "after the reboot vCenter calls the host disconnected, which does not heal by itself",
-                        host=self.host,
-                        thing="ESXi host",
-                        remedy="reconnect it in vCenter (password and certificate are the usual reasons)",
-                    )
-            if not certain and not was_down and connection.clock() - started > _UNSURE_PATIENCE:
-                raise UnreachableError(
-                    "the connection broke while the reboot was asked for, and the host is still up with its old boot "
-                    f"time after {_UNSURE_PATIENCE:.0f} s: the request did not arrive",
-                    host=self.host,
-                    thing="ESXi host",
-                    remedy="see that vCenter is well, then run again",
-                )
-            if connection.clock() >= deadline:
-                raise self._gave_up(seen, was_down)
-            connection.sleep(min(pause, max(deadline - connection.clock(), 0.0)))
-            pause = min(pause * 1.4, _RETURN_POLL)
-
-    def _answers(self) -> bool:
-        try:
-            self._connection.run_esxcli(self._reference(), self.host, KERNEL_LIST)
-        except UnreachableError:
-            return False
-        return True
-
-    def _gave_up(self, seen: str, was_down: bool) -> LayerError:
-        limit = f"{self._timeouts.reboot:.0f} s"
-        if seen == "connected":
-            return VerifyError(
-                f"{limit} after the reboot was accepted, the host reports its old boot time"
-                + ("" if was_down else " and was never seen down")
-                + "; it has not rebooted",
-                host=self.host,
-                thing="ESXi host",
-                remedy="look at the host's console and at its reboot task",
-            )
-        return UnreachableError(
-            f"the host did not come back within {limit} after the reboot; its connection state is {seen}",
-            host=self.host,
-            thing="ESXi host",
-            remedy="look at the server's console (BMC); raise reboot_timeout if it is only slow",
-        )
-
-    def _exit(self, _operation: Operation | None) -> None:
-        if not self._in_maintenance():
-            self._lost_maintenance = True  # it came back from the reboot without it
-            self._left = True
-            return
-        doing = f"take {self.host} out of maintenance mode"
-        limit = self._timeouts.maintenance
-        task = self._connection.start(
-            self.host, doing, lambda: self._reference().ExitMaintenanceMode_Task(timeout=int(limit))
-        )
-        self._connection.wait(task, doing, self.host, limit + 10.0, reached=lambda: not self._in_maintenance())
-        self._left = True
+    def _exit(self, _operation: Operation) -> None:
+        if not self._maintenance.entered:
+            self._maintenance.adopt()
+        self._maintenance.leave()
 
     def _start_vm(self, operation: Operation) -> None:
-        VmPower(self._connection, operation.payload["moid"], operation.payload["vm"]).on(self._timeouts.power_on)
-        self._powered_on.append(operation.payload["vm"])
+        try:
+            self._guests.start(operation.payload["moid"], operation.payload["vm"])
+        except LayerError as error:
+            others = self._guests.start_rest({**self._guests.down, **self._explicit()})
+            if others:
+                error.args = ("{} Powered on: {}.".format(error, ", ".join(others)),)
+            raise
+
+    def _explicit(self) -> dict[str, str]:
+        vms = self._last.vms if self._last else ()
+        return {vm.moid: vm.name for vm in vms if {vm.moid, vm.name} & set(self._wanted.power_on)}
+
+    # ------------------------------------------------------------ every way out
+    def commit(self, operations: Sequence[Operation]) -> None:
+        if self._wanted.in_maintenance == "recover" and not operations:
+            self._clear_stale_mark()
+        if self._books is not None:
+            self._books.let_go()
+
+    def _clear_stale_mark(self) -> None:
+        """Left behind by a run that died after it had left maintenance mode."""
+        out = self._last is not None and self._last.connection == "connected" and not self._last.in_maintenance
+        if self._records is not None and out and self._records.mark() is not None:
+            self._records.clear()
+
+    def failed(self, error: LayerError) -> None:
+        if self._begun and self._maintenance.entered and (self._maintenance.left or self._maintenance.taken_by):
+            self._maintenance.clear()
+        text = self._books.let_go() if self._books is not None else ""
+        if text:
+            error.args = (f"{error}{text}",)
 
     # ------------------------------------------------------------ result
     def pending(self, state: HostState) -> Pending:
@@ -472,45 +375,26 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         return Pending(Reboot.NONE)
 
     def warnings(self, state: HostState, wanted: RebootWanted) -> list[str]:
-        found = []
-        if state.in_maintenance and not needs_reboot(state, wanted) and wanted.in_maintenance != "adopt":
-            found.append(f"{state.name}: the host is in maintenance mode and stays there; no VM can start on it")
-        if self._lost_maintenance:
-            found.append(f"{state.name}: the host came back from its reboot without maintenance mode")
-        return found
-
-    def _net_undo(self, state: HostState) -> list[str]:
-        """What takes back the difference between the first look and now: most steps of a finished reboot cancel out."""
-        first = self._first or state
-        before = {vm.moid: vm.power for vm in first.vms}
-        commands = []
-        for vm in state.vms:
-            if before.get(vm.moid) == "poweredOn" and vm.power == "poweredOff":
-                commands.append("PowerOnVM_Task " + vm.name)
-            elif before.get(vm.moid) == "poweredOff" and vm.power == "poweredOn":
-                commands.append("ShutdownGuest " + vm.name)
-        if state.in_maintenance and not first.in_maintenance:
-            commands.insert(0, "ExitMaintenanceMode_Task " + state.name)
-        elif first.in_maintenance and not state.in_maintenance:
-            commands.append("EnterMaintenanceMode_Task " + state.name)
-        return commands
+        return warnings_of(state, wanted, unproved=self._maintenance.unproved, lost=self._maintenance.lost)
 
     def facts(self, state: HostState) -> dict[str, Any]:
         first = self._first or state
-
-        def text(moment: datetime.datetime | None) -> str | None:
-            return None if moment is None else moment.isoformat()
-
         return {
-            "undo": self._net_undo(state),
+            "undo": net_undo(first, state),
             "esxi_host": self.host,
+            "esxi_host_moid": self._moid,
             "rebooted": self._rebooted,
             "reasons": self._reasons,
-            "boot_time_before": text(first.boot_time),
-            "boot_time_after": text(state.boot_time) if self._rebooted else None,
+            "boot_time_before": iso(first.boot_time),
+            "boot_time_after": iso(state.boot_time) if self._rebooted else None,
             "elapsed": round(self._elapsed, 1),
-            "entered_maintenance": self._entered,
+            "entered_maintenance": self._maintenance.entered,
             "in_maintenance": state.in_maintenance,
-            "vms_shut_down": list(self._shut_down),
-            "vms_powered_on": list(self._powered_on),
+            "vms_shut_down": list(self._guests.down.values()),
+            "vms_moved": list(self._guests.moved.values()),
+            "vms_powered_on": list(self._guests.started.values()),
         }
+
+
+def _essence(operations: Sequence[Operation]) -> list[str]:
+    return [operation.command for operation in operations]

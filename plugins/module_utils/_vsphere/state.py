@@ -15,11 +15,6 @@ from .._layer import ParseError
 NVIDIA = 0x10DE
 MELLANOX = 0x15B3
 
-USE_64BIT_MMIO = "pciPassthru.use64bitMMIO"
-MMIO_SIZE_GB = "pciPassthru.64bitMMIOSizeGB"
-NUMA_AFFINITY = "numa.nodeAffinity"
-GPU_KEY = re.compile(r"^pciPassthru(\d{1,2})\.cfg\.gpu-pci-id$", re.IGNORECASE)
-
 _ADDRESS = re.compile(r"^(?:([0-9a-f]{1,4}):)?([0-9a-f]{1,2}):([0-9a-f]{1,2})\.([0-7])$", re.IGNORECASE)
 _INTEGER_TYPES = re.compile(r"^(u?int(eger)?\d*|u?long|number)$", re.IGNORECASE)
 
@@ -276,72 +271,6 @@ def _sriov(info: Any) -> dict[str, Any] | None:
 
 
 # ---------------------------------------------------------------- VMs
-@dataclasses.dataclass(frozen=True)
-class PassthroughDevice:
-    """A host device that a VM owns. ``index``: N of pciPassthruN, in the order of the VM's devices."""
-
-    index: int
-    label: str
-    address: str  # "" when vSphere chooses the device at power-on
-    kind: str = "other"
-    name: str = ""
-    numa_node: int | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class VmState:
-    """One VM. ``power``: poweredOn, poweredOff or suspended. ``extra``: lower-case key -> (spelling, value)."""
-
-    name: str
-    moid: str
-    host: str
-    power: str
-    connection: str = "connected"
-    is_template: bool = False
-    question: str = ""
-    tools_running: bool = False
-    change_version: str = ""
-    firmware: str = ""
-    memory_reserved: bool = False
-    memory_mb: int = 0
-    cpus: int = 0
-    cpu_hot_add: bool = False
-    extra: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
-    devices: tuple[PassthroughDevice, ...] = ()
-    numa_nodes: tuple[NumaNode, ...] = ()
-    host_devices: tuple[PciDevice, ...] = ()
-    found_power: str = ""  # power when the module first looked
-    changed_while_on: tuple[str, ...] = ()  # lower-case keys that were changed after the last power-on
-
-    def value(self, key: str) -> str | None:
-        entry = self.extra.get(key.lower())
-        return None if entry is None else entry[1]
-
-    def gpu_keys(self) -> dict[str, str]:
-        """pciPassthruN.cfg.gpu-pci-id -> address as it stands in the file, canonical where it is an address."""
-        found: dict[str, str] = {}
-        for spelling, value in self.extra.values():
-            if GPU_KEY.match(spelling) and value:
-                try:
-                    found[spelling] = pci_address(value)
-                except ValueError:
-                    found[spelling] = value
-        return found
-
-
-def describe_devices(devices: Sequence[PassthroughDevice]) -> str:
-    """One line: each device, its address and its node."""
-    return "; ".join(
-        "{} {} ({}) on NUMA node {}".format(
-            d.kind.upper() if d.kind in ("gpu", "nic") else "device",
-            d.address or "chosen at power-on",
-            d.name or d.label,
-            "unknown" if d.numa_node is None else d.numa_node,
-        )
-        for d in devices
-    )
-
-
 def parse_extra_config(options: Iterable[Any]) -> dict[str, tuple[str, str]]:
     """vSphere compares keys without case; values arrive as text, or typed from a sloppy client."""
     found: dict[str, tuple[str, str]] = {}
@@ -371,7 +300,10 @@ class HostVm:
 class HostState:
     """One ESXi host before, during or after a reboot.
 
-    The last five fields are what this run has done so far, so that planning stays a pure function of the state.
+    ``story``: who entered the maintenance mode that it is in; ``doubt``: why no interrupted run of this collection is
+    proved to have, "" if one is. ``drs``: the cluster moves VMs by itself; ``refuges``: (managed object id, name) of
+    hosts that VMs could move to, best first. The fields from ``rebooted`` on are what this run has done so far, so that
+    planning stays a pure function of the state; VMs there are managed object ids.
     """
 
     name: str
@@ -384,7 +316,12 @@ class HostState:
     standby: str = "none"
     vms: tuple[HostVm, ...] = ()
     pending: tuple[KernelSetting, ...] = ()
+    story: str = ""
+    doubt: str = "nothing is recorded about it"
+    drs: bool = False
+    refuges: tuple[tuple[str, str], ...] = ()
     rebooted: bool = False
+    superseded: bool = False  # somebody else rebooted it before this run could
     entered_maintenance: bool = False
     left_maintenance: bool = False
     shut_down: tuple[str, ...] = ()

@@ -14,10 +14,13 @@ import http.client
 import socket
 import ssl
 import time
+import xml.etree.ElementTree
+import xml.parsers.expat
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from .._layer import ApplyError, CredentialError, LayerError, ParseError, RefusedError, UnreachableError
 from . import esxcli
+from .keys import RESERVATION_FIELD
 
 PYVMOMI_IMPORT_ERROR: Exception | None = None
 pyvim_connect: Any = None
@@ -34,6 +37,8 @@ VmomiSupport: Any = getattr(pyvmomi, "VmomiSupport", None)
 
 # What a broken or refused connection raises below pyVmomi.
 BROKEN_LINK = (OSError, http.client.HTTPException)
+# What an answer raises that is no SOAP: a proxy's empty 200, half a document, a page of another service.
+NO_SOAP = (xml.parsers.expat.ExpatError, xml.etree.ElementTree.ParseError)  # of a call, of the version discovery
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,6 +125,14 @@ def translated(host: str, doing: str, thing: str = "", value: Any = None) -> Ite
         ) from error
     except vmodl.MethodFault as error:
         raise _from_fault(error, host, doing, thing, value) from error
+    except NO_SOAP as error:
+        raise UnreachableError(
+            f"{doing}: the answer is no SOAP ({fault_name(error)}: {error})",
+            host=host,
+            thing=thing,
+            value=value,
+            remedy="look what stands between here and vCenter (a proxy, a load balancer)",
+        ) from error
     except Exception as error:
         # SmartConnect raises a plain Exception when nothing that speaks VIM answers
         if error.__class__ is not Exception:
@@ -375,7 +388,9 @@ class Connection:
 
     def reference(self, kind: str, moid: str) -> Any:
         """A managed object by its id, bound to the present session, without asking whether it exists."""
-        kinds = {"host": vim.HostSystem, "vm": vim.VirtualMachine, "task": vim.Task}
+        kinds = {"host": vim.HostSystem, "vm": vim.VirtualMachine, "task": vim.Task, "datacenter": vim.Datacenter}
+        if self._service is None:  # the link was given up for a while
+            self.open()
         return kinds[kind](moid, self._service._stub)
 
     def persistently(self, question: Callable[[], Any], deadline: float) -> Any:
@@ -669,10 +684,13 @@ class Connection:
 
     def reconfigure(self, vm: Any, extra: Mapping[str, str], fields: Mapping[str, Any], change_version: str) -> Any:
         """Start one atomic change: extraConfig ``extra`` and explicit ``fields`` of the specification, by name."""
+        plain = dict(fields)
+        if RESERVATION_FIELD in plain:
+            plain["memoryAllocation"] = vim.ResourceAllocationInfo(reservation=int(plain.pop(RESERVATION_FIELD)))
         spec = vim.vm.ConfigSpec(
             changeVersion=change_version or None,
             extraConfig=[vim.option.OptionValue(key=key, value=str(value)) for key, value in extra.items()],
-            **fields,
+            **plain,
         )
         return vm.ReconfigVM_Task(spec=spec)
 

@@ -22,15 +22,3 @@ def shared_nvue(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulator]
 def nvue(shared_nvue: Simulator) -> Simulator:
     shared_nvue.reset()
     return shared_nvue
-
-
-@pytest.fixture(scope="session")
-def shared_nclu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulator]:
-    with running(tmp_path_factory.mktemp("nclu"), "nclu") as simulator:
-        yield simulator
-
-
-@pytest.fixture
-def nclu(shared_nclu: Simulator) -> Simulator:
-    shared_nclu.reset()
-    return shared_nclu

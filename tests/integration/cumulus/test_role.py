@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The switch role with `rocemesh_switch_os: cumulus`, through ansible-playbook."""
+"""The switch role with `rocemesh_switch_driver: cumulus`, through ansible-playbook."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from tests.integration.cumulus.harness import ADDRESS, PASSWORD, USER, Simulator
 
 def run_role(simulator: Simulator, *flags: str, entry: str = "main", **changes: Any) -> tuple[int, dict[str, Any]]:
     """Exit status, and the results by task name."""
-    trust = "switch_ca_path" if simulator.transport == "nvue" else "switch_known_hosts"
     variables = {
-        "rocemesh_switch_os": "cumulus",
-        "switch_cumulus_transport": simulator.transport,
+        "rocemesh_switch_driver": "cumulus",
+        "switch_allow_disruption": "any",
         "switch_cumulus_port": simulator.port,
         "switch_username": USER,
         "switch_password": PASSWORD,
-        trust: str(simulator.trust),
+        "switch_ca_path": str(simulator.trust),
         "switch_vlan": 111,
         "switch_ports": ["swp1-4"],
         **changes,
@@ -59,24 +58,12 @@ def test_verify_alone_names_what_is_missing_and_only_reads(nvue: Simulator) -> N
     assert all(request.startswith("GET ") for request in nvue.state()["requests"])
 
 
-def test_the_role_converges_with_nclu(nclu: Simulator) -> None:
-    status, results = run_role(nclu)
-    assert status == 0 and results["outcome"]["switch_outcome"]["verified"]
-    assert nclu.state()["config"]["roce"] == "lossless"
-
-
 def test_observe_reads_what_is_wrong_without_failing(nvue: Simulator) -> None:
     status, results = run_role(nvue, entry="observe")
     observed = results["observed"]["switch_observed"]
     assert status == 0 and not observed["healthy"] and observed["problems"] == ["RoCE mode is absent, not lossless"]
     assert list(observed["ports"]) == ["swp1", "swp2", "swp3", "swp4"] and observed["ports"]["swp1"]["counters"]
     assert all(request.startswith("GET ") for request in nvue.state()["requests"])
-
-
-def test_observe_with_nclu(nclu: Simulator) -> None:
-    status, results = run_role(nclu, entry="observe", switch_roce_mode="absent")
-    observed = results["observed"]["switch_observed"]
-    assert status == 0 and observed["healthy"] and observed["ports"]["swp1"]["mtu"] == 1500
 
 
 def test_counters_are_read_and_a_switch_that_does_not_answer_is_named(nvue: Simulator) -> None:

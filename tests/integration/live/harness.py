@@ -27,8 +27,8 @@ module = AnsibleModule({"container": {"required": True}, "argv": {"type": "list"
 if module.params["container"] != "mpicont":
     module.fail_json(msg=f"Could not find container \\"{module.params['container']}\\"")
 argv = module.params["argv"]
-if argv[-1] in ("end", "list") and "LAUNCHERS" in argv[-2]:
-    module.exit_json(changed=True, rc=0, stdout=json.dumps({"found": [], "ended": [], "left": []}), stderr="")
+if argv[3:4] == ["list"] and "LAUNCHERS" in argv[2]:
+    module.exit_json(changed=True, rc=0, stdout=json.dumps({"found": []}), stderr="")
 done = subprocess.run(argv, capture_output=True, text=True)
 module.exit_json(changed=True, rc=done.returncode, stdout=done.stdout, stderr=done.stderr)
 """,

@@ -178,10 +178,9 @@ def test_each_benchmark_writes_its_file_and_the_whole_changes_nothing(place: pat
     assert not (place / "reports" / "unfinished-benchmark").exists(), "a finished measurement is still under way"
 
 
-@pytest.mark.parametrize("tag", ["scaling", "scoring"])
-def test_a_tag_measures_its_part_only(place: pathlib.Path, tag: str) -> None:
-    assert play(place, "--tags", tag) == 0, why(place)
-    assert {path.stem for path in folder(place).glob("*.json")} - {"fp32_bz1_result"} == {tag}
+def test_a_tag_measures_its_part_only(place: pathlib.Path) -> None:
+    assert play(place, "--tags", "scoring") == 0, why(place)
+    assert {path.stem for path in folder(place).glob("*.json")} == {"scoring"}
 
 
 def test_a_killed_measurement_goes_on_and_repeats_nothing_that_is_done(place: pathlib.Path) -> None:
@@ -215,32 +214,32 @@ def test_a_killed_measurement_goes_on_and_repeats_nothing_that_is_done(place: pa
     assert [len(each["repeats"]) for each in document(place, "scaling")["results"]] == [2, 2]
 
 
-def test_a_finished_measurement_is_history_and_the_next_one_starts_anew(place: pathlib.Path) -> None:
-    assert play(place, "--tags", "scaling", "-e", "benchmark_id=monday") == 0, why(place)
-    assert play(place, "--tags", "scaling") == 0, why(place)
-    assert len(list((place / "reports").glob("*/benchmarks"))) == 2
-    assert len(starts(place)) == 8
+def test_what_is_there_is_taken_only_if_it_is_whole_and_was_made_alike(place: pathlib.Path) -> None:
+    """Four measurements one after the other, of two cases with one repeat each."""
 
+    def measure(*arguments: str) -> int:
+        before = len(starts(place))
+        assert play(place, "--tags", "scaling", "-e", "benchmark_scaling_repeats=1", *arguments) == 0, why(place)
+        return len(starts(place)) - before
 
-def test_a_repeat_made_with_other_parameters_is_not_taken(place: pathlib.Path) -> None:
-    assert play(place, "--tags", "scaling", "-e", "benchmark_id=a") == 0, why(place)
-    assert play(place, "--tags", "scaling", "-e", "benchmark_id=a", "-e", "run_threads=2") == 0, why(place)
-    assert len(starts(place)) == 8, "stale repeats were reused"
-    assert [len(each["repeats"]) for each in document(place, "scaling")["results"]] == [2, 2]
+    assert measure("-e", "benchmark_id=a") == 2
+    assert {path.stem for path in folder(place).glob("*.json")} - {"fp32_bz1_result"} == {"scaling"}, "only its tag"
 
-
-def test_a_damaged_repeat_is_measured_again(place: pathlib.Path) -> None:
-    assert play(place, "--tags", "scaling", "-e", "benchmark_id=a") == 0, why(place)
     first = sorted((folder(place) / "scaling").glob("*.json"))[0]
     first.write_text(first.read_text()[:-40])
-    assert play(place, "--tags", "scaling", "-e", "benchmark_id=a") == 0, why(place)
-    assert len(starts(place)) == 5
+    assert measure("-e", "benchmark_id=a") == 1, "a damaged repeat is measured again, a whole one is not"
     json.loads(first.read_text())
+
+    assert measure("-e", "benchmark_id=a", "-e", "run_threads=2") == 2, "stale repeats were reused"
+    assert [len(each["repeats"]) for each in document(place, "scaling")["results"]] == [1, 1]
+
+    assert measure() == 2, "a finished measurement is history: the next one starts anew"
+    assert len(list((place / "reports").glob("*/benchmarks"))) == 2
 
 
 def test_a_failed_repeat_is_told_with_its_cause_and_the_rest_is_measured_and_kept(place: pathlib.Path) -> None:
     (place / "fail").write_text("resnet50.py 2")
-    assert play(place) == 2, why(place)
+    assert play(place, "--tags", "scaling") == 2, why(place)
     found = document(place, "scaling")
     assert [each["gpus_per_node"] for each in found["results"]] == [1]
     assert any("1n2g" in problem and "memory" in problem for problem in found["problems"]), found["problems"]
@@ -248,7 +247,7 @@ def test_a_failed_repeat_is_told_with_its_cause_and_the_rest_is_measured_and_kep
     assert "not everything could be measured" in output(place)
     (place / "fail").unlink()
     (place / "starts").unlink()
-    assert play(place) == 0, why(place)
+    assert play(place, "--tags", "scaling") == 0, why(place)
     assert starts(place) == ["resnet50.py 2"] * 2, "more than what was missing was measured"
     assert document(place, "scaling")["problems"] == []
 
@@ -261,20 +260,20 @@ def test_check_mode_measures_nothing(place: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("override", "words"),
+    ("tag", "override", "words"),
     [
-        ({"benchmark_scaling_cases": ["9n1g"]}, ("9n1g", "leave this case out")),
-        ({"benchmark_scaling_cases": ["1 node"]}, ("1 node", "2n8g")),
-        ({"benchmark_scaling_dropped": 3}, ("benchmark_scaling_dropped is 3 of 3",)),
-        ({"benchmark_bandwidth_paths": ["teleport"]}, ("teleport", "gpu_direct")),
-        ({"benchmark_id": "latest"}, ("latest is not the name of a run",)),
+        ("scaling", {"benchmark_scaling_cases": ["9n1g"]}, ("9n1g", "leave this case out")),
+        ("scaling", {"benchmark_scaling_cases": ["1 node"]}, ("1 node", "2n8g")),
+        ("scaling", {"benchmark_scaling_dropped": 3}, ("benchmark_scaling_dropped is 3 of 3",)),
+        ("bandwidth", {"benchmark_bandwidth_paths": ["teleport"]}, ("teleport", "gpu_direct")),
+        ("scoring", {"benchmark_id": "latest"}, ("latest is not the name of a run",)),
     ],
     ids=["too_many_nodes", "not_a_case", "nothing_counts", "unknown_path", "reserved_name"],
 )
 def test_wrong_settings_are_refused_with_what_to_do(
-    place: pathlib.Path, override: dict[str, Any], words: tuple[str, ...]
+    place: pathlib.Path, tag: str, override: dict[str, Any], words: tuple[str, ...]
 ) -> None:
-    assert play(place, "-e", json.dumps(override)) == 2
+    assert play(place, "--tags", tag, "-e", json.dumps(override)) == 2
     assert [word for word in words if word not in " ".join(output(place).split())] == [], output(place)
 
 

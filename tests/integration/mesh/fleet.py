@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -27,6 +28,8 @@ SSHD = "/usr/sbin/sshd"
 NETWORK = "10.79.0.0/16"
 CONTROLLER = "10.79.255.254"
 CONTAINER = "mpicont"
+MESH = "/etc/rocemesh/mesh"
+LOG = "/run/broker.log"  # the system log of a node
 
 # The engine of a node. What is executed "in the container" sees the mesh's files at /root/.ssh, as the mount of the
 # real one would show them; processes, network and host name are the node's, as with --net=host --uts=host.
@@ -38,7 +41,10 @@ case "$1" in
     while [ "$1" = --env ]; do export "$2"; shift 2; done
     [ "$1" = {CONTAINER} ] || exit 125
     shift
-    exec unshare --mount /bin/sh -c 'mount --bind /root/.ssh/ssh_container /root/.ssh && exec "$@"' sh "$@" ;;
+    ssh={MESH}/container
+    [ -d "$ssh" ] || ssh=/root/.ssh/ssh_container # where the guide has it
+    exec unshare --mount /bin/sh -c \
+      'mount --bind "$0" /root/.ssh && mount -o remount,ro,bind /root/.ssh && exec "$@"' "$ssh" "$@" ;;
   *) exit 125 ;;
 esac
 """
@@ -87,7 +93,9 @@ def missing() -> str:
     """Why no fleet can run here; empty if it can."""
     if os.getuid() != 0:
         return "needs root"
-    for program, package in ((SSHD, "openssh-server"), ("ip", "iproute2"), ("unshare", "util-linux")):
+    for program, package in (
+        (SSHD, "openssh-server"), ("ip", "iproute2"), ("unshare", "util-linux"), ("sudo", "sudo"), ("useradd", "passwd")
+    ):  # fmt: skip
         if not (os.path.exists(program) or shutil.which(program)):
             return f"needs {package}"
     tried = subprocess.run(
@@ -105,6 +113,28 @@ class Node:
     def __init__(self, name: str, address: str, process: subprocess.Popen[str]) -> None:
         self.name, self.address, self.process = name, address, process
         self.pid = 0
+        self._journal: socket.socket | None = None
+
+    def keep_a_log(self) -> None:
+        """The broker starts nothing without a record. This machine reads it, so that a node needs no process for it."""
+        self._journal = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._journal.bind(f"/proc/{self.pid}/root{LOG}")
+        os.chmod(f"/proc/{self.pid}/root{LOG}", 0o666)
+        self._journal.setblocking(False)
+
+    def journal(self) -> list[str]:
+        """What the broker wrote since the last time."""
+        said: list[str] = []
+        while self._journal:
+            try:
+                said.append(self._journal.recv(65536).decode())
+            except BlockingIOError:
+                break
+        return said
+
+    def end_log(self) -> None:
+        if self._journal:
+            self._journal.close()
 
     @property
     def root(self) -> Path:
@@ -163,9 +193,13 @@ def fleet(count: int, *, shared: Path | None = None) -> Iterator[Fleet]:
     """``count`` nodes, all of which answer. ``shared``: a folder that every node sees at the same path."""
     base = Path(tempfile.mkdtemp(prefix="rocemesh-fleet-", dir="/run"))
     started: list[subprocess.Popen[str]] = []
+    result: Fleet | None = None
     try:
-        yield _start(base, count, shared, started)
+        result = _start(base, count, shared, started)
+        yield result
     finally:
+        for node in result.nodes if result else ():
+            node.end_log()
         if started:
             _end_strays(started[0].pid)
         for process in started:
@@ -233,6 +267,7 @@ def _start(base: Path, count: int, shared: Path | None, started: list[subprocess
     with result.known_hosts.open("w") as known:
         for node in nodes:
             _answers(result, node)
+            node.keep_a_log()
             public = (node.root / "etc/ssh/ssh_host_ed25519_key.pub").read_text().split()
             known.write(f"{node.address},{node.name} {public[0]} {public[1]}\n")
     return result

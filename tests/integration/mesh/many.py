@@ -16,8 +16,8 @@ from typing import Any
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.mpirun import Node as Host
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.mpirun import command
 
-from tests.integration.mesh.fleet import CONTAINER, NETWORK, Fleet, Node
-from tests.unit.mesh.broker import SOURCE
+from tests.integration.mesh.fleet import CONTAINER, LOG, NETWORK, Fleet, Node
+from tests.unit.mesh.broker import GRAMMAR, SOURCE
 from tests.unit.mesh.harness import Node as Member
 
 BROKER = "/usr/local/libexec/rocemesh/mesh-broker"
@@ -28,9 +28,10 @@ def install_broker(node: Node, prefixes: Sequence[str]) -> None:
     directory = node.root / Path(BROKER).parent.relative_to("/")
     directory.mkdir(parents=True, mode=0o755)
     shutil.copy(SOURCE, directory / "mesh-broker")
+    shutil.copy(GRAMMAR, directory)
     chosen = {
-        "container": CONTAINER, "docker": ["/usr/local/bin/docker"], "prefixes": list(prefixes),
-        "networks": [NETWORK], "log": "/run/broker.log",
+        "caller": "root", "container": CONTAINER, "docker": ["/usr/local/bin/docker"], "prefixes": list(prefixes),
+        "networks": [NETWORK], "log": LOG,
     }  # fmt: skip
     (directory / "mesh-broker.json").write_text(json.dumps(chosen))
 
@@ -43,6 +44,8 @@ def join(fleet: Fleet, prefixes: Sequence[str] = PREFIXES) -> None:
         member.account = member.transport.account = member.container_account = type(member.account)(
             "root", 0, 0, str(node.root / "root")
         )
+        member.root = node.root
+        member.system = type(member.system)(node.name, type(member.account)("root", 0, 0, str(node.root)))
         report = [{"ifname": "eth0", "addr_info": [{"family": "inet", "local": node.address, "prefixlen": 16}]}]
         member.transport.address_report = lambda report=report: json.dumps(report)  # type: ignore[method-assign]
         members.append(member)

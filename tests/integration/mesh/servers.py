@@ -3,7 +3,8 @@
 """Two nodes on this machine: real sshd, real ssh, real keys; only the engine is a stub.
 
 Each node is a home directory and an sshd on its own loopback port with its own host keys. The ssh client of the
-"container" runs in a mount namespace in which ``ssh_container`` lies at ``/root/.ssh``, as it does in the real one.
+"container" runs in a mount namespace in which the mesh's ``container`` lies at ``/root/.ssh``, read-only, as it does in
+the real one.
 Needs root: sshd and the mount namespace do. Files lie below ``/run`` because sshd's StrictModes distrusts ``/tmp``.
 """
 
@@ -62,6 +63,8 @@ class Server:
         self.node.account = self.node.transport.account = self.node.container_account = type(self.node.account)(
             "root", 0, 0, str(self.home)
         )
+        self.node.root = self.base
+        self.node.system = type(self.node.system)(name, type(self.node.account)("root", 0, 0, str(self.base)))
         self.process: subprocess.Popen[bytes] | None = None
         self.log = self.base / "sshd.log"
         self.journal: Any = None  # the broker's system log, where a test installs one
@@ -113,7 +116,8 @@ class Server:
         """Run a client with ``ssh_directory`` at /root/.ssh, seen by nobody else."""
         inside = (
             "mount --make-rprivate / && mount -t tmpfs none /root && mkdir -m 700 /root/.ssh && "
-            f"mount --bind {shlex.quote(str(ssh_directory))} /root/.ssh && exec {shlex.join(command)}"
+            f"mount --bind {shlex.quote(str(ssh_directory))} /root/.ssh && "
+            f"mount -o remount,ro,bind /root/.ssh && exec {shlex.join(command)}"
         )
         return subprocess.run(
             ["unshare", "--mount", "/bin/sh", "-c", inside],
@@ -127,7 +131,7 @@ class Server:
     def from_container(self, to: Server, *command: str, options: tuple[str, ...] = ()) -> Any:
         """ssh as mpirun calls it: by address; the port comes from the configuration file."""
         # Both nodes share one address here, so the name selects the entry; HostName leads to the address.
-        return self.with_ssh_directory(self.home / ".ssh/ssh_container", ["ssh", *options, to.node.name, *command])
+        return self.with_ssh_directory(self.node.container, ["ssh", *options, to.node.name, *command])
 
     def from_host(self, to: Server, *command: str) -> Any:
         return self.with_ssh_directory(self.home / ".ssh", ["ssh", "-o", "BatchMode=yes", to.node.name, *command])

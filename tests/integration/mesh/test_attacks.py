@@ -21,7 +21,7 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
 
 from tests.integration.mesh.servers import MISSING, Server
-from tests.unit.mesh.broker import ATTACKS, LAUNCH_LINES, SOURCE, load
+from tests.unit.mesh.broker import ATTACKS, GRAMMAR, LAUNCH_LINES, SOURCE, load
 
 pytestmark = pytest.mark.skipif(MISSING, reason="needs root, openssh-server and unshare")
 
@@ -48,6 +48,7 @@ class Guarded:
         directory = server.base / "libexec"
         directory.mkdir(mode=0o755)
         shutil.copy(SOURCE, directory / "mesh-broker")
+        shutil.copy(GRAMMAR, directory)
         (directory / "docker").write_text(NOTING)
         (directory / "docker").chmod(0o755)
         log = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -55,7 +56,7 @@ class Guarded:
         log.setblocking(False)
         server.journal = log
         chosen = {
-            "container": "mpicont", "docker": [str(directory / "docker")], "prefixes": ["/usr"],
+            "caller": "root", "container": "mpicont", "docker": [str(directory / "docker")], "prefixes": ["/usr"],
             "networks": ["127.0.0.0/8"], "log": str(directory / "log"),
         }  # fmt: skip
         (directory / "mesh-broker.json").write_text(json.dumps(chosen))
@@ -181,7 +182,7 @@ def test_key_from_another_address_is_refused(guarded: Guarded) -> None:
 def with_other_key(guarded: Guarded, private: bytes, directory: Path) -> subprocess.CompletedProcess[str]:
     """The head's whole SSH directory, but for the key."""
     other = directory / "ssh"
-    shutil.copytree(guarded.head.home / ".ssh/ssh_container", other)
+    shutil.copytree(guarded.head.node.container, other)
     (other / "id_ed25519_cont").write_bytes(private)
     (other / "id_ed25519_cont.pub").unlink()
     done: subprocess.CompletedProcess[str] = guarded.head.with_ssh_directory(other, ["ssh", "gpu02", "true"])
@@ -213,7 +214,7 @@ def test_replaced_host_key_is_refused(guarded: Guarded) -> None:
 
 def test_rotation_never_closes_the_mesh_and_ends_the_old_key(guarded: Guarded, tmp_path: Path) -> None:
     servers = (guarded.head, guarded.worker)
-    old = (guarded.head.home / ".ssh/ssh_container/id_ed25519_cont").read_bytes()
+    old = (guarded.head.node.container / "id_ed25519_cont").read_bytes()
     for rotation in ("prepare", "commit"):
         peers = []
         for server in servers:
@@ -277,7 +278,7 @@ def test_refused_requests_leave_no_process_behind(guarded: Guarded) -> None:
 
 
 def test_no_private_key_is_readable_by_others(guarded: Guarded) -> None:
-    keys = [path for path in guarded.worker.home.rglob("id_*") if path.suffix != ".pub"]
+    keys = [path for path in guarded.worker.base.rglob("id_*") if path.suffix != ".pub"]
     assert keys and all(os.stat(path).st_mode & 0o077 == 0 for path in keys)
 
 
@@ -288,6 +289,6 @@ def test_authorized_keys_of_the_worker_hold_the_heads_key_alone(guarded: Guarded
 
 
 def test_ssh_configuration_leaves_no_choice_to_a_man_in_the_middle(guarded: Guarded) -> None:
-    text = (guarded.head.home / ".ssh/ssh_container/config").read_text()
+    text = (guarded.head.node.container / "config").read_text()
     assert "StrictHostKeyChecking yes" in text and "GlobalKnownHostsFile /dev/null" in text
     assert not any(word in text for word in ("ssh-rsa", "Ciphers", "MACs", "KexAlgorithms", "HostKeyAlgorithms"))

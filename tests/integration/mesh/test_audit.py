@@ -79,7 +79,7 @@ def weak_of_client(ssh_audit: Path, node: Node, client: Sequence[str]) -> set[st
             assert server.poll() is None and time.monotonic() < deadline, "ssh-audit does not listen"
             time.sleep(0.05)
         words = [*client, "-p", str(PORT), "-o", "BatchMode=yes", node.address, "true"]
-        in_container = (node.root / "root/.ssh/ssh_container").exists()
+        in_container = (node.root / "etc/rocemesh/mesh/container").exists()
         (node.in_container if in_container else node.inside)(words)
         return weak(server.communicate(timeout=60)[0])
     finally:
@@ -114,7 +114,7 @@ def test_a_weak_line_in_the_configuration_would_be_found(
     mesh: Fleet, ssh_audit: Path, before: dict[str, set[str]], line: str, found: str
 ) -> None:
     """The same check, with the fault that it is there for."""
-    config = mesh.nodes[0].root / "root/.ssh/ssh_container/config"
+    config = mesh.nodes[0].root / "etc/rocemesh/mesh/container/config"
     kept = config.read_text()
     config.write_text(kept + f"    {line}\n")
     try:
@@ -142,7 +142,7 @@ def key_types(mesh: Fleet) -> set[str]:
     """Types of all keys that the mesh wrote: who may log in, whom to expect, and the pairs themselves."""
     types = set()
     for node in mesh.nodes:
-        for path in (node.root / "root/.ssh").rglob("*"):
+        for path in (*(node.root / "root/.ssh").rglob("*"), *(node.root / "etc/rocemesh").rglob("*")):
             if path.name in ("authorized_keys", "known_hosts", "known_hosts_mesh") or path.suffix == ".pub":
                 words = [word for word in path.read_text().split() if word.startswith(("ssh-", "ecdsa-", "sk-"))]
                 assert words, f"{path.name} of {node.name} holds no key"

@@ -62,7 +62,7 @@ def test_the_container_key_opens_no_tunnel_no_terminal_and_no_file_transfer(mesh
     tunnel = one.from_container(two, options=("-o", "LogLevel=INFO", "-W", f"127.0.0.1:{two.port}"))
     assert tunnel.returncode != 0 and "prohibited" in tunnel.stderr + tunnel.stdout
     assert "PTY allocation request failed" in one.from_container(two, "tty", options=("-tt",)).stderr
-    inside = one.home / ".ssh/ssh_container"
+    inside = one.node.container
     target = two.base / "copied"
     copy = one.with_ssh_directory(inside, ["scp", "-q", "/etc/hostname", f"{two.node.name}:{target}"])
     assert copy.returncode != 0 and not target.exists()

@@ -27,7 +27,8 @@ def plays(tasks: str = "main", **variables: Any) -> list[dict[str, Any]]:
 
 
 def files(node: Node) -> dict[str, bytes]:
-    found = [*(node.root / "root/.ssh").rglob("*"), *(node.root / "usr/local/libexec/rocemesh").rglob("*")]
+    found = [*(node.root / "root/.ssh").rglob("*"), *(node.root / "etc/rocemesh").rglob("*")]
+    found += [*(node.root / "usr/local/libexec/rocemesh").rglob("*")]
     return {str(path.relative_to(node.root)): path.read_bytes() for path in found if path.is_file()}
 
 
@@ -142,10 +143,31 @@ def test_verify_proves_that_the_head_gets_in_and_no_worker_does(nodes: Fleet) ->
     assert "gpu002: gpu001 refused, gpu002 refused, gpu003 refused" in said
 
     worker, last = nodes.nodes[1:]
-    public = (worker.root / "root/.ssh/ssh_container/id_ed25519_cont.pub").read_text()
-    with (last.root / "root/.ssh/authorized_keys").open("a") as stream:
+    public = (worker.root / "etc/rocemesh/mesh/container/id_ed25519_cont.pub").read_text()
+    with (last.root / "etc/rocemesh/mesh/login/.ssh/authorized_keys").open("a") as stream:
         stream.write(public)
     done = play(nodes, checked, "planted")
     assert done.returncode != 0
     assert "gpu002: from its container the key should be refused everywhere" in " ".join(done.stdout.split())
     assert f"not by gpu003 ({last.address}, exit status 0" in " ".join(done.stdout.split()), done.stdout[-3000:]
+
+
+def test_a_part_of_the_nodes_is_refused_with_the_way_out(nodes: Fleet) -> None:
+    """--limit, serial and the strategies that do not go in step: each by its own name, and before anything is made."""
+    before = [files(node) for node in nodes.nodes]
+    names = {"mesh_hosts": [node.name for node in nodes.nodes]}
+    (serial,), (free,), (pinned,) = plays(), plays(), plays()
+    serial["serial"], free["strategy"], pinned["strategy"] = 1, "free", "host_pinned"
+    for made, arguments, told in (
+        (plays(), ["--limit", "gpu002"], "Run this without --limit."),
+        (plays(**names), ["--limit", "gpu002"], "Run this without --limit gpu002."),
+        ([serial], [], "Take serial out of this play"),
+        ([free], [], "needs strategy linear"),
+        ([pinned], [], "needs strategy linear"),
+    ):
+        done = play(nodes, made, "part", *arguments)
+        said = " ".join(done.stdout.split())
+        assert done.returncode != 0 and told in said, done.stdout[-3000:]
+        assert "or name all nodes in mesh_hosts" not in said
+        # The head may have its keys: without them there is nothing to tell.
+        assert [files(node) for node in nodes.nodes[1:]] == before[1:], told

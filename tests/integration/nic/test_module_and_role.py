@@ -223,9 +223,10 @@ def test_the_role_stores_reports_and_verifies(plain: Node) -> None:
     ("variables", "words"),
     [
         ({"guest_ofed_profile": "guide"}, "guest_ofed_checksum"),
-        ({"guest_mtu": 9000}, "guest_interface"),
-        ({"guest_mtu": 90, "guest_interface": "lo"}, "1500 to 9900"),
-        ({"guest_qos_enabled": True, "guest_interface": "lo", "guest_qos_pfc": "3"}, "guest_qos_pfc is 3"),
+        ({"guest_mtu": 9000, "guest_interfaces": ["lo"]}, "lo has no RDMA device"),
+        ({"guest_mtu": 90, "guest_interfaces": ["lo"]}, "1500 to 9900"),
+        ({"guest_qos_enabled": True, "guest_qos_pfc": "3"}, "guest_qos_pfc is 3"),
+        ({"guest_qos_enabled": True, "guest_qos_tos": 136}, "goes to priority 4"),
         ({"guest_ats_state": "on"}, "guest_ats_state"),
     ],
 )

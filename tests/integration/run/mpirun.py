@@ -1,6 +1,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Stands in for mpirun: notes its arguments in ``calls.jsonl``, writes what NCCL would, ends as ``plan.json`` says."""
+"""Stands in for mpirun: notes its arguments in ``calls.jsonl``, writes what NCCL would, ends as ``plan.json`` says.
+
+Where the plan has an answer for a word of the command line, it prints that and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,13 @@ def main() -> int:
     plan = json.loads((ROOT / "plan.json").read_text())
     with (ROOT / "calls.jsonl").open("a") as calls:
         calls.write(json.dumps(sys.argv) + "\n")
-    given = dict(sys.argv[at + 1].split("=", 1) for at, word in enumerate(sys.argv) if word == "-x")
+    for word, answer in plan["answers"].items():
+        if any(word in argument for argument in sys.argv):
+            print(answer, end="")
+            return 0
+    given = dict(
+        sys.argv[at + 1].split("=", 1) for at, word in enumerate(sys.argv) if word == "-x" and "=" in sys.argv[at + 1]
+    )
     prefix = given.get("NCCL_DEBUG_FILE", "").split(".%h")[0]
     if not prefix:
         print("training figures")

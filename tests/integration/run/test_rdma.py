@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.rocemesh.multinode.plugins.module_utils._proof import snapshots
 
 from tests.unit.nic.twin import Rack
 
@@ -57,7 +58,6 @@ def fixture_told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
                 "readings": "{{ all_readings }}",
                 "facts": "{{ dict(nodes | zip(all_readings.values() | map(attribute='start')))"
                 " | rocemesh.multinode.rdma_facts(nodes) }}",
-                "moved": f"{{{{ all_readings | rocemesh.multinode.rdma_counters_moved(nodes, '{NETWORK}') }}}}",
             },
         },
         "run_once": True,
@@ -115,4 +115,11 @@ def test_a_node_that_cannot_be_asked_is_no_failure_either(told: dict[str, Any]) 
 def test_together_they_leave_the_choice_to_nccl_and_prove_nothing(told: dict[str, Any]) -> None:
     assert told["facts"]["facts"] == {} and told["facts"]["simulated"] is True
     assert [text.split(":")[0] for text in told["facts"]["missing"]] == ["gpu02", "gpu03"]
-    assert told["moved"]["places"] == {} and "SIMULATED" in told["moved"]["reason"]
+    moved = snapshots.rdma(told["readings"], NODES, [NETWORK])
+    assert moved["places"] == {} and "SIMULATED" in moved["reason"]
+
+
+def test_each_reading_says_when_it_was(told: dict[str, Any]) -> None:
+    for readings in told["readings"].values():
+        times = [float(readings[moment]["at"]) for moment in ("start", "before", "after")]
+        assert 1_700_000_000 < times[0] <= times[1] <= times[2]

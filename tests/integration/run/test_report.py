@@ -13,13 +13,10 @@ from typing import Any
 
 import yaml
 
+from tests.unit.proof.truth import Run
+
 ROOT = Path(__file__).parents[3]
-FOUND = {
-    "limits": {"nic_link_gbit_per_s": 100.0, "roce_mtu_bytes": 4096, "nics_per_node": 1},
-    "sources": dict.fromkeys(("nic_link_gbit_per_s", "roce_mtu_bytes", "nics_per_node"), "rdma_info"),
-    "unknown": {"vlan_tagged": "gpu02 mlx5_0 may be a virtual function", "pcie_generation": "gpu01: not read"},
-    "notes": ["gpu02 mlx5_0: PCIe runs with 8 of 16 lanes"],
-}
+RUN = Run("2x1 ring", nodes=2)
 
 
 def summary(folder: Path, **variables: Any) -> dict[str, Any]:
@@ -50,23 +47,30 @@ def summary(folder: Path, **variables: Any) -> dict[str, Any]:
 
 
 def test_limits_that_were_found_are_used_and_yours_go_before_them(tmp_path: Path) -> None:
-    limits = summary(tmp_path, report_limits_found=FOUND, report_limits={"roce_mtu_bytes": 1024, "vlan_tagged": True})
-    told = limits["limits"]
-    assert told["given"] == {
-        "nic_link_gbit_per_s": 100.0,
-        "roce_mtu_bytes": 1024,
-        "nics_per_node": 1,
-        "vlan_tagged": True,
-    }
-    assert told["sources"] == {
-        "nic_link_gbit_per_s": "rdma_info",
-        "roce_mtu_bytes": "report_limits",
-        "nics_per_node": "rdma_info",
-        "vlan_tagged": "report_limits",
-    }
-    assert "gpu02 mlx5_0: PCIe runs with 8 of 16 lanes" in told["notes"]
-    assert "pcie_generation: gpu01: not read" in told["notes"]
+    readings = RUN.rdma()
+    readings["gpu02"]["start"]["devices"][0].update(is_vf=True, pcie={})
+    told = summary(
+        tmp_path,
+        report_evidence={"job": RUN.inputs()["evidence"]["job"], "rdma": readings},
+        report_limits={"roce_mtu_bytes": 1024, "vlan_tagged": True},
+    )["limits"]
+    assert (told["given"]["nic_link_gbit_per_s"], told["given"]["roce_mtu_bytes"]) == (200.0, 1024)
+    assert told["sources"]["nic_link_gbit_per_s"].startswith("rdma_info: rate of the port")
+    assert (told["sources"]["roce_mtu_bytes"], told["sources"]["vlan_tagged"]) == ("given", "given")
+    assert "pcie_generation: gpu02 mlx5_0: PCIe link not read" in told["notes"]
     assert not any("vlan_tagged" in note for note in told["notes"]), "what you said is not unknown"
+
+
+def test_the_readings_of_a_sound_run_are_judged_as_they_come_through_ansible(tmp_path: Path) -> None:
+    inputs = RUN.inputs()
+    found = summary(
+        tmp_path,
+        report_evidence=inputs["evidence"],
+        report_result=inputs["result"],
+        report_layers=inputs["layers"],
+        report_expected_ranks=2,
+    )
+    assert found["verdict"]["state"] == "PROVEN", found["verdict"]["reasons"]
 
 
 def test_without_findings_the_report_is_what_it_was(tmp_path: Path) -> None:

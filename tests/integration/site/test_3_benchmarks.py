@@ -4,16 +4,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-import os
 import pathlib
 import re
+import shutil
+import signal
 from typing import Any
 
 import pytest
 
 from tests import site_run
 
+NODES = ("gpu01", "gpu02", "gpu03", "gpu04")
 KINDS = ("bandwidth", "scaling", "scoring", "training")
 pytestmark = pytest.mark.usefixtures("twin")
 
@@ -41,16 +44,49 @@ def trained(identity: str) -> dict[str, int]:
     }
 
 
+IDENTITY = "test-benchmark"
+
+
+@dataclasses.dataclass(frozen=True)
+class Killed:
+    """What was there when the measurement died."""
+
+    repeats: dict[str, tuple[int, int]]
+    logs: dict[str, int]
+    unfinished: str
+    scaling_written: bool
+
+
 @pytest.fixture(scope="module")
-def everything() -> site_run.Run:
-    run = site_run.play("benchmark.yml", "-e", "benchmark_id=test-benchmark")
+def killed() -> Killed:
+    """SIGKILL to a measurement in its third repeat, the first one on all four nodes: two are finished by then."""
+    for folder in (outputs(IDENTITY).parent, site_run.ROOT / "reports" / "logs" / IDENTITY):
+        shutil.rmtree(folder, ignore_errors=True)
+    run = site_run.play(
+        "benchmark.yml",
+        *("--tags", "scaling", "-e", f"benchmark_id={IDENTITY}"),
+        when=(lambda: len(repeats(IDENTITY)) == 2 and site_run.trains(NODES[1]), site_run.kill),
+    )
+    assert run.rc == -signal.SIGKILL, run.tail()
+    return Killed(
+        repeats(IDENTITY),
+        trained(IDENTITY),
+        (site_run.ROOT / "reports" / "unfinished-benchmark").read_text().strip(),
+        (outputs(IDENTITY) / "scaling.json").exists(),
+    )
+
+
+@pytest.fixture(scope="module")
+def everything(killed: Killed) -> site_run.Run:
+    """The whole of it, which goes on where the killed one stopped."""
+    run = site_run.play("benchmark.yml", "-e", f"benchmark_id={IDENTITY}")
     assert run.rc == 0, run.tail()
     return run
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_benchmark_leaves_its_file_from_four_ranks(everything: site_run.Run, kind: str) -> None:
-    found = document("test-benchmark", kind)
+    found = document(IDENTITY, kind)
     assert (found["kind"], found["simulated"], found["backend"]) == (kind, True, "gloo")
     assert found["problems"] == []
     assert found["results"]
@@ -62,7 +98,7 @@ def test_every_benchmark_leaves_its_file_from_four_ranks(everything: site_run.Ru
 
 
 def test_every_sum_over_four_ranks_was_right(everything: site_run.Run) -> None:
-    results = document("test-benchmark", "bandwidth")["results"]
+    results = document(IDENTITY, "bandwidth")["results"]
     assert {(result["network"], result["path"]) for result in results} == {
         (network, path) for network in ("resnet50", "inception-bn") for path in ("cpu", "cpu_staged")
     }
@@ -73,8 +109,8 @@ def test_every_sum_over_four_ranks_was_right(everything: site_run.Run) -> None:
 
 
 def test_profile_and_published_keys_are_there(everything: site_run.Run) -> None:
-    assert json.loads((outputs("test-benchmark") / "training-trace.json").read_text())
-    table = json.loads((outputs("test-benchmark") / "fp32_bz2_result.json").read_text())["rn50"]
+    assert json.loads((outputs(IDENTITY) / "training-trace.json").read_text())
+    table = json.loads((outputs(IDENTITY) / "fp32_bz2_result.json").read_text())["rn50"]
     assert list(table) == ["1n1g", "2n1g", "4n1g"]
     assert table["1n1g"]["speedup"] == 1.0
 
@@ -91,42 +127,17 @@ def test_progress_shows_while_it_runs_and_nothing_is_changed(everything: site_ru
     assert "SIMULATED" in everything.out
 
 
-def test_measuring_again_repeats_nothing_that_is_done(everything: site_run.Run) -> None:
-    before = repeats("test-benchmark"), trained("test-benchmark")
-    run = site_run.play("benchmark.yml", "-e", "benchmark_id=test-benchmark")
-    assert run.rc == 0, run.tail()
-    assert (repeats("test-benchmark"), trained("test-benchmark")) == before
-
-
-def test_sigkill_in_the_middle_of_scaling_resumes_without_repeating_finished_repeats() -> None:
-    seen: dict[str, Any] = {}
-    # The third repeat is the first one of the third case: two are finished by then.
-    first = site_run.play(
-        "benchmark.yml", "--tags", "scaling", when=(r"(?s)(TASK \[[^\n]*Run mpirun: \S+_r1\].*){3}", site_run.kill)
-    )
-    assert first.rc != 0
-    identity = (site_run.ROOT / "reports" / "unfinished-benchmark").read_text().strip()
-    seen["repeats"], seen["logs"] = repeats(identity), trained(identity)
-    assert len(seen["repeats"]) == 2, seen
-    assert not (outputs(identity) / "scaling.json").exists()
-
-    second = site_run.play("benchmark.yml", "--tags", "scaling")
-    assert second.rc == 0, second.tail()
-    after, logs = repeats(identity), trained(identity)
-    assert {name: after[name] for name in seen["repeats"]} == seen["repeats"], "a finished repeat was written again"
-    assert {name: logs[name] for name in seen["logs"]} == seen["logs"], "a finished repeat ran again"
+def test_sigkill_in_the_middle_of_scaling_resumes_without_repeating_finished_repeats(
+    killed: Killed, everything: site_run.Run
+) -> None:
+    assert (len(killed.repeats), killed.unfinished, killed.scaling_written) == (2, IDENTITY, False), killed
+    after, logs = repeats(IDENTITY), trained(IDENTITY)
+    assert {name: after[name] for name in killed.repeats} == killed.repeats, "a finished repeat was written again"
+    assert len(killed.logs) == 2
+    assert {name: logs[name] for name in killed.logs} == killed.logs, "a finished repeat ran again"
     assert len(after) == 6
-    assert f"{identity}: 2 of 6 repeats done, 4 to do" in " ".join(second.out.split())
-    assert {len(result["repeats"]) for result in document(identity, "scaling")["results"]} == {2}
+    assert f"{IDENTITY}: 2 of 6 repeats done, 4 to do" in " ".join(everything.out.split())
+    assert {len(result["repeats"]) for result in document(IDENTITY, "scaling")["results"]} == {2}
     assert not (site_run.ROOT / "reports" / "unfinished-benchmark").exists()
-    for node in ("gpu01", "gpu02", "gpu03", "gpu04"):
-        assert "resnet50" not in site_run.on_node(node, "docker", "top", "mpicont"), f"{node}: ranks are left"
-
-
-def test_json_output_has_no_word_of_progress_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(os.environ, "ANSIBLE_STDOUT_CALLBACK", "ansible.posix.json")
-    run = site_run.play("run.yml", *site_run.SHORT)
-    assert run.rc == 0, run.tail()
-    said = json.loads(run.out[run.out.index("{") :])
-    assert "images/sec" in json.dumps(said)
-    assert not re.search(r"^\[gpu01\] train:", run.out, re.M)
+    for node in NODES:
+        assert not site_run.trains(node), f"{node}: ranks are left"

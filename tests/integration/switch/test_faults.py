@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import UnreachableError, converge
-from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.layer import SwitchLayer
-from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.plan import Wanted
-from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.transport import OnyxSession, Settings
+from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx.layer import SwitchLayer
+from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx.transport import OnyxSession, Settings
+from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.request import Wanted
 
 from tests.integration.switch.harness import ADDRESS, PASSWORD, Simulator, run_module
 
 READY: dict[str, Any] = {"vlan": 111, "vlan_name": "rdma", "ports": ["1/1-1/4"], "mtu": 9216}
-INFO = "rocemesh.multinode.switch_roce_info"
+INFO = "rocemesh.multinode.onyx_roce_info"
 # VLAN, RoCE mode, 9 access VLANs, 9 MTUs: no range joins two of these ports.
 TWENTY = Wanted(vlan=111, vlan_name="rdma", ports=tuple(f"1/{number}" for number in range(1, 19, 2)), mtu=9216)
 SAVE = 21

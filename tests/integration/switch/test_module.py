@@ -228,7 +228,13 @@ def test_the_password_appears_nowhere_even_at_vvv(simulator: Simulator, tmp_path
             "vars": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable},
             "ignore_errors": True,
         }
-        for changes in (READY, {"vlan": 0}, {"ports": ["1/31"], "vlan": 111}, {"username": "nobody"}, {"port": 1})
+        for changes in (
+            {**READY, "allow_disruption": "any"},
+            {"vlan": 0},
+            {"ports": ["1/31"], "vlan": 111},
+            {"username": "nobody"},
+            {"port": 1},
+        )
     ]
     plays = [{"hosts": "all", "gather_facts": False, "tasks": tasks}]
     done = playbook(tmp_path / "run", plays, "-vvv", "-e", f"@{variables}", ANSIBLE_STDOUT_CALLBACK="default", **env)

@@ -19,6 +19,7 @@ def run_role(simulator: Simulator, *flags: str, entry: str = "main", **changes: 
         "switch_known_hosts": str(simulator.known_hosts),
         "switch_vlan": 111,
         "switch_ports": ["1/1-1/4"],
+        "switch_allow_disruption": "any",
         **changes,
     }
     include = {"name": "rocemesh.multinode.switch", "tasks_from": entry}
@@ -75,7 +76,7 @@ def test_wrong_variables_are_refused_before_the_switch_hears_of_them(simulator: 
     for changes in ({"switch_ports": []}, {"switch_roce_mode": "fast"}, {"switch_known_hosts": "/nonexistent"}):
         status, results = run_role(simulator, **changes)
         assert status != 0 and any(result.get("failed") for result in results.values())
-        assert "switch | Configure RoCE, VLAN, ports and MTU" not in results
+        assert "switch | Onyx: RoCE, VLAN, ports and MTU" not in results
 
 
 def read_counters(simulator: Simulator, **changes: Any) -> tuple[int, dict[str, Any]]:

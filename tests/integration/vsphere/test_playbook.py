@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from .conftest import ROOT, Vcenter
+from .conftest import ROOT, Vcenter, run_module
 from .conftest import change_while_on as change_while_off
 
 PLAY = """
@@ -111,3 +111,87 @@ def test_role_sets_prerequisites_where_told_and_is_idempotent(
     assert (extra["pciPassthru.use64bitMMIO"], extra["pciPassthru.64bitMMIOSizeGB"]) == ("TRUE", "128")
     second = run_play(play, tmp_path)
     assert second.returncode == 0 and "changed=0" in second.stdout, second.stdout
+
+
+ROLE_VARS = """
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  vars:
+    gpu_vm_vcenter_hostname: "{{ login.hostname }}"
+    gpu_vm_vcenter_port: "{{ login.port }}"
+    gpu_vm_vcenter_username: "{{ login.username }}"
+    gpu_vm_vcenter_password: "{{ login.password }}"
+    gpu_vm_vcenter_ca_path: "{{ login.ca_path }}"
+"""
+EMPTY_MEANS_LEFT_ALONE = """
+  roles:
+    - role: rocemesh.multinode.gpu_vm
+      gpu_vm_name: split
+      gpu_vm_numa_node_affinity: []
+      gpu_vm_reserve_memory: ""
+      gpu_vm_use_64bit_mmio: ""
+"""
+
+
+def test_role_leaves_the_numa_key_of_a_vm_that_has_one_when_the_list_is_empty(
+    vcenter: Vcenter, play: list[str], tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "play.yml").write_text(ROLE_VARS + EMPTY_MEANS_LEFT_ALONE)
+    change_while_off(vcenter, "split", {"numa.nodeAffinity": "1"})
+    done = run_play(play, tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert vcenter.vm("split")["extra_config"]["numa.nodeAffinity"] == "1"
+
+
+WINDOW = """
+  tasks:
+    - name: While it runs, named by its id
+      ansible.builtin.include_role:
+        name: rocemesh.multinode.gpu_vm
+        tasks_from: pending
+      vars:
+        gpu_vm_name: "{{ moid }}"
+
+    - name: Ids and names as vCenter has them, changes as data
+      ansible.builtin.assert:
+        that:
+          - gpu_vm_pending.vm == 'gpu02' and gpu_vm_pending.vm_moid == moid
+          - gpu_vm_pending.esxi_host == 'esx01' and gpu_vm_pending.esxi_host_moid is match('host-')
+          - gpu_vm_pending.changes | map(attribute='key') | list
+            == ['pciPassthru.allowP2P', 'pciPassthru.RelaxACSforP2P', 'numa.nodeAffinity']
+          - gpu_vm_pending.changes[2].after == '1' and gpu_vm_pending.wanted.numa_node_affinity == ['1']
+
+    - name: Down
+      ansible.builtin.uri:
+        url: "{{ control }}/guest"
+        method: POST
+        body_format: json
+        body: {vm: gpu02, power: "off"}
+
+    - name: While it is off
+      ansible.builtin.include_role:
+        name: rocemesh.multinode.gpu_vm
+        tasks_from: apply_pending
+      vars:
+        gpu_vm_plan: "{{ gpu_vm_pending }}"
+"""
+
+
+@pytest.mark.parametrize("fault", ["", "task_error"])
+def test_window_applies_the_plan_that_was_made_while_the_vm_ran(
+    vcenter: Vcenter, play: list[str], tmp_path: pathlib.Path, fault: str
+) -> None:
+    (tmp_path / "play.yml").write_text(ROLE_VARS + WINDOW)
+    moid = run_module("vmx_passthru", {**vcenter.login, "vm": "gpu02"}, check=True)["vm_moid"]
+    if fault:
+        vcenter.fault(fault, method="ReconfigVM_Task", vm="gpu02", fault="InvalidVmConfig", message="no such luck")
+    done = run_play(play, tmp_path, "-e", f"moid={moid}", "-e", f"control={vcenter.control}")
+    vm = vcenter.vm("gpu02")
+    assert vm["power"] == "on", "whatever is refused, it ran before and runs after"
+    if fault:
+        assert done.returncode != 0 and "no such luck" in done.stdout
+        assert "gpu02 is powered on; these keys may be missing: pciPassthru.allowP2P" in done.stdout
+    else:
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert vm["in_force"]["numa.nodeAffinity"] == "1"

@@ -224,3 +224,14 @@ def test_tool_faults_reach_the_tools_and_go_again(daemon: physics.Physics, paths
     assert hardware.read_nic(paths, "gpu01")["faults"] == {"lockdown": True}
     daemon.clear_faults()
     assert hardware.read_nic(paths, "gpu01")["faults"] == {}
+
+
+def test_whether_the_switch_carries_the_traffic_is_kept_over_a_restart(fake: FakeEngine, paths: config.Paths) -> None:
+    first = physics.Physics(paths)
+    assert first.as_json()["carrier"]["on"] is False
+    first.carry({"on": True})
+    assert physics.Physics(paths).carrier.on
+    first.carry({"on": False})
+    assert not physics.Physics(paths).carrier.on
+    with pytest.raises(physics.BadRequest):
+        first.carry({"on": "yes"})

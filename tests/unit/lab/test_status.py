@@ -73,3 +73,18 @@ def test_nic_value_waits_for_the_host_of_its_vm() -> None:
     (line,) = status.pending(None, None, {"gpu03": {"cards": cards}})
     assert "gpu03" in line
     assert "waits for a reboot of esx02" in line
+
+
+@pytest.mark.parametrize(
+    ("carrier", "words"),
+    [
+        (None, "carry nothing"),
+        ({"on": False, "problem": ""}, "carry nothing"),
+        ({"on": True, "problem": ""}, "decide over the nodes' traffic"),
+        ({"on": True, "problem": "gpu01 cannot be coupled"}, "gpu01 cannot be coupled"),
+    ],
+)
+def test_status_says_whether_the_switch_carries_the_nodes_traffic(carrier: Any, words: str) -> None:
+    running = {"roce": None, "vlans": {}, "ports": {}}
+    facts = {"switch": {"running": running, "faults": []}, "vsphere": None, "pending": [], "nodes": {}}
+    assert words in status.table({**facts, "physics": {"carrier": carrier, "faults": []}})

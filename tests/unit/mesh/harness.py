@@ -11,7 +11,7 @@ from typing import Any
 
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import converge
 from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.layer import MeshNode
-from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.state import Account, parse_wanted
+from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.state import Account, Login, parse_wanted
 from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.transport import NodeTransport
 
 DEFAULTS: dict[str, Any] = {
@@ -27,6 +27,7 @@ DEFAULTS: dict[str, Any] = {
     "host_login": True,
     "container_name": "mpicont",
     "docker_command": ["docker"],
+    "login": "",
     "connect_timeout": 10,
     "guide_compatible": False,
     "adopt": False,
@@ -41,6 +42,16 @@ class Transport(NodeTransport):
     """The real transport, but for the addresses of the machine that the tests happen to run on."""
 
     number = 1
+    accounts: dict[str, Login]
+
+    def login(self, name: str) -> Login | None:
+        return self.accounts.get(name)
+
+    def make_account(self, home: str, *, name: str, shell: str, uid: int) -> None:
+        self.accounts[name] = Login(name, 990, "/" + home.lstrip("/"), shell)
+
+    def remove_account(self, home: str, *, name: str) -> None:
+        del self.accounts[name]
 
     def address_report(self) -> str:
         return ADDRESSES % self.number
@@ -56,15 +67,36 @@ class Node:
         self.account = self.container_account = Account("nvidia", os.getuid(), os.getgid(), str(home))
         self.effective_uid = os.geteuid()
         self.transport = Transport(name, self.account, str(host_keys))
+        # What lies in no home, below a directory of its own.
+        self.root = home.with_name(home.name + "-root")
+        self.root.mkdir(mode=0o755, exist_ok=True)
+        self.transport.accounts = {}
+        self.system = NodeTransport(name, Account("root", 0, 0, str(self.root)))
         self.transport.number = number
         self.address = f"10.0.0.{number}"
+
+    @property
+    def mesh(self) -> Path:
+        """The mesh's directory."""
+        return self.root / "etc/rocemesh/mesh"
+
+    @property
+    def container(self) -> Path:
+        """What the container has at /root/.ssh."""
+        return self.mesh / "container"
+
+    def at(self, name: str) -> Path:
+        """``container/...`` is the mesh's, everything else the user's ``.ssh``."""
+        return (self.mesh if name.partition("/")[0] == "container" else self.ssh) / name
 
     def run(self, *, check: bool = False, **params: Any) -> dict[str, Any]:
         merged = {**DEFAULTS, "name": self.name, **params}
         if merged["state"] == "identity":
             merged.update({"addresses": [self.address], **params})
         wanted = parse_wanted(merged, host=self.name, user=self.account.name, planning=check)
-        layer = MeshNode(self.name, self.transport, self.container_account, wanted, self.effective_uid)
+        layer = MeshNode(
+            self.name, self.transport, self.container_account, wanted, self.effective_uid, system=self.system
+        )
         return converge(layer, wanted, check_mode=check)
 
     def identity(self, **params: Any) -> dict[str, Any]:
@@ -72,9 +104,13 @@ class Node:
         return identity
 
     def snapshot(self) -> dict[str, tuple[int, bytes]]:
-        """Every file below the home directory: mode and bytes."""
+        """Every file below the home directory and of the mesh: mode and bytes."""
         return {
-            str(path.relative_to(self.home)): (path.stat().st_mode, path.read_bytes())
-            for path in sorted(self.home.rglob("*"))
+            str(path.relative_to(self.home.parent)): (path.stat().st_mode, path.read_bytes())
+            for path in (*sorted(self.home.rglob("*")), *sorted(self.root.rglob("*")))
             if path.is_file()
         }
+
+    def untouched(self) -> bool:
+        """Nothing was made, neither in the home directory nor for the mesh."""
+        return not list(self.home.iterdir()) and not list(self.root.iterdir())

@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 import json
 import os
+import pwd
 import re
 import shutil
 import socket
@@ -18,7 +20,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.mesh.broker import ATTACKS, GOOD, LAUNCH_LINES, NETWORKS, PREFIXES, RECORDED, SOURCE, load
+from tests.unit.mesh.broker import (
+    ATTACKS,
+    GOOD,
+    GRAMMAR,
+    LAUNCH_LINES,
+    NAMED,
+    NETWORKS,
+    PREFIXES,
+    RECORDED,
+    SOURCE,
+    load,
+)
 
 broker = load()
 networks = [ipaddress.ip_network(each) for each in NETWORKS]
@@ -73,13 +86,53 @@ def test_refused(attack: str) -> None:
         read(ATTACKS[attack])
 
 
+def test_every_word_that_is_never_allowed_has_an_attack_of_its_own() -> None:
+    """Which is refused also where the site names it: a site cannot open what its users could not close again."""
+    assert set(NAMED) == set(broker.NEVER) and len(NAMED) == 17
+    assert sum(len(names) for names in NAMED.values()) == 51
+    for word, names in NAMED.items():
+        for name in names:
+            assert word in name
+
+
+@pytest.mark.parametrize("word", NAMED)
+def test_a_site_cannot_allow_what_is_never_allowed(word: str, tmp_path: Path) -> None:
+    """Removing any one word from the list is noticed: its names hold no other."""
+    alone = [name for name in NAMED[word] if [each for each in broker.NEVER if each in name] == [word]]
+    assert alone, f"no attack stands for {word!r} alone"
+    for name in alone:
+        with pytest.raises(ValueError, match=f"{name}.*cannot be allowed"):
+            broker.check_site_parameters([name])
+
+
+def test_a_site_can_allow_a_name_and_still_no_file_and_no_program() -> None:
+    allowed = ("pml_site_knob",)
+    line = GOOD.replace(" -mca orte", " -mca pml_site_knob {} -mca orte")
+    for value in ("7", "fast,safe"):
+        assert "pml_site_knob" in broker.read(line.format(value), PREFIXES, networks, allowed).arguments
+    for value in ("/tmp/x", "a/b", '"sh -c id"', "a=b"):
+        with pytest.raises(broker.Refused):
+            broker.read(line.format(value), PREFIXES, networks, allowed)
+    with pytest.raises(broker.Refused, match="mesh_mpi_parameters"):
+        broker.read(line.format("fast"), PREFIXES, networks)
+
+
+def test_what_is_passed_on_is_built_anew_and_nothing_of_the_request_is_copied() -> None:
+    """Every word that the engine gets is one that the grammar knows; the caller's quoting and spelling are gone."""
+    line = GOOD.replace("-mca ess", '"--mca" es"s"').replace('"env"', 'e"n"v').replace("orted", '"ort"ed')
+    assert read(line) == read(GOOD)
+
+
 @pytest.mark.parametrize(
     "extra",
     [
         "--daemonize", "--debug-daemons --leave-session-attached", '-mca plm_rsh_agent "ssh : rsh"',
         '-mca plm_rsh_args "-p 2222 -o BatchMode=yes -o ConnectTimeout=10 -q"',
         '-mca btl_tcp_if_include "192.0.2.0/24"',
-        '-mca orte_parent_uri "1.3;tcp://192.0.2.9:1"', '-mca x "a b\'c (d) {e} #f"',
+        '-mca orte_parent_uri "1.3;tcp://192.0.2.9:1"', '-mca hwloc_base_binding_policy "core:overload-allowed"',
+        '-mca rmaps_base_mapping_policy "ppr:2:node:PE=4"', "-mca btl_tcp_links 4",
+        "-mca coll_tuned_use_dynamic_rules true", '--mca pml "ob1"', '-mca btl "^openib,uct"',
+        '-mca orte_report_bindings "1"', '-mca btl_openib_receive_queues "P,128:S,2048,1024"',
     ],
 )  # fmt: skip
 def test_what_mpirun_may_add_is_accepted(extra: str) -> None:
@@ -119,6 +172,7 @@ class Installed:
         self.directory = directory
         self.program = directory / "mesh-broker"
         shutil.copy(SOURCE, self.program)
+        shutil.copy(GRAMMAR, directory)
         self.docker = directory / "docker"
         self.docker.write_text(DOCKER)
         self.docker.chmod(0o755)
@@ -131,7 +185,8 @@ class Installed:
 
     def write(self, **changes: object) -> None:
         chosen = {
-            "container": "mpicont", "docker": [str(self.docker)], "prefixes": [str(self.directory)],
+            "caller": pwd.getpwuid(os.getuid()).pw_name, "container": "mpicont", "docker": [str(self.docker)],
+            "prefixes": [str(self.directory)],
             "networks": NETWORKS, "log": str(self.directory / "log"), **changes,
         }  # fmt: skip
         self.config.write_text(json.dumps(chosen))
@@ -166,7 +221,7 @@ def test_the_daemon_runs_and_the_request_is_logged(installed: Installed) -> None
     done = installed.ask(GOOD.replace("orted", f"{installed.directory}/bin/orted", 1))
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[:3] == ["[-mca]", "[ess]", "[env]"], "standard input must not be passed on"
-    assert "accepted from 192.0.2.1: " in installed.logged()
+    assert "accepted from 192.0.2.1; account " in installed.logged()
 
 
 @needs_root
@@ -223,27 +278,88 @@ def test_settings_that_others_could_have_written_start_nothing(installed: Instal
 
 
 @needs_root
-@pytest.mark.parametrize("name", ["container", "docker", "prefixes", "networks", "log"])
+@pytest.mark.parametrize("name", ["caller", "container", "docker", "prefixes", "networks", "log"])
 def test_a_setting_that_is_missing_is_named(installed: Installed, name: str) -> None:
     installed.write(**{name: None})
     done = installed.ask("true")
     assert done.returncode == broker.MISCONFIGURED and f"{name} is missing" in done.stderr
 
 
-@needs_root
-def test_a_log_that_does_not_answer_stops_no_training(installed: Installed) -> None:
+def fill(log: Path) -> None:
     """Nobody reads the socket: its queue is full after a few messages, and a write would wait for ever."""
     filler = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     filler.setblocking(False)
     with pytest.raises(BlockingIOError):
         for _message in range(100_000):
-            filler.sendto(b"x" * 4096, str(installed.directory / "log"))
+            filler.sendto(b"x" * 4096, str(log))
     filler.close()
-    done = installed.ask("true")
-    assert done.returncode == 0 and done.stderr == ""
 
 
 @needs_root
-def test_a_log_that_is_down_stops_no_training(installed: Installed) -> None:
-    installed.write(log=str(installed.directory / "nowhere"))
+@pytest.mark.parametrize("how", ["down", "full"])
+def test_nothing_is_started_without_a_record(installed: Installed, how: str) -> None:
+    """Else whoever fills or ends the log first works unseen. The operator can decide otherwise."""
+    if how == "full":
+        fill(installed.directory / "log")
+    else:
+        installed.write(log=str(installed.directory / "nowhere"))
+    done = installed.ask("true")
+    assert done.returncode == broker.NO_RECORD and "mesh_broker_log_required" in done.stderr
+    chosen = json.loads(installed.config.read_text())
+    installed.write(log=chosen["log"], log_required=False)
+    done = installed.ask("true")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@needs_root
+def test_the_record_of_a_long_request_is_bounded_and_hides_nothing(installed: Installed) -> None:
+    """Two requests with the same ends and the same length differ in their digest."""
+    padding = " ".join(["-mca btl_tcp_links 4"] * 2000)
+    records = []
+    for secret in ("id", "ls"):
+        line = f"{GOOD} {padding} {secret} {padding}"
+        assert installed.ask(line).returncode == broker.REFUSED
+        records.append(installed.logged())
+        assert f"{len(line)} bytes, sha256 {hashlib.sha256(line.encode()).hexdigest()}: orted -mca ess" in records[-1]
+        assert records[-1].endswith(padding[-600:]) and " [...] " in records[-1] and len(records[-1]) < 2500
+    assert records[0].partition("sha256 ")[2][:64] != records[1].partition("sha256 ")[2][:64]
+
+
+@needs_root
+def test_the_record_says_which_account_and_which_programs_asked(installed: Installed) -> None:
+    assert installed.ask("id").returncode == broker.REFUSED
+    name = pwd.getpwuid(os.getuid()).pw_name
+    assert f"; account {name} (uid {os.getuid()}) below " in installed.logged()
+
+
+@needs_root
+@pytest.mark.parametrize("uid", ["65534", "4711"], ids=["an_account", "no_account"])
+def test_the_record_is_all_that_a_caller_gets_who_is_not_sshds_account(installed: Installed, uid: str) -> None:
+    """sudo says who called, and nobody can tell it otherwise."""
+    done = installed.ask(GOOD, SUDO_UID=uid)
+    assert done.returncode == broker.REFUSED and "only sshd starts this program" in done.stderr
+    logged = installed.logged()
+    assert "refused: not started by sshd" in logged and f"uid {uid}" in logged and "accepted" not in logged
+
+
+@needs_root
+@pytest.mark.parametrize("how", ["writable", "owner", "link"])
+def test_a_grammar_that_others_could_have_written_is_not_read(installed: Installed, how: str) -> None:
+    grammar = installed.directory / "mesh_grammar.py"
+    grammar.write_text("raise SystemExit('code of somebody else ran')")
+    if how == "writable":
+        grammar.chmod(0o666)
+    elif how == "owner":
+        os.chown(grammar, 65534, 65534)
+    else:
+        grammar.rename(installed.directory / "elsewhere.py")
+        grammar.symlink_to("elsewhere.py")
+    done = installed.ask("true")
+    assert done.returncode == broker.MISCONFIGURED and "must belong to root" in done.stderr
+
+
+@needs_root
+def test_nothing_is_written_beside_the_program(installed: Installed) -> None:
+    before = {path.name for path in installed.directory.iterdir()}
     assert installed.ask("true").returncode == 0
+    assert {path.name for path in installed.directory.iterdir()} == before

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from tests.unit.mesh.harness import DEFAULTS, Node
 RAW: dict[str, Any] = {
     "directory": "/usr/local/libexec/rocemesh",
     "program": "#!/usr/bin/python3\nprint()",
+    "grammar": "LONGEST = 1",
     "settings": {"container": "mpicont", "prefixes": ["/usr"]},
     "sudoers": 'nvidia ALL=(root) NOPASSWD: /usr/local/libexec/rocemesh/mesh-broker ""\n',
 }
@@ -46,6 +48,8 @@ class Machine:
             "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8cBvDVhR6KpQdRVt1rEm8Hqv3zFf6o3lDgGzqB9xwB\n"
         )
         self.node = Node("gpu01", 1, folder / "home", folder / "etc")
+        self.node.root = self.root
+        self.node.system = NodeTransport("gpu01", Account("root", 0, 0, str(self.root)))
 
     def run(self, check: bool = False, raw: dict[str, Any] | None = None) -> dict[str, Any]:
         node = self.node
@@ -53,12 +57,13 @@ class Machine:
         params = {**DEFAULTS, "name": "gpu01", "peers": [identity], "forced_command": COMMAND}
         wanted = parse_wanted(params, host="gpu01", user="nvidia", planning=check)
         wanted = dataclasses.replace(wanted, broker=broker.parse(raw or RAW, host="gpu01"))
-        system = NodeTransport("gpu01", Account("root", 0, 0, str(self.root)))
-        layer = MeshNode("gpu01", node.transport, node.account, wanted, os.geteuid(), system=system)
+        layer = MeshNode("gpu01", node.transport, node.account, wanted, os.geteuid(), system=node.system)
         return converge(layer, wanted, check_mode=check)
 
     def files(self) -> dict[str, tuple[int, str]]:
-        found = (path for path in self.root.rglob("*") if path.is_file() and path.name != "sudo")
+        found = (
+            path for path in self.root.rglob("*") if path.is_file() and re.search("mesh.(broker|grammar)", path.name)
+        )
         return {str(p.relative_to(self.root)): (p.stat().st_mode & 0o7777, p.read_text()) for p in sorted(found)}
 
 
@@ -74,6 +79,7 @@ def test_one_call_installs_everything_and_the_second_changes_nothing(machine: Ma
     assert machine.files() == {
         "etc/sudoers.d/rocemesh-mesh-broker": (0o440, RAW["sudoers"]),
         "usr/local/libexec/rocemesh/mesh-broker": (0o755, RAW["program"] + "\n"),
+        "usr/local/libexec/rocemesh/mesh_grammar.py": (0o644, RAW["grammar"] + "\n"),
         "usr/local/libexec/rocemesh/mesh-broker.json": (
             0o644,
             json.dumps(RAW["settings"], indent=4, sort_keys=True) + "\n",

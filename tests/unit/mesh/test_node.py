@@ -49,9 +49,9 @@ def test_identity_makes_both_pairs_once_and_returns_only_public_halves(node: Nod
     assert len(identity["ssh_host_keys"]) == 2
     for name, field in (
         ("id_ed25519_host", "host_public_key"),
-        ("ssh_container/id_ed25519_cont", "container_public_key"),
+        ("container/id_ed25519_cont", "container_public_key"),
     ):
-        private = node.ssh / name
+        private = node.at(name)
         assert mode(private) == 0o600
         derived = subprocess.run(["ssh-keygen", "-y", "-f", private], check=True, capture_output=True, text=True).stdout
         assert derived.split()[:2] == identity[field].split()
@@ -62,8 +62,8 @@ def test_identity_makes_both_pairs_once_and_returns_only_public_halves(node: Nod
 @pytest.mark.parametrize(
     ("guide", "names", "kind", "bits"),
     [
-        (False, ("id_ed25519_host", "ssh_container/id_ed25519_cont"), "ssh-ed25519", "256"),
-        (True, ("id_rsa_host", "ssh_container/id_rsa_cont"), "ssh-rsa", "3072"),
+        (False, ("id_ed25519_host", "container/id_ed25519_cont"), "ssh-ed25519", "256"),
+        (True, ("id_rsa_host", "container/id_rsa_cont"), "ssh-rsa", "3072"),
     ],
     ids=["ed25519", "guide"],
 )
@@ -73,25 +73,25 @@ def test_guide_compatible_chooses_the_guides_names_and_rsa(
     identity = node.identity(guide_compatible=guide)
     assert {identity[key].split()[0] for key in ("host_public_key", "container_public_key")} == {kind}
     for name in names:
-        told = subprocess.run(["ssh-keygen", "-lf", node.ssh / name], check=True, capture_output=True, text=True)
+        told = subprocess.run(["ssh-keygen", "-lf", node.at(name)], check=True, capture_output=True, text=True)
         assert told.stdout.split()[0] == bits
     node.run(peers=[identity], guide_compatible=guide)
     files = set(node.snapshot())
-    # The guide's own list, without ssh_container/authorized_keys, which nothing ever reads.
-    wanted = {"authorized_keys", "config", "mpicont.sh", "ssh_container/config", *names, *(n + ".pub" for n in names)}
-    assert {".ssh/" + name for name in wanted} <= files
+    # The guide's own list, without authorized_keys in the container's directory, which nothing ever reads.
+    wanted = {"authorized_keys", "config", "mpicont.sh", "container/config", *names, *(n + ".pub" for n in names)}
+    assert {str(node.at(name).relative_to(node.home.parent)) for name in wanted} <= files
 
 
 def test_identity_in_check_mode_promises_keys_and_writes_nothing(node: Node) -> None:
     planned = node.run(check=True, state="identity")
     assert planned["changed"] and planned["identity"]["planned"] is True
     assert planned["identity"]["host_public_key"] == ""
-    assert not list(node.home.iterdir())
+    assert node.untouched()
 
 
 def test_a_key_with_an_open_mode_is_closed_not_replaced(node: Node) -> None:
     before = node.identity()
-    private = node.ssh / "ssh_container/id_ed25519_cont"
+    private = node.container / "id_ed25519_cont"
     private.chmod(0o644)
     repaired = node.run(state="identity")
     assert repaired["changed"] and repaired["identity"] == before and mode(private) == 0o600
@@ -106,7 +106,7 @@ def test_a_missing_public_half_is_computed_from_the_private_key(node: Node) -> N
 
 def test_a_public_half_of_another_key_is_refused(node: Node) -> None:
     node.identity()
-    (node.ssh / "id_ed25519_host.pub").write_bytes((node.ssh / "ssh_container/id_ed25519_cont.pub").read_bytes())
+    (node.ssh / "id_ed25519_host.pub").write_bytes((node.container / "id_ed25519_cont.pub").read_bytes())
     with pytest.raises(RefusedError, match="not the public half"):
         node.identity()
 
@@ -154,7 +154,7 @@ def test_foreign_lines_stay_byte_identical_and_absent_restores_the_file(pair: An
     assert not one.run(peers=peers)["changed"]
     assert one.run(state="absent")["changed"]
     assert one.snapshot() == before
-    assert not (one.ssh / "ssh_container").exists()
+    assert not (one.container).exists()
     assert not one.run(state="absent")["changed"]
 
 
@@ -215,15 +215,15 @@ def test_the_ssh_client_pins_host_keys_and_never_asks(pair: Any, port: int) -> N
     one, _two, peers = pair
     peers[1]["port"] = port
     one.run(peers=peers)
-    inside = effective(one.ssh / "ssh_container/config", "10.0.0.2")
+    inside = effective(one.container / "config", "10.0.0.2")
     assert inside["stricthostkeychecking"] in ("yes", "true") and inside["batchmode"] == "yes"
     assert inside["userknownhostsfile"] == "/root/.ssh/known_hosts" and inside["globalknownhostsfile"] == "/dev/null"
     assert inside["identityfile"] == "/root/.ssh/id_ed25519_cont" and inside["connecttimeout"] == "10"
     assert inside["port"] == str(port) and inside["user"] == "nvidia"
-    by_name = effective(one.ssh / "ssh_container/config", "gpu02")
+    by_name = effective(one.container / "config", "gpu02")
     assert (by_name["hostname"], by_name["port"]) == ("10.0.0.2", str(port))
     entry = "10.0.0.2" if port == 22 else f"[10.0.0.2]:{port}"
-    known = one.ssh / "ssh_container/known_hosts"
+    known = one.container / "known_hosts"
     assert subprocess.run(["ssh-keygen", "-F", entry, "-f", known], check=False, capture_output=True).returncode == 0
 
 
@@ -246,18 +246,18 @@ def test_modes_are_what_ssh_demands(pair: Any) -> None:
     one.run(peers=peers)
     wanted = {
         ".": 0o700, "authorized_keys": 0o600, "config": 0o600, "config_mesh": 0o644, "known_hosts_mesh": 0o644,
-        "mpicont.sh": 0o755, "ssh_container": 0o755, "ssh_container/config": 0o600, "ssh_container/known_hosts": 0o600,
-        "ssh_container/id_ed25519_cont": 0o600,
+        "mpicont.sh": 0o755, "container": 0o755, "container/config": 0o600, "container/known_hosts": 0o600,
+        "container/id_ed25519_cont": 0o600,
     }  # fmt: skip
-    assert {name: mode(one.ssh / name) for name in wanted} == wanted
+    assert {name: mode(one.at(name)) for name in wanted} == wanted
 
 
 def test_a_changed_mode_is_put_right(pair: Any) -> None:
     one, _two, peers = pair
     one.run(peers=peers)
-    (one.ssh / "ssh_container/config").chmod(0o666)
+    (one.container / "config").chmod(0o666)
     again = one.run(peers=peers)
-    assert again["changed"] and mode(one.ssh / "ssh_container/config") == 0o600
+    assert again["changed"] and mode(one.container / "config") == 0o600
 
 
 def test_an_edit_inside_the_block_is_undone_and_outside_is_kept(pair: Any) -> None:
@@ -295,7 +295,7 @@ def test_keys_that_somebody_else_made_are_used_and_never_deleted(make_node: Make
     identity = node.identity(guide_compatible=True)
     node.run(peers=[identity], guide_compatible=True)
     result = node.run(state="absent")
-    assert key.read_bytes() == before and not (node.ssh / "ssh_container").exists()
+    assert key.read_bytes() == before and not (node.container).exists()
     assert any("id_rsa_host was not generated by this module" in text for text in result["warnings"])
 
 
@@ -315,7 +315,7 @@ def test_a_worker_of_a_star_is_made_by_one_call(make_node: MakeNode) -> None:
     head, worker = make_node("gpu01", 1), make_node("gpu02", 2)
     peers = [head.identity()]
     planned = worker.run(check=True, peers=peers, **STAR)
-    assert not list(worker.home.iterdir()) and planned["identity"]["planned"]
+    assert worker.untouched() and planned["identity"]["planned"]
     done = worker.run(peers=peers, **STAR)
     assert done["operations"] == planned["operations"]
     # The same identity, and the same files, as by the two calls.
@@ -326,7 +326,7 @@ def test_a_worker_of_a_star_is_made_by_one_call(make_node: MakeNode) -> None:
     assert [line.rpartition(" ")[2] for line in keys] == ["gpu01:container"]
     told = head.run(peers=[*peers, done["identity"]], **STAR)
     assert told["changed"] and "identity" not in told
-    assert "10.0.0.2" in (head.ssh / "ssh_container" / "known_hosts").read_text()
+    assert "10.0.0.2" in (head.container / "known_hosts").read_text()
 
 
 def test_a_worker_keeps_the_keys_that_it_has(make_node: MakeNode) -> None:
@@ -339,7 +339,7 @@ def test_a_worker_with_a_wrong_network_is_refused_before_anything_is_made(make_n
     head, worker = make_node("gpu01", 1), make_node("gpu02", 2)
     with pytest.raises(RefusedError, match="no address of this node lies in it"):
         worker.run(peers=[head.identity()], **{**STAR, "cidr": ["192.0.2.0/24"]})
-    assert not list(worker.home.iterdir())
+    assert worker.untouched()
 
 
 def test_a_stale_identity_is_refused(pair: Any) -> None:
@@ -365,7 +365,7 @@ def test_a_whole_site_can_be_planned_from_nothing(make_node: MakeNode) -> None:
     peers = [node.identity(check=True) for node in nodes]
     for node in nodes:
         planned = node.run(check=True, peers=peers)
-        assert planned["changed"] and not list(node.home.iterdir())
+        assert planned["changed"] and node.untouched()
         assert "gpu02: its keys do not exist yet" in json.dumps(planned["diff"])
         with pytest.raises(RefusedError, match="placeholder of a check mode run"):
             node.run(peers=peers)
@@ -389,22 +389,24 @@ def test_diff_shows_our_lines_and_nobody_elses_and_no_private_key(pair: Any) -> 
 
 @pytest.mark.parametrize(
     "name",
-    [".ssh/authorized_keys", ".ssh/config", ".ssh/mpicont.sh", ".ssh/ssh_container", ".ssh/ssh_container/config"],
+    ["authorized_keys", "config", "mpicont.sh", "container", "container/config"],
 )
 @pytest.mark.parametrize("state", ["present", "absent"])
 def test_symbolic_links_are_refused_and_their_target_stays(pair: Any, tmp_path: Path, name: str, state: str) -> None:
     one, _two, peers = pair
     target = tmp_path / "elsewhere"
-    path = one.home / name
-    if name.endswith("ssh_container"):
+    one.run(peers=peers)
+    path = one.at(name)
+    if path.is_dir():
         path.rename(target)
     else:
+        path.unlink()
         target.write_bytes(FOREIGN)
     path.symlink_to(target)
     listing = sorted(os.listdir(target)) if target.is_dir() else target.read_bytes()
     with pytest.raises(RefusedError, match="symbolic link") as failure:
         one.run(state=state, peers=peers if state == "present" else [])
-    assert str(path) in str(failure.value) and "gpu01" in str(failure.value)
+    assert name in str(failure.value) and "gpu01" in str(failure.value)
     assert (sorted(os.listdir(target)) if target.is_dir() else target.read_bytes()) == listing
     assert path.is_symlink()
 

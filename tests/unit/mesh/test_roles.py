@@ -44,15 +44,17 @@ def test_the_container_has_every_flag_of_the_guide() -> None:
     (task,) = [
         each["community.docker.docker_container"]
         for each in load(ROOT / "roles/container/tasks/run.yml")
-        if "community.docker.docker_container" in each
+        if each["name"] == "Run | Container"
     ]
     assert (task["network_mode"], task["uts"], task["ipc_mode"]) == ("host", "host", "host")
     assert task["command"] == ["sleep", "infinity"]
     assert (defaults["container_memlock"], defaults["container_stack"]) == (-1, 67108864)
     assert defaults["container_shm_size"] == "1g" and defaults["container_name"] == "mpicont"
-    assert ":/root/.ssh" in task["volumes"] and "/dev/infiniband" in task["devices"]
+    assert ":/root/.ssh:ro'" in task["volumes"] and "/dev/infiniband" in task["devices"]
     # Without the empty driver the engine's answer differs from the request and the container is made anew at each run.
-    assert "'driver': ''" in task["device_requests"] and "'count': -1" in task["device_requests"]
+    requests = load(ROOT / "roles/container/vars/main.yml")["__container_gpu_requests"]
+    assert requests["hook"] == requests["nodes"] == [{"driver": "", "count": -1, "capabilities": [["gpu"]]}]
+    assert requests["cdi"] == [{"driver": "cdi", "count": 0, "device_ids": ["nvidia.com/gpu=all"]}]
 
 
 DOCKERFILES = sorted((ROOT / "workloads/multinode").glob("Dockerfile*"))

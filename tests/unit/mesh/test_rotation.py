@@ -4,14 +4,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.unit.mesh.harness import Node
 
-CONTAINER_KEY = "ssh_container/id_ed25519_cont"
+CONTAINER_KEY = "container/id_ed25519_cont"
 
 
 def rotate(nodes: tuple[Node, Node], rotation: str) -> None:
@@ -21,7 +20,7 @@ def rotate(nodes: tuple[Node, Node], rotation: str) -> None:
 
 
 def public(node: Node, name: str = CONTAINER_KEY) -> str:
-    return " ".join((node.ssh / (name + ".pub")).read_text().split()[:2])
+    return " ".join(node.at(name + ".pub").read_text().split()[:2])
 
 
 def test_both_keys_are_accepted_until_the_new_one_is_in_use(nodes: tuple[Node, Node]) -> None:
@@ -96,20 +95,25 @@ def test_an_interrupted_commit_ends_with_the_next_keys(nodes: tuple[Node, Node],
 
         return step
 
-    transport = one.transport
-    kept = transport.unlink, transport.replace
-    transport.unlink, transport.replace = dying(transport.unlink), dying(transport.replace)  # type: ignore[method-assign]
+    both = (one.transport, one.system)
+    kept = [(transport.unlink, transport.replace) for transport in both]
+    for transport in both:
+        transport.unlink = dying(transport.unlink)  # type: ignore[method-assign]
+        transport.replace = dying(transport.replace)  # type: ignore[method-assign]
     with pytest.raises(Crash):
         one.run(state="identity", rotation="commit")
-    transport.unlink, transport.replace = kept  # type: ignore[method-assign]
+    for transport, (unlink, replace) in zip(both, kept, strict=True):
+        transport.unlink, transport.replace = unlink, replace  # type: ignore[method-assign]
     rotate(nodes, "commit")
     assert public(one) == following and not list(one.ssh.rglob("*.next*"))
     assert not one.run(state="identity")["changed"]
-    assert one.ssh.joinpath(CONTAINER_KEY).stat().st_mode & 0o777 == 0o600
+    assert one.at(CONTAINER_KEY).stat().st_mode & 0o777 == 0o600
 
 
 def test_files_of_a_rotation_stay_in_the_mesh(nodes: tuple[Node, Node]) -> None:
     rotate(nodes, "none")
     rotate(nodes, "prepare")
     below = {path.relative_to(nodes[0].home).parts[0] for path in nodes[0].home.rglob("*")}
-    assert below == {".ssh"} and isinstance(nodes[0].home, Path)
+    assert below == {".ssh"}
+    held = {path for path in nodes[0].root.rglob("*") if path.is_file()}
+    assert held and all(path.parent == nodes[0].container for path in held)

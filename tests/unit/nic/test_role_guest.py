@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pathlib
 import re
+import subprocess
 
 import jinja2
 import pytest
@@ -83,23 +84,84 @@ def test_the_driver_is_restarted_only_behind_the_check_that_nobody_uses_it() -> 
     assert load("defaults/main.yml")["guest_allow_openibd_restart"] is False  # type: ignore[index]
 
 
-@pytest.mark.parametrize("tos", [0, 106])
-def test_the_qos_unit_sets_everything_that_the_card_forgets(tos: int) -> None:
-    source = (ROLE / "templates/etc/systemd/system/rocemesh-qos.service.j2").read_text(encoding="utf-8")
-    unit = (
+def rendered(name: str, **changes: object) -> str:
+    """A template of the role, as Ansible would fill it."""
+    source = (ROLE / "templates" / name).read_text(encoding="utf-8")
+    values = {"guest_qos_trust": "dscp", "guest_qos_pfc": "0,0,0,1,0,0,0,0", "guest_qos_tos": 106,
+              "guest_qos_dscp_priority": {}, "__guest_qos_map": {26: 3},
+              "__guest_qos_program": "/x/roce-qos"}  # fmt: skip
+    return (
         jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True)
         .from_string(source)
-        .render(
-            ansible_managed="managed",
-            guest_interface="ens192",
-            guest_qos_trust="dscp",
-            guest_qos_pfc="0,0,0,1,0,0,0,0",
-            guest_qos_tos=tos,
-            __guest_qos_devices=["mlx5_0", "mlx5_1"],
-        )
+        .render({**values, **changes})
     )
-    starts = [line for line in unit.splitlines() if line.startswith("ExecStart=")]
-    assert starts[0] == "ExecStart=/usr/bin/env mlnx_qos -i ens192 --trust dscp --pfc 0,0,0,1,0,0,0,0"
-    expected = [f"ExecStart=/usr/bin/env cma_roce_tos -d {name} -t 106" for name in ("mlx5_0", "mlx5_1")]
-    assert [line for line in starts if "cma_roce_tos" in line] == (expected if tos else [])
-    assert "Type=oneshot" in unit and "RemainAfterExit=yes" in unit and "WantedBy=multi-user.target" in unit
+
+
+PROGRAM = "usr/local/lib/rocemesh/roce-qos.j2"
+
+
+def calls(tmp_path: pathlib.Path, tools: tuple[str, ...], **changes: object) -> list[str]:
+    """What the program calls, on a machine that has these tools."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for tool in (*tools, "modprobe"):
+        (folder / tool).write_text(f'#!/bin/sh\necho {tool} "$@" >> {tmp_path}/calls\n')
+        (folder / tool).chmod(0o755)
+    for device in ("mlx5_0", "mlx5_1"):
+        (tmp_path / "sys/ens224/device/infiniband" / device).mkdir(parents=True)
+    program = tmp_path / "roce-qos"
+    program.write_text(rendered(PROGRAM, **changes).replace("/sys/class/net", str(tmp_path / "sys")))
+    subprocess.run(["/bin/sh", program, "ens224"], check=True, env={"PATH": str(folder)})
+    return (tmp_path / "calls").read_text().splitlines()
+
+
+@pytest.mark.parametrize("tos", [0, 106])
+def test_the_qos_program_sets_everything_that_the_card_forgets(tmp_path: pathlib.Path, tos: int) -> None:
+    found = calls(tmp_path, ("mlnx_qos", "cma_roce_tos"), guest_qos_tos=tos, guest_qos_dscp_priority={26: 4})
+    assert found[:2] == [
+        "mlnx_qos -i ens224 --trust dscp --pfc 0,0,0,1,0,0,0,0",
+        "mlnx_qos -i ens224 --dscp2prio set,26,4",
+    ]
+    expected = [f"cma_roce_tos -d {name} -t 106" for name in ("mlx5_0", "mlx5_1")]
+    assert [line for line in found if "cma_roce_tos" in line] == (expected if tos else [])
+
+
+def test_the_qos_program_needs_no_ofed(tmp_path: pathlib.Path) -> None:
+    assert calls(tmp_path, ("dcb",), guest_qos_tos=0) == [
+        "dcb pfc set dev ens224 prio-pfc 0:off 1:off 2:off 3:on 4:off 5:off 6:off 7:off",
+        "dcb app replace dev ens224 dscp-prio 26:3",
+    ]
+
+
+def test_the_qos_comes_back_whenever_the_driver_makes_the_interface_anew() -> None:
+    unit = rendered("etc/systemd/system/rocemesh-qos@.service.j2")
+    assert "BindsTo=sys-subsystem-net-devices-%i.device" in unit and "After=sys-subsystem-net-devices-%i.device" in unit
+    assert "Type=oneshot" in unit and "RemainAfterExit=yes" in unit
+    (bind,) = [task for task in every_task() if "systemd_unit.yml" in str(task.get(INCLUDE)) and "loop" in task]
+    assert bind["vars"]["__guest_unit"]["wanted_by"].startswith("sys-subsystem-net-devices-")  # type: ignore[index]
+
+
+def test_a_setting_never_changes_a_unit_so_that_systemd_need_not_be_reloaded() -> None:
+    for path in sorted((ROLE / "templates/etc/systemd").rglob("*.j2")):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"\bguest_|ansible_managed", text), path
+
+
+def test_systemd_is_reloaded_only_if_it_says_that_a_unit_differs() -> None:
+    """`enabled` would reload it too: what that does is a link, and the role makes it itself."""
+    services = [task for task in every_task() if "ansible.builtin.systemd_service" in task]
+    assert services
+    for task in services:
+        options = task["ansible.builtin.systemd_service"]
+        assert "enabled" not in options  # type: ignore[operator]
+        if "daemon_reload" in options:  # type: ignore[operator]
+            assert "'NeedDaemonReload=yes' in __guest_unit_loaded.stdout" in task["when"]  # type: ignore[operator]
+
+
+def test_no_interface_is_named_by_default_and_a_guess_is_nowhere() -> None:
+    defaults = load("defaults/main.yml")
+    assert defaults["guest_interfaces"] == ["auto"]  # type: ignore[index]
+    assert defaults["guest_management_interface"] == "refuse"  # type: ignore[index]
+    example = ROLE.parents[1] / "inventories/example/group_vars/gpu_vms.yml"
+    assert "guest_interfaces" not in yaml.safe_load(example.read_text())
+    assert not list((ROLE / "templates").rglob("*netplan*"))

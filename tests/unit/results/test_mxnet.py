@@ -111,6 +111,18 @@ def test_mlperf_log_with_nan_accuracy_and_a_slow_window() -> None:
     assert result.figure is None
 
 
+def test_a_window_with_several_metrics_counts_once() -> None:
+    """MXNet prints a line per metric: epoch, batch and speed are those of the line before."""
+    text = "".join(
+        f"INFO:root:Epoch[0] Batch [{batch}]\tSpeed: {speed} samples/sec\t{metric}=0.1\n"
+        for batch, speed in ((20, 90.5), (40, 90.5), (60, 91.0))
+        for metric in ("accuracy", "top_k_accuracy_5", "cross-entropy")
+    )
+    (source,) = mxnet_speed.read(text).as_dict()["sources"]
+    assert source["windows"] == 3
+    assert source["samples_per_second"]["count"] == 3
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results import nccl_tests
@@ -125,6 +126,27 @@ def test_several_jobs_of_one_log_are_kept_apart() -> None:
     assert result.one_job is True
     assert [len(table.rows) for table in result.tables] == [2, 0, 2]
     assert codes(result) == ["failed"]
+
+
+def test_the_closing_line_ends_a_table_also_where_the_next_has_no_head() -> None:
+    """Logs of several runs whose later heads were cut off by who quoted them."""
+    result = nccl_tests.read(
+        SOUND + COLUMNS + row(1048576) + row(2097152) + footer() + COLUMNS + row(4194304) + footer()
+    )
+    assert [[entry.size for entry in table.rows] for table in result.tables] == [
+        [entry.size for entry in nccl_tests.read(SOUND).tables[0].rows],
+        [1048576, 2097152],
+        [4194304],
+    ]
+    assert [table.average_busbw for table in result.tables] == [12.0, 12.0, 12.0]
+    assert "average_disagrees" not in codes(result)
+
+
+def test_ranks_are_counted_from_the_highest_where_the_list_is_cut() -> None:
+    text = "".join(line for line in SOUND.splitlines(keepends=True) if not re.match(r"#\s+Rank\s+[12] ", line))
+    assert text != SOUND
+    assert nccl_tests.read(text).tables[0].ranks == 4
+    assert "factor_disagrees" not in codes(nccl_tests.read(text))
 
 
 @pytest.mark.parametrize(

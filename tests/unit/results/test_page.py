@@ -111,7 +111,7 @@ def test_what_devices_and_logs_say_stays_text(evil: str) -> None:
         layers={"switch": layer},
         problems=[{"code": "x", "message": evil}],
         workload={evil: evil},
-        path={"verdict": "unknown", "reason": evil},
+        evidence={"nccl_path": {"verdict": "unknown", "reason": evil}},
         hosts_rebooted=[evil],
         stage_marks=[{"name": evil, "at": 0.0}],
     )

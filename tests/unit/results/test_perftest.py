@@ -25,6 +25,13 @@ LATENCY = (
     "99% percentile[usec]   99.9% percentile[usec]\n"
 )
 ROW = " 65536      20000            392.35             391.87              0.747433\n"
+DOUBT = "Conflicting CPU frequency values detected: 1200 != 3000\n"
+NCCL_TESTS = (
+    "# nThread 1 nGpus 8 minBytes 8 maxBytes 134217728 step: 2(factor) warmup iters: 5 iters: 20 validation: 1\n"
+    "#      size        count     type   redop   root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
+    "  134217728     33554432    float     sum     -1   1234.5  108.72  203.85      0   1230.1  109.11  204.58      0\n"
+    "# Avg bus bandwidth    : 204.2\n"
+)
 
 
 def test_both_ends_in_one_log_are_one_measurement_in_mebibytes() -> None:
@@ -139,7 +146,7 @@ def test_gpu_memory_is_seen() -> None:
         (" Couldn't connect to gpu02:18515\nUnable to open file descriptor for socket connection", "failed"),
         (TITLE + SETTINGS + " Failed to modify QP 341 to RTR\n", "failed"),
         (TITLE + SETTINGS + " Completion with error at client\n Failed status 12: wr_id 0 syndrom 0x81\n", "failed"),
-        ("Conflicting CPU frequency values detected: 1200 != 3000\n" + TITLE + GBITS + ROW, "clock_in_doubt"),
+        (DOUBT + TITLE.replace("BW", "Latency") + LATENCY + " 2 9 1.0 9.3 1.0 1.1 0.1 1.3 2.1\n", "clock_in_doubt"),
     ],
 )  # fmt: skip
 def test_problems_are_named(text: str, code: str) -> None:
@@ -153,3 +160,35 @@ def test_failures_say_what_to_do() -> None:
     assert "ATS" in problem.message
     (problem,) = perftest.read(" Couldn't connect to gpu02:18515\n").problems
     assert "gpu02:18515" in problem.message
+
+
+def test_a_doubtful_clock_spoils_latencies_and_is_a_note_beside_a_bandwidth() -> None:
+    result = perftest.read(DOUBT + TITLE + GBITS + ROW)
+    assert result.good
+    assert "Conflicting CPU frequency" in result.as_dict()["tests"][0]["notes"][0]
+
+
+def test_the_table_ends_where_another_program_begins() -> None:
+    """perftest and nccl-tests one after the other in one log, as cluster checks write it."""
+    for between in (RULE, ""):
+        result = perftest.read(RULE + TITLE + SETTINGS + RULE + GBITS + ROW + between + NCCL_TESTS)
+        assert codes(result) == []
+        assert [row.gigabits_per_second for row in result.tests[0].bandwidth.values()] == [pytest.approx(391.87)]
+
+
+def test_a_row_that_is_cut_inside_the_table_is_still_told() -> None:
+    assert "unreadable_row" in codes(perftest.read(TITLE + GBITS + ROW + " 131072      20000            392.35\n"))
+
+
+def test_both_ends_one_after_the_other_are_one_measurement() -> None:
+    end = RULE + TITLE + SETTINGS + RULE + GBITS + ROW + RULE
+    result = perftest.read(end + end.replace("10:00:00:01", "10:00:00:02"))
+    (test,) = result.tests
+    assert result.good
+    assert test.gids == ["10.0.0.1", "10.0.0.2"]
+    assert test.notes == ("printed by both ends, counted once",)
+
+
+def test_two_runs_one_after_the_other_stay_two() -> None:
+    end = RULE + TITLE + SETTINGS + RULE + GBITS + ROW + RULE
+    assert len(perftest.read(end + end.replace("391.87", "391.90")).tests) == 2

@@ -97,21 +97,21 @@ def test_number_of_ranks_may_come_as_text_from_jinja() -> None:
 
 
 def test_speed_filter_reads_a_log_a_tree_a_dictionary_and_the_extractors_text(tmp_path: pathlib.Path) -> None:
-    window = "Epoch[0] Batch[1]\tSpeed: 10.0 samples/sec\n"
+    windows = "".join(f"Epoch[0] Batch[{number}]\tSpeed: 10.0 samples/sec\n" for number in range(3))
     name = "bz8/1n1g/rn50_b8_fp32_1.log"
     (tmp_path / name).parent.mkdir(parents=True)
-    (tmp_path / name).write_text(window * 3)
+    (tmp_path / name).write_text(windows)
     of_disk = mxnet_speed.mxnet_speed(str(tmp_path), windows=3, dropped=1)
-    of_texts = mxnet_speed.mxnet_speed({name: window * 3}, windows=3, dropped="1")
+    of_texts = mxnet_speed.mxnet_speed({name: windows}, windows=3, dropped="1")
     assert of_disk == of_texts
     assert (of_disk["kind"], of_disk["ok"]) == ("tree", True)
     assert of_disk["result"]["rn50"]["1n1g"]["median_speed"] == 10.0
-    assert mxnet_speed.mxnet_speed(window)["kind"] == "log"
+    assert mxnet_speed.mxnet_speed(windows)["kind"] == "log"
     printed = mxnet_speed.mxnet_speed(log("dlperf_extractor.txt"), repeats=5)
     assert (printed["kind"], printed["ok"], printed["result"]["rn50"]["4n8g"]["speedup"]) == ("printed", True, 24.93)
     for wrong in ({"dropped": 120}, {"dropped": -1}, {"windows": 0}, {"repeats": "x"}):
         with pytest.raises(AnsibleFilterError):
-            mxnet_speed.mxnet_speed(window, **wrong)
+            mxnet_speed.mxnet_speed(windows, **wrong)
     with pytest.raises(AnsibleFilterError):
         mxnet_speed.mxnet_speed({"a": 1})
 

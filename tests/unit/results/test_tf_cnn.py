@@ -236,6 +236,45 @@ def test_header_of_tf_cnn_benchmarks_is_kept() -> None:
     assert len(parameters) == 14
 
 
+@pytest.mark.parametrize(
+    "devices",
+    [
+        ("/gpu:0", "/gpu:1", "/gpu:2", "/gpu:3"),
+        (
+            "/job:worker/task:0/gpu:0",
+            "/job:worker/task:0/gpu:1",
+            "/job:worker/task:0/gpu:2",
+            "/job:worker/task:0/gpu:3",
+        ),
+        ("/device:GPU:0", "/device:GPU:1", "/device:GPU:2", "/device:GPU:3"),
+    ],
+)
+@pytest.mark.parametrize("variables", ["replicated", "parameter_server"])
+def test_one_process_with_several_gpus_is_one_rank(devices: tuple[str, ...], variables: str) -> None:
+    """Four devices, one process: it prints one step line and one total, and nobody is missing."""
+    head = (
+        f"Batch size:  256 global\n             64 per device\nDevices:     {list(devices)}\nVariables:   {variables}\n"
+    )
+    result = tf_cnn.parse(head + "100\timages/sec: 1000.0 +/- 1.0 (jitter = 2.0)\t7.5\ntotal images/sec: 1000.00\n")
+    assert codes(result) == []
+    assert (len(result.ranks), result.total, result.good) == (1, 1000.0, True)
+
+
+def test_horovods_list_of_devices_names_ranks() -> None:
+    head = (
+        "Batch size:  128 global\n             64 per device\nDevices:     ['horovod/gpu:0', 'horovod/gpu:1']\n"
+        "Variables:   horovod\n"
+    )
+    text = head + "100\timages/sec: 500.0 +/- 1.0 (jitter = 2.0)\t7.5\ntotal images/sec: 500.00\n"
+    assert "missing_ranks" in codes(tf_cnn.parse(text))
+
+
+def test_a_batch_size_that_is_printed_as_a_fraction_is_read_whole() -> None:
+    text = "Batch size:  2048.0 global\n             1024.0 per device\n10\timages/sec: 5.0\ntotal images/sec: 5.00\n"
+    result = tf_cnn.parse(text)
+    assert (result.parameters["batch_size_global"], result.parameters["batch_size_per_device"]) == ("2048", "1024")
+
+
 def test_evaluation_columns_and_a_missing_uncertainty_are_read() -> None:
     first, second = tf_cnn.parse(
         "10\timages/sec: 5.0 +/- 0.1 (jitter = 0.2)\t7.5\t0.125\t0.250\n1\timages/sec: 6.0\n"

@@ -7,16 +7,23 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._site.reboot import windows
 
-QUIET_HOST = {"host": "esx01", "reboot_required": False, "reboot_reasons": []}
+QUIET_HOST = {"host": "esx01", "host_moid": "host-1", "reboot_required": False, "reboot_reasons": []}
 WAITING_HOST = {
     "host": "esx01",
+    "host_moid": "host-1",
     "reboot_required": True,
     "reboot_reasons": ["atsSupport: configured TRUE, runtime FALSE"],
 }
 QUIET_NIC: dict[str, Any] = {"reboot_required": False, "reboot_reasons": []}
 WAITING_NIC = {"reboot_required": True, "reboot_reasons": ["0000:3b:00.0 ATS_ENABLED: current 0, next 1"]}
-KEYED = {"esxi_host": "esx01", "changes": []}
-UNKEYED = {"esxi_host": "esx01", "changes": ["set pciPassthru.allowP2P"]}
+CHANGE = {
+    "key": "pciPassthru.allowP2P",
+    "before": None,
+    "after": "TRUE",
+    "text": "set pciPassthru.allowP2P to TRUE",
+}
+KEYED = {"esxi_host": "esx01", "esxi_host_moid": "host-1", "changes": []}
+UNKEYED = {"esxi_host": "esx01", "esxi_host_moid": "host-1", "changes": [CHANGE]}
 
 
 @pytest.mark.parametrize(
@@ -49,16 +56,51 @@ def test_one_window_per_host(
 
 
 def test_only_the_waiting_host_is_touched() -> None:
-    hosts = {"esx01": WAITING_HOST, "esx02": {**QUIET_HOST, "host": "esx02"}}
-    vms = {"gpu01": KEYED, "gpu03": {**KEYED, "esxi_host": "esx02"}}
+    hosts = {"esx01": WAITING_HOST, "esx02": {**QUIET_HOST, "host": "esx02", "host_moid": "host-2"}}
+    vms = {"gpu01": KEYED, "gpu03": {**KEYED, "esxi_host": "esx02", "esxi_host_moid": "host-2"}}
     assert [window.needed for window in windows(hosts, vms, {})] == [True, False]
 
 
 def test_vm_on_a_foreign_host_is_an_error_that_names_both() -> None:
     with pytest.raises(ValueError, match=r"gpu01: runs on ESXi host 'esx09'.*there: esx01"):
-        windows({"esx01": QUIET_HOST}, {"gpu01": {**KEYED, "esxi_host": "esx09"}}, {})
+        windows({"esx01": QUIET_HOST}, {"gpu01": {**KEYED, "esxi_host": "esx09", "esxi_host_moid": "host-9"}}, {})
 
 
 def test_a_host_that_is_renamed_in_the_inventory_is_found_by_its_vcenter_name() -> None:
     (window,) = windows({"rack1-host": WAITING_HOST}, {"gpu01": KEYED}, {})
     assert (window.host, window.vms) == ("rack1-host", ["gpu01"])
+
+
+def test_reasons_alone_reboot_no_host() -> None:
+    """What is told beside `reboot_required: false` is a remark, not an order."""
+    remark = {**QUIET_HOST, "reboot_reasons": ["atsSupport differs from the default"]}
+    card = {"reboot_required": False, "reboot_reasons": ["0000:3b:00.0: a newer firmware exists"]}
+    (window,) = windows({"esx01": remark}, {"gpu01": KEYED}, {"gpu01": card})
+    assert not window.needed and window.reasons == [] and window.vms == []
+
+
+@pytest.mark.parametrize(
+    ("host", "nic", "nics"),
+    [(WAITING_HOST, QUIET_NIC, False), (QUIET_HOST, WAITING_NIC, True), (WAITING_HOST, WAITING_NIC, True)],
+)
+def test_window_says_whether_only_a_boot_can_end_the_wait(host: Any, nic: Any, nics: bool) -> None:
+    (window,) = windows({"esx01": host}, {"gpu01": KEYED}, {"gpu01": nic})
+    assert window.reboot and window.nics is nics
+
+
+def test_hosts_are_told_apart_by_their_id_however_they_are_written() -> None:
+    hosts = {"rack1": {**WAITING_HOST, "host": "ESX01.example.org"}}
+    (window,) = windows(hosts, {"gpu01": {**KEYED, "esxi_host": "esx01.example.org"}}, {})
+    assert window.vms == ["gpu01"]
+
+
+def test_two_inventory_names_of_one_host_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"b and a are one ESXi host, esx01 \(host-1\).*leave one"):
+        windows({"a": QUIET_HOST, "b": QUIET_HOST}, {}, {})
+
+
+def test_changes_of_a_vm_travel_as_data_whatever_the_sentence_says() -> None:
+    reworded = {**CHANGE, "text": "another sentence"}
+    (window,) = windows({"esx01": QUIET_HOST}, {"gpu01": {**KEYED, "changes": [reworded]}, "gpu02": KEYED}, {})
+    assert window.as_result()["changes"] == {"gpu01": [reworded]}
+    assert window.reasons == ["gpu01: another sentence (VM must be off)"]

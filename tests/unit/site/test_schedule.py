@@ -66,6 +66,8 @@ def test_a_percentage_never_takes_more_than_it_says_but_always_one(percent: int,
         ([ONCE], "2026-11-21T23:00:00", True, 180),
         ([ONCE], "2026-11-22T02:00:00", False, None),
         ([WEEKEND, ONCE], "2026-11-21T23:00:00", True, 240),  # the one that lasts longer counts
+        ({"start": "06:00", "end": "06:00"}, "2026-11-21T05:00:00", True, 60),  # once around the clock
+        ({"start": "06:00", "end": "06:00"}, "2026-11-21T06:00:00", True, 1440),
         ([{"start": 1320, "end": "04:00"}], "2026-11-21T22:30:00", True, 330),  # YAML's reading of an unquoted 22:00
     ],
 )

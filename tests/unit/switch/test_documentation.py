@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.rocemesh.multinode.plugins.doc_fragments import cumulus, onyx
+from ansible_collections.rocemesh.multinode.plugins.doc_fragments import cumulus, onyx, roce_switch
 from ansible_collections.rocemesh.multinode.plugins.modules import (
     cumulus_roce,
     cumulus_roce_info,
     onyx_roce,
-    switch_roce_info,
+    onyx_roce_info,
 )
 
-FRAGMENT_OF = {onyx_roce: onyx, switch_roce_info: onyx, cumulus_roce: cumulus, cumulus_roce_info: cumulus}
+FRAGMENT_OF = {onyx_roce: onyx, onyx_roce_info: onyx, cumulus_roce: cumulus, cumulus_roce_info: cumulus}
 OPTIONS = [
     (f"{module.__name__.rpartition('.')[2]}.{name}", option)
     for module, fragment in FRAGMENT_OF.items()
@@ -26,6 +26,9 @@ OPTIONS = [
         **yaml.safe_load(fragment.ModuleDocFragment.DOCUMENTATION)["options"],
         **yaml.safe_load(module.DOCUMENTATION)["options"],
     }.items()
+] + [
+    (f"roce_switch.{name}", option)
+    for name, option in yaml.safe_load(roce_switch.ModuleDocFragment.DOCUMENTATION)["options"].items()
 ]
 UNITS = dict.fromkeys(("timeout", "wait_for_links", "apply_timeout", "confirm_timeout"), "seconds") | {"mtu": "bytes"}
 

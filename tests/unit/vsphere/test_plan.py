@@ -7,26 +7,33 @@ import dataclasses
 from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import ParseError, Reboot, RefusedError
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import (
+    Operation,
+    ParseError,
+    Reboot,
+    RefusedError,
+)
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.computed import resolve
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.keys import VmxWanted
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.plan import (
     KernelWanted,
-    VmxWanted,
-    differing_keys,
     pending_kernel,
-    pending_vmx,
     plan_kernel,
-    plan_vmx,
     with_configured,
+)
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.plan_vmx import (
+    differing_keys,
+    pending_vmx,
+    plan_vmx,
 )
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.prerequisites import prerequisites
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.state import (
     KernelSetting,
     KernelState,
     NumaNode,
-    PassthroughDevice,
     PciDevice,
-    VmState,
 )
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.vm_state import PassthroughDevice, VmState
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -141,8 +148,12 @@ def vm(power: str = "poweredOff", found: str = "", **rest: Any) -> VmState:
     return VmState("gpu01", "vm-1", "esx01", power, found_power=found or power, extra=extra, **values)
 
 
+def plan(state: VmState, wanted: VmxWanted) -> list[Operation]:
+    return plan_vmx(state, resolve(state, wanted).wanted)
+
+
 def actions(state: VmState, wanted: VmxWanted) -> list[str]:
-    return [operation.payload["action"] for operation in plan_vmx(state, wanted)]
+    return [operation.payload["action"] for operation in plan(state, wanted)]
 
 
 SET = {"extra": {P2P: "TRUE", ACS: "true"}}
@@ -186,8 +197,6 @@ def test_steps(state: VmState, wanted: VmxWanted, expected: list[str]) -> None:
         (vm(), VmxWanted(mmio_size_gb=100), "power of two"),
         (vm(), VmxWanted(numa=("2",)), "NUMA nodes 0, 1"),
         (vm(), VmxWanted(numa=("x",)), "NUMA nodes"),
-        (vm(devices=()), VmxWanted(numa=("auto",)), "no passthrough NIC or GPU"),
-        (vm(devices=(NIC, dataclasses.replace(GPU, numa_node=None))), VmxWanted(numa=("auto",)), "does not say"),
         (vm(devices=(NIC, dataclasses.replace(GPU, numa_node=1))), VmxWanted(numa=("auto",)), "different NUMA nodes"),
         (vm(), VmxWanted(gpu_pci_ids={2: "0000:3d:00.0"}), "2 passthrough devices"),
         (vm(), VmxWanted(gpu_pci_ids={1: "0000:3b:00.0"}), "not an NVIDIA GPU"),
@@ -196,7 +205,7 @@ def test_steps(state: VmState, wanted: VmxWanted, expected: list[str]) -> None:
 )
 def test_refusals_name_the_vm(state: VmState, wanted: VmxWanted, reason: str) -> None:
     with pytest.raises(RefusedError, match=reason) as caught:
-        plan_vmx(state, wanted)
+        plan(state, wanted)
     assert str(caught.value).startswith("gpu01")
 
 
@@ -208,8 +217,8 @@ def test_refusals_name_the_vm(state: VmState, wanted: VmxWanted, reason: str) ->
         ({}, VmxWanted(allow_p2p=None, relax_acs=None), {}),
         ({}, VmxWanted(allow_p2p=False, relax_acs=None), {P2P: "FALSE"}),
         ({**SET["extra"], NUMA: "1, 0"}, VmxWanted(numa=("0", "1")), {}),
-        ({**SET["extra"], NUMA: "1"}, VmxWanted(numa=()), {NUMA: ""}),
-        (SET["extra"], VmxWanted(numa=()), {}),
+        ({**SET["extra"], NUMA: "1"}, VmxWanted(numa=("absent",)), {NUMA: ""}),
+        (SET["extra"], VmxWanted(numa=("absent",)), {}),
         (SET["extra"], VmxWanted(numa=("auto",)), {NUMA: "0"}),
         ({**SET["extra"], "pciPassthru1.cfg.gpu-pci-id": "0000:3D:00.0"}, VmxWanted(gpu_pci_ids={1: "3d:00.0"}), {}),
         (
@@ -225,7 +234,8 @@ def test_refusals_name_the_vm(state: VmState, wanted: VmxWanted, reason: str) ->
     ],
 )
 def test_only_real_differences_are_changed(extra: dict[str, str], wanted: VmxWanted, expected: dict[str, str]) -> None:
-    assert differing_keys(vm(extra=extra), wanted) == expected
+    state = vm(extra=extra)
+    assert differing_keys(state, resolve(state, wanted).wanted) == expected
 
 
 def test_inverse_restores_present_values_and_removes_new_keys() -> None:
@@ -258,4 +268,5 @@ def test_prerequisites_are_told(state: VmState, wanted: VmxWanted, warning: str)
 
 def test_complete_vm_has_no_warnings() -> None:
     complete = vm(extra={"pciPassthru.use64bitMMIO": "true", "pciPassthru.64bitMMIOSizeGB": "128"})
-    assert prerequisites(complete, VmxWanted(numa=("auto",))) == []
+    wish = resolve(complete, VmxWanted(numa=("auto",), mmio_size_gb="auto"))
+    assert (prerequisites(complete, wish.wanted), wish.left_alone) == ([], ())

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import Operation, RefusedError
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.host_boot import is_newer_boot
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.plan_reboot import (
     RebootWanted,
     needs_reboot,
     plan_reboot,
 )
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.reboot import is_newer_boot
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.state import HostState, HostVm, KernelSetting
 from hypothesis import given
 from hypothesis import strategies as st

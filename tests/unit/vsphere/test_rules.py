@@ -5,14 +5,14 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import http.client
 import importlib
-import inspect
 import re
 import ssl
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml
@@ -26,20 +26,26 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import (
     VerifyError,
     converge,
 )
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere import plan as plans
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.gpus import mmio_size_for
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.inventory import PciFilter, pci_report
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.keys import VmxWanted, is_owned
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.layers import VmxLayer
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.lease import LeaseLostError, SiteLease
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.ownership import (
+    MaintenanceEvent,
+    Mark,
+    not_ours,
+)
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.plan import (
     KernelWanted,
-    VmxWanted,
-    is_owned,
     is_security_setting,
     plan_kernel,
 )
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.plan_reboot import RebootWanted
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.prerequisites import mmio_size_for
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.reboot import RebootLayer, Timeouts
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.plan_reboot import RebootWanted, Timeouts
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.reboot import RebootLayer
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.records import CustomFields
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.state import KernelSetting, KernelState
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.this_run import Run
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import (
     Connection,
     GoneError,
@@ -109,7 +115,7 @@ STEPS = [
 @rule("5.1.1")
 def replaced_added_removed() -> None:
     site = FakeSite(vm_row(extra={P2P: "FALSE", NUMA: "1"}))
-    done = vmx(site, VmxWanted(numa=()))
+    done = vmx(site, VmxWanted(numa=("absent",)))
     assert sent(site) == {P2P: "TRUE", ACS: "TRUE", NUMA: ""}
     assert done["settings"] == {P2P: "TRUE", ACS: "TRUE", NUMA: None}
 
@@ -168,8 +174,14 @@ def foreign_keys_are_never_sent_back() -> None:
 
 @rule("5.1.6")
 def only_listed_keys_are_owned() -> None:
-    owned = (P2P, ACS, NUMA, SIZE, "pciPassthru.use64bitMMIO", "pciPassthru0.cfg.gpu-pci-id", P2P.upper())
-    foreign = ("numa.vcpu.preferHT", "sched.cpu.affinity", "pciPassthru16.cfg.gpu-pci-id", "pciPassthru0.id", "memsize")
+    owned = (P2P, ACS, NUMA, SIZE, "pciPassthru.use64bitMMIO", "pciPassthru127.cfg.gpu-pci-id", P2P.upper())
+    foreign = (
+        "numa.vcpu.preferHT",
+        "sched.cpu.affinity",
+        "pciPassthru128.cfg.gpu-pci-id",
+        "pciPassthru0.id",
+        "memsize",
+    )
     assert [is_owned(key) for key in owned] == [True] * len(owned)
     assert [is_owned(key) for key in foreign] == [False] * len(foreign)
 
@@ -293,7 +305,9 @@ def unknown_gpu_is_not_guessed() -> None:
     host = host_row()
     for device in host["hardware.pciDevice"]:
         device.deviceName, device.deviceId = "", 0x7FFF if device.vendorId == 0x10DE else device.deviceId
-    refused(FakeSite(vm_row(extra=SET), host), VmxWanted(mmio_size_gb="auto"), "is not known")
+    site = FakeSite(vm_row(extra={**SET, SIZE: "64"}), host)
+    found = vmx(site, VmxWanted(mmio_size_gb="auto"))
+    assert not found["changed"] and any("is not known" in text and "left alone" in text for text in found["warnings"])
 
 
 @rule("5.2.2")
@@ -557,7 +571,8 @@ def broken_link_at_the_request_is_never_asked_again() -> None:
     site.faults["RebootHost_Task"] = [http.client.RemoteDisconnected("gone")]
     with pytest.raises(UnreachableError, match="the request did not arrive") as caught:
         reboot(site)
-    assert "RebootHost_Task" not in site.calls and caught.value.details["resume"]["in_maintenance"] == "adopt"
+    assert "RebootHost_Task" not in site.calls
+    assert "taken out of maintenance mode again" in str(caught.value), "so that a late request is refused"
 
 
 @rule("5.5.6")
@@ -638,6 +653,76 @@ def who_sets_options_back_is_named() -> None:
     with pytest.raises(VerifyError, match=r"will not be rebooted again.*host profile"):
         reboot(site, RebootWanted(pending_settings=("atsSupport",)))
     assert site.calls.count("RebootHost_Task") == 1
+
+
+@rule("5.5.12")
+def mark_counts_only_while_its_event_is_the_last_word() -> None:
+    mark = Mark(Run("a", "ctl"), BOOT, 7)
+    entry = MaintenanceEvent(7, "entered", BOOT, "LAB\\automation")
+    later = dataclasses.replace(entry, key=8, at=BOOT + datetime.timedelta(seconds=5))
+    assert not not_ours(mark, [entry]) and not_ours(mark, [entry, later]) and not_ours(None, [entry])
+
+
+class Attributes(FakeSite):
+    """Custom attributes as vCenter keeps them: a name is defined once, a key is never given again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: dict[str, int] = {}
+        self.given = 100
+        self.patience = 0.0
+        self.later = datetime.timedelta()
+        self.rows["datacenter-1"] = {"customValue": []}
+
+    def server_time(self) -> Any:
+        return super().server_time() + self.later
+
+    def definitions(self) -> dict[str, int]:
+        return dict(self.names)
+
+    def define(self, name: str, kind: Any) -> int | None:
+        if name in self.names:
+            return None
+        self.given += 1
+        self.names[name] = self.given
+        return self.given
+
+    def undefine(self, key: int) -> bool:
+        known = key in self.names.values()
+        self.names = {name: other for name, other in self.names.items() if other != key}
+        return known
+
+    def write(self, kind: str, moid: str, key: int, value: str) -> bool:
+        if key not in self.names.values():
+            return False
+        self.rows[moid]["customValue"] = [SimpleNamespace(key=key, value=value)]
+        return True
+
+    value = staticmethod(CustomFields.value)
+
+
+@rule("5.5.13")
+def lease_is_a_definition_that_one_can_make_and_its_key_fences() -> None:
+    site = Attributes()
+    anna, bert = (SiteLease(site, Run(name, "ctl"), "datacenter-1", "dc", 600) for name in ("anna", "bert"))
+    anna._fields = bert._fields = cast(CustomFields, site)
+    assert anna.take("LAB\\anna") and not anna.take("LAB\\anna")
+    with pytest.raises(RefusedError, match=r"run anna on controller ctl as LAB.anna.*good until"):
+        bert.take("LAB\\bert")
+    site.later = datetime.timedelta(seconds=601)
+    assert bert.take("LAB\\bert")
+    with pytest.raises(LeaseLostError, match="run bert"):
+        anna.renew("LAB\\anna")
+    assert not anna.release(), "a lost lease is nobody else's to give back"
+    bert.renew("LAB\\bert")
+    assert bert.release() and site.names == {}
+
+
+@rule("5.5.14")
+def reboot_is_an_order_about_one_boot() -> None:
+    site = FakeSite()
+    wanted = RebootWanted(required=True, booted_at=BOOT)
+    assert reboot(site, wanted)["rebooted"] and not reboot(site, wanted)["changed"]
 
 
 # ---------------------------------------------------------------- 5.6 sessions, timeouts, errors
@@ -751,6 +836,38 @@ def documentation(module: str) -> str:
     return str(importlib.import_module(name).DOCUMENTATION)
 
 
+@rule("5.2.6")
+def device_that_is_chosen_at_power_on_leaves_the_keys_alone() -> None:
+    row = vm_row(extra=SET)
+    backing = vim.vm.device.VirtualPCIPassthrough.DynamicBackingInfo(
+        deviceName="",
+        allowedDevice=[vim.vm.device.VirtualPCIPassthrough.AllowedDevice(vendorId=0x10DE, deviceId=0x20F1)],
+    )
+    row["config.hardware"].device[1] = vim.vm.device.VirtualPCIPassthrough(backing=backing)
+    found = vmx(FakeSite(row), VmxWanted(numa=("auto",)))
+    assert not found["changed"] and found["resolved"]["numa_node_affinity"] is None
+    assert any("is decided at the next power-on" in text for text in found["warnings"])
+
+
+@rule("5.7.1")
+def power_on_names_the_host_of_the_vm() -> None:
+    site = FakeSite(vm_row(extra=SET))
+    vmx(site, VmxWanted(final_power="on"))
+    assert [a["host"]._moId for a in site.arguments] == ["host-1"]
+
+
+@rule("5.7.2")
+def lost_answer_is_followed_on_the_vm_itself() -> None:
+    class Deaf(FakeSite):
+        def call(self, moid: str, method: str, arguments: dict[str, Any]) -> Any:
+            super().call(moid, method, arguments)
+            raise http.client.RemoteDisconnected("gone")
+
+    site = Deaf(vm_row(power="poweredOn"))
+    assert vmx(site, VmxWanted(power_policy="shutdown"))["power_state"] == "poweredOn"
+    assert site.calls == ["ShutdownGuest", "ReconfigVM_Task", "PowerOnVM_Task"]
+
+
 def numbers() -> list[str]:
     text = (site_run.ROOT / "docs" / "vsphere-rules.md").read_text()
     return re.findall(r"^\| (5\.\d+\.\d+) \|", text, re.MULTILINE)
@@ -768,11 +885,28 @@ def test_every_rule_has_a_check(number: str) -> None:
 
 def test_no_check_is_for_a_rule_that_does_not_exist() -> None:
     assert {number for number, _check in RULES} <= set(numbers())
-    assert len(numbers()) == len(set(numbers())) == 35
+    assert len(numbers()) == len(set(numbers())) == 41
 
 
-def test_every_wanted_field_of_a_vm_is_covered_by_a_plan() -> None:
+WISHES: dict[str, VmxWanted] = {
+    "allow_p2p": VmxWanted(allow_p2p=False),
+    "relax_acs": VmxWanted(relax_acs=False),
+    "use_64bit_mmio": VmxWanted(use_64bit_mmio=False),
+    "mmio_size_gb": VmxWanted(mmio_size_gb=1024),
+    "reserve_memory": VmxWanted(reserve_memory=False),
+    "firmware": VmxWanted(firmware="efi"),
+    "numa": VmxWanted(numa=("0", "1")),
+    "gpu_pci_ids": VmxWanted(gpu_pci_ids={1: "0000:3d:00.0"}),
+    "power_policy": VmxWanted(allow_p2p=False, power_policy="poweroff"),
+    "final_power": VmxWanted(final_power="on"),
+}
+QUALIFIERS = {"plan_only", "allow_shared_gpu", "planned_host"}  # they change nothing by themselves
+
+
+@pytest.mark.parametrize("field", sorted({field.name for field in dataclasses.fields(VmxWanted)} - QUALIFIERS))
+def test_every_wanted_field_of_a_vm_leads_to_a_call(field: str) -> None:
     """A new field without an effect would be an option that does nothing."""
-    fields = {field.name for field in dataclasses.fields(VmxWanted)} - {"plan_only", "allow_shared_gpu"}
-    text = inspect.getsource(plans)
-    assert all(f"wanted.{name}" in text for name in fields)
+    power = "poweredOn" if field == "power_policy" else "poweredOff"
+    site = FakeSite(vm_row(power=power, extra=SET, **{"config.firmware": "bios"}))
+    vmx(site, WISHES[field])
+    assert site.calls

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import ParseError
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.devices import passthrough_devices
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.inventory import locality, same_node
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.layers import passthrough_devices
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.state import (
     PciDevice,
     as_bool,

@@ -16,10 +16,13 @@ from typing import Any, Callable
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.benchmarks import records
 
+from tests.system_torch import TORCH_PYTHON as PYTHON
+from tests.system_torch import can_import
+
 WORKLOADS = pathlib.Path(__file__).parents[3] / "workloads"
-PYTHON = os.environ.get("ROCEMESH_TORCH_PYTHON", sys.executable)
-HAS_TORCH = subprocess.run([PYTHON, "-c", "import torch"], capture_output=True, check=False).returncode == 0
-needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="no torch here; name a Python with ROCEMESH_TORCH_PYTHON")
+needs_torch = pytest.mark.skipif(
+    not can_import(PYTHON, "torch"), reason=f"no torch in {PYTHON}; name another with ROCEMESH_TORCH_PYTHON"
+)
 QUIET = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1"}
 Load = Callable[[str, str], ModuleType]
 

@@ -14,9 +14,10 @@ from types import ModuleType
 
 import pytest
 
+from tests.system_torch import TORCH_PYTHON as PYTHON
+from tests.system_torch import can_import
+
 SCRIPT = pathlib.Path(__file__).parents[3] / "workloads" / "resnet50" / "compare" / "compare.py"
-PYTHON = os.environ.get("ROCEMESH_TORCH_PYTHON", sys.executable)
-HAS_BOTH = subprocess.run([PYTHON, "-c", "import torch, torchvision"], capture_output=True, check=False).returncode == 0
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,10 @@ def test_wrong_options_are_told_without_torch(option: str) -> None:
     assert "at least 1" in done.stderr
 
 
-@pytest.mark.skipif(not HAS_BOTH, reason="no torch and torchvision here; name a Python with ROCEMESH_TORCH_PYTHON")
+@pytest.mark.skipif(
+    not can_import(PYTHON, "torch, torchvision"),
+    reason=f"no torch and torchvision in {PYTHON}; name another with ROCEMESH_TORCH_PYTHON",
+)
 def test_ours_and_torchvision_are_measured_and_what_is_missing_is_named(tmp_path: pathlib.Path) -> None:
     done = subprocess.run(
         [

@@ -18,12 +18,14 @@ from typing import Callable
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.tf_cnn import parse
 
+from tests.system_torch import TORCH_PYTHON as PYTHON
+from tests.system_torch import can_import
+
 WORKLOADS = pathlib.Path(__file__).parents[3] / "workloads"
 SCRIPT = WORKLOADS / "resnet50" / "resnet50.py"
-# A Python that has torch: this one, or the one that the variable names.
-PYTHON = os.environ.get("ROCEMESH_TORCH_PYTHON", sys.executable)
-HAS_TORCH = subprocess.run([PYTHON, "-c", "import torch"], capture_output=True, check=False).returncode == 0
-needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="no torch here; name a Python with ROCEMESH_TORCH_PYTHON")
+needs_torch = pytest.mark.skipif(
+    not can_import(PYTHON, "torch"), reason=f"no torch in {PYTHON}; name another with ROCEMESH_TORCH_PYTHON"
+)
 QUIET = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1"}
 
 
@@ -106,13 +108,21 @@ def test_the_order_of_the_axes_changes_and_the_warm_up_is_reported_apart() -> No
 
 @needs_torch
 def test_a_torch_that_cannot_compile_says_so() -> None:
-    looked = subprocess.run([PYTHON, "-c", "import torch; torch.compile"], capture_output=True, check=False)
-    if looked.returncode == 0:
-        pytest.skip("this torch can compile")
-    process = start(0, 1, free_port(), "--compile")
-    _out, err = process.communicate(timeout=120)
-    assert process.returncode != 0
-    assert "--compile needs torch 2.0 or later" in err
+    # Any release of torch becomes an old one without its `compile`.
+    program = (
+        "import os, runpy, sys, torch; vars(torch).pop('compile', None); del sys.argv[0]; "
+        "sys.path.insert(0, os.path.dirname(sys.argv[0])); runpy.run_path(sys.argv[0], run_name='__main__')"
+    )
+    done = subprocess.run(
+        [PYTHON, "-c", program, str(SCRIPT), "--compile"],
+        env={**QUIET, "OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1", "OMPI_COMM_WORLD_LOCAL_RANK": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode != 0
+    assert "--compile needs torch 2.0 or later" in done.stderr
 
 
 @pytest.mark.parametrize(

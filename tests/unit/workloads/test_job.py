@@ -129,13 +129,32 @@ def test_a_new_job_removes_what_old_ones_left_but_no_live_one_and_nothing_else(t
     old, live, new = (tmp_path / f"rocemesh-job-{name}" for name in ("old", "live", "new"))
     other = tmp_path / "rocemesh-other"
     other.mkdir()
-    call("start", str(old), "60", "60", "true")
+    call("start", str(old), "0", "60", "true")
     call("start", str(live), "60", "0", "sleep", "600")
     try:
         call("start", str(new), "60", "60", "true")
         assert [path.exists() for path in (old, live, new, other)] == [False, True, True, True]
     finally:
         call("end", str(live))
+
+
+def test_a_job_that_has_just_ended_keeps_its_output_until_its_owner_has_read_it(tmp_path: pathlib.Path) -> None:
+    ended, new = (tmp_path / f"rocemesh-job-{name}" for name in ("ended", "new"))
+    answer = call("start", str(ended), "60", "60", *SHELL, "seq 1 150000")
+    while answer["state"] != "ended":
+        answer = call("wait", str(ended), "60", "60", "0", "0")
+    assert (answer["state"], answer["more"]) == ("ended", True)
+    call("start", str(new), "60", "60", "true")
+    whole = text(answer)
+    while answer["more"]:
+        answer = call("wait", str(ended), "60", "60", str(answer["out_at"]), str(answer["err_at"]))
+        whole += text(answer)
+    assert whole.split()[-1] == "150000"
+
+
+def test_the_program_and_its_children_carry_the_mark_of_the_job(folder: pathlib.Path) -> None:
+    answer = call("start", str(folder), "60", "60", *SHELL, "sh -c 'echo $ROCEMESH_JOB'")
+    assert text(answer).strip() == str(folder)
 
 
 def test_a_folder_that_exists_is_refused(folder: pathlib.Path) -> None:

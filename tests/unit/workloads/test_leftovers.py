@@ -1,22 +1,29 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Left-overs of a killed run: exactly those are found, and nothing else is ever touched."""
+"""Jobs in the container: ours only by its mark, over only by its lock, and everything else is shown and left alone."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
+import time
 from types import ModuleType
-from typing import Callable
+from typing import Any, Callable, Iterator
 
 import pytest
+from ansible_collections.rocemesh.multinode.plugins.action.mpi_job import with_mark
+from ansible_collections.rocemesh.multinode.plugins.filter.run_leftovers import run_leftovers
 
-SCRIPT = pathlib.Path(__file__).parents[3] / "workloads" / "checks" / "leftovers.py"
+CHECKS = pathlib.Path(__file__).parents[3] / "workloads" / "checks"
+SITE = "0123456789ab"
+OURS = f"/tmp/rocemesh-job-{SITE}-00aa"
 
 
 @pytest.fixture
@@ -24,8 +31,20 @@ def leftovers(load: Callable[[str, str], ModuleType]) -> ModuleType:
     return load("checks", "leftovers")
 
 
+def call(script: str, *words: str, code: int = 0) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, CHECKS / script, *words], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == code, done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+# ---- whose is it ----------------------------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
-    ("argv", "ours"),
+    ("argv", "looks"),
     [
         (["orted", "-mca", "ess", "env"], True),
         (["/usr/bin/mpirun", "-np", "4", "hostname"], True),
@@ -36,86 +55,298 @@ def leftovers(load: Callable[[str, str], ModuleType]) -> ModuleType:
         (["sh", "-c", "mpirun -np 4 orted resnet50.py"], False),
         (["python3", "-c", "text that names resnet50.py and orted"], False),
         (["vim", "resnet50.py"], False),
-        (["sleep", "infinity"], False),
         (["timeout", "60", "sleep", "5"], False),
-        (["sshd: nvidia"], False),
         ([], False),
     ],
 )
-def test_only_launchers_and_workloads_count(leftovers: ModuleType, argv: list[str], ours: bool) -> None:
-    assert leftovers.is_ours(argv) is ours
+def test_what_looks_like_a_job_is_shown_and_words_in_a_text_are_not(
+    leftovers: ModuleType, argv: list[str], looks: bool
+) -> None:
+    assert leftovers.is_job(argv) is looks
 
 
-def fake_proc(base: pathlib.Path, processes: dict[int, tuple[int, str, str, list[str]]]) -> str:
-    """pid -> (parent, state, PID namespace, argv)"""
-    for pid, (parent, state, namespace, argv) in processes.items():
+@pytest.mark.parametrize(
+    ("mark", "ours"),
+    [
+        (OURS, True),
+        ("/data/tmp/rocemesh-job-0123456789ab-ff", True),
+        ("/tmp/rocemesh-job-ffffffffffff-00aa", False),
+        ("/tmp/rocemesh-job-00aa", False),
+        ("/tmp/rocemesh-job-x0123456789ab-00aa", False),
+        (f"{OURS}/../x", False),
+        ("", False),
+    ],
+)
+def test_a_job_is_of_the_site_only_by_its_whole_name(leftovers: ModuleType, mark: str, ours: bool) -> None:
+    assert leftovers.of_site(mark, SITE) is ours
+    assert leftovers.of_site(mark, "") is False
+
+
+def fake_proc(base: pathlib.Path, processes: dict[int, tuple[int, str, str, list[str], str]]) -> str:
+    """pid -> (parent, state, PID namespace, argv, mark)"""
+    (base / "stat").write_text("cpu 1\nbtime 1700000000\n")
+    for pid, (parent, state, namespace, argv, mark) in processes.items():
         entry = base / str(pid)
         (entry / "ns").mkdir(parents=True)
         (entry / "ns" / "pid").symlink_to(f"pid:[{namespace}]")
-        (entry / "status").write_text(f"Name:\tx\nState:\t{state} (x)\nPPid:\t{parent}\n")
+        (entry / "stat").write_text(f"{pid} (a ) b) {state} {parent} " + "0 " * 17 + "100 0\n")
         (entry / "cmdline").write_bytes(b"".join(word.encode() + b"\0" for word in argv))
+        (entry / "environ").write_bytes(b"A=b\0" + (f"ROCEMESH_JOB={mark}".encode() + b"\0" if mark else b""))
     return str(base)
 
 
-def test_zombies_strangers_ancestors_and_other_namespaces_are_left_alone(
+def test_zombies_ancestors_and_other_namespaces_are_no_jobs_and_a_daemon_is_of_the_job_below_it(
     leftovers: ModuleType, tmp_path: pathlib.Path
 ) -> None:
     proc = fake_proc(
         tmp_path,
         {
-            1: (0, "S", "7", ["sleep", "infinity"]),
-            10: (1, "S", "7", ["orted"]),
-            11: (10, "R", "7", ["python3", "/w/resnet50.py"]),
-            12: (1, "Z", "7", ["orted"]),
-            13: (1, "S", "8", ["orted"]),
-            14: (1, "S", "7", ["sshd"]),
-            20: (1, "S", "7", ["mpirun", "python3", "leftovers.py"]),
-            21: (20, "R", "7", ["python3", "-c", "orted"]),
+            1: (0, "S", "7", ["sleep", "infinity"], ""),
+            10: (1, "S", "7", ["orted"], ""),
+            11: (10, "R", "7", ["python3", "/w/mine.py"], OURS),
+            12: (1, "Z", "7", ["orted"], OURS),
+            13: (1, "S", "8", ["orted"], OURS),
+            14: (1, "S", "7", ["sshd"], ""),
+            15: (1, "S", "7", ["mpirun", "/data/alice/job"], ""),
+            16: (15, "S", "7", ["/data/alice/job"], ""),
+            20: (1, "S", "7", ["mpirun", "python3", "leftovers.py"], OURS),
+            21: (20, "R", "7", ["python3", "-c", "orted"], OURS),
         },
     )
-    assert leftovers.find(proc, 21) == [
-        {"pid": 10, "command": "orted"},
-        {"pid": 11, "command": "python3 /w/resnet50.py"},
+    found = leftovers.listing(proc, 21, SITE)
+    assert [(entry["pid"], entry["job"], entry["ours"]) for entry in found] == [
+        (10, OURS, True),
+        (11, OURS, True),
+        (15, "", False),
     ]
+    assert found[0]["since"] == "2023-11-14T22:13:21Z"
+    assert found[2]["command"] == "mpirun /data/alice/job"
+
+
+def test_a_daemon_above_two_jobs_is_nobodys(leftovers: ModuleType, tmp_path: pathlib.Path) -> None:
+    other = OURS[:-1] + "b"
+    processes = {
+        1: (0, "S", "7", ["sleep"], ""),
+        10: (1, "S", "7", ["orted"], ""),
+        11: (10, "S", "7", ["a"], OURS),
+        12: (10, "S", "7", ["b"], other),
+    }
+    found = leftovers.listing(fake_proc(tmp_path, {**processes, 30: (1, "R", "7", ["me"], "")}), 30, SITE)
+    assert [entry["job"] for entry in found] == ["", OURS, other]
+
+
+def entry(**changes: Any) -> dict[str, Any]:
+    told = {"pid": 7, "user": "alice", "since": "2026-11-19T08:00:00Z", "command": "mpirun -np 64 job"}
+    return {**told, "job": "", "ours": False, **changes}
+
+
+@pytest.mark.parametrize(
+    ("process", "states", "end", "words"),
+    [
+        (
+            entry(),
+            {},
+            True,
+            "gpu02: process 7 of alice since 2026-11-19T08:00:00Z (no mark, so somebody else's): mpirun",
+        ),
+        (entry(job="/tmp/rocemesh-job-f-1"), {"/tmp/rocemesh-job-f-1": "over"}, True, "of another site"),
+        (entry(job=OURS, ours=True), {OURS: "running"}, True, "is running: another run asks for it"),
+        (entry(job=OURS, ours=True), {OURS: "unknown"}, True, "does not know whether it is over"),
+        (entry(job=OURS, ours=True), {}, True, "does not know whether it is over"),
+        (entry(job=OURS, ours=True), {OURS: "over"}, False, "run_end_leftovers is false"),
+    ],
+)
+def test_whatever_is_not_surely_ours_and_over_is_refused_with_its_name(
+    process: dict[str, Any], states: dict[str, str], end: bool, words: str
+) -> None:
+    judged = run_leftovers({"gpu01": [], "gpu02": [process]}, states, end)
+    assert judged["over"] == []
+    assert words in judged["others"][0]["text"]
+
+
+def test_only_a_job_of_the_site_that_is_over_may_be_ended() -> None:
+    judged = run_leftovers({"gpu01": [entry(job=OURS, ours=True), entry()]}, {OURS: "over"})
+    assert (judged["over"], len(judged["others"])) == ([OURS], 1)
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        (["timeout", "-k", "10", "60", "mpirun", "-np", "2", "a"],
+         ["timeout", "-k", "10", "60", "mpirun", "-x", "ROCEMESH_JOB", "-np", "2", "a"]),
+        (["/opt/ompi/bin/mpirun", "mpirun"], ["/opt/ompi/bin/mpirun", "-x", "ROCEMESH_JOB", "mpirun"]),
+        (["python3", "mpirun"], ["python3", "mpirun"]),
+    ],
+)  # fmt: skip
+def test_mpirun_is_told_to_pass_the_mark_on_and_no_other_program_is(argv: list[str], expected: list[str]) -> None:
+    assert with_mark(argv) == expected
+
+
+# ---- is it over -----------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def colleague(folder: pathlib.Path, name: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    """Somebody's process of that name, which says when it is there and ends when it is let go."""
+    folder.mkdir(exist_ok=True)
+    program = folder / name
+    script = "import sys; print('up', flush=True); sys.stdin.read()"
+    if name.endswith(".py"):
+        program.write_text(script)
+        words = [sys.executable, str(program)]
+    else:
+        shutil.copy(shutil.which("sh") or "/bin/sh", program)
+        words = [str(program), "-c", "echo up; read line"]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(words, env={**os.environ, **environment}, **pipes) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        try:
+            yield process
+        finally:
+            with contextlib.suppress(BrokenPipeError):
+                process.communicate("\n")
+
+
+def start(folder: pathlib.Path, orphan: float = 600) -> list[int]:
+    """A job of this site with two processes; their numbers."""
+    numbers = folder.parent / "numbers"
+    script = f"sleep 600 & echo $! $$ > {numbers}.new; mv {numbers}.new {numbers}; wait"
+    call("job.py", "start", str(folder), str(orphan), "0", "sh", "-c", script)
+    until = time.monotonic() + 20
+    while not numbers.exists():
+        assert time.monotonic() < until, "the job does not start"
+        time.sleep(0.02)
+    return [int(word) for word in numbers.read_text().split()]
+
+
+def there(pid: int) -> bool:
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def job(tmp_path: pathlib.Path) -> Iterator[pathlib.Path]:
+    folder = tmp_path / f"rocemesh-job-{SITE}-00aa"
+    yield folder
+    call("job.py", "end", str(folder))
+    if (tmp_path / "numbers").exists():
+        for pid in (int(word) for word in (tmp_path / "numbers").read_text().split()):
+            if there(pid):
+                os.kill(pid, signal.SIGKILL)
+
+
+def kill_supervisor(folder: pathlib.Path) -> None:
+    os.kill(int((folder / "pid").read_text()), signal.SIGKILL)
+
+
+def found(pids: list[int]) -> dict[int, dict[str, Any]]:
+    return {told["pid"]: told for told in call("leftovers.py", "list", SITE)["found"] if told["pid"] in pids}
+
+
+@pytest.mark.parametrize("name", ["mpirun", "orted", "training.py", "scaling.py"])
+def test_a_colleagues_job_is_named_and_survives_the_end_of_ours(
+    job: pathlib.Path, tmp_path: pathlib.Path, name: str
+) -> None:
+    """The programs' names are those that this collection runs itself: a name is no proof."""
+    ranks = start(job)
+    kill_supervisor(job)
+    with colleague(tmp_path / "alice", name) as other:
+        told = found([other.pid])[other.pid]
+        assert (told["job"], told["ours"]) == ("", False)
+        assert str(tmp_path / "alice" / name) in told["command"]
+        assert told["user"] and told["since"].endswith("Z")
+        done = call("leftovers.py", "end", "10", str(job))
+        assert sorted(done["ended"]) == sorted(ranks)
+        assert other.poll() is None
+    assert not any(there(pid) for pid in ranks)
+
+
+def test_a_killed_run_of_this_site_is_over_and_its_ranks_are_ended(job: pathlib.Path) -> None:
+    ranks = start(job)
+    assert {told["ours"] for told in found(ranks).values()} == {True}
+    kill_supervisor(job)
+    assert call("leftovers.py", "jobs", "30", str(job)) == {"jobs": {str(job): "over"}}
+    assert all(there(pid) for pid in ranks), "nothing but the supervisor was killed"
+    assert call("leftovers.py", "end", "10", str(job))["left"] == []
+    assert not any(there(pid) for pid in ranks)
+
+
+def test_the_job_of_a_second_run_is_running_as_long_as_somebody_asks_for_it(job: pathlib.Path) -> None:
+    start(job)
+    with subprocess.Popen(
+        [sys.executable, CHECKS / "leftovers.py", "jobs", "60", str(job)], stdout=subprocess.PIPE
+    ) as asked:
+        until = time.monotonic() + 30
+        while asked.poll() is None:
+            assert time.monotonic() < until, "it does not see that the job is asked for"
+            call("job.py", "wait", str(job), "600", "0.2", "0", "0")
+        assert asked.stdout is not None
+        assert json.loads(asked.stdout.read()) == {"jobs": {str(job): "running"}}
+
+
+def test_a_job_without_an_owner_is_waited_for_until_its_supervisor_has_ended_it(job: pathlib.Path) -> None:
+    ranks = start(job, orphan=1)
+    assert call("leftovers.py", "jobs", "60", str(job)) == {"jobs": {str(job): "over"}}
+    assert not there(ranks[1])
+
+
+def test_a_job_that_is_not_known_here_is_not_over(tmp_path: pathlib.Path) -> None:
+    nowhere = str(tmp_path / "rocemesh-job-x-1")
+    assert call("leftovers.py", "jobs", "1", nowhere) == {"jobs": {nowhere: "unknown"}}
+
+
+def test_a_held_job_is_never_over_however_long_nobody_asks(leftovers: ModuleType, job: pathlib.Path) -> None:
+    start(job)
+    assert leftovers.states([str(job)], 1.0, lambda _seconds: None) == {str(job): "running"}
+
+
+# ---- the end --------------------------------------------------------------------------------------------------------
+
+
+def living(leftovers: ModuleType, pids: set[tuple[int, int]]) -> Callable[[], list[Any]]:
+    return lambda: [leftovers.Process(pid, 1, started, 0, ("x",), OURS, False) for pid, started in sorted(pids)]
 
 
 def test_who_ignores_sigterm_gets_sigkill_and_who_is_gone_gets_nothing(leftovers: ModuleType) -> None:
-    living = {10, 11}
+    there_now = {(10, 1), (11, 1)}
     sent: list[tuple[int, int]] = []
 
     def kill(pid: int, number: int) -> None:
         sent.append((pid, number))
         if number == signal.SIGKILL or pid == 10:
-            living.discard(pid)
+            there_now.discard((pid, 1))
 
-    assert leftovers.end([10, 11, 12], 0.3, lambda: set(living), kill, lambda _seconds: None) == set()
+    done = leftovers.end([OURS, "/tmp/other"], 0.3, living(leftovers, there_now), kill, lambda _seconds: None)
+    assert done == ({10, 11}, set())
     assert sent == [(10, signal.SIGTERM), (11, signal.SIGTERM), (11, signal.SIGKILL)]
 
 
+def test_a_number_that_went_to_another_process_meanwhile_is_not_killed(leftovers: ModuleType) -> None:
+    sent: list[tuple[int, int]] = []
+    looks = iter([{(10, 1)}, {(10, 99)}])
+    now: set[tuple[int, int]] = set()
+
+    def look() -> list[Any]:
+        now.clear()
+        now.update(next(looks, {(10, 99)}))
+        return living(leftovers, now)()
+
+    assert leftovers.end([OURS], 0.3, look, lambda *call: sent.append(call), lambda _seconds: None) == ({10}, set())
+    assert sent == [(10, signal.SIGTERM)]
+
+
 def test_what_cannot_be_ended_is_told(leftovers: ModuleType) -> None:
-    assert leftovers.end([10], 0.2, lambda: {10}, lambda _pid, _number: None, lambda _seconds: None) == {10}
+    look = living(leftovers, {(10, 1)})
+    assert leftovers.end([OURS], 0.2, look, lambda _pid, _number: None, lambda _seconds: None) == (set(), {10})
 
 
-def test_a_process_that_vanishes_in_between_is_no_error(leftovers: ModuleType) -> None:
-    def kill(_pid: int, _number: int) -> None:
-        raise ProcessLookupError
-
-    calls = iter([{10}, set(), set()])
-    assert leftovers.end([10], 0.2, lambda: next(calls, set()), kill, lambda _seconds: None) == set()
-
-
-def test_listing_touches_nothing_and_sees_a_real_rank(tmp_path: pathlib.Path) -> None:
-    rank_script = tmp_path / "resnet50.py"
-    rank_script.write_text("import sys; print('up', flush=True); sys.stdin.read()")
-    with subprocess.Popen(
-        [sys.executable, str(rank_script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as rank:
-        assert rank.stdout is not None
-        rank.stdout.readline()
-        done = subprocess.run([sys.executable, SCRIPT, "list"], capture_output=True, text=True, check=True)
-        found = json.loads(done.stdout)
-        assert rank.pid in [entry["pid"] for entry in found["found"]]
-        assert found["ended"] == found["left"] == []
-        assert os.getpid() not in [entry["pid"] for entry in found["found"]]
-        assert rank.poll() is None
-        rank.communicate("")
+@pytest.mark.parametrize("words", [(), ("list",), ("end", "10"), ("jobs", "soon", "/tmp/x"), ("end",)])
+def test_wrong_usage_ends_nothing(words: tuple[str, ...]) -> None:
+    done = subprocess.run(
+        [sys.executable, CHECKS / "leftovers.py", *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "usage" in done.stderr

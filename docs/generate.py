@@ -1,0 +1,88 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Write docs/guide.md and docs/errata.md from docs/guide.yml; --check: only say whether they are current (exit 1)."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+from typing import Any
+
+import yaml
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+MADE = "<!-- made from guide.yml by generate.py: change that file -->\n\n"
+
+
+def cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def link(path: str) -> str:
+    return f"[{path.rpartition('/')[2]}](../{path})"
+
+
+def test_link(test: str) -> str:
+    path, _colons, name = test.partition("::")
+    return f"[{path.rpartition('/')[2] if name == '*' else name}](../{path})"
+
+
+def errata(data: dict[str, Any]) -> str:
+    rows = [
+        f'| <a id="{entry["id"]}"></a>{cell(entry["guide"])} | {cell(entry["trouble"])} | {cell(entry["here"])} |'
+        for entry in data["errata"]
+    ]
+    return (
+        "# Errata of the guide\n\n"
+        + MADE
+        + 'What the guide "Multi-node training on VMware vSphere" says, why it does not '
+        "work or is not safe, and what is done here. Item by item: [guide.md](guide.md).\n\n"
+        "| guide | trouble | here |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+    )
+
+
+def guide(data: dict[str, Any]) -> str:
+    known = {entry["id"]: entry for entry in data["errata"]}
+    count = sum(len(section["items"]) for section in data["sections"])
+    parts = [
+        "# The guide, item by item\n\n"
+        + MADE
+        + f'{count} items of "Multi-node training on VMware vSphere", in its order: '
+        "what it says or has you type, which file does it here, the tests that fail without it, what is wrong with it "
+        "([errata](errata.md)). An item without a test is one that is deliberately not done.\n"
+    ]
+    for section in data["sections"]:
+        parts.append(
+            f"\n## {section['title']}\n\n| | the guide | here | checked by | otherwise here |\n|--:|---|---|---|---|\n"
+        )
+        for item in section["items"]:
+            wrong = [f"[{cell(known[name]['here'])}](errata.md#{name})" for name in item.get("errata", [])]
+            columns = [
+                str(item["id"]),
+                cell(item["guide"]),
+                " ".join(map(link, item.get("here", []))),
+                " ".join(map(test_link, item.get("tests", []))),
+                "; ".join(wrong),
+            ]
+            parts.append(f"| {' | '.join(columns)} |\n")
+    return "".join(parts)
+
+
+def main(arguments: list[str]) -> int:
+    data = yaml.safe_load((FOLDER / "guide.yml").read_text())
+    stale = []
+    for name, text in (("guide.md", guide(data)), ("errata.md", errata(data))):
+        path = FOLDER / name
+        if path.exists() and path.read_text() == text:
+            continue
+        stale.append(name)
+        if "--check" not in arguments:
+            path.write_text(text)
+    if "--check" in arguments and stale:
+        print(f"{', '.join(stale)}: not what guide.yml says; run python docs/generate.py", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

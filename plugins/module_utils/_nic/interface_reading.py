@@ -1,0 +1,320 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Observes who sets an interface up: asked from those who do it, and checked on a copy of their files.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+Changes nothing. Imports on Python 3.8: runs on the nodes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import glob
+import os
+import shutil
+import tempfile
+from typing import Iterator, Mapping, Sequence
+
+from .._layer import LayerError, UnreachableError
+from .interface_plan import LIST_DIRECTORY, wants_link
+from .interface_state import (
+    DROPIN,
+    IFUPDOWN,
+    NETWORK_MANAGER,
+    NETWORKD,
+    NOBODY,
+    Keeper,
+    Link,
+    matches_one_only,
+    mtu_of,
+    netplan_id,
+    parse_default_routes,
+    parse_link_state,
+    parse_links,
+    parse_terse,
+    parse_unit_file,
+    split_terse,
+    uses_dhcp_mtu,
+)
+from .transport import Finished, Run, Sysfs, Which, find_program, run_command
+
+# In systemd's own order: an earlier folder's file hides one of the same name.
+NETWORK_FOLDERS = (
+    "/etc/systemd/network",
+    "/run/systemd/network",
+    "/usr/local/lib/systemd/network",
+    "/usr/lib/systemd/network",
+    "/lib/systemd/network",
+)
+_GENERATORS = ("/usr/libexec/netplan/generate", "/usr/lib/netplan/generate", "/lib/netplan/generate")
+_NETPLAN = ("etc/netplan", "run/netplan", "lib/netplan", "usr/lib/netplan")
+
+
+class InterfaceReader:
+    """One node. ``root``: where its files lie; everything that touches the outside comes in through the constructor."""
+
+    def __init__(
+        self,
+        host: str,
+        *,
+        timeout: float = 20.0,
+        run: Run = run_command,
+        which: Which = find_program,
+        sysfs: Sysfs | None = None,
+        root: str = "/",
+        generators: Sequence[str] = _GENERATORS,
+    ) -> None:
+        self.host = host
+        self.timeout = timeout
+        self.sysfs = sysfs or Sysfs()
+        self.root = root
+        self.run = run
+        self.which = which
+        self.generators = generators
+
+    def path(self, name: str) -> str:
+        return os.path.join(self.root, name.lstrip("/"))
+
+    def read(self, name: str) -> str:
+        try:
+            with open(self.path(name), encoding="utf-8", errors="replace") as stream:
+                return stream.read()
+        except OSError:
+            return ""
+
+    def tool(self, *argv: str) -> Finished | None:
+        """None if it is not installed; raises if it does not answer."""
+        program = self.which(argv[0])
+        if program is None:
+            return None
+        try:
+            return self.run([program, *argv[1:]], self.timeout)
+        except TimeoutError:
+            raise UnreachableError(
+                f"no answer within {self.timeout:g} s",
+                host=self.host,
+                thing=" ".join(argv[:3]),
+                remedy="run it by hand; raise tool_timeout if it is only slow",
+            ) from None
+
+    def ip(self, *words: str) -> str:
+        done = self.tool("ip", *words)
+        if done is None or done.code != 0:
+            said = "not installed" if done is None else done.err.strip() or f"status {done.code}"
+            raise LayerError(said, host=self.host, thing="ip " + " ".join(words), remedy="install iproute2")
+        return done.out
+
+    # ---- links ------------------------------------------------------------------------------------------------------
+
+    def links(self) -> dict[str, Link]:
+        found = parse_links(self.ip("-details", "-json", "address", "show"), self.host)
+        devices = self._devices()
+        return {
+            name: dataclasses.replace(
+                link,
+                driver=self._driver(name),
+                devices=tuple(device for device, _layer in devices.get(name, [])),
+                link_layer=devices[name][0][1] if name in devices else "",
+            )
+            for name, link in found.items()
+        }
+
+    def default_routes(self) -> frozenset[str]:
+        both = (self.ip(family, "-json", "route", "show", "default") for family in ("-4", "-6"))
+        return frozenset().union(*(parse_default_routes(text, self.host) for text in both))
+
+    def _driver(self, name: str) -> str:
+        path = os.path.join(self.sysfs.root, "class/net", name, "device/driver")
+        return os.path.basename(os.path.realpath(path)) if os.path.exists(path) else ""
+
+    def _devices(self) -> dict[str, list[tuple[str, str]]]:
+        """Interface -> (RDMA device, link layer) of its function."""
+        base = os.path.join(self.sysfs.root, "class/infiniband")
+        found: dict[str, list[tuple[str, str]]] = {}
+        for path in sorted(glob.glob(os.path.join(base, "*", "device/net/*"))):
+            device = path[len(base) :].split("/")[1]
+            layers = {self.sysfs.read(port, "link_layer") for port in glob.glob(os.path.join(base, device, "ports/*"))}
+            layer = "Ethernet" if layers == {"Ethernet"} else ", ".join(sorted(layers))
+            found.setdefault(os.path.basename(path), []).append((device, layer))
+        return found
+
+    # ---- who sets it up ---------------------------------------------------------------------------------------------
+
+    def keeper(self, link: Link, links: Mapping[str, Link]) -> Keeper:
+        networkd, manager = self._networkd(link, links), self._network_manager(link)
+        if networkd and manager:
+            keeper = dataclasses.replace(
+                networkd, refused=f"both {networkd.words} and {manager.words} say that they set it up"
+            )
+        else:
+            keeper = networkd or manager or self._ifupdown(link) or Keeper(NOBODY)
+        return dataclasses.replace(keeper, unit_mtu=self._unit(link.name))
+
+    def _unit(self, name: str) -> str:
+        """What our own unit sets, if it is there and will be started."""
+        words = self.read(f"{LIST_DIRECTORY}/{name}").split()
+        return (
+            words[-1] if len(words) > 1 and words[-2] == name and os.path.lexists(self.path(wants_link(name))) else ""
+        )
+
+    # ---- systemd-networkd -------------------------------------------------------------------------------------------
+
+    def _state(self, link: Link) -> dict[str, str]:
+        return parse_link_state(self.read(f"/run/systemd/netif/links/{link.index}"))
+
+    def dropins(self, path: str, root: str) -> Iterator[tuple[str, str]]:
+        """The drop-ins of a file, in the order in which they are read: (path, text)."""
+        found: dict[str, str] = {}
+        for folder in reversed(NETWORK_FOLDERS):
+            for one in glob.glob(os.path.join(root, folder.lstrip("/"), os.path.basename(path) + ".d", "*.conf")):
+                found[os.path.basename(one)] = one
+        for name in sorted(found):
+            try:
+                with open(found[name], encoding="utf-8", errors="replace") as stream:
+                    yield "/" + os.path.relpath(found[name], root), stream.read()
+            except OSError:
+                continue
+
+    def _networkd(self, link: Link, links: Mapping[str, Link]) -> Keeper | None:
+        state = self._state(link)
+        path = state.get("NETWORK_FILE", "")
+        if not path or state.get("ADMIN_STATE") == "unmanaged":
+            return None
+        text = self.read(path)
+        settings = parse_unit_file(text)
+        mtu, own, later = mtu_of(settings), False, ""
+        for name, words in self.dropins(path, self.root):
+            told = mtu_of(parse_unit_file(words))
+            if told:
+                mtu, own = told, os.path.basename(name) == DROPIN
+                later = name if os.path.basename(name) > DROPIN else later
+            settings += parse_unit_file(words)
+        others = [
+            other.name
+            for other in links.values()
+            if other.index != link.index and self._state(other).get("NETWORK_FILE") == path
+        ]
+        lease = parse_link_state(self.read(f"/run/systemd/netif/leases/{link.index}"))
+        keeper = Keeper(
+            kind=NETWORKD,
+            name=os.path.basename(path),
+            path=path,
+            mtu=mtu,
+            own=own,
+            others=tuple(sorted(others)),
+            exact=matches_one_only(parse_unit_file(text)),
+            dhcp_mtu=lease.get("MTU", "") if uses_dhcp_mtu(settings) else "",
+            later=later,
+        )
+        if not text:
+            return dataclasses.replace(keeper, refused=f"systemd-networkd took {path}, which is not there any more")
+        return self._checked(keeper, text) if netplan_id(path) else keeper
+
+    def _checked(self, keeper: Keeper, text: str) -> Keeper:
+        """The next boot makes netplan's files anew: they must be those in force, or we build on what will be gone."""
+        with NetplanCopy(self) as (folder, said):
+            if said:
+                return dataclasses.replace(keeper, refused=f"netplan generate fails on a copy of its files: {said}")
+            try:
+                with open(os.path.join(folder, keeper.path.lstrip("/")), encoding="utf-8") as stream:
+                    new = stream.read()
+            except OSError:
+                new = ""
+        if parse_unit_file(new) == parse_unit_file(text):
+            return keeper
+        what = "would be made otherwise" if new else "would not be made any more"
+        why = f"{keeper.path} {what} from netplan's files as they are now (changed, and not applied)"
+        return dataclasses.replace(keeper, refused=why)
+
+    # ---- NetworkManager ---------------------------------------------------------------------------------------------
+
+    def profile(self, uuid: str) -> dict[str, str]:
+        done = self.tool("nmcli", "--terse", "connection", "show", uuid)
+        return parse_terse(done.out) if done is not None and done.code == 0 else {}
+
+    def _network_manager(self, link: Link) -> Keeper | None:
+        fields = "GENERAL.STATE,GENERAL.CON-UUID"
+        done = self.tool("nmcli", "--terse", "--fields", fields, "device", "show", link.name)
+        told = parse_terse(done.out) if done is not None and done.code == 0 else {}
+        uuid = told.get("GENERAL.CON-UUID", "")
+        if not uuid:
+            return None
+        listed = self.tool("nmcli", "--terse", "--fields", "UUID,FILENAME,DEVICE", "connection", "show")
+        rows = [split_terse(line) for line in (listed.out if listed is not None else "").splitlines()]
+        path = next((row[1] for row in rows if len(row) > 2 and row[0] == uuid), "")
+        others = {row[2] for row in rows if len(row) > 2 and row[0] == uuid} - {link.name, "", "--"}
+        values = self.profile(uuid)
+        mtu = values.get("802-3-ethernet.mtu", "")
+        bound = values.get("connection.interface-name", "") == link.name
+        bound = bound or bool(values.get("802-3-ethernet.mac-address", ""))
+        return Keeper(
+            kind=NETWORK_MANAGER,
+            name=uuid,
+            path=path,
+            mtu=mtu if mtu.isdigit() and mtu != "0" else "",
+            others=tuple(sorted(others)),
+            exact=bound and self._changes_only_the_mtu(path),
+            refused="" if values else f"NetworkManager does not show its profile {uuid}",
+        )
+
+    def _changes_only_the_mtu(self, path: str) -> bool:
+        """Whether nmcli, on a copy of the profile's file, changes the MTU alone. False too before 1.38, which cannot.
+
+        Only files that are NetworkManager's own: what another program (netplan) makes is not ours to change.
+        """
+        if not path.startswith("/etc/NetworkManager/system-connections/"):
+            return False
+        program = self.which("nmcli")
+        text = self.read(path)
+        if program is None or not text:
+            return False
+        outs = []
+        with tempfile.TemporaryDirectory() as folder:
+            copy = os.path.join(folder, "profile")
+            with open(os.open(copy, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as stream:
+                stream.write(text)
+            for mtu in ("1501", "1502"):
+                words = f'exec "$0" --offline connection modify 802-3-ethernet.mtu {mtu} < "$1"'
+                done = self.run(["/bin/sh", "-c", words, program, copy], self.timeout)
+                if done.code != 0:
+                    return False
+                outs.append([one for one in parse_unit_file(done.out) if one != ("ethernet", "mtu", mtu)])
+        before = [
+            one for one in parse_unit_file(text) if one[:2] not in (("ethernet", "mtu"), ("802-3-ethernet", "mtu"))
+        ]
+        # An empty section is no setting, and NetworkManager writes one or leaves it out.
+        return outs[0] == outs[1] and sorted(outs[0]) == sorted(before)
+
+    # ---- ifupdown ---------------------------------------------------------------------------------------------------
+
+    def _ifupdown(self, link: Link) -> Keeper | None:
+        done = self.tool("ifquery", link.name) if self.read("/etc/network/interfaces") else None
+        if done is None or done.code != 0:
+            return None
+        told = [line.partition(":")[2].strip() for line in done.out.splitlines() if line.startswith("mtu:")]
+        return Keeper(kind=IFUPDOWN, name=link.name, path="/etc/network/interfaces", mtu=told[-1] if told else "")
+
+
+class NetplanCopy:
+    """netplan's own generator over a copy of its files: (folder, what it said if it failed)."""
+
+    def __init__(self, reader: InterfaceReader) -> None:
+        self._reader = reader
+        self._folder = tempfile.TemporaryDirectory()
+
+    def __enter__(self) -> tuple[str, str]:
+        reader, folder = self._reader, self._folder.name
+        for name in _NETPLAN:
+            if os.path.isdir(reader.path(name)):
+                shutil.copytree(reader.path(name), os.path.join(folder, name))
+        program = next((path for path in reader.generators if os.path.exists(path)), None)
+        command = [program] if program else [reader.which("netplan") or "", "generate"]
+        if not command[0]:
+            return folder, "it is not installed any more"
+        done = reader.run([*command, "--root-dir", folder], reader.timeout)
+        return folder, (done.err.strip()[-600:] or f"status {done.code}") if done.code != 0 else ""
+
+    def __exit__(self, *_unused: object) -> None:
+        self._folder.cleanup()

@@ -1,0 +1,376 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What has to change on a Cumulus switch, as data. Pure: no I/O, no Ansible.
+
+All operations of a plan are one NVUE revision and take effect together or not at all.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Any, Iterable, Mapping, Protocol, Sequence
+
+from .._layer import Operation, RefusedError
+from .._switch import guards
+from .._switch import request as asking
+from .._switch.guards import Use
+from .._switch.request import Naming, Wanted
+from . import tree as trees
+from .state import Port, State, is_on, release_number
+from .uses import LAYER3
+
+# RoCE modes, and the release that brought each (NVIDIA's published schemas of NVUE).
+SINCE = {
+    "lossless": (5, 0),
+    "lossy": (5, 0),
+    "lossless-single-ipool": (5, 12),
+    "lossy-multi-tc": (5, 14),
+    "dci-1": (5, 18),
+    "dci-custom": (5, 18),
+}
+MODES = (*SINCE, "absent")
+# Of the modules: the mode of Onyx is refused in words.
+CHOICES = ("lossless", "semi-lossless", *list(SINCE)[1:], "absent")
+DEFAULT_DOMAIN = Wanted.domain
+_PORT_RE = re.compile(r"(swp\d+(?:s\d+)?)(?:-(?:(swp)?(\d+)))?")
+_RANGE_LIMIT = 256
+
+
+@dataclasses.dataclass(frozen=True)
+class Words:
+    """One change in a switch's own language: what is sent, how it is taken back, and what the transport needs."""
+
+    lines: Sequence[str]
+    inverse: Sequence[str]
+    payload: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+class Dialect(Protocol):
+    """How a change is said. Every method gets the state before the plan."""
+
+    def vlan(self, state: State, wanted: Wanted) -> Words:
+        """Create the VLAN."""
+
+    def svi(self, state: State, wanted: Wanted) -> Words:
+        """Create its layer 3 interface."""
+
+    def roce(self, state: State, wanted: Wanted) -> Words:
+        """Change the RoCE mode, or switch RoCE off."""
+
+    def release(self, state: State, wanted: Wanted, port: Port) -> Words:
+        """Take from a port what it carries, so that it can become an access port."""
+
+    def access(self, state: State, wanted: Wanted, names: Sequence[str]) -> Words:
+        """Make ports access ports of the VLAN."""
+
+    def mtu(self, state: State, wanted: Wanted, names: Sequence[str]) -> Words:
+        """Set the MTU of ports."""
+
+
+# --- the request
+
+
+def expand_ports(host: str, spec: str) -> list[str]:
+    """``swp1-4`` -> swp1 ... swp4; ``swp3s0-1`` -> the first two lanes of a split port."""
+    match = _PORT_RE.fullmatch(str(spec).strip())
+    if not match:
+        raise RefusedError(
+            "not a port or a range of ports",
+            host=host,
+            thing="ports",
+            value=spec,
+            remedy="write ports as swp1, ranges as swp1-4, lanes of a split port as swp3s0-3, one list entry each",
+        )
+    first, _prefix, last = match.groups()
+    kind, low = trees.split_port(first) or ("", 0)
+    high = int(last) if last is not None else low
+    if not 0 <= high - low < _RANGE_LIMIT:
+        raise RefusedError(
+            f"a range runs upwards and covers at most {_RANGE_LIMIT} ports",
+            host=host,
+            thing="ports",
+            value=spec,
+            remedy="write one list entry per range",
+        )
+    return [f"{kind}{number}" for number in range(low, high + 1)]
+
+
+NAMING = Naming(expand=expand_ports, key=trees.port_key, example="['swp31']")
+
+
+def request(host: str, params: Mapping[str, Any]) -> Wanted:
+    if params.get("mode") == "semi-lossless":
+        raise RefusedError(
+            f"Cumulus Linux has no semi-lossless mode, only {', '.join(SINCE)}",
+            host=host,
+            thing="mode",
+            value="semi-lossless",
+            remedy="decide between lossless (PFC and ECN) and lossy (ECN alone); nothing here picks one for you",
+        )
+    return asking.request(host, params, NAMING)
+
+
+# --- refusals
+
+
+def refuse(state: State, wanted: Wanted) -> None:
+    """Raise `RefusedError` if a port is missing or would lose something that nobody gave up. All reasons at once."""
+    missing = [name for name in wanted.ports if name not in state.ports]
+    split = {name: trees.compressed(lanes) for name, lanes in state.split.items()}
+    guards.refuse_missing(state.host, missing, split, trees.compressed(missing), trees.compressed(state.ports))
+    guards.refuse_used(
+        state.host, [reason for name in wanted.ports for reason in _reasons_against(state.ports[name], wanted)]
+    )
+
+
+def touched(operations: Iterable[Operation]) -> list[str]:
+    """The ports whose own configuration changes, in order."""
+    keys = (key for operation in operations for key in operation.changes if key.startswith("port "))
+    return sorted({key.split()[1] for key in keys}, key=trees.port_key)
+
+
+def behind(state: State, names: Iterable[str]) -> dict[str, Sequence[guards.Neighbor]]:
+    """Who is behind those of the ports that have a link."""
+    return {name: state.ports[name].neighbors for name in names if state.ports[name].up}
+
+
+def _reasons_against(port: Port, wanted: Wanted) -> list[str]:
+    if port.bond:
+        return [f"{port.name} is a member of {port.bond}, which carries its VLANs and its MTU"]
+    if port.above:
+        return [f"{port.name} carries the interfaces {', '.join(port.above)}"]
+    if wanted.vlan is None or _is_as_wanted(port, wanted):
+        return []
+    uses = port.uses
+    if port.mode == "trunk" or (port.mode == "access" and wanted.domain not in port.domains):
+        uses = (Use(_vlans(port)), *uses)
+    return guards.reasons(port.name, uses, mode=port.mode, permitted=_may_convert(port, wanted))
+
+
+def _vlans(port: Port) -> str:
+    return port.carries.partition("; " + guards.listed(port.uses))[0] if port.uses else port.carries
+
+
+def _is_as_wanted(port: Port, wanted: Wanted) -> bool:
+    return port.mode == "access" and port.access_vlan == wanted.vlan and wanted.domain in port.domains
+
+
+def _refuse_mode(state: State, wanted: Wanted) -> None:
+    now, release = state.roce.mode, release_number(state.release)
+    since = SINCE.get(wanted.mode or "", (0, 0))
+    if release[:2] < since:
+        raise RefusedError(
+            f"the release does not know the mode ({since[0]}.{since[1]} introduced it)",
+            host=state.host,
+            thing="mode",
+            value=wanted.mode,
+            remedy=f"upgrade the switch (it has {state.release}), or choose another mode",
+        )
+    if now is not None and now not in SINCE:
+        raise RefusedError(
+            "the switch is in a RoCE mode that nothing here knows, and a site has chosen it",
+            host=state.host,
+            thing="mode",
+            value=now,
+            remedy="look at it (nv show qos roce); switch RoCE off by hand if it may go, then run this again",
+        )
+
+
+def _may_convert(port: Port, wanted: Wanted) -> bool:
+    return wanted.convertible is None or port.name in wanted.convertible
+
+
+def _loses(port: Port, wanted: Wanted) -> bool:
+    """An access port without further use only changes its VLAN; whatever else is configured would be gone."""
+    return port.mode == "trunk" or bool(port.uses) or (port.mode == "access" and wanted.domain not in port.domains)
+
+
+# --- operations
+
+
+def plan(state: State, wanted: Wanted, dialect: Dialect) -> list[Operation]:
+    """The operations in their order. Raises `RefusedError` if one of them would do harm."""
+    refuse(state, wanted)
+    operations: list[Operation] = []
+    if wanted.vlan is not None and wanted.vlan not in state.vlans:
+        operations.append(
+            _operation(
+                f"create VLAN {wanted.vlan} in bridge {wanted.domain}",
+                dialect.vlan(state, wanted),
+                {f"vlan {wanted.vlan}": (None, {"bridge": wanted.domain})},
+            )
+        )
+    if wanted.vlan is not None and wanted.svi and wanted.vlan not in state.svis:
+        operations.append(
+            _operation(
+                f"create the layer 3 interface of VLAN {wanted.vlan}",
+                dialect.svi(state, wanted),
+                {f"interface vlan{wanted.vlan}": (None, "present")},
+            )
+        )
+    operations += _roce(state, wanted, dialect)
+    operations += _ports(state, wanted, dialect)
+    operations += _mtus(state, wanted, dialect)
+    guards.refuse_neighbors(state.host, behind(state, touched(operations)), wanted)
+    guards.refuse_disruption(state.host, operations, wanted, trees.compressed)
+    return operations
+
+
+def _roce(state: State, wanted: Wanted, dialect: Dialect) -> list[Operation]:
+    """Only when the mode differs: whatever it changes, every port's buffers are rewritten."""
+    now = state.roce.mode
+    if asking.satisfied(now, wanted.mode):
+        return []
+    _refuse_mode(state, wanted)
+    up = [name for name, port in state.ports.items() if port.up]
+    return [
+        _operation(
+            f"RoCE mode {now or 'off'} -> {wanted.mode or 'off'}",
+            dialect.roce(state, wanted),
+            {"roce": (now, wanted.mode)},
+            disrupts="buffers, scheduling and trust of every port are rewritten, and traffic of any of them may stop "
+            f"for a moment (up now: {trees.compressed(up) or 'none'})",
+            bounces=tuple(up),
+        )
+    ]
+
+
+def _ports(state: State, wanted: Wanted, dialect: Dialect) -> list[Operation]:
+    if wanted.vlan is None:
+        return []
+    operations = []
+    differing = [state.ports[name] for name in wanted.ports if not _is_as_wanted(state.ports[name], wanted)]
+    for port in differing:
+        words = dialect.release(state, wanted, port) if _loses(port, wanted) else None
+        if words is not None and words.lines:
+            operations.append(
+                _operation(
+                    f"port {port.name}: no longer a {port.mode} port",
+                    words,
+                    {f"port {port.name} mode": (port.mode, "access")},
+                    disrupts=f"port {port.name} loses {port.carries}",
+                    bounces=(port.name,),
+                )
+            )
+    groups: dict[str, list[str]] = {}
+    for port in differing:
+        here = port.mode == "access" and wanted.domain in port.domains
+        groups.setdefault(f"VLAN {port.access_vlan}" if here else "no access VLAN", []).append(port.name)
+    for old, names in groups.items():
+        spec = trees.compressed(names)
+        olds = {name: state.ports[name].access_vlan if old != "no access VLAN" else None for name in names}
+        operations.append(
+            _operation(
+                f"ports {spec}: {old} -> access VLAN {wanted.vlan}",
+                dialect.access(state, wanted, names),
+                {f"port {name} access_vlan": (olds[name], wanted.vlan) for name in names},
+                disrupts=f"ports {spec} leave {old}" if old != "no access VLAN" else "",
+                bounces=tuple(names),
+            )
+        )
+    return operations
+
+
+def _mtus(state: State, wanted: Wanted, dialect: Dialect) -> list[Operation]:
+    if wanted.mtu is None:
+        return []
+    groups: dict[int, list[str]] = {}
+    for name in wanted.ports:
+        if state.ports[name].mtu != wanted.mtu:
+            groups.setdefault(state.ports[name].mtu, []).append(name)
+    return [
+        _operation(
+            f"ports {trees.compressed(names)}: MTU {old} -> {wanted.mtu}",
+            dialect.mtu(state, wanted, names),
+            {f"port {name} mtu": (old, wanted.mtu) for name in names},
+            disrupts=f"ports {trees.compressed(names)} are reconfigured; a link may bounce",
+            bounces=tuple(names),
+        )
+        for old, names in groups.items()
+    ]
+
+
+def _operation(
+    description: str,
+    words: Words,
+    changes: Mapping[str, tuple[Any, Any]],
+    disrupts: str = "",
+    bounces: tuple[str, ...] = (),
+) -> Operation:
+    return Operation(
+        description=description,
+        command="\n".join(words.lines),
+        changes=changes,
+        inverse="\n".join(words.inverse),
+        disrupts=disrupts,
+        payload={"lines": tuple(words.lines), "bounces": bounces, **words.payload},
+    )
+
+
+# --- judgements
+
+
+def unhealthy(state: State, wanted: Wanted) -> list[str]:
+    """What contradicts the wanted RoCE mode although it is configured. Ports that are down are left out."""
+    roce = state.roce
+    if not asking.satisfied(roce.mode, wanted.mode):
+        return []
+    if wanted.mode is None:
+        return [f"RoCE is off in the configuration, and the switch reports mode {roce.running}"] if roce.running else []
+    problems = [f"exception list: {row}" for row in roce.exceptions]
+    if roce.running != roce.mode:
+        problems.append(f"the switch reports mode {roce.running or 'none'}")
+    if "dscp" not in roce.trust.lower():
+        problems.append(f"port trust mode is {roce.trust or 'not shown'}, without DSCP")
+    if "ecn" not in roce.congestion.lower():
+        problems.append(f"congestion control is {roce.congestion or 'not shown'}, not ECN")
+    elif wanted.priority not in roce.ecn_classes:
+        problems.append(f"ECN is on for the traffic classes {sorted(roce.ecn_classes)}, not for {wanted.priority}")
+    if asking.is_lossless(roce.mode):
+        if wanted.priority not in roce.pfc_priorities:
+            problems.append(f"PFC is on for the priorities {sorted(roce.pfc_priorities)}, not for {wanted.priority}")
+        problems += [
+            f"PFC {way} is {word or 'not shown'}"
+            for way, word in (("receive", roce.pfc_rx), ("transmit", roce.pfc_tx))
+            if not is_on(word)
+        ]
+        for name in wanted.ports:
+            port = state.ports[name]
+            if port.up and port.pfc == "disabled":
+                problems.append(f"port {name}: PFC is not in force")
+    return problems
+
+
+def own_line(line: str, wanted: Wanted) -> bool:
+    """Whether an unsaved line (``+ nv set ...``, ``- nv ...``) belongs to what this request asks for."""
+    own = [r"qos roce\b.*"]
+    if wanted.vlan is not None:
+        bridge = rf"bridge domain {re.escape(wanted.domain)}"
+        own += [bridge, rf"{bridge} vlan {wanted.vlan}", rf"{bridge} type vlan-aware"]
+        if wanted.svi:
+            own.append(rf"interface vlan{wanted.vlan}\b.*")
+    match = re.fullmatch(r"[+-] nv (?:set|unset) (.*)", line)
+    if not match:
+        return False
+    if any(re.fullmatch(pattern, match.group(1)) for pattern in own):
+        return True
+    port = re.fullmatch(rf"interface (\S+) (bridge|link mtu|type|{'|'.join(LAYER3)})\b.*", match.group(1))
+    if not port or not set(trees.expand(port.group(1))) <= set(wanted.ports):
+        return False
+    kind = port.group(2)
+    if kind == "link mtu":
+        return wanted.mtu is not None
+    if kind in LAYER3:  # what a converted port lost
+        return wanted.vlan is not None and line.startswith("-")
+    return wanted.vlan is not None or kind == "type"
+
+
+def unexpected_members(state: State, wanted: Wanted) -> list[str]:
+    """Who else is in the wanted VLAN. VLAN 1 holds everybody and says nothing."""
+    if wanted.vlan in (None, 1):
+        return []
+    return [name for name in state.members.get(wanted.vlan or 0, ()) if name not in wanted.ports]

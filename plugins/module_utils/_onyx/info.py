@@ -1,0 +1,168 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Everything that an Onyx switch says about RoCE, as one dictionary; reads only.
+
+A table that cannot be read does not hide the others: it is named under ``unreadable``, with the switch's own text, and
+counts as a problem.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Callable, Sequence, TypeVar
+
+from .._layer import ParseError, RefusedError
+from .._switch.guards import Neighbor
+from .._switch.request import PRIORITY, Wanted
+from . import plan as planning
+from . import state as parsing
+from .layer import roce_fact
+from .reading import Reader
+from .state import Pfc, Port, Roce, SwitchState
+from .transport import Cli
+
+T = TypeVar("T")
+_NONE: tuple[str, ...] = ()
+
+
+class Survey:
+    """One pass over one switch. ``ports``: the names to look at, empty: all; ``mode``: the mode that ought to be."""
+
+    def __init__(
+        self, host: str, cli: Cli, ports: Sequence[str] = (), mode: str | None = None, priority: int = PRIORITY
+    ) -> None:
+        self._host = host
+        self._cli = cli
+        self._read = Reader(host, cli)
+        self._ports = tuple(ports)
+        self._mode = mode
+        self._priority = priority
+        self._unreadable: list[dict[str, str]] = []
+
+    def _section(self, name: str, read: Callable[[], T], otherwise: T) -> T:
+        try:
+            return read()
+        except ParseError as error:
+            self._unreadable.append({"what": name, "reason": str(error)})
+            return otherwise
+
+    def __call__(self) -> dict[str, Any]:
+        read = self._read
+        version = read.version()  # without it, and without the ports, nothing else means anything
+        lines = self._section("running configuration", read.running, _NONE)
+        ports = read.ports(lines)
+        names = self._choose(ports)
+        unread: tuple[bool | None, tuple[str, ...]] = (None, ())
+        unsaved, files = self._section("configuration files", read.files, unread)
+        roce = self._section("roce", lambda: read.roce(version), None)
+        empty: dict[str, Any] = {}
+        ecn, marked = self._section("congestion control", lambda: read.congestion(names), (empty, empty))
+        state = SwitchState(
+            self._host,
+            version,
+            roce or Roce(),
+            self._section("vlans", read.vlans, {}),
+            ports,
+            bool(unsaved),
+            pfc=self._section("priority flow control", read.pfc, Pfc({})),
+            ecn=ecn,
+            marked=marked,
+            trust=self._section("trust", lambda: read.trust(names), {}),
+            neighbors=self._section("neighbors", read.neighbors, empty),
+            svis=parsing.parse_svis(lines),
+            files=files,
+        )
+        changes = _NONE
+        if unsaved:
+            changes = self._section("saved configuration", lambda: parsing.difference(lines, read.saved()), _NONE)
+        counters = read.counters(names, self._priority)
+        problems = self._problems(state, roce, names)
+        return {
+            "version": version.text,
+            "model": version.model,
+            "serial": version.serial,
+            "role": self._cli.role,
+            "roce": None if roce is None else {**roce_fact(roce), **_template(roce)},
+            "vlans": {
+                str(number): {"name": vlan.name, "members": list(vlan.members)} for number, vlan in state.vlans.items()
+            },
+            "svis": sorted(state.svis),
+            "ports": {name: _port(state, name, counters.get(name, {}), self._priority) for name in names},
+            "saved": None if unsaved is None else not unsaved,
+            "unsaved_changes": list(changes),
+            "files": list(files),
+            "unreadable": self._unreadable,
+            "problems": problems,
+            "healthy": not problems,
+        }
+
+    def _choose(self, ports: dict[str, Port]) -> list[str]:
+        missing = [name for name in self._ports if name not in ports]
+        if missing:
+            raise RefusedError(
+                "no such port on this switch",
+                host=self._host,
+                thing="ports",
+                value=", ".join(missing),
+                remedy="choose from " + ", ".join(spec for spec, _names in planning.runs(ports)),
+                missing=missing,
+            )
+        return sorted(self._ports or ports, key=parsing.port_key)
+
+    def _problems(self, state: SwitchState, roce: Roce | None, names: Sequence[str]) -> list[str]:
+        problems = [f"could not be read: {entry['what']}" for entry in self._unreadable]
+        if roce is None:
+            return problems
+        expected = {None: roce.mode, "absent": None}.get(self._mode, self._mode)
+        if roce.mode != expected:
+            problems.append(f"RoCE mode is {roce.mode or 'absent'}, not {expected or 'absent'}")
+        # What RoCE does to a port that is down says nothing: it has no operational state.
+        looked_at = tuple(name for name in names if state.ports[name].up)
+        wanted = Wanted(mode=roce.mode, ports=looked_at, priority=self._priority)
+        known = {entry["what"] for entry in self._unreadable}
+        if not known & {"congestion control", "priority flow control", "trust"}:
+            problems += planning.unhealthy(state, wanted)
+        else:
+            problems += planning.unhealthy(state, dataclasses.replace(wanted, ports=()))
+        return problems
+
+
+def _template(roce: Roce) -> dict[str, Any]:
+    return {
+        "traffic_classes": [
+            {"priority": priority, "traffic_class": number, "application": application, "ets": ets}
+            for priority, number, application, ets in roce.classes
+        ],
+        "pools": [{"name": name, "type": kind, "max_usage": usage} for name, kind, usage in roce.pools],
+    }
+
+
+def _port(state: SwitchState, name: str, counters: dict[str, int], priority: int) -> dict[str, Any]:
+    port = state.ports[name]
+    admin, oper = state.pfc.ports.get(name, ("", "")) if state.pfc else ("", "")
+    return {
+        "mode": port.mode,
+        "access_vlan": port.access_vlan,
+        "allowed_vlans": port.allowed_vlans,
+        "lag": port.lag,
+        "mtu": port.mtu,
+        "admin": "up" if port.admin else "down",
+        "oper": "up" if port.up else "down",
+        "trust": state.trust.get(name),
+        "pfc_admin": admin.lower() or None,
+        "pfc_oper": oper.lower() or None,
+        "congestion_control": state.ecn.get(name, {}).get(planning.roce_class(state.roce, priority)),
+        "neighbors": [_neighbor(neighbor) for neighbor in (state.neighbors or {}).get(name, ())],
+        "counters": {
+            **port.counters,
+            **({"ecn_marked": state.marked[name]} if name in state.marked else {}),
+            **counters,
+        },
+    }
+
+
+def _neighbor(neighbor: Neighbor) -> dict[str, str]:
+    return {"system": neighbor.system, "port": neighbor.port, "description": neighbor.description}

@@ -1,0 +1,446 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What has to change on an Onyx switch, as data. Pure: no I/O, no Ansible.
+
+The order is the least disturbing one for a device without transactions: VLAN, RoCE mode (one toggle of all links),
+port modes, access VLANs, MTU. Every command is a single line that leaves the session in configuration mode.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Callable, Iterable, Mapping, Sequence
+
+from .._layer import Operation, RefusedError, VerifyError
+from .._switch import guards
+from .._switch import request as asking
+from .._switch.guards import Use
+from .._switch.request import Naming, Wanted
+from .state import Port, Roce, SwitchState, port_key
+
+MODES = ("lossless", "semi-lossless", "lossy", "absent")
+ROCE_SINCE = (3, 8, 2000)
+DEFAULT_VLAN = 1
+_RANGE_RE = re.compile(r"(?:Eth|ethernet )?(\d+/\d+(?:/\d+)?)(?:-(\d+/\d+(?:/\d+)?))?")
+_RANGE_LIMIT = 256
+
+
+def expand(host: str, spec: str) -> list[str]:
+    """``1/1-1/4`` -> ``["1/1", "1/2", "1/3", "1/4"]``; a range stays within one slot and one breakout."""
+    match = _RANGE_RE.fullmatch(str(spec).strip())
+    if not match:
+        raise RefusedError(
+            "not a port or a range of ports",
+            host=host,
+            thing="ports",
+            value=spec,
+            remedy="write ports as 1/1, ranges as 1/1-1/4, breakout ports as 1/1/1-1/1/4, one list entry each",
+        )
+    first, last = match.group(1), match.group(2) or match.group(1)
+    parent, low = first.rsplit("/", 1)
+    other, high = last.rsplit("/", 1)
+    count = int(high) - int(low) + 1
+    if parent != other or not 0 < count <= _RANGE_LIMIT:
+        raise RefusedError(
+            f"a range runs upwards within one slot (or one breakout port) and covers at most {_RANGE_LIMIT} ports",
+            host=host,
+            thing="ports",
+            value=spec,
+            remedy="write one list entry per slot or breakout port",
+        )
+    return [f"{parent}/{number}" for number in range(int(low), int(high) + 1)]
+
+
+NAMING = Naming(expand=expand, key=port_key, example="['1/31']")
+
+
+def request(host: str, params: Mapping[str, Any]) -> Wanted:
+    return asking.request(host, params, NAMING)
+
+
+def runs(names: Iterable[str]) -> list[tuple[str, tuple[str, ...]]]:
+    """Contiguous ports as ranges: ``[("1/1-1/4", ("1/1", ...)), ("1/7", ("1/7",))]``.
+
+    A range never crosses a slot, a breakout or a port that is not in the list: what a switch does with a range over a
+    hole is unknown.
+    """
+    groups: list[list[str]] = []
+    for name in sorted(names, key=port_key):
+        if groups:
+            before, now = port_key(groups[-1][-1]), port_key(name)
+            if before[:-1] == now[:-1] and before[-1] + 1 == now[-1]:
+                groups[-1].append(name)
+                continue
+        groups.append([name])
+    return [(group[0] if len(group) == 1 else f"{group[0]}-{group[-1]}", tuple(group)) for group in groups]
+
+
+def plan(state: SwitchState, wanted: Wanted) -> list[Operation]:
+    """The operations, in the order in which they are sent. Raises `RefusedError` if one of them would do harm."""
+    _refuse_old_release(state, wanted)
+    _refuse_ports(state, wanted)
+    operations = [*_vlan(state, wanted), *_roce(state, wanted), *_port_modes(state, wanted)]
+    operations += [*_access_vlans(state, wanted), *_mtus(state, wanted)]
+    if state.neighbors is not None:
+        guards.refuse_neighbors(state.host, behind(state, touched(operations)), wanted)
+    guards.refuse_disruption(state.host, operations, wanted, spelled)
+    return operations
+
+
+def touched(operations: Iterable[Operation]) -> list[str]:
+    """The ports whose own configuration changes, in order."""
+    names = {
+        found.group(1)
+        for operation in operations
+        for found in (re.match(r"port (\S+) ", key) for key in operation.changes)
+        if found
+    }
+    return sorted(names, key=port_key)
+
+
+def require_health(state: SwitchState, wanted: Wanted) -> None:
+    """Raise `VerifyError` if the RoCE mode is the wanted one by name, but not in what it does."""
+    problems = unhealthy(state, wanted)
+    if problems:
+        raise VerifyError(
+            f"RoCE mode {wanted.mode} is configured, but not in force: " + "; ".join(problems),
+            host=state.host,
+            thing="roce",
+            remedy="remove the QoS, buffer or flow control settings that conflict with the RoCE template "
+            "(show roce, show running-config) and run this again; nothing was saved",
+            problems=problems,
+        )
+
+
+def unhealthy(state: SwitchState, wanted: Wanted) -> list[str]:
+    """What contradicts the wanted RoCE mode. Ports that are down are left out: they have no operational state."""
+    roce = state.roce
+    if wanted.mode is None or roce.mode != wanted.mode:
+        return []
+    problems = [f"exception list: {row}" for row in roce.exceptions]
+    if roce.trust.upper() != "L3":
+        problems.append(f"port trust mode is {roce.trust or 'not shown'}, not L3")
+    if "ecn" not in roce.ecn.lower():
+        problems.append(f"congestion control is {roce.ecn or 'not shown'}, not ECN")
+    lossless = wanted.mode == "lossless"
+    if lossless and roce.pfc.lower() != "enabled":
+        problems.append(f"PFC is {roce.pfc or 'not shown'}")
+    if lossless and roce.priorities.get(wanted.priority, "").lower() != "enabled":
+        problems.append(f"PFC on priority {wanted.priority} is {roce.priorities.get(wanted.priority, 'not shown')}")
+    for name in wanted.ports:
+        trust = state.trust.get(name, "")
+        if trust.upper() not in ("L3", "BOTH"):
+            problems.append(f"port {name} trusts {trust or 'nothing shown'}, not L3")
+        traffic_class = roce_class(roce, wanted.priority)
+        ecn = state.ecn.get(name, {}).get(traffic_class, "")
+        if "ecn" not in ecn.lower():
+            problems.append(f"port {name}: traffic class {traffic_class} has congestion control {ecn or 'not shown'}")
+        oper = state.pfc.ports.get(name, ("", ""))[1] if state.pfc else ""
+        if lossless and state.ports[name].up and oper.lower() != "enabled":
+            problems.append(f"port {name}: PFC is operationally {oper or 'not shown'}")
+    return problems
+
+
+def roce_class(roce: Roce, priority: int) -> int:
+    """The traffic class of a priority; the one of the same number where the switch does not say."""
+    return next((number for each, number, _application, _ets in roce.classes if each == priority), priority)
+
+
+# --- refusals
+
+
+def _refuse_old_release(state: SwitchState, wanted: Wanted) -> None:
+    if wanted.mode is not None and state.version.release < ROCE_SINCE:
+        raise RefusedError(
+            "the release does not know the roce command (3.8.2000 introduced it)",
+            host=state.host,
+            thing="release",
+            value=state.version.text,
+            remedy="upgrade the switch; PFC, ECN and buffers are not configured one by one here",
+        )
+
+
+def _refuse_ports(state: SwitchState, wanted: Wanted) -> None:
+    missing = [name for name in wanted.ports if name not in state.ports]
+    lanes = {name: [other for other in state.ports if other.startswith(name + "/")] for name in missing}
+    split = {name: spelled(others) for name, others in lanes.items() if others}
+    guards.refuse_missing(state.host, missing, split, spelled(missing), spelled(state.ports))
+    guards.refuse_used(
+        state.host, [reason for name in wanted.ports for reason in _reasons_against(state.ports[name], wanted)]
+    )
+
+
+def spelled(names: Iterable[str]) -> str:
+    return ", ".join(spec for spec, _names in runs(names))
+
+
+def behind(state: SwitchState, names: Iterable[str]) -> dict[str, Sequence[guards.Neighbor]]:
+    """Who is behind those of the ports that have a link."""
+    return {name: (state.neighbors or {}).get(name, ()) for name in names if state.ports[name].up}
+
+
+def _reasons_against(port: Port, wanted: Wanted) -> list[str]:
+    if port.lag:
+        return [f"{port.name} is a member of {port.lag}, which carries its VLANs and its MTU"]
+    if port.mode == "unknown":  # also if only its MTU is to change: nobody knows whose it is
+        return [f"{port.name} is neither a layer 2 nor a recognisable routed port (member of an MLAG?)"]
+    if wanted.vlan is None or _is_as_wanted(port, wanted):
+        return []
+    permitted = wanted.convertible is None or port.name in wanted.convertible
+    return guards.reasons(port.name, _lost(port), mode=port.mode, permitted=permitted)
+
+
+def _is_as_wanted(port: Port, wanted: Wanted) -> bool:
+    return port.mode == "access" and port.access_vlan == wanted.vlan
+
+
+def _lost(port: Port) -> list[Use]:
+    """What the port is used for, its mode included."""
+    if port.mode == "routed":
+        own = [Use(", ".join(_without_prefix(port)))]
+    else:
+        own = [use for use in port.uses if not use.elsewhere]
+    if port.mode not in ("routed", "access"):
+        native = f" and untagged VLAN {port.access_vlan}" if port.access_vlan is not None else ""
+        own.insert(0, Use(f"VLANs {port.allowed_vlans or '(no tagged ones)'}{native}"))
+    return [*own, *(use for use in port.uses if use.elsewhere)]
+
+
+def _without_prefix(port: Port) -> list[str]:
+    prefix = f"interface ethernet {port.name} "
+    return [line[len(prefix) :] if line.startswith(prefix) else line for line in port.config]
+
+
+# --- operations
+
+
+def _vlan(state: SwitchState, wanted: Wanted) -> list[Operation]:
+    if wanted.vlan is None:
+        return []
+    operations = []
+    known = state.vlans.get(wanted.vlan)
+    named = f"vlan {wanted.vlan} name {wanted.vlan_name}"
+    if known is None:
+        after = {"name": wanted.vlan_name or ""}
+        operations.append(
+            _operation(
+                f"create VLAN {wanted.vlan}" + (f" named {wanted.vlan_name}" if wanted.vlan_name else ""),
+                [named if wanted.vlan_name else f"vlan {wanted.vlan}"],
+                {f"vlan {wanted.vlan}": (None, after)},
+                [f"no vlan {wanted.vlan}"],
+            )
+        )
+    elif wanted.vlan_name is not None and known.name != wanted.vlan_name:
+        operations.append(
+            _operation(
+                f"name VLAN {wanted.vlan} {wanted.vlan_name}",
+                [named],
+                {f"vlan {wanted.vlan}": ({"name": known.name}, {"name": wanted.vlan_name})},
+                [f'vlan {wanted.vlan} name "{known.name}"' if known.name else f"no vlan {wanted.vlan} name"],
+            )
+        )
+    if wanted.svi and wanted.vlan not in state.svis:
+        operations.append(
+            _operation(
+                f"create the layer 3 interface of VLAN {wanted.vlan}",
+                [f"interface vlan {wanted.vlan}"],
+                {f"interface vlan {wanted.vlan}": (None, "present")},
+                [f"no interface vlan {wanted.vlan}"],
+            )
+        )
+    return operations
+
+
+def _roce(state: SwitchState, wanted: Wanted) -> list[Operation]:
+    """Only when the mode differs: the command may toggle every link of the switch, whatever it changes."""
+    now = state.roce.mode
+    if now == wanted.mode:
+        return []
+    up = [name for name, port in state.ports.items() if port.up]
+    links = spelled(up) or "none"
+    return [
+        _operation(
+            f"RoCE mode {now or 'off'} -> {wanted.mode or 'off'}",
+            [f"roce {wanted.mode}" if wanted.mode else "no roce"],
+            {"roce": (now, wanted.mode)},
+            [f"roce {now}" if now else "no roce"],
+            disrupts=f"every link of the switch may toggle, not only the RoCE ports (up now: {links})",
+            bounces=tuple(up),
+        )
+    ]
+
+
+def _port_modes(state: SwitchState, wanted: Wanted) -> list[Operation]:
+    """One operation per port: each has its own way back."""
+    if wanted.vlan is None:
+        return []
+    operations = []
+    for name in wanted.ports:
+        port = state.ports[name]
+        if port.mode == "access":
+            continue
+        prefix = f"interface ethernet {name}"
+        if port.mode == "routed":
+            lines = [f"{prefix} switchport force"]
+            inverse = [f"{prefix} no switchport force"]
+            inverse += [line for line in port.config if not re.search(r" (no switchport|mtu |shutdown)", line)]
+            lost = ", ".join(_without_prefix(port)) or "routing on it"
+        else:
+            lines = [f"{prefix} switchport mode access"]
+            inverse = [f"{prefix} switchport mode {port.mode}"]
+            if port.access_vlan is not None:
+                inverse.append(f"{prefix} switchport access vlan {port.access_vlan}")
+            if port.allowed_vlans:
+                inverse.append(f"{prefix} switchport {port.mode} allowed-vlan {port.allowed_vlans}")
+            lost = f"VLANs {port.allowed_vlans or 'none'}"
+        operations.append(
+            _operation(
+                f"port {name}: {port.mode} -> access",
+                lines,
+                {f"port {name} mode": (port.mode, "access")},
+                inverse,
+                disrupts=f"port {name} loses {lost}",
+            )
+        )
+    return operations
+
+
+def _grouped(ports: Iterable[Port], key: Callable[[Port], Any]) -> list[tuple[str, tuple[str, ...], Any]]:
+    """Ranges of ports that share the same old value, so that each range has one inverse."""
+    groups: dict[Any, list[str]] = {}
+    for port in ports:
+        groups.setdefault(key(port), []).append(port.name)
+    result = [(spec, names, old) for old, members in groups.items() for spec, names in runs(members)]
+    return sorted(result, key=lambda entry: port_key(entry[1][0]))
+
+
+def _access_vlans(state: SwitchState, wanted: Wanted) -> list[Operation]:
+    if wanted.vlan is None:
+        return []
+    # A port that becomes an access port starts in the default VLAN, whatever it carried untagged before.
+    ports = [state.ports[name] for name in wanted.ports]
+    differing = [port for port in ports if port.mode != "access" or port.access_vlan != wanted.vlan]
+    operations = []
+    for spec, names, old in _grouped(
+        differing, lambda port: (port.access_vlan or DEFAULT_VLAN) if port.mode == "access" else DEFAULT_VLAN
+    ):
+        operations.append(
+            _operation(
+                f"ports {spec}: access VLAN {old} -> {wanted.vlan}",
+                [f"interface ethernet {spec} switchport access vlan {wanted.vlan}"],
+                {f"port {name} access_vlan": (old, wanted.vlan) for name in names},
+                [f"interface ethernet {spec} switchport access vlan {old}"],
+                disrupts=f"ports {spec} leave VLAN {old}",
+                members={
+                    name: {
+                        "lines": (f"interface ethernet {name} switchport access vlan {wanted.vlan}",),
+                        "inverse": (f"interface ethernet {name} switchport access vlan {old}",),
+                    }
+                    for name in names
+                },
+            )
+        )
+    return operations
+
+
+def mtu_lines(spec: str, mtu: int, method: str, admin: bool) -> tuple[str, ...]:
+    """The commands that set an MTU. A port that is shut down stays so and needs no force."""
+    prefix = f"interface ethernet {spec}"
+    if not admin:
+        return (f"{prefix} mtu {mtu}",)
+    if method == "force":
+        return (f"{prefix} mtu {mtu} force",)
+    return (f"{prefix} shutdown", f"{prefix} mtu {mtu}", f"{prefix} no shutdown")
+
+
+def _mtus(state: SwitchState, wanted: Wanted) -> list[Operation]:
+    if wanted.mtu is None:
+        return []
+    differing = [state.ports[name] for name in wanted.ports if state.ports[name].mtu != wanted.mtu]
+    operations = []
+    for spec, names, (old, admin) in _grouped(differing, lambda port: (port.mtu, port.admin)):
+        operations.append(
+            _operation(
+                f"ports {spec}: MTU {old} -> {wanted.mtu}",
+                mtu_lines(spec, wanted.mtu, wanted.mtu_method, admin),
+                {f"port {name} mtu": (old, wanted.mtu) for name in names},
+                mtu_lines(spec, old, wanted.mtu_method, admin),
+                disrupts=f"the links of ports {spec} bounce" if admin else "",
+                bounces=names if admin else (),
+                members={
+                    name: {
+                        "lines": mtu_lines(name, wanted.mtu, wanted.mtu_method, admin),
+                        "inverse": mtu_lines(name, old, wanted.mtu_method, admin),
+                        # Whether every release takes "force" is not known; shutting the port down works on all of them.
+                        "fallback": (
+                            mtu_lines(name, wanted.mtu, "shutdown", admin)
+                            if admin and wanted.mtu_method == "force"
+                            else ()
+                        ),
+                    }
+                    for name in names
+                },
+            )
+        )
+    return operations
+
+
+# What a change of the RoCE mode rewrites by itself, at the switch and at every port.
+_TEMPLATE = (
+    r"(?:no )?(?:interface (?:ethernet|port-channel|mlag-port-channel) \S+ )?"
+    r"(?:dcb|qos|traffic|traffic-class|traffic-pool|pool|advanced|ingress-buffer|egress-buffer|lldp|congestion-control)\b.*"
+)
+
+
+def foreign_lines(lines: Iterable[str], wanted: Wanted, template: bool = False) -> tuple[str, ...]:
+    """Lines (``+ ...``, ``- ...``) that the request does not account for.
+
+    What it does account for is of this run, or left by an earlier one that ended before it could save. ``template``:
+    whether this run changed the RoCE mode.
+    """
+    own = [r"(?:no )?roce\b.*", *([_TEMPLATE] if template else [])]
+    if wanted.vlan is not None:
+        own.append(rf"vlan {wanted.vlan}(?: name .*)?")
+        if wanted.svi:
+            own.append(rf"interface vlan {wanted.vlan}")
+    settings = "|".join(["mtu .*"] * (wanted.mtu is not None) + ["(?:no )?switchport.*"] * (wanted.vlan is not None))
+    if wanted.ports and settings:
+        names = "|".join(re.escape(name) for name in wanted.ports)
+        own.append(rf"interface ethernet (?:{names}) (?:{settings})")
+    pattern = re.compile("[+-] (?:" + "|".join(own) + ")")
+    given_up = [name for name in wanted.ports if wanted.convertible is None or name in wanted.convertible]
+    lost = re.compile(rf"- (?:no )?interface ethernet (?:{'|'.join(map(re.escape, given_up)) or '-'}) .*")
+    return tuple(line for line in lines if not pattern.fullmatch(line) and not lost.fullmatch(line))
+
+
+def save_operation() -> Operation:
+    """Saving is a change of its own when nothing else has to change."""
+    return _operation(
+        "save the running configuration, which has unsaved changes",
+        ["configuration write"],
+        {"saved": (False, True)},
+        [],
+    )
+
+
+def _operation(
+    description: str,
+    lines: Sequence[str],
+    changes: Mapping[str, tuple[Any, Any]],
+    inverse: Sequence[str],
+    disrupts: str = "",
+    **payload: Any,
+) -> Operation:
+    """``payload``: ``lines`` to send, ``bounces`` (ports whose link goes down for a moment), ``members`` (the same per
+    port, for a range that is refused as a whole)."""
+    return Operation(
+        description=description,
+        command="\n".join(lines),
+        changes=changes,
+        inverse="\n".join(inverse),
+        disrupts=disrupts,
+        payload={"lines": tuple(lines), "bounces": (), "members": {}, **payload},
+    )

@@ -1,0 +1,45 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether evidence belongs to this run: same job, same time. Hosts: `evidence.Job.foreign`. Pure.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+from .evidence import CLOCK_S, PROBE_SLACK_S, READING_SLACK_S, Job, moment
+from .witness import Doubts
+
+
+def same_job(told: Any, job: Job, what: str, doubts: Doubts) -> None:
+    """The name that role run gave to both."""
+    if not told or not job.id:
+        doubts.missing.append(f"nobody says of which run {what} is")
+    elif str(told) != job.id:
+        doubts.wrong.append(f"{what} is of run {told}, not of {job.id}")
+
+
+def around(place: str, seen: Mapping[str, Any], job: Job, doubts: Doubts) -> None:
+    """Two readings, shortly before and shortly after the training."""
+    before, after = moment(seen.get("before_at")), moment(seen.get("after_at"))
+    if before is None or after is None or job.started is None or job.ended is None:
+        doubts.missing.append(f"{place}: when it was read, or when the training ran, is not known")
+        return
+    if before > job.started + CLOCK_S or after < job.ended - CLOCK_S:
+        doubts.wrong.append(f"{place}: the readings do not lie around the training")
+    elif job.started - before > READING_SLACK_S or after - job.ended > READING_SLACK_S:
+        doubts.wrong.append(
+            f"{place}: read more than {READING_SLACK_S / 60:.0f} minutes before or after the training: what others "
+            "moved meanwhile is in it"
+        )
+
+
+def shortly_before(told: Any, job: Job, what: str, doubts: Doubts) -> None:
+    at = moment(told)
+    if at is None or job.started is None:
+        doubts.missing.append(f"when {what} was, or when the training ran, is not known")
+    elif not -CLOCK_S <= job.started - at <= PROBE_SLACK_S:
+        doubts.wrong.append(f"{what} was not in the {PROBE_SLACK_S / 60:.0f} minutes before the training")

@@ -1,0 +1,178 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What counters say about a run: how much moved, against what the gradients had to move. Pure.
+
+``{"places": {name: seen}, "reason"}`` with ``seen`` as `snapshots` makes it: ``sent_bytes`` and ``received_bytes``, or
+``sent_packets`` and ``received_packets``; ``discards``, ``pauses`` and ``events`` (None: not read); ``nodes`` whose
+traffic this place carries (1 if left out); ``why`` something was not read.
+
+What is due does not depend on the algorithm. Whatever NCCL chooses (ring, trees, NVLS), a node has to send its own
+part of every gradient once and to receive the others' once: S bytes each way. All nodes together have to move
+2 (n - 1) S, because every algorithm without help from the network does (a ring 2 (n - 1) / n S at each of n nodes, a
+tree more at the inner nodes and S at its leaves).
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any, Callable, Mapping, Sequence
+
+from .._results.limits import MEASUREMENT_MARGIN, ROCE_MTUS_BYTES
+from .witness import Doubts
+
+# Of what the gradients need, this share must be seen by the counters: they are read shortly before and after the run.
+COUNTED_SHARE = 0.9
+# A packet carries no more payload than this, so packets x this is the most that they can have moved.
+PACKET_BYTES = max(ROCE_MTUS_BYTES)
+_SHOWN = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Due:
+    """``gradient_bytes``: the gradients of all steps of one rank; ``nodes``: that exchange them."""
+
+    gradient_bytes: float
+    nodes: int
+
+    @property
+    def everywhere(self) -> float:
+        """Bytes per direction over all nodes."""
+        return 2 * (self.nodes - 1) * self.gradient_bytes
+
+
+def judge(counters: Mapping[str, Any] | None, due: Due | None, doubts: Doubts) -> str:
+    """Adds what is doubtful; returns the sentence for the case that nothing is."""
+    if not counters or not counters.get("places"):
+        doubts.missing.append(str((counters or {}).get("reason") or "nobody read them"))
+        return ""
+    places: Mapping[str, Mapping[str, Any]] = counters["places"]
+
+    def where(bad: Callable[[Mapping[str, Any]], Any]) -> list[str]:
+        return [place for place, seen in places.items() if bad(seen)]
+
+    dropped = where(lambda seen: seen.get("discards"))
+    if dropped:
+        doubts.wrong.append(f"packets were discarded at {few(dropped)}")
+    blind = where(lambda seen: moved_bytes(seen) is None)
+    if blind:
+        why = next((f" ({places[place]['why']})" for place in blind if places[place].get("why")), "")
+        doubts.missing.append(f"not read at {few(blind)}{why}: a counter that is not there is no zero")
+    unread = [place for place in where(lambda seen: not _is_count(seen.get("discards"))) if place not in blind]
+    if unread:
+        doubts.missing.append(f"discards were not read at {few(unread)}: whether the network lost packets is not known")
+    fast = where(lambda seen: _is_count(seen.get("most_bytes")) and _beyond(seen))
+    if fast:
+        doubts.wrong.append(
+            f"more moved at {few(fast)} than the links carry between the two readings: they do not belong together"
+        )
+    text = _enough({place: seen for place, seen in places.items() if place not in blind}, due, doubts, bool(blind))
+    doubts.notes.extend(notes(places))
+    return text
+
+
+def _enough(places: Mapping[str, Mapping[str, Any]], due: Due | None, doubts: Doubts, partly: bool) -> str:
+    moved = {place: moved_bytes(seen) or 0.0 for place, seen in places.items()}
+    if not moved:
+        return ""
+    still = [place for place, least in moved.items() if not least]
+    if still:
+        doubts.wrong.append(f"nothing moved at {few(still)}")
+    least, packets = min(moved.values()), any(not _is_count(seen.get("sent_bytes")) for seen in places.values())
+    shown = _most(least) if packets else f"at least {_gb(least)}"
+    if due is None or not math.isfinite(due.gradient_bytes) or due.gradient_bytes <= 0 or due.nodes < 2:
+        doubts.missing.append(f"{shown} moved everywhere, but what the run had to move is not known")
+        return ""
+    short = [
+        place
+        for place, seen in places.items()
+        if moved[place]
+        and moved[place] < COUNTED_SHARE * (due.everywhere if (seen.get("nodes") or 1) > 1 else due.gradient_bytes)
+    ]
+    if short:
+        there = min(moved[place] for place in short)
+        doubts.wrong.append(
+            f"too little moved at {few(short)}: {_most(there) if packets else _gb(there)}, "
+            f"{_gb(due.gradient_bytes)} were due at each node, {_gb(due.everywhere)} everywhere"
+        )
+    whole = sum(moved.values())
+    if not partly and not short and not still and whole < COUNTED_SHARE * due.everywhere:
+        doubts.wrong.append(
+            f"too little moved: {_most(whole) if packets else _gb(whole)} at all places together, "
+            f"{_gb(due.everywhere)} were due"
+        )
+    at = f"at each of {len(places)} places" if len(places) > 1 else "at one place that sees all nodes"
+    return f"{shown} {at}, {_gb(whole)} together; {_gb(due.everywhere)} were due"
+
+
+def _beyond(seen: Mapping[str, Any]) -> bool:
+    moved = [seen[key] for key in ("sent_bytes", "received_bytes") if _is_count(seen.get(key))]
+    return bool(moved) and max(moved) > seen["most_bytes"] * (1 + MEASUREMENT_MARGIN)
+
+
+def _most(value: float) -> str:
+    return f"{_gb(value)} at most (counted in packets)"
+
+
+def notes(places: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Pauses and congestion by name: they are how a lossless network works, and worth a look."""
+    events: dict[str, int] = {}
+    for seen in places.values():
+        for name, count in (seen.get("events") or {}).items():
+            events[name] = events.get(name, 0) + count
+    found = []
+    pauses = [(place, seen["pauses"]) for place, seen in places.items() if seen.get("pauses")]
+    if pauses:
+        found.append("PFC pauses: " + few([f"{count:,} at {place}" for place, count in pauses]))
+    if events:
+        found.append("counted besides: " + few([f"{name} {count:,}" for name, count in events.items()]))
+    return found
+
+
+def moved_bytes(seen: Mapping[str, Any]) -> float | None:
+    """Bytes in the direction that moved fewer; of packets the most that they can carry. None: not read."""
+    for sent, received, unit in (
+        (seen.get("sent_bytes"), seen.get("received_bytes"), 1),
+        (seen.get("sent_packets"), seen.get("received_packets"), PACKET_BYTES),
+    ):
+        if sent is not None and received is not None and _is_count(sent) and _is_count(received):
+            return float(min(sent, received) * unit)
+    return None
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+
+
+def _gb(value: float) -> str:
+    return f"{value / 1e9:.3f} GB"
+
+
+def few(places: Sequence[str], most: int = _SHOWN) -> str:
+    text = ", ".join(places[:most])
+    return text if len(places) <= most else f"{text} and {len(places) - most} more"
+
+
+def table(counters: Mapping[str, Any] | None) -> list[list[str]]:
+    """Rows (place, sent, received, discards, pauses, remarks) for the report."""
+    rows = []
+    for place, seen in ((counters or {}).get("places") or {}).items():
+        figures = [_figure(seen, "sent"), _figure(seen, "received")]
+        figures += ["not read" if seen.get(key) is None else f"{seen[key]:,}" for key in ("discards", "pauses")]
+        events = [f"{name} {count:,}" for name, count in (seen.get("events") or {}).items()]
+        rows.append([str(place), *figures, "; ".join(text for text in (str(seen.get("why") or ""), *events) if text)])
+    return rows
+
+
+HEADER = ("place", "sent", "received", "discards", "PFC pauses", "remarks")
+
+
+def _figure(seen: Mapping[str, Any], direction: str) -> str:
+    if _is_count(seen.get(f"{direction}_bytes")):
+        return _gb(seen[f"{direction}_bytes"])
+    if _is_count(seen.get(f"{direction}_packets")):
+        return f"{seen[f'{direction}_packets']:,} packets"
+    return "not read"

@@ -1,0 +1,155 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The evidence of one run: what was read, with its places, and the job that all of it has to belong to. Pure.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import ipaddress
+import math
+from typing import Any, Mapping, Sequence
+
+from .._layer import RefusedError
+from .._results.limits import Comparison
+from .counters import Due
+
+# Counters are read this many seconds before and after the training at most: what others moved meanwhile counts, too.
+READING_SLACK_S = 900.0
+# The probe of the data path and the training belong to one run of the role: not more than this lies between them.
+PROBE_SLACK_S = 3600.0
+# One clock notes all times, that of the controller; this much is its rounding.
+CLOCK_S = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """The run as whoever started it knows it: what every other evidence is held against.
+
+    ``hosts``: name in the inventory -> what the host calls itself; ``network``: the only network that NCCL was allowed
+    (NCCL_NET), "" if it could choose; ``rdma_networks``: CIDRs that the NICs have to be in, none: not asked for;
+    ``cluster_network``: where NICs are looked for if NCCL does not name them; times in seconds since 1970, UTC.
+    """
+
+    id: str = ""
+    hosts: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    ranks: int | None = None
+    network: str = ""
+    rdma_networks: tuple[str, ...] = ()
+    cluster_network: str = ""
+    started: float | None = None
+    ended: float | None = None
+
+    @classmethod
+    def of(cls, told: Any) -> Job:
+        """From what role run publishes; what is not there, or no sense, is not known."""
+        told = told if isinstance(told, Mapping) else {}
+        hosts = told.get("hosts")
+        return cls(
+            id=str(told.get("id") or ""),
+            hosts={str(name): str(told_name) for name, told_name in hosts.items() if told_name}
+            if isinstance(hosts, Mapping)
+            else {},
+            ranks=whole(told.get("ranks")),
+            network=str(told.get("network") or ""),
+            rdma_networks=networks(told.get("rdma_networks")),
+            cluster_network=", ".join(networks(told.get("cluster_network"))),
+            started=moment(told.get("started")),
+            ended=moment(told.get("ended")),
+        )
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What the hosts call themselves."""
+        return frozenset(map(short, self.hosts.values()))
+
+    def foreign(self, told: Sequence[Any], what: str) -> str:
+        """Why these hosts are not those of the job; empty if they are."""
+        found = {short(str(name)) for name in told if name}
+        strange, lacking = sorted(found - self.names), sorted(self.names - found)
+        parts = [f"{what} {', '.join(strange[:4])}, which took no part" if strange else ""]
+        parts += [f"{what} nothing of {', '.join(lacking[:4])}" if lacking else ""]
+        return "; ".join(part for part in parts if part)
+
+
+@dataclasses.dataclass(frozen=True)
+class Evidence:
+    """Everything that witnesses are asked about. ``rdma``, ``switches``: as `snapshots` makes them; ``due``: what the
+    gradients had to move; ``simulated``: devices that do not exist; ``nodes_given``, ``workload``: said by a person."""
+
+    job: Job
+    result: Mapping[str, Any] | None = None
+    layers: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
+    layer_titles: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    path: Mapping[str, Any] | None = None
+    rdma: Mapping[str, Any] | None = None
+    switches: Mapping[str, Any] | None = None
+    comparisons: Sequence[Comparison] = ()
+    due: Due | None = None
+    expected_ranks: int | None = None
+    nodes_given: int | None = None
+    workload: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+def short(name: str) -> str:
+    """A host's name up to its first dot; an address stays whole."""
+    try:
+        return str(ipaddress.ip_address(name))
+    except ValueError:
+        return name.split(".", maxsplit=1)[0].lower()
+
+
+def networks(told: Any) -> tuple[str, ...]:
+    """CIDRs out of one text (separated by commas or blanks) or a list. Raises RefusedError for anything else."""
+    parts = told.replace(",", " ").split() if isinstance(told, str) else told if isinstance(told, (list, tuple)) else ()
+    found = tuple(str(part).strip() for part in parts if str(part).strip())
+    for part in found:
+        try:
+            ipaddress.ip_network(part, strict=False)
+        except ValueError as error:
+            raise RefusedError(
+                f"not a network ({error})",
+                host="report",
+                thing="rdma_networks or cluster_network",
+                value=part,
+                remedy="give it as 10.0.0.0/24",
+            ) from error
+    return found
+
+
+def whole(value: Any) -> int | None:
+    """A count; as a text too, because templates of older Ansible return nothing else."""
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def moment(value: Any) -> float | None:
+    """Seconds since 1970."""
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
+        return None
+    return float(value)
+
+
+def gathered(job: Job, path: Mapping[str, Any] | None) -> dict[str, set[str]]:
+    """Node -> the NICs that NCCL says it uses there ("mlx5_0", "mlx5_1:2"); a merged NIC is all of its parts."""
+    node_of = {short(name): node for node, name in job.hosts.items()}
+    found: dict[str, set[str]] = {}
+    for hca in (path or {}).get("hcas") or ():
+        if not isinstance(hca, Mapping) or not hca.get("name"):
+            continue
+        node = node_of.get(short(str(hca.get("host") or "")))
+        port = hca.get("port", 1)
+        if node is not None:
+            found.setdefault(node, set()).update(
+                part if port == 1 else f"{part}:{port}" for part in str(hca["name"]).split("+")
+            )
+    return found

@@ -1,0 +1,53 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which ports of a node carry the training, in a reading of module rdma_info. Pure.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any, Collection, Iterator, Mapping, Sequence
+
+ROCE_V2 = "RoCE v2"
+
+
+def roce_gids(port: Mapping[str, Any], networks: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    """RoCE v2 GIDs of a port that are IPv4 addresses in one of ``networks`` (CIDR); of no network: all of them."""
+    subnets = [ipaddress.ip_network(network, strict=False) for network in networks]
+    for gid in port.get("gids") or ():
+        if not isinstance(gid, Mapping) or gid.get("type") != ROCE_V2:
+            continue
+        try:
+            address = ipaddress.IPv6Address(str(gid.get("gid"))).ipv4_mapped
+        except ValueError:
+            continue
+        if address is not None and (not subnets or any(address in subnet for subnet in subnets)):
+            yield gid
+
+
+def training_ports(
+    reading: Any, networks: Sequence[str], hcas: Collection[str] | None = None
+) -> list[Mapping[str, Any]]:
+    """The ports of this node that carry the training: those that NCCL names (``hcas``), else those with a RoCE v2
+    address in one of the networks."""
+    devices = reading.get("devices") if isinstance(reading, Mapping) else None
+    return [
+        port
+        for port in devices or ()
+        if isinstance(port, Mapping)
+        and port.get("link_layer") == "Ethernet"
+        and (name(port) in hcas if hcas else any(roce_gids(port, networks)))
+    ]
+
+
+def told(networks: Sequence[str]) -> str:
+    return ", ".join(networks) or "any network"
+
+
+def name(port: Mapping[str, Any]) -> str:
+    """mlx5_0, with the number of the port where it is not the first."""
+    number = port.get("port", 1)
+    return str(port.get("name")) if number == 1 else f"{port.get('name')}:{number}"

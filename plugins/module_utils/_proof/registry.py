@@ -1,0 +1,26 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All witnesses, in the order of the report. A new one is a file in `witnesses` and a line here.
+
+Named one by one: what Ansible sends to a target holds only what is imported by name.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+from .witness import Witness
+from .witnesses import job, layers, limits, log, path, ranks, rdma_counters, switch_counters
+
+WITNESSES: tuple[Witness, ...] = (
+    job.WITNESS,
+    log.WITNESS,
+    ranks.WITNESS,
+    layers.WITNESS,
+    path.WITNESS,
+    rdma_counters.WITNESS,
+    switch_counters.WITNESS,
+    limits.WITNESS,
+)
+NAMES = tuple(witness.name for witness in WITNESSES)

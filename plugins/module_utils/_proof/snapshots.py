@@ -1,0 +1,317 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What counters of NICs and switches moved between two readings, one before and one after the training. Pure.
+
+A difference is given only if both readings have the counter and it can only have grown. A counter that went back (the
+driver was loaded again, somebody cleared it, it wrapped) or that stands at the largest value of its width says nothing,
+and the place says why. Nothing becomes a zero.
+
+Bytes: ``port_xmit_data`` and ``port_rcv_data`` count units of 4 bytes (Linux, Documentation/ABI/stable/
+sysfs-class-infiniband: "data octets, divided by 4"). For a mlx5 RoCE port they hold RDMA traffic alone (mlx5_ib/mad.c
+reads the vport's counters of RDMA), so TCP does not show up in them. Switches count RoCE packets, not bytes.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Collection, Iterable, Mapping, NamedTuple, Sequence
+
+from . import rdma_ports
+from .evidence import moment
+
+UNIT_BYTES = 4
+# Counters of these widths stand still at their largest value (InfiniBand's performance counters) or wrap there.
+_RATE = re.compile(r"(\d+(?:\.\d+)?) Gb/sec\b")
+_LARGEST = tuple(2**width - 1 for width in (16, 32, 64))
+_PRIORITIES = range(8)
+_NIC_DISCARDS = ("rx_prio{}_discards", "rx_prio{}_buf_discard", "rx_prio{}_cong_discard")
+_NIC_PAUSES = ("rx_prio{}_pause", "tx_prio{}_pause")
+_SWITCH_DISCARDS = ("rx_discards", "tx_discards", "tx_hoq_discards")
+_SWITCH_PAUSES = ("rx_pfc_pause", "tx_pfc_pause")
+SIMULATED = "SIMULATED: the counters of devices that do not exist count nothing"
+
+
+class Growth(NamedTuple):
+    """``value`` None: not known, because of ``why``."""
+
+    value: int | None
+    why: str = ""
+
+
+def growth(before: Mapping[str, Any], after: Mapping[str, Any], counter: str) -> Growth:
+    """By how much a counter grew between two readings."""
+    old, new = before.get(counter), after.get(counter)
+    if not isinstance(old, int) or not isinstance(new, int) or not _whole(old) or not _whole(new):
+        when = " and ".join(word for word, value in (("before", old), ("after", new)) if not _whole(value))
+        return Growth(None, f"{counter} was not read {when} the run")
+    if new in _LARGEST and new >= old:
+        return Growth(None, f"{counter} stands at {new}, the largest value of its width")
+    if new < old:
+        return Growth(
+            None,
+            f"{counter} went back from {old} to {new}: it was cleared, it wrapped, or the driver was loaded again",
+        )
+    return Growth(new - old)
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _sum(growths: Iterable[Growth]) -> Growth:
+    """All of them or nothing: a part of a sum is no sum."""
+    known = list(growths)
+    unknown = next((one for one in known if one.value is None), None)
+    return unknown or Growth(sum(one.value or 0 for one in known))
+
+
+# ----------------------------------------------------------------------------------------------------------------- NICs
+
+
+def rdma(
+    readings: Mapping[str, Any],
+    nodes: Sequence[str],
+    networks: Sequence[str] = (),
+    hcas: Mapping[str, Collection[str]] | None = None,
+    asked: Sequence[str] = (),
+) -> dict[str, Any]:
+    """``readings``: node -> {before, after}, each as module rdma_info returns it, with ``at`` (seconds UTC), and
+    ``error`` if it failed. ``networks``: where the NICs are looked for (CIDR), one per rail; ``hcas``: node -> the NICs
+    that NCCL says it uses, which go before the networks; ``asked``: networks that these have to be in.
+
+    Returns ``places`` (node -> sent_bytes, received_bytes, discards, pauses, events, ports, why, strange, before_at,
+    after_at) as `counters.judge` takes them, and ``reason`` where there is nothing at all to judge.
+    """
+    pairs = {node: readings.get(node) or {} for node in nodes}
+    if any((pair.get(word) or {}).get("simulated") for pair in pairs.values() for word in ("before", "after")):
+        return {"places": {}, "reason": SIMULATED}
+    if not any(pair.get(word) for pair in pairs.values() for word in ("before", "after")):
+        return {"places": {}, "reason": "nobody read the RDMA counters before and after the training"}
+    places = {
+        node: _node(pair.get("before") or {}, pair.get("after") or {}, networks, (hcas or {}).get(node), asked)
+        for node, pair in pairs.items()
+    }
+    if places and all(not place["ports"] for place in places.values()):
+        return {"places": {}, "reason": "; ".join(f"{node}: {place['why']}" for node, place in places.items())[:600]}
+    return {"places": places, "reason": ""}
+
+
+def _node(
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    networks: Sequence[str],
+    hcas: Collection[str] | None,
+    asked: Sequence[str],
+) -> dict[str, Any]:
+    times = {"before_at": moment(before.get("at")), "after_at": moment(after.get("at"))}
+    for word, reading in (("before", before), ("after", after)):
+        if reading.get("error") or not reading:
+            error = " ".join(str(reading.get("error") or "nobody did").split())[:200]
+            return {**_blind(f"not read {word} the run ({error})"), **times}
+        if reading.get("simulated") is not False:
+            return {**_blind(f"whether the devices are real was not read {word} the run"), **times}
+    old = {rdma_ports.name(port): port for port in rdma_ports.training_ports(before, networks, hcas)}
+    new = {rdma_ports.name(port): port for port in rdma_ports.training_ports(after, networks, hcas)}
+    unseen = sorted(set(hcas or ()) - (set(old) & set(new)))
+    if unseen:
+        return {**_blind(f"NCCL names {', '.join(unseen)}, which rdma_info did not see"), **times}
+    if not new and not old:
+        return {**_blind(f"no RDMA port with a RoCE v2 address in {rdma_ports.told(networks)}"), **times}
+    if set(old) != set(new):
+        return {
+            **_blind(f"the ports were {', '.join(old) or 'none'} before and {', '.join(new) or 'none'} after the run"),
+            **times,
+        }
+    ports = list(new)
+    sent, received = (
+        _sum(_labelled(port, growth(_counters(old[port]), _counters(new[port]), counter)) for port in ports)
+        for counter in ("port_xmit_data", "port_rcv_data")
+    )
+    place = _blind("; ".join(dict.fromkeys(why for why in (sent.why, received.why) if why)), ports)
+    place["sent_bytes"] = None if sent.value is None else UNIT_BYTES * sent.value
+    place["received_bytes"] = None if received.value is None else UNIT_BYTES * received.value
+    place["discards"] = _of_class(old, new, _NIC_DISCARDS)
+    place["pauses"] = _of_class(old, new, _NIC_PAUSES)
+    place["events"] = _events(old, new)
+    outside = [port for port in ports if asked and not any(rdma_ports.roce_gids(new[port], asked))]
+    if outside:
+        place["strange"] = f"NCCL used {', '.join(outside)}, with no address in {', '.join(asked)}"
+    place["most_bytes"] = _most(list(new.values()), times)
+    return {**place, **times}
+
+
+def _most(ports: Sequence[Mapping[str, Any]], times: Mapping[str, Any]) -> float | None:
+    """What the links can carry between the two readings, per direction; None if that is not known."""
+    rates = [_RATE.match(str(port.get("rate") or "")) for port in ports]
+    before, after = (times[key] for key in ("before_at", "after_at"))
+    if None in rates or not all(isinstance(at, (int, float)) for at in (before, after)):
+        return None
+    return sum(float(rate[1]) for rate in rates if rate) * 1e9 / 8 * max(0.0, float(after) - float(before))
+
+
+def _blind(why: str, ports: Sequence[str] = ()) -> dict[str, Any]:
+    return {
+        "sent_bytes": None,
+        "received_bytes": None,
+        "discards": None,
+        "pauses": None,
+        "events": {},
+        "ports": list(ports),
+        "why": why,
+        "strange": "",
+        "most_bytes": None,
+    }
+
+
+def _labelled(port: str, found: Growth) -> Growth:
+    return found if found.value is not None else Growth(None, f"{port} {found.why}")
+
+
+def _counters(port: Mapping[str, Any], kind: str = "counters") -> Mapping[str, Any]:
+    found = (port.get("counters") or {}).get(kind)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _of_class(old: Mapping[str, Any], new: Mapping[str, Any], names: Sequence[str]) -> int | None:
+    """Sum over the lossless priorities (all, where they are not known); None if a port shows none of them."""
+    total: int | None = None
+    for port, after in new.items():
+        before_values, after_values = _counters(old[port], "ethtool"), _counters(after, "ethtool")
+        wanted = (after.get("qos") or {}).get("pfc_priorities") or list(_PRIORITIES)
+        shown = [name.format(priority) for priority in wanted for name in names]
+        shown = [counter for counter in shown if counter in after_values or counter in before_values]
+        if not shown:
+            return None
+        for counter in shown:
+            grown = growth(before_values, after_values, counter)
+            if grown.value is None:
+                return None
+            total = (total or 0) + grown.value
+    return total
+
+
+def _events(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, int]:
+    """Congestion and loss by name, as far as it happened: hardware counters of RDMA and discards of the whole port."""
+    found: dict[str, int] = {}
+    for port, after in new.items():
+        named = [("hw_counters", name) for name in _counters(after, "hw_counters") if name in _EVENTS]
+        named += [("ethtool", name) for name in _counters(after, "ethtool") if name in _EVENTS]
+        named += [("counters", name) for name in _counters(after) if name in _EVENTS]
+        for kind, name in named:
+            grown = growth(_counters(old[port], kind), _counters(after, kind), name)
+            if grown.value:
+                found[name] = found.get(name, 0) + grown.value
+    return found
+
+
+_EVENTS = (
+    "np_cnp_sent",
+    "rp_cnp_handled",
+    "np_ecn_marked_roce_packets",
+    "out_of_sequence",
+    "packet_seq_err",
+    "local_ack_timeout_err",
+    "rnr_nak_retry_err",
+    "rx_discards_phy",
+    "tx_discards_phy",
+    "rx_out_of_buffer",
+    "port_xmit_discards",
+    "link_downed",
+)
+
+# ------------------------------------------------------------------------------------------------------------- switches
+
+
+def switches(readings: Mapping[str, Any], nodes: int, simulated: bool = False) -> dict[str, Any]:
+    """``readings``: switch -> {before, after}, each {ports: {name: {oper, counters}}, error}; ``nodes``: of the run.
+
+    The ports of all switches are one place: which node is behind which port is not known for sure, but what all nodes
+    sent has to come in through these ports, and go out again. Returns the same shape as `rdma`.
+    """
+    if simulated:
+        return {"places": {}, "reason": SIMULATED}
+    if not any((pair or {}).get(word) for pair in readings.values() for word in ("before", "after")):
+        return {"places": {}, "reason": "nobody read the switch's counters before and after the training"}
+    place: dict[str, Any] = {
+        "sent_packets": 0,
+        "received_packets": 0,
+        "discards": None,
+        "pauses": None,
+        "events": {},
+        "ports": [],
+        "nodes": nodes,
+        "readings": {},
+        "why": "",
+    }
+    moved: list[str] = []
+    for switch, pair in readings.items():
+        place["readings"][switch] = {
+            f"{word}_at": moment(((pair or {}).get(word) or {}).get("at")) for word in ("before", "after")
+        }
+        why = _switch(switch, pair or {}, place, moved)
+        if why:
+            place.update(sent_packets=None, received_packets=None, why=why)
+            break
+    if not place["why"] and 0 < len(moved) < nodes:
+        some = f"one port only ({moved[0]})" if len(moved) == 1 else f"{len(moved)} ports only ({', '.join(moved)})"
+        place["why"] = f"RoCE packets went through {some}, and {nodes} nodes took part"
+        place.update(sent_packets=None, received_packets=None)
+    for key in ("discards", "pauses"):
+        # A port that shows none of them may be the one that dropped.
+        if place.pop(f"{key}_unread", False) and not place[key]:
+            place[key] = None
+    names = ", ".join(readings)
+    return {"places": {f"{len(place['ports'])} ports of {names}": place}, "reason": ""}
+
+
+def _switch(switch: str, pair: Mapping[str, Any], place: dict[str, Any], moved: list[str]) -> str:
+    """Add the ports of one switch to ``place``; why that cannot be done, empty if it was."""
+    before, after = (pair.get(word) or {} for word in ("before", "after"))
+    for word, reading in (("before", before), ("after", after)):
+        if not reading or reading.get("error"):
+            error = " ".join(str(reading.get("error") or "nobody did").split())[:200]
+            return f"{switch} was not read {word} the run ({error})"
+    old, new = before.get("ports") or {}, after.get("ports") or {}
+    up = [name for name, port in new.items() if port.get("oper") == "up" or (old.get(name) or {}).get("oper") == "up"]
+    if not up:
+        return f"no port of {switch} that was looked at is up"
+    if set(old) != set(new):
+        return f"{switch}: other ports were read before the run than after it"
+    for name in up:
+        first, last = ((ports.get(name) or {}).get("counters") or {} for ports in (old, new))
+        sent, received = growth(first, last, "tx_roce_packets"), growth(first, last, "rx_roce_packets")
+        if sent.value is None or received.value is None:
+            return f"{switch} {name}: {sent.why or received.why}"
+        # From the node's point of view as for a NIC: what the switch received, the node sent.
+        place["sent_packets"] += received.value
+        place["received_packets"] += sent.value
+        place["ports"].append(f"{switch} {name}")
+        if sent.value or received.value:
+            moved.append(f"{switch} {name}")
+        why = _lost(f"{switch} {name}", first, last, place)
+        if why:
+            return why
+        marked = growth(first, last, "ecn_marked")
+        if marked.value:
+            place["events"][f"ecn_marked at {switch} {name}"] = marked.value
+    return ""
+
+
+def _lost(port: str, first: Mapping[str, Any], last: Mapping[str, Any], place: dict[str, Any]) -> str:
+    """Discards and pauses of one port; why they are not known, empty if they are or if the switch shows none."""
+    for key, counters in (("discards", _SWITCH_DISCARDS), ("pauses", _SWITCH_PAUSES)):
+        shown = [counter for counter in counters if counter in last or counter in first]
+        if not shown:
+            place[f"{key}_unread"] = True
+        for counter in shown:
+            grown = growth(first, last, counter)
+            if grown.value is None:
+                return f"{port}: {grown.why}"
+            place[key] = (place[key] or 0) + grown.value
+            if grown.value:
+                label = f"{counter} at {port}"
+                place["events"][label] = place["events"].get(label, 0) + grown.value
+    return ""

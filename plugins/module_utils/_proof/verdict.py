@@ -1,0 +1,108 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""PROVEN, NOT PROVEN or INVALID RUN: what independent witnesses say about one run. Pure.
+
+The claim is always the same: the ranks trained together, and their gradients went from GPU to GPU by RDMA over this
+network. A run is proven only if every witness was heard and agrees. Simulated devices cannot prove anything about
+hardware, so a simulated run is never proven, whatever they answered.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Iterable, Mapping, Sequence
+
+from .evidence import Evidence
+from .registry import WITNESSES
+from .witness import DISAGREES, IMPOSSIBLE, MISSING, STATES
+
+PROVEN, NOT_PROVEN, INVALID = "PROVEN", "NOT PROVEN", "INVALID RUN"
+VERDICTS = (PROVEN, NOT_PROVEN, INVALID)
+_FACT = 160  # characters of one witness in the first line
+
+
+@dataclasses.dataclass(frozen=True)
+class Heard:
+    """One witness. ``state``: agrees, disagrees, missing or impossible; ``evidence``: what it said, in one sentence;
+    ``fact``: the same in a few words."""
+
+    name: str
+    title: str
+    state: str
+    evidence: str
+    fact: str = ""
+
+    def as_result(self) -> dict[str, str]:
+        return {"name": self.name, "title": self.title, "state": self.state, "evidence": self.evidence}
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """``line``: the first line of every report."""
+
+    state: str
+    simulated: bool
+    line: str
+    reasons: tuple[str, ...]
+    witnesses: tuple[Heard, ...]
+
+    def as_result(self) -> dict[str, Any]:
+        return {
+            "state": self.state,
+            "simulated": self.simulated,
+            "line": self.line,
+            "reasons": list(self.reasons),
+            "witnesses": [witness.as_result() for witness in self.witnesses],
+        }
+
+
+def hear(evidence: Evidence) -> list[Heard]:
+    """Every witness; the list has the same names in the same order for every run."""
+    return [Heard(witness.name, witness.title, *witness.judge(evidence)) for witness in WITNESSES]
+
+
+def judge(witnesses: Sequence[Heard], simulated: bool) -> Verdict:
+    """One impossible witness makes the run invalid; else every witness has to agree."""
+    said = {state: [witness for witness in witnesses if witness.state == state] for state in STATES}
+    if said[IMPOSSIBLE]:
+        state = INVALID
+        reasons = [f"{witness.title}: {witness.evidence}" for witness in said[IMPOSSIBLE]]
+        text = "; ".join(reasons)
+        reasons += _reasons(said)
+    elif said[DISAGREES] or said[MISSING] or not witnesses:
+        state = NOT_PROVEN
+        reasons = _reasons(said)
+        parts = [_facts(said[DISAGREES])] if said[DISAGREES] else []
+        parts += [f"missing: {_names(said[MISSING])}"] if said[MISSING] else []
+        text = "; ".join(parts) or "no witness was heard"
+    elif simulated:
+        state, reasons, text = NOT_PROVEN, [], "every witness agrees"
+    else:
+        state = PROVEN
+        reasons = []
+        text = f"{len(witnesses)} independent witnesses agree that the gradients went from GPU to GPU by RDMA"
+    if simulated:
+        reasons.append("simulated devices prove nothing about hardware")
+        text = f"{text}; simulated devices prove nothing about hardware"
+    line = f"{'SIMULATED - ' if simulated else ''}{state}: {text}."
+    return Verdict(state, simulated, line, tuple(reasons), tuple(witnesses))
+
+
+def _reasons(said: Mapping[str, Sequence[Heard]]) -> list[str]:
+    reasons = [f"{witness.title} disagrees: {witness.evidence}" for witness in said[DISAGREES]]
+    return reasons + [f"{witness.title} is missing: {witness.evidence}" for witness in said[MISSING]]
+
+
+def _names(found: Iterable[Heard]) -> str:
+    return ", ".join(
+        witness.title[0].lower() + witness.title[1:] if witness.title[1:2].islower() else witness.title
+        for witness in found
+    )
+
+
+def _facts(found: Iterable[Heard]) -> str:
+    """What the witnesses saw, in a few words each: the first line of the report says the fact, not who said it."""
+    return "; ".join(f"{_names([witness])}: {witness.fact or witness.evidence}"[:_FACT] for witness in found)

@@ -1,0 +1,59 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a witness is, and how it comes to its word. Pure.
+
+A witness is one file in `witnesses`: a function that takes all evidence and says agrees, disagrees, missing or
+impossible, with one sentence. `registry` lists them.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Callable, NamedTuple
+
+if TYPE_CHECKING:
+    from .evidence import Evidence
+
+AGREES, DISAGREES, MISSING, IMPOSSIBLE = "agrees", "disagrees", "missing", "impossible"
+STATES = (AGREES, DISAGREES, MISSING, IMPOSSIBLE)
+
+
+class Said(NamedTuple):
+    """``evidence``: one sentence; ``fact``: the same in a few words, for the first line of the report."""
+
+    state: str
+    evidence: str
+    fact: str = ""
+
+
+class Witness(NamedTuple):
+    """``name``: key in summary.json; ``title``: in the report; ``needs``: what it has to be told, for the docs."""
+
+    name: str
+    title: str
+    judge: Callable[[Evidence], Said]
+    needs: str
+
+
+@dataclasses.dataclass
+class Doubts:
+    """Everything that speaks against what a witness would say: the worst kind decides, and nothing is left out.
+
+    ``notes``: worth knowing, whatever is said.
+    """
+
+    impossible: list[str] = dataclasses.field(default_factory=list)
+    wrong: list[str] = dataclasses.field(default_factory=list)
+    missing: list[str] = dataclasses.field(default_factory=list)
+    notes: list[str] = dataclasses.field(default_factory=list)
+
+    def says(self, good: str, fact: str = "") -> Said:
+        """``good``: the sentence if there is no doubt; ``fact``: what stands in the first line if there is."""
+        kinds = ((IMPOSSIBLE, self.impossible), (DISAGREES, self.wrong), (MISSING, self.missing))
+        state = next((kind for kind, texts in kinds if texts), AGREES)
+        texts = list(dict.fromkeys(text for _kind, found in kinds for text in found))
+        sentence = "; ".join(text for text in [*(texts or [good]), *self.notes] if text)
+        return Said(state, sentence, (fact or texts[0]) if texts else "")

@@ -1,0 +1,54 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Witness: one job, that much is known of it, on GPUs with NCCL over the network that was asked for. Pure.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+from ..evidence import Evidence
+from ..witness import Doubts, Said, Witness
+
+
+def judge(evidence: Evidence) -> Said:
+    job, result = evidence.job, evidence.result or {}
+    doubts = Doubts()
+    if not job.id or not job.hosts or job.ranks is None:
+        doubts.missing.append("nobody says which run it was, on which hosts, with how many ranks")
+    if len(job.names) != len(job.hosts):
+        doubts.wrong.append("two of the hosts call themselves the same")
+    if job.started is None or job.ended is None:
+        doubts.missing.append("nobody says when the training began and ended")
+    elif job.ended <= job.started:
+        doubts.wrong.append("the training ended before it began")
+    if not job.network:
+        doubts.missing.append("NCCL was free to choose its network: it may have chosen another one for the training")
+    expected = evidence.expected_ranks
+    if expected is not None and job.ranks is not None and expected != job.ranks:
+        doubts.wrong.append(f"{expected} ranks were to be started, the job had {job.ranks}")
+    per_rank = list(result.get("per_rank") or ())
+    for key, what in (("backend", "what the ranks talked through"), ("device", "what the ranks computed on")):
+        told = {str((rank.get("machine") or {}).get(key) or "") for rank in per_rank}
+        if not told or "" in told:
+            doubts.missing.append(f"not every rank says {what}")
+            continue
+        other = sorted(value for value in told if (value != "nccl" if key == "backend" else value.lower() == "cpu"))
+        if other:
+            noun = "the ranks used" if key == "backend" else "the ranks computed on"
+            doubts.wrong.append(f"{noun} {', '.join(other)}, not {'NCCL' if key == 'backend' else 'GPUs'}")
+    return doubts.says(
+        f"run {job.id}: {job.ranks} ranks with NCCL ({job.network}) on GPUs of {len(job.hosts)} hosts"
+        if job.hosts
+        else ""
+    )
+
+
+WITNESS = Witness(
+    "job",
+    "One job",
+    judge,
+    "name, hosts, number of ranks, begin and end of the run, and the network that NCCL was allowed; of each rank its "
+    "backend (nccl) and its device (no CPU)",
+)

@@ -1,0 +1,45 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Witness: the settings that the roles read back on the job's hosts. Pure.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+from typing import Mapping
+
+from ..evidence import Evidence
+from ..witness import Doubts, Said, Witness
+
+# Layers whose role speaks for each node: a node that is not in its findings was not looked at.
+PER_NODE = ("vm", "nic", "container")
+
+
+def judge(evidence: Evidence) -> Said:
+    layers, titles = evidence.layers, evidence.layer_titles
+    doubts = Doubts()
+    wrong = [titles[key] for key in titles if layers.get(key, {}).get("verified") is False]
+    unseen = [titles[key] for key in titles if layers.get(key, {}).get("verified") not in (True, False)]
+    if wrong:
+        doubts.wrong.append("not as wanted: " + ", ".join(wrong))
+    if unseen:
+        doubts.missing.append("nobody looked at: " + ", ".join(unseen))
+    for key in PER_NODE:
+        found = layers.get(key, {}).get("found")
+        if key not in titles or layers.get(key, {}).get("verified") is not True:
+            continue
+        seen = set(found) if isinstance(found, Mapping) else set()
+        lacking = sorted(set(evidence.job.hosts) - seen)
+        if lacking:
+            doubts.missing.append(f"{titles[key]}: nobody looked at {', '.join(lacking[:4])}")
+    return doubts.says(f"{len(titles)} of {len(titles)} layers are as wanted")
+
+
+WITNESS = Witness(
+    "layers",
+    "Settings read back",
+    judge,
+    "the outcome of each layer's role, read back after the change; VMs, NICs and containers of every node of the job",
+)

@@ -1,0 +1,50 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Witness: no figure lies above what the hardware can do. Pure.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+from ..._results.limits import Comparison
+from ..evidence import Evidence
+from ..witness import Doubts, Said, Witness
+
+
+def judge(evidence: Evidence) -> Said:
+    doubts = Doubts()
+    known = [comparison for comparison in evidence.comparisons if comparison.ratio is not None]
+    above = [comparison for comparison in known if comparison.exceeded]
+    doubts.impossible.extend(_above(comparison) for comparison in above if comparison.physical)
+    doubts.wrong.extend(_above(comparison) for comparison in above if not comparison.physical)
+    if evidence.nodes_given is not None and evidence.nodes_given != len(evidence.job.hosts):
+        doubts.wrong.append(f"limits are given for {evidence.nodes_given} nodes, the job had {len(evidence.job.hosts)}")
+    physical = [comparison for comparison in known if comparison.physical]
+    if not physical:
+        because = next(
+            (each.limit.how for each in evidence.comparisons if each.physical and each.limit.value is None), ""
+        )
+        doubts.missing.append(f"no figure could be compared with a physical limit{because and ' (' + because + ')'}")
+        return doubts.says("")
+    closest = max(physical, key=lambda comparison: comparison.ratio or 0.0)
+    return doubts.says(
+        f"{len(physical)} compared; the closest, {closest.what}, is at {100 * (closest.ratio or 0):.1f} % of its limit"
+    )
+
+
+def _above(comparison: Comparison) -> str:
+    return (
+        f"{comparison.what}: {comparison.achieved:.4g} {comparison.limit.unit} is above the limit of "
+        f"{comparison.limit.value:.4g} ({comparison.limit.name}: {comparison.limit.how})"
+    )
+
+
+WITNESS = Witness(
+    "limits",
+    "Figures below what the hardware can do",
+    judge,
+    "link speed, RoCE MTU and PCIe of the NICs, so that at least one figure has a physical limit; no figure lies above "
+    "its limit",
+)

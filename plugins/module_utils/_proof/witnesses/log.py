@@ -1,0 +1,117 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Witness: the log of the training, which has to agree with itself and with the clock. Pure.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Mapping
+
+from ..binding import same_job
+from ..evidence import CLOCK_S, Evidence
+from ..witness import Doubts, Said, Witness
+from .ranks import RANK_CODES
+
+# Problems of a log after which its figures are no result of a run of all ranks. Everything else in a log (a header that
+# cannot be read) is a disagreement: it must be looked at before anybody believes the run.
+INVALIDATING = (
+    "inconsistent_total",
+    "totals_disagree",
+    "not_one_job",
+    "missing_ranks",
+    "too_many_ranks",
+    "duplicate_rank",
+    "rank_conflict",
+    "weights_differ",
+    "loss_not_finite",
+)
+_TOLERANCE = 0.01  # sum of the ranks against the total, as the readers have it
+_SIZES = ("num_batches", "batch_size_per_device", "batch_size_global", "model", "precision")
+
+
+def judge(evidence: Evidence) -> Said:
+    result = evidence.result
+    doubts = Doubts()
+    if not result or (result.get("total") is None and not result.get("per_rank")):
+        doubts.missing.append("there is no training result")
+        return doubts.says("")
+    same_job(result.get("job"), evidence.job, "the result", doubts)
+    for problem in result.get("problems") or ():
+        code = problem.get("code")
+        if code not in RANK_CODES:
+            (doubts.impossible if code in INVALIDATING else doubts.wrong).append(str(problem.get("message")))
+    _sum(result, doubts)
+    if result.get("ok") is None:
+        doubts.missing.append("the reader does not say whether the log is in order")
+    elif result.get("ok") is not True and not result.get("problems"):
+        doubts.wrong.append("the reader says that the log is not in order")
+    _sizes(evidence, result, doubts)
+    difference = (result.get("agreement") or {}).get("relative_difference") or 0.0
+    return doubts.says(f"the ranks add up to the printed total ({100 * difference:+.2f} %)")
+
+
+def _sum(result: Mapping[str, Any], doubts: Doubts) -> None:
+    agreement = result.get("agreement") or {}
+    if agreement.get("ok") is False:
+        doubts.impossible.append("the sum of the ranks contradicts the printed total")
+        return
+    speeds = [rank.get("images_per_second") for rank in result.get("per_rank") or ()]
+    total = result.get("total")
+    if agreement.get("ok") is not True or not speeds or total is None or not all(map(_speed, [*speeds, total])):
+        doubts.missing.append("sum and total cannot be compared: one of the two was not printed")
+    elif abs(math.fsum(speeds) - total) > _TOLERANCE * total + 0.05 * len(speeds) + 0.01:
+        doubts.impossible.append(f"the ranks add up to {math.fsum(speeds):.2f} images/s, the total is {total:.2f}")
+
+
+def _sizes(evidence: Evidence, result: Mapping[str, Any], doubts: Doubts) -> None:
+    """What the log says of the work, against what a person said, against the ranks, and against the clock."""
+    told = result.get("parameters") or {}
+    for key in _SIZES:
+        if key in told and key in evidence.workload and str(told[key]) != str(evidence.workload[key]):
+            doubts.wrong.append(f"{key} is {told[key]} in the log and {evidence.workload[key]} in the workload given")
+    machines = [rank.get("machine") or {} for rank in result.get("per_rank") or ()]
+    for key, own in (("num_batches", "batches"), ("batch_size_per_device", "batch_size")):
+        values = {str(machine[own]) for machine in machines if own in machine}
+        if values and told.get(key) is not None and values != {str(told[key])}:
+            doubts.wrong.append(f"{key} is {told[key]} in the log, and {', '.join(sorted(values))} of the ranks")
+    job = evidence.job
+    images, count, total = (
+        _number(value) for value in (told.get("batch_size_global"), told.get("num_batches"), result.get("total"))
+    )
+    each = _number(told.get("batch_size_per_device"))
+    if not (images and count and each):
+        doubts.missing.append("how many images were trained is not told: whether they fit into the run is not known")
+    elif job.ranks and images != each * job.ranks:
+        doubts.wrong.append(f"{job.ranks} ranks of {each:g} images do not make {images:g}")
+    if images and count and total and job.started and job.ended:
+        needed = images * count / total
+        if needed > (job.ended - job.started) * (1 + _TOLERANCE) + CLOCK_S:
+            doubts.wrong.append(
+                f"{count:g} batches of {images:g} images at {total:g} images/s take {needed:.0f} s, but the run took "
+                f"{job.ended - job.started:.0f} s"
+            )
+
+
+def _number(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) and number > 0 else None
+
+
+def _speed(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value > 0
+
+
+WITNESS = Witness(
+    "log",
+    "The log of the run",
+    judge,
+    "the training's log: no problem in it, the sum of the ranks within 1 % of the printed total, and no more work than "
+    "fits between begin and end of the run",
+)

@@ -1,0 +1,184 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Witness: the data path in NCCL's own log, of this job, on these hosts, for each pair of ranks. Pure.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+from ..binding import same_job, shortly_before
+from ..evidence import Evidence, Job, short, whole
+from ..witness import Doubts, Said, Witness
+
+GOOD = "gdrdma"
+PATHS: Mapping[str, str] = {
+    GOOD: "GPUDirect RDMA",
+    "receive_only": "GPUDirect RDMA in receiving only",
+    "rdma_via_host": "RDMA through host memory",
+    "sockets": "TCP sockets",
+    "not_one_job": "no channel between the hosts",
+}
+
+
+def judge(evidence: Evidence) -> Said:
+    path, job = evidence.path, evidence.job
+    doubts = Doubts()
+    if not path:
+        backends = {
+            (rank.get("machine") or {}).get("backend") for rank in (evidence.result or {}).get("per_rank") or ()
+        }
+        other = ", ".join(sorted(str(backend) for backend in backends - {None}))
+        log = f"the ranks used {other}, not NCCL" if other and "nccl" not in backends else "no NCCL log was read"
+        doubts.missing.append(f"{log}; a run without one is unknown, not good")
+        return doubts.says("")
+    verdict, reason = str(path.get("verdict") or "unknown"), str(path.get("reason") or "no reason given")
+    fact = PATHS.get(verdict, "") if verdict != GOOD else ""
+    if verdict == "not_one_job":
+        doubts.impossible.append(f"the hosts did not form one job: {reason}")
+    elif verdict in PATHS and verdict != GOOD:
+        doubts.wrong.append(f"{fact}: {reason}")
+    elif verdict == "unknown":
+        doubts.missing.append(reason)
+    elif verdict != GOOD:
+        doubts.missing.append(f"the reader said {verdict!r}, which is not known here: {reason}")
+    problems = [problem for problem in path.get("problems") or () if isinstance(problem, Mapping)]
+    doubts.wrong.extend(
+        str(problem.get("message")) for problem in problems if problem.get("message") not in (None, reason)
+    )
+    if path.get("ok") is None:
+        doubts.missing.append("the reader does not say whether the log is in order")
+    elif verdict == GOOD and (path.get("ok") is not True or problems) and not doubts.wrong:
+        doubts.wrong.append("the reader says that the log is not in order")
+    if verdict == GOOD:
+        pairs = [pair for pair in path.get("pairs") or () if isinstance(pair, Mapping)]
+        _pairs(path, pairs, job, doubts)
+        _nics(path, pairs, doubts)
+        _bound(path, job, doubts)
+        _roce(path, job, doubts)
+        _same_ranks(path, evidence, doubts)
+        return doubts.says(f"{PATHS[GOOD]} on {len(pairs)} pairs of ranks: {reason}", fact)
+    return doubts.says("", fact)
+
+
+def _pairs(path: Mapping[str, Any], pairs: list[Mapping[str, Any]], job: Job, doubts: Doubts) -> None:
+    if not pairs:
+        doubts.missing.append("no pair of ranks on different hosts is in it")
+        return
+    others = {str(pair.get("verdict")) for pair in pairs}
+    others |= {str((pair.get(side) or {}).get("path")) for pair in pairs for side in ("send", "receive")}
+    if others != {GOOD}:
+        named = ", ".join(sorted(PATHS.get(other, "unknown") for other in others - {GOOD}))
+        doubts.wrong.append(f"not every pair of ranks does: {named}")
+    counts = path.get("counts")
+    if not isinstance(counts, Mapping) or counts != {GOOD: len(pairs)}:
+        doubts.missing.append(f"the reader counted {counts or 'nothing'}, and {len(pairs)} pairs of ranks are here")
+    ranks = whole(path.get("nranks"))
+    numbers = [number for pair in pairs for number in (pair.get("source"), pair.get("target"))]
+    if ranks is not None and not all(isinstance(number, int) and 0 <= number < ranks for number in numbers):
+        doubts.wrong.append(f"pairs name ranks that a job of {ranks} does not have")
+    if len({(pair.get("source"), pair.get("target")) for pair in pairs}) != len(pairs):
+        doubts.wrong.append("a pair of ranks is there twice")
+    where: dict[Any, set[str]] = {}
+    for pair in pairs:
+        for end in ("source", "target"):
+            where.setdefault(pair.get(end), set()).add(short(str(pair.get(f"{end}_host") or "")))
+    if any(len(hosts) > 1 for hosts in where.values()):
+        doubts.wrong.append("a rank is on two hosts")
+    if any(pair.get("source_host") == pair.get("target_host") for pair in pairs):
+        doubts.wrong.append("a pair lies within a host")
+    for end, word in (("source_host", "sends"), ("target_host", "receives")):
+        foreign = job.foreign([pair.get(end) for pair in pairs], f"NCCL's log {word} on")
+        if foreign:
+            doubts.wrong.append(foreign)
+
+
+def _nics(path: Mapping[str, Any], pairs: list[Mapping[str, Any]], doubts: Doubts) -> None:
+    """Each NIC that a channel takes has to be one that NCCL named on that host: its counters and its network count."""
+    named: dict[str, set[Any]] = {}
+    for hca in path.get("hcas") or ():
+        if isinstance(hca, Mapping) and hca.get("name"):
+            named.setdefault(short(str(hca.get("host") or "")), set()).add(hca.get("index"))
+    for pair in pairs:
+        for side, end in (("send", "source_host"), ("receive", "target_host")):
+            host = short(str(pair.get(end) or ""))
+            used = set((pair.get(side) or {}).get("devices") or ())
+            if not used or used - named.get(host, set()):
+                doubts.missing.append(f"which NICs NCCL used on {host} is not told")
+
+
+def _same_ranks(path: Mapping[str, Any], evidence: Evidence, doubts: Doubts) -> None:
+    """The ranks of the probe were where those of the training were. Groups without a communicator of all ranks have
+    numbers of this reader's own: then each host has to have as many."""
+    per_rank = list((evidence.result or {}).get("per_rank") or ())
+    trained = {str(rank.get("rank")): short(str(rank.get("host") or "")) for rank in per_rank}
+    told = path.get("rank_hosts")
+    if not isinstance(told, Mapping) or not told:
+        doubts.missing.append("on which host each of NCCL's ranks was is not told")
+        return
+    probed = {str(rank): short(str(host)) for rank, host in told.items()}
+    same = sorted(probed.values()) == sorted(trained.values()) if path.get("grouped") is True else probed == trained
+    if trained and not same:
+        doubts.wrong.append("the ranks of NCCL's log were not on the hosts where they trained")
+    if path.get("grouped") is not True and any(
+        probed.get(str(pair.get(end))) != short(str(pair.get(f"{end}_host") or ""))
+        for pair in path.get("pairs") or ()
+        if isinstance(pair, Mapping)
+        for end in ("source", "target")
+    ):
+        doubts.wrong.append("NCCL's log puts a rank on two hosts")
+
+
+def _bound(path: Mapping[str, Any], job: Job, doubts: Doubts) -> None:
+    """Same job, time, hosts, number of ranks."""
+    same_job(path.get("job"), job, "NCCL's log", doubts)
+    shortly_before(path.get("at"), job, "the probe of the data path", doubts)
+    if not path.get("hosts"):
+        doubts.missing.append("which hosts NCCL's log is of is not told")
+    elif job.hosts:
+        foreign = job.foreign(list(path.get("hosts") or ()), "NCCL's log has")
+        if foreign:
+            doubts.wrong.append(foreign)
+    ranks = whole(path.get("nranks"))
+    if ranks is None or job.ranks is None:
+        doubts.missing.append("how many ranks NCCL's log or the job has is not known")
+    elif ranks != job.ranks:
+        doubts.wrong.append(f"NCCL's log is of {ranks} ranks, the job had {job.ranks}")
+    if not path.get("versions"):
+        doubts.missing.append("NCCL's version is not told")
+    elif len(path["versions"]) > 1:
+        doubts.wrong.append(f"several versions of NCCL: {', '.join(map(str, path['versions']))}")
+
+
+def _roce(path: Mapping[str, Any], job: Job, doubts: Doubts) -> None:
+    """The network that was asked for, over NICs that speak RoCE, on every host."""
+    used = {str(name) for name in path.get("networks") or ()}
+    if not used:
+        doubts.missing.append("which network NCCL used is not told")
+    elif job.network and used != {job.network}:
+        doubts.wrong.append(f"NCCL used {', '.join(sorted(used))}, asked for was {job.network}")
+    layers = {str(layer) for layer in path.get("layers") or ()}
+    hcas = [hca for hca in path.get("hcas") or () if isinstance(hca, Mapping)]
+    layers |= {str(hca.get("layer")) for hca in hcas}
+    if any(layer.startswith("IB") for layer in layers):
+        doubts.wrong.append("NCCL used InfiniBand, which is not in scope: this proof is about RoCE")
+    elif layers != {"RoCE"} or not path.get("layers"):
+        doubts.missing.append("NCCL's log does not say that its NICs speak RoCE")
+    told = {short(str(hca.get("host") or "")) for hca in hcas if hca.get("name")}
+    silent = sorted(job.names - told)
+    if silent:
+        doubts.missing.append(f"which NICs NCCL used on {', '.join(silent[:4])} is not told")
+    if told - job.names and job.names:
+        doubts.wrong.append(f"NCCL names NICs of {', '.join(sorted(told - job.names)[:4])}, which took no part")
+
+
+WITNESS = Witness(
+    "path",
+    "The data path in NCCL's own log",
+    judge,
+    "what NCCL printed in the probe of the same run: every channel between the job's hosts over the network that was "
+    "asked for, RoCE, with GPUDirect RDMA at both ends, and no problem in the log",
+)

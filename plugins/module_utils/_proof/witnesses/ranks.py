@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Witness: every rank that was started reports, from its host. Pure.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import collections
+
+from ..evidence import Evidence, short
+from ..witness import Doubts, Said, Witness
+
+RANK_CODES = ("missing_ranks", "too_many_ranks", "duplicate_rank", "rank_conflict", "not_one_job", "unfinished")
+_FATAL = ("missing_ranks", "too_many_ranks", "duplicate_rank", "rank_conflict", "not_one_job")
+
+
+def judge(evidence: Evidence) -> Said:
+    result, job = evidence.result or {}, evidence.job
+    doubts = Doubts()
+    per_rank = list(result.get("per_rank") or ())
+    for problem in result.get("problems") or ():
+        if problem.get("code") in RANK_CODES:
+            (doubts.impossible if problem["code"] in _FATAL else doubts.wrong).append(str(problem.get("message")))
+    if not per_rank:
+        doubts.missing.append("no rank has a result")
+        return doubts.says("")
+    expected = evidence.expected_ranks if evidence.expected_ranks is not None else job.ranks
+    if expected is None:
+        doubts.missing.append("nobody says how many ranks were started")
+    elif len(per_rank) != expected:
+        doubts.impossible.append(f"{expected} ranks were started, {len(per_rank)} have a result")
+    numbers = [rank.get("rank") for rank in per_rank]
+    if None in numbers:
+        doubts.missing.append(f"{len(per_rank)} results, but the log does not tell whose they are")
+    elif sorted(numbers, key=str) != sorted(range(len(per_rank)), key=str):
+        doubts.impossible.append(f"the ranks number themselves {', '.join(map(str, numbers[:8]))}")
+    worlds = {(rank.get("machine") or {}).get("world", expected) for rank in per_rank}
+    if len(worlds) > 1 or (expected is not None and worlds - {expected}):
+        doubts.impossible.append(f"ranks say that there are {', '.join(map(str, sorted(worlds, key=str)))} ranks")
+    hosts = collections.Counter(short(str(rank.get("host") or "")) for rank in per_rank)
+    if "" in hosts or not job.hosts:
+        doubts.missing.append("on which hosts the ranks trained is not told")
+    else:
+        foreign = job.foreign(list(hosts), "ranks trained on")
+        if foreign:
+            doubts.wrong.append(foreign)
+    return doubts.says(f"{len(per_rank)} of {len(per_rank)} ranks, on {len(hosts)} host{'s' if len(hosts) > 1 else ''}")
+
+
+WITNESS = Witness(
+    "ranks",
+    "Every rank reports",
+    judge,
+    "a result of each rank that was started, with its number and its host; the hosts are those of the job",
+)

@@ -1,0 +1,151 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who stood still: ranks that waited in vain, or whose peer went away, are the victims of a hang, not its cause. Pure.
+
+A rank that is stopped, starved or cut off says nothing. The others say so for it: PyTorch's NCCL watchdog (with the
+number of the collective that never came, and how far each rank had got), gloo's time limits, a monitored barrier that
+names who is missing, and connections that a peer closed. Texts: gloo recorded (torch 1.13, Open MPI 4.1.4: one rank
+under SIGSTOP, one under SIGKILL); the watchdog's and NCCL's from lines in public issues of pytorch/pytorch and
+NVIDIA/nccl, releases 1.12 to 2.6, not verified on hardware.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Match, Pattern
+
+_LIMIT = 1 << 16
+_KEPT = 300
+
+WORDS = (
+    "watchdog",
+    "last enqueued nccl work",
+    "gloo/transport",
+    "monitoredbarrier",
+    "remote peer",
+    "call to recv from",
+)
+_WHO = re.compile(r"\[rank(?P<who>\d{1,6})\]:", re.IGNORECASE)
+_WATCHDOG = re.compile(
+    r"\[Rank (?P<rank>\d{1,6})\] Watchdog caught collective operation timeout: WorkNCCL\("
+    r".*?SeqNum=(?P<number>\d{1,18}), OpType=(?P<what>\w{1,40}).*?ran for (?P<milliseconds>\d{1,12}) milliseconds"
+)
+_PROGRESS = re.compile(
+    r"Rank (?P<rank>\d{1,6})\].*?last enqueued NCCL work: (?P<enqueued>-?\d{1,18}), "
+    r"last completed NCCL work: (?P<completed>-?\d{1,18})"
+)
+_GLOO_LIMIT = re.compile(r"gloo/transport/\S+\] Timed out waiting (?P<milliseconds>\d{1,12})ms for \w+ operation")
+_BARRIER = re.compile(r"Ranks? (?P<ranks>\d{1,6}(?:, ?\d{1,6})*) failed to pass monitoredBarrier")
+_CLOSED: tuple[Pattern[str], ...] = (
+    re.compile(
+        r"gloo/transport/\S+\] (?:Connection closed by peer|Read error|Write error) \[(?P<peer>[^\]\s]{1,64})\]"
+    ),
+    re.compile(r"Connection closed by remote peer (?P<peer>[^\s<]{1,255})(?:<\d+>)?"),
+    re.compile(r"Call to recv from (?P<peer>[^\s<]{1,255})<\d+> failed"),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Standstill:
+    """``ranks``: who stood still, empty if the output cannot tell; ``peers``: hosts that went away, as they were named.
+
+    ``waited``: how many ranks waited in vain; ``what``: for what; ``seconds``: how long; ``losers``: who lost a peer.
+    """
+
+    ranks: tuple[int, ...]
+    peers: tuple[str, ...]
+    waited: int
+    what: str
+    seconds: float | None
+    evidence: str
+    losers: frozenset[int] = frozenset()
+
+
+class Waits:
+    """Lines of a failed run, one by one; bounded by the number of ranks."""
+
+    def __init__(self) -> None:
+        self._waited: dict[int, float] = {}  # rank -> seconds
+        self._seen: dict[int, None] = {}
+        self._in: dict[tuple[int, str], dict[int, None]] = {}  # collective (number, kind) -> ranks that wait in it
+        self._enqueued: dict[int, int] = {}
+        self._missing: dict[int, None] = {}
+        self._peers: dict[str, dict[int | None, None]] = {}  # peer -> who lost it
+        self._evidence = ""
+
+    def line(self, rank: int | None, text: str, lower: str) -> None:
+        if rank is not None and len(self._seen) < _LIMIT:
+            self._seen.setdefault(rank)
+        if not any(word in lower for word in WORDS):
+            return
+        who = _WHO.search(text)
+        rank = int(who["who"]) if rank is None and who else rank
+        for match in _WATCHDOG.finditer(text):
+            # In brackets stands the number within the process group, which is not the job's in groups of a part of it.
+            number = int(match["rank"]) if rank is None else rank
+            self._wait(number, match, text)
+            key = (int(match["number"]), match["what"])
+            if key in self._in or len(self._in) < _LIMIT:
+                self._in.setdefault(key, {}).setdefault(number)
+        progress = _PROGRESS.search(text)
+        if progress and len(self._enqueued) < _LIMIT:
+            number = int(progress["rank"]) if rank is None else rank
+            self._enqueued.setdefault(number, int(progress["enqueued"]))
+        limit = _GLOO_LIMIT.search(text)
+        if limit:
+            self._wait(-1 if rank is None else rank, limit, text)
+        barrier = _BARRIER.search(text)
+        if barrier:
+            self._missing.update(dict.fromkeys(int(number) for number in barrier["ranks"].split(",")))
+            self._evidence = self._evidence or text[:_KEPT]
+        for pattern in _CLOSED:
+            closed = pattern.search(text)
+            if closed and len(self._peers) < _LIMIT:
+                self._peers.setdefault(closed["peer"], {}).setdefault(rank)
+                self._evidence = self._evidence or text[:_KEPT]
+
+    def _wait(self, rank: int, match: Match[str], text: str) -> None:
+        if len(self._waited) < _LIMIT:
+            self._waited.setdefault(rank, int(match["milliseconds"]) / 1000)
+            self._seen.setdefault(rank)
+        self._evidence = self._evidence or text[:_KEPT]
+
+    def result(self, world: int) -> Standstill | None:
+        """``world``: how many ranks there were, 0 if nobody said. None: nobody waited in vain or lost a peer."""
+        seconds = max(self._waited.values(), default=None)
+        waited = len(self._waited)
+        if self._missing:
+            return Standstill(tuple(sorted(self._missing)), (), waited, "in a barrier", seconds, self._evidence)
+        if self._waited:
+            return Standstill(self._behind(world), (), waited, self._what(), seconds, self._evidence)
+        if self._peers:
+            losers = frozenset(rank for who in self._peers.values() for rank in who if rank is not None)
+            return Standstill((), tuple(sorted(self._peers)), 0, "", None, self._evidence, losers)
+        return None
+
+    def _behind(self, world: int) -> tuple[int, ...]:
+        """Ranks that never came to where the others waited: of two collectives the earlier one, else who is silent."""
+        if -1 in self._waited:
+            return ()
+        if len(self._in) > 1:
+            first = min(number for number, _what in self._in)
+            late = {rank for (number, _what), ranks in self._in.items() if number == first for rank in ranks}
+            if len(late) * 2 < len(self._waited):
+                return tuple(sorted(late))
+        everybody = set(range(world)) or set(range(max(self._seen, default=-1) + 1))
+        silent = everybody - set(self._waited)
+        if silent and len(silent) < len(everybody):
+            return tuple(sorted(silent))
+        least, most = min(self._enqueued.values(), default=0), max(self._enqueued.values(), default=0)
+        late = {rank for rank, enqueued in self._enqueued.items() if enqueued == least}
+        return tuple(sorted(late)) if least < most and len(late) * 2 < len(self._enqueued) else ()
+
+    def _what(self) -> str:
+        if not self._in:
+            return "in an exchange"
+        number, kind = max(self._in, key=lambda key: len(self._in[key]))
+        return f"in {kind} number {number}"

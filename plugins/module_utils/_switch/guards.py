@@ -1,0 +1,170 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The guards of every kind of switch: ports in use, neighbors, reach. Pure: no I/O, no Ansible.
+
+Whether a port may become an access port is asked the other way round, because a list of what makes a port precious is
+never complete (a release renames a key, and the guard is gone). A port is free only if everything that is known about
+it stands on a short list of settings that harm nobody. Whatever else is configured at it, and whatever else of the
+configuration names it, is a use.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+from typing import Callable, Iterable, Mapping, Sequence
+
+from .._layer import Operation, RefusedError
+from .request import Wanted
+
+
+@dataclasses.dataclass(frozen=True)
+class Use:
+    """What a port is used for, in the switch's own words.
+
+    ``elsewhere``: something else of the configuration names the port (a BGP neighbor, a mirror session). Nothing at
+    the port itself can take that off, so no permission of the request reaches it.
+    """
+
+    words: str
+    elsewhere: bool = False
+
+
+def reasons(name: str, uses: Sequence[Use], *, mode: str, permitted: bool) -> list[str]:
+    """Why the port cannot become an access port of another VLAN; empty: it can.
+
+    ``permitted``: the request gave up what is configured at the port itself.
+    """
+    elsewhere = [use for use in uses if use.elsewhere]
+    if elsewhere:
+        where = listed(elsewhere)
+        return [f"{name} is in use: the configuration names it elsewhere ({where}), which no permission takes away"]
+    if uses and not permitted:
+        return [f"{name} is a {mode} port that carries {listed(uses) or 'something'} and would lose it"]
+    return []
+
+
+def listed(uses: Iterable[Use]) -> str:
+    return ", ".join(dict.fromkeys(use.words for use in uses))
+
+
+@dataclasses.dataclass(frozen=True)
+class Neighbor:
+    """What the device at the other end of a cable says of itself over LLDP; texts as printed, "" if it is silent.
+
+    ``forwards``: whether it calls itself a router or a bridge, which a server with a virtual switch may do as well.
+    """
+
+    system: str
+    port: str = ""
+    description: str = ""
+    forwards: bool = False
+
+    def __str__(self) -> str:
+        return (self.system or "a device without a name") + (f" ({self.description})" if self.description else "")
+
+
+def refuse_missing(host: str, missing: Sequence[str], split: Mapping[str, str], spelled: str, existing: str) -> None:
+    """``split``: port -> its lanes, as text; ``spelled``: the missing ports; ``existing``: those that there are."""
+    if not missing:
+        return
+    hints = [f"{name} is split into {split[name]}" for name in missing if name in split]
+    raise RefusedError(
+        "no such port on this switch" + (" (" + "; ".join(hints) + ")" if hints else ""),
+        host=host,
+        thing="ports",
+        value=spelled,
+        remedy=f"choose from {existing}",
+        missing=list(missing),
+    )
+
+
+def refuse_used(host: str, found: Sequence[str]) -> None:
+    """All reasons at once, so that one run tells everything."""
+    if found:
+        raise RefusedError(
+            "; ".join(found),
+            host=host,
+            thing="ports",
+            remedy="take these ports out of the list; what is configured at a port itself, and is really meant to be "
+            "lost, can be given up by naming the port in allow_mode_change",
+            reasons=list(found),
+        )
+
+
+def refuse_neighbors(host: str, behind: Mapping[str, Sequence[Neighbor]], wanted: Wanted) -> None:
+    """``behind``: the ports that are changed and have a link, in order. Nobody is disturbed where there is none.
+
+    An uplink that was cabled to the wrong place looks like a port of a server.
+    """
+    if not wanted.neighbors or wanted.strangers is None:
+        return
+    found = []
+    for name, neighbors in behind.items():
+        if name in wanted.strangers:
+            continue
+        if not neighbors:
+            found.append(f"{name} is up, and nobody says over LLDP who is behind it")
+        unknown = [str(each) for each in neighbors if not is_expected(each.system, wanted.neighbors)]
+        if unknown:
+            found.append(f"behind {name} is {', '.join(unknown)}")
+    if found:
+        raise RefusedError(
+            "; ".join(found) + f", and only {', '.join(wanted.neighbors)} may be behind a port that is changed",
+            host=host,
+            thing="expected_neighbors",
+            remedy="check the cabling; a port that is right all the same can be named in allow_unexpected_neighbors; "
+            "LLDP has to be on, on the switch and on the host",
+            reasons=found,
+        )
+
+
+def neighbor_warnings(behind: Mapping[str, Sequence[Neighbor]], wanted: Wanted) -> list[str]:
+    """Where nobody said who may be behind a port, a neighbor that forwards is worth a look."""
+    if wanted.neighbors:
+        return []
+    return [
+        f"behind port {name}, which this changes, is {each}, which calls itself a router or a bridge: an uplink? "
+        "(expected_neighbors refuses what does not belong there)"
+        for name, neighbors in behind.items()
+        for each in neighbors
+        if each.forwards
+    ]
+
+
+def is_expected(system: str, patterns: Iterable[str]) -> bool:
+    """Shell patterns, without regard to case; a name without a dot fits a host of any domain."""
+    names = {system.lower(), system.lower().partition(".")[0]}
+    return any(fnmatch.fnmatchcase(name, pattern.lower()) for name in names for pattern in patterns if name)
+
+
+def refuse_disruption(
+    host: str, operations: Iterable[Operation], wanted: Wanted, spell: Callable[[Iterable[str]], str]
+) -> None:
+    """Refuse before anything is sent, and name every change that would reach further than it may.
+
+    ``spell``: port names as text. An operation names in ``bounces`` the ports whose link it may interrupt.
+    """
+    if wanted.disruption == "any":
+        return
+    found = []
+    for operation in operations:
+        beyond = [name for name in operation.payload["bounces"] if name not in wanted.ports]
+        if wanted.disruption == "none" and operation.disrupts:
+            found.append(f"{operation.description}: {operation.disrupts}")
+        elif wanted.disruption == "requested_ports" and beyond:
+            found.append(
+                f"{operation.description}: the links of {spell(beyond)} may be interrupted, which are not in ports"
+            )
+    if found:
+        raise RefusedError(
+            "; ".join(found),
+            host=host,
+            thing="allow_disruption",
+            value=wanted.disruption,
+            remedy="run this in a change window with a wider allow_disruption",
+            reasons=found,
+        )

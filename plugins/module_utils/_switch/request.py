@@ -1,0 +1,181 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is asked of a switch, of whatever kind, validated as far as that is possible without it. Pure.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Any, Callable, Mapping
+
+from .._layer import RefusedError
+
+# How far a change may reach: every link of the switch, the requested ports, nobody.
+DISRUPTIONS = ("any", "requested_ports", "none")
+DISRUPTION = "requested_ports"
+MTU_MIN, MTU_MAX = 1500, 9216
+VLAN_MIN, VLAN_MAX = 1, 4094
+PRIORITY = 3  # the switch priority, and the traffic class, that the RoCE templates use
+# What may stand in a command line without quotes; a line break or a quote would become a command of its own.
+_NAME_RE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,39}")
+_FILE_RE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_DOMAIN_RE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,14}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Wanted:
+    """The request.
+
+    ``mode`` None: RoCE off. ``vlan``/``mtu`` None: leave as it is. ``convertible``: ports that may become access ports
+    although they carry something now; None: any of the requested. ``neighbors``: patterns of the LLDP names that may be
+    behind a port that is changed; empty: any. ``strangers``: ports that may be changed whoever is behind them, None:
+    any. ``disruption``: one of `DISRUPTIONS`. ``priority``: of RoCE traffic. ``vlan_name``, ``mtu_method`` and
+    ``snapshot`` (a configuration file to write before the first change, empty: none) exist on Onyx, ``domain`` (the
+    bridge of the VLAN) with NVUE.
+    """
+
+    mode: str | None = "lossless"
+    vlan: int | None = None
+    ports: tuple[str, ...] = ()
+    mtu: int | None = None
+    convertible: frozenset[str] | None = frozenset()
+    svi: bool = False
+    neighbors: tuple[str, ...] = ()
+    strangers: frozenset[str] | None = frozenset()
+    disruption: str = "any"
+    priority: int = PRIORITY
+    vlan_name: str | None = None
+    mtu_method: str = "force"
+    snapshot: str = ""
+    domain: str = "br_default"
+
+
+@dataclasses.dataclass(frozen=True)
+class Naming:
+    """How a kind of switch names its ports. ``expand``: (host, "1/1-1/4") -> names; ``example``: for messages."""
+
+    expand: Callable[[str, str], list[str]]
+    key: Callable[[str], tuple[Any, ...]]
+    example: str
+
+    def all(self, host: str, specs: Any) -> tuple[str, ...]:
+        return tuple(sorted({name for spec in specs for name in self.expand(host, spec)}, key=self.key))
+
+    def ports_or_all(self, host: str, option: str, value: Any) -> frozenset[str] | None:
+        """A boolean (also as text, as templates produce it) or a list of ports. None: all of them."""
+        if isinstance(value, str):
+            word = value.strip().lower()
+            if word in ("true", "yes", "on", "1"):
+                return None
+            if word in ("false", "no", "off", "0", ""):
+                return frozenset()
+            value = value.split(",")
+        if value is True:
+            return None
+        if value is None or value is False:
+            return frozenset()
+        if not isinstance(value, (list, tuple)):
+            raise RefusedError(
+                "neither a boolean nor a list of ports",
+                host=host,
+                thing=option,
+                value=value,
+                remedy=f"name the ports that it may concern, for example {self.example}",
+            )
+        return frozenset(self.all(host, value))
+
+
+def request(host: str, params: Mapping[str, Any], naming: Naming) -> Wanted:
+    """The module's parameters as `Wanted`. Raises `RefusedError` before anything is sent, even before the login."""
+    vlan, mtu, name, mode = (params.get(key) for key in ("vlan", "mtu", "vlan_name", "mode"))
+    ports = naming.all(host, params.get("ports") or ())
+    priority = params.get("priority")
+    priority = PRIORITY if priority is None else priority
+    snapshot = params.get("snapshot") or ""
+    domain = params.get("bridge_domain") or Wanted.domain
+    if vlan is not None and not VLAN_MIN <= vlan <= VLAN_MAX:
+        raise RefusedError(
+            f"a VLAN has a number from {VLAN_MIN} to {VLAN_MAX} (0 and 4095 are reserved by 802.1Q)",
+            host=host,
+            thing="vlan",
+            value=vlan,
+            remedy="choose a free number for the RDMA network",
+        )
+    if mtu is not None and not MTU_MIN <= mtu <= MTU_MAX:
+        raise RefusedError(
+            f"the switch takes an MTU from {MTU_MIN} to {MTU_MAX}",
+            host=host,
+            thing="mtu",
+            value=mtu,
+            remedy="use 9216, which leaves room for hosts with 9000",
+        )
+    if not 0 <= priority <= 7:
+        raise RefusedError(
+            "a priority of 802.1p goes from 0 to 7",
+            host=host,
+            thing="priority",
+            value=priority,
+            remedy="use 3, which the RoCE mode of the switch uses, unless the site has moved RoCE to another one",
+        )
+    if name is not None and vlan is None:
+        raise RefusedError("a VLAN name without a VLAN", host=host, thing="vlan_name", value=name, remedy="set vlan")
+    if name is not None and not _NAME_RE.fullmatch(name):
+        raise RefusedError(
+            "the name would not reach the switch as one word",
+            host=host,
+            thing="vlan_name",
+            value=name,
+            remedy="use up to 40 letters, digits, and _ . : - (no blanks)",
+        )
+    if params.get("svi") and vlan is None:
+        raise RefusedError("a layer 3 interface without a VLAN", host=host, thing="svi", remedy="set vlan")
+    if mtu is not None and not ports:
+        raise RefusedError("an MTU without ports", host=host, thing="mtu", value=mtu, remedy="set ports")
+    if snapshot and not _FILE_RE.fullmatch(snapshot):
+        raise RefusedError(
+            "not a name for a configuration file",
+            host=host,
+            thing="snapshot",
+            value=snapshot,
+            remedy="use up to 64 letters, digits, and _ . - (no blanks), for example before-rdma",
+        )
+    if not _DOMAIN_RE.fullmatch(domain):
+        raise RefusedError(
+            "not the name of a bridge",
+            host=host,
+            thing="bridge_domain",
+            value=domain,
+            remedy="use up to 15 letters, digits and _ . -, beginning with a letter",
+        )
+    return Wanted(
+        mode=None if mode == "absent" else mode or "lossless",
+        vlan=vlan,
+        ports=ports,
+        mtu=mtu,
+        convertible=naming.ports_or_all(host, "allow_mode_change", params.get("allow_mode_change", False)),
+        svi=bool(params.get("svi")),
+        neighbors=tuple(pattern.strip() for pattern in params.get("expected_neighbors") or () if pattern.strip()),
+        strangers=naming.ports_or_all(
+            host, "allow_unexpected_neighbors", params.get("allow_unexpected_neighbors", False)
+        ),
+        disruption=params.get("allow_disruption") or DISRUPTION,
+        priority=priority,
+        vlan_name=name,
+        mtu_method=params.get("mtu_method") or "force",
+        snapshot=snapshot,
+        domain=domain,
+    )
+
+
+def satisfied(now: str | None, wanted: str | None) -> bool:
+    """Whether a RoCE mode is the one that was asked for. A variant (lossless-single-ipool) is a site's choice within
+    its kind, and stays unless another one was named."""
+    return now == wanted or (wanted in ("lossless", "lossy") and (now or "").startswith(f"{wanted}-"))
+
+
+def is_lossless(mode: str | None) -> bool:
+    return mode == "lossless" or (mode or "").startswith("lossless-")

@@ -1,0 +1,45 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one policy of saving: what somebody else has not saved himself is not saved for him. Pure: no I/O, no Ansible.
+
+Saving writes the whole configuration. Somebody else's changes may have been unsaved before a run, or be made while it
+works, so that both are looked for: against what is saved, and against what ran when the run began.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+POLICIES = ("when_clean", "always", "never")
+_SHOWN = 5
+
+
+def may_save(policy: str, foreign: Sequence[str]) -> bool:
+    """``foreign``: lines (``+ ...``, ``- ...``) that the request does not account for, as they are right now."""
+    return policy == "always" or (policy == "when_clean" and not foreign)
+
+
+def warnings(
+    policy: str, *, unsaved: bool, foreign: Sequence[str], meanwhile: Sequence[str] = (), restart: str = "reload"
+) -> list[str]:
+    """``meanwhile``: those of ``foreign`` that appeared while this run worked."""
+    result = []
+    if unsaved and foreign:
+        result.append(
+            f"nothing was saved, because somebody else's changes are unsaved (save={policy}): "
+            + shown(foreign)
+            + f". A {restart} loses them and what this run changed. Look at them, then use save=always"
+        )
+    elif unsaved:
+        result.append(f"not saved (save={policy}): a {restart} of the switch takes unsaved changes back")
+    if meanwhile:
+        result.append(f"somebody else changed the configuration while this run worked: {shown(meanwhile)}")
+    return result
+
+
+def shown(lines: Sequence[str]) -> str:
+    more = f" and {len(lines) - _SHOWN} more" if len(lines) > _SHOWN else ""
+    return "; ".join(lines[:_SHOWN]) + more

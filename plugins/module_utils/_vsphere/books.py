@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What one run keeps in vCenter while it works on a host: the lease of the datacenter, and the records of the host."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from typing import Any, Callable
+
+from .._layer import LayerError
+from .lease import SiteLease, datacenter_of, release_quietly
+from .records import HostRecords
+from .this_run import Run
+from .transport import Connection
+
+
+@dataclasses.dataclass(frozen=True)
+class Bookkeeping:
+    """``lease_seconds``: how long the lease is good without a word from us; ``take_over``: name of a dead run."""
+
+    run: Run
+    lease_seconds: int = 1800
+    take_over: str = ""
+
+
+class Books:
+    def __init__(self, connection: Connection, host: Any, name: str, wanted: Bookkeeping) -> None:
+        self._connection = connection
+        self._wanted = wanted
+        self._moid = str(host._moId)
+        self._user = ""
+        self._took_it = False
+        self.records = HostRecords(connection, self._moid, name)
+        self._lease = SiteLease(connection, wanted.run, *datacenter_of(connection, host), wanted.lease_seconds)
+
+    def refuse_beside_others(self) -> None:
+        """Nobody recovers beside a run that is at work."""
+        other = self._lease.holder()
+        if other is not None and self._wanted.take_over != other.run.name:
+            raise self._lease.refusal(other)
+
+    def open(self) -> None:
+        """Take the lease, keep it alive from now on, and see that the mark can be written, before anything stops."""
+        self._user = self.records.user()
+        self._took_it = self._lease.take(self._user, self._wanted.take_over)
+        self._connection.sleep = self._renewing(self._connection.sleep)
+        self.records.prepare()
+
+    def _renewing(self, sleep: Callable[[float], None]) -> Callable[[float], None]:
+        """Waiting is when a lease would run out: say that we are alive. Losing it shows at the next step."""
+
+        def renew_and_sleep(seconds: float) -> None:
+            if self._lease.is_due:
+                with contextlib.suppress(LayerError):
+                    self._lease.renew_once(self._user)
+            sleep(seconds)
+
+        return renew_and_sleep
+
+    def keep(self) -> None:
+        """Raises a `LayerError` if the lease is lost."""
+        self._lease.renew(self._user)
+
+    def let_go(self) -> str:
+        """Give back a lease that was taken here; one that the play holds stays. "" or what went wrong."""
+        if not self._took_it:
+            return ""
+        self._took_it = False
+        return release_quietly(self._lease)

@@ -1,0 +1,182 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One reboot: asked for once, watched until the host proves that it is back."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any, Callable
+
+from .._layer import LayerError, UnreachableError, VerifyError
+from .plan import KERNEL_LIST
+from .transport import Connection
+
+_RETURN_POLL = 5.0  # seconds between looks at a host that boots; the first ones come faster
+_DISCONNECTED_PATIENCE = 60.0  # seconds until "disconnected" counts as final
+_UNSURE_PATIENCE = 180.0  # seconds until a host that stays up counts as never told to reboot
+_SURE_BOOT = datetime.timedelta(seconds=60)  # a boot time that moved less may be a corrected clock
+_BOOT_JITTER = datetime.timedelta(seconds=1)
+
+
+def is_newer_boot(
+    before: datetime.datetime | None,
+    now: datetime.datetime | None,
+    was_down: bool,
+    asked: datetime.datetime | None = None,
+) -> bool:
+    """Whether ``now`` proves a boot after ``before``; ``asked``: when the reboot was asked for, by vCenter's clock.
+
+    A corrected clock moves a boot time too, by minutes if it was far off. So a host that nobody saw down has booted
+    only if its new boot time lies after the moment of the request, and one that was seen down if it moved at all.
+    """
+    if now is None:
+        return False
+    if before is None:
+        return was_down
+    if asked is not None and before < asked <= now:
+        return True
+    moved = now - before
+    if was_down:
+        return moved > _BOOT_JITTER
+    return asked is None and moved > _SURE_BOOT
+
+
+class HostBoot:
+    """``never_began``: after a failure, whether it is certain that the reboot will not happen."""
+
+    def __init__(self, connection: Connection, reference: Callable[[], Any], host: str, limit: float) -> None:
+        self._connection = connection
+        self._reference = reference
+        self._host = host
+        self._limit = limit
+        self.never_began = False
+
+    def carry_out(self, before: datetime.datetime | None) -> float:
+        """Ask once, return the seconds until the host was back. ``before``: the boot time that it replaces."""
+        connection = self._connection
+        asked = connection.server_time()
+        started = connection.clock()
+        doing = f"reboot {self._host}"
+        certain, task = True, None
+        try:
+            task = connection.start(self._host, doing, lambda: self._reference().RebootHost_Task(force=False))
+        except UnreachableError as error:
+            if "fault" in error.details:  # answered with a fault, or not even logged in: nothing began
+                self.never_began = True
+                raise
+            # The link broke. Logged in to the host itself it dies with the host; a vCenter may be restarting. Whether
+            # the request arrived shows on the host, and asking again could reboot it twice.
+            certain = not connection.is_vcenter
+        except LayerError:
+            self.never_began = True
+            raise
+        if task is not None:
+            self._watch(task, doing)
+        self._await_return(before, asked, started, certain)
+        return connection.clock() - started
+
+    def _watch(self, task: Any, doing: str) -> None:
+        """Wait for the task, which ends when the reboot was issued. The return of the host is the proof in any case."""
+        try:
+            self._connection.wait(task, doing, self._host, 120.0, reached=lambda: True)
+        except UnreachableError as error:
+            if error.details.get("fault", "NotAuthenticated") != "NotAuthenticated":
+                self.never_began = True  # the task itself ended with it
+                raise
+        except LayerError as error:
+            if error.details.get("fault") != "Timedout":  # one that hangs may still begin
+                self.never_began = True
+            raise
+
+    def _await_return(self, before: Any, asked: Any, started: float, certain: bool) -> None:
+        """Wait until the host is connected, with a newer boot time, and answers a command.
+
+        ``certain``: the reboot was accepted. Otherwise a host that stays up was never told to.
+        """
+        connection = self._connection
+        deadline = started + self._limit
+        unsure_until = started + min(_UNSURE_PATIENCE, self._limit)
+        was_down = False
+        disconnected_since: float | None = None
+        pause = 0.2
+        while True:
+            row = connection.persistently(
+                lambda: connection.read(self._reference(), ["runtime.connectionState", "runtime.bootTime"]), deadline
+            )
+            seen = str(row.get("runtime.connectionState", "unknown"))
+            was_down = was_down or seen != "connected"
+            if seen == "connected":
+                disconnected_since = None
+                if is_newer_boot(before, row.get("runtime.bootTime"), was_down, asked) and self.answers():
+                    return
+            elif seen == "disconnected":
+                disconnected_since = connection.clock() if disconnected_since is None else disconnected_since
+                if connection.clock() - disconnected_since > min(_DISCONNECTED_PATIENCE, self._limit / 4):
+                    raise UnreachableError(
+                        "after the reboot vCenter calls the host disconnected, which does not heal by itself",
+                        host=self._host,
+                        thing="ESXi host",
+                        remedy="reconnect it in vCenter (password and certificate are the usual reasons)",
+                    )
+            if not certain and not was_down and connection.clock() >= unsure_until:
+                self.never_began = True
+                raise UnreachableError(
+                    "the connection broke while the reboot was asked for, and the host is still up with its old boot "
+                    f"time after {unsure_until - started:.0f} s: the request did not arrive",
+                    host=self._host,
+                    thing="ESXi host",
+                    remedy="see that vCenter is well, then run again",
+                )
+            if connection.clock() >= deadline:
+                raise self._gave_up(seen, was_down)
+            connection.sleep(min(pause, max(deadline - connection.clock(), 0.0)))
+            pause = min(pause * 1.4, _RETURN_POLL)
+
+    def await_connection(self) -> None:
+        """For a host that an earlier run has sent into its reboot: until it is connected and answers."""
+        connection = self._connection
+        deadline = connection.clock() + self._limit
+        pause = 0.2
+        while True:
+            row = connection.persistently(
+                lambda: connection.read(self._reference(), ["runtime.connectionState"]), deadline
+            )
+            seen = str(row.get("runtime.connectionState", "unknown"))
+            if seen == "connected" and self.answers():
+                return
+            if connection.clock() >= deadline:
+                raise UnreachableError(
+                    f"an interrupted run has marked it, and after {self._limit:.0f} s its connection state is {seen}; "
+                    "nothing was changed",
+                    host=self._host,
+                    thing="ESXi host",
+                    remedy="look at the server's console (BMC); run again when the host is back",
+                )
+            connection.sleep(pause)
+            pause = min(pause * 1.4, _RETURN_POLL)
+
+    def answers(self) -> bool:
+        try:
+            self._connection.run_esxcli(self._reference(), self._host, KERNEL_LIST)
+        except UnreachableError:
+            return False
+        return True
+
+    def _gave_up(self, seen: str, was_down: bool) -> LayerError:
+        limit = f"{self._limit:.0f} s"
+        if seen == "connected":
+            return VerifyError(
+                f"{limit} after the reboot was accepted, the host reports its old boot time"
+                + ("" if was_down else " and was never seen down")
+                + "; it has not rebooted",
+                host=self._host,
+                thing="ESXi host",
+                remedy="look at the host's console and at its reboot task",
+            )
+        return UnreachableError(
+            f"the host did not come back within {limit} after the reboot; its connection state is {seen}",
+            host=self._host,
+            thing="ESXi host",
+            remedy="look at the server's console (BMC); raise reboot_timeout if it is only slow",
+        )

@@ -1,0 +1,182 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: roce_interface
+short_description: The interfaces of the RoCE network in a GPU VM, and their MTU
+version_added: 0.1.0
+description:
+  - Finds the interfaces of the RDMA devices in the RoCE network, refuses any other one and one that the VM is managed
+    over, and sets their MTU now and for every boot.
+  - Nothing but the MTU changes. No network configuration is written. Who sets the interface up is asked from those
+    who do it. The MTU goes into a drop-in for the file that systemd-networkd says it took (netplan's too), or into
+    the profile that NetworkManager says it took; where that file or profile is for other interfaces too, or where
+    nobody of them sets it up, into a systemd unit that is bound to the device.
+  - What is stored is tried on a copy first, with C(netplan generate), C(systemd-analyze) or C(nmcli --offline). What
+    cannot be done safely is refused with the reason.
+  - An interface is never taken down, systemd is not reloaded, and C(netplan apply) is not run.
+author:
+  - rocemesh.multinode contributors (@rocemesh)
+requirements:
+  - Python 3.8 or newer, iproute2 and systemd on the node
+attributes:
+  check_mode:
+    description: Can run in C(check_mode) and return what would change, without changing it.
+    support: full
+  diff_mode:
+    description: Returns what differs, or would, in diff mode.
+    support: full
+options:
+  interface:
+    description:
+      - Names of the interfaces, or V(auto) alone for those of ConnectX functions with an address in O(network). A
+        bond of such functions and a VLAN on one count too.
+    type: list
+    elements: str
+    default: [auto]
+  network:
+    description:
+      - RoCE network or networks (CIDR), one per rail. Without it, V(auto) takes the only interface of a ConnectX
+        function that has an address and that the VM is not managed over; if there are several, it refuses.
+    type: list
+    elements: str
+    default: []
+  mtu:
+    description: MTU in bytes, V(0) or 1500 to 9900. V(0) sets none and only tells which interfaces these are.
+    type: int
+    default: 0
+  management:
+    description:
+      - What to do with an interface that carries a default route or the address O(connection_address).
+    type: str
+    choices: [refuse, allow]
+    default: refuse
+  connection_address:
+    description: Address of the VM that the connection of Ansible came in on, as the third word of E(SSH_CONNECTION)
+      tells.
+    type: str
+    default: ""
+  tool_timeout:
+    description: Seconds to wait for one call of a tool.
+    type: int
+    default: 20
+notes:
+  - Tried with netplan 0.106, systemd-networkd 252, NetworkManager 1.42 and ifupdown 0.8.41. Not verified on hardware.
+  - If the environment variable E(ROCEMESH_SYSFS_ROOT) names a directory, RDMA devices are read there in place of
+    C(/sys). The collection's simulated nodes use it.
+seealso:
+  - module: rocemesh.multinode.rdma_info
+"""
+
+EXAMPLES = r"""
+- name: MTU 9000 on the rails, whatever their interfaces are called
+  rocemesh.multinode.roce_interface:
+    network: [198.51.100.0/24]
+    mtu: 9000
+  become: true
+
+- name: Only tell which interfaces these are
+  rocemesh.multinode.roce_interface:
+    network: [198.51.100.0/24]
+  become: true
+  register: roce
+"""
+
+RETURN = r"""
+interfaces:
+  description:
+    - The interfaces, with C(name), C(kind), C(ports) (the interfaces with a device below a bond or VLAN), C(devices)
+      (RDMA), C(addresses), C(mtu) and C(set_up_by), which is empty without O(mtu).
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - name: ens224
+      kind: ethernet
+      ports: [ens224]
+      devices: [mlx5_0]
+      addresses: [198.51.100.11/24]
+      mtu: 9000
+      set_up_by: systemd-networkd by /run/systemd/network/10-netplan-ens224.network
+operations:
+  description: What was changed, or would be in check mode.
+  returned: success
+  type: list
+  elements: dict
+undo:
+  description: How to take it back, in the order to do it.
+  returned: success
+  type: list
+  elements: str
+simulated:
+  description: Whether the RDMA devices are those of a simulated tree.
+  returned: success
+  type: bool
+error_code:
+  description: Class of the failure.
+  returned: failure
+  type: str
+  sample: refused
+"""
+
+import ipaddress
+import platform
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils._layer import exit_with
+from ..module_utils._nic.interface_choice import Wanted
+from ..module_utils._nic.interface_layer import InterfaceLayer
+from ..module_utils._nic.interface_reading import InterfaceReader
+
+
+def wrong_option(options: dict[str, Any]) -> str:
+    if options["mtu"] and not 1500 <= options["mtu"] <= 9900:
+        return f"mtu is {options['mtu']}; give 0 (leave alone) or 1500 to 9900"
+    if options["tool_timeout"] < 1:
+        return f"tool_timeout is {options['tool_timeout']}; give a second or more"
+    try:
+        for text in options["network"]:
+            ipaddress.ip_network(text, strict=False)
+        if options["connection_address"]:
+            ipaddress.ip_address(options["connection_address"])
+    except ValueError as error:
+        return f"network or connection_address: {error}; give a CIDR such as 198.51.100.0/24, and an address"
+    return "" if options["interface"] else "interface is empty; write auto, or names"
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "interface": {"type": "list", "elements": "str", "default": ["auto"]},
+            "network": {"type": "list", "elements": "str", "default": []},
+            "mtu": {"type": "int", "default": 0},
+            "management": {"type": "str", "choices": ["refuse", "allow"], "default": "refuse"},
+            "connection_address": {"type": "str", "default": ""},
+            "tool_timeout": {"type": "int", "default": 20},
+        },
+        supports_check_mode=True,
+    )
+    options = module.params
+    wrong = wrong_option(options)
+    if wrong:
+        module.fail_json(msg=f"{platform.node()}: {wrong}.")
+    reader = InterfaceReader(platform.node(), timeout=options["tool_timeout"])
+    wanted = Wanted(
+        interfaces=tuple(options["interface"]),
+        networks=tuple(options["network"]),
+        session=options["connection_address"],
+        management=options["management"] == "allow",
+        mtu=options["mtu"],
+        simulated=reader.sysfs.simulated,
+    )
+    exit_with(module, InterfaceLayer(reader, wanted), wanted)
+
+
+if __name__ == "__main__":
+    main()

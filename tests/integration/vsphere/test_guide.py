@@ -1,0 +1,33 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The guide's check behind the reboot, as playbooks/ats.yml asks it."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+
+import yaml
+
+from .conftest import ROOT, Run, Vcenter
+from .test_playbook import run_play
+
+
+def test_a_setting_that_is_configured_and_not_in_force_is_no_proof(
+    run: Run, vcenter: Vcenter, tmp_path: pathlib.Path
+) -> None:
+    run("esxi_kernel_setting", esxi_hostname="esx01", settings={"atsSupport": True})
+    host = vcenter.host("esx01")["kernel"]["atsSupport"]
+    assert (host["configured"], host["runtime"]) == ("TRUE", "FALSE")
+    login = {f"esxi_host_vcenter_{name}": value for name, value in vcenter.login.items()}
+    group = {"hosts": {"esx01": {"ansible_connection": "local"}}, "vars": login}
+    (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": {"esxi_hosts": group}}}))
+    playbook = [
+        str(pathlib.Path(sys.executable).with_name("ansible-playbook")),
+        *("-i", str(tmp_path / "hosts.yml"), "-e", f"ansible_python_interpreter={sys.executable}"),
+        str(ROOT / "playbooks" / "ats.yml"),
+    ]
+    done = run_play(playbook, tmp_path)
+    said = " ".join((done.stdout + done.stderr).split())
+    assert done.returncode != 0
+    assert "configured but not in force: esx01: kernel setting atsSupport is configured TRUE but FALSE" in said

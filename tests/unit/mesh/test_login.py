@@ -1,0 +1,273 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The account as whom containers log in, and files that an ordinary user must not be able to lead elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import ApplyError, RefusedError
+from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.state import Account, Login
+
+from tests.unit.mesh.harness import Node
+
+as_root = pytest.mark.skipif(os.getuid() != 0, reason="an account and root's files need root")
+LOGIN = "rocemesh-mesh"
+BROKER = ["/usr/bin/sudo", "-n", "/usr/local/libexec/rocemesh/mesh-broker"]
+
+
+def lines(path: Path) -> list[str]:
+    return [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
+
+
+def joined(node: Node, **params: Any) -> dict[str, Any]:
+    chosen = {"login": LOGIN, "host_login": False, "forced_command": BROKER, **params}
+    return node.run(peers=[node.identity(login=chosen["login"])], **chosen)
+
+
+@as_root
+def test_container_keys_lead_to_the_account_and_not_to_the_user(node: Node) -> None:
+    joined(node)
+    (line,) = lines(node.mesh / "login/.ssh/authorized_keys")
+    assert line.startswith("restrict,from=") and line.endswith("gpu01:container")
+    assert f'command="{" ".join(BROKER)}"' in line
+    assert not (node.ssh / "authorized_keys").exists(), "the user's own file is touched for nothing"
+    assert f"    User {LOGIN}\n" in (node.container / "config").read_text()
+    assert "    User nvidia\n" in (node.ssh / "config_mesh").read_text()
+    assert joined(node)["changed"] is False
+
+
+@as_root
+def test_everything_of_the_account_belongs_to_root_and_nobody_else_can_write_it(node: Node) -> None:
+    node.account = Account("nvidia", 12345, 12345, str(node.home))
+    os.chown(node.home, 12345, 12345)
+    joined(node)
+    found = [node.root / "etc", *(node.root / "etc").rglob("*")]
+    assert len(found) > 8
+    assert all(path.lstat().st_uid == 0 and not path.lstat().st_mode & 0o022 for path in found)
+
+
+@as_root
+def test_the_account_is_made_once_before_its_directory_and_taken_back(node: Node) -> None:
+    first = joined(node)["operations"]
+    assert node.transport.accounts[LOGIN] == Login(LOGIN, 990, "/etc/rocemesh/mesh/login", "/bin/sh")
+    made = [operation["description"] for operation in first]
+    assert next(n for n, text in enumerate(made) if "system account" in text) < next(
+        n for n, text in enumerate(made) if text.endswith("/login")
+    )
+    node.run(state="absent", login=LOGIN)
+    assert not node.transport.accounts and not (node.root / "etc/rocemesh").exists()
+
+
+@as_root
+@pytest.mark.parametrize(
+    "there",
+    [Login(LOGIN, 990, "/home/somebody", "/bin/sh"), Login(LOGIN, 990, "/etc/rocemesh/mesh/login", "/usr/sbin/nologin"),
+     Login(LOGIN, 0, "/etc/rocemesh/mesh/login", "/bin/sh")],
+    ids=["home", "shell", "root"],
+)  # fmt: skip
+def test_an_account_of_somebody_else_is_left_alone(node: Node, there: Login) -> None:
+    peers = [node.identity(login=LOGIN)]
+    node.transport.accounts[LOGIN] = there
+    with pytest.raises(RefusedError, match="exists and is not the mesh's"):
+        node.run(peers=peers, login=LOGIN, forced_command=BROKER)
+    assert node.transport.accounts == {LOGIN: there} and not (node.mesh / "login").exists()
+    node.run(state="absent", login=LOGIN)
+    if there.home != "/etc/rocemesh/mesh/login" or there.uid == 0:
+        assert node.transport.accounts == {LOGIN: there}
+
+
+@pytest.mark.parametrize("login", ["nvidia", "root"])
+def test_the_account_cannot_be_the_user_or_root(node: Node, login: str) -> None:
+    with pytest.raises(RefusedError, match="account of its own"):
+        node.run(state="identity", login=login)
+
+
+@as_root
+def test_going_from_the_account_to_the_group_takes_the_account_its_keys(node: Node) -> None:
+    joined(node)
+    node.run(peers=[node.identity()], host_login=False)
+    assert not (node.mesh / "login/.ssh/authorized_keys").exists()
+    assert [line for line in lines(node.ssh / "authorized_keys") if line.endswith(":container")]
+    joined(node)
+    assert not (node.ssh / "authorized_keys").exists(), "the block made the file"
+
+
+# ----------------------------------------------------------------------------------------------- where names can be led
+
+
+@as_root
+@pytest.mark.parametrize("which", ["etc/rocemesh", "etc/rocemesh/mesh", "etc/rocemesh/mesh/container", "etc"])
+@pytest.mark.parametrize("how", ["link", "writable", "owner"])
+def test_a_directory_that_somebody_could_exchange_is_refused(node: Node, tmp_path: Path, which: str, how: str) -> None:
+    joined(node)
+    place = node.root / which
+    if how == "link":
+        place.rename(tmp_path / "elsewhere")
+        place.symlink_to(tmp_path / "elsewhere")
+    elif how == "writable":
+        place.chmod(0o777)
+    else:
+        os.chown(place, 12345, 12345)
+    before = node.snapshot()
+    with pytest.raises(RefusedError, match=r"symbolic link|written by others|belongs to uid 12345"):
+        joined(node)
+    assert node.snapshot() == before
+
+
+@pytest.mark.parametrize("directory", ["etc/mesh", "/mesh", "/etc/../mesh", "/etc//mesh", "/etc/me sh", "/", ""])
+def test_odd_directories_are_refused(node: Node, directory: str) -> None:
+    if directory == "":
+        node.run(state="identity", directory=directory)  # the default
+        return
+    with pytest.raises(RefusedError, match="absolute path"):
+        node.run(state="identity", directory=directory)
+
+
+@as_root
+def test_a_public_key_cannot_be_led_out_of_the_users_directory_while_it_is_made(
+    make_node: Callable[..., Node], tmp_path: Path
+) -> None:
+    """The user watches ~/.ssh and puts a link in the place of every name that appears there. With a key pair made by
+    ssh-keygen in that directory, the public half of the user's own key would end up in root's authorized_keys."""
+    victim = tmp_path / "root-ssh"
+    victim.mkdir(mode=0o700)
+    node = make_node()
+    node.ssh.mkdir(mode=0o700)
+    ended = threading.Event()
+    seen: set[str] = set()
+
+    def user() -> None:
+        while not ended.is_set():
+            for name in os.listdir(node.ssh):
+                if name not in seen and not name.endswith(".pub"):
+                    seen.add(name)
+                    with contextlib.suppress(FileExistsError):
+                        os.symlink(victim / "authorized_keys", node.ssh / f"{name}.pub")
+
+    watching = threading.Thread(target=user)
+    watching.start()
+    try:
+        for _attempt in range(5):
+            with contextlib.suppress(RefusedError, ApplyError):
+                node.run(state="identity")
+            for path in node.ssh.iterdir():
+                path.unlink()
+    finally:
+        ended.set()
+        watching.join()
+    assert seen, "nobody watched"
+    assert list(victim.iterdir()) == []
+
+
+@as_root
+def test_another_name_of_a_foreign_file_is_not_given_away(node: Node, tmp_path: Path) -> None:
+    """Hard links: where the kernel lets users make them, a mode that is put right would change the foreign file."""
+    node.identity()
+    secret = tmp_path / "secret"
+    secret.write_text("root's")
+    secret.chmod(0o600)
+    target = node.ssh / "id_ed25519_host"
+    kept = target.read_bytes()
+    target.unlink()
+    secret.write_bytes(kept)
+    os.link(secret, target)
+    secret.chmod(0o644)
+    with pytest.raises(ApplyError, match="2 names"):
+        node.identity()
+    assert secret.stat().st_mode & 0o777 == 0o644
+
+
+def test_a_setuid_bit_of_the_users_file_is_not_handed_on(node: Node) -> None:
+    peers = [node.identity()]
+    (node.ssh / "authorized_keys").write_text("ssh-ed25519 AAAA me\n")
+    (node.ssh / "authorized_keys").chmod(0o4755)
+    node.run(peers=peers)
+    assert (node.ssh / "authorized_keys").stat().st_mode & 0o7777 == 0o755
+
+
+# --------------------------------------------------------------------------------------------------------- empty files
+
+
+@pytest.mark.parametrize("name", ["id_ed25519_host", "container/id_ed25519_cont"])
+@pytest.mark.parametrize("half", ["", ".pub"])
+def test_a_key_file_that_was_cut_off_is_named_with_the_way_out(node: Node, name: str, half: str) -> None:
+    node.identity()
+    path = node.at(name + half)
+    path.write_bytes(b"")
+    with pytest.raises(RefusedError, match="is empty") as failure:
+        node.identity()
+    assert "delete it" in str(failure.value) and "report this text" not in str(failure.value)
+    path.unlink()
+    if not half:
+        node.at(name + ".pub").unlink()
+    assert node.identity()["planned"] is False
+
+
+# ------------------------------------------------------------------------------------------------ what is whose, quoted
+
+
+def test_a_file_that_is_kept_aside_is_never_overwritten(node: Node) -> None:
+    peers = [node.identity()]
+    script, kept = node.ssh / "mpicont.sh", node.ssh / "mpicont.sh.before-rocemesh"
+    script.write_text("mine\n")
+    kept.write_text("older, and mine too\n")
+    with pytest.raises(RefusedError, match="exists already"):
+        node.run(peers=peers, adopt=True)
+    assert (script.read_text(), kept.read_text()) == ("mine\n", "older, and mine too\n")
+
+
+def test_our_header_further_down_makes_no_file_ours(node: Node) -> None:
+    peers = [node.identity()]
+    node.run(peers=peers)
+    config = node.ssh / "config_mesh"
+    mine = "Host mine\n    Port 7\n# copied from below:\n" + config.read_text()
+    config.write_text(mine)
+    with pytest.raises(RefusedError, match="not written by this module"):
+        node.run(peers=peers)
+    assert config.read_text() == mine
+
+
+@pytest.mark.parametrize("name", ["id_ed25519_host", "container/id_ed25519_cont"])
+def test_a_public_half_alone_is_refused_and_kept(node: Node, name: str) -> None:
+    node.identity()
+    node.at(name).unlink()
+    before = node.at(name + ".pub").read_bytes()
+    with pytest.raises(RefusedError, match="without its private key"):
+        node.identity()
+    assert node.at(name + ".pub").read_bytes() == before
+
+
+def test_a_home_with_quotes_and_backslashes_reaches_sshd_as_it_is(
+    make_node: Callable[..., Node], tmp_path: Path
+) -> None:
+    node = make_node('od"d \\home')
+    node.name = "gpu01"
+    node.run(peers=[node.identity()])
+    (line,) = [line for line in lines(node.ssh / "authorized_keys") if line.endswith(":container")]
+    quoted = line.partition('command="')[2]
+    text, position = "", 0
+    while quoted[position] != '"':  # sshd undoes \" and nothing else
+        position += quoted[position : position + 2] in ('\\"', "\\\\")
+        text += quoted[position]
+        position += 1
+    assert quoted[position + 1 :].startswith(" ssh-ed25519 ")
+    done = subprocess.run(
+        ["/bin/bash", "-c", text], capture_output=True, text=True, check=False, env={"PATH": "/usr/bin"}
+    )
+    assert "mpicont.sh on" in done.stderr and "no command was given" in done.stderr, done.stderr
+
+
+def test_ssh_offers_the_meshs_key_and_no_other(node: Node) -> None:
+    """Keys of an agent first would be refused by sshd's limit of attempts."""
+    node.run(peers=[node.identity()])
+    for path in (node.container / "config", node.ssh / "config_mesh"):
+        done = subprocess.run(["ssh", "-G", "-F", path, "10.0.0.1"], check=True, capture_output=True, text=True)
+        assert "identitiesonly yes" in done.stdout.splitlines(), path

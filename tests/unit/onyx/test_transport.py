@@ -1,0 +1,94 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Failed connections: the message names the cause, whatever netmiko calls it, and never the password."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import (
+    CredentialError,
+    LayerError,
+    UnreachableError,
+)
+from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx.transport import Settings, explain
+from netmiko.exceptions import NetmikoAuthenticationException, NetmikoTimeoutException
+from paramiko import RSAKey
+from paramiko.ssh_exception import AuthenticationException, BadHostKeyException, IncompatiblePeer, SSHException
+
+SETTINGS = Settings(host="sw01", username="admin", password="do-not-show", port=2222, timeout=7)
+
+
+@pytest.fixture(scope="module")
+def key() -> RSAKey:
+    return RSAKey.generate(2048)
+
+
+def as_netmiko_raises(outer: type[Exception], inner: Exception) -> Exception:
+    """Netmiko raises its own exception from inside the handler of paramiko's."""
+    try:
+        try:
+            raise inner
+        except Exception:
+            raise outer(  # noqa: B904 (netmiko does not say "from" either)
+                "TCP connection to device failed." if outer is NetmikoTimeoutException else "Authentication"
+            )
+    except Exception as error:
+        return error
+
+
+def unknown(key: RSAKey) -> SSHException:
+    error = SSHException("unknown host key")
+    error.offered_key = key  # type: ignore[attr-defined]
+    return error
+
+
+@pytest.mark.parametrize(
+    ("inner", "kind", "words"),
+    [
+        (IncompatiblePeer("Incompatible ssh peer (no acceptable kex algorithm)"), UnreachableError, "netmiko[par4]"),
+        (SSHException("Incompatible ssh peer (no acceptable host key)"), UnreachableError, "SHA-1"),
+        (
+            SSHException("Error reading SSH protocol banner"),
+            UnreachableError,
+            "no SSH server answered there within 7 s",
+        ),
+        (SSHException("No existing session"), UnreachableError, "no SSH server answered there within 7 s"),
+        (AuthenticationException("Authentication timeout."), UnreachableError, "no answer to the login within 7 s"),
+        (ConnectionRefusedError(111, "Connection refused"), UnreachableError, "Connection refused"),
+        (socket.timeout("timed out"), UnreachableError, "timed out"),
+        (EOFError(), UnreachableError, "EOFError"),
+    ],
+)
+def test_the_cause_is_named_although_netmiko_calls_it_a_timeout(
+    inner: Exception, kind: type[LayerError], words: str
+) -> None:
+    error = explain(as_netmiko_raises(NetmikoTimeoutException, inner), SETTINGS)
+    assert error.__class__ is kind
+    assert words in str(error) and "sw01:2222" in str(error) and "What to do:" in str(error)
+    assert "do-not-show" not in str(error)
+
+
+def test_an_unknown_host_key_is_shown_with_its_fingerprint(key: RSAKey) -> None:
+    error = explain(as_netmiko_raises(NetmikoTimeoutException, unknown(key)), SETTINGS)
+    assert isinstance(error, CredentialError)
+    assert key.fingerprint in str(error) and "ssh-keyscan -p 2222 sw01" in str(error)
+
+
+def test_a_changed_host_key_is_no_unknown_one(key: RSAKey) -> None:
+    other = RSAKey.generate(2048)
+    error = explain(as_netmiko_raises(NetmikoTimeoutException, BadHostKeyException("sw01", key, other)), SETTINGS)
+    assert isinstance(error, CredentialError) and "differs" in str(error)
+
+
+def test_a_refused_login_names_the_user_and_not_the_password() -> None:
+    inner = AuthenticationException("Authentication failed.")
+    error = explain(as_netmiko_raises(NetmikoAuthenticationException, inner), SETTINGS)
+    assert isinstance(error, CredentialError)
+    assert "'admin'" in str(error) and "do-not-show" not in str(error)
+
+
+def test_the_password_is_not_in_the_settings_text() -> None:
+    assert "do-not-show" not in repr(SETTINGS)

@@ -1,0 +1,117 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every problem code of every reader, found in the source, and what it does to a sound run: docs/problems.md.
+
+Run as a program (``python -m tests.unit.proof.problem_codes``), it writes that page again.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import pathlib
+from typing import Any, Iterator
+
+from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.registry import WITNESSES
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results import nccl_log
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.summary import Inputs, build
+
+from tests.unit.proof.truth import Run
+
+SOURCES = pathlib.Path(nccl_log.__file__).parent
+PAGE = SOURCES.parents[2] / "docs" / "problems.md"
+_CALLS = ("add", "problem", "_problem", "Problem")
+# What a reader's problems are part of: the training's log and NCCL's log are evidence of the verdict. Results of
+# benchmarks and logs of others are shown, each with its problems.
+TRAINING = ("tf_cnn", "reading", "tags")
+NCCL = ("nccl_log", "path_verdict")
+# A witness speaks of these in its own words; a problem of the reader that nothing was found has no place of its own.
+COMPUTED = {"ib_": tuple(f"ib_{name}" for name, _text in nccl_log._COMPLETIONS.values())}
+COMPUTED["ib_"] += ("ib_completion_error",)
+CONSTANTS = {"NOT_ONE_JOB": "not_one_job"}
+
+
+def _texts(node: ast.expr) -> Iterator[str]:
+    """The codes that this expression can be."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.Name) and node.id in CONSTANTS:
+        yield CONSTANTS[node.id]
+    elif isinstance(node, ast.IfExp):
+        yield from _texts(node.body)
+        yield from _texts(node.orelse)
+    elif isinstance(node, ast.BinOp) and isinstance(node.left, ast.Constant):
+        yield from COMPUTED.get(str(node.left.value), ())
+
+
+def codes() -> dict[str, list[str]]:
+    """Reader -> its codes."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(SOURCES.glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or not node.args:
+                continue
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if name in _CALLS:
+                for code in _texts(node.args[0]):
+                    if code.replace("_", "").isalnum() and code not in found.setdefault(path.stem, []):
+                        found[path.stem].append(code)
+    return {reader: sorted(names) for reader, names in found.items() if names}
+
+
+def effect(reader: str, code: str) -> tuple[str, str, bool]:
+    """What a sound run becomes with this problem: the verdict, the witness that says it, whether it stands in the
+    report."""
+    inputs = copy.deepcopy(_TRUTH)
+    problem = {"code": code, "message": f"the reader says {code}"}
+    if reader in NCCL:
+        inputs["evidence"]["nccl_path"].update(ok=False, problems=[problem])
+    elif reader in TRAINING:
+        inputs["result"].update(ok=False, problems=[problem])
+    else:
+        inputs["problems"] = [problem]
+    found = build(Inputs(run_id="x", **inputs))
+    heard = [one["title"] for one in found["verdict"]["witnesses"] if problem["message"] in one["evidence"]]
+    return found["verdict"]["state"], ", ".join(heard), problem in found["problems"]
+
+
+def table() -> list[tuple[str, str, str]]:
+    rows = []
+    for reader, names in codes().items():
+        for code in names:
+            state, heard, shown = effect(reader, code)
+            what = f"{state} ({heard})" if heard else "stands among the problems" if shown else "NOTHING"
+            rows.append((code, reader, what))
+    return sorted(rows)
+
+
+def page() -> str:
+    lines = [
+        "# Problem codes",
+        "",
+        "Generated from the source of the readers and from what each code does to the evidence of a sound run, which",
+        "is PROVEN without it (`python -m tests.unit.proof.problem_codes`; a unit test compares). Codes of the",
+        "training's log and of NCCL's log change the verdict and stand in the report with their message. Codes of",
+        "readers that are no evidence of the verdict (benchmarks, logs of others) stand among the problems of the",
+        "report or of the comparison.",
+        "",
+        "## What each witness has to be told",
+        "",
+        "| witness | needs |",
+        "|---|---|",
+        *(f"| {witness.title} (`{witness.name}`) | {witness.needs} |" for witness in WITNESSES),
+        "",
+        "## Codes",
+        "",
+        "| code | reader | what it does to a sound run |",
+        "|---|---|---|",
+        *(f"| `{code}` | `{reader}` | {what} |" for code, reader, what in table()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+_TRUTH: dict[str, Any] = Run("4x1 ring").inputs()
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,32 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""No reader finds a problem that the verdict or the report would keep quiet about."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.proof import problem_codes
+
+CODES = [(reader, code) for reader, names in problem_codes.codes().items() for code in names]
+
+
+@pytest.mark.parametrize(("reader", "code"), CODES, ids=[f"{reader}-{code}" for reader, code in CODES])
+def test_a_problem_changes_the_verdict_or_stands_in_the_report(reader: str, code: str) -> None:
+    state, heard, shown = problem_codes.effect(reader, code)
+    assert shown
+    if reader in (*problem_codes.NCCL, *problem_codes.TRAINING):
+        assert state != "PROVEN" and heard
+
+
+def test_codes_are_found_in_the_source() -> None:
+    found = problem_codes.codes()
+    assert {"aborted", "mixed_versions", "ib_transport_retry_exceeded", "unreadable_channel"} <= set(found["nccl_log"])
+    assert {"missing_ranks", "weights_differ", "loss_not_finite"} <= set(found["tf_cnn"])
+    assert {"incomplete", "rank_on_two_hosts", "collnet"} <= set(found["path_verdict"])
+
+
+def test_the_published_table_is_what_the_source_says() -> None:
+    """If this fails: python -m tests.unit.proof.problem_codes."""
+    assert problem_codes.PAGE.read_text(encoding="utf-8") == problem_codes.page()

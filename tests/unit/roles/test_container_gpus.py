@@ -1,0 +1,107 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A container gets its GPUs in a way that a reload of systemd on the node does not undo, wherever the node has one."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+from typing import Any
+
+import pytest
+import yaml
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar, trust_as_template
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.failure import diagnose
+
+from tests.unit.roles.collection import ROOT
+
+ROLE = ROOT / "roles/container"
+ENGINE_29 = 'runtimes {"nvidia":{"path":"nvidia-container-runtime"},"runc":{}}\ncdi ["/etc/cdi","/var/run/cdi"]'
+ENGINE_24 = 'runtimes {"nvidia":{"path":"nvidia-container-runtime"},"runc":{}}'
+NODES = "node /dev/nvidia0\nnode /dev/nvidiactl\nnode /dev/nvidia-uvm"
+HOOK = [{"driver": "", "count": -1, "capabilities": [["gpu"]]}]
+NAMED = [f"{path}:{path}:rwm" for path in ("/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm")]
+
+
+def load(name: str) -> Any:
+    return yaml.safe_load((ROLE / name).read_text(encoding="utf-8"))
+
+
+def trusted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: trusted(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [trusted(one) for one in value]
+    return trust_as_template(value) if isinstance(value, str) else value
+
+
+def given(probe: str, **options: Any) -> tuple[str, list[str], list[Any]]:
+    """(way, devices, device requests) of the container on a node with that answer to the role's question."""
+    values: dict[str, Any] = {
+        "container_gpus": "auto",
+        "container_gpu_access": "auto",
+        "container_infiniband": "none",
+        "__container_rdma": {"stat": {"exists": False}},
+        "__container_probe": {"stdout": probe, "stdout_lines": probe.splitlines()},
+        "__container_gpu_requests": load("vars/main.yml")["__container_gpu_requests"],
+        **options,
+    }
+    templar = Templar(loader=DataLoader(), variables=values)
+    for task in load("tasks/devices.yml"):
+        for name, text in task.get("ansible.builtin.set_fact", {}).items():
+            values[name] = templar.template(trusted(text))
+            templar.available_variables = values
+    (container,) = [
+        task["community.docker.docker_container"] for task in load("tasks/run.yml") if task["name"] == "Run | Container"
+    ]
+    devices, requests = (templar.template(trusted(container[key])) for key in ("devices", "device_requests"))
+    return values["__container_gpu_way"], devices, requests
+
+
+@pytest.mark.parametrize(
+    ("probe", "expected"),
+    [
+        (
+            f"gpu\ntoolkit\n{ENGINE_29}\ncdi-all\n{NODES}",
+            ("cdi", [], [{"driver": "cdi", "count": 0, "device_ids": ["nvidia.com/gpu=all"]}]),
+        ),
+        # Device nodes that appear later, or are not there when the engine starts the container after a boot: not taken
+        # unasked.
+        (f"gpu\ntoolkit\n{ENGINE_29}\n{NODES}", ("hook", [], HOOK)),
+        (f"gpu\ntoolkit\n{ENGINE_24}\ncdi-all\n{NODES}", ("hook", [], HOOK)),
+        (f"gpu\ntoolkit\n{ENGINE_29.replace('[', 'null [')}\ncdi-all\n{NODES}", ("hook", [], HOOK)),
+        (f"gpu\ntoolkit\n{ENGINE_24}", ("hook", [], HOOK)),
+        (f"toolkit\n{ENGINE_29}\ncdi-all", ("none", [], [])),
+    ],
+    ids=["CDI", "engine without a CDI file", "engine before CDI", "CDI switched off", "only the hook", "no GPU"],
+)
+def test_gpus_are_given_so_that_a_reload_of_systemd_leaves_them(probe: str, expected: tuple[str, Any, Any]) -> None:
+    assert given(probe) == expected
+
+
+def test_somebody_may_say_which_way() -> None:
+    assert given(f"gpu\ntoolkit\n{ENGINE_29}\ncdi-all\n{NODES}", container_gpu_access="hook") == ("hook", [], HOOK)
+    assert given(f"gpu\ntoolkit\n{ENGINE_24}\n{NODES}", container_gpu_access="nodes") == ("nodes", NAMED, HOOK)
+
+
+def test_the_node_is_asked_for_all_of_it(tmp_path: pathlib.Path) -> None:
+    """The role's own question, on a node with stand-ins of an engine and a toolkit that know CDI."""
+    for name, text in {
+        "nvidia-smi": "exit 0",
+        "nvidia-ctk": "echo nvidia.com/gpu=0; echo nvidia.com/gpu=all",
+        "docker": 'case "$*" in *CDISpecDirs*) echo \'cdi ["/etc/cdi"]\';; *) echo \'runtimes {"runc":{}}\';; esac',
+    }.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    script = load("tasks/devices.yml")[0]["ansible.builtin.shell"].replace("{% raw %}", "").replace("{% endraw %}", "")
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "SOCKET": "/x"}
+    done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert given(done.stdout)[0] == "cdi"
+
+
+def test_gpus_that_a_reload_took_away_are_not_blamed_on_the_start_of_the_container() -> None:
+    text = "[1,1]<stdout>:Failed to initialize NVML: Unknown Error\n"
+    told = diagnose(1, text, "").as_result()
+    assert "systemd was reloaded" in str(told) and "--gpus all" not in str(told)

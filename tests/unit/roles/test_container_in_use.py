@@ -1,0 +1,93 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A container in which something runs is neither made again nor restarted unless told: that would end it."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import Any
+
+import pytest
+import yaml
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar, trust_as_template
+
+from tests.unit.roles.collection import ROOT
+
+ROLE = ROOT / "roles/container"
+TASKS: list[dict[str, Any]] = yaml.safe_load((ROLE / "tasks/run.yml").read_text())
+NAMES = [task["name"] for task in TASKS]
+CONTAINER = "community.docker.docker_container"
+
+
+def task(name: str) -> dict[str, Any]:
+    (found,) = [one for one in TASKS if one["name"] == name]
+    return found
+
+
+def holds(expression: str, **variables: Any) -> bool:
+    users = yaml.safe_load((ROLE / "vars/main.yml").read_text())["__container_users"]
+    templar = Templar(loader=DataLoader(), variables={"__container_users": trust_as_template(users), **variables})
+    return bool(templar.template(trust_as_template("{{ " + expression + " }}")))
+
+
+def inside(*programs: str) -> list[str]:
+    """What the role's question finds beside these programs, in a process namespace of its own."""
+    script = task("Run | Ask who is in the container")["community.docker.docker_container_exec"]["argv"][-1]
+    begin = "".join(f"{program} & " for program in programs)
+    done = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c",
+         f"{begin} sh -c '{script}'; true"],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    # Process 1 is this test's own shell here; in a container it would be somebody's program.
+    assert done.stdout.startswith("1 sh -c ")
+    return [line.split(" ", 1)[1].strip() for line in done.stdout.splitlines() if not line.startswith("1 ")]
+
+
+def test_its_own_sleep_is_nobody() -> None:
+    assert inside("sleep infinity") == []
+
+
+def test_whatever_else_runs_is_somebody() -> None:
+    assert inside("sleep infinity", "sleep 77", "sleep 78") == ["sleep 77", "sleep 78"]
+
+
+def test_the_question_stands_before_the_change_and_is_the_same_container() -> None:
+    places = [NAMES.index(f"Run | {name}") for name in (
+        "Ask who is in the container", "Ask whether it would be made again", "Refuse to end what runs in the container",
+        "Container",
+    )]  # fmt: skip
+    assert places == sorted(places)
+    asked = task("Run | Ask whether it would be made again")
+    assert asked["check_mode"] is True
+    assert asked[CONTAINER] == task("Run | Container")[CONTAINER]
+
+
+@pytest.mark.parametrize(
+    ("users", "would", "refused"),
+    [
+        ("", {}, False),
+        ("7 python3 train.py", {"changed": False}, False),
+        ("7 python3 train.py", {"changed": True}, True),
+    ],
+)
+def test_only_a_change_under_a_user_is_refused(users: str, would: dict[str, Any], refused: bool) -> None:
+    variables = {"__container_inside": {"stdout": users}, "__container_would": would or {"skipped": True}}
+    (condition,) = task("Run | Refuse to end what runs in the container")["ansible.builtin.assert"]["that"]
+    assert holds(condition, **variables) is not refused
+    asked = task("Run | Ask whether it would be made again")["when"][-1]
+    assert holds(asked, **variables) is bool(users)
+
+
+def test_a_restart_is_refused_as_well() -> None:
+    block = task("Run | Keep the mounted directory the one that is there")["block"]
+    names = [one["name"] for one in block]
+    refuse, restart = (names.index(f"Run | {name}") for name in (
+        "Refuse to restart it under what runs in it", "Restart a container that holds a directory that is gone",
+    ))  # fmt: skip
+    assert refuse < restart
+    (condition,) = block[refuse]["ansible.builtin.assert"]["that"]
+    assert not holds(condition, __container_inside={"stdout": "7 mpirun"})
+    assert holds(condition, __container_inside={"stdout": ""})

@@ -1,0 +1,169 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Roles say what modules do: a role option that feeds a module option has its type, its choices and its meaning.
+
+What feeds what is found in the tasks. Only a value that is the role's variable and nothing else, or that variable with
+"empty means not given", is compared: an expression of several things has a meaning of its own.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import re
+from typing import Any, Iterator
+
+import pytest
+import yaml
+
+from tests.unit.roles.collection import NAMESPACE, ROLES, ROOT, defaults, entry_points, load
+
+_PLAIN = re.compile(r"^{{\s*(\w+)\s*}}$")
+_OMIT_EMPTY = re.compile(r"^{{\s*(\w+)\s*\|\s*default\(omit, true\)\s*}}$")
+_OMIT_EMPTY_TEXT = re.compile(r"^{{\s*omit if (\w+) == '' else \1\s*}}$")
+EMPTY = ("", [], {}, 0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Feed:
+    """``how``: plain; falsy (whatever is falsy means not given); text ('' means not given)."""
+
+    module: str
+    option: str
+    variable: str
+    how: str
+
+
+def documented(module: str) -> dict[str, Any]:
+    """Options of a module with those of its fragments."""
+    text = (ROOT / "plugins" / "modules" / f"{module}.py").read_text()
+    found = _documentation(text)
+    options: dict[str, Any] = {}
+    for fragment in found.get("extends_documentation_fragment") or []:
+        parts = fragment.removeprefix(NAMESPACE).split(".")
+        name = parts[1].upper() if len(parts) > 1 else "DOCUMENTATION"
+        source = (ROOT / "plugins" / "doc_fragments" / f"{parts[0]}.py").read_text()
+        options.update((_documentation(source, name) or {}).get("options") or {})
+    return {**options, **(found.get("options") or {})}
+
+
+def _documentation(source: str, name: str = "DOCUMENTATION") -> dict[str, Any]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+            names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+            if name in names:
+                return dict(yaml.safe_load(str(node.value.value)))
+    return {}
+
+
+MODULES = {path.stem: documented(path.stem) for path in sorted((ROOT / "plugins" / "modules").glob("[a-z]*.py"))}
+
+
+def _calls(thing: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    if isinstance(thing, dict):
+        for key, value in thing.items():
+            name = str(key).removeprefix(NAMESPACE)
+            if str(key).startswith(NAMESPACE) and name in MODULES and isinstance(value, dict):
+                yield name, value
+            yield from _calls(value)
+    elif isinstance(thing, list):
+        for each in thing:
+            yield from _calls(each)
+
+
+@functools.cache
+def feeds(role: str) -> list[Feed]:
+    found, variables = set(), set(defaults(role))
+    for path in sorted((ROOT / "roles" / role / "tasks").glob("**/*.yml")):
+        for module, arguments in _calls(load(path)):
+            for option, value in arguments.items():
+                for how, pattern in (("plain", _PLAIN), ("falsy", _OMIT_EMPTY), ("text", _OMIT_EMPTY_TEXT)):
+                    match = pattern.match(str(value).strip())
+                    if match and match.group(1) in variables:
+                        found.add(Feed(module, option, match.group(1), how))
+    return sorted(found, key=dataclasses.astuple)
+
+
+@functools.cache
+def specification(role: str) -> dict[str, dict[str, Any]]:
+    return {name: option for entry in entry_points(role).values() for name, option in entry.get("options", {}).items()}
+
+
+def drifts(feed: Feed, role: dict[str, Any]) -> list[str]:
+    """What the role says of the variable and the module does not do."""
+    module = MODULES[feed.module].get(feed.option)
+    if module is None:
+        return ["the module has no such option"]
+    found = []
+    mine, own = role.get("type", "str"), module.get("type", "str")
+    either = mine == "raw" and (feed.how == "text" or own == "list")  # the module's type, or '' or a single element
+    if mine != own and not either and {mine, own} != {"str", "path"}:
+        found.append(f"type {mine}, module {own}")
+    if role.get("elements") != module.get("elements") and not either:
+        found.append(f"elements {role.get('elements')}, module {module.get('elements')}")
+    choices = [choice for choice in role.get("choices") or [] if choice != "" or feed.how == "plain"]
+    if choices != (module.get("choices") or []):
+        found.append(f"choices {choices}, module {module.get('choices')}")
+    given, otherwise = role.get("default"), module.get("default")
+    unset = given in EMPTY if feed.how == "falsy" else given == "" if feed.how == "text" else given is None
+    if feed.how == "falsy" and own == "bool" and otherwise is not False:
+        found.append(f"false means not given, and the module has {otherwise} then")
+    if feed.how == "plain" and given in EMPTY and given is not False and otherwise != given:
+        found.append(f"empty ({given!r}) is handed on, and the module's default is {otherwise!r}")
+    if not unset and not module.get("required") and otherwise is not None and given != otherwise:
+        found.append(f"default {given!r}, module {otherwise!r}")
+    return found
+
+
+# (role, variable, module, option) -> why it differs, and when the line can go
+ON_PURPOSE: dict[tuple[str, str, str, str], str] = {
+    ("mesh", "mesh_host_login", "ssh_container_mesh", "host_login"): (
+        "the role opens no shell on a node unless asked; the module alone serves whoever wants just that"
+    ),
+    ("mesh", "mesh_topology", "ssh_container_mesh", "topology"): (
+        "the role's default is the star, and the guide's full mesh where the guide is followed to the letter"
+    ),
+    ("mesh", "mesh_login_user", "ssh_container_mesh", "login"): (
+        "the role makes an account of its own for the containers; the module alone serves the guide's way as well"
+    ),
+    ("run", "run_container", "mpi_job", "container"): "the role runs in the container that role container made",
+    ("switch", "switch_roce_mode", "onyx_roce", "mode"): (
+        "the role knows the modes of both systems, and refuses in words what the kind of switch does not have"
+    ),
+    ("switch", "switch_roce_mode", "onyx_roce_info", "mode"): "the same",
+}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_role_options_say_what_the_modules_do(role: str) -> None:
+    found = {
+        (role, feed.variable, feed.module, feed.option): drifts(feed, specification(role).get(feed.variable, {}))
+        for feed in feeds(role)
+    }
+    problems = {key: drift for key, drift in found.items() if drift and key not in ON_PURPOSE}
+    assert not problems, "\n".join(f"{key}: {'; '.join(drift)}" for key, drift in problems.items())
+    stale = [key for key in ON_PURPOSE if key[0] == role and not found.get(key)]
+    assert not stale, f"on the list and no drift any more: {stale}"
+
+
+def test_there_is_something_to_compare() -> None:
+    counted = {role: len(feeds(role)) for role in ROLES}
+    assert sum(counted.values()) > 80 and counted["gpu_vm"] >= 9, counted
+
+
+@pytest.mark.parametrize(
+    ("feed", "role", "drift"),
+    [
+        (Feed("vmx_passthru", "final_power", "v", "plain"), {"choices": ["as_found", "off"]}, "choices"),
+        (Feed("vmx_passthru", "reserve_memory", "v", "falsy"), {"type": "bool"}, "false means not given"),
+        (Feed("vmx_passthru", "shutdown_timeout", "v", "plain"), {"type": "str", "default": "300"}, "type str"),
+        (Feed("vmx_passthru", "power_timeout", "v", "plain"), {"type": "int", "default": 60}, "default 60"),
+        (Feed("vmx_passthru", "folder", "v", "plain"), {"type": "str", "default": ""}, "empty ('') is handed on"),
+        (Feed("vmx_passthru", "numa", "v", "plain"), {}, "no such option"),
+        (Feed("esxi_kernel_setting", "settings", "v", "plain"), {"type": "list", "elements": "str"}, "elements"),
+    ],
+    ids=["choices", "meaning_of_false", "type", "default", "meaning_of_empty", "name", "elements"],
+)
+def test_drift_is_seen(feed: Feed, role: dict[str, Any], drift: str) -> None:
+    assert any(drift in text for text in drifts(feed, role)), drifts(feed, role)
