@@ -98,11 +98,10 @@ MODPROBE = """#!/bin/sh
 mkdir -p "$ROCEMESH_SYSFS_ROOT/module/$1" && echo "$1" >> /etc/SIMULATED-modules
 """
 SYSTEMCTL = """#!/bin/sh
-# SIMULATED systemctl: knows which units are enabled.
+# SIMULATED systemctl: has loaded what its files say, and reloads nothing.
 case " $* " in
-  *" is-enabled "*) [ -e "/etc/SIMULATED-enabled" ] && echo enabled && exit 0; echo disabled; exit 1 ;;
-  *" enable "*) touch /etc/SIMULATED-enabled ;;
-  *" show "*) printf 'LoadState=loaded\\nActiveState=inactive\\nUnitFileState=disabled\\n' ;;
+  *" show "*) echo NeedDaemonReload=no ;;
+  *) echo "SIMULATED systemctl: $*" >&2; exit 1 ;;
 esac
 """
 
@@ -133,7 +132,8 @@ def test_nv_peer_memory_is_built_by_its_packaging_loaded_and_loaded_at_every_boo
     assert set(throwaway.disk.run("cat", "/etc/SIMULATED-modules").stdout.split()) == {"nv_peer_mem"}
     unit = throwaway.disk.run("cat", "/etc/systemd/system/rocemesh-peermem.service").stdout
     assert "ExecStart=/usr/bin/env modprobe nv_peer_mem\n" in unit
-    assert throwaway.disk.exists("/etc/SIMULATED-enabled")
+    wanted = "/etc/systemd/system/multi-user.target.wants/rocemesh-peermem.service"
+    assert throwaway.disk.run("readlink", "-f", wanted).stdout == "/etc/systemd/system/rocemesh-peermem.service\n"
     assert "changed=0 " in throwaway.must(**options)
 
     throwaway.disk.write(

@@ -85,13 +85,10 @@ def test_reboot_is_told_before_the_vms_start_with_what_is_in_force_then(site: tu
     last = physics.events[-1]
     assert last["ats_runtime"] is True
     assert next(e for e in physics.events if e["event"] == "host_rebooted")["vms"] == ["gpu01", "gpu02"]
-    assert physics.take() == [
-        ("vm_shutdown_guest", "gpu01"),
-        ("vm_shutdown_guest", "gpu02"),
-        ("host_rebooted", "esx01"),
-        ("vm_power_on", "gpu01"),
-        ("vm_power_on", "gpu02"),
-    ]
+    told = physics.take()
+    # The guests are shut down side by side: either may be the first.
+    assert sorted(told[:2]) == [("vm_shutdown_guest", "gpu01"), ("vm_shutdown_guest", "gpu02")]
+    assert told[2:] == [("host_rebooted", "esx01"), ("vm_power_on", "gpu01"), ("vm_power_on", "gpu02")]
 
 
 def test_node_that_does_not_start_fails_the_power_on(site: tuple[Vcenter, Physics]) -> None:
