@@ -1,0 +1,163 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A look at all hosts and VMs of a site at once: are they there, who else runs there, may this account do its work.
+
+Reads only; a handful of calls, however many hosts and VMs there are.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import Any, Callable, Iterable, Mapping, Sequence
+
+from .._layer import LayerError
+from .transport import Connection, translated, vim
+
+HOST, VM, DATACENTER, ROOT = "host", "vm", "datacenter", "root folder"
+
+
+@dataclasses.dataclass(frozen=True)
+class Privilege:
+    """``on``: kind of object; ``needed_for``: what fails without it. docs/vsphere-privileges.md has the sources."""
+
+    name: str
+    on: str
+    needed_for: str
+
+
+PRIVILEGES = (
+    Privilege("Host.Config.Settings", HOST, "kernel settings (esxi_kernel_setting)"),
+    Privilege("Host.Config.AdvancedConfig", HOST, "kernel settings (esxi_kernel_setting)"),
+    Privilege("Host.Config.Maintenance", HOST, "maintenance mode and reboot (esxi_reboot)"),
+    Privilege("Global.SetCustomField", HOST, "the mark of a maintenance window (esxi_reboot)"),
+    Privilege("VirtualMachine.Config.AdvancedConfig", VM, "keys of passthrough (vmx_passthru)"),
+    Privilege("VirtualMachine.Interact.PowerOn", VM, "starting VMs (vmx_passthru, esxi_reboot)"),
+    Privilege("VirtualMachine.Interact.PowerOff", VM, "shutting VMs down (vmx_passthru, esxi_reboot)"),
+    Privilege("Global.SetCustomField", DATACENTER, "the lease of a maintenance window (esxi_reboot)"),
+    Privilege("Global.ManageCustomFields", ROOT, "the mark and the lease of a maintenance window (esxi_reboot)"),
+)
+_HOST_PATHS = ("name", "runtime.connectionState", "runtime.inMaintenanceMode", "config.lockdownMode", "vm")
+
+
+def read_site(
+    connection: Connection,
+    hosts: Sequence[str],
+    vms: Sequence[str],
+    clock: Callable[[], float] = time.time,
+) -> dict[str, Any]:
+    """``hosts``, ``vms``: names or managed object ids. One that is not there is told in its row, and stops nothing."""
+    skew = connection.server_time().timestamp() - clock()
+    host_rows = [_one(name, lambda wanted: connection.find_host(wanted)[0]) for name in hosts]
+    vm_rows = [_one(name, connection.find_vm) for name in vms]
+    found_hosts = [row["object"] for row in host_rows if row["object"] is not None]
+    found_vms = [row["object"] for row in vm_rows if row["object"] is not None]
+    seen = dict(zip([host._moId for host in found_hosts], connection.properties(found_hosts, _HOST_PATHS)))
+    running = _running(connection, seen.values())
+    return {
+        "vcenter": connection.name,
+        "product": str(connection.content.about.fullName),
+        "clock_skew": round(skew, 1),
+        "account": str(connection.content.sessionManager.currentSession.userName),
+        "hosts": [_host(row, seen, running) for row in host_rows],
+        "vms": [{"asked": row["asked"], "problem": row["problem"]} for row in vm_rows],
+        "missing_privileges": missing_privileges(connection, found_hosts, found_vms),
+    }
+
+
+def _one(name: str, find: Callable[[str], Any]) -> dict[str, Any]:
+    try:
+        return {"asked": name, "object": find(name), "problem": ""}
+    except LayerError as error:
+        # the row has the name already; the message's own place and remedy are those of a module that changes something
+        text = str(error).partition(" What to do: ")[0].partition(f"{name!r}: ")[2] or str(error)
+        return {"asked": name, "object": None, "problem": text.replace("; nothing was changed", "").rstrip(".")}
+
+
+def _running(connection: Connection, rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Id -> name of the VMs that run on the hosts."""
+    machines = [vm for row in rows for vm in row.get("vm") or ()]
+    states = connection.properties(machines, ("name", "runtime.powerState"))
+    return {
+        vm._moId: str(state.get("name", vm._moId))
+        for vm, state in zip(machines, states)
+        if str(state.get("runtime.powerState")) == "poweredOn"
+    }
+
+
+def _host(row: Mapping[str, Any], seen: Mapping[str, Mapping[str, Any]], running: Mapping[str, str]) -> dict[str, Any]:
+    if row["object"] is None:
+        return {"asked": row["asked"], "problem": row["problem"]}
+    facts = seen[row["object"]._moId]
+    return {
+        "asked": row["asked"],
+        "problem": "",
+        "name": str(facts.get("name", "")),
+        "connection": str(facts.get("runtime.connectionState", "unknown")),
+        "maintenance": bool(facts.get("runtime.inMaintenanceMode")),
+        "lockdown": str(facts["config.lockdownMode"]) if facts.get("config.lockdownMode") else None,
+        "running_vms": sorted(running[vm._moId] for vm in facts.get("vm") or () if vm._moId in running),
+    }
+
+
+def missing_privileges(connection: Connection, hosts: Sequence[Any], vms: Sequence[Any]) -> list[dict[str, Any]]:
+    """What vCenter itself says about this session's account, object by object."""
+    objects: dict[str, list[Any]] = {HOST: list(hosts), VM: list(vms), DATACENTER: [], ROOT: []}
+    if connection.is_vcenter:
+        objects[ROOT] = [connection.content.rootFolder]
+        objects[DATACENTER] = _datacenters(connection, hosts)
+    lacking: dict[Privilege, list[str]] = {}
+    for kind, entities in objects.items():
+        wanted = [privilege for privilege in PRIVILEGES if privilege.on == kind]
+        for entity, granted in _granted(connection, entities, [privilege.name for privilege in wanted]):
+            for privilege in wanted:
+                if privilege.name not in granted:
+                    lacking.setdefault(privilege, []).append(entity)
+    names = _names(connection, [entity for entities in objects.values() for entity in entities])
+    return [
+        {"privilege": each.name, "on": [names.get(entity, entity) for entity in where], "needed_for": each.needed_for}
+        for each, where in lacking.items()
+    ]
+
+
+def _granted(connection: Connection, entities: Sequence[Any], names: Sequence[str]) -> list[tuple[str, set[str]]]:
+    """(object id, the privileges among ``names`` that the session has there)."""
+    if not entities:
+        return []
+
+    def ask() -> Any:
+        with translated(connection.name, "asking for the account's privileges"):
+            session = connection.content.sessionManager.currentSession.key
+            manager = connection.content.authorizationManager
+            return manager.HasPrivilegeOnEntities(entity=list(entities), sessionId=session, privId=list(names))
+
+    return [
+        (row.entity._moId, {each.privId for each in row.privAvailability or () if each.isGranted})
+        for row in connection.once_more(ask) or ()
+    ]
+
+
+def _datacenters(connection: Connection, hosts: Sequence[Any]) -> list[Any]:
+    """The datacenters of the hosts, each once: a lease lies there."""
+    found: dict[str, Any] = {}
+    for host in hosts:
+        current = host
+        while current is not None and not isinstance(current, vim.Datacenter):
+            current = connection.read(current, ["parent"]).get("parent")
+        if current is not None:
+            found.setdefault(current._moId, current)
+    return list(found.values())
+
+
+def _names(connection: Connection, entities: Sequence[Any]) -> dict[str, str]:
+    by_kind: dict[type, list[Any]] = {}
+    for entity in entities:
+        by_kind.setdefault(type(entity), []).append(entity)
+    return {
+        entity._moId: str(row.get("name", entity._moId))
+        for same in by_kind.values()
+        for entity, row in zip(same, connection.properties(same, ["name"]))
+    }
