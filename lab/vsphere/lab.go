@@ -108,6 +108,8 @@ func build(topology *Topology, h *hook, datastore string) (*lab, error) {
 	if err != nil {
 		return nil, err
 	}
+	authorization := client.ServiceContent.AuthorizationManager.Value
+	simulator.Map.Put(&labPrivileges{reference: types.ManagedObjectReference{Type: "LabPrivileges", Value: authorization}, faults: &l.faults})
 	datacenter, err := object.NewRootFolder(client).CreateDatacenter(ctx, topology.Datacenter)
 	if err != nil {
 		return nil, err

@@ -14,7 +14,6 @@ import dataclasses
 import time
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
-from .._layer import LayerError
 from .transport import Connection, translated, vim
 
 HOST, VM, DATACENTER, ROOT = "host", "vm", "datacenter", "root folder"
@@ -51,8 +50,8 @@ def read_site(
 ) -> dict[str, Any]:
     """``hosts``, ``vms``: names or managed object ids. One that is not there is told in its row, and stops nothing."""
     skew = connection.server_time().timestamp() - clock()
-    host_rows = [_one(name, lambda wanted: connection.find_host(wanted)[0]) for name in hosts]
-    vm_rows = [_one(name, connection.find_vm) for name in vms]
+    host_rows = _find(hosts, connection.named(vim.HostSystem) if hosts else [])
+    vm_rows = _find(vms, connection.named(vim.VirtualMachine) if vms else [])
     found_hosts = [row["object"] for row in host_rows if row["object"] is not None]
     found_vms = [row["object"] for row in vm_rows if row["object"] is not None]
     seen = dict(zip([host._moId for host in found_hosts], connection.properties(found_hosts, _HOST_PATHS)))
@@ -68,13 +67,21 @@ def read_site(
     }
 
 
-def _one(name: str, find: Callable[[str], Any]) -> dict[str, Any]:
-    try:
-        return {"asked": name, "object": find(name), "problem": ""}
-    except LayerError as error:
-        # the row has the name already; the message's own place and remedy are those of a module that changes something
-        text = str(error).partition(" What to do: ")[0].partition(f"{name!r}: ")[2] or str(error)
-        return {"asked": name, "object": None, "problem": text.replace("; nothing was changed", "").rstrip(".")}
+def _find(wanted: Sequence[str], known: Sequence[tuple[Any, str]]) -> list[dict[str, Any]]:
+    """One row per name or id: the object, or why it is not one."""
+    rows = []
+    for name in wanted:
+        found = [each for each, own in known if name in (own, each._moId)]
+        found = found or [each for each, own in known if own.lower() == name.lower()]
+        problem = ""
+        if not found:
+            names = sorted(own for _each, own in known)
+            more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+            problem = f"vCenter has none of this name; it knows {', '.join(names[:8]) or 'none'}{more}"
+        elif len(found) > 1:
+            problem = f"{len(found)} have this name ({', '.join(each._moId for each in found)}); give the id"
+        rows.append({"asked": name, "object": None if problem else found[0], "problem": problem})
+    return rows
 
 
 def _running(connection: Connection, rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
@@ -143,21 +150,26 @@ def _granted(connection: Connection, entities: Sequence[Any], names: Sequence[st
 def _datacenters(connection: Connection, hosts: Sequence[Any]) -> list[Any]:
     """The datacenters of the hosts, each once: a lease lies there."""
     found: dict[str, Any] = {}
-    for host in hosts:
-        current = host
-        while current is not None and not isinstance(current, vim.Datacenter):
-            current = connection.read(current, ["parent"]).get("parent")
-        if current is not None:
-            found.setdefault(current._moId, current)
+    level = {host._moId: host for host in hosts}
+    while level:
+        found.update({moid: each for moid, each in level.items() if isinstance(each, vim.Datacenter)})
+        below = [each for moid, each in level.items() if moid not in found]
+        parents = [row.get("parent") for same in _by_kind(below) for row in connection.properties(same, ["parent"])]
+        level = {parent._moId: parent for parent in parents if parent is not None}
     return list(found.values())
 
 
+def _by_kind(objects: Sequence[Any]) -> list[list[Any]]:
+    """vCenter reads properties of objects of one type at once."""
+    kinds: dict[type, list[Any]] = {}
+    for each in objects:
+        kinds.setdefault(type(each), []).append(each)
+    return list(kinds.values())
+
+
 def _names(connection: Connection, entities: Sequence[Any]) -> dict[str, str]:
-    by_kind: dict[type, list[Any]] = {}
-    for entity in entities:
-        by_kind.setdefault(type(entity), []).append(entity)
     return {
         entity._moId: str(row.get("name", entity._moId))
-        for same in by_kind.values()
+        for same in _by_kind(entities)
         for entity, row in zip(same, connection.properties(same, ["name"]))
     }
