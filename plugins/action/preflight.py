@@ -15,6 +15,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import shutil
 import sys
 import time
@@ -58,6 +59,8 @@ _FILES: Mapping[str, str] = {
     "rocemesh_vcenter_ca_path": "download vCenter's root CA (https://VCENTER/certs/download.zip), put it there as PEM",
     "container_registry_ca_path": "put the CA of the registry's certificate there",
 }
+# Variables that Ansible puts beside those of the inventory; some hold all others.
+_OF_ANSIBLE = frozenset(("hostvars", "groups", "vars", "environment", "play_hosts", "omit", "playbook_dir"))
 
 
 class ActionModule(ActionBase):
@@ -165,7 +168,7 @@ def _of_inventory(hostvars: Any, groups: Mapping[str, Sequence[str]]) -> tuple[l
                 needs.setdefault((name, error, "a value that can be made out on the controller"), []).append(host)
     wanting = [variables.Need(name, tuple(hosts), error, what) for (name, error, what), hosts in needs.items()]
     findings = [
-        *variables.unread(names, known, prefixes),
+        *variables.unread(names, known | _mentioned(hostvars, own, names), prefixes),
         *variables.unset(wanting),
         *variables.files(_files(hostvars, own, names)),
     ]
@@ -189,6 +192,13 @@ def _names(hostvars: Any, host: str) -> set[str]:
     manager = getattr(hostvars, "_variable_manager", None)
     published = (getattr(manager, "_nonpersistent_fact_cache", None) or {}).get(host) or {}
     return raw - set(published)
+
+
+def _mentioned(hostvars: Any, own: Sequence[str], names: Mapping[str, set[str]]) -> set[str]:
+    """Words of the values of the inventory: a variable that another one is made of has a reader."""
+    raw = (hostvars.raw_get(host) for host in own)
+    values = {str(row[name]) for host, row in zip(own, raw) for name in names[host] if name not in _OF_ANSIBLE}
+    return {word for value in values for word in re.findall(r"[A-Za-z_]\w*", value)}
 
 
 def _value(hostvars: Any, host: str, name: str) -> Any:

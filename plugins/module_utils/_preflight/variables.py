@@ -75,8 +75,8 @@ def groups(found: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
 
 
 def unread(names: Mapping[str, Iterable[str]], known: Iterable[str], prefixes: Iterable[str]) -> Iterator[Finding]:
-    """``names``: host -> variables of the inventory; ``known``: all that a role or a playbook reads. A name like one of
-    these is a slip of the pen; another with a role's prefix may be somebody else's."""
+    """``names``: host -> variables of the inventory; ``known``: what a role, a playbook or another variable reads. A
+    name like one of these is a slip of the pen; another with a role's prefix may be somebody else's."""
     readers, starts = set(known), tuple(prefixes)
     where: dict[str, list[str]] = {}
     for host, variables in names.items():
@@ -88,8 +88,6 @@ def unread(names: Mapping[str, Iterable[str]], known: Iterable[str], prefixes: I
         place = _few(hosts)
         if like:
             yield problem(place, name, "no role reads a variable of this name", f"write {like[0]}, or take it out")
-        elif name.startswith(SITE_PREFIX):
-            yield problem(place, name, "nothing reads a variable of this name", "take it out")
         else:
             yield warning(place, name, "no role of this collection reads it; with this prefix it looks as if one did")
 

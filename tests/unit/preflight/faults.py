@@ -142,9 +142,6 @@ PROBLEMS = [
     Fault("letters-swapped", put("variables", "sw01", ["switch_vlna"]), "sw01", "write switch_vlan"),
     Fault("letter-missing", put("variables", "gpu01", ["guest_mt"]), "gpu01", "write guest_mtu"),
     Fault("plural", put("variables", "sw01", ["switch_port_s"]), "sw01", "write switch_ports"),
-    Fault(
-        "site-variable-unknown", put("variables", "sw01", ["rocemesh_reboot_now"]), "sw01", "nothing reads a variable"
-    ),
     Fault("site-variable-slip", put("variables", "gpu01", ["rocemesh_adress"]), "gpu01", "write rocemesh_address"),
     Fault("password-missing", need("switch_password"), "sw01", "it is not set"),
     Fault(
@@ -244,6 +241,12 @@ PROBLEMS = [
 ]
 
 CAUTIONS = [
+    Fault(
+        "site-variable-unknown",
+        put("variables", "sw01", ["rocemesh_reboot_now"]),
+        "sw01",
+        "no role of this collection reads it",
+    ),
     Fault("plots-missing", put("controller", "libraries", "matplotlib", None), "controller", "the report has no plots"),
     Fault(
         "somebody-elses-prefix",
