@@ -96,8 +96,10 @@ def _devices(
     if options["vcenter"] and not unset & set(groups.get("esxi_hosts") or ()):
         vms = [str(_value(hostvars, name, "gpu_vm_name") or name) for name in groups.get("gpu_vms") or ()]
         yield from devices.vcenter(options["vcenter"], vms, time.time())
+    sleeping = devices.asleep(options["vcenter"])
     for name, reading in options["nodes"].items():
         wanted = {
+            "asleep": sleeping.get(str(_value(hostvars, name, "gpu_vm_name") or name), ""),
             "slots": _value(hostvars, name, "rocemesh_slots"),
             "toolkit_repository": _value(hostvars, name, "container_toolkit_repository"),
         }

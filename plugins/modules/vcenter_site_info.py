@@ -85,7 +85,9 @@ hosts:
   type: list
   elements: dict
 vms:
-  description: One row per VM asked for - C(asked) and C(problem), empty if it was found.
+  description: >-
+    One row per VM asked for - C(asked), C(problem) (empty if it was found), C(power), C(tools) (whether VMware Tools
+    run) and C(esxi_host), each as vCenter tells it.
   returned: success
   type: list
   elements: dict

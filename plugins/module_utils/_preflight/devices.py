@@ -68,7 +68,12 @@ def _host(host: Mapping[str, Any], own: set[str]) -> Iterator[Finding]:
         yield problem(place, "ESXi host", str(host["problem"]), "write the name as vCenter shows it (esxi_host_name)")
         return
     if host.get("connection") != "connected":
-        yield problem(place, "ESXi host", f"vCenter says {host.get('connection')}", "connect it in vCenter")
+        yield warning(
+            place,
+            "ESXi host",
+            f"vCenter says {host.get('connection')}",
+            "one that a run of this collection reboots comes back, and stage recover waits for it; connect any other",
+        )
     if host.get("lockdown") not in (None, "lockdownDisabled"):
         yield note(place, "ESXi host", f"it is in {host['lockdown']}: everything goes through vCenter, which suffices")
     if host.get("maintenance"):
@@ -86,6 +91,22 @@ def _host(host: Mapping[str, Any], own: set[str]) -> Iterator[Finding]:
             f"{len(others)} that are not in the inventory run here ({', '.join(others[:4])}); a reboot of this host is "
             "refused while they do, see rocemesh_vm_policy",
         )
+
+
+def asleep(vcenter: Mapping[str, Any]) -> dict[str, str]:
+    """VM by its name in vCenter -> why nobody can expect it to answer: an interrupted run leaves such VMs, and the
+    stages recover and power put that right."""
+    hosts = {str(host.get("name")): host for host in vcenter.get("hosts") or ()}
+    found = {}
+    for row in vcenter.get("vms") or ():
+        host = hosts.get(str(row.get("esxi_host")), {})
+        if row.get("power") in ("poweredOff", "suspended"):
+            found[str(row.get("asked"))] = "the VM is off"
+        elif host.get("connection", "connected") != "connected" or host.get("maintenance"):
+            found[str(row.get("asked"))] = f"its host {row.get('esxi_host')} is not at work"
+        elif row.get("tools") == "guestToolsNotRunning":
+            found[str(row.get("asked"))] = "its guest has not come up (or has no VMware Tools)"
+    return found
 
 
 def clock(place: str, skew: Any) -> Iterator[Finding]:

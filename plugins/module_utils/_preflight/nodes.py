@@ -21,7 +21,11 @@ CPU_IMAGE_GIB = 6.0
 
 
 def judge(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[Finding]:
-    """``wanted``: slots (ranks of the host, 0: not said), toolkit_repository (where role container installs from)."""
+    """``wanted``: slots (ranks of the host, 0: not said), toolkit_repository (where role container installs from),
+    asleep (why it need not answer yet, empty: it has to)."""
+    if reading.get("unreachable") and wanted.get("asleep"):
+        yield warning(place, "ssh", f"no answer, and {wanted['asleep']}", "stages recover and power bring it up")
+        return
     if reading.get("unreachable"):
         yield problem(
             place,

@@ -39,6 +39,7 @@ PRIVILEGES = (
     Privilege("Global.SetCustomField", DATACENTER, "the lease of a maintenance window (esxi_reboot)"),
     Privilege("Global.ManageCustomFields", ROOT, "the mark and the lease of a maintenance window (esxi_reboot)"),
 )
+_VM_PATHS = ("name", "runtime.powerState", "runtime.host", "guest.toolsRunningStatus")
 _HOST_PATHS = ("name", "runtime.connectionState", "runtime.inMaintenanceMode", "config.lockdownMode", "vm")
 
 
@@ -62,7 +63,7 @@ def read_site(
         "clock_skew": round(skew, 1),
         "account": str(connection.content.sessionManager.currentSession.userName),
         "hosts": [_host(row, seen, running) for row in host_rows],
-        "vms": [{"asked": row["asked"], "problem": row["problem"]} for row in vm_rows],
+        "vms": _vms(connection, vm_rows),
         "missing_privileges": missing_privileges(connection, found_hosts, found_vms),
     }
 
@@ -108,6 +109,28 @@ def _host(row: Mapping[str, Any], seen: Mapping[str, Mapping[str, Any]], running
         "lockdown": str(facts["config.lockdownMode"]) if facts.get("config.lockdownMode") else None,
         "running_vms": sorted(running[vm._moId] for vm in facts.get("vm") or () if vm._moId in running),
     }
+
+
+def _vms(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Whether a VM can be expected to answer: its power, its host, whether its guest has come up."""
+    machines = [row["object"] for row in rows if row["object"] is not None]
+    facts = dict(zip([vm._moId for vm in machines], connection.properties(machines, _VM_PATHS)))
+    hosts = [seen["runtime.host"] for seen in facts.values() if seen.get("runtime.host") is not None]
+    names = _names(connection, list({host._moId: host for host in hosts}.values()))
+    told = []
+    for row in rows:
+        seen = facts.get(row["object"]._moId, {}) if row["object"] is not None else {}
+        host = seen.get("runtime.host")
+        told.append(
+            {
+                "asked": row["asked"],
+                "problem": row["problem"],
+                "power": str(seen.get("runtime.powerState", "unknown")),
+                "tools": str(seen.get("guest.toolsRunningStatus", "unknown")),
+                "esxi_host": names.get(host._moId, "") if host is not None else "",
+            }
+        )
+    return told
 
 
 def missing_privileges(connection: Connection, hosts: Sequence[Any], vms: Sequence[Any]) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ import pytest
 from tests import site_run
 from tests.site_run import ALLOW, SHORT, Run
 
-STAGES = ("switch", "esxi", "power", "guest", "window", "ats", "image", "mesh", "run", "report")
+STAGES = ("preflight", "switch", "esxi", "power", "guest", "window", "ats", "image", "mesh", "run", "report")
 HOSTS = ("esx01", "esx02")
 NODES = ("gpu01", "gpu02", "gpu03", "gpu04")
 
@@ -29,6 +29,14 @@ def scratch() -> Iterator[pathlib.Path]:
     """Home of everything temporary of the first run. A short path: ssh's control sockets live in it."""
     with tempfile.TemporaryDirectory(prefix="rocemesh-") as path:
         yield pathlib.Path(path)
+
+
+def test_preflight_finds_nothing_on_a_right_site_and_changes_nothing(scratch: pathlib.Path) -> None:
+    before = site_run.durable()
+    run = site_run.play("preflight.yml", "-e", f"preflight_dest={scratch}/preflight.json")
+    assert run.rc == 0, run.tail()
+    assert "nothing stands in the way of a run" in run.out, run.tail()
+    assert site_run.durable() == before, "preflight changed the twin"
 
 
 def test_check_mode_prints_the_whole_plan_and_changes_nothing() -> None:

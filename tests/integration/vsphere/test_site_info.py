@@ -18,6 +18,10 @@ def test_a_right_site_has_every_host_vm_and_privilege(run: Run) -> None:
         ("esx02", "", "connected"),
     ]
     assert [row["problem"] for row in found["vms"]] == ["", ""]
+    assert [(row["power"], row["tools"], row["esxi_host"]) for row in found["vms"]] == [
+        ("poweredOn", "guestToolsRunning", "esx01"),
+        ("poweredOn", "guestToolsRunning", "esx02"),
+    ]
     assert found["missing_privileges"] == []
     assert abs(found["clock_skew"]) < 5
 

@@ -17,6 +17,7 @@ def site() -> dict[str, Any]:
         "problem": "", "connection": "connected", "maintenance": False, "lockdown": "lockdownDisabled",
         "running_vms": ["gpu01"],
     }  # fmt: skip
+    guest = {"problem": "", "power": "poweredOn", "tools": "guestToolsRunning", "esxi_host": "esx01"}
     node = {
         "python": "3.10.12", "uid": 0, "user": "root", "distribution": "Ubuntu 22.04.5 LTS", "clock_skew": 0.4,
         "free_gib": {"/var/lib/docker": 310.0}, "gpu_devices": 8, "gpus": 8, "nvidia_driver": "570.86.15",
@@ -37,7 +38,7 @@ def site() -> dict[str, Any]:
         "vcenter": {
             "vcenter": "vc.example.com", "account": "automation", "clock_skew": 0.2, "missing_privileges": [],
             "hosts": [{"asked": "esx01", "name": "esx01", **host}],
-            "vms": [{"asked": "gpu01", "problem": ""}, {"asked": "gpu02", "problem": ""}],
+            "vms": [{"asked": name, **guest} for name in ("gpu01", "gpu02")],
         },
         "gpu01": node,
         "gpu02": copy.deepcopy(node),
@@ -170,12 +171,6 @@ PROBLEMS = [
         "esx9",
         "esxi_host_name",
     ),
-    Fault(
-        "esxi-disconnected",
-        put("vcenter", "hosts", 0, "connection", "disconnected"),
-        "esx01",
-        "vCenter says disconnected",
-    ),
     Fault("vm-name-unknown", put("vcenter", "vms", 0, "problem", "vCenter has no such VM"), "gpu01", "gpu_vm_name"),
     Fault(
         "no-maintenance-privilege",
@@ -241,6 +236,12 @@ PROBLEMS = [
 ]
 
 CAUTIONS = [
+    Fault(
+        "esxi-disconnected",
+        put("vcenter", "hosts", 0, "connection", "disconnected"),
+        "esx01",
+        "vCenter says disconnected",
+    ),
     Fault(
         "site-variable-unknown",
         put("variables", "sw01", ["rocemesh_reboot_now"]),

@@ -18,7 +18,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight impo
 )
 from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight.finding import Finding, grouped, summary
 
-from tests.unit.preflight.faults import CAUTIONS, PROBLEMS, Fault, site
+from tests.unit.preflight.faults import CAUTIONS, PROBLEMS, Fault, Put, site
 from tests.unit.roles.collection import PLAYBOOKS, ROOT, load
 
 KNOWN = {"switch_vlan", "switch_ports", "switch_password", "guest_mtu", "rocemesh_slots", "rocemesh_address"}
@@ -28,6 +28,7 @@ PREFIXES = {"switch_", "guest_", "rocemesh_"}
 def found(told: dict[str, Any]) -> list[Finding]:
     seen = {**told["controller"], "programs": frozenset(told["controller"]["programs"])}
     wanted = {"slots": told["slots"], "toolkit_repository": told["toolkit_repository"]}
+    asleep = devices.asleep(told["vcenter"])
     return [
         *controller.judge(controller.Controller(**seen), told["groups"]),
         *variables.groups(told["groups"]),
@@ -36,8 +37,8 @@ def found(told: dict[str, Any]) -> list[Finding]:
         *variables.files(told["files"]),
         *devices.switch("sw01", told["switch"]),
         *devices.vcenter(told["vcenter"], ["gpu01", "gpu02"], 0.0),
-        *nodes.judge("gpu01", told["gpu01"], wanted),
-        *nodes.judge("gpu02", told["gpu02"], wanted),
+        *nodes.judge("gpu01", told["gpu01"], {**wanted, "asleep": asleep.get("gpu01", "")}),
+        *nodes.judge("gpu02", told["gpu02"], {**wanted, "asleep": asleep.get("gpu02", "")}),
     ]
 
 
@@ -120,3 +121,22 @@ def test_site_variables_are_those_that_roles_and_playbooks_read() -> None:
 def test_lines_keep_place_thing_and_remedy() -> None:
     (finding,) = grouped([Finding("problem", "sw01", "switch_vlan", "it is not set.", "set it.")])
     assert finding.line() == "! sw01: switch_vlan: it is not set. What to do: set it."
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (Put(("vcenter", "vms", 0, "power"), "poweredOff"), "the VM is off"),
+        (Put(("vcenter", "hosts", 0, "connection"), "notResponding"), "its host esx01 is not at work"),
+        (Put(("vcenter", "hosts", 0, "maintenance"), True), "its host esx01 is not at work"),
+        (Put(("vcenter", "vms", 0, "tools"), "guestToolsNotRunning"), "its guest has not come up"),
+    ],
+)
+def test_a_vm_that_an_interrupted_run_left_off_does_not_stop_the_run_that_brings_it_up(change: Put, words: str) -> None:
+    told = site()
+    told["gpu01"] = {"unreachable": True, "msg": "no route"}
+    assert not summary(found(told), [])["ready"]
+    change(told)
+    result = summary(found(told), [])
+    assert result["ready"], result["problems"]
+    assert any(words in row["text"] for row in result["cautions"] if row["place"] == "gpu01")
