@@ -44,7 +44,7 @@ _value:
 
 from typing import Any, Callable, Mapping
 
-from ..module_utils._results.benchmarks import repeat_record
+from ..module_utils._results.figures.benchmarks import repeat_record
 
 
 def benchmark_repeat(entry: Mapping[str, Any], result: Mapping[str, Any], seconds: float) -> dict[str, Any]:

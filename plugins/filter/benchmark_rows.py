@@ -57,8 +57,8 @@ from typing import Any, Callable, Sequence
 
 from ansible.errors import AnsibleFilterError
 
-from ..module_utils._results import benchmark_rows as rows
-from ..module_utils._results import nccl_tests, perftest
+from ..module_utils._results.figures import benchmark_rows as rows
+from ..module_utils._results.readers import nccl_tests, perftest
 from ..plugin_utils.log_filter import count, read_log
 
 

@@ -39,7 +39,7 @@ from typing import Any, Callable
 
 from ansible.errors import AnsibleFilterError
 
-from ..module_utils._results.tags import by_rank
+from ..module_utils._results.readers.tags import by_rank
 
 
 def mpirun_answers(text: Any) -> list[dict[str, Any]]:

@@ -47,7 +47,7 @@ _value:
 
 from typing import Any, Callable
 
-from ..module_utils._results.perf_tables import read
+from ..module_utils._results.readers.perf_tables import read
 from ..plugin_utils.log_filter import read_log
 
 

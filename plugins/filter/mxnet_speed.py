@@ -75,9 +75,9 @@ from typing import Any, Callable, Mapping
 
 from ansible.errors import AnsibleFilterError
 
-from ..module_utils._results.mxnet_scaling import read_printed, read_tree, tree_files
-from ..module_utils._results.mxnet_speed import DROPPED, WINDOWS, read
-from ..module_utils._results.reading import is_path, pieces
+from ..module_utils._results.readers.mxnet_scaling import read_printed, read_tree, tree_files
+from ..module_utils._results.readers.mxnet_speed import DROPPED, WINDOWS, read
+from ..module_utils._results.readers.reading import is_path, pieces
 from ..plugin_utils.log_filter import count, read_log
 
 

@@ -50,7 +50,7 @@ _value:
 
 from typing import Any, Callable
 
-from ..module_utils._results.nccl_log import read
+from ..module_utils._results.readers.nccl_log import read
 from ..plugin_utils.log_filter import read_log
 
 

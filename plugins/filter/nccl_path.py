@@ -61,8 +61,8 @@ from typing import Any, Callable, Sequence
 
 from ansible.errors import AnsibleFilterError
 
-from ..module_utils._results.nccl_log import read
-from ..module_utils._results.path_verdict import judge
+from ..module_utils._results.path.path_verdict import judge
+from ..module_utils._results.readers.nccl_log import read
 from ..plugin_utils.log_filter import read_log
 
 

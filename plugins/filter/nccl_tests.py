@@ -61,7 +61,7 @@ _value:
 
 from typing import Any, Callable
 
-from ..module_utils._results.nccl_tests import read
+from ..module_utils._results.readers.nccl_tests import read
 from ..plugin_utils.log_filter import count, read_log
 
 

@@ -52,7 +52,7 @@ _value:
 
 from typing import Any, Callable
 
-from ..module_utils._results.perftest import read
+from ..module_utils._results.readers.perftest import read
 from ..plugin_utils.log_filter import read_log
 
 

@@ -50,7 +50,7 @@ _value:
 
 from typing import Any, Callable
 
-from ..module_utils._results.tf_cnn import read
+from ..module_utils._results.readers.tf_cnn import read
 from ..plugin_utils.log_filter import count, read_log
 
 

@@ -62,7 +62,7 @@ _value:
 
 from typing import Any, Callable
 
-from ..module_utils._results.torch_ranks import read
+from ..module_utils._results.readers.torch_ranks import read
 from ..plugin_utils.log_filter import count, read_log
 
 

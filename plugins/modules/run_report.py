@@ -335,10 +335,12 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ..module_utils._layer import LayerError, RefusedError, exit_with
-from ..module_utils._results import benchmark_files, page, plots, schema, tf_cnn, timeline
-from ..module_utils._results.files import ReportFolder, Wanted
-from ..module_utils._results.markdown import render
-from ..module_utils._results.summary import EVIDENCE, LAYERS, SIMULATED_LAYERS, Inputs, build, finite, headline
+from ..module_utils._results.figures import benchmark_files
+from ..module_utils._results.readers import tf_cnn
+from ..module_utils._results.report import page, plots, schema, timeline
+from ..module_utils._results.report.files import ReportFolder, Wanted
+from ..module_utils._results.report.markdown import render
+from ..module_utils._results.report.summary import EVIDENCE, LAYERS, SIMULATED_LAYERS, Inputs, build, finite, headline
 
 _DRAWN_LOG_BYTES = 256 << 20
 _CHUNK = 1 << 20

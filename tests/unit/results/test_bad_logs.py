@@ -13,8 +13,8 @@ import tracemalloc
 from typing import Callable, Iterable, Iterator
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results import reading, tags, tf_cnn
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.reading import Census, Kept, Problems
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import reading, tags, tf_cnn
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.reading import Census, Kept, Problems
 
 from .logs import LOGS, OWN, READERS, codes
 

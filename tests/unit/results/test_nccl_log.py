@@ -13,9 +13,9 @@ import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.rocemesh.multinode.plugins.filter import nccl_log as nccl_log_filter
 from ansible_collections.rocemesh.multinode.plugins.filter import nccl_path as nccl_path_filter
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.nccl_log import NcclLog, Reader
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.nccl_log import read as parse
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.path_verdict import judge
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.path.path_verdict import judge
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.nccl_log import NcclLog, Reader
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.nccl_log import read as parse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -17,9 +17,9 @@ import re
 import statistics
 from typing import Any, Iterable, Mapping, Sequence
 
-from .._layer import RefusedError
-from .mpirun import nodes
-from .tags import lines_of
+from ..._layer import RefusedError
+from ..launch.mpirun import nodes
+from ..readers.tags import lines_of
 
 MARK = "ROCEMESH-BENCHMARK "
 KINDS = ("bandwidth", "scaling", "scoring", "training", "nccl_tests", "perftest")

@@ -16,12 +16,12 @@ import json
 import math
 from typing import Any, Mapping, Sequence
 
-from .._layer import RefusedError
-from .._proof import found_limits, snapshots
-from .._proof.evidence import Evidence, Job, gathered
-from .._proof.evidence import networks as cidrs
-from .._proof.verdict import hear, judge
-from . import benchmark_files as bench
+from ..._layer import RefusedError
+from ..._proof import found_limits, snapshots
+from ..._proof.evidence import Evidence, Job, gathered
+from ..._proof.evidence import networks as cidrs
+from ..._proof.verdict import hear, judge
+from ..figures import benchmark_files as bench
 from .analysis import analyse
 
 FORMAT = 1
