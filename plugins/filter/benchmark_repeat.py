@@ -19,7 +19,7 @@ options:
     type: dict
     required: true
   result:
-    description: What P(rocemesh.multinode.tf_cnn_log#filter) made of its output.
+    description: What P(rocemesh.multinode.read_log#filter) made of its output.
     type: dict
     required: true
   seconds:

@@ -63,8 +63,8 @@ options:
     default: {}
   result:
     description: >-
-      The training result as the filter P(rocemesh.multinode.tf_cnn_log#filter) returns it. Leave it out if there was
-      no run.
+      The training result as the filter P(rocemesh.multinode.read_log#filter) returns it for V(tf_cnn). Leave it out if
+      there was no run.
     type: dict
   stage_marks:
     description: The start of each stage.
@@ -225,7 +225,7 @@ EXAMPLES = r"""
   rocemesh.multinode.run_report:
     path: "{{ playbook_dir }}/reports"
     run_id: 20260131T120000Z
-    result: "{{ lookup('ansible.builtin.file', 'mpirun.log') | rocemesh.multinode.tf_cnn_log(ranks=4) }}"
+    result: "{{ lookup('ansible.builtin.file', 'mpirun.log') | rocemesh.multinode.read_log('tf_cnn', ranks=4) }}"
     log: mpirun.log
     expected_ranks: 4
     evidence:

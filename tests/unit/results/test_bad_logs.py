@@ -68,8 +68,8 @@ def test_the_message_names_the_program_and_the_filter_that_reads_it() -> None:
         "perftest": "perftest (perftest)",
         "mxnet_bandwidth": "measure.py (mxnet_bandwidth)",
         "mxnet_speed": "(mxnet_speed)",
-        "horovod": "(horovod_synthetic)",
-        "tf_cnn": "(tf_cnn_log)",
+        "horovod": "(horovod)",
+        "tf_cnn": "(tf_cnn)",
     }.items():
         reader = READERS["torch_ranks"] if name != "torch_ranks" else READERS["perftest"]
         (problem,) = reader((LOGS / OWN[name]).read_text()).as_dict()["problems"]

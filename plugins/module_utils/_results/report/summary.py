@@ -45,7 +45,7 @@ EVIDENCE = ("job", "nccl_path", "rdma", "switches")
 class Inputs:
     """Everything that a summary is made of.
 
-    ``layers``: name -> {changed, verified, found, changes}; ``result``: what the filter ``tf_cnn_log`` returns, None if
+    ``layers``: name -> {changed, verified, found, changes}; ``result``: what reader ``tf_cnn`` returns, None if
     there was no run; ``stage_marks``: [{name, at}] with ``at`` in seconds UTC, each the START of a stage;
     ``started``, ``finished``: ISO 8601, empty: from the marks; ``problems``: texts or {code, message}.
     ``evidence``: the readings that the verdict rests on, as they were read: ``job`` (see `evidence.Job`),
