@@ -46,7 +46,7 @@ _value:
 
 from typing import Any, Callable, Mapping, Sequence
 
-from ..module_utils._results.benchmarks import dlperf
+from ..module_utils._results.figures.benchmarks import dlperf
 
 
 def benchmark_dlperf(results: Sequence[Mapping[str, Any]], precision: str, batch: int) -> dict[str, Any]:

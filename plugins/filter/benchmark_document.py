@@ -70,7 +70,7 @@ from typing import Any, Callable, Mapping, Sequence
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils._layer import LayerError
-from ..module_utils._results.benchmarks import document, scaling_results
+from ..module_utils._results.figures.benchmarks import document, scaling_results
 
 
 def benchmark_document(

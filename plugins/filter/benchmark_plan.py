@@ -62,7 +62,7 @@ from typing import Any, Callable, Mapping, Sequence
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils._layer import LayerError
-from ..module_utils._results.benchmarks import scaling_plan
+from ..module_utils._results.figures.benchmarks import scaling_plan
 
 
 def benchmark_plan(

@@ -36,7 +36,7 @@ from typing import Any, Callable
 
 from ansible.errors import AnsibleFilterError
 
-from ..module_utils._results.benchmarks import records
+from ..module_utils._results.figures.benchmarks import records
 
 
 def benchmark_records(text: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ options:
     type: dict
     required: true
   result:
-    description: What P(rocemesh.multinode.tf_cnn_log#filter) made of its output.
+    description: What P(rocemesh.multinode.read_log#filter) made of its output.
     type: dict
     required: true
   seconds:
@@ -44,7 +44,7 @@ _value:
 
 from typing import Any, Callable, Mapping
 
-from ..module_utils._results.benchmarks import repeat_record
+from ..module_utils._results.figures.benchmarks import repeat_record
 
 
 def benchmark_repeat(entry: Mapping[str, Any], result: Mapping[str, Any], seconds: float) -> dict[str, Any]:

@@ -11,7 +11,7 @@ short_description: Read the log of nccl-tests or perftest into the rows of its b
 version_added: 0.1.0
 author: rocemesh.multinode contributors (@rocemesh)
 description:
-  - Reads the log as P(rocemesh.multinode.nccl_tests#filter) and P(rocemesh.multinode.perftest#filter) do, and returns
+  - Reads the log as P(rocemesh.multinode.read_log#filter) does, and returns
     what P(rocemesh.multinode.benchmark_document#filter) takes.
   - Whatever the reader complains about is a problem of the file. A log without a figure is one, too.
 positional: _input, kind
@@ -57,8 +57,8 @@ from typing import Any, Callable, Sequence
 
 from ansible.errors import AnsibleFilterError
 
-from ..module_utils._results import benchmark_rows as rows
-from ..module_utils._results import nccl_tests, perftest
+from ..module_utils._results.figures import benchmark_rows as rows
+from ..module_utils._results.readers import nccl_tests, perftest
 from ..plugin_utils.log_filter import count, read_log
 
 

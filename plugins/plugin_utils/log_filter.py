@@ -12,7 +12,7 @@ from typing import Any, Callable, Iterator, TypeVar
 
 from ansible.errors import AnsibleFilterError
 
-from ..module_utils._results.reading import source_of
+from ..module_utils._results.readers.reading import source_of
 
 R = TypeVar("R")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping
 
-from ..module_utils._results.benchmarks import same_measurement
+from ..module_utils._results.figures.benchmarks import same_measurement
 
 
 def is_same_measurement(text: str, parameters: Mapping[str, Any]) -> bool:

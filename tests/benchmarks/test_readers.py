@@ -30,7 +30,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MIB = int(os.environ.get("ROCEMESH_BENCH_LOG_MIB", "1024"))
 REPEATS = int(os.environ.get("ROCEMESH_BENCH_REPEATS", "3"))
-PACKAGE = "ansible_collections.rocemesh.multinode.plugins.module_utils._results"
+PACKAGE = "ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers"
 
 # A child prints: seconds, peak resident set (KiB), what it found.
 PEAK = """

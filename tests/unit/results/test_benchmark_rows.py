@@ -12,9 +12,9 @@ import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.rocemesh.multinode.plugins.filter.benchmark_document import benchmark_document
 from ansible_collections.rocemesh.multinode.plugins.filter.benchmark_rows import benchmark_rows
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results import schema
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.markdown import render
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.summary import Inputs, build
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import schema
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.markdown import render
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import Inputs, build
 
 from .logs import log
 

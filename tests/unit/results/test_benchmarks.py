@@ -11,7 +11,7 @@ import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.rocemesh.multinode.plugins.filter.benchmark_document import benchmark_document
 from ansible_collections.rocemesh.multinode.plugins.filter.benchmark_plan import benchmark_plan
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.benchmarks import (
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures.benchmarks import (
     cases_of,
     digest,
     dlperf,

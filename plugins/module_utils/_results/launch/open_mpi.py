@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from typing import Any, Mapping, NamedTuple
 
-from .._layer import ParseError, RefusedError
+from ..._layer import ParseError, RefusedError
 
 DEFAULT = "4.1"  # Debian 12 and the NGC images of the guide; only for callers that observed nothing
 

@@ -13,7 +13,7 @@ import ipaddress
 import re
 from typing import Any, Mapping, Sequence
 
-from .._layer import RefusedError
+from ..._layer import RefusedError
 from . import open_mpi
 
 # The head starts at most this many daemons itself; beyond, workers start workers, for which they have no key.

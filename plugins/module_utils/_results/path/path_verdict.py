@@ -26,8 +26,8 @@ import ipaddress
 import re
 from typing import Any, Iterable, Mapping, Sequence
 
-from .nccl_facts import Channel, Edge, GdrLine, Hca, NcclLog, Process, Rank
-from .reading import Problem
+from ..readers.nccl_facts import Channel, Edge, GdrLine, Hca, NcclLog, Process, Rank
+from ..readers.reading import Problem
 
 NOT_ONE_JOB = "not_one_job"
 SOCKETS = "sockets"

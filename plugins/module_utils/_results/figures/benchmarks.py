@@ -17,9 +17,9 @@ import re
 import statistics
 from typing import Any, Iterable, Mapping, Sequence
 
-from .._layer import RefusedError
-from .mpirun import nodes
-from .tags import lines_of
+from ..._layer import RefusedError
+from ..launch.mpirun import nodes
+from ..readers.tags import lines_of
 
 MARK = "ROCEMESH-BENCHMARK "
 KINDS = ("bandwidth", "scaling", "scoring", "training", "nccl_tests", "perftest")
@@ -161,7 +161,7 @@ def records(text: str) -> dict[str, Any]:
 
 
 def repeat_record(entry: Mapping[str, Any], result: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-    """What is kept of one repeat. ``result``: as filter tf_cnn_log gives it; ``seconds``: the whole job took."""
+    """What is kept of one repeat. ``result``: as reader tf_cnn gives it; ``seconds``: the whole job took."""
     machines = [rank.get("machine") or {} for rank in result["per_rank"]]
     first = machines[0] if machines else {}
     return {

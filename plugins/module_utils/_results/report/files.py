@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Iterator, Mapping
 
-from .._layer import ApplyError, Layer, Operation, RefusedError
+from ..._layer import ApplyError, Layer, Operation, RefusedError
 
 LATEST = "latest"
 _CHUNK = 1 << 20

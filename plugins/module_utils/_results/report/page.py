@@ -15,8 +15,8 @@ import base64
 import functools
 from typing import Any, Mapping, Sequence
 
-from .._proof import counters
-from .._proof.verdict import INVALID, PROVEN
+from ..._proof import counters
+from ..._proof.verdict import INVALID, PROVEN
 from .markdown import counter_rows, figure, flat, known, number, percent, tables
 from .page_text import COMPARE, MACROS, REPORT, STYLE
 from .plots import Plot

@@ -12,9 +12,9 @@ import dataclasses
 import statistics
 from typing import Any, Mapping, Sequence
 
-from .._proof.counters import Due
-from . import limits as lim
-from .benchmark_files import single_gpu_differs, single_gpu_rate
+from ..._proof.counters import Due
+from ..figures import limits as lim
+from ..figures.benchmark_files import single_gpu_differs, single_gpu_rate
 
 # What a run may be faster than so many single GPUs before it is suspicious (clocks boost, caches help).
 SUPERLINEAR_MARGIN = 0.05

@@ -17,7 +17,7 @@ import random
 import statistics
 from typing import Any, Mapping, Sequence
 
-from .._layer import RefusedError
+from ..._layer import RefusedError
 
 RESAMPLES = 2000
 CONFIDENCE = 0.95

@@ -16,12 +16,12 @@ import json
 import math
 from typing import Any, Mapping, Sequence
 
-from .._layer import RefusedError
-from .._proof import found_limits, snapshots
-from .._proof.evidence import Evidence, Job, gathered
-from .._proof.evidence import networks as cidrs
-from .._proof.verdict import hear, judge
-from . import benchmark_files as bench
+from ..._layer import RefusedError
+from ..._proof import found_limits, snapshots
+from ..._proof.evidence import Evidence, Job, gathered
+from ..._proof.evidence import networks as cidrs
+from ..._proof.verdict import hear, judge
+from ..figures import benchmark_files as bench
 from .analysis import analyse
 
 FORMAT = 1
@@ -45,7 +45,7 @@ EVIDENCE = ("job", "nccl_path", "rdma", "switches")
 class Inputs:
     """Everything that a summary is made of.
 
-    ``layers``: name -> {changed, verified, found, changes}; ``result``: what the filter ``tf_cnn_log`` returns, None if
+    ``layers``: name -> {changed, verified, found, changes}; ``result``: what reader ``tf_cnn`` returns, None if
     there was no run; ``stage_marks``: [{name, at}] with ``at`` in seconds UTC, each the START of a stage;
     ``started``, ``finished``: ISO 8601, empty: from the marks; ``problems``: texts or {code, message}.
     ``evidence``: the readings that the verdict rests on, as they were read: ``job`` (see `evidence.Job`),

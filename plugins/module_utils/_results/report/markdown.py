@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import Any, Mapping, Sequence
 
-from .._proof import counters
+from ..._proof import counters
 from .summary import TITLES, headline
 
 _CELL = 300  # characters of a finding in a table; the whole of it is in summary.json

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from typing import Any, Mapping
 
-from .._layer import RefusedError
+from ..._layer import RefusedError
 
 # INIT: ranks and, with NET, the channels; NET alone has the lines about GPUDirect; GRAPH the neighbours in the ring.
 SUBSYSTEMS = "INIT,NET,ENV,GRAPH"

@@ -17,7 +17,7 @@ import math
 import re
 from typing import Any
 
-from .tags import Demultiplexer
+from ..readers.tags import Demultiplexer
 
 MARK = "ROCEMESH-PROGRESS "
 _STEPS = re.compile(r"^Num batches:\s+(\d+)$")

@@ -17,10 +17,10 @@ import dataclasses
 import re
 from typing import Any, Match, Sequence
 
+from ..readers.reading import Source, pieces
+from ..readers.tags import Demultiplexer, Line
 from .causes import RULES, Rule
 from .mpirun import Node
-from .reading import Source, pieces
-from .tags import Demultiplexer, Line
 from .waits import Standstill, Waits
 
 TIMED_OUT = (124, 137, 110, 241)  # timeout(1) with SIGTERM, with SIGKILL; mpirun --timeout of Open MPI 4.1, of 5.0

@@ -16,7 +16,7 @@ import dataclasses
 import math
 from typing import Any, Iterable
 
-from .tf_cnn import StepLine
+from ..readers.tf_cnn import StepLine
 
 ROUNDING_IMAGES_PER_S = 0.05
 ACCEPTED_ERROR = 0.05  # of the speed between two lines

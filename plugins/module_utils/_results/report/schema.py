@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
-from .._proof.registry import NAMES
-from .._proof.verdict import VERDICTS
-from .._proof.witness import STATES
+from ..._proof.registry import NAMES
+from ..._proof.verdict import VERDICTS
+from ..._proof.witness import STATES
 
 
 def _object(properties: Mapping[str, Any], optional: Sequence[str] = (), **more: Any) -> dict[str, Any]:

@@ -11,11 +11,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Mapping, Sequence
 
-from .._layer import LayerError, RefusedError
-from . import published
-from .benchmark_files import read
+from ..._layer import LayerError, RefusedError
+from ..figures import published
+from ..figures.benchmark_files import read
+from ..figures.statistics import CONFIDENCE, MARGIN, gate
 from .markdown import cell, number, percent
-from .statistics import CONFIDENCE, MARGIN, gate
 
 SIMULATED = "SIMULATED"
 

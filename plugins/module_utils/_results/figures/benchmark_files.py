@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from typing import Any, Callable, Mapping, Sequence
 
-from .._layer import LayerError
+from ..._layer import LayerError
 from .limits import bus_gbyte_per_s
 from .statistics import Case, describe, groups, scaling
 
