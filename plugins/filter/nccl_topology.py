@@ -33,7 +33,7 @@ options:
   addresses:
     description: >-
       PCI address in the host to PCI address in the guest. Only needed for a VM with several alike devices in different
-      places.
+      places whose slots in the VM are not known on both sides (C(vm_slot) of the host's facts, C(PhySlot) of C(lspci)).
     type: dict
     default: {}
   link_speed:
@@ -76,7 +76,8 @@ from typing import Any, Callable, Mapping
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils._layer import LayerError
-from ..module_utils._site.nccl_topology import parse_lspci, render
+from ..module_utils._site.nccl_topology import render
+from ..module_utils._site.pci_places import parse_lspci
 
 
 def nccl_topology(

@@ -155,6 +155,9 @@ devices:
     vm_power_state:
       description: Power state of that VM.
       type: str
+    vm_slot:
+      description: Number of the slot of that VM that the device is in; Linux in the VM shows the same one (C(PhySlot)).
+      type: int
     esxcli:
       description: Columns of C(esxcli hardware pci list) for the device, null without O(gather_esxcli).
       type: dict

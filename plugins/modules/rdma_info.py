@@ -191,6 +191,12 @@ devices:
       description: The part of RV(unreadable) that is about this port.
       type: list
       elements: dict
+interfaces:
+  description: Interfaces that have an address, RDMA or not (C(name), C(addresses)). Null if C(ip) could not tell.
+  returned: success
+  type: list
+  elements: dict
+  sample: [{"name": "ens160", "addresses": ["192.0.2.11/24"]}]
 driver:
   description:
     - C(product) (V(MLNX_OFED), V(DOCA-OFED), V(inbox)), C(version) and C(source) of the distribution; version and

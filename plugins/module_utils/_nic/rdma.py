@@ -29,6 +29,7 @@ from .rdma_state import (
     VerbsPort,
     choose_gid,
     dma_buf,
+    parse_addresses,
     parse_dcb,
     parse_dpkg,
     parse_ethtool_counters,
@@ -311,6 +312,15 @@ class RdmaReader:
         self._miss("active MTU", why, "install ibverbs-utils and ibverbs-providers; sysfs does not have it")
         return {}
 
+    def _interfaces(self) -> list[dict[str, Any]] | None:
+        """Every interface with its addresses, RDMA or not: NCCL's TCP connections need one, too."""
+        done = self._tool("ip", "-json", "address", "show")
+        if done is not None and done.code == 0:
+            return self._parsed("addresses of the interfaces", parse_addresses, done.out, self.host)
+        why = "ip is not installed" if done is None else self._said(done)
+        self._miss("addresses of the interfaces", why, "install iproute2")
+        return None
+
     def _release(self) -> Release:
         done = self._tool("dpkg-query", "-W", "-f=${Package} ${db:Status-Status} ${Version}\\n", *_PACKAGES)
         # dpkg-query ends with 1 when one of the packages is unknown, and still prints the others
@@ -428,6 +438,7 @@ class RdmaReader:
             }
         return {
             "devices": ports,
+            "interfaces": self._interfaces(),
             **about_node,
             "simulated": self.sysfs.simulated,
             "unreadable": [missing.as_result() for missing in self._unreadable],

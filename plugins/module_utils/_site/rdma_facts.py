@@ -23,12 +23,18 @@ _TRUSTS_DSCP = ("l3", "both", "dscp")
 def usable(readings: Mapping[str, Any], nodes: Sequence[str]) -> dict[str, Any]:
     """``facts`` for `nccl_variables.choose` (empty unless every node told), ``missing`` (texts), ``simulated``."""
     missing = [f"{node}: {why}" for node in nodes for why in [why_not(readings.get(node))] if why]
-    facts = {} if missing or not nodes else {node: {"devices": list(readings[node]["devices"])} for node in nodes}
+    facts = {} if missing or not nodes else {node: _facts(readings[node]) for node in nodes}
     return {
         "facts": facts,
         "missing": missing,
         "simulated": any(bool((readings.get(node) or {}).get("simulated")) for node in nodes),
     }
+
+
+def _facts(reading: Mapping[str, Any]) -> dict[str, Any]:
+    """``interfaces`` is left out where nobody told them, which is something else than none."""
+    told = reading.get("interfaces")
+    return {"devices": list(reading["devices"]), **({"interfaces": list(told)} if isinstance(told, list) else {})}
 
 
 def why_not(reading: Any) -> str:

@@ -173,6 +173,7 @@ def device_row(device: PciDevice, owners: list[Owner], esxcli: dict[str, dict[st
         "vm": owner.name if owner else None,
         "vm_moid": owner.moid if owner else None,
         "vm_power_state": owner.power if owner else None,
+        "vm_slot": next((d.slot for d in owner.devices if d.address == device.address), None) if owner else None,
         "esxcli": esxcli.get(device.address),
     }
 

@@ -39,6 +39,17 @@ def test_readings_of_all_nodes_are_facts_for_nccls_variables() -> None:
     assert variables["shared"]["NCCL_IB_GID_INDEX"] == "3"
 
 
+def test_interfaces_are_facts_where_they_were_told() -> None:
+    told = {**READ, "interfaces": [{"name": "ens160", "addresses": ["192.0.2.11/24"]}]}
+    facts = rdma_facts(dict.fromkeys(NODES, told), NODES)["facts"]
+    found = nccl_variables(facts, "198.51.100.0/24", control_network="192.0.2.0/24")
+    assert found["shared"]["NCCL_SOCKET_IFNAME"] == "=ens160"
+    silent = rdma_facts({"gpu01": told, "gpu02": {**READ, "interfaces": None}}, NODES)["facts"]
+    assert (
+        "NCCL_SOCKET_IFNAME" not in nccl_variables(silent, "198.51.100.0/24", control_network="192.0.2.0/24")["shared"]
+    )
+
+
 @pytest.mark.parametrize(
     ("reading", "words"),
     [
