@@ -15,7 +15,7 @@ KINDS = (
     vim.VirtualMachine, vim.HostSystem, vim.EventManager, vim.CustomFieldsManager, vim.view.ViewManager,
     vim.view.ContainerView, vim.Task, vim.ServiceInstance, vim.Datacenter, vmodl.query.PropertyCollector,
 )  # fmt: skip
-SESSION = {"RetrieveContent", "Disconnect"}  # of login and logout
+SESSION = {"RetrieveContent", "DropConnections"}  # of login and logout
 
 
 def called() -> set[str]:
