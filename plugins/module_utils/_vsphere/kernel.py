@@ -68,6 +68,7 @@ class KernelLayer(Layer["tuple[KernelState, ...]", KernelWanted]):
         self._first: dict[str, KernelState] = {}
         self._last: dict[str, KernelState] = {}
         self._touched: set[str] = set()
+        self._planned: dict[str, list[str]] | None = None
         self.host = hosts[0][1] if len(hosts) == 1 else connection.name
 
     def observe(self) -> tuple[KernelState, ...]:
@@ -96,6 +97,10 @@ class KernelLayer(Layer["tuple[KernelState, ...]", KernelWanted]):
                 errors.append(error)
         if errors:
             raise several(errors, self._connection.name)
+        if self._planned is None:
+            self._planned = {}
+            for operation in operations:
+                self._planned.setdefault(operation.payload["host"], []).append(operation.description)
         return operations
 
     def _named(self, host: str, operation: Operation) -> Operation:
@@ -174,6 +179,7 @@ class KernelLayer(Layer["tuple[KernelState, ...]", KernelWanted]):
             hosts.append(
                 {
                     **self._facts_of(one),
+                    "changes": (self._planned or {}).get(one.host, []),
                     "reboot_required": bool(pending.reasons),
                     "reboot_reasons": list(pending.reasons),
                 }
