@@ -64,6 +64,7 @@ def ours(simulator: Simulator, count: int) -> tuple[list[Any], dict[str, str]]:
             "vlan_name": "rdma",
             "ports": [f"1/1-1/{count}"],
             "mtu": 9216,
+            "allow_disruption": "any",  # the others ask nobody
         },
         "delegate_to": "localhost",
         "vars": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable},

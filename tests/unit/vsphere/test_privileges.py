@@ -17,7 +17,7 @@ KINDS = (
     vim.view.ContainerView, vim.Task, vim.ServiceInstance, vim.Datacenter, vim.AuthorizationManager,
     vmodl.query.PropertyCollector,
 )  # fmt: skip
-SESSION = {"RetrieveContent", "Disconnect"}  # of login and logout
+SESSION = {"RetrieveContent", "DropConnections"}  # of login and logout
 
 
 def called() -> set[str]:
