@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
 import time
 from collections.abc import Iterator
@@ -11,12 +12,15 @@ from typing import Any
 
 import pytest
 
+from lab import lifecycle
+
 from .conftest import Pki, Vcenter, run_module, start
 
 AGENT_SECONDS = 1.0
 SITE = {"hosts": [{"name": "esx01", "vms": []}], "boot_seconds": 0.2, "agent_seconds": AGENT_SECONDS}
 
 
+@contextlib.contextmanager
 def site(binary: pathlib.Path, pki: Pki, folder: pathlib.Path, topology: dict[str, Any] = SITE) -> Iterator[Vcenter]:
     vcenter = start(binary, pki, folder, topology)
     yield vcenter
@@ -26,7 +30,8 @@ def site(binary: pathlib.Path, pki: Pki, folder: pathlib.Path, topology: dict[st
 
 @pytest.fixture(scope="module")
 def shared(binary: pathlib.Path, pki: Pki, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vcenter]:
-    yield from site(binary, pki, tmp_path_factory.mktemp("awkward"))
+    with site(binary, pki, tmp_path_factory.mktemp("awkward")) as vcenter:
+        yield vcenter
 
 
 @pytest.fixture
@@ -81,7 +86,7 @@ def test_a_setting_that_is_in_force_survives_a_power_cut(vcenter: Vcenter) -> No
 def test_the_hosts_own_backup_keeps_a_setting_over_a_power_cut(
     binary: pathlib.Path, pki: Pki, tmp_path: pathlib.Path
 ) -> None:
-    for vcenter in site(binary, pki, tmp_path, {**SITE, "backup_seconds": 0}):
+    with site(binary, pki, tmp_path, {**SITE, "backup_seconds": 0}) as vcenter:
         set_ats(vcenter)
         cut_power(vcenter)
         assert ats(vcenter) == ("TRUE", "TRUE")
@@ -110,3 +115,22 @@ def test_esxcli_of_a_connected_host_is_silent_at_first_and_a_reboot_ends_when_it
     assert reboot(vcenter, "atsSupport")["rebooted"]
     done = run_module("esxi_kernel_setting", asked, check=True)
     assert not done.failed and not done["changed"], done.msg
+
+
+def test_the_twins_machines_are_not_all_alike(binary: pathlib.Path, pki: Pki, tmp_path: pathlib.Path) -> None:
+    with site(binary, pki, tmp_path, {**lifecycle.topology(), "boot_seconds": 0.2}) as vcenter:
+
+        def look(vm: str, **options: Any) -> Any:
+            return run_module("vmx_passthru", {**vcenter.login, "vm": vm, **options}, check=True)
+
+        gap = look("gpu03", gpu_pci_ids={"0": "0000:3d:00.0"})
+        assert gap.failed and "calls itself PCI device 1 (key 13001)" in gap.msg
+        placeless = look("gpu01", numa_node_affinity=["auto"])
+        assert "host esx01 does not say which node GPU" in placeless.warned and "left alone" in placeless.warned
+        assert look("gpu04", numa_node_affinity=["auto"])["resolved"]["numa_node_affinity"] == ["1"]
+        vcenter.ask("POST", "/admin", {"do": "cut_power", "host": "esx01"})
+        until_booted(vcenter, 0)
+        assert look("gpu01").failed is False, "vCenter answers for the VM"
+        assert run_module(
+            "esxi_kernel_setting", {**vcenter.login, "esxi_hostname": "esx01", "settings": {"atsSupport": True}}, True
+        ).failed, "and esxcli does not yet"

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -265,3 +266,19 @@ def test_a_host_may_refuse_memlock_instead_of_lowering_it(daemon: physics.Physic
     assert fake.calls[-1][4] == "touch /run/lab-memlock-refused"
     daemon.clear_faults()
     assert fake.calls[-1][4] == "rm -f /run/lab-memlock-refused"
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ("Error response from daemon: Container 1f is not running", 125),
+        ("Error response from daemon: Container 1f is paused, unpause the container before exec", 125),
+        ("iptables: No chain/target/match by that name.", 1),
+    ],
+)
+def test_a_vm_that_is_off_is_told_from_a_script_that_failed(
+    monkeypatch: pytest.MonkeyPatch, words: str, status: int
+) -> None:
+    done = subprocess.CompletedProcess([], 1, stdout="", stderr=words)
+    monkeypatch.setattr(engine, "docker", lambda *_arguments, **_options: done)
+    assert physics._in_node("gpu01", "true")[0] == status
