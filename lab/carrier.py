@@ -31,7 +31,7 @@ PORTS = {node.name: f"1/{node.number}" for node in config.NODES}
 ADDRESSES = {node.name: node.cluster_ip for node in config.NODES}
 _LINE = re.compile(r"^\s*(\d+)\s+(\d+)\s+(DROP|RETURN)\b.*?\s(\d+\.\d+\.\d+\.\d+)\s+\S+(.*)$", re.MULTILINE)
 _ROUND_SECONDS = 0.5
-_COUNT_ROUNDS = 10  # counters are read every so many rounds: each reading is a process in every node
+_COUNT_ROUNDS = 20  # counters are read every so many rounds: each reading is a process in every node
 
 # Carries out a shell script in a node; (exit status, output). 125 and more: the node is not there.
 Runner = Callable[[str, str], "tuple[int, str]"]
