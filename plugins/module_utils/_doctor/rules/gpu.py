@@ -41,7 +41,8 @@ CAUSES = (
 )
 
 SIGNS = (
-    sign("xid_hardware", r"\bXid\b(?: ?\(PCI:(?P<device>[0-9a-f:.]+)\))?(?:: | |\()+(?P<value>48|62|63|64|74|79|92|94|95|110|123|136|140|143|144|145|149|151|154|155|156|160|171|172)\b|fallen off the bus|GPU is lost|uncorrectable (?:ECC|NVLink|memory)|uncorrectable_errors\W+[1-9]|double[- ]bit ECC|row remap\w* (?:failure|pending)|Remapping Failure Occurred\s*: Yes|NVSwitch.*(?:fatal|SXid)|SXid.*fatal|nvlink.*(?:inactive|fatal|down|error)|cudaErrorECCUncorrectable|cudaErrorNvlinkUncorrectable"),
+    sign("xid_hardware", r"\bXid\b(?: ?\(PCI:(?P<device>[0-9a-f:.]+)\))?(?:: | |\()+(?P<value>48|63|64|79|92|94|95|140)\b|fallen off the bus|uncorrectable ECC error|double[- ]bit ECC error|Remapping Failure Occurred\s*: Yes|cudaErrorECCUncorrectable"),
+    sign("xid_link", r"\bXid\b(?: ?\(PCI:(?P<device>[0-9a-f:.]+)\))?(?:: | |\()+(?P<value>62|74|110|123|136|143|144|145|146|147|149|150|151|154|155|156|160|171|172)\b|GPU is lost|uncorrectable (?:NVLink|memory)|row remap\w* (?:failure|pending)|NVSwitch.*(?:fatal|SXid)|SXid.*fatal|nvlink \d+.*(?:inactive|down)|NVLink.{0,20}(?:fatal|training) error|cudaErrorNvlinkUncorrectable|uncorrectable_errors\W+[1-9]"),
     sign("xid_gsp", r"\bXid\b.*?(?::|\)|\s)\s*(?:119|120)\b|Timeout waiting for RPC from GSP|GSP (?:RPC|firmware).*(?:time|fail|error)|kgspBootstrap|RmInitAdapter failed|_kgspProcessRpcEvent"),
     sign("xid_application", r"\bXid\b.*?(?::|\)|\s)\s*(?:13|31|43|45|68|69)\b|MMU Fault|illegal memory access|cudaErrorIllegalAddress|CUDA_ERROR_ILLEGAL_ADDRESS|misaligned address|device-side assert"),
     sign("xid_other", r"NVRM: Xid "),
@@ -70,15 +71,17 @@ SIGNS = (
 )
 
 RULES = (
-    rule("xid_hardware", "xid_hardware", LIKELY, "gpu_fault", _XID + "; DCGM health: these are memory, NVLink, bus", explains="cuda_failure gpu_memory cuda_no_device driver_down gpu_busy"),
+    rule("xid_link", "xid_link", CANDIDATE, "gpu_fault driver_bug fabric_manager", _XID + ": NVLink, microcontroller, recovery action"),
+    rule("xid_hardware_gsp", "xid_hardware xid_gsp", CANDIDATE, "gpu_fault driver_bug", _XID + ": 119 with a fault: either may be first"),
+    rule("xid_hardware", "xid_hardware !xid_gsp", LIKELY, "gpu_fault", _XID + "; DCGM health: these are memory, NVLink, bus", explains="cuda_failure gpu_memory cuda_no_device driver_down gpu_busy"),
     rule("xid_gsp", "xid_gsp", CANDIDATE, "driver_bug gpu_fault driver_not_running", _XID + ": 119, 120"),
     rule("xid_application", "xid_application", CANDIDATE, "app_illegal_access nccl_bug gpu_fault", _XID + ": 13, 31, 43, 45"),
-    rule("xid_other", "xid_other !xid_hardware|xid_gsp|xid_application", CANDIDATE, "gpu_fault driver_bug app_illegal_access", _XID),
+    rule("xid_other", "xid_other !xid_hardware|xid_link|xid_gsp|xid_application", CANDIDATE, "gpu_fault driver_bug app_illegal_access", _XID),
     rule("throttle", "gpu_throttle", CANDIDATE, "gpu_throttled numa_bios_setting", "nvidia-smi: clocks event reasons"),
     rule("pcie", "pcie_degraded !in_vm", CANDIDATE, "gpu_pcie_degraded numa_bios_setting", "PCI Express: negotiated against possible link"),
     rule("aer", "aer", CANDIDATE, "gpu_pcie_degraded gpu_fault nic_firmware_fault", "kernel: PCIe Advanced Error Reporting"),
     rule("mismatch", "nvml_mismatch", CANDIDATE, "nvml_mismatch", "NVML: NVML_ERROR_LIB_RM_VERSION_MISMATCH"),
-    rule("mismatch_seen", "nvml_mismatch nvrm_versions|upgraded_driver|nvrm_api_mismatch", LIKELY, "nvml_mismatch", "two facts: the message, and the version or upgrade"),
+    rule("mismatch_seen", "nvml_mismatch nvrm_versions|upgraded_driver|nvrm_api_mismatch !in_container", LIKELY, "nvml_mismatch", "two facts: the message, and the version or upgrade"),
     rule("unknown_error", "nvml_unknown", CANDIDATE, "container_gpu_taken driver_not_running", "nvidia-container-toolkit: containers lose access to GPUs when systemd is reloaded"),
     rule("nvml_other", "nvml_other", CANDIDATE, "container_no_gpu driver_not_running", "NVML: library not found, driver not loaded"),
     rule("fabric_manager", "fabric_manager", CANDIDATE, "fabric_manager driver_not_running", _ERR + " 802; NVIDIA Fabric Manager user guide"),

@@ -22,7 +22,7 @@ def _small_lock(match: Match[str]) -> bool:
 
 def _small_shm(match: Match[str]) -> bool:
     scale = {"K": 1 / 1024, "": 1 / 1024, "M": 1, "G": 1024, "T": 1 << 20}
-    return float(match["size"]) * scale[match["unit"].upper()] < 1024
+    return float(match["size"]) * scale[match["unit"].upper()] <= 64
 
 
 def _foreign(match: Match[str]) -> bool:
@@ -110,7 +110,7 @@ SIGNS = (
     sign("connect_timeout", r"(?:connect\w*|socket|bootstrap|tcp|rendezvous|TCPStore|store).{0,100}(?:timed out|time-?out|ETIMEDOUT)|(?:timed out|time-?out|ETIMEDOUT).{0,100}(?:connect\w*|socket|TCPStore|rendezvous)|ncclSocket\w*.*(?:fail|error|timeout|timed)|socket(?:Start|Progress|Poll)\w*.*(?:fail|error|timed)|connection (?:timed out|timeout)"),
     sign("filtered", r"iptables|nftables|\bnft\b|\bufw\b|firewalld?|security group|\bREJECT\b|\bDROP\b|UFW BLOCK|IN=\S* OUT=\S* .*(?:SRC|DPT)=|filtered by|NetworkPolicy|network polic\w+|port .{0,30}(?:blocked|closed|filtered|not open)|blocked by|conntrack: table full|nf_conntrack.*(?:full|drop)|middlebox|selinux.*denied|avc: +denied"),
     sign("wrong_magic", r"wrong magic (?:number )?(?:0x)?(?P<magic>[0-9a-f]{8,16})\b|magic (?:number )?(?:mismatch|!=)", test=lambda m: m["magic"] is not None and _foreign(m)),
-    sign("other_magic", r"wrong magic|unexpected (?:magic|connection|message) |magic (?:number )?mismatch|invalid magic|Message truncated|bootstrap\w*.*(?:truncated|mismatch|unexpected)|received (?:an )?(?:unexpected|unknown|invalid) (?:connection|message|header|packet|request)|(?:GET|HEAD|POST) /\S* HTTP|port ?scan\w*|nmap|(?:vulnerability|security) scan\w*|health ?check.*(?:port|probe)|prometheus|scrap(?:e|er|ing)|invalid (?:HTTP|handshake|preamble)|foreign (?:connection|client)|Unknown protocol|did not send.*handshake"),
+    sign("other_magic", r"wrong magic|unexpected (?:magic|connection|message) |magic (?:number )?mismatch|invalid magic|Message truncated|bootstrap\w*.*(?:truncated|mismatch|unexpected)|received (?:an )?(?:unexpected|unknown|invalid) (?:connection|message|header|packet|request)|(?:GET|HEAD|POST) /\S* HTTP|port ?scan\w*|\bnmap\b|(?:vulnerability|security) scan\w*|health ?check.*(?:port|probe)|prometheus|scrap(?:e|er|ing)|invalid (?:HTTP|handshake|preamble)|foreign (?:connection|client)|Unknown protocol|did not send.*handshake"),
     sign("ib_dev_missing", r"/dev/infiniband.*(?:No such|not found|missing|does not exist|Permission|empty)|(?:no|without|missing) /dev/infiniband|uverbs\d*.*(?:Permission denied|Operation not permitted|No such file|not found|missing)|Unable to open device|failed to open (?:device|hca)|ibv_open_device.*fail|Devices: ?\[\]|Failed to initialize any NET plugin|NET plugin .*(?:not|fail)|network IB not found|devices cgroup|device cgroup|rdma-?core.*(?:container|pod|image)|could not open RDMA|ls: cannot access '?/dev/infiniband"),
     sign("ib_lib_missing", r"Failed to open libibverbs|libibverbs\.so\S*.*(?:cannot open|not found|No such|fail)|lib(?:mlx5|rdmacm|ibverbs|ibumad|ucp|ucs|ucx\w*|nccl|fabric|efa)\.so\S*: cannot open shared object|dlopen.*(?:ibverbs|mlx5|rdmacm).*fail|no userspace device-specific driver found|couldn't load driver|libibverbs: .*(?:not found|warning)|missing.*(?:libibverbs|rdma-core)|(?:libibverbs|rdma-core).*(?:not installed|missing|absent)"),
     sign("nccl_socket", r"Using network Socket|NET/Socket : Using|via NET/Socket|(?:NCCL|it) (?:was|is|were) using (?:the )?(?:socket|tcp)|(?:fall\w*|fell) ?back to (?:tcp|sockets?|ethernet|NET/Socket)|falls back to.*socket", FACT),
@@ -130,7 +130,7 @@ RULES = (
     rule("no_hca", "no_hca_host !ib_lib_missing", CANDIDATE, "container_devices guest_ofed_mismatch vars_wrong", "rdma-core: ibv_get_device_list(3)"),
     rule("p2pdma", "p2pdma_off", CANDIDATE, "kernel_p2pdma", "kernel: lib/Kconfig, drivers/pci/Kconfig"),
     rule("reg_mr", "reg_mr_enomem !memlock_small|cma|pin_failed", CANDIDATE, "container_memlock memlock_host kernel_pinning", "ibv_reg_mr(3): ENOMEM is the limit, or pages that cannot be pinned: read ulimit -l first"),
-    rule("reg_mr_limit", "reg_mr_enomem|create_enomem memlock_small !pin_failed !in_container", LIKELY, "memlock_host", "two facts: ENOMEM, and a small limit"),
+    rule("reg_mr_limit", "reg_mr_enomem|create_enomem memlock_small !pin_failed !in_container", CANDIDATE, "memlock_host container_memlock", "two facts: ENOMEM, and a small limit"),
     rule("reg_mr_limit_container", "reg_mr_enomem|create_enomem memlock_small in_container !pin_failed", CANDIDATE, "container_memlock memlock_host", "two facts: ENOMEM, and a small limit"),
     rule("limit_alone", "memlock_small !reg_mr_enomem !create_enomem", CANDIDATE, "memlock_host container_memlock", "RDMA locks its buffers: a small limit fails later"),
     rule("pinning", "pin_failed|reg_mr_enomem cma|pin_failed !memlock_small", CANDIDATE, "kernel_pinning", "kernel: pin_user_pages with FOLL_LONGTERM; CMA pages are moved first or fail"),

@@ -69,7 +69,7 @@ CAUSES = (
 )
 
 SIGNS = (
-    sign("wc_retry_exceeded", r"got completion.*?(?:status=|error )12\b|IBV_WC_RETRY_EXC_ERR|transport[ _]retry[ _](?:counter[ _])?exc(?:eeded|_ERR)|failed status (?:12|transport retry counter exceeded)|IBV_WC_RESP_TIMEOUT|completion with error 12\b|TRANSPORT_RETRY_EXC"),
+    sign("wc_retry_exceeded", r"got completion.*?(?:status=|error )12\b|IBV_WC_RETRY_EXC_ERR|transport[ _]retry[ _](?:count(?:er)?[ _])?exc(?:eeded|_ERR)|failed status (?:12|transport retry counter exceeded)|IBV_WC_RESP_TIMEOUT|completion with error 12\b|TRANSPORT_RETRY_EXC"),
     sign("wc_rnr_exceeded", r"got completion.*?(?:status=|error )13\b|IBV_WC_RNR_RETRY_EXC_ERR|RNR retry counter exceeded"),
     sign("wc_loc_prot", r"got completion.*?(?:status=|error )4\b|IBV_WC_LOC_PROT_ERR|local protection error|failed status 4\b"),
     sign("wc_flush", r"got completion.*?(?:status=|error )5\b|IBV_WC_WR_FLUSH_ERR|work request flushed", ECHO),
@@ -84,6 +84,8 @@ SIGNS = (
     sign("modify_qp_unreachable", r"ibv_modify_qp\b.*?(?:network is unreachable|\b101\b|no route to host|\b113\b)"),
     sign("modify_qp_no_data", r"ibv_modify_qp\b.*?(?:\b61\b|no data available)|modify_qp.*ENODATA"),
     sign("modify_qp_invalid", r"ibv_modify_qp\b.*?(?:\b22\b|invalid argument)|modify_qp.*EINVAL"),
+    sign("modify_qp_no_device", r"ibv_modify_qp\b.*?(?:no such device|\b19\b|ENODEV)"),
+    sign("mixed_link_layers", r"NET/IB ?: ?Using .*(?:/IB\b.*/RoCE|/RoCE\b.*/IB\b)", FACT),
     sign("modify_qp_other", r"(?:call to )?ibv_modify_qp failed"),
     sign("gid_query_failed", r"ibv_query_gid\b.*fail|failed to query gid|unable to query gid|Failed to get GID|ncclIbRoceGetVersionNum|no GID found|could not find.*\bgid\b|no valid gid|invalid gid|gid index.*(?:invalid|not (?:exist|found|valid)|out of range|does not exist)|gid_attrs/types/\S+.*(?:invalid argument|no such file)"),
     sign("gid_changed", r"IBV_EVENT_GID_CHANGE|\bgid[ _](?:index|idx|table)\b.*\b(?:chang\w+|renumber\w+|shift\w+|mov(?:ed|es)|drift\w*|re-?order\w*|differ\w*)|(?:chang|renumber|shift|drift|re-?order)\w* .{0,40}\bgid|\bgid\b.*\bdrift|index \d+ ?(?:->|=>|→|to) ?\d+\b.*(?:observed|drift|gid|minutes|min\b)|gid \S+ (?:disappeared|vanished|gone|removed)"),
@@ -99,6 +101,7 @@ SIGNS = (
 
 RULES = (
     rule("retry_exceeded", "wc_retry_exceeded", CANDIDATE, "gid_wrong link_faulty no_path_between_nics nic_qos_differs mtu_differs", _WC + "12: the peer never acknowledged; " + _NCCL),
+    rule("retry_roce", "wc_retry_exceeded ethernet_wanted", CANDIDATE, "nic_qos_differs gid_wrong switch_pfc", "RoCE drops packets where the path is not lossless; InfiniBand does not"),
     rule("retry_link_local", "wc_retry_exceeded|modify_qp_timeout|modify_qp_unreachable|modify_qp_other gid_link_local|completion_peer_fe80|gids_link_local_only", CANDIDATE, "gid_wrong", "RFC 4291 2.5.6: a link-local address is not routed, and NCCL before 2.21 takes index 0"),
     rule("retry_link_down", "wc_retry_exceeded link_flap|ib_port_not_active|link_down", CANDIDATE, "link_faulty", "without a link nobody acknowledges"),
     rule("rnr_exceeded", "wc_rnr_exceeded", CANDIDATE, "peer_process_gone gdr_broken nic_qos_differs", _WC + "13: the peer had no receive posted: its process is stuck or gone"),
@@ -113,7 +116,9 @@ RULES = (
     rule("qp_unreachable", "modify_qp_unreachable", CANDIDATE, "host_out_of_reach gid_wrong no_path_between_nics", "kernel: no route to the remote GID's address from the local one"),
     rule("qp_no_data", "modify_qp_no_data", CANDIDATE, "gid_moved gid_wrong gid_sparse", "kernel: ENODATA, the GID at this index is gone (rdma_get_gid_attr)"),
     rule("qp_invalid", "modify_qp_invalid", CANDIDATE, "gid_wrong mtu_differs gid_sparse", "kernel: EINVAL: GIDs of different kinds, an index without GID, or a path MTU above the port's"),
-    rule("qp_other", "modify_qp_other !modify_qp_timeout|modify_qp_unreachable|modify_qp_no_data|modify_qp_invalid", CANDIDATE, "gid_wrong no_path_between_nics mtu_differs", _NCCL),
+    rule("qp_other", "modify_qp_other !modify_qp_no_device|modify_qp_timeout|modify_qp_unreachable|modify_qp_no_data|modify_qp_invalid", CANDIDATE, "gid_wrong no_path_between_nics mtu_differs", _NCCL),
+    rule("qp_no_device", "modify_qp_no_device", CANDIDATE, "vars_wrong guest_ofed_mismatch container_devices gid_wrong", "errno ENODEV: the port or GID of this device cannot be used; NCCL_IB_HCA chooses devices"),
+    rule("link_layers", "mixed_link_layers modify_qp_other|modify_qp_invalid|modify_qp_no_device|modify_qp_timeout|wc_retry_exceeded|hang|slow", CANDIDATE, "vars_wrong nccl_bug", "a RoCE port cannot talk to an InfiniBand port: NCCL_IB_HCA has to leave one kind out"),
     rule("gid_table", "gid_query_failed", CANDIDATE, "gid_sparse gid_wrong", "kernel: gid_attrs of an empty index cannot be read"),
     rule("gid_drift", "gid_changed", CANDIDATE, "gid_moved", "kernel: drivers/infiniband/core/roce_gid_mgmt.c"),
     rule("gids_local", "gids_link_local_only|gids_v1_only", CANDIDATE, "gid_wrong", "RFC 4291; RoCE v1 has no IP header and is not routed"),
