@@ -10,7 +10,7 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 
 from __future__ import annotations
 
-from .._results.causes import RULES as RUN_RULES
+from .._results.launch.causes import RULES as RUN_RULES
 from .model import CANDIDATE, ECHO, FAULT, LAYERS, Cause, Compare, Rule, Sign
 from .rules import gpu, host, job, nic, normal, pcie_vm, rdma
 

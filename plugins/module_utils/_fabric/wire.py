@@ -18,7 +18,7 @@ import zlib
 from typing import Any, Iterable, Mapping, Sequence
 
 from .._layer import ParseError, RefusedError
-from .._results import perftest
+from .._results.readers import perftest
 from .judge import Seen
 from .model import Fabric
 from .schedule import Round, Sweep, Tournament

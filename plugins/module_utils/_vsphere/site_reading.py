@@ -51,8 +51,12 @@ def read_site(
 ) -> dict[str, Any]:
     """``hosts``, ``vms``: names or managed object ids. One that is not there is told in its row, and stops nothing."""
     skew = connection.server_time().timestamp() - clock()
-    host_rows = _find(hosts, connection.named(vim.HostSystem) if hosts else [])
-    vm_rows = _find(vms, connection.named(vim.VirtualMachine) if vms else [])
+    known = [
+        (each, str(row.get("name", "")))
+        for each, row in connection.listed((vim.HostSystem, ["name"]), (vim.VirtualMachine, ["name"]))
+    ]
+    host_rows = _find(hosts, [row for row in known if isinstance(row[0], vim.HostSystem)])
+    vm_rows = _find(vms, [row for row in known if isinstance(row[0], vim.VirtualMachine)])
     found_hosts = [row["object"] for row in host_rows if row["object"] is not None]
     found_vms = [row["object"] for row in vm_rows if row["object"] is not None]
     seen = dict(zip([host._moId for host in found_hosts], connection.properties(found_hosts, _HOST_PATHS)))

@@ -413,11 +413,6 @@ class Connection:
                 )
             )
 
-    def named(self, kind: Any) -> list[tuple[Any, str]]:
-        """All objects of ``kind`` with their names: few calls, however many there are."""
-        found = self._view(kind)
-        return [(each, str(row.get("name", ""))) for each, row in zip(found, self.properties(found, ["name"]))]
-
     def reference(self, kind: str, moid: str) -> Any:
         """A managed object by its id, bound to the present session, without asking whether it exists."""
         kinds = {"host": vim.HostSystem, "vm": vim.VirtualMachine, "task": vim.Task, "datacenter": vim.Datacenter}

@@ -15,7 +15,7 @@ from typing import Any, Sequence
 import numpy
 from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric import judge, schedule
 from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric.model import Fabric
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results import perftest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import perftest
 
 LINE_RATE = 391.87  # Gb/s, what ib_write_bw shows on 400GbE
 NOISE = 0.02

@@ -12,12 +12,12 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results import (
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.path import path_verdict
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import (
     mxnet_bandwidth,
     mxnet_speed,
     nccl_log,
     nccl_tests,
-    path_verdict,
     perftest,
 )
 
