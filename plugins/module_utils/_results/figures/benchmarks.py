@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The benchmarks on the controller's side: what to run, what was said, and the documents of the results. Pure.
+"""The benchmarks on the controller's side: what to run, what was said, and the documents of the results.
+
+Pure, but for `saved`.
 
 A scaling measurement is a list of repeats. Each has a name that holds all of its parameters (as a digest): a repeat
 that is on disk under its name is done, and one that was made with other parameters has another name.
@@ -15,6 +17,7 @@ import hashlib
 import json
 import re
 import statistics
+from pathlib import Path
 from typing import Any, Iterable, Mapping, Sequence
 
 from ..._layer import RefusedError
@@ -125,6 +128,16 @@ def same_measurement(text: str, parameters: Mapping[str, Any]) -> bool:
     except ValueError:
         return False
     return isinstance(record, dict) and record.get("parameters") == _plain(parameters)
+
+
+def saved(path: Path, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """What lies in this file, if it was made with exactly these parameters; else nothing."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return {}
+    record: dict[str, Any] = json.loads(text) if same_measurement(text, parameters) else {}
+    return record
 
 
 # --------------------------------------------------------------------------------------------------------- records
