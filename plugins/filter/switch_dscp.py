@@ -11,8 +11,8 @@ short_description: Which DSCP the switches put into their lossless class
 version_added: 0.1.0
 author: rocemesh.multinode contributors (@rocemesh)
 description:
-  - Says V(26) only if every switch was read, has RoCE on, trusts DSCP and has flow control on priority 3, and no NIC
-    puts that DSCP elsewhere. Otherwise it says why not.
+  - Says V(26) only if every switch was read, has RoCE on, trusts DSCP and has flow control on O(priority) (V(3)), and
+    no NIC puts that DSCP elsewhere. Otherwise it says why not. For another priority p it is 8 p + 2.
 positional: _input, readings
 options:
   _input:
@@ -23,6 +23,10 @@ options:
     description: Node to what M(rocemesh.multinode.rdma_info) returned there.
     type: dict
     default: {}
+  priority:
+    description: Priority of RoCE on this site, 0 to 7.
+    type: int
+    default: 3
 """
 
 EXAMPLES = r"""
@@ -44,10 +48,10 @@ from ansible.errors import AnsibleFilterError
 from ..module_utils._site.rdma_facts import lossless_dscp
 
 
-def switch_dscp(switches: Any, readings: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def switch_dscp(switches: Any, readings: Mapping[str, Any] | None = None, priority: int = 3) -> dict[str, Any]:
     if not isinstance(switches, Mapping):
         raise AnsibleFilterError(f"switch_dscp: wants what was found per switch, not {type(switches).__name__}")
-    return lossless_dscp(switches, readings)
+    return lossless_dscp(switches, readings, int(priority))
 
 
 class FilterModule:
