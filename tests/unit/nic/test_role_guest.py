@@ -34,6 +34,7 @@ def test_defaults_are_exactly_the_documented_options_with_their_values() -> None
         "guest_ranks",
         "guest_allow_idle_gpus",
         "guest_allow_cpu",
+        "guest_allow_unlisted_system",
     }
     assert {name: documented[name] for name in documented if name not in site} == {
         name: value for name, value in real.items() if name not in site
