@@ -13,8 +13,8 @@ author: rocemesh.multinode contributors (@rocemesh)
 description:
   - A node that was not read, or that has no RDMA device, leaves the choice of the variables to NCCL on all nodes, and
     is named. It is never an error.
-  - The DSCP is V(26) only if every switch was read, has RoCE on, trusts DSCP and has flow control on priority 3, and no
-    NIC puts that DSCP elsewhere. Otherwise the reason says why not.
+  - The DSCP is V(26) (for another O(priority) p it is 8 p + 2) only if every switch was read, has RoCE on, trusts DSCP
+    and has flow control on O(priority), and no NIC puts that DSCP elsewhere. Otherwise the reason says why not.
 positional: _input, nodes
 options:
   _input:
@@ -30,6 +30,10 @@ options:
     description: Switch to what was found there, with C(roce) (C(mode), C(trust), C(pfc_priorities)).
     type: dict
     default: {}
+  priority:
+    description: Priority of RoCE on this site, 0 to 7.
+    type: int
+    default: 3
 seealso:
   - plugin: rocemesh.multinode.nccl_variables
     plugin_type: filter
@@ -56,12 +60,12 @@ from ansible.errors import AnsibleFilterError
 from ..module_utils._site.rdma_facts import lossless_dscp, usable
 
 
-def rdma_facts(readings: Any, nodes: Sequence[str], switches: Any = None) -> dict[str, Any]:
+def rdma_facts(readings: Any, nodes: Sequence[str], switches: Any = None, priority: int | str = 3) -> dict[str, Any]:
     for what, given in (("a reading per node", readings), ("what was found per switch", switches or {})):
         if not isinstance(given, Mapping):
             raise AnsibleFilterError(f"rdma_facts: wants {what}, not {type(given).__name__}")
     found = usable(readings, [str(node) for node in nodes])
-    return {**found, "dscp": lossless_dscp(switches or {}, readings)}
+    return {**found, "dscp": lossless_dscp(switches or {}, readings, int(priority))}
 
 
 class FilterModule:

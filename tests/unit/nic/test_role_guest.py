@@ -26,13 +26,25 @@ def load(name: str) -> object:
 def test_defaults_are_exactly_the_documented_options_with_their_values() -> None:
     specs = load("meta/argument_specs.yml")["argument_specs"]  # type: ignore[index]
     documented = {name: option["default"] for name, option in specs["main"]["options"].items()}
-    assert documented == load("defaults/main.yml")
+    real: dict[str, object] = load("defaults/main.yml")  # type: ignore[assignment]
+    # Templates of a variable of the site have a default of their own: tests/unit/roles compares it.
+    site = {name for name, value in real.items() if str(value).startswith("{{ rocemesh_")}
+    assert documented.keys() == real.keys() and site == {
+        "guest_networks",
+        "guest_ranks",
+        "guest_allow_idle_gpus",
+        "guest_allow_cpu",
+        "guest_allow_unlisted_system",
+    }
+    assert {name: documented[name] for name in documented if name not in site} == {
+        name: value for name, value in real.items() if name not in site
+    }
     assert all(specs[entry]["options"] == specs["main"]["options"] for entry in specs)
 
 
 def test_every_entry_point_has_a_task_file_and_a_specification() -> None:
     specs = load("meta/argument_specs.yml")["argument_specs"]  # type: ignore[index]
-    assert sorted(specs) == ["main", "pending", "verify"]
+    assert sorted(specs) == ["gpus", "main", "pending", "verify"]
     assert all((ROLE / "tasks" / f"{entry}.yml").exists() for entry in specs)
 
 

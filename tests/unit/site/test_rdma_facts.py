@@ -14,8 +14,10 @@ from ansible_collections.rocemesh.multinode.plugins.filter.rdma_facts import rdm
 NODES = ["gpu01", "gpu02"]
 
 
-def switch_dscp(switches: dict[str, Any], readings: dict[str, Any] | None = None) -> dict[str, Any]:
-    found: dict[str, Any] = rdma_facts(readings or {}, NODES, switches)["dscp"]
+def switch_dscp(
+    switches: dict[str, Any], readings: dict[str, Any] | None = None, priority: int | str = 3
+) -> dict[str, Any]:
+    found: dict[str, Any] = rdma_facts(readings or {}, NODES, switches, priority)["dscp"]
     return found
 
 
@@ -107,6 +109,17 @@ def test_dscp_of_the_roce_profile_is_taken_if_every_switch_shows_it_in_force() -
 def test_dscp_is_not_guessed(other: dict[str, Any], words: str) -> None:
     found = switch_dscp({"leaf01": ROCE, "leaf02": other})
     assert found["dscp"] is None and words in found["reason"]
+
+
+def test_dscp_follows_the_priority_of_the_site() -> None:
+    moved = {"roce": {**ROCE["roce"], "pfc_priorities": [4]}}
+    card = {**READ, "devices": [{**PORT, "qos": {"dscp_prio": {"26": 3, "34": 4}}}]}
+    found = switch_dscp({"leaf01": moved}, {"gpu01": card}, 4)
+    assert found["dscp"] == 34 and "DSCP 32 to 39" in found["reason"]
+    assert "priority 4 (on [3])" in switch_dscp({"leaf01": ROCE}, {}, "4")["reason"]
+    other = {**READ, "devices": [{**PORT, "qos": {"dscp_prio": {"34": 3}}}]}
+    assert "DSCP 34 into priority 3" in switch_dscp({"leaf01": moved}, {"gpu01": other}, 4)["reason"]
+    assert switch_dscp({"leaf01": ROCE}, {}, 8)["dscp"] is None
 
 
 def test_no_switch_is_no_dscp() -> None:
