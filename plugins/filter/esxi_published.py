@@ -29,7 +29,7 @@ options:
 EXAMPLES = r"""
 - name: Which hosts wait for a reboot
   ansible.builtin.debug:
-    msg: "{{ calls.results | rocemesh.multinode.esxi_published | selectattr('pending.reboot_required') | map(attribute='host') }}"
+    msg: "{{ calls.results | rocemesh.multinode.esxi_published | selectattr('pending.reboot_required') }}"
 """
 
 RETURN = r"""

@@ -3,8 +3,8 @@
 """What every comparison does alike: sides take turns, and a file holds every run of one invocation with its machine.
 
 A file is written anew by each invocation: figures of different loads never stand in one table. It lies in
-reports/bench, or with ROCEMESH_BENCH_PUBLISH=1 in docs/benchmarks, from which `python -m tests.benchmarks.page` makes the
-tables of docs/benchmarks.md.
+reports/bench, or with ROCEMESH_BENCH_PUBLISH=1 in docs/benchmarks, from which `python -m tests.benchmarks.page` makes
+the tables of docs/benchmarks.md.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ cluster_verified   the same, read back by a second call in check mode: as ours, 
 per_host           one task per host with `esxi_hostname`, its second example
 
 Who goes first takes turns. `seconds` are those of the tasks; `wall` those of the whole command, which is the start of
-ansible-playbook besides, the same for all. The simulator answers at once, or after 20 ms each: a vCenter that is far away.
+ansible-playbook besides, the same for all. The simulator answers at once, or after 20 ms each: a far vCenter.
 Writes vsphere.json: every run, ratios. ROCEMESH_BENCH_HOSTS=64 chooses the sizes, ROCEMESH_BENCH_DELAYS=0,20 the
 milliseconds, ROCEMESH_BENCH_SIDES=ours,cluster the sides.
 """
@@ -150,7 +150,7 @@ def record() -> Record:
 
 @pytest.mark.parametrize("delay", DELAYS)
 @pytest.mark.parametrize("hosts", SIZES)
-def test_one_call_for_many_hosts_against_the_usual_module(
+def test_one_call_for_many_hosts_against_the_usual_module(  # noqa: PLR0917
     binary: pathlib.Path, pki: Pki, tmp_path: pathlib.Path, record: Record, hosts: int, delay: int
 ) -> None:
     runs = compare(binary, pki, tmp_path, hosts, delay)
