@@ -169,10 +169,12 @@ class Physics:
         self._tools(node.name, "notRunning")
         if nodes.running(node):
             self._expected[node.name] += 1
-            engine.docker("kill", node.container)
+            with self.carrier.held():
+                engine.docker("kill", node.container)
 
     def _start(self, node: config.Node) -> None:
-        engine.docker("start", node.container)
+        with self.carrier.held(node.name):
+            engine.docker("start", node.container)
         with self._outbox:
             self._awaited.add(node.name)
             self._outbox.notify_all()
@@ -293,7 +295,8 @@ class Physics:
                 self._awaited.clear()
                 self._messages.clear()
             self._store()
-            nodes.recreate_all(self.paths)
+            with self.carrier.held(*config.BY_NAME):
+                nodes.recreate_all(self.paths)
             for node in config.NODES:
                 hardware.make_factory(self.paths, node.name, replace=True)
         finally:
