@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Mutants of the code that decides: each is a small lie in a rule, and some test has to notice.
 
-    python -m tests.mutation code      # mutants of Python, and those that once survived (known.yml); half an hour
+    python -m tests.mutation known     # those that once survived (known.yml)
+    python -m tests.mutation code      # a few of each file that decides, drawn by a fixed seed
     python -m tests.mutation roles     # mutants of the roles' conditions, played against the simulators
     python -m tests.mutation guide     # items of docs/guide.yml taken away; the tests that its row names have to fail
     python -m tests.mutation sample    # some of those that were caught: still caught? A minute; part of `make test`
@@ -31,7 +32,7 @@ from tests.mutation import engine
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation")
-    parser.add_argument("what", choices=("code", "roles", "guide", "sample"))
+    parser.add_argument("what", choices=("known", "code", "roles", "guide", "sample"))
     parser.add_argument("--room", action="append", help="only this room, or role; may be repeated")
     parser.add_argument("--per-file", type=int, default=0, help="mutants per file (code), per role (roles), or at all")
     parser.add_argument("--new", action="store_true", help="leave out what was caught the last time")

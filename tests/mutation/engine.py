@@ -84,7 +84,7 @@ def _forget_compiled(path: pathlib.Path) -> None:
 
 
 def ask(tests: Sequence[str], patience: float = _PATIENCE) -> str:
-    """Which of the tests (names of pytest, the likeliest first; or whole files) fails now, or what ended them, or nothing."""
+    """Which of the tests (named as for pytest, the likeliest first) fails now, or what ended them, or nothing."""
     files = list(dict.fromkeys(name.split("::")[0] for name in tests))
     selector = Selector(tests)
 
@@ -102,7 +102,7 @@ _QUIET = [word for name in _PLUGINS for word in ("-p", f"no:{name}")]
 
 
 def record(paths: Sequence[str], files: Sequence[str]) -> dict[str, dict[str, list[int] | float]]:
-    """Runs these tests once on the tree as it is: per test its seconds and the lines that it executes of ``files``."""
+    """Runs these tests once on the tree as it is: per test its seconds and what it enters of ``files``."""
     root = pathlib.Path.cwd()
     # Modules are imported through the link collections/ansible_collections/..., which is this folder again.
     link = root / "collections/ansible_collections/rocemesh/multinode"
@@ -114,7 +114,7 @@ def record(paths: Sequence[str], files: Sequence[str]) -> dict[str, dict[str, li
         if code != 0:
             return json.dumps({"failed": recorder.failed or [f"pytest ended with {int(code)}"]})
         found: dict[str, dict[str, list[int] | float]] = {}
-        for test, lines in recorder.lines.items():
+        for test, lines in recorder.entered.items():
             entry: dict[str, list[int] | float] = {"seconds": recorder.seconds[test]}
             for path, line in sorted(lines):
                 numbers = entry.setdefault(names[path], [])

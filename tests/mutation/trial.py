@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import hashlib
 import json
@@ -39,7 +40,7 @@ def explained() -> dict[str, str]:
 
 
 def room_of(file: str) -> str:
-    return next(name for name, room in rooms()["code"].items() if file in room["files"])
+    return next(str(name) for name, room in rooms()["code"].items() if file in room["files"])
 
 
 def test_files(room: str) -> list[str]:
@@ -54,16 +55,6 @@ def chosen(file: str, per_file: int) -> list[Mutant]:
     return drawn(mutants(file, pathlib.Path(file).read_text()), per_file)
 
 
-def known(only: Iterable[str]) -> list[Mutant]:
-    """The mutants that once survived, by name."""
-    found = []
-    for row in yaml.safe_load((HERE / "known.yml").read_text()):
-        if row["file"] not in only:
-            continue
-        found.append(replaced(row["name"], row, "known"))
-    return found
-
-
 def replaced(name: str, change: Mapping[str, str], rule: str) -> Mutant:
     """One text for another, of which the file has exactly one."""
     source = pathlib.Path(change["file"]).read_text()
@@ -75,7 +66,7 @@ def replaced(name: str, change: Mapping[str, str], rule: str) -> Mutant:
 
 
 class Recording:
-    """Which tests of a room execute a line; taken once per state of the tree, and kept under ``cache``."""
+    """Which tests of a room enter a function; taken once per state of the tree, and kept under ``cache``."""
 
     def __init__(self, room: str, cache: pathlib.Path) -> None:
         files = rooms()["code"][room]["files"]
@@ -89,10 +80,12 @@ class Recording:
             cache.mkdir(parents=True, exist_ok=True)
             kept.write_text(json.dumps(said))
         self._tests: dict[str, Any] = json.loads(kept.read_text())
+        self._functions = {file: _functions(pathlib.Path(file).read_text()) for file in files}
 
     def _quickest_first(self, tests: Iterable[str]) -> list[str]:
         """As many as take ``_ENOUGH`` seconds, and at least one."""
-        found, spent = [], 0.0
+        found: list[str] = []
+        spent = 0.0
         for test in sorted(tests, key=lambda test: self._tests[test]["seconds"]):
             spent += self._tests[test]["seconds"]
             if spent < _ENOUGH or not found:
@@ -100,7 +93,10 @@ class Recording:
         return found
 
     def of_line(self, file: str, line: int) -> list[str]:
-        return self._quickest_first(name for name, said in self._tests.items() if line in said.get(file, ()))
+        """Those that enter the function that has the line; none for a line of the module."""
+        around = [span for span in self._functions[file] if span[0] <= line <= span[1]]
+        begin = max(around)[0] if around else None
+        return self._quickest_first(name for name, said in self._tests.items() if begin in said.get(file, ()))
 
     def by_file(self, tests: Iterable[str]) -> list[list[str]]:
         """One group per file of tests, the quickest group first: what is not needed is not even imported."""
@@ -114,11 +110,20 @@ class Recording:
         return self._quickest_first(touching or self._tests)
 
     def patience(self, tests: Iterable[str]) -> float:
-        return 30.0 + 4 * sum(self._tests[test]["seconds"] for test in tests)
+        return 30.0 + 4 * float(sum(self._tests[test]["seconds"] for test in tests))
+
+
+def _functions(source: str) -> list[tuple[int, int]]:
+    """First line, as Python counts it (the decorator's), and last line of each function."""
+    return [
+        (min([node.lineno, *(each.lineno for each in node.decorator_list)]), node.end_lineno or node.lineno)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    ]
 
 
 def tried(mutant: Mutant, recording: Recording) -> dict[str, Any]:
-    """First the tests that execute the line, file by file, then all that enter the file of the mutant."""
+    """First the tests that enter the function, file by file, then all that enter the file of the mutant."""
     begun = time.monotonic()
     near = recording.of_line(mutant.file, mutant.line)
     far = [test for test in recording.of_file(mutant.file) if test not in set(near)]
