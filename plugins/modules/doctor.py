@@ -12,7 +12,7 @@ version_added: 0.1.0
 author: rocemesh.multinode contributors (@rocemesh)
 description:
   - Reads logs and outputs of any kind and size, and says what is wrong, how sure that is, and what to look at next.
-    Changes nothing, contacts nothing, writes nothing but O(dest).
+  - Changes nothing, contacts nothing, writes nothing but O(dest).
   - What a piece is, is known from what stands in it. A log of a job, C(dmesg), C(nvidia-smi), C(show_gids),
     C(mlnx_qos), C(ethtool -S), C(lspci), C(vmware.log), outputs of C(esxcli), of switches, of Docker, and texts in which
     several of these stand, are read.
@@ -192,8 +192,8 @@ def main() -> None:
             Path(options["dest"]).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         module.fail_json(
-            msg=f"doctor: bundle {options['bundle']!r}: cannot be read or written ({error.strerror}). What to do: give an "
-            "existing folder, archive or file"
+            msg=f"doctor: bundle {options['bundle']!r}: cannot be read or written ({error.strerror}). What to do: "
+            "give an existing folder, archive or file"
         )
     module.exit_json(changed=False, text=doctor.table(found), exit_status=doctor.STATUS[found["verdict"]], **found)
 

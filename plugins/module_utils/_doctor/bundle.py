@@ -40,7 +40,16 @@ PIECE_LIMIT = 8 << 30
 TOTAL_LIMIT = 32 << 30
 _NESTED = 2  # an archive in an archive (vm-support), and not deeper
 _SAMPLE = 1 << 13
-_BROKEN = (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError, ValueError)
+_BROKEN = (
+    OSError,
+    EOFError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    RuntimeError,
+    ValueError,
+)
 _HOSTS = re.compile(r"(?:^|/)(?:hosts|containers|switches|esxi|vms|nodes)/(?P<host>[^/]+)/")
 
 
@@ -133,7 +142,7 @@ class Bundle:
                     if not member.isdir():
                         self.note(f"{name}:{_shown(member.name)}: not a plain file, left out")
                     continue
-                yield from self._any(_shown(member.name), cast(IO[bytes], part), depth + 1, seekable=False)
+                yield from self._any(_shown(member.name), part, depth + 1, seekable=False)
 
     def _zip(self, name: str, stream: IO[bytes], depth: int) -> Iterator[Piece]:
         if depth >= _NESTED:
@@ -209,9 +218,9 @@ def _unpacker(head: bytes) -> Callable[[Any], Any] | None:
     if head[:2] == b"\x1f\x8b":
         return lambda stream: gzip.GzipFile(fileobj=stream)
     if head[:3] == b"BZh":
-        return lambda stream: bz2.BZ2File(stream)
+        return bz2.BZ2File
     if head[:6] == b"\xfd7zXZ\x00":
-        return lambda stream: lzma.LZMAFile(stream)
+        return lzma.LZMAFile
     return None
 
 

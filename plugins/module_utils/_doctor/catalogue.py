@@ -12,7 +12,20 @@ from __future__ import annotations
 
 from .._results.launch.causes import RULES as RUN_RULES
 from .model import CANDIDATE, ECHO, FAULT, LAYERS, Cause, Compare, Rule, Sign
-from .rules import gpu, host, job, nic, normal, pcie_vm, rdma
+from .rules import (
+    gpu,
+    host,
+    host_causes,
+    host_signs,
+    job,
+    job_causes,
+    nic,
+    nic_causes,
+    normal,
+    pcie_vm,
+    pcie_vm_causes,
+    rdma,
+)
 
 # Cause of a failed run -> what it may be here. Causes that only repeat an error of a lower layer are echoes.
 RUN_CAUSES: dict[str, str] = {
@@ -48,12 +61,31 @@ def _run_signs() -> tuple[list[Sign], list[Rule]]:
     return signs, rules
 
 
-_FILES = (rdma, nic, gpu, pcie_vm, host, job)
 _SIGNS, _RULES = _run_signs()
 
-CAUSES: dict[str, Cause] = {cause.id: cause for file in _FILES for cause in file.CAUSES}
-SIGNS: tuple[Sign, ...] = (*(sign for file in (*_FILES, normal) for sign in file.SIGNS), *_SIGNS)
-RULES: tuple[Rule, ...] = (*(rule for file in _FILES for rule in file.RULES), *_RULES)
+CAUSES: dict[str, Cause] = {
+    cause.id: cause
+    for causes in (
+        rdma.CAUSES,
+        nic_causes.CAUSES,
+        gpu.CAUSES,
+        pcie_vm_causes.CAUSES,
+        host_causes.CAUSES,
+        job_causes.CAUSES,
+    )
+    for cause in causes
+}
+SIGNS: tuple[Sign, ...] = (
+    *rdma.SIGNS,
+    *nic.SIGNS,
+    *gpu.SIGNS,
+    *pcie_vm.SIGNS,
+    *host_signs.SIGNS,
+    *job.SIGNS,
+    *normal.SIGNS,
+    *_SIGNS,
+)
+RULES: tuple[Rule, ...] = (*rdma.RULES, *nic.RULES, *gpu.RULES, *pcie_vm.RULES, *host.RULES, *job.RULES, *_RULES)
 COMPARES: tuple[Compare, ...] = job.COMPARES
 
 if any(cause.layer not in LAYERS for cause in CAUSES.values()):

@@ -46,7 +46,8 @@ def sentence(found: dict[str, Any]) -> str:
     first = found["findings"][0] if found["findings"] else None
     if found["verdict"] == FAULTY and first:
         where = f" on {first['host']}" if first["host"] else ""
-        return f"Faulty{where}: {first['means']} ({first['layer']}, {first['certainty']}) What to do: {first['fix']['what']}."
+        how = f"({first['layer']}, {first['certainty']})"
+        return f"Faulty{where}: {first['means']} {how} What to do: {first['fix']['what']}."
     question = found["next"][0] if found["next"] else None
     look = f" Look next, {question['where']}: {question['run']}" if question else ""
     if first:
@@ -61,12 +62,16 @@ def table(found: dict[str, Any]) -> str:
     for number, finding in enumerate(found["findings"], 1):
         where = " ".join(str(part) for part in (finding["host"], finding["device"]) if part)
         rank = f" rank {finding['rank']}" if finding["rank"] is not None else ""
-        lines.append(f"{number}. {finding['certainty']}: {finding['cause']} ({finding['layer']}) {where}{rank}".rstrip())
+        lines.append(
+            f"{number}. {finding['certainty']}: {finding['cause']} ({finding['layer']}) {where}{rank}".rstrip()
+        )
         lines.append(f"   {finding['means']}")
         lines += [f"   seen: {entry['file']}:{entry['line']}: {entry['text']}" for entry in finding["evidence"][:2]]
         lines += [f"   explains: {text}" for text in finding["explains"]]
         lines.append(f"   look: {finding['next']['where']}: {finding['next']['run']}")
-        lines.append(f"   fix ({finding['fix']['who']}; interrupts {finding['fix']['interrupts']}): {finding['fix']['what']}")
+        lines.append(
+            f"   fix ({finding['fix']['who']}; interrupts {finding['fix']['interrupts']}): {finding['fix']['what']}"
+        )
     if found["next"]:
         lines += ["", "Next, cheapest first:"]
         lines += [f"  - {question['where']}: {question['run']}" for question in found["next"][:5]]

@@ -13,7 +13,22 @@ import dataclasses
 from typing import Any, Iterable
 
 from .catalogue import CAUSES, COMPARES, RULES
-from .model import CANDIDATE, CANNOT_TELL, CERTAINTIES, ECHO, FACT, FAULT, FAULTY, HEALTHY, LAYERS, NORMAL, PROVEN, Cause, Rule
+from .model import (
+    CANDIDATE,
+    CANNOT_TELL,
+    CERTAINTIES,
+    ECHO,
+    FACT,
+    FAULT,
+    FAULTY,
+    GOOD,
+    HEALTHY,
+    LAYERS,
+    NORMAL,
+    PROVEN,
+    Cause,
+    Rule,
+)
 from .questions import Question, rank
 from .reading import Hit, Reading
 
@@ -22,8 +37,14 @@ _EVIDENCE = 4
 _DEPTH = {layer: number for number, layer in enumerate(LAYERS)}
 _BEGUN, _DONE = "init_start", "init_end"
 _GENERAL = (
-    Question("on the host of the rank that failed first", "dmesg -T | tail -100; nvidia-smi; ibv_devinfo; show_gids", 1),
-    Question("in the job's script", "run again with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET,ENV and keep the whole output", 3),
+    Question(
+        "on the host of the rank that failed first", "dmesg -T | tail -100; nvidia-smi; ibv_devinfo; show_gids", 1
+    ),
+    Question(
+        "in the job's script",
+        "run again with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET,ENV and keep the whole output",
+        3,
+    ),
 )
 _STOPPED = Question(
     "between the hosts of the job",
@@ -60,7 +81,9 @@ class Finding:
                 "role": self.cause.role,
                 "interrupts": self.cause.interrupts,
             },
-            "rests_on": sorted({rule.source for rule in self.rules}) + [self.cause.source] * (not self.rules) if first else [],
+            "rests_on": sorted({rule.source for rule in self.rules}) + [self.cause.source] * (not self.rules)
+            if first
+            else [],
         }
 
 
@@ -71,7 +94,7 @@ def answer(reading: Reading, notes: Iterable[str] = ()) -> dict[str, Any]:
     kinds = collections.Counter(seen.sign.kind for seen in reading.seen.values())
     stopped = _BEGUN in reading.seen and _DONE not in reading.seen and not found
     trouble = found or reading.alarms or kinds[FAULT] or kinds[ECHO] or stopped
-    verdict = FAULTY if certain else HEALTHY if kinds[NORMAL] and not trouble else CANNOT_TELL
+    verdict = FAULTY if certain else HEALTHY if (kinds[NORMAL] or kinds[GOOD]) and not trouble else CANNOT_TELL
     shown = found[:_SHOWN]
     questions = rank(
         [(finding.cause.id, finding.weight) for finding in shown],
@@ -215,7 +238,13 @@ def _asked(reading: Reading, verdict: str) -> list[str]:
         return []
     wanted = {
         "the version of NCCL (NCCL_DEBUG=VERSION)": ("nccl_version",),
-        "the kernel log of the host that failed first (dmesg)": ("taint", "kernel_ok", "mlx5_ok", "xid_hardware", "kernel_fault"),
+        "the kernel log of the host that failed first (dmesg)": (
+            "taint",
+            "kernel_ok",
+            "mlx5_ok",
+            "xid_hardware",
+            "kernel_fault",
+        ),
         "show_gids of both ends": ("gids_routable", "gids_link_local_only"),
         "ulimit -l as the ranks see it": ("memlock_small", "memlock_unlimited"),
         "whether this is a VM": ("in_vm", "vm_host"),

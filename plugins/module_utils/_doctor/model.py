@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a rule of the doctor is made of. Pure data types; the rules stand in ``rules``, one file per part of the site.
+"""What a rule of the doctor is made of. Pure data types; the rules stand in ``rules``.
 
-A *sign* is something that a line says. A *cause* is what may be wrong, where one looks, and what puts it right. A *rule*
-joins signs to causes.
+A *sign* is something that a line says. A *cause* is what may be wrong, where one looks, and what puts it right. A
+*rule* joins signs to causes.
 
 How sure a rule may be. ``proven``: the line states the cause with its figures (a limit and the value above it).
 ``likely``: the line states the cause, or two facts that do not follow from each other agree. Everything else is a
@@ -24,8 +24,9 @@ CERTAINTIES = (PROVEN, LIKELY, CANDIDATE)
 HEALTHY, FAULTY, CANNOT_TELL = "healthy", "faulty", "cannot_tell"
 
 # Kinds of signs. A fault is trouble by itself; a fact means something only beside others; an echo says that somebody
-# else failed; normal is what looks like trouble and is none (it silences the line), or what only works when all is well.
-FAULT, FACT, ECHO, NORMAL = "fault", "fact", "echo", "normal"
+# else failed; normal looks like trouble and is none:
+# it silences the line. Good is what a working system prints; it silences nothing.
+FAULT, FACT, ECHO, NORMAL, GOOD = "fault", "fact", "echo", "normal", "good"
 
 # Layers from the ground up: of two certain causes the lower one comes first. Value: who owns it.
 LAYERS = {
@@ -89,8 +90,8 @@ class Sign:
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """``when``: names of signs; "a|b" either of them, "!a" not. ``causes``: most probable first. ``explains``: signs that
-    follow from it; echoes always do."""
+    """``when``: names of signs; "a|b" either of them, "!a" not. ``causes``: most probable first. ``explains``:
+    signs that follow from it; echoes always do."""
 
     id: str
     when: str
@@ -123,5 +124,5 @@ def sign(name: str, pattern: str, kind: str = FAULT, test: Callable[[Match[str]]
     return Sign(name, re.compile(pattern, re.IGNORECASE), kind, test)
 
 
-def rule(id: str, when: str, certainty: str, causes: str, source: str, explains: str = "") -> Rule:  # noqa: A002
+def rule(id: str, when: str, certainty: str, causes: str, source: str, *, explains: str = "") -> Rule:  # noqa: A002
     return Rule(id, when, certainty, tuple(causes.split()), source, tuple(explains.split()))

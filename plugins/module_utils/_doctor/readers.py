@@ -26,11 +26,13 @@ class Found:
 
 
 class Routes:
-    """``ip route``: one network on two interfaces. The kernel takes one of them, and it is not the same on each host."""
+    """``ip route``: one network on two interfaces. Which one the kernel takes differs from host to host."""
 
     words: tuple[str, ...] = (" dev ",)
     SIGN = sign("routes_twice", "two routes to one network")
-    _ROUTE = re.compile(r"^(?P<net>\d+\.\d+\.\d+\.\d+/\d+) dev (?P<dev>\S+).*\bscope link\b(?:.*metric (?P<metric>\d+))?")
+    _ROUTE = re.compile(
+        r"^(?P<net>\d+\.\d+\.\d+\.\d+/\d+) dev (?P<dev>\S+).*\bscope link\b(?:.*metric (?P<metric>\d+))?"
+    )
 
     def __init__(self) -> None:
         self._routes: list[tuple[ipaddress.IPv4Network, str, int, str]] = []
@@ -90,7 +92,9 @@ class Priorities:
 
     words: tuple[str, ...] = ("_prio",)
     SIGN = sign("all_on_priority_0", "all traffic on priority 0", FAULT)
-    _COUNT = re.compile(r"^\s*(?P<way>[rt]x)_prio(?P<prio>\d)_(?:bytes|packets)\s*[:=]\s*(?P<count>[\d.]+)\s*(?P<unit>[KMGBT]?)")
+    _COUNT = re.compile(
+        r"^\s*(?P<way>[rt]x)_prio(?P<prio>\d)_(?:bytes|packets)\s*[:=]\s*(?P<count>[\d.]+)\s*(?P<unit>[KMGBT]?)"
+    )
     _MANY = 10_000_000
 
     def __init__(self) -> None:

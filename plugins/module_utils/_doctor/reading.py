@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Signs in the pieces of a bundle: what a line says, and where it stands. One pass, memory that does not grow with the log.
+"""Signs in the pieces of a bundle: what a line says, and where it stands. One pass, bounded memory.
 
 Lines that differ in their figures alone have one form. A form without any word of a sign is looked at once and passed
 over from then on; that is what makes a log of a gigabyte a matter of seconds.
@@ -29,35 +29,43 @@ _FIGURES = (b"xid", b"status", b"error", b"count")  # forms whose figures say wh
 _PER_FIGURE = 20_000
 _NO_DIGITS = b"0123456789"
 
-# What a program says when something is wrong, in any words. Such a line that no sign knows keeps the doctor from "healthy".
+# What a program says when something is wrong, in any words. Such a line that no sign knows is never "healthy".
 _ALARM = re.compile(
-    r"\b(?:error|errors|fail(?:ed|s|ure|ing)?|fatal|critical|panic|segfault|segmentation fault|abort(?:ed|ing)?|killed|timed? ?out|"
-    r"timeout|cannot|can't|could not|couldn't|unable|denied|refused|unreachable|invalid|mismatch(?:ed)?|hangs?|hung|"
-    r"stuck|stall(?:s|ed)?|traceback|exception|corrupt(?:ed|ion)?|lost|unknown symbol|no such|not permitted|crash(?:ed|es)?|"
+    r"\b(?:error|errors|fail(?:ed|s|ure|ing)?|fatal|critical|panic|segfault"
+    r"|segmentation fault|abort(?:ed|ing)?|killed|timed? ?out|"
+    r"timeout|cannot|can't|could not|couldn't|unable|denied|refused|unreachable|invalid"
+    r"|mismatch(?:ed)?|hangs?|hung|"
+    r"stuck|stall(?:s|ed)?|traceback|exception|corrupt(?:ed|ion)?|lost|unknown symbol|no such"
+    r"|not permitted|crash(?:ed|es)?|"
     r"warn(?:ing)?|unsupported|not supported|deadlock|exceed(?:s|ed)|insufficient|bug|oops|"
     r"slow(?:er|ly)?|degraded|worse|drops?|dropped|discard(?:s|ed)?|stops?|stopped|missing|"
-    r"disconnected|reset|never|bad|wrong|out of|no route|down|disabled|only|instead|poor|low(?:er)?)\b|"
+    r"disconnected|reset|never|bad|wrong|out of|no route|down|disabled|only|instead|poor"
+    r"|low(?:er)?)\b|"
     r"失败|错误|error:|\b\w+(?:error|exception)\b|\berr\b",
     re.IGNORECASE,
 )
 _NOTHING = re.compile(
     r"(?:\b0 (?:errors?|failures?|failed|out of bounds|warnings?|drops?|dropped|discards?)\b"
-    r"|(?:errors?|dropped|drops?|discards?|failures?|lost|timeouts?|out_of_sequence|\w*err\w*|\w*drop\w*|\w*discard\w*"
+    r"|(?:errors?|dropped|drops?|discards?|failures?|lost|timeouts?|out_of_sequence|\w*err\w*"
+    r"|\w*drop\w*|\w*discard\w*"
     r"|\w*down\w*|\w*lost\w*|\w*exceeded\w*)"
-    r"[\"']?\s*[:=]\s*0\b|out of bounds values\s*:\s*0 ok|no errors?\b|without errors?\b|errors? ?: ?none|not active)",
+    r"[\"']?\s*[:=]\s*0\b|out of bounds values\s*:\s*0 ok|no errors?\b|without errors?\b"
+    r"|errors? ?: ?none|not active)",
     re.IGNORECASE,
 )
 
 _CONTEXT: tuple[re.Pattern[str], ...] = (
     re.compile(r"^(?:\[\d{4}-\d\d-\d\d [^\]]+\] )?(?P<host>[A-Za-z0-9][\w.-]*):\d+:\d+ \[(?P<device>\d+)\]"),
     re.compile(
-        r"^(?:[A-Z][a-z]{2} +\d+ [\d:]{8}|\d{4}-\d\d-\d\dT\S+) (?P<host>[A-Za-z][\w.-]*) [\w.@/-]+(?:\[\d+\])?: "
+        r"^(?:[A-Z][a-z]{2} +\d+ [\d:]{8}"
+        r"|\d{4}-\d\d-\d\dT\S+) (?P<host>[A-Za-z][\w.-]*) [\w.@/-]+(?:\[\d+\])?: "
     ),
     re.compile(r"^(?P<host>[A-Za-z][A-Za-z-]*-?\d[\w.-]*)(?:: |\| )"),
 )
 _RANK = re.compile(r"^\[\d+,(?P<rank>\d+)\]<std(?:out|err)>:|\[rank(?P<rank2>\d+)\]:|\[Rank (?P<rank3>\d+)\]")
 _DEVICE = re.compile(
-    r"\b(?P<device>(?:mlx[45]|bnxt_re|erdma|efa|irdma|rocep)\w*_?\d+|PCI:[0-9a-f:]+|[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)"
+    r"\b(?P<device>(?:mlx[45]|bnxt_re|erdma|efa|irdma|rocep)\w*_?\d+|PCI:[0-9a-f:]+"
+    r"|[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)"
 )
 _NO_HOST = re.compile(r"^(?:mlx[45]_|GPU|eth|ens|enp|ib|prio|step|epoch|rank|line|node\d*$)", re.IGNORECASE)
 _TAG = re.compile(r"^\[\d+,\d+\]<std(?:out|err)>: ?")
@@ -192,9 +200,67 @@ def _hit(entry: Sign, match: Match[str], where: Hit) -> Hit:
     )
 
 
-_ALARM_WORDS = (
-    "error err fail fatal critical panic segfault segmentation abort killed timed timeout cannot can't could couldn't unable "
-    "denied refused unreachable invalid mismatch hang hung stuck stall traceback exception corrupt lost unknown such "
-    "permitted crash warn unsupported supported deadlock exceed insufficient bug oops slow degraded worse drop discard stop "
-    "missing disconnected reset never bad wrong route down disabled only instead poor low out"
-).split()
+_ALARM_WORDS = [
+    "error",
+    "err",
+    "fail",
+    "fatal",
+    "critical",
+    "panic",
+    "segfault",
+    "segmentation",
+    "abort",
+    "killed",
+    "timed",
+    "timeout",
+    "cannot",
+    "can't",
+    "could",
+    "couldn't",
+    "unable",
+    "denied",
+    "refused",
+    "unreachable",
+    "invalid",
+    "mismatch",
+    "hang",
+    "hung",
+    "stuck",
+    "stall",
+    "traceback",
+    "exception",
+    "corrupt",
+    "lost",
+    "unknown",
+    "such",
+    "permitted",
+    "crash",
+    "warn",
+    "unsupported",
+    "supported",
+    "deadlock",
+    "exceed",
+    "insufficient",
+    "bug",
+    "oops",
+    "slow",
+    "degraded",
+    "worse",
+    "drop",
+    "discard",
+    "stop",
+    "missing",
+    "disconnected",
+    "reset",
+    "never",
+    "bad",
+    "wrong",
+    "route",
+    "down",
+    "disabled",
+    "only",
+    "instead",
+    "poor",
+    "low",
+    "out",
+]
