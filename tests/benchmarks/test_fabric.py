@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How often the fabric check names the right place, on simulated fabrics of 16 to 1,000 hosts with 8 rails.
 
-Needs no lab. ROCEMESH_FABRIC_CASES random cases per size and form (20; the figures of docs/fabric.md are of 1,000), and as
-many fabrics without a fault. ``pytest -s -k "full-256"`` takes one of them.
+Needs no lab. ROCEMESH_FABRIC_CASES random cases per size and form (20; docs/fabric.md has the figures of 1,000), and
+as many fabrics without a fault. ``pytest -s -k "full-256"`` takes one of them.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ def test_right_place_in_99_of_100_and_nobody_accused_without_a_fault(form: str, 
     }
     print(result)
     record.BENCH.mkdir(parents=True, exist_ok=True)
-    (record.BENCH / f"fabric_{form}_{hosts}.json").write_text(json.dumps({"simulated": True, **result}, indent=1) + "\n")
+    (record.BENCH / f"fabric_{form}_{hosts}.json").write_text(
+        json.dumps({"simulated": True, **result}, indent=1) + "\n"
+    )
     assert accused == 0
     assert right >= 0.99 * CASES

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One host of the fabric check: asks and answers probes, starts perftest when its round begins. One per host, by mpirun.
+"""One host of the fabric check: asks and answers probes, starts perftest when its round begins. One per host.
 
-All hosts have the same plan, so nobody is told what to do next. The first host listens; when everybody called it, it says
-when round 0 begins, in seconds from now, and every round has a fixed length from there: a host that is dead or slow
+All hosts have the same plan, so nobody is told what to do next. The first host listens; when everybody called it, it
+says when round 0 begins, in seconds from now, and every round has a fixed length from there: a host that is dead or slow
 holds up nobody, and the end is known before the beginning. Clocks of the hosts are not compared.
 
 Results go to the first host, which prints them: one line "FABRIC {json}" per host. Programs that this one started, and
@@ -30,7 +30,7 @@ import sys
 import threading
 import time
 import zlib
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterator, Sequence, Tuple
 
 Pair = Tuple[int, int]
 MAGIC = b"rocemesh-fabric"
@@ -42,16 +42,17 @@ IP_RECVTOS, IP_PKTINFO, IP_MTU_DISCOVER, PMTUDISC_DO = 13, 8, 10, 2
 SO_BINDTODEVICE = 25
 # Lines of perftest that say something: title, head, rows, failures.
 _KEEP = re.compile(
-    r"Test\s*$|#bytes|^\s*\d+\s+\d+\s|Failed|Unable|Couldn't|Completion with|Did not detect|Mtu\s|GID index|SIMULATED|initializing CUDA"
+    r"Test\s*$|#bytes|^\s*\d+\s+\d+\s|Failed|Unable|Couldn't|Completion with|Did not detect|Mtu\s|GID index"
+    r"|SIMULATED|initializing CUDA"
 )
-_children: Dict[int, "subprocess.Popen[bytes]"] = {}
+_children: dict[int, subprocess.Popen[bytes]] = {}
 
 
 # ------------------------------------------------------------------------------------------------------------ the plan
 
 
-def decode(text: str) -> Dict[str, Any]:
-    plan: Dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(text)))
+def decode(text: str) -> dict[str, Any]:
+    plan: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(text)))
     return plan
 
 
@@ -76,19 +77,19 @@ def pairs(sweep: Sequence[Any], hosts: int, rails: int, absent: Sequence[int]) -
 class Site:
     """The plan from the view of one host."""
 
-    def __init__(self, plan: Dict[str, Any], me: int) -> None:
+    def __init__(self, plan: dict[str, Any], me: int) -> None:
         self.plan, self.me = plan, me
         self.rails: int = plan["rails"]
-        self.hosts: List[Any] = plan["hosts"]
+        self.hosts: list[Any] = plan["hosts"]
 
-    def nic(self, nic: int) -> Dict[str, Any]:
-        found: Dict[str, Any] = self.hosts[nic // self.rails]["rails"][nic % self.rails] or {}
+    def nic(self, nic: int) -> dict[str, Any]:
+        found: dict[str, Any] = self.hosts[nic // self.rails]["rails"][nic % self.rails] or {}
         return found
 
     def mine(self, nic: int) -> bool:
         return nic // self.rails == self.me
 
-    def rounds(self) -> Iterator[List[Pair]]:
+    def rounds(self) -> Iterator[list[Pair]]:
         """Of each round, the pairs of this host."""
         for sweeps in self.plan["rounds"]:
             yield [
@@ -122,7 +123,7 @@ class Responder(threading.Thread):
                 return
             if not data.startswith(MAGIC):
                 continue
-            said: Dict[str, Any] = {"size": len(data)}
+            said: dict[str, Any] = {"size": len(data)}
             for level, kind, value in ancillary:
                 if level == socket.IPPROTO_IP and kind == socket.IP_TOS:
                     said["tos"] = value[0]
@@ -143,9 +144,9 @@ def _interface(index: int) -> str:
         return str(index)
 
 
-def probe(source: int, own: Dict[str, Any], peer: Dict[str, Any], port: int, tos: int) -> Dict[str, Any]:
+def probe(source: int, own: dict[str, Any], peer: dict[str, Any], port: int, tos: int) -> dict[str, Any]:
     """What arrives at a peer: a small packet, then one that fills the MTU and must not be cut."""
-    result: Dict[str, Any] = {}
+    result: dict[str, Any] = {}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asker:
         try:
             asker.bind((own["address"], 0))
@@ -168,7 +169,7 @@ def probe(source: int, own: Dict[str, Any], peer: Dict[str, Any], port: int, tos
     return result
 
 
-def _ask(asker: socket.socket, source: int, size: int, result: Dict[str, Any]) -> Optional[Dict[str, Any]]:
+def _ask(asker: socket.socket, source: int, size: int, result: dict[str, Any]) -> dict[str, Any] | None:
     for number in range(3):
         head = MAGIC + struct.pack("!II", source, number)
         try:
@@ -182,14 +183,14 @@ def _ask(asker: socket.socket, source: int, size: int, result: Dict[str, Any]) -
                 return None
             continue
         if data.startswith(MAGIC):
-            found: Dict[str, Any] = json.loads(data[len(MAGIC) + 4 :])
+            found: dict[str, Any] = json.loads(data[len(MAGIC) + 4 :])
             result.pop("error", None)
             return found
     result.setdefault("error", "TIMEOUT")
     return None
 
 
-def neighbours() -> Dict[str, str]:
+def neighbours() -> dict[str, str]:
     """Address to the MAC that answered for it; empty where nobody did."""
     found = {}
     try:
@@ -221,11 +222,11 @@ def _file(path: str) -> str:
         return ""
 
 
-def look(own: Dict[str, Any]) -> Dict[str, Any]:
+def look(own: dict[str, Any]) -> dict[str, Any]:
     """What the kernel says about a rail's interface."""
     name = own.get("netdev") or ""
-    net, conf = "/sys/class/net/%s/" % name, "/proc/sys/net/ipv4/conf/%s/" % name
-    found: Dict[str, Any] = {key: _file(net + key) for key in ("address", "mtu", "operstate", "speed")}
+    net, conf = f"/sys/class/net/{name}/", f"/proc/sys/net/ipv4/conf/{name}/"
+    found: dict[str, Any] = {key: _file(net + key) for key in ("address", "mtu", "operstate", "speed")}
     for key in ("arp_ignore", "arp_announce", "rp_filter"):
         found[key] = max((_file(path + key) or "0" for path in (conf, "/proc/sys/net/ipv4/conf/all/")), key=int)
     vlan = re.search(r"VID: (\d+)", _file("/proc/net/vlan/" + name))
@@ -233,9 +234,9 @@ def look(own: Dict[str, Any]) -> Dict[str, Any]:
     return found
 
 
-def reach(site: Site, line: "Line") -> Dict[str, Any]:
+def reach(site: Site, line: Line) -> dict[str, Any]:
     plan, first = site.plan, site.me * site.rails
-    answers: Dict[str, Any] = {"look": {}, "probes": [], "heard": {}, "sources": {}}
+    answers: dict[str, Any] = {"look": {}, "probes": [], "heard": {}, "sources": {}}
     responders = []
     for nic in range(first, first + site.rails):
         own = site.nic(nic)
@@ -255,7 +256,7 @@ def reach(site: Site, line: "Line") -> Dict[str, Any]:
             found.update({"from": nic, "to": peer})
             answers["probes"].append(found)
 
-    asked: Dict[int, List[int]] = {}
+    asked: dict[int, list[int]] = {}
     for mine in site.rounds():
         for one, other in mine:
             for source, target in ((one, other), (other, one)):
@@ -266,7 +267,7 @@ def reach(site: Site, line: "Line") -> Dict[str, Any]:
     for source, targets in asked.items():
         for target in targets:
             address = site.nic(target)["address"]
-            answers["sources"]["%d %d" % (source, target)] = [_source_for(address), table.get(address, "")]
+            answers["sources"][f"{source} {target}"] = [_source_for(address), table.get(address, "")]
     line.wait_for_all()  # the others may still ask
     for responder in responders:
         answers["heard"][str(responder.nic)] = sorted(responder.heard)
@@ -284,10 +285,10 @@ def _together(threads: Sequence[threading.Thread]) -> None:
 # -------------------------------------------------------------------------------------------------------- measuring
 
 
-def measure(site: Site, line: "Line") -> Dict[str, Any]:
+def measure(site: Site, line: Line) -> dict[str, Any]:
     plan = site.plan
-    results: List[Any] = []
-    heads: List[str] = []
+    results: list[Any] = []
+    heads: list[str] = []
     slot, programs = float(plan["slot"]), plan["programs"]
     begin = line.begin()
 
@@ -302,40 +303,52 @@ def measure(site: Site, line: "Line") -> Dict[str, Any]:
             return
         address = site.nic(server)["address"]
         said = _run(_command(programs[step], site.nic(client), port, address), start + SERVER_FIRST, end)
-        while said["rc"] and not said["late"] and "connect" in " ".join(said["lines"]) and time.monotonic() < end - slot / 2:
+        while (
+            said["rc"]
+            and not said["late"]
+            and "connect" in " ".join(said["lines"])
+            and time.monotonic() < end - slot / 2
+        ):
             said = _run(_command(programs[step], site.nic(client), port, address), time.monotonic() + 0.1, end)
         head = "\n".join(line for line in said["lines"] if not line.strip()[:1].isdigit()) if not said["rc"] else ""
         if head and head not in heads:
             heads.append(head)
         rows = [line for line in said["lines"] if not head or line.strip()[:1].isdigit()]
         results.append(
-            [turn, step, client, server, "client", heads.index(head) if head else -1, rows, -1 if said["late"] else said["rc"]]
+            [
+                turn,
+                step,
+                client,
+                server,
+                "client",
+                heads.index(head) if head else -1,
+                rows,
+                -1 if said["late"] else said["rc"],
+            ]
         )
 
     for turn, mine in enumerate(site.rounds()):
         for step in range(len(programs)):
             start = begin + (turn * len(programs) + step) * slot
             _sleep_until(start)
-            _together(
-                [threading.Thread(target=one_test, args=(turn, step, pair, start), daemon=True) for pair in mine]
-            )
+            _together([threading.Thread(target=one_test, args=(turn, step, pair, start), daemon=True) for pair in mine])
     _sleep_until(begin + len(plan["rounds"]) * len(programs) * slot)
     return {"heads": heads, "tests": results}
 
 
-def _command(program: Sequence[str], own: Dict[str, Any], port: int, address: str) -> List[str]:
+def _command(program: Sequence[str], own: dict[str, Any], port: int, address: str) -> list[str]:
     words = [*program, "-d", own["device"], "-p", str(port)]
     if int(own.get("gid_index", -1)) >= 0:
         words += ["-x", str(own["gid_index"])]
     return [*words, address] if address else words
 
 
-def _run(command: Sequence[str], start: float, end: float) -> Dict[str, Any]:
+def _run(command: Sequence[str], start: float, end: float) -> dict[str, Any]:
     _sleep_until(start)
     try:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     except OSError as error:
-        return {"rc": 127, "late": False, "lines": ["Unable to start %s: %s" % (command[0], error.strerror)]}
+        return {"rc": 127, "late": False, "lines": [f"Unable to start {command[0]}: {error.strerror}"]}
     _children[child.pid] = child
     late = False
     try:
@@ -367,20 +380,20 @@ class Desk(threading.Thread):
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.listener.bind((address, port))
         self.listener.listen(1024)
-        self.present: Dict[int, Any] = {}
-        self.through: Dict[int, str] = {}
-        self.results: Dict[int, str] = {}
+        self.present: dict[int, Any] = {}
+        self.through: dict[int, str] = {}
+        self.results: dict[int, str] = {}
         self.changed = threading.Condition()
 
     def run(self) -> None:
         threading.Thread(target=self._accept, daemon=True).start()
         self._until(lambda: len(self.present) >= self.hosts, PATIENCE)
-        self._tell("go %s" % LEAD)
+        self._tell(f"go {LEAD}")
         self._until(lambda: set(self.present) <= set(self.through), self.limit)
         self._tell("end")
         self._until(lambda: set(self.present) <= set(self.results), PATIENCE)
         for host in sorted(self.results):
-            sys.stdout.write("FABRIC %s\n" % self.results[host])
+            sys.stdout.write(f"FABRIC {self.results[host]}\n")
         sys.stdout.flush()
 
     def _until(self, ready: Callable[[], bool], seconds: float) -> None:
@@ -421,7 +434,7 @@ class Desk(threading.Thread):
                     self.present.pop(host, None)  # nobody waits for it any more
                 self.changed.notify_all()
 
-    def _note(self, where: Dict[int, Any], host: int, what: Any) -> None:
+    def _note(self, where: dict[int, Any], host: int, what: Any) -> None:
         with self.changed:
             where[host] = what
             self.changed.notify_all()
@@ -444,7 +457,7 @@ class Line:
         self.stream = self.socket.makefile("rwb")
         self.say({"host": host, "word": word})
 
-    def say(self, message: Dict[str, Any]) -> None:
+    def say(self, message: dict[str, Any]) -> None:
         self.stream.write((json.dumps(message) + "\n").encode())
         self.stream.flush()
 
@@ -471,7 +484,7 @@ def main(arguments: Sequence[str]) -> int:
     rank = os.environ.get("OMPI_COMM_WORLD_RANK", os.environ.get("PMIX_RANK", "-1"))
     me = int(os.environ.get("ROCEMESH_FABRIC_HOST", rank))
     if not 0 <= me < len(plan["hosts"]):
-        sys.stderr.write("this process is rank %d, and the plan has %d hosts\n" % (me, len(plan["hosts"])))
+        sys.stderr.write(f"this process is rank {me}, and the plan has {len(plan['hosts'])} hosts\n")
         return 1
     signal.signal(signal.SIGTERM, lambda _number, _frame: _stop())
     address, port = plan["desk"]
@@ -485,7 +498,7 @@ def main(arguments: Sequence[str]) -> int:
         line.say({"result": reach(site, line) if plan["phase"] == "reach" else measure(site, line)})
         line.close()
     except OSError as error:
-        sys.stderr.write("host %d did not take part: %s\n" % (me, error))
+        sys.stderr.write(f"host {me} did not take part: {error}\n")
     if desk is not None:
         desk.join(limit + 3 * PATIENCE)
     return 0

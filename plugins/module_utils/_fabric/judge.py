@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import math
 import statistics
 from typing import Mapping, Sequence
 
@@ -43,7 +44,10 @@ class Seen:
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """``kind``: fabric, rail, switch, host, nic or pair; ``members``: rail, host, or NICs; ``ratio``: median of what was left."""
+    """``kind``: fabric, rail, switch, host, nic or pair; ``members``: rail, host, or NICs.
+
+    ``ratio``: median of what was left.
+    """
 
     kind: str
     members: tuple[int, ...]
@@ -95,13 +99,11 @@ def judge(fabric: Fabric, seen: Sequence[Seen], drop: float = DROP, enough: int 
         limit, median = group.limit, group.median or 1.0
         if not each.values or min(each.values) >= limit:  # at the speed of C; a NaN in front is looked at below
             continue
-        bad += [
-            (*each.sweep[index], value / median)
-            for index, value in enumerate(each.values)
-            if value < limit
-        ]
+        bad += [(*each.sweep[index], value / median) for index, value in enumerate(each.values) if value < limit]
     medians = {key: group.median for key, group in groups.items()}
-    return _Search(fabric, seen, bad, groups, enough).findings(medians, sum(group.tests for group in groups.values()), drop)
+    return _Search(fabric, seen, bad, groups, enough).findings(
+        medians, sum(group.tests for group in groups.values()), drop
+    )
 
 
 def _groups(fabric: Fabric, seen: Sequence[Seen], drop: float) -> dict[Pair, _Group]:
@@ -116,6 +118,10 @@ def _groups(fabric: Fabric, seen: Sequence[Seen], drop: float) -> dict[Pair, _Gr
         group = _Group(tests=total)
         if sample:
             group.median = statistics.median(sample)
+            high = sorted(sample)[len(sample) * 9 // 10]
+            if group.median < (1 - drop) * high:  # of few hosts, one bad one is in half of all pairs
+                sample = [value for value in sample if value >= (1 - drop) * high]
+                group.median = statistics.median(sample)
             scatter = statistics.median(abs(value - group.median) for value in sample) * 1.4826
             group.limit = group.median * (1 - min(MOST_SCATTER, max(drop, SIGMAS * scatter / group.median)))
         else:
@@ -155,7 +161,7 @@ class _Search:
         own = {key[0]: group for key, group in self.groups.items() if key[0] == key[1]}
         best = max((group.median for group in own.values()), default=0.0)
         failures: collections.Counter[int] = collections.Counter()
-        for one, other, ratio in self.all_bad:
+        for one, other, _ratio in self.all_bad:
             if self.fabric.rail_of(one) == self.fabric.rail_of(other):
                 failures[self.fabric.rail_of(one)] += 1
         worst = [
@@ -171,7 +177,11 @@ class _Search:
             dead = self._is_dead(rail, failures[rail])
             ratio = 0.0 if dead else group.median / best
             played = self._played(rail)
-            self._accept(Place("rail", (rail,), played, failures[rail] if dead else played, ratio, dead), {rail})
+            count = failures[rail] if dead else played
+            if len(self.fabric.hosts) == 2:
+                self._accept(Place("pair", (rail, self.fabric.rails + rail), played, count, ratio, dead), {rail})
+            else:
+                self._accept(Place("rail", (rail,), played, count, ratio, dead), {rail})
 
     def _is_dead(self, rail: int, bad: int) -> bool:
         # Counting is slow; with less than a tenth of the places it could not be.
@@ -182,7 +192,7 @@ class _Search:
 
     def _played(self, rail: int) -> int:
         return sum(
-            sum(1 for value in each.values if value == value)
+            sum(1 for value in each.values if not math.isnan(value))
             for each in self.seen
             if group_of(each.sweep, self.fabric) == (rail, rail)
         )
@@ -209,7 +219,8 @@ class _Search:
             if not hot:
                 return False
             worst = max(hot, key=lambda nic: (counts[nic] / self._total(nic), counts[nic], -nic))
-        members, kind, switch = (worst,), "nic", ""
+        members: tuple[int, ...] = (worst,)
+        kind, switch = "nic", ""
         mine = self.fabric.nics_of(self.fabric.host_of(worst))
         behind = self.fabric.switches.get(self.fabric.port(worst).switch, [])
         if len(mine) > 1 and len(hot.intersection(mine)) >= max(2, MOST * len(mine)):
@@ -252,7 +263,7 @@ class _Search:
         sent, received = (sum(test[end] in nics for test in mine) for end in (0, 1))
         tests = sum(map(self._total, nics))
         ratios = [test[2] for test in mine]
-        direction = "" if sent and received or len(mine) < 2 else "sends" if sent else "receives"
+        direction = "" if (sent and received) or len(mine) < 2 else "sends" if sent else "receives"
         return Place(
             kind,
             members,

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the probes say: who does not reach whom, with which size, DSCP and interface, and which place explains it. Pure.
 
-Each property is judged as measurements are (`judge`), with 1 for right and 0 for wrong: so one NIC that drops the DSCP is
-one NIC, and not the sixty pairs that it is part of. What the kernel says about an interface goes before what follows from
-it.
+Each property is judged as measurements are (`judge`), with 1 for right and 0 for wrong: so one NIC that drops the DSCP
+is one NIC, and not the sixty pairs that it is part of. What the kernel says about an interface goes before what follows
+from it.
 
 Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
@@ -38,7 +38,7 @@ _REMEDIES = {
     "vlan": "give the interface the VLAN of its rail, or correct the inventory",
     "mtu": "set the same MTU on every interface and switch port of the rail (role guest, role switch)",
     "dscp": "set trust DSCP on the port, and remove what rewrites DSCP (mlnx_qos --trust dscp; role switch)",
-    "arp": "look whether the cables of two rails are swapped; set arp_ignore=1 and arp_announce=2, or a subnet per rail; look for a second host with the address",
+    "arp": "look whether the cables of two rails are swapped; set arp_ignore=1 and arp_announce=2, or a subnet per rail",
     "route": "correct the routes of the host: this network is not reached over the rail's own interface",
     "neighbour": "nobody answers ARP: look at VLAN, cable and the switch port, and for a wrong static neighbour",
     "firewall": "open UDP between the RoCE addresses on the host (RoCE itself is UDP port 4791)",
@@ -56,9 +56,9 @@ def faults(fabric: Fabric, got: Answers, *, tos: int, netdevs: Mapping[int, str]
     found += _looks(fabric, got, mtu)
     known = {nic for fault in found for nic in _nics(fabric, fault.place)}
     probes = _probes(got)
-    for thing, value in _properties(fabric, got, probes, tos, netdevs).items():
-        if thing == "mtu" and any(fault.thing == "mtu" for fault in found):
-            value = _without(value, known)
+    for thing, told in _properties(fabric, got, probes, tos, netdevs).items():
+        small = thing == "mtu" and any(fault.thing == "mtu" for fault in found)
+        value = _without(told, known) if small else told
         findings = judge(fabric, _seen(fabric, probes, value), enough=1)
         for place in (*findings.accused, *findings.open):
             if thing == "route" and place.kind in ("rail", "fabric"):
@@ -68,7 +68,7 @@ def faults(fabric: Fabric, got: Answers, *, tos: int, netdevs: Mapping[int, str]
                 continue
             if thing == "answers":
                 known |= nics
-            found.append(_described(fabric, thing, place, got, probes, tos))
+            found.append(_described(fabric, thing, place, got=got, probes=probes, tos=tos))
     return found
 
 
@@ -91,13 +91,23 @@ def _looks(fabric: Fabric, got: Answers, mtu: int) -> list[Fault]:
         own = int(look.get("vlan") or 0)
         if look.get("bind"):
             found.append(
-                Fault("address", place, f"no interface has {fabric.port(nic).address} ({look['bind']})", _REMEDIES["address"])
+                Fault(
+                    "address",
+                    place,
+                    f"no interface has {fabric.port(nic).address} ({look['bind']})",
+                    _REMEDIES["address"],
+                )
             )
         elif look.get("operstate") in ("down", "lowerlayerdown"):
             found.append(Fault("link", place, f"the interface is {look['operstate']}", _REMEDIES["link"]))
         elif own != usual:
             found.append(
-                Fault("vlan", place, f"VLAN {own or 'untagged'}, the others of the rail {usual or 'untagged'}", _REMEDIES["vlan"])
+                Fault(
+                    "vlan",
+                    place,
+                    f"VLAN {own or 'untagged'}, the others of the rail {usual or 'untagged'}",
+                    _REMEDIES["vlan"],
+                )
             )
         elif mtu and str(look.get("mtu", "")).isdigit() and int(look["mtu"]) < mtu:
             found.append(Fault("mtu", place, f"MTU {look['mtu']}, wanted {mtu}", _REMEDIES["mtu"]))
@@ -111,7 +121,12 @@ Value = Callable[[Directed, Mapping[str, Any]], Optional[bool]]
 def _probes(got: Answers) -> dict[Directed, Mapping[str, Any]]:
     """Every probe of one host to another. One that was heard there did arrive: it is the way back that is broken."""
     found: dict[Directed, Mapping[str, Any]] = {}
-    heard = {(int(source), int(nic)) for answer in got.by_host.values() for nic, all_of in answer.get("heard", {}).items() for source in all_of}
+    heard = {
+        (int(source), int(nic))
+        for answer in got.by_host.values()
+        for nic, all_of in answer.get("heard", {}).items()
+        for source in all_of
+    }
     for answer in got.by_host.values():
         for entry in answer.get("probes", ()):
             way = int(entry["from"]), int(entry["to"])
@@ -178,6 +193,7 @@ def _described(
     fabric: Fabric,
     thing: str,
     place: Place,
+    *,
     got: Answers,
     probes: Mapping[Directed, Mapping[str, Any]],
     tos: int,
@@ -244,13 +260,15 @@ def _all_looks(got: Answers) -> dict[int, Mapping[str, Any]]:
 def _told(got: Answers, way: Directed) -> tuple[str, str]:
     """Source address that the routing table takes, and the MAC of the peer."""
     for answer in got.by_host.values():
-        told = answer.get("sources", {}).get("%d %d" % way)
+        told = answer.get("sources", {}).get(f"{way[0]} {way[1]}")
         if told:
             return str(told[0]), str(told[1])
     return "", ""
 
 
-def _concerned(fabric: Fabric, place: Place, probes: Mapping[Directed, Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+def _concerned(
+    fabric: Fabric, place: Place, probes: Mapping[Directed, Mapping[str, Any]]
+) -> Sequence[Mapping[str, Any]]:
     if place.kind == "pair":
         return [entry for way, entry in probes.items() if set(way) == set(place.members)]
     if place.kind == "rail":

@@ -142,7 +142,10 @@ def rounds(fabric: Fabric, form: str, *, cross_rail: bool = False, rails_at_once
     if cross_rail and form != "bisection":
         made += [
             Round(
-                tuple(Tournament(fabric, rail, (shift * total // fabric.rails) % total, shift) for rail in range(fabric.rails))
+                tuple(
+                    Tournament(fabric, rail, (shift * total // fabric.rails) % total, shift)
+                    for rail in range(fabric.rails)
+                )
             )
             for shift in range(1, fabric.rails)
         ]
@@ -159,10 +162,7 @@ def _bisection(fabric: Fabric, turn: int) -> tuple[Sweep, ...]:
     half = len(fabric.hosts) // 2
     sweeps = []
     for rail in range(fabric.rails):
-        ends = [
-            (fabric.nic(host, rail), fabric.nic(half + (host + turn) % half, rail))
-            for host in range(half)
-        ]
+        ends = [(fabric.nic(host, rail), fabric.nic(half + (host + turn) % half, rail)) for host in range(half)]
         present = [pair for pair in ends if not fabric.absent.intersection(pair)]
         sweeps.append(tuple(pair if (index + turn) % 2 else pair[::-1] for index, pair in enumerate(present)))
     return tuple(sweeps)
@@ -196,7 +196,7 @@ def _by_rail(pairs: Sequence[Pair], fabric: Fabric) -> tuple[Sweep, ...]:
 def cost(
     fabric: Fabric, plan: Sequence[Round], *, seconds: float, programs: int, follow_up: int, bandwidth: int = 1
 ) -> Cost:
-    """``seconds``: of one program; ``programs``: one after the other in each round; ``bandwidth``: how many of them load."""
+    """``seconds``: of one program; ``programs``: one after the other in a round; ``bandwidth``: so many of them load."""
     slot = slot_seconds(seconds, programs)
     tests = gigabytes = 0.0
     for each in plan:

@@ -62,7 +62,14 @@ class Namespaces:
     def build(self) -> None:
         for name in ["switches", *self.fabric.hosts]:
             holder = subprocess.Popen(
-                ["unshare", "--net", "--mount", "sh", "-c", "mount -t sysfs sysfs /sys; ip link set lo up; echo; exec cat"],
+                [
+                    "unshare",
+                    "--net",
+                    "--mount",
+                    "sh",
+                    "-c",
+                    "mount -t sysfs sysfs /sys; ip link set lo up; echo; exec cat",
+                ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
             )
@@ -70,7 +77,9 @@ class Namespaces:
             holder.stdout.readline()
             self.holders[name] = holder
         names = [f"leaf{rail}" for rail in range(self.rails)] + ["control"]
-        self.switches("; ".join(f"ip link add {name} type bridge forward_delay 0; ip link set {name} up" for name in names))
+        self.switches(
+            "; ".join(f"ip link add {name} type bridge forward_delay 0; ip link set {name} up" for name in names)
+        )
         for number, host in enumerate(self.fabric.hosts):
             pid = self.holders[host].pid
             lines = []
@@ -80,7 +89,10 @@ class Namespaces:
             lines.append(f"ip link add h{number}m type veth peer name m0 netns {pid}")
             lines.append(f"ip link set h{number}m master control up")
             self.switches("; ".join(lines))
-            own = [f"ip addr add 10.90.{rail}.{number + 1}/24 dev r{rail}; ip link set r{rail} up" for rail in range(self.rails)]
+            own = [
+                f"ip addr add 10.90.{rail}.{number + 1}/24 dev r{rail}; ip link set r{rail} up"
+                for rail in range(self.rails)
+            ]
             self.host(number, "; ".join([*own, f"ip addr add 10.91.0.{number + 1}/24 dev m0; ip link set m0 up"]))
 
     def remove(self) -> None:

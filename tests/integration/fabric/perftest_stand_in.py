@@ -4,8 +4,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """SIMULATED perftest: ib_write_bw and ib_send_lat over TCP, with the output of the real ones; its name decides which.
 
-Devices are interfaces (STAND_IN_DEVICES, "mlx5_0=r0 mlx5_1=r1"); a line rate of 40 Mbit/s stands for 400 Gb/s, so that many of
-them fit on a small machine and a slower way is still slower. STAND_IN_FAULTS names devices that refuse (gid:mlx5_0).
+Devices are interfaces (STAND_IN_DEVICES, "mlx5_0=r0 mlx5_1=r1"); a line rate of 40 Mbit/s stands for 400 Gb/s, so that many
+fit on a small machine and a slower way is still slower. STAND_IN_FAULTS names devices that refuse (gid:mlx5_0).
 """
 
 import os
@@ -31,11 +31,14 @@ def main(words):
     device, port, seconds = options["-d"], int(options["-p"]), float(options.get("-D", "1"))
     interfaces = dict(each.split("=") for each in os.environ["STAND_IN_DEVICES"].split())
     if device not in interfaces:
-        print(" IB device %s not found\n Unable to find the Infiniband/RoCE device" % device)
+        print(f" IB device {device} not found\n Unable to find the Infiniband/RoCE device")
         return 1
     stream = connect(interfaces[device], port, address)
     if stream is None:
-        print(" Couldn't connect to %s:%d\n Unable to open file descriptor for socket connection Unable to init the socket connection" % (address, port))
+        print(
+            f" Couldn't connect to {address}:{port}\n Unable to open file descriptor for socket connection"
+            " Unable to init the socket connection"
+        )
         return 1
     if "gid:" + device in os.environ.get("STAND_IN_FAULTS", "").split():
         print(" Failed to modify QP 142 to RTR\n Unable to Connect the HCA's through the link")
@@ -43,9 +46,15 @@ def main(words):
     print("SIMULATED: TCP at 40 Mbit/s stands for RDMA at 400 Gb/s")
     print("-" * 87)
     print("                    %s" % ("Send Latency Test" if "lat" in name else "RDMA_Write BW Test"))
-    print(" Device         : %s\n Mtu             : 4096[B]\n Link type       : Ethernet\n GID index       : %s" % (device, options.get("-x")))
+    print(
+        " Device         : {}\n Mtu             : 4096[B]\n Link type       : Ethernet\n GID index       : {}".format(
+            device, options.get("-x")
+        )
+    )
     try:
-        return (latency if "lat" in name else bandwidth)(stream, bool(address), seconds, int(options.get("-s", "65536")))
+        return (latency if "lat" in name else bandwidth)(
+            stream, bool(address), seconds, int(options.get("-s", "65536"))
+        )
     except OSError:
         print(" Completion with error at client\n Failed status 12: wr_id 0 syndrom 0x81")
         return 1
@@ -89,7 +98,10 @@ def bandwidth(stream, client, seconds, size):
         stream.sendall(b"%d %f" % (total, took))
     gigabits = total * 8 * SCALE / took / 1e9
     print(" #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]")
-    print(" %d      %d             0.00               %.2f              %.6f" % (size, total, gigabits, gigabits * 1e9 / 8 / size / 1e6))
+    print(
+        f" {size}      {total}             0.00               {gigabits:.2f}"
+        f"              {gigabits * 1e9 / 8 / size / 1e6:.6f}"
+    )
     return 0
 
 
@@ -108,8 +120,14 @@ def latency(stream, client, seconds, _size):
         stream.sendall(data)
     times.sort()
     middle = times[len(times) // 2]
-    print(" #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec]")
-    print(" 2       %d          %.2f           %.2f         %.2f     \t       %.2f   0.11  %.2f   %.2f" % (len(times), times[0], times[-1], middle, sum(times) / len(times), times[-1], times[-1]))
+    print(
+        " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   "
+        "99% percentile[usec]   99.9% percentile[usec]"
+    )
+    print(
+        f" 2       {len(times)}          {times[0]:.2f}           {times[-1]:.2f}         {middle:.2f}     \t       "
+        f"{sum(times) / len(times):.2f}   0.11  {times[-1]:.2f}   {times[-1]:.2f}"
+    )
     return 0
 
 

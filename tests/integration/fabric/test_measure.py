@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rounds of the stand-in for perftest between real agents: a slow port, a device that refuses, a program that is gone."""
+"""Rounds of the stand-in for perftest between real agents: a slow port, and a device that refuses."""
 
 from __future__ import annotations
 

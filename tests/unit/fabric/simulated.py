@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Simulated fabrics: what perftest would print on them, with faults that are known. SIMULATED: no hardware was measured.
+"""Simulated fabrics: what perftest would print on them, with known faults. SIMULATED: no hardware was measured.
 
 Values are drawn with numpy, rail by rail; `as_printed` sends a value through perftest's own table and its reader.
 """
@@ -113,7 +113,7 @@ class Fabricated:
 
 def as_printed(value: float) -> float:
     """The value as ib_write_bw prints it and as this collection's reader reads it; a test that died prints no row."""
-    if value != value:
+    if numpy.isnan(value):
         return value
     if value == 0:
         text = " Completion with error at client\n Failed status 12: wr_id 0 syndrom 0x81\n"
@@ -125,7 +125,9 @@ def as_printed(value: float) -> float:
     return rows[0].gigabits_per_second if rows else 0.0
 
 
-def check(fabric: Fabric, faults: Sequence[Fault], form: str, seed: int, *, printed: bool = False) -> tuple[judge.Findings, int]:
+def check(
+    fabric: Fabric, faults: Sequence[Fault], form: str, seed: int, *, printed: bool = False
+) -> tuple[judge.Findings, int]:
     """The whole check: base rounds, then at most two times what is needed to be sure. Findings, and rounds in all."""
     site = Fabricated(fabric, faults, seed)
     plan = schedule.rounds(fabric, form)
