@@ -55,7 +55,8 @@ def made(page: str) -> str:
 
     def one(found: re.Match[str]) -> str:
         source = PUBLISHED / f"{found[2]}.json"
-        return found[1] + table(json.loads(source.read_text())) + found[3]
+        text = table(json.loads(source.read_text())) if source.exists() else "Not measured.\n"
+        return found[1] + text + found[3]
 
     return BLOCK.sub(one, page)
 

@@ -158,7 +158,7 @@ def count(path: pathlib.Path, words: str) -> int:
 
 @pytest.fixture(scope="module")
 def record() -> Record:
-    return Record("readers", simulated=True, compared=__doc__ or "")
+    return Record("readers", simulated=False, compared=__doc__ or "")
 
 
 # The ratio to a bare loop over the lines that each has to keep, and mebibytes a second where the ratio is missed.

@@ -19,7 +19,9 @@ FILES = sorted(PUBLISHED.glob("*.json"))
 def test_page_and_files_agree() -> None:
     text = page.PAGE.read_text()
     assert page.made(text) == text, "run: python -m tests.benchmarks.page"
-    assert {found[1] for found in page.BLOCK.findall(text)} == {file.stem for file in FILES}, "a table for each file"
+    tables = [found[1] for found in page.BLOCK.findall(text)]
+    assert len(tables) == len(set(tables)) and FILES
+    assert {file.stem for file in FILES} <= set(tables), "a file that no table shows"
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
