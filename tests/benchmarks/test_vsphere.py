@@ -37,7 +37,7 @@ __all__ = ["binary", "pki"]  # fixtures
 SIZES = [int(size) for size in os.environ.get("ROCEMESH_BENCH_HOSTS", "16,64").split(",")]
 DELAYS = [int(delay) for delay in os.environ.get("ROCEMESH_BENCH_DELAYS", "0,20").split(",")]
 REPEATS = int(os.environ.get("ROCEMESH_BENCH_ROUNDS", "5"))
-PER_HOST_UP_TO = 64  # hosts; above that a run of this side takes minutes, and its requests grow with the square
+PER_HOST_UP_TO = 16  # hosts; above that a run of this side takes minutes, and its requests grow with the square
 
 OUR_PLAY = """
 - hosts: localhost
