@@ -36,7 +36,8 @@ options:
   cluster:
     description:
       - Name or managed object id of a cluster. Alone it means all hosts of the cluster. The result is in RV(hosts).
-      - With O(esxi_hostname) or O(esxi_hostnames) it only narrows where these names are looked for.
+      - With O(esxi_hostname) or O(esxi_hostnames) it only narrows where these names are looked for. Without it they are
+        looked for in the whole inventory.
     type: str
   address:
     description: Only devices at these PCI addresses. The segment may be left out.
