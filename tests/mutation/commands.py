@@ -16,7 +16,7 @@ from tests.mutation import engine, played, trial
 from tests.mutation.mutant import drawn
 from tests.mutation.operators import mutants
 
-SAMPLE = 30
+SAMPLE = 20
 
 
 def run(what: str, home: pathlib.Path, arguments: argparse.Namespace) -> int:
