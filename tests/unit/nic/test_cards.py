@@ -35,8 +35,12 @@ def test_a_virtual_function_is_never_set_whatever_it_says_of_itself() -> None:
 
 @pytest.mark.parametrize(
     ("stderr", "failure"),
-    [(LOCKED, Failure.LOCKDOWN), ("open /dev/mem: Permission denied\n", Failure.UNKNOWN), ("semaphore\n", Failure.UNKNOWN)],
-)  # fmt: skip
+    [
+        (LOCKED, Failure.LOCKDOWN),
+        ("open /dev/mem: Permission denied\n", Failure.UNKNOWN),
+        ("semaphore\n", Failure.UNKNOWN),
+    ],
+)
 def test_only_a_refused_semaphore_is_a_lockdown(stderr: str, failure: Failure) -> None:
     assert classify("", stderr) is failure
 
