@@ -50,7 +50,7 @@ def test_every_file_that_decides_exists_and_results_are_of_no_other() -> None:
 
 
 def test_a_test_that_is_named_twice_over_runs_once() -> None:
-    """By its file, by its function and with its parameters: a second run of one item would fail, and call all caught."""
+    """By its file, by its function or with its parameters: a second run of an item fails, and all would be caught."""
 
     class Item:
         def __init__(self, nodeid: str) -> None:
