@@ -5,7 +5,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # A terminal without a UTF-8 locale makes Ansible refuse to start.
 export LC_ALL := C.UTF-8
 
-.PHONY: help lab lab-up lab-status lab-reset lab-down test lint unit sanity integration drivers molecule site faults bench dev
+.PHONY: help lab lab-up lab-status lab-reset lab-down test lint unit sanity integration drivers molecule site faults bench mutation dev
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -40,6 +40,10 @@ unit: dev ## plans and parsers
 
 sanity: dev ## ansible-test sanity and galaxy-importer
 	@tests/run.sh sanity
+
+mutation: dev ## lies in the code that decides and in the roles' conditions: does a test notice? half an hour; docs/mutation.md
+	@rc=0; for what in known code roles guide; do $(PYTHON) -m tests.mutation $$what || rc=1; done; \
+	  $(PYTHON) -m tests.mutation.figures && exit $$rc
 
 integration: dev ## each module against its simulated device over the real protocol
 	@tests/run.sh integration

@@ -127,6 +127,7 @@ ON_PURPOSE: dict[tuple[str, str, str, str], str] = {
     ("mesh", "mesh_login_user", "ssh_container_mesh", "login"): (
         "the role makes an account of its own for the containers; the module alone serves the guide's way as well"
     ),
+    ("preflight", "preflight_dest", "preflight", "dest"): "the role leaves its findings beside the reports",
     ("run", "run_container", "mpi_job", "container"): "the role runs in the container that role container made",
     ("switch", "switch_roce_mode", "onyx_roce", "mode"): (
         "the role knows the modes of both systems, and refuses in words what the kind of switch does not have"

@@ -10,9 +10,17 @@ import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.rocemesh.multinode.plugins.filter.nccl_variables import nccl_variables
 from ansible_collections.rocemesh.multinode.plugins.filter.rdma_facts import rdma_facts
-from ansible_collections.rocemesh.multinode.plugins.filter.switch_dscp import switch_dscp
 
 NODES = ["gpu01", "gpu02"]
+
+
+def switch_dscp(
+    switches: dict[str, Any], readings: dict[str, Any] | None = None, priority: int | str = 3
+) -> dict[str, Any]:
+    found: dict[str, Any] = rdma_facts(readings or {}, NODES, switches, priority)["dscp"]
+    return found
+
+
 PORT = {
     "name": "mlx5_0",
     "port": 1,

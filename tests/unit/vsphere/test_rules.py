@@ -57,6 +57,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transp
 )
 
 from tests import site_run
+from tests.unit.decisions import decide
 from tests.unit.vsphere.fakes import BOOT, ENDPOINT, FakeSite, host_row, passthrough, vm_row
 
 P2P, ACS, NUMA = "pciPassthru.allowP2P", "pciPassthru.RelaxACSforP2P", "numa.nodeAffinity"
@@ -627,7 +628,9 @@ def one_host_at_a_time_unless_told() -> None:
     (serial,) = [play["serial"] for play in plays if "serial" in play]
     assert serial == "{{ hostvars['localhost'].window_batch | default(1) }}"
     text = (site_run.ROOT / "playbooks" / "reboot.yml").read_text()
-    assert "rocemesh_max_unavailable | default(1) | rocemesh.multinode.window_batch" in text
+    assert 'max_unavailable: "{{ rocemesh_max_unavailable | default(1) }}"' in text
+    assert 'window_batch: "{{ site_windows.batch }}"' in text
+    assert decide("site_window")["batch"] == 1
 
 
 @rule("5.5.10")

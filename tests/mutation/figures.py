@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""docs/mutation.md, from tests/mutation/results: `python -m tests.mutation.figures`, or with `--check`."""
+
+from __future__ import annotations
+
+import collections
+import pathlib
+import sys
+from typing import Any
+
+from tests.mutation import trial
+
+HOME = pathlib.Path(__file__).resolve().parents[2]
+PAGE = HOME / "docs/mutation.md"
+_TEXT = """# Mutation: do the tests notice?
+
+<!-- Made by `python -m tests.mutation.figures` from tests/mutation/results. -->
+
+A mutant is a copy of the code with one small lie: a comparison turned round, a refusal left out, a number one higher, a
+condition of a role made true. If no test fails, nothing guards that rule. `make mutation` tries them; `make test`
+repeats a sample of those that were caught, drawn by a fixed seed.
+
+{summary}
+
+| part | files | mutants | caught | survive, explained | survive |
+|---|---|---|---|---|---|
+{rows}
+
+- **Code** is what decides, by room (`tests/mutation/rooms.yml`): a few mutants of each file, drawn by a fixed seed.
+  Only the room's own unit tests are asked: what playbooks, simulators and the lab notice besides does not count.
+- **Roles** are conditions (`when`, `assert`, `until`, `failed_when`, `changed_when`) of tasks that a test plays against
+  a simulator. Conditions that only the lab plays are not counted.
+- **Known** are the mutants that survived a review of the tests, by name (`tests/mutation/known.yml`).
+- **Guide** are items of docs/guide.yml, drawn by a fixed seed and taken away: a test that the row names has to fail.
+
+A mutant that survives is a rule without a test: write the test, or say in `tests/mutation/explained.yml` why nobody can
+notice. `python -m tests.mutation code --room nic --new` tries again what survived in one room.
+
+## By file
+
+| file | mutants | caught |
+|---|---|---|
+{files}
+"""
+
+
+def page() -> str:
+    parts: list[tuple[str, list[dict[str, Any]]]] = []
+    rooms = collections.defaultdict(list)
+    for entry in trial.kept(HOME, "code"):
+        rooms[trial.room_of(entry["file"])].append(entry)
+    parts += [(f"code: {room}", entries) for room, entries in rooms.items()]
+    parts += [(name, trial.kept(HOME, name)) for name in ("roles", "known", "guide")]
+    everything = [entry for _name, entries in parts for entry in entries]
+    rows = "\n".join(_row(name, entries) for name, entries in parts if entries)
+    caught = sum(bool(entry["by"]) for entry in everything)
+    by_file = collections.defaultdict(list)
+    for entry in everything:
+        by_file[entry["file"]].append(bool(entry["by"]))
+    files = "\n".join(f"| {file} | {len(found)} | {sum(found)} |" for file, found in sorted(by_file.items()))
+    left = len(trial.unexplained(everything))
+    summary = (
+        f"{len(everything)} mutants of {len(by_file)} files were tried: {caught} are caught "
+        f"({100 * caught / len(everything):.1f} %), {left} survive without an explanation."
+    )
+    return _TEXT.format(summary=summary, rows=rows, files=files)
+
+
+def _row(name: str, entries: list[dict[str, Any]]) -> str:
+    caught = sum(bool(entry["by"]) for entry in entries)
+    left = len(trial.unexplained(entries))
+    files = len({entry["file"] for entry in entries})
+    return f"| {name} | {files} | {len(entries)} | {caught} | {len(entries) - caught - left} | {left} |"
+
+
+def main() -> int:
+    if sys.argv[1:] == ["--check"]:
+        return 0 if PAGE.exists() and PAGE.read_text() == page() else 1
+    PAGE.write_text(page())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the runs of pytest are told: note which test executes which line, or run these tests in this order."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from types import FrameType
+from typing import Any
+
+import pytest
+
+
+class Recorder:
+    """The functions of some files that each test enters, how long each test takes, and which ones fail.
+
+    A function is known by the line at which it begins. By line it would be closer, and several times slower.
+    """
+
+    def __init__(self, files: Sequence[str]) -> None:
+        self._files = set(files)
+        self._current: set[tuple[str, int]] = set()
+        self.entered: dict[str, set[tuple[str, int]]] = {}
+        self.seconds: dict[str, float] = {}
+        self.failed: list[str] = []
+
+    def _call(self, frame: FrameType, _event: str, _arg: Any) -> None:
+        code = frame.f_code
+        if code.co_filename in self._files:
+            self._current.add((code.co_filename, code.co_firstlineno))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        self._current = self.entered[item.nodeid] = set()
+        begun = time.monotonic()
+        threading.settrace(self._call)
+        sys.settrace(self._call)
+        try:
+            return (yield)
+        finally:
+            sys.settrace(None)
+            threading.settrace(None)
+            self.seconds[item.nodeid] = round(time.monotonic() - begun, 3)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.failed.append(report.nodeid)
+
+
+class Selector:
+    """Runs only the tests that are named, by file, by function or with their parameters, in the order in which they are
+    named; remembers the first that failed."""
+
+    def __init__(self, wanted: Sequence[str]) -> None:
+        self._order = {name: number for number, name in enumerate(wanted)}
+        self.failed = ""
+        self.ran = 0
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        known = [
+            (self._order[name], number, item)
+            for number, item in enumerate(items)
+            for name in (item.nodeid, item.nodeid.split("[")[0], item.nodeid.split("::")[0])
+            if name in self._order
+        ]
+        items[:] = [item for _place, _number, item in sorted(known, key=lambda one: one[:2])]
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.ran += report.when == "call"
+        if report.failed and not self.failed:
+            self.failed = report.nodeid
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed and not self.failed:
+            self.failed = report.nodeid

@@ -1,0 +1,53 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A sample of the mutants is caught as it was, and the committed results say what they should."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from tests.mutation import figures, trial
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PARTS = ("code", "roles", "known", "guide")
+
+
+def test_a_sample_of_the_mutants_is_still_caught() -> None:
+    command = [sys.executable, "-m", "tests.mutation", "sample"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_survivor_is_explained(part: str) -> None:
+    entries = trial.kept(ROOT, part)
+    assert entries
+    assert [trial.key_of(entry) for entry in trial.unexplained(entries)] == []
+
+
+def test_every_explanation_is_of_a_mutant_that_survives() -> None:
+    survivors = {trial.key_of(entry) for part in PARTS for entry in trial.kept(ROOT, part) if not entry["by"]}
+    assert set(trial.explained()) <= survivors
+    assert all(len(reason) > 20 for reason in trial.explained().values())
+
+
+def test_the_survivors_of_the_review_are_all_caught() -> None:
+    names = {row["name"] for row in yaml.safe_load((ROOT / "tests/mutation/known.yml").read_text())}
+    caught = {entry["scope"] for entry in trial.kept(ROOT, "known") if entry["by"]}
+    assert names == caught
+
+
+def test_every_file_that_decides_exists_and_has_results() -> None:
+    files = {file for room in trial.rooms()["code"].values() for file in room["files"]}
+    assert all((ROOT / file).is_file() for file in files)
+    assert {entry["file"] for entry in trial.kept(ROOT, "code")} == files
+
+
+def test_the_page_is_made_from_the_results() -> None:
+    assert figures.PAGE.read_text() == figures.page(), "python -m tests.mutation.figures"
