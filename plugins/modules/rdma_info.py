@@ -177,6 +177,12 @@ devices:
           the two maps are numbers as text. Null if nothing could tell.
       type: dict
       sample: {"trust": "dscp", "pfc_priorities": [3], "dscp_prio": {"26": 3}, "prio_tc": {"3": 3}, "source": "dcb"}
+    ecn:
+      description:
+        - Priorities with congestion notification (C(np) sends the notices, C(rp) obeys them), as OFED's driver tells.
+          Null with a driver that does not.
+      type: dict
+      sample: {"np": [3], "rp": [3]}
     roce_tos:
       description: Default ToS of rdma_cm applications. Null if its configfs directory does not exist.
       type: int

@@ -229,6 +229,20 @@ class RdmaReader:
             self._miss(f"counters of {netdev}", why, "install ethtool")
         return found
 
+    def _ecn(self, netdev: str) -> dict[str, list[int]] | None:
+        """Priorities with congestion notification, of OFED's driver: np sends the notices, rp obeys them. None: no such
+        files, as with the kernel's own driver."""
+        found: dict[str, list[int]] = {}
+        for side in ("np", "rp"):
+            base = ("class/net", netdev, "ecn", f"roce_{side}", "enable")
+            names = [name for name in self._list(*base) if name.isdigit()]
+            if not names:
+                return None
+            found[side] = [
+                int(name) for name in names if self._number(f"ECN {side} of {netdev} priority {name}", *base, name)
+            ]
+        return found
+
     def _roce_tos(self, device: str, port: int) -> int | None:
         """Default ToS of rdma_cm applications, if its configfs directory is there; making it would be a write."""
         what, base = f"{device} port {port} RoCE ToS", ("kernel/config/rdma_cm", device, "ports", str(port))
@@ -292,6 +306,7 @@ class RdmaReader:
             "roce_gid_index": best.index if best else None,
             "roce_gid_ipv4": best.ipv4 if best else None,
             "qos": qos.as_result() if qos else None,
+            "ecn": self._ecn(netdev) if ethernet and netdev else None,
             "roce_tos": self._roce_tos(device, port) if ethernet else None,
             "traffic_class": parse_global_tclass(self._attribute(device, "tc", str(port), "traffic_class") or ""),
             "counters": self._counters(device, port, netdev) if counters else {},

@@ -76,6 +76,12 @@ def nic_rows(host: str, port: Mapping[str, Any], mtu: int, intent: Intent) -> It
     yield row("traffic class", NIC, f"{where} rdma_cm", intent.traffic_class, tos,
                None if tos is None else tos == intent.traffic_class,
                f"cma_roce_tos -d {port['name']} -t {intent.traffic_class}")  # fmt: skip
+    ecn = port.get("ecn")
+    if ecn and intent.traffic_class & 3:
+        on = sorted(set(ecn.get("np") or ()) & set(ecn.get("rp") or ()))
+        yield row("traffic class", NIC, f"{where} ECN", f"np and rp on {intent.priority}", f"np and rp on {on}",
+                  intent.priority in on, f"echo 1 > /sys/class/net/{port.get('netdev')}/ecn/roce_np/enable/"
+                  f"{intent.priority}, and roce_rp (guest_qos_enabled keeps it)")  # fmt: skip
     lossless = qos.get("pfc_priorities")
     yield row("priority", NIC, f"{where} PFC", [intent.priority], lossless,
                None if lossless is None else list(lossless) == [intent.priority],

@@ -509,3 +509,14 @@ def test_interfaces_that_cannot_be_read_are_null_and_named(node: Node, answer: F
     assert result["interfaces"] is None
     (entry,) = [entry for entry in result["unreadable"] if entry["what"] == "addresses of the interfaces"]
     assert why in entry["why"]
+
+
+def test_congestion_notification_is_told_per_priority_and_null_without_the_files(node: Node) -> None:
+    assert node.read()["devices"][0]["ecn"] is None
+    netdev = node.read()["devices"][0]["netdev"]
+    for side, wanted in (("np", "3"), ("rp", "5")):
+        folder = node.rack.directory / "sys/class/net" / netdev / "ecn" / f"roce_{side}" / "enable"
+        folder.mkdir(parents=True)
+        for priority in range(8):
+            (folder / str(priority)).write_text("1\n" if str(priority) == wanted else "0\n")
+    assert node.read()["devices"][0]["ecn"] == {"np": [3], "rp": [5]}

@@ -237,6 +237,7 @@ def _port(name: str, netdev: str, pci: str, address: str) -> dict[str, Any]:
             "dscp_prio": {"0": 0, "26": 3, "48": 6},
             "prio_tc": {str(priority): priority for priority in range(8)},
         },
+        "ecn": {"np": [3], "rp": [3]},
         "roce_tos": 106,
         "traffic_class": None,
     }

@@ -284,6 +284,7 @@ SECOND_RAIL: list[tuple[tuple[Any, ...], Any, set[tuple[str, str]]]] = [
     ((*NIC2, "qos", "prio_tc"), {"0": 3, "3": 3}, {("nic", "priority")}),
     ((*NIC2, "roce_tos"), 0, {("nic", "traffic class")}),
     ((*NIC2, "traffic_class"), 96, {("nic", "traffic class")}),
+    ((*NIC2, "ecn"), {"np": [3], "rp": []}, {("nic", "traffic class")}),
     ((*NIC2, "state"), "DOWN", {("nic", "link")}),
     ((*NIC2, "rate"), "100 Gb/sec (4X EDR)", {("nic", "link")}),
     ((*NIC2, "firmware"), "28.35.2000", {("nic", "link")}),
