@@ -75,7 +75,9 @@ def test_a_large_bundle_is_read_quickly_and_in_bounded_memory(tmp_path: pathlib.
     report = ROOT / "reports" / "bench"
     report.mkdir(parents=True, exist_ok=True)
     (report / "doctor.json").write_text(
-        json.dumps({"mib": MIB, "cpu_seconds": seconds, "peak_mib": peak, "lines": lines, "hosts_256_cpu": site_seconds})
+        json.dumps(
+            {"mib": MIB, "cpu_seconds": seconds, "peak_mib": peak, "lines": lines, "hosts_256_cpu": site_seconds}
+        )
         + "\n"
     )
     assert verdict == "faulty"

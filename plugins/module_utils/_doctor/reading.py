@@ -12,6 +12,7 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from typing import Iterable, Match, Sequence
 
@@ -68,7 +69,7 @@ _DEVICE = re.compile(
     r"\b(?P<device>(?:mlx[45]|bnxt_re|erdma|efa|irdma|rocep)\w*_?\d+|PCI:[0-9a-f:]+"
     r"|[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)"
 )
-_NO_HOST = re.compile(r"^(?:mlx[45]_|GPU|eth|ens|enp|ib|prio|step|epoch|rank|line|node\d*$)", re.IGNORECASE)
+_NO_HOST = re.compile(r"^(?:mlx[45]_|GPU|(?:eth|ens|enp|ib|prio|step|epoch|rank|line)\d|node\d*$)")
 _TAG = re.compile(r"^\[\d+,\d+\]<std(?:out|err)>: ?")
 
 
@@ -101,6 +102,17 @@ class Seen:
             self.values.setdefault((hit.host, hit.value), hit)
 
 
+@functools.lru_cache(maxsize=4)
+def _prepared(signs: tuple[Sign, ...]) -> tuple[tuple[tuple[str, tuple[int, ...]], ...], re.Pattern[bytes]]:
+    """Words with the signs that have them, and the pattern that finds any word. Once per set of signs."""
+    table: dict[str, list[int]] = {}
+    for number, entry in enumerate(signs):
+        for word in words_of(entry.pattern):
+            table.setdefault(word, []).append(number)
+    words = {*table, *(word for reader in READERS for word in reader().words)}
+    return tuple((word, tuple(numbers)) for word, numbers in table.items()), one_of(words, _ALARM_WORDS)
+
+
 class Reading:
     """Feed it pieces; then ``seen``, and ``alarms``: troubled lines that no sign knows."""
 
@@ -109,16 +121,8 @@ class Reading:
         self.alarms: list[Hit] = []
         self.lines = 0
         self.skipped = 0
-        table: dict[str, list[int]] = {}
-        for number, entry in enumerate(signs):
-            for word in words_of(entry.pattern):
-                table.setdefault(word, []).append(number)
         self._signs = tuple(signs)
-        self._words = tuple(table.items())
-        words = set(table)
-        readers = [reader() for reader in READERS]
-        words.update(word for reader in readers for word in reader.words)
-        self._any = one_of(words, _ALARM_WORDS)
+        self._words, self._any = _prepared(self._signs)
 
     def piece(self, piece: Piece) -> None:
         boring: set[bytes] = set()
