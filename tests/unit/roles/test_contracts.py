@@ -92,3 +92,20 @@ def test_facts_that_others_use_are_published(role: str) -> None:
         if not any(name.startswith(f"{other}_") for other in ROLES if len(other) > len(role))
     }
     assert used - known == set()
+
+
+# In configure.yml it is what a registered name of later entry points is called, so that both are judged by one variable.
+HIDDEN_ON_PURPOSE = {("guest", "__guest_observed")}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_no_variable_of_a_task_is_hidden_by_a_fact_of_the_same_name(role: str) -> None:
+    """What was set or registered goes before the variables of a task, in whatever file of the play that was."""
+    kept: set[str] = set()
+    own: set[str] = set()
+    for path in task_files(role):
+        for task in tasks(path):
+            kept |= set(task.get("ansible.builtin.set_fact") or {}) | {str(task.get("register", ""))}
+            if not {"ansible.builtin.include_tasks", "ansible.builtin.include_role"} & set(task):
+                own |= set(task.get("vars") or {})
+    assert {(role, name) for name in kept & own} - HIDDEN_ON_PURPOSE == set()
