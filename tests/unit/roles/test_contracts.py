@@ -94,7 +94,7 @@ def test_facts_that_others_use_are_published(role: str) -> None:
     assert used - known == set()
 
 
-# In configure.yml it is what a registered name of later entry points is called, so that both are judged by one variable.
+# Of configure.yml: later entry points register the same name, so that one variable judges both.
 HIDDEN_ON_PURPOSE = {("guest", "__guest_observed")}
 
 
