@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One host of the fabric check: asks and answers probes, starts perftest when its round begins. One per host.
 
-All hosts have the same plan, so nobody is told what to do next. The first host listens; when everybody called it, it
-says when round 0 begins, in seconds from now, and every round has a fixed length from there: a host that is dead or slow
+All hosts have the same plan, so nobody is told what to do next. The first host listens; when everybody called, it says
+when round 0 begins, in seconds from now, and every round has a fixed length from there: a host that is dead or slow
 holds up nobody, and the end is known before the beginning. Clocks of the hosts are not compared.
 
 Results go to the first host, which prints them: one line "FABRIC {json}" per host. Programs that this one started, and
