@@ -73,7 +73,7 @@ class Slurm:
         told = self.run("scontrol", "-o", "show", "job", job).stdout
         return next((word[9:] for word in told.split() if word.startswith("JobState=")), "")
 
-    def wait(self, job: str, *states: str, seconds: float = 90) -> str:
+    def wait(self, job: str, *states: str, seconds: float = 240) -> str:
         """Until the job is in one of ``states``, or over."""
         over = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY")
         until = time.monotonic() + seconds

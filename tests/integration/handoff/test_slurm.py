@@ -138,7 +138,7 @@ def mpirun(slurm: Slurm, written: Path, results: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
     (results / "ended").write_text(f"{time.time()}\n")
@@ -190,7 +190,7 @@ def test_four_ranks_train_under_slurm_torchrun_and_mpirun_and_the_reports_have_o
             str(written / "torchrun.sh"),
         ),
         cwd=written,
-        timeout=120,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr + "".join(path.read_text() for path in results.glob("*.err"))
     assert form(report(tmp_path / "three", results)) == wanted
