@@ -30,10 +30,11 @@ class Outcome:
         return (self.folder / name).read_text()
 
 
-def ansible(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def ansible(folder: Path, *words: str, within: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    """``within``: what ansible-playbook is started by."""
     (folder / "ansible.cfg").touch()
     return subprocess.run(
-        [str(BIN / "ansible-playbook"), *words],
+        [*within, str(BIN / "ansible-playbook"), *words],
         cwd=folder,
         env={
             **os.environ,
@@ -47,7 +48,7 @@ def ansible(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
     )
 
 
@@ -71,7 +72,13 @@ def facts(device: str, netdev: str, address: str) -> dict[str, Any]:
 RDMA = {"gpu01": facts("mlx5_0", "ens192", "192.0.2.11"), "gpu02": facts("mlx5_1", "ens224", "192.0.2.12")}
 
 
-def hand_off(folder: Path, *words: str, also: tuple[dict[str, Any], ...] = (), **variables: Any) -> Outcome:
+def hand_off(
+    folder: Path,
+    *words: str,
+    also: tuple[dict[str, Any], ...] = (),
+    within: tuple[str, ...] = (),
+    **variables: Any,
+) -> Outcome:
     """Into ``folder``/out. ``words``: more arguments of ansible-playbook; ``variables`` go before the usual ones.
     ``also``: further variables, each set for one more time in the same playbook; what fails says REFUSED and why."""
     hosts = [{"name": name, "address": f"192.0.2.{at}", "slots": 2} for at, name in enumerate(HOSTS, start=11)]
@@ -96,5 +103,5 @@ def hand_off(folder: Path, *words: str, also: tuple[dict[str, Any], ...] = (), *
     (folder / "play.yml").write_text(yaml.safe_dump([play]))
     inventory = {"all": {"hosts": {name: {"ansible_connection": "local"} for name in HOSTS}}}
     (folder / "hosts.yml").write_text(yaml.safe_dump(inventory))
-    done = ansible(folder, "-i", "hosts.yml", *words, "play.yml")
+    done = ansible(folder, "-i", "hosts.yml", *words, "play.yml", within=within)
     return Outcome(done.returncode, done.stdout + done.stderr, folder / "out")

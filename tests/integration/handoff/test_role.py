@@ -69,25 +69,42 @@ def test_check_mode_shows_the_files_a_run_writes_them_and_a_second_run_changes_n
 
 
 def test_what_is_wrong_or_edited_is_refused_and_nothing_is_written_over(tmp_path: Path) -> None:
+    # The rest of what is refused: tests/unit/handoff/test_job.py.
     wrong = {
-        "give it by digest": {"run_handoff_image": "registry.example/multinode:latest"},
-        "no such RDMA device": {"run_env": {"NCCL_IB_HCA": "=mlx5_7"}},
-        "not the name of a namespace": {"run_handoff_namespace": "Kube_System"},
+        "run_handoff_dir": str(tmp_path / "elsewhere"),
+        "run_handoff_image": "registry.example/multinode:latest",
     }
-    elsewhere = {"run_handoff_dir": str(tmp_path / "elsewhere")}
     moved = {"run_rdma_facts": {**RDMA, "gpu01": facts("mlx5_3", "ens256", "192.0.2.11")}}
     (tmp_path / "out").mkdir()
     (tmp_path / "out/resnet50.sbatch").write_text("#!/bin/sh\n# mine\n")
     outcome = hand_off(
         tmp_path,
         run_handoff_launchers=["torchrun", "jobset"],
-        also=(*({**elsewhere, **changes} for changes in wrong.values()), moved, {"run_handoff_launchers": ["slurm"]}),
+        also=(wrong, moved, {"run_handoff_launchers": ["slurm"]}),
     )
     told = re.findall(r"REFUSED (.*)", outcome.output)
-    assert len(told) == len(wrong) + 1, outcome.output
-    for words, said in zip([*wrong, "somebody else's, or edited since it was written"], told):
-        assert words in said
+    assert len(told) == 2, outcome.output
+    assert "give it by digest" in told[0]
+    assert "somebody else's, or edited since it was written" in told[1]
     assert not (tmp_path / "elsewhere").exists()
     # Other facts made other files before; the stranger's script stopped the last hand-off as a whole.
     assert "NCCL_IB_HCA==mlx5_3:1" in outcome.text("nccl.d/gpu01.env")
     assert (outcome.text("resnet50.sbatch"), (outcome.folder / "submit.sh").exists()) == ("#!/bin/sh\n# mine\n", False)
+
+
+def test_a_nodes_own_file_is_written_on_request_and_somebody_elses_is_left_alone(tmp_path: Path) -> None:
+    """In a mount namespace with an /etc of its own; both hosts are this machine, so the last one's file stays."""
+    for name in ("upper", "work"):
+        (tmp_path / name).mkdir()
+    layers = f"lowerdir=/etc,upperdir={tmp_path}/upper,workdir={tmp_path}/work"
+    mounted = f'mount -t overlay overlay -o {layers} /etc && exec "$@"'
+    within = ("unshare", "--mount", "sh", "-c", mounted, "sh")
+    outcome = hand_off(tmp_path, within=within, run_handoff_launchers=["torchrun"], run_handoff_install=True)
+    assert outcome.rc == 0, outcome.output
+    conf = tmp_path / "upper/nccl.conf"
+    assert conf.read_text() == outcome.text("nccl.d/gpu02.env")
+    conf.write_text("NCCL_DEBUG=INFO\n")
+    refused = hand_off(tmp_path, within=within, run_handoff_launchers=["torchrun"], run_handoff_install=True)
+    assert refused.rc != 0
+    assert "/etc/nccl.conf is somebody else's: NCCL_DEBUG=INFO" in " ".join(refused.output.split())
+    assert conf.read_text() == "NCCL_DEBUG=INFO\n"
