@@ -16,7 +16,7 @@ import math
 from typing import Any, Mapping, Sequence
 
 from .._layer import RefusedError
-from .._results.tags import by_rank
+from .._results.readers.tags import by_rank
 from . import judge, reach, readings, report, schedule, wire
 
 CONFIRMATIONS = 2

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, Iterator, Mapping
 
 from .._layer import RefusedError
-from .._results import nccl_log, path_verdict, tf_cnn
+from .._results.path import path_verdict
+from .._results.readers import nccl_log, tf_cnn
 from . import counters, slurm
 from .job import FORMAT
 

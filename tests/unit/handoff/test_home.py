@@ -18,7 +18,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._handoff import
 from ansible_collections.rocemesh.multinode.plugins.module_utils._handoff.home import read
 from ansible_collections.rocemesh.multinode.plugins.module_utils._handoff.job import job_of
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof import snapshots
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.summary import Inputs, build
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import Inputs, build
 
 from tests.unit.proof.truth import STARTED, Run
 
