@@ -60,7 +60,7 @@ options:
   batches:
     description: Images per rank and step, by precision.
     type: dict
-    default: {fp32: 128}
+    default: {fp32: 128, bf16: 256}
   repeats:
     description: Number of repeats of each.
     type: int

@@ -25,7 +25,9 @@ def row(*cells: object) -> str:
 
 
 def shown(value: float | None) -> str:
-    return "" if value is None else f"{value:,.0f}" if value == int(value) or value >= 1000 else f"{value:.2f}"
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if value == int(value) or value >= 1000 else f"{value:.2f}"
 
 
 def table(content: dict[str, Any]) -> str:
@@ -37,7 +39,10 @@ def table(content: dict[str, Any]) -> str:
             values = (shown(median.get(metric)) for metric in metrics)
             text += row(name.replace("_", " "), f"`{side}`", *values, len(cell["runs"][side]))
     text += "\n" + row("ratio", "median") + row("---", "---:")
-    text += "".join(row(f"`{name}`", f"{value:.2f}") for name, value in sorted(content["ratios"].items()))
+    text += "".join(
+        row(f"`{name}`", f"{value:.2f}" if value >= 1 else f"{value:.3f}")
+        for name, value in sorted(content["ratios"].items())
+    )
     loads = [content["machine"]["load_before"][0], *(cell["load_after"][0] for cell in cells.values())]
     return text + (
         f"\nMedians of {content['measured']}, {content['machine']['cpus']} cores, load {min(loads):g} to {max(loads):g}"
@@ -50,7 +55,8 @@ def made(page: str) -> str:
 
     def one(found: re.Match[str]) -> str:
         source = PUBLISHED / f"{found[2]}.json"
-        return found[1] + table(json.loads(source.read_text())) + found[3]
+        text = table(json.loads(source.read_text())) if source.exists() else "Not measured.\n"
+        return found[1] + text + found[3]
 
     return BLOCK.sub(one, page)
 

@@ -58,7 +58,7 @@ def tasks_of(output: str) -> tuple[float, int]:
 
 def ratio(slower: Iterable[Run], ours: Iterable[Run], what: str) -> float:
     """Median over the rounds of theirs / ours: above 1, ours is less."""
-    return round(statistics.median(a[what] / b[what] for a, b in zip(slower, ours, strict=True)), 2)
+    return round(statistics.median(a[what] / b[what] for a, b in zip(slower, ours, strict=True)), 3)
 
 
 class Record:

@@ -15,6 +15,7 @@ import importlib
 import json
 import os
 import pathlib
+import resource
 import select
 import shutil
 import signal
@@ -35,8 +36,10 @@ _LIBRARIES = (
     "asyncssh", "cryptography.hazmat.primitives.asymmetric.rsa", "hypothesis.strategies", "jinja2",
     "jsonschema", "netmiko", "nvueschema", "pyVim.connect", "pyVmomi", "requests", "unittest.mock", "yaml",
 )  # fmt: skip
-# A stuck test is a test that notices; tests of a room take seconds.
+# A stuck test is a test that notices; tests of a room take seconds. Patience is CPU time, so that a busy machine is no
+# stuck test; what waits without working has this many times as long.
 _PATIENCE = 20.0
+_WAITING = 10.0
 
 
 def copied(home: pathlib.Path) -> pathlib.Path:
@@ -101,6 +104,13 @@ _PLUGINS = ("xdist", "testinfra", "molecule", "ansible", "hypothesispytest")
 _QUIET = [word for name in _PLUGINS for word in ("-p", f"no:{name}")]
 
 
+def control(tests: Sequence[str]) -> None:
+    """What is said of a mutant means something only if the same tests, asked the same way, pass on the right code."""
+    found = ask(tests, 600.0)
+    if found:
+        raise SystemExit(f"{found} fails although nothing is changed")
+
+
 def record(paths: Sequence[str], files: Sequence[str]) -> dict[str, dict[str, list[int] | float]]:
     """Runs these tests once on the tree as it is: per test its seconds and what it enters of ``files``."""
     root = pathlib.Path.cwd()
@@ -133,14 +143,15 @@ _LOG = pathlib.Path.cwd() / ".build/mutation.log"
 
 
 def _in_a_fork(run: Callable[[], str], patience: float) -> str:
-    """What ``run`` returns in a child, or nothing: it died or took longer. Nothing that it started is left."""
+    """What ``run`` returns in a child, or nothing: it died, or took longer. Nothing that it started is left."""
     read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:
+        resource.setrlimit(resource.RLIMIT_CPU, (int(patience) + 1, int(patience) + 2))
         _child(run, read_end, write_end)
     os.close(write_end)
     try:
-        return _read(read_end, patience)
+        return _read(read_end, patience * _WAITING)
     finally:
         os.close(read_end)
         with contextlib.suppress(ProcessLookupError):

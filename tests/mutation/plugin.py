@@ -62,12 +62,12 @@ class Selector:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        known = [
-            (self._order[name], number, item)
-            for number, item in enumerate(items)
-            for name in (item.nodeid, item.nodeid.split("[")[0], item.nodeid.split("::")[0])
-            if name in self._order
-        ]
+        known = []
+        for number, item in enumerate(items):
+            names = (item.nodeid, item.nodeid.split("[")[0], item.nodeid.split("::")[0])
+            place = next((self._order[name] for name in names if name in self._order), None)
+            if place is not None:
+                known.append((place, number, item))
         items[:] = [item for _place, _number, item in sorted(known, key=lambda one: one[:2])]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

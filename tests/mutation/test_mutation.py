@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from tests.mutation import figures, trial
+from tests.mutation.plugin import Selector
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PARTS = ("code", "roles", "known", "guide")
@@ -26,9 +27,7 @@ def test_a_sample_of_the_mutants_is_still_caught() -> None:
 
 @pytest.mark.parametrize("part", PARTS)
 def test_every_survivor_is_explained(part: str) -> None:
-    entries = trial.kept(ROOT, part)
-    assert entries
-    assert [trial.key_of(entry) for entry in trial.unexplained(entries)] == []
+    assert [trial.key_of(entry) for entry in trial.unexplained(trial.kept(ROOT, part))] == []
 
 
 def test_every_explanation_is_of_a_mutant_that_survives() -> None:
@@ -43,10 +42,29 @@ def test_the_survivors_of_the_review_are_all_caught() -> None:
     assert names == caught
 
 
-def test_every_file_that_decides_exists_and_has_results() -> None:
+def test_every_file_that_decides_exists_and_results_are_of_no_other() -> None:
     files = {file for room in trial.rooms()["code"].values() for file in room["files"]}
     assert all((ROOT / file).is_file() for file in files)
-    assert {entry["file"] for entry in trial.kept(ROOT, "code")} == files
+    tried = {entry["file"] for entry in trial.kept(ROOT, "code")}
+    assert tried and tried <= files
+
+
+def test_a_test_that_is_named_twice_over_runs_once() -> None:
+    """By its file, by its function or with its parameters: a second run of an item fails, and all would be caught."""
+
+    class Item:
+        def __init__(self, nodeid: str) -> None:
+            self.nodeid = nodeid
+
+    items = [Item("a.py::test_x"), Item("a.py::test_y[1]"), Item("a.py::test_y[2]"), Item("b.py::test_z")]
+    for wanted, expected in (
+        (["a.py::test_x"], ["a.py::test_x"]),
+        (["a.py::test_y", "a.py::test_x"], ["a.py::test_y[1]", "a.py::test_y[2]", "a.py::test_x"]),
+        (["b.py", "a.py::test_y[2]"], ["b.py::test_z", "a.py::test_y[2]"]),
+    ):
+        found = list(items)
+        Selector(wanted).pytest_collection_modifyitems(found)  # type: ignore[arg-type]
+        assert [item.nodeid for item in found] == expected
 
 
 def test_the_page_is_made_from_the_results() -> None:

@@ -3,12 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One host of the fabric check: asks and answers probes, starts perftest when its round begins. One per host.
 
-All hosts have the same plan, so nobody is told what to do next. The first host listens; when everybody called it, it
-says when round 0 begins, in seconds from now, and every round has a fixed length from there: a host that is dead or slow
+All hosts have the same plan, so nobody is told what to do next. The first host listens; when everybody called, it says
+when round 0 begins, in seconds from now, and every round has a fixed length from there: a host that is dead or slow
 holds up nobody, and the end is known before the beginning. Clocks of the hosts are not compared.
 
-Results go to the first host, which prints them: one line "FABRIC {json}" per host. Programs that this one started, and
-nobody else's, are ended by their handle when their time is over.
+Results go to the first host, which prints them in lines "FABRIC {json}" that no reader has to cut. Programs that this
+one started, and nobody else's, are ended by their handle when their time is over.
 
 Usage: agent.py PLAN      PLAN: JSON, deflated, base64 (module_utils/_fabric/wire.py writes it)
 Exit status 0, also of a host that could not take part (its line is missing then): mpirun ends all ranks if one fails.
@@ -37,6 +37,7 @@ MAGIC = b"rocemesh-fabric"
 PATIENCE = 30.0  # until every host has called
 LEAD = 0.5  # between the word to begin and the beginning
 SERVER_FIRST = 0.4  # the client comes so much later
+PIECE = 50  # entries of a list in one line of output
 ANSWER = 0.25  # for one probe, three of them
 IP_RECVTOS, IP_PKTINFO, IP_MTU_DISCOVER, PMTUDISC_DO = 13, 8, 10, 2
 SO_BINDTODEVICE = 25
@@ -382,7 +383,7 @@ class Desk(threading.Thread):
         self.listener.listen(1024)
         self.present: dict[int, Any] = {}
         self.through: dict[int, str] = {}
-        self.results: dict[int, str] = {}
+        self.results: dict[int, dict[str, Any]] = {}
         self.changed = threading.Condition()
 
     def run(self) -> None:
@@ -393,7 +394,8 @@ class Desk(threading.Thread):
         self._tell("end")
         self._until(lambda: set(self.present) <= set(self.results), PATIENCE)
         for host in sorted(self.results):
-            sys.stdout.write(f"FABRIC {self.results[host]}\n")
+            for piece in pieces(dict(self.results[host], end=True)):
+                sys.stdout.write("FABRIC " + json.dumps(dict(piece, host=host)) + "\n")
         sys.stdout.flush()
 
     def _until(self, ready: Callable[[], bool], seconds: float) -> None:
@@ -423,7 +425,7 @@ class Desk(threading.Thread):
             for line in stream:
                 message = json.loads(line)
                 if "result" in message:
-                    self.results[host] = json.dumps(dict(message["result"], host=host))
+                    self.results[host] = message["result"]
                 self._note(self.through, host, "")
         except (OSError, ValueError, KeyError):
             pass
@@ -438,6 +440,20 @@ class Desk(threading.Thread):
         with self.changed:
             where[host] = what
             self.changed.notify_all()
+
+
+def pieces(result: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The same in short lines: lists and maps go in parts, "end" last."""
+    for key, value in result.items():
+        if isinstance(value, list):
+            for first in range(0, len(value), PIECE):
+                yield {key: value[first : first + PIECE]}
+        elif isinstance(value, dict):
+            items = list(value.items())
+            for first in range(0, len(items), PIECE):
+                yield {key: dict(items[first : first + PIECE])}
+        else:
+            yield {key: value}
 
 
 class Line:

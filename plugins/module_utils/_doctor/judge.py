@@ -30,7 +30,7 @@ from .model import (
     Rule,
 )
 from .questions import Question, rank
-from .reading import Hit, Reading
+from .reading import PER_FORM, Hit, Reading
 
 _SHOWN = 8  # findings of an answer
 _EVIDENCE = 4
@@ -255,7 +255,9 @@ def _asked(reading: Reading, verdict: str) -> list[str]:
 def _skipped(reading: Reading) -> list[str]:
     if not reading.skipped:
         return []
-    return [f"{reading.skipped} lines that differ in their figures alone from many others were not read one by one"]
+    return [
+        f"{reading.skipped} kinds of lines that differ in their figures alone were read {PER_FORM} times, not to the last"
+    ]
 
 
 __all__ = ["PROVEN", "Finding", "answer"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import ipaddress
 import re
-from typing import Iterable
+from typing import Callable, Iterable, Protocol
 
 from .model import FACT, FAULT, Sign, sign
 
@@ -23,6 +23,14 @@ class Found:
     sign: Sign
     line: int
     quote: str
+
+
+class Reader(Protocol):
+    words: tuple[str, ...]
+
+    def line(self, number: int, text: str) -> None: ...
+
+    def result(self) -> Iterable[Found]: ...
 
 
 class Routes:
@@ -116,4 +124,4 @@ class Priorities:
             yield Found(self.SIGN, *self._first)
 
 
-READERS = (Routes, Gids, Priorities)
+READERS: tuple[Callable[[], Reader], ...] = (Routes, Gids, Priorities)

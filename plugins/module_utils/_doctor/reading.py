@@ -12,19 +12,21 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from typing import Iterable, Match, Sequence
 
 from .bundle import Piece
 from .model import ECHO, FAULT, NORMAL, Sign
-from .readers import READERS
+from .readers import READERS, Reader
 from .words import one_of, words_of
 
 _KEPT = 6  # hits of one sign that are kept whole; the others are counted
 _VALUES = 4096
 _QUOTE = 300
 _FORMS = 100_000
-_PER_FORM = 400  # lines of one form in one piece that are read one by one
+_ALARMS = 20
+PER_FORM = 400  # lines of one form in one piece that are read one by one
 _FIGURES = (b"xid", b"status", b"error", b"count")  # forms whose figures say which fault it is: many more of them
 _PER_FIGURE = 20_000
 _NO_DIGITS = b"0123456789"
@@ -67,7 +69,7 @@ _DEVICE = re.compile(
     r"\b(?P<device>(?:mlx[45]|bnxt_re|erdma|efa|irdma|rocep)\w*_?\d+|PCI:[0-9a-f:]+"
     r"|[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)"
 )
-_NO_HOST = re.compile(r"^(?:mlx[45]_|GPU|eth|ens|enp|ib|prio|step|epoch|rank|line|node\d*$)", re.IGNORECASE)
+_NO_HOST = re.compile(r"^(?:mlx[45]_|GPU|(?:eth|ens|enp|ib|prio|step|epoch|rank|line)\d|node\d*$)")
 _TAG = re.compile(r"^\[\d+,\d+\]<std(?:out|err)>: ?")
 
 
@@ -100,6 +102,17 @@ class Seen:
             self.values.setdefault((hit.host, hit.value), hit)
 
 
+@functools.lru_cache(maxsize=4)
+def _prepared(signs: tuple[Sign, ...]) -> tuple[tuple[tuple[str, tuple[int, ...]], ...], re.Pattern[bytes]]:
+    """Words with the signs that have them, and the pattern that finds any word. Once per set of signs."""
+    table: dict[str, list[int]] = {}
+    for number, entry in enumerate(signs):
+        for word in words_of(entry.pattern):
+            table.setdefault(word, []).append(number)
+    words = {*table, *(word for reader in READERS for word in reader().words)}
+    return tuple((word, tuple(numbers)) for word, numbers in table.items()), one_of(words, _ALARM_WORDS)
+
+
 class Reading:
     """Feed it pieces; then ``seen``, and ``alarms``: troubled lines that no sign knows."""
 
@@ -108,11 +121,8 @@ class Reading:
         self.alarms: list[Hit] = []
         self.lines = 0
         self.skipped = 0
-        self._signs = [(words_of(entry.pattern), entry) for entry in signs]
-        words = {word for words, _entry in self._signs for word in words}
-        readers = [reader() for reader in READERS]
-        words.update(word for reader in readers for word in reader.words)
-        self._any = one_of([*words, *_ALARM_WORDS])
+        self._signs = tuple(signs)
+        self._words, self._any = _prepared(self._signs)
 
     def piece(self, piece: Piece) -> None:
         boring: set[bytes] = set()
@@ -135,39 +145,47 @@ class Reading:
                     if count == 0 and len(counts) >= _FORMS:
                         counts.clear()
                     counts[form] = count + 1
-                    if count >= _PER_FORM and (
-                        count >= _PER_FIGURE or not any(word in form.lower() for word in _FIGURES)
-                    ):
+                    limit = PER_FORM
+                    if count >= PER_FORM and any(word in form.lower() for word in _FIGURES):
+                        limit = _PER_FIGURE
+                    if count >= limit:
+                        boring.add(form)
                         self.skipped += 1
                         continue
                     text = lines[offset].decode("utf-8", "replace").strip("\r")
-                    self._line(piece, number + offset + 1, text, readers)
+                    if not self._line(piece, number + offset + 1, text, readers):
+                        if not any(word in form.lower() for word in _FIGURES):
+                            boring.add(form)
             number += len(lines)
         self.lines += number
         for reader in readers:
             for found in reader.result():
                 self._add(found.sign, Hit(found.sign.name, piece.name, found.line, found.quote[:_QUOTE], piece.host))
 
-    def _line(self, piece: Piece, number: int, text: str, readers: Iterable[object]) -> None:
+    def _line(self, piece: Piece, number: int, text: str, readers: Iterable[Reader]) -> bool:
+        """Whether there was anything in it."""
         lower = text.lower()
         found: list[tuple[Sign, Match[str]]] = []
         silent = False
-        for words, entry in self._signs:
-            if any(word in lower for word in words):
-                match = entry.pattern.search(text)
-                if match and (entry.test is None or entry.test(match)):
-                    found.append((entry, match))
-                    silent = silent or entry.kind == NORMAL
+        for number_of in sorted({number for word, numbers in self._words if word in lower for number in numbers}):
+            entry = self._signs[number_of]
+            match = entry.pattern.search(text)
+            if match and (entry.test is None or entry.test(match)):
+                found.append((entry, match))
+                silent = silent or entry.kind == NORMAL
         where: Hit | None = None
         for entry, match in found:
             if silent and entry.kind in (FAULT, ECHO):
                 continue
             where = where or self._where(piece, number, text)
             self._add(entry, _hit(entry, match, where))
-        for reader in readers:
-            reader.line(number, text)  # type: ignore[attr-defined]
-        if not found and len(self.alarms) < 20 and _ALARM.search(_NOTHING.sub("", text)):
+        read = [reader for reader in readers if any(word in lower for word in reader.words)]
+        for reader in read:
+            reader.line(number, text)
+        alarm = not found and _ALARM.search(_NOTHING.sub("", text)) is not None
+        if alarm and len(self.alarms) < _ALARMS:
             self.alarms.append(self._where(piece, number, text))
+        return bool(found or read or alarm)
 
     def _add(self, entry: Sign, hit: Hit) -> None:
         self.seen.setdefault(entry.name, Seen(entry)).add(hit)

@@ -61,15 +61,20 @@ def _inner(name: str, value: Any) -> frozenset[str]:
     return frozenset()
 
 
-def one_of(words: Iterable[str]) -> Pattern[bytes]:
-    """A pattern that finds any of the words, as a tree: alternatives one by one would cost a try per word and place."""
+def one_of(words: Iterable[str], whole: Iterable[str]) -> Pattern[bytes]:
+    """A pattern that finds any of the words, and any that begins with one of ``whole``. As a tree: alternatives one by
+    one would cost a try per word and place."""
+    return re.compile(f"{_spell(_tree(words))}|\\b{_spell(_tree(whole))}".encode())
+
+
+def _tree(words: Iterable[str]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for word in words:
         node = tree
         for letter in word:
             node = node.setdefault(letter, {})
         node[""] = {}
-    return re.compile(_spell(tree).encode())
+    return tree
 
 
 def _spell(node: dict[str, Any]) -> str:

@@ -28,7 +28,8 @@ DROP = 0.12
 SIGMAS = 6.0
 MOST_SCATTER = 0.5
 SHARE = 0.3  # of its measurements that a bad NIC spoils at least (a lossy port does not spoil all)
-MOST = 0.75  # of the NICs of a host or switch, or of the measurements of a rail
+MOST = 0.75  # of the NICs of a host, or of the measurements of a switch
+NEARLY_ALL = 0.9  # of the measurements of a rail: with one of two leaves dead, three quarters fail
 ENOUGH = 3
 REPEATS = 4
 _SAMPLE = 20_000
@@ -161,8 +162,8 @@ class _Search:
         own = {key[0]: group for key, group in self.groups.items() if key[0] == key[1]}
         best = max((group.median for group in own.values()), default=0.0)
         failures: collections.Counter[int] = collections.Counter()
-        for one, other, _ratio in self.all_bad:
-            if self.fabric.rail_of(one) == self.fabric.rail_of(other):
+        for one, other, ratio in self.all_bad:
+            if not ratio and self.fabric.rail_of(one) == self.fabric.rail_of(other):
                 failures[self.fabric.rail_of(one)] += 1
         worst = [
             rail
@@ -185,7 +186,7 @@ class _Search:
 
     def _is_dead(self, rail: int, bad: int) -> bool:
         # Counting is slow; with less than a tenth of the places it could not be.
-        return 10 * bad >= self.groups[rail, rail].tests and bad >= MOST * self._played(rail)
+        return 10 * bad >= self.groups[rail, rail].tests and bad >= NEARLY_ALL * self._played(rail)
 
     def _count(self, own: Mapping[int, _Group]) -> int:
         return sum(self._played(rail) for rail in own)

@@ -38,7 +38,7 @@ _REMEDIES = {
     "vlan": "give the interface the VLAN of its rail, or correct the inventory",
     "mtu": "set the same MTU on every interface and switch port of the rail (role guest, role switch)",
     "dscp": "set trust DSCP on the port, and remove what rewrites DSCP (mlnx_qos --trust dscp; role switch)",
-    "arp": "look whether the cables of two rails are swapped; set arp_ignore=1 and arp_announce=2, or a subnet per rail",
+    "arp": "are the cables of two rails swapped? Else set arp_ignore=1 and arp_announce=2, or a subnet per rail",
     "route": "correct the routes of the host: this network is not reached over the rail's own interface",
     "neighbour": "nobody answers ARP: look at VLAN, cable and the switch port, and for a wrong static neighbour",
     "firewall": "open UDP between the RoCE addresses on the host (RoCE itself is UDP port 4791)",

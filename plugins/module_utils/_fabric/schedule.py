@@ -196,7 +196,7 @@ def _by_rail(pairs: Sequence[Pair], fabric: Fabric) -> tuple[Sweep, ...]:
 def cost(
     fabric: Fabric, plan: Sequence[Round], *, seconds: float, programs: int, follow_up: int, bandwidth: int = 1
 ) -> Cost:
-    """``seconds``: of one program; ``programs``: one after the other in a round; ``bandwidth``: so many of them load."""
+    """``seconds``: of one program; ``programs``: one after the other in a round; ``bandwidth``: so many load."""
     slot = slot_seconds(seconds, programs)
     tests = gigabytes = 0.0
     for each in plan:

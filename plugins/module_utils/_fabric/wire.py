@@ -106,15 +106,24 @@ class Answers:
 
 
 def answers(fabric: Fabric, lines: Iterable[str]) -> Answers:
-    found: dict[int, Mapping[str, Any]] = {}
+    """A host's lines put together again; one whose last line is not there is missing."""
+    found: dict[int, dict[str, Any]] = {}
     for line in lines:
         if not line.startswith("FABRIC "):
             continue
         try:
             document = json.loads(line[len("FABRIC ") :])
-            found[int(document["host"])] = document
-        except (ValueError, KeyError, TypeError) as error:
+            whole = found.setdefault(int(document.pop("host")), {})
+            for key, value in document.items():
+                if isinstance(value, list):
+                    whole.setdefault(key, []).extend(value)
+                elif isinstance(value, dict):
+                    whole.setdefault(key, {}).update(value)
+                else:
+                    whole[key] = value
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ParseError("a line of the fabric check is not whole", host=fabric.hosts[0], raw=line) from error
+    found = {host: whole for host, whole in found.items() if whole.get("end")}
     missing = tuple(name for number, name in enumerate(fabric.hosts) if number not in found)
     return Answers(found, missing)
 

@@ -34,7 +34,7 @@ def reading(text: str, node: str) -> dict[str, Any]:
             match = _FILE.fullmatch(line)
             if match:
                 key = (match["device"], int(match["port"]))
-                _take(key, match["what"], match["value"], ports, gids, node)
+                _take(node, key, (match["what"], match["value"]), ports, gids)
             elif word == "at" and rest.isdigit():
                 found["at"] = float(rest)
             elif line == "simulated":
@@ -62,17 +62,17 @@ def reading(text: str, node: str) -> dict[str, Any]:
 
 
 def _take(
+    node: str,
     key: tuple[str, int],
-    what: str,
-    value: str,
+    read: tuple[str, str],
     ports: dict[tuple[str, int], dict[str, Any]],
     gids: dict[tuple[str, int], dict[int, dict[str, Any]]],
-    node: str,
 ) -> None:
+    what, value = read
     port = ports.setdefault(key, {"counters": {"counters": {}, "hw_counters": {}}})
     kind, _slash, name = what.rpartition("/")
     if what in _WORDS:
-        port[_WORDS[what]] = value.split(":")[-1].strip() if what == "state" else value
+        port[_WORDS[what]] = value.rpartition(":")[2].strip() if what == "state" else value
     elif kind in ("counters", "hw_counters"):
         if name != "lifespan" and value.isdigit():
             port["counters"][kind][name] = int(value)

@@ -21,7 +21,9 @@ from .._results import nccl_log, path_verdict, tf_cnn
 from . import counters, slurm
 from .job import FORMAT
 
-_LABEL = re.compile(r"^ *(\d+): ?", re.MULTILINE)
+_SRUN = re.compile(r"^ *(?P<rank>\d+): ?", re.MULTILINE)
+# torchrun --tee: role and rank within the node.
+_TEE = re.compile(r"^\[[A-Za-z_]+(?P<rank>\d+)\]: ?", re.MULTILINE)
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 _TAIL = 1 << 20
 _CHUNK = 1 << 20
@@ -46,7 +48,7 @@ def read(folder: Path) -> dict[str, Any]:
     started, ended, probed = (_time(folder / word) for word in ("started", "ended", "probed"))
     reader = tf_cnn.Reader(ranks)
     for log in logs:
-        for piece in _tagged(log):
+        for piece in _tagged(log, _first_rank(log, job)):
             reader.feed(piece)
         # The end of a file is the end of its last line, whatever the next one begins with.
         reader.feed("\n")
@@ -109,24 +111,38 @@ def _files(folder: Path, stem: str) -> list[Path]:
     return [path for path in sorted(folder.glob(f"{stem}*.log")) if path.is_file() and path.name.count(".") <= 2]
 
 
-def _tagged(path: Path) -> Iterator[str]:
-    """The text of a log; the labels of srun ("3: text") become the tags of mpirun, which the readers know."""
+def _first_rank(path: Path, job: Mapping[str, Any]) -> int | None:
+    """The first rank of the node whose output this is, by the file's name; None: not the output of one node."""
+    parts = path.name.split(".")
+    places = {str(host["hostname"]): at for at, host in enumerate(job["hosts"])}
+    return places[parts[1]] * int(job["slots"]) if len(parts) == 3 and parts[1] in places else None
+
+
+def _tagged(path: Path, first: int | None) -> Iterator[str]:
+    """The text of a log; the labels of srun ("3: text") and torchrun ("[default1]:text", which counts from ``first``)
+    become the tags of mpirun, which the readers know."""
     with path.open(encoding="utf-8", errors="replace", newline="") as stream:
-        head = stream.read(_CHUNK)
-        lines = [line for line in head.splitlines()[:20] if line.strip()]
-        labelled = bool(lines) and all(_LABEL.match(line) for line in lines)
+        text = stream.read(_CHUNK)
+        lines = [line for line in text.splitlines()[:20] if line.strip()]
+        label = next((one for one in (_SRUN, _TEE) if lines and all(map(one.match, lines))), None)
+        if label is _TEE and first is None:
+            label = None
+        start = (first or 0) if label is _TEE else 0
+
+        def tag(match: re.Match[str]) -> str:
+            return f"[1,{start + int(match['rank'])}]<stdout>:"
+
         rest = ""
-        text = head
         while text:
-            if not labelled:
+            if label is None:
                 yield text
             else:
                 # Whole lines only: a label that is cut in two is none.
                 whole, newline, rest = (rest + text).rpartition("\n")
-                yield _LABEL.sub(r"[1,\1]<stdout>:", whole) + newline
+                yield label.sub(tag, whole) + newline
             text = stream.read(_CHUNK)
-        if rest:
-            yield _LABEL.sub(r"[1,\1]<stdout>:", rest)
+        if rest and label is not None:
+            yield label.sub(tag, rest)
 
 
 def _says_nccl(path: Path) -> bool:
@@ -140,7 +156,7 @@ def _path(
     names = list(hosts.values())
     reader = nccl_log.Reader(names)
     for path in words:
-        for piece in _tagged(path):
+        for piece in _tagged(path, _first_rank(path, job)):
             reader.feed(piece)
         reader.feed("\n")
     found = path_verdict.judge(reader.result(), int(job["ranks"]), names).as_result()
@@ -164,7 +180,11 @@ def _ending(folder: Path, logs: list[Path]) -> list[dict[str, str]]:
     bad = {name: status for name, status in statuses.items() if status != "0"}
     if statuses and not bad:
         return []
-    told = [*sorted(folder.glob("launcher.out")), *sorted(folder.glob("train*.err")), *sorted(folder.glob("probe*.err"))]
+    told = [
+        *sorted(folder.glob("launcher.out")),
+        *sorted(folder.glob("train*.err")),
+        *sorted(folder.glob("probe*.err")),
+    ]
     said = slurm.explain("\n".join(_tail(path) for path in [*told, *logs]))
     if said:
         return [said]
@@ -176,8 +196,8 @@ def _ending(folder: Path, logs: list[Path]) -> list[dict[str, str]]:
         return [
             {
                 "code": "job_no_end",
-                "message": f"the job began and has no end in {folder}: it still runs, or its launcher was killed. What to do: "
-                "wait for it, or look at what the launcher says (scontrol show job, kubectl describe)",
+                "message": f"the job began and has no end in {folder}: it still runs, or its launcher was killed. "
+                "What to do: wait for it, or look at what the launcher says (scontrol show job, kubectl describe)",
             }
         ]
     return []

@@ -57,6 +57,9 @@ def job_of(asked: Mapping[str, Any]) -> dict[str, Any]:
     command = _command(asked["command"])
     nccl = _nccl(asked.get("nccl") or {}, hosts, asked.get("facts") or {})
     env = _environment(asked.get("env") or {})
+    if "NCCL_IB_HCA" in env:
+        for host in hosts:
+            _devices(host["name"], env["NCCL_IB_HCA"], (asked.get("facts") or {}).get(host["name"]))
     overlap = sorted(set(env) & {key for values in nccl["nodes"].values() for key in values})
     for key in overlap:  # what a person set goes before what was computed, as under mpirun
         for values in nccl["nodes"].values():
@@ -103,7 +106,9 @@ def files_of(job: Mapping[str, Any], topologies: Mapping[str, str]) -> dict[str,
     NCCL's topology file as it lies on that node."""
     found = {"job.json": json.dumps(job, indent=2, sort_keys=True) + "\n"}
     nodes: Mapping[str, Mapping[str, str]] = job["nccl"]["nodes"]
-    alike = [key for key in next(iter(nodes.values()), {}) if len({tuple(_item(node, key)) for node in nodes.values()}) == 1]
+    alike = [
+        key for key in next(iter(nodes.values()), {}) if len({tuple(_item(node, key)) for node in nodes.values()}) == 1
+    ]
     first = next(iter(nodes.values()), {})
     found["nccl.env"] = nccl_file({key: first[key] for key in alike}, "every node of this job")
     for host in job["hosts"]:
@@ -124,7 +129,7 @@ def _item(values: Mapping[str, str], key: str) -> list[str]:
 
 
 def nccl_file(values: Mapping[str, str], where: str) -> str:
-    """As NCCL reads /etc/nccl.conf: one NAME=value per line. Older releases know no comment, but skip lines without =."""
+    """As NCCL reads /etc/nccl.conf: one NAME=value per line. A line without = is skipped, by all releases."""
     lines = [f"# NCCL's variables for {where}, computed from the RDMA devices; why is in job.json"]
     return "\n".join([*lines, *(f"{key}={value}" for key, value in sorted(values.items()))]) + "\n"
 
@@ -230,7 +235,10 @@ def _image(image: str, needed_by: Sequence[str]) -> str:
 def _command(told: Any) -> list[str]:
     if isinstance(told, str) or not told:
         _refuse(
-            "not a list of words", "run_handoff_command", told, "give the program and its arguments as a list of strings"
+            "not a list of words",
+            "run_handoff_command",
+            told,
+            "give the program and its arguments as a list of strings",
         )
     words = [str(word) for word in told]
     broken = [word for word in words if "\n" in word or "\0" in word]

@@ -26,39 +26,43 @@ _RULES = (
     Rule(
         "slurm_time_limit",
         re.compile(r"\*\*\* (?:JOB|STEP) (?P<id>\S+) ON (?P<host>\S+) CANCELLED AT (?P<at>\S+) DUE TO TIME LIMIT"),
-        "{host}: job {id} reached its time limit at {at}. What to do: raise run_timeout and make the hand-off again, or "
-        "sbatch --time; if the same work took less before, look for the rank that stood still",
+        "{host}: job {id} reached its time limit at {at}. What to do: raise run_timeout and make the hand-off again, "
+        "or sbatch --time; if the same work took less before, look for the rank that stood still",
     ),
     Rule(
         "slurm_node_failure",
         re.compile(r"\*\*\* (?:JOB|STEP) (?P<id>\S+) ON (?P<host>\S+) CANCELLED AT (?P<at>\S+) DUE TO NODE FAILURE"),
-        "{host}: Slurm lost a node of job {id} at {at}. What to do: sinfo -R names it; repair it, or hand off other nodes",
+        "{host}: Slurm lost a node of job {id} at {at}. What to do: sinfo -R names it; repair it, or hand off "
+        "other nodes",
     ),
     Rule(
         "slurm_preempted",
         re.compile(r"\*\*\* (?:JOB|STEP) (?P<id>\S+) ON (?P<host>\S+) CANCELLED AT (?P<at>\S+) DUE TO PREEMPTION"),
-        "{host}: another job took the nodes of job {id} at {at}. What to do: submit it again, in a partition that is not "
-        "preempted",
+        "{host}: another job took the nodes of job {id} at {at}. What to do: submit it again, in a partition that is "
+        "not preempted",
     ),
     Rule(
         "slurm_out_of_memory",
         re.compile(r"slurmstepd: error: Detected \d+ oom[-_]kill event\(?s?\)? in (?:StepId=)?(?P<id>\S+?)[. ]"),
-        "the kernel ended a rank of step {id} for memory. What to do: a smaller batch, or sbatch --mem=0 for all memory of "
-        "the node",
+        "the kernel ended a rank of step {id} for memory. What to do: a smaller batch, or sbatch --mem=0 for all "
+        "memory of the node",
     ),
     Rule(
         "slurm_cancelled",
         re.compile(
-            r"\*\*\* (?:JOB|STEP) (?P<id>\S+) ON (?P<host>\S+) CANCELLED AT (?P<at>\S+)(?: BY UID (?P<user>\d+))? \*\*\*"
+            r"\*\*\* (?:JOB|STEP) (?P<id>\S+) ON (?P<host>\S+) CANCELLED AT (?P<at>\S+)"
+            r"(?: BY UID (?P<user>\d+))? \*\*\*"
         ),
         "{host}: job {id} was cancelled at {at}{by}. What to do: nothing is wrong with the nodes; ask who cancelled it "
         "(sacct -j {id} -o JobID,State,User), and submit it again",
     ),
     Rule(
         "slurm_rank_killed",
-        re.compile(r"srun: error: (?P<host>\S+): tasks? (?P<rank>\S+): (?P<how>Killed|Terminated|Aborted|Segmentation fault)"),
-        "{host}: rank {rank} was ended by a signal ({how}). What to do: dmesg on {host} tells whether the kernel did it for "
-        "memory; train.err has the rank's last words",
+        re.compile(
+            r"srun: error: (?P<host>\S+): tasks? (?P<rank>\S+): (?P<how>Killed|Terminated|Aborted|Segmentation fault)"
+        ),
+        "{host}: rank {rank} was ended by a signal ({how}). What to do: dmesg on {host} tells whether the kernel did "
+        "it for memory; train.err has the rank's last words",
     ),
     Rule(
         "slurm_rank_failed",

@@ -21,37 +21,15 @@ from .plan import (
     plan_kernel,
     with_configured,
 )
-from .side_by_side import is_silence, side_by_side
+from .side_by_side import side_by_side, together, worth_telling
 from .state import KernelState, parse_kernel_list
 from .transport import Connection
-
-
-def together(errors: Sequence[LayerError], host: str, what: str, failed: Sequence[str]) -> LayerError:
-    """One error for all hosts that failed in the same step: the text of each, and the kind of the first."""
-    if len(errors) == 1:
-        return errors[0]
-    error = type(errors[0])(
-        "{}: {}".format(what, " | ".join(str(error) for error in errors)),
-        host=host,
-        remedy="put right what is named for each host, or leave these hosts out of the list",
-        failed_hosts=list(failed),
-    )
-    if "failed_operation" in errors[0].details:
-        error.details["failed_operation"] = errors[0].details["failed_operation"]
-    return error
 
 
 def several(errors: Sequence[LayerError], host: str) -> LayerError:
     """The same before the first write."""
     what = f"{len(errors)} hosts cannot be handled, so no host was changed"
     return together(errors, host, what, [error.host for error in errors])
-
-
-def worth_telling(outcomes: Sequence[object]) -> list[LayerError]:
-    """What the hosts said; of a vCenter that was silent to many at once, one."""
-    errors = [outcome for outcome in outcomes if isinstance(outcome, LayerError)]
-    silent = [error for error in errors if is_silence(error)]
-    return [error for error in errors if error not in silent[1:]]
 
 
 class KernelLayer(Layer["tuple[KernelState, ...]", KernelWanted]):

@@ -44,3 +44,25 @@ def side_by_side(work: Callable[[Item], Result], items: Sequence[Item]) -> list[
         return [attempt(item) for item in items]
     with concurrent.futures.ThreadPoolExecutor(max_workers=min(WORKERS, len(items))) as pool:
         return list(pool.map(attempt, items))
+
+
+def worth_telling(outcomes: Sequence[object]) -> list[LayerError]:
+    """What the hosts said; of a vCenter that was silent to many at once, one."""
+    errors = [outcome for outcome in outcomes if isinstance(outcome, LayerError)]
+    silent = [error for error in errors if is_silence(error)]
+    return [error for error in errors if error not in silent[1:]]
+
+
+def together(errors: Sequence[LayerError], host: str, what: str, failed: Sequence[str]) -> LayerError:
+    """One error for all hosts that failed in the same step: the text of each, and the kind of the first."""
+    if len(errors) == 1:
+        return errors[0]
+    error = type(errors[0])(
+        "{}: {}".format(what, " | ".join(str(error) for error in errors)),
+        host=host,
+        remedy="put right what is named for each host, or leave these hosts out of the list",
+        failed_hosts=list(failed),
+    )
+    if "failed_operation" in errors[0].details:
+        error.details["failed_operation"] = errors[0].details["failed_operation"]
+    return error

@@ -4,8 +4,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """SIMULATED perftest: ib_write_bw and ib_send_lat over TCP, with the output of the real ones; its name decides which.
 
-Devices are interfaces (STAND_IN_DEVICES, "mlx5_0=r0 mlx5_1=r1"); a line rate of 40 Mbit/s stands for 400 Gb/s, so that many
-fit on a small machine and a slower way is still slower. STAND_IN_FAULTS names devices that refuse (gid:mlx5_0).
+Devices are interfaces (STAND_IN_DEVICES, "mlx5_0=r0 mlx5_1=r1"); a line rate of 40 Mbit/s stands for 400 Gb/s: many
+fit on a small machine, and a slower way is still slower. STAND_IN_FAULTS names devices that refuse (gid:mlx5_0).
 """
 
 import os

@@ -30,10 +30,11 @@ class Outcome:
         return (self.folder / name).read_text()
 
 
-def ansible(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def ansible(folder: Path, *words: str, within: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    """``within``: what ansible-playbook is started by."""
     (folder / "ansible.cfg").touch()
     return subprocess.run(
-        [str(BIN / "ansible-playbook"), *words],
+        [*within, str(BIN / "ansible-playbook"), *words],
         cwd=folder,
         env={
             **os.environ,
@@ -47,7 +48,7 @@ def ansible(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
     )
 
 
@@ -71,8 +72,15 @@ def facts(device: str, netdev: str, address: str) -> dict[str, Any]:
 RDMA = {"gpu01": facts("mlx5_0", "ens192", "192.0.2.11"), "gpu02": facts("mlx5_1", "ens224", "192.0.2.12")}
 
 
-def hand_off(folder: Path, *words: str, **variables: Any) -> Outcome:
-    """Into ``folder``/out. ``words``: more arguments of ansible-playbook; ``variables`` go before the usual ones."""
+def hand_off(
+    folder: Path,
+    *words: str,
+    also: tuple[dict[str, Any], ...] = (),
+    within: tuple[str, ...] = (),
+    **variables: Any,
+) -> Outcome:
+    """Into ``folder``/out. ``words``: more arguments of ansible-playbook; ``variables`` go before the usual ones.
+    ``also``: further variables, each set for one more time in the same playbook; what fails says REFUSED and why."""
     hosts = [{"name": name, "address": f"192.0.2.{at}", "slots": 2} for at, name in enumerate(HOSTS, start=11)]
     usual = {
         "run_hosts": hosts,
@@ -83,14 +91,17 @@ def hand_off(folder: Path, *words: str, **variables: Any) -> Outcome:
         "run_handoff_dir": str(folder / "out"),
         "run_handoff_image": IMAGE,
     }
+    include = {"ansible.builtin.include_role": {"name": "rocemesh.multinode.run", "tasks_from": "handoff"}}
+    said = {"ansible.builtin.debug": {"msg": "REFUSED {{ ansible_failed_result.msg }}"}}
+    more = [{"block": [{**include, "vars": changes}], "rescue": [said]} for changes in also]
     play = {
         "hosts": HOSTS[0],
         "gather_facts": False,
         "vars": {"ansible_become": False, **usual, **variables},
-        "tasks": [{"ansible.builtin.include_role": {"name": "rocemesh.multinode.run", "tasks_from": "handoff"}}],
+        "tasks": [include, *more],
     }
     (folder / "play.yml").write_text(yaml.safe_dump([play]))
     inventory = {"all": {"hosts": {name: {"ansible_connection": "local"} for name in HOSTS}}}
     (folder / "hosts.yml").write_text(yaml.safe_dump(inventory))
-    done = ansible(folder, "-i", "hosts.yml", *words, "play.yml")
-    return Outcome(done.returncode, done.stdout + done.stderr, Path(variables.get("run_handoff_dir", folder / "out")))
+    done = ansible(folder, "-i", "hosts.yml", *words, "play.yml", within=within)
+    return Outcome(done.returncode, done.stdout + done.stderr, folder / "out")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A real Slurm on this machine: Debian's slurmctld and two slurmd over loopback, each slurmd with a host name of its own.
+"""A real Slurm on this machine: Debian's slurmctld and two slurmd over loopback, each with a host name of its own.
 
 All of it lives in one PID namespace, so that nothing outlives the test, whatever a job does.
 """
@@ -29,7 +29,9 @@ munged --key-file=$1/munge.key --socket=$1/munge.sock --pid-file=$1/munged.pid -
   --seed-file=$1/munged.seed --num-threads=4 --force
 slurmctld -c -D > $1/slurmctld.out 2>&1 &
 until scontrol ping 2> /dev/null | grep -q UP; do sleep 0.05; done
-for host in {hosts}; do unshare --uts sh -c 'hostname "$0"; exec slurmd -D -N "$0"' "$host" > "$1/slurmd.$host.out" 2>&1 & done
+for host in {hosts}; do
+  unshare --uts sh -c 'hostname "$0"; exec slurmd -D -N "$0"' "$host" > "$1/slurmd.$host.out" 2>&1 &
+done
 wait
 """
 
@@ -71,7 +73,7 @@ class Slurm:
         told = self.run("scontrol", "-o", "show", "job", job).stdout
         return next((word[9:] for word in told.split() if word.startswith("JobState=")), "")
 
-    def wait(self, job: str, *states: str, seconds: float = 90) -> str:
+    def wait(self, job: str, *states: str, seconds: float = 240) -> str:
         """Until the job is in one of ``states``, or over."""
         over = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY")
         until = time.monotonic() + seconds
@@ -90,8 +92,7 @@ def cluster(folder: Path) -> Iterator[Slurm]:
     control, *ports = _free_ports(1 + len(HOSTS))
     here = socket.gethostname()
     nodes = "\n".join(
-        f"NodeName={name} NodeAddr=127.0.0.1 NodeHostname={name} Port={port} CPUs=4"
-        for name, port in zip(HOSTS, ports)
+        f"NodeName={name} NodeAddr=127.0.0.1 NodeHostname={name} Port={port} CPUs=4" for name, port in zip(HOSTS, ports)
     )
     (folder / "state").mkdir()
     (folder / "munge.key").write_bytes(secrets.token_bytes(128))
@@ -120,7 +121,7 @@ MpiDefault=none
 ReturnToService=2
 KillWait=1
 {nodes}
-PartitionName={PARTITIONS[0]} Nodes={','.join(HOSTS)} Default=YES State=UP
+PartitionName={PARTITIONS[0]} Nodes={",".join(HOSTS)} Default=YES State=UP
 PartitionName={PARTITIONS[1]} Nodes={HOSTS[0]} State=UP
 """
     )

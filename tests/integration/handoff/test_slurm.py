@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -113,18 +114,31 @@ def mpirun(slurm: Slurm, written: Path, results: Path) -> None:
     (results / "started").write_text(f"{time.time()}\n")
     names = {rank: HOSTS[rank // 2] for rank in range(4)}
     # One machine: each rank takes the host name that its place would have.
-    inside = f'case $OMPI_COMM_WORLD_RANK in 0|1) n={names[0]};; *) n={names[2]};; esac; exec unshare --uts sh -c \'hostname "$0"; exec "$@"\' $n "$@"'
+    inside = (
+        f"case $OMPI_COMM_WORLD_RANK in 0|1) name={names[0]};; *) name={names[2]};; esac; "
+        """exec unshare --uts sh -c 'hostname "$0"; exec "$@"' $name "$@" """
+    )
     done = subprocess.run(
         [
             *("mpirun", "--allow-run-as-root", "--oversubscribe", "--tag-output", "-np", "4", "-bind-to", "none"),
             *("-mca", "btl_tcp_if_include", "lo", "-mca", "oob_tcp_if_include", "lo"),
-            *("-x", "MASTER_ADDR=127.0.0.1", "-x", f"MASTER_PORT={free_port()}", "sh", "-c", inside, "sh", *job["command"]),
+            *(
+                "-x",
+                "MASTER_ADDR=127.0.0.1",
+                "-x",
+                f"MASTER_PORT={free_port()}",
+                "sh",
+                "-c",
+                inside,
+                "sh",
+                *job["command"],
+            ),
         ],
         env={**slurm.env, "SLURM_CONF": "/dev/null"},
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
     (results / "ended").write_text(f"{time.time()}\n")
@@ -140,8 +154,6 @@ def mpirun(slurm: Slurm, written: Path, results: Path) -> None:
 
 
 def free_port() -> int:
-    import socket  # noqa: PLC0415
-
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -170,9 +182,15 @@ def test_four_ranks_train_under_slurm_torchrun_and_mpirun_and_the_reports_have_o
     slurm.env["MASTER_PORT"] = str(free_port())
     results = tmp_path / "torchrun"
     done = slurm.run(
-        *("srun", "-N2", "--ntasks-per-node=1", f"--export=ALL,ROCEMESH_RESULTS={results}", str(written / "torchrun.sh")),
+        *(
+            "srun",
+            "-N2",
+            "--ntasks-per-node=1",
+            f"--export=ALL,ROCEMESH_RESULTS={results}",
+            str(written / "torchrun.sh"),
+        ),
         cwd=written,
-        timeout=120,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr + "".join(path.read_text() for path in results.glob("*.err"))
     assert form(report(tmp_path / "three", results)) == wanted
@@ -206,7 +224,7 @@ def test_a_drained_node_is_named_with_its_reason_instead_of_a_job_that_waits(slu
 
 
 def test_a_killed_job_says_so_in_its_report(slurm: Slurm, tmp_path: Path) -> None:
-    command = ["sh", "-c", 'echo begun; sleep 300']
+    command = ["sh", "-c", "echo begun; sleep 300"]
     outcome = hand_off(tmp_path, **SMALL, run_handoff_command=command, run_handoff_name="own")
     assert outcome.rc == 0, outcome.output
     job = submit(slurm, outcome.folder).stdout.strip()

@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import ApplyError
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import Connection, Endpoint
 
 from lab import lifecycle
 
-from .conftest import Pki, Vcenter, run_module, start
+from .conftest import USER, Pki, Vcenter, run_module, start
 
 AGENT_SECONDS = 1.0
 SITE = {"hosts": [{"name": "esx01", "vms": []}], "boot_seconds": 0.2, "agent_seconds": AGENT_SECONDS}
@@ -134,3 +136,33 @@ def test_the_twins_machines_are_not_all_alike(binary: pathlib.Path, pki: Pki, tm
         assert run_module(
             "esxi_kernel_setting", {**vcenter.login, "esxi_hostname": "esx01", "settings": {"atsSupport": True}}, True
         ).failed, "and esxcli does not yet"
+
+
+MMIO, SIZE = "pciPassthru.use64bitMMIO", "pciPassthru.64bitMMIOSizeGB"
+AS_IT_COMES = [
+    ({}, False),
+    ({MMIO: "TRUE"}, False),
+    ({MMIO: "TRUE", SIZE: "64"}, False),  # the BARs alone take 64
+    ({MMIO: "FALSE", SIZE: "128"}, False),
+    ({MMIO: "TRUE", SIZE: "128"}, True),
+]
+
+
+def test_power_on_itself_reads_the_mmio_keys(binary: pathlib.Path, pki: Pki, tmp_path: pathlib.Path) -> None:
+    """By another client than the module, which would have asked for them before."""
+    machines = [
+        {"name": f"vm{number}", "power": "off", "configured": False, "reserve_memory": True, "node": number % 2}
+        | {"extra_config": keys, "devices": [{"kind": "gpu"}]}
+        for number, (keys, _on) in enumerate(AS_IT_COMES)
+    ]
+    with site(binary, pki, tmp_path, {"hosts": [{"name": "esx01", "vms": machines}]}) as vcenter:
+        endpoint = Endpoint("127.0.0.1", USER, vcenter.password, vcenter.port, ca_path=str(vcenter.ca))
+        with Connection(endpoint) as connection:
+            for number, (keys, on) in enumerate(AS_IT_COMES):
+                task = connection.find_vm(f"vm{number}").PowerOnVM_Task()
+                if on:
+                    connection.wait(task, "power on", f"vm{number}", 10)
+                else:
+                    with pytest.raises(ApplyError, match="'DevicePowerOn' power on failed"):
+                        connection.wait(task, "power on", f"vm{number}", 10)
+                assert vcenter.vm(f"vm{number}")["power"] == ("on" if on else "off"), keys

@@ -22,7 +22,8 @@ def asked(**changes: Any) -> dict[str, Any]:
         "nccl": {
             "shared": {"NCCL_IB_TC": "106"},
             "per_node": {
-                name: {"NCCL_IB_HCA": f"={device}:1", "NCCL_SOCKET_IFNAME": "=ens192"} for name, device in DEVICES.items()
+                name: {"NCCL_IB_HCA": f"={device}:1", "NCCL_SOCKET_IFNAME": "=ens192"}
+                for name, device in DEVICES.items()
             },
         },
         "facts": {name: {"devices": [{"name": device, "port": 1}]} for name, device in DEVICES.items()},

@@ -19,7 +19,19 @@ import yaml
 
 CORE = "x-core-pod-template"
 _UNUSED = ("status", "volumeClaimPolicies", "initializer", "runtimePatches", "podGroupPolicy", "flux", "jax", "xgboost")
-_KEPT = ("type", "enum", "format", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "required")
+_KEPT = (
+    "type",
+    "enum",
+    "format",
+    "pattern",
+    "minimum",
+    "maximum",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "required",
+)
 
 
 def reduce(node: dict[str, Any]) -> dict[str, Any]:

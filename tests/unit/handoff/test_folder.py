@@ -14,7 +14,12 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._handoff.folder import SUMS, Folder, Wanted
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import LayerError, converge
 
-FILES = {"job.json": "{}\n", "nccl.d/gpu01.env": "NCCL_IB_TC=106\n", "nccl.d/gpu02.env": "A=1\n", "run.sh": "#!/bin/sh\n"}
+FILES = {
+    "job.json": "{}\n",
+    "nccl.d/gpu01.env": "NCCL_IB_TC=106\n",
+    "nccl.d/gpu02.env": "A=1\n",
+    "run.sh": "#!/bin/sh\n",
+}
 
 
 def write(path: Path, files: dict[str, str], check_mode: bool = False) -> dict[str, Any]:
@@ -26,7 +31,9 @@ def contents(path: Path) -> dict[str, str]:
     return {str(one.relative_to(path)): one.read_text() for one in sorted(path.rglob("*")) if one.is_file()}
 
 
-def test_it_is_written_with_checksums_that_the_usual_tool_takes_and_a_second_run_changes_nothing(tmp_path: Path) -> None:
+def test_it_is_written_with_checksums_that_the_usual_tool_takes_and_a_second_run_changes_nothing(
+    tmp_path: Path,
+) -> None:
     assert write(tmp_path / "out", FILES)["changed"]
     done = subprocess.run(["sha256sum", "--strict", "-c", SUMS], cwd=tmp_path / "out", capture_output=True, check=False)
     assert done.returncode == 0

@@ -14,7 +14,7 @@ from typing import Any, Callable
 import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.rocemesh.multinode.plugins.filter.handoff_home import handoff_home
-from ansible_collections.rocemesh.multinode.plugins.module_utils._handoff import counters, slurm
+from ansible_collections.rocemesh.multinode.plugins.module_utils._handoff import counters, home, slurm
 from ansible_collections.rocemesh.multinode.plugins.module_utils._handoff.home import read
 from ansible_collections.rocemesh.multinode.plugins.module_utils._handoff.job import job_of
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof import snapshots
@@ -31,9 +31,18 @@ RUN = Run("2x2 ring", nodes=2, gpus=2)
 def lines(rank: int) -> list[str]:
     """Of one rank, as workloads/resnet50 prints them."""
     record = {
-        **{"format": 1, "rank": rank, "world": 4, "host": RUN.hosts[rank // 2], "images_per_second": 2000.0},
-        **{"batches": 100, "batch_size": 256, "loss": 7.0, "checksum": "a", "checksums_equal": True},
-        **{"backend": "nccl", "device": "NVIDIA H100"},
+        "format": 1,
+        "rank": rank,
+        "world": 4,
+        "host": RUN.hosts[rank // 2],
+        "images_per_second": 2000.0,
+        "batches": 100,
+        "batch_size": 256,
+        "loss": 7.0,
+        "checksum": "a",
+        "checksums_equal": True,
+        "backend": "nccl",
+        "device": "NVIDIA H100",
     }
     head = ["Batch size:  1024 global", "             256 per device", "Num batches: 100"] if rank == 0 else []
     return [*head, "Done warm up", "total images/sec: 8000.00", "ROCEMESH " + json.dumps(record)]
@@ -71,16 +80,19 @@ def test_the_figures_are_the_same_whatever_launcher_printed_them(
     assert found["evidence"]["nccl_path"]["verdict"] == "gdrdma"
 
 
-def test_logs_of_every_node_are_one_job(tmp_path: Path) -> None:
+@pytest.mark.parametrize("label", ["", "[default{local}]:"], ids=["no labels", "torchrun --tee"])
+def test_logs_of_every_node_are_one_job(tmp_path: Path, label: str) -> None:
     folder = results(tmp_path / "torchrun")
     (folder / "train.log").unlink()
     for node, host in enumerate(RUN.hosts):
         # Without the last newline, as a log that is still copied.
-        text = "\n".join(line for rank in (2 * node, 2 * node + 1) for line in lines(rank))
+        text = "\n".join(label.format(local=at) + line for at in range(2) for line in lines(2 * node + at))
         (folder / f"train.{host}.log").write_text(text)
     found = read(folder)
     assert found["result"]["ok"], found["result"]["problems"]
     assert found["log"] == ""
+    told = "".join(home._tagged(folder / "train.gpu02.log", 2))
+    assert ("[1,3]<stdout>:ROCEMESH {" in told) is bool(label), "the node's first rank is 2"
 
 
 def test_the_job_witnesses_of_a_sound_job_agree_and_what_nobody_read_is_missing(tmp_path: Path) -> None:
@@ -102,12 +114,14 @@ def test_a_rank_that_is_missing_makes_the_result_no_result(tmp_path: Path) -> No
 
 
 # As Slurm 22.05 prints them, but for node failure, preemption and memory, which are from its source.
+_AT = "ON gpu02 CANCELLED AT 2026-01-31T12:00:00"
 SAID = {
-    "slurm_time_limit": "slurmstepd: error: *** STEP 7.0 ON gpu02 CANCELLED AT 2026-01-31T12:00:00 DUE TO TIME LIMIT ***",
-    "slurm_cancelled": "slurmstepd: error: *** JOB 7 ON gpu02 CANCELLED AT 2026-01-31T12:00:00 ***",
-    "slurm_node_failure": "slurmstepd: error: *** JOB 7 ON gpu02 CANCELLED AT 2026-01-31T12:00:00 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***",
-    "slurm_preempted": "slurmstepd: error: *** JOB 7 ON gpu02 CANCELLED AT 2026-01-31T12:00:00 DUE TO PREEMPTION ***",
-    "slurm_out_of_memory": "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=7.0. Some of your processes may have been killed by the cgroup out-of-memory handler.",
+    "slurm_time_limit": f"slurmstepd: error: *** STEP 7.0 {_AT} DUE TO TIME LIMIT ***",
+    "slurm_cancelled": f"slurmstepd: error: *** JOB 7 {_AT} ***",
+    "slurm_node_failure": f"slurmstepd: error: *** JOB 7 {_AT} DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***",
+    "slurm_preempted": f"slurmstepd: error: *** JOB 7 {_AT} DUE TO PREEMPTION ***",
+    "slurm_out_of_memory": "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=7.0. Some of your processes may "
+    "have been killed by the cgroup out-of-memory handler.",
     "slurm_rank_killed": "srun: error: gpu02: task 2: Killed",
     "slurm_rank_failed": "srun: error: gpu02: task 2: Exited with exit code 3",
 }
@@ -117,7 +131,9 @@ SAID = {
 def test_what_slurm_says_of_an_end_becomes_a_cause_and_a_way_out(tmp_path: Path, code: str) -> None:
     folder = results(tmp_path / "7")
     (folder / "status").write_text("1\n")
-    (folder / "train.err").write_text(f"other words\n{SAID[code]}\nsrun: error: gpu01: task 0: Exited with exit code 1\n")
+    (folder / "train.err").write_text(
+        f"other words\n{SAID[code]}\nsrun: error: gpu01: task 0: Exited with exit code 1\n"
+    )
     (problem,) = read(folder)["problems"]
     assert problem["code"] == code
     assert "What to do:" in problem["message"]
@@ -203,7 +219,9 @@ def test_counters_that_the_script_wrote_down_are_judged_like_those_of_the_module
 
 
 def test_counters_of_devices_that_do_not_exist_are_marked(tmp_path: Path) -> None:
-    assert counters.reading(counted(tmp_path, "before", sysfs(tmp_path / "sys", 1, simulated=True)), "gpu01")["simulated"]
+    assert counters.reading(counted(tmp_path, "before", sysfs(tmp_path / "sys", 1, simulated=True)), "gpu01")[
+        "simulated"
+    ]
 
 
 @pytest.mark.parametrize(

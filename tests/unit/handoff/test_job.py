@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is wrong in the variables is refused when the files are made; what is right becomes job.json and NCCL's files."""
+"""What is wrong in the variables is refused when the files are made; what is right becomes the files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ HOST = {"name": "gpu01", "address": "192.0.2.11", "slots": 2}
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"image": "registry.example/multinode:latest"}, ["run_handoff_image", "another image tomorrow", "RepoDigests"]),
+        (
+            {"image": "registry.example/multinode:latest"},
+            ["run_handoff_image", "another image tomorrow", "RepoDigests"],
+        ),
         ({"image": "registry.example/multinode@sha256:123"}, ["not a digest", "64 hexadecimal"]),
         ({"image": IMAGE.upper()}, ["run_handoff_image"]),
         ({"image": IMAGE + "0"}, ["not a digest"]),
@@ -30,6 +33,7 @@ HOST = {"name": "gpu01", "address": "192.0.2.11", "slots": 2}
         ({"image": "", "launchers": ["slurm"], "pyxis": True}, ["slurm with pyxis"]),
         ({"nccl": {"shared": {"NCCL_IB_HCA": "=mlx5_7:1"}}}, ["gpu01", "mlx5_7:1", "there are: mlx5_0:1"]),
         ({"nccl": {"shared": {"NCCL_IB_HCA": "=mlx5_0:2"}}}, ["mlx5_0:2", "there are: mlx5_0:1"]),
+        ({"env": {"NCCL_IB_HCA": "=mlx5_9"}}, ["gpu01", "mlx5_9", "there are: mlx5_0:1"]),
         ({"nccl": {"shared": {"NCCL_IB_HCA": "mlx4"}}}, ["no such RDMA device"]),
         ({"nccl": {"shared": {"NCCL_IB_HCA": "=mlx5_0;id"}}}, ["NCCL's file can hold"]),
         ({"namespace": "Training"}, ["run_handoff_namespace", "'Training'", "lower-case"]),
@@ -42,7 +46,10 @@ HOST = {"name": "gpu01", "address": "192.0.2.11", "slots": 2}
         ({"name": "ResNet_50"}, ["run_handoff_name"]),
         ({"name": "a" * 41}, ["at most 40"]),
         ({"hosts": []}, ["no host"]),
-        ({"hosts": [HOST, {**HOST, "name": "gpu02", "address": "192.0.2.12", "slots": 1}]}, ["gpu01 2, gpu02 1", "same"]),
+        (
+            {"hosts": [HOST, {**HOST, "name": "gpu02", "address": "192.0.2.12", "slots": 1}]},
+            ["gpu01 2, gpu02 1", "same"],
+        ),
         ({"hosts": [HOST, {**HOST, "name": "gpu02"}]}, ["two hosts have it", "192.0.2.11"]),
         ({"hosts": [{**HOST, "address": "198.51.100.1"}]}, ["gpu01", "not in the cluster network 192.0.2.0/24"]),
         ({"hosts": [{**HOST, "address": "gpu01"}]}, ["not an address"]),
@@ -95,8 +102,8 @@ def test_the_tag_beside_a_digest_goes() -> None:
 
 
 def test_what_a_person_set_goes_before_what_was_computed_on_every_node() -> None:
-    job = job_of(asked(env={"NCCL_IB_HCA": "=mlx5_0:1"}))
-    assert job["env"]["NCCL_IB_HCA"] == "=mlx5_0:1"
+    job = job_of(asked(env={"NCCL_IB_HCA": "mlx5"}))
+    assert job["env"]["NCCL_IB_HCA"] == "mlx5"
     assert all("NCCL_IB_HCA" not in values for values in job["nccl"]["nodes"].values())
 
 
@@ -125,6 +132,8 @@ def test_a_host_that_calls_itself_otherwise_has_its_file_under_that_name() -> No
     assert "nccl.d/node-a.env" in files_of(job, {})
 
 
-@pytest.mark.parametrize(("told", "written"), [("1g", "1Gi"), ("64Gi", "64Gi"), ("512m", "512Mi"), ("1073741824", "1073741824")])
+@pytest.mark.parametrize(
+    ("told", "written"), [("1g", "1Gi"), ("64Gi", "64Gi"), ("512m", "512Mi"), ("1073741824", "1073741824")]
+)
 def test_sizes_are_written_as_kubernetes_reads_them(told: str, written: str) -> None:
     assert job_of(asked(shared_memory=told))["limits"]["shared_memory"] == written

@@ -28,7 +28,11 @@ TOPOLOGY = {"gpu01": "<system version='1'>\n</system>\n", "gpu02": "<system/>\n"
 JOBS: dict[str, dict[str, Any]] = {
     "usual": {},
     "cpu": {"gpus": False, "rdma_resource": "", "probe": "", "nccl": {}, "facts": {}},
-    "own program": {"command": ["sh", "-c", 'echo "$HOME" # {{ x }} \\ : - \''], "probe": "inside", "own_command": True},
+    "own program": {
+        "command": ["sh", "-c", 'echo "$HOME" # {{ x }} \\ : - \''],
+        "probe": "inside",
+        "own_command": True,
+    },
     "pod network": {"pod_network": "rail-1,rail-2"},
     "one host": {"hosts": [{"name": "gpu01", "address": "192.0.2.11", "slots": 8}]},
     "Open MPI 5": {"mpi": 5, "env": {}},
@@ -168,7 +172,9 @@ def lists(value: Any) -> Iterator[list[Any]]:
 def test_every_script_is_one_for_its_shell(script: str, job: str, pyxis: bool) -> None:
     text = render(script, asked(**{**JOBS[job], "pyxis": pyxis}))
     shell = text.splitlines()[0].removeprefix("#!")
-    done = subprocess.run([shutil.which(Path(shell).name) or shell, "-n"], input=text, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [shutil.which(Path(shell).name) or shell, "-n"], input=text, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
     if script == "resnet50.sbatch":
         assert ("--container-image" in text) is pyxis

@@ -90,7 +90,7 @@ def test_firmware_is_burnt_only_if_told() -> None:
 
 def test_the_driver_is_restarted_only_behind_the_check_that_nobody_uses_it() -> None:
     text = (ROLE / "tasks" / "restart_driver.yml").read_text(encoding="utf-8")
-    assert text.index("driver_restart_refusals") < text.index("openibd, restart")
+    assert text.index("__guest_in_use.refusals") < text.index("openibd, restart")
     others = [path for path in ROLE.rglob("*.yml") if "openibd, restart" in path.read_text(encoding="utf-8")]
     assert [path.name for path in others] == ["restart_driver.yml"]
     assert load("defaults/main.yml")["guest_allow_openibd_restart"] is False  # type: ignore[index]

@@ -56,7 +56,7 @@ def test_a_case_uses_its_hosts_with_its_slots_from_the_head_on() -> None:
 
 def test_more_than_nine_nodes_are_a_case_too() -> None:
     many = [{"name": f"n{number}", "address": f"192.0.2.{number}", "slots": 8} for number in range(1, 17)]
-    (entry,) = benchmark_plan(many, {}, cases=["16n8g"], repeats=1)
+    (entry,) = benchmark_plan(many, {}, cases=["16n8g"], batches={"fp32": 128}, repeats=1)
     assert entry["nodes"] == 16
 
 
@@ -237,6 +237,10 @@ def test_a_repeat_is_kept_only_if_its_figures_support_each_other(tmp_path: Path)
     with pytest.raises(ValueError, match=r"nothing was measured.*Log: a\.log"):
         decide("benchmark_file", output="", log="a.log", **common)
     assert list(tmp_path.iterdir()) == []
-    made = decide("benchmark_file", output=(FIXTURES / "guide_sample.txt").read_text(), **common)["document"]
-    assert (made["name"], made["job_s"]) == (entry["name"], 12.5) and made["img_s"] > 0
+    with pytest.raises(ValueError, match="the log contradicts itself"):
+        decide("benchmark_file", output=(FIXTURES / "guide_sample.txt").read_text(), **common)
+    assert list(tmp_path.iterdir()) == []
+    sound = (FIXTURES / "openmpi414" / "tag_output_glued.txt").read_text()
+    made = decide("benchmark_file", output=sound, **common)["document"]
+    assert (made["name"], made["job_s"], made["img_s"]) == (entry["name"], 12.5, 8400.0)
     assert json.loads((tmp_path / f"{entry['name']}.json").read_text()) == made

@@ -12,6 +12,7 @@ import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.rocemesh.multinode.plugins.filter.nccl_variables import nccl_variables
 from ansible_collections.rocemesh.multinode.plugins.module_utils._site.consistency import Intent
+from ansible_collections.rocemesh.multinode.plugins.module_utils._site.rdma_facts import usable
 
 from tests.unit.site.test_consistency import NIC, SW, broken, look, site
 from tests.unit.site.test_nccl_variables import NETWORK, SAME, nodes, port, usual
@@ -71,3 +72,17 @@ def test_every_rdma_mtu_below_4096_gets_a_note(size: int, noted: bool) -> None:
 def test_a_port_without_any_gid_is_no_port_of_the_network() -> None:
     with pytest.raises(AnsibleFilterError, match="no RDMA device"):
         nccl_variables(nodes(port("mlx5_0")), NETWORK)
+
+
+def test_without_a_vlan_of_the_switch_the_port_that_differs_from_the_others_is_named() -> None:
+    world = broken((*SW, "ports", "1/2", "access_vlan"), 7)
+    del world["switches"]["sw01"]["vlan"]
+    world["switches"]["sw01"]["ports"]["1/3"] = dict(world["switches"]["sw01"]["ports"]["1/1"])
+    rows = [row for row in look(world)["rows"] if row["verdict"] == "mismatch"]
+    assert [(row["where"], row["expected"], row["found"]) for row in rows] == [("sw01 1/2", "VLAN 111", "VLAN 7")]
+
+
+def test_no_node_has_no_facts() -> None:
+    assert usable({}, []) == {"facts": {}, "missing": [], "simulated": False}
+    assert usable({"gpu01": {"devices": [1]}}, ["gpu01"])["facts"] == {"gpu01": {"devices": [1]}}
+    assert usable({"gpu01": {"devices": [1]}}, ["gpu01", "gpu02"])["facts"] == {}

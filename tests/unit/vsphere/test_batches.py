@@ -7,8 +7,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.filter.esxi_batches import COMMON, esxi_batches
-from ansible_collections.rocemesh.multinode.plugins.filter.esxi_published import esxi_published
+from ansible_collections.rocemesh.multinode.plugins.action.esxi_host_batches import (
+    COMMON,
+    esxi_batches,
+    esxi_published,
+)
 
 SITE: dict[str, Any] = {
     "rocemesh_vcenter_hostname": "vc", "rocemesh_vcenter_password": "secret", "esxi_host_kernel_settings": {"a": 1},

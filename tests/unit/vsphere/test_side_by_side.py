@@ -9,9 +9,13 @@ from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import ApplyError, LayerError, UnreachableError
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.kernel import KernelLayer, worth_telling
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.kernel import KernelLayer
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.plan import KERNEL_SET, KernelWanted
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.side_by_side import WORKERS, side_by_side
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.side_by_side import (
+    WORKERS,
+    side_by_side,
+    worth_telling,
+)
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import Connection, SessionLostError
 
 from .fakes import ENDPOINT

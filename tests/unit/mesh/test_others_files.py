@@ -1,0 +1,60 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is somebody else's in the directories of the mesh is not overwritten, and ssh offers no key but ours."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import Any
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
+from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.state import ADOPTED_SUFFIX, FILE_HEADER
+
+from .harness import Node
+from .test_node import MakeNode
+
+
+@pytest.fixture
+def one(make_node: MakeNode) -> tuple[Node, list[dict[str, Any]]]:
+    nodes = [make_node("gpu01", 1), make_node("gpu02", 2)]
+    return nodes[0], [node.run(state="identity")["identity"] for node in nodes]
+
+
+def test_a_file_that_was_kept_aside_before_is_never_overwritten(one: tuple[Node, list[dict[str, Any]]]) -> None:
+    node, peers = one
+    script, kept = node.ssh / "mpicont.sh", node.ssh / f"mpicont.sh{ADOPTED_SUFFIX}"
+    script.write_text("echo the second\n")
+    kept.write_text("echo the first\n")
+    with pytest.raises(RefusedError, match="exists already"):
+        node.run(peers=peers, adopt=True)
+    assert (script.read_text(), kept.read_text()) == ("echo the second\n", "echo the first\n")
+
+
+def test_a_file_that_only_quotes_our_header_is_not_ours(one: tuple[Node, list[dict[str, Any]]]) -> None:
+    node, peers = one
+    script = node.ssh / "mpicont.sh"
+    text = f"#!/bin/bash\n# mine, made after a file that began with:\n{FILE_HEADER}\n"
+    script.write_text(text)
+    with pytest.raises(RefusedError, match="not written by this module"):
+        node.run(peers=peers)
+    assert script.read_text() == text
+
+
+def test_a_public_key_without_its_private_half_is_not_replaced(make_node: MakeNode) -> None:
+    node = make_node()
+    node.ssh.mkdir(mode=0o700)
+    key, lone = node.ssh / "id_ed25519_host", node.ssh / "id_ed25519_host.pub"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "me@elsewhere", "-f", key], check=True)
+    key.unlink()
+    with pytest.raises(RefusedError, match="without its private key"):
+        node.identity()
+    assert lone.read_text().endswith("me@elsewhere\n") and not key.exists()
+
+
+def test_ssh_offers_the_key_of_the_mesh_and_none_of_an_agent(one: tuple[Node, list[dict[str, Any]]]) -> None:
+    node, peers = one
+    node.run(peers=peers)
+    for config in (node.ssh / "config_mesh", node.container / "config"):
+        assert "IdentitiesOnly yes" in config.read_text(), config

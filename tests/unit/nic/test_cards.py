@@ -1,0 +1,59 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A card is its functions together, and a tool is judged by what it says: no I/O."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import Reboot
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic import plan as planning
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.plan import AtsWanted
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.state import Failure, classify, first_that_knows
+
+from tests.unit.nic.test_plan import ABSENT, HOST, ON, device, state
+
+LOCKED = "write counter to semaphore: Permission denied\n"
+
+
+@pytest.mark.parametrize(
+    ("loaded", "reboot"),
+    [((True, True), Reboot.NONE), ((True, False), Reboot.ESXI_HOST), ((False, True), Reboot.ESXI_HOST)],
+)
+def test_one_function_that_is_not_loaded_makes_the_card_wait(loaded: tuple[bool, bool], reboot: Reboot) -> None:
+    pair = [device(now, False, ON, pci=f"0000:3b:00.{number}") for number, now in enumerate(loaded)]
+    (operation,) = planning.plan(state(*pair), AtsWanted(enabled=True), HOST)
+    assert operation.reboot is reboot
+
+
+def test_a_virtual_function_is_never_set_whatever_it_says_of_itself() -> None:
+    vf = device(False, False, ABSENT, pci="0000:3b:00.2", card="vf", is_vf=True)
+    assert [[each.pci for each in card] for card in planning.by_card([device(False, False, ABSENT), vf])] == [
+        ["0000:3b:00.0"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("stderr", "failure"),
+    [
+        (LOCKED, Failure.LOCKDOWN),
+        ("open /dev/mem: Permission denied\n", Failure.UNKNOWN),
+        ("semaphore\n", Failure.UNKNOWN),
+    ],
+)
+def test_only_a_refused_semaphore_is_a_lockdown(stderr: str, failure: Failure) -> None:
+    assert classify("", stderr) is failure
+
+
+@pytest.mark.parametrize(
+    ("versions", "index"),
+    [
+        ([(4, 12), (4, 13)], 1),
+        ([(4, 13), (4, 22)], 0),
+        ([(4, 12), (0, 0), (4, 22)], 1),
+        ([(0, 0), (4, 22)], 0),
+        ([(4, 6), (4, 12)], 0),
+    ],
+)
+def test_the_first_tool_that_may_know_ats_is_taken(versions: list[tuple[int, int]], index: int) -> None:
+    assert first_that_knows(versions) == index
