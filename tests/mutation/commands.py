@@ -106,7 +106,7 @@ def sample(home: pathlib.Path, arguments: argparse.Namespace) -> int:
     files = sorted({entry["file"] for entry in rows if pathlib.Path(entry["file"]).exists()})
     now = [mutant for file in files for mutant in mutants(file, pathlib.Path(file).read_text()) if mutant.key in by]
     ordinary = sum(entry["rule"] != "known" for entry in rows)
-    print(f"{len(now)} of {ordinary} recorded mutants are still possible")
+    print(f"{len(now)} of {ordinary} recorded mutants are still possible", flush=True)
     if len(now) < ordinary * 3 // 4:
         print("too few: the code has changed; run `python -m tests.mutation code`, and look at what survives")
         return 1
