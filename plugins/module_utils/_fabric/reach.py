@@ -57,9 +57,8 @@ def faults(fabric: Fabric, got: Answers, *, tos: int, netdevs: Mapping[int, str]
     known = {nic for fault in found for nic in _nics(fabric, fault.place)}
     probes = _probes(got)
     for thing, told in _properties(fabric, got, probes, tos, netdevs).items():
-        small = thing == "mtu" and any(fault.thing == "mtu" for fault in found)
-        value = _without(told, known) if small else told
-        findings = judge(fabric, _seen(fabric, probes, value), enough=1)
+        # What is wrong with a NIC already shows in everything that it takes part in.
+        findings = judge(fabric, _seen(fabric, probes, _without(told, known)), enough=1)
         for place in (*findings.accused, *findings.open):
             if thing == "route" and place.kind in ("rail", "fabric"):
                 continue  # rails in one subnet: the table names one interface for all of them, and RDMA does not ask it
