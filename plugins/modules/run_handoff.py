@@ -38,7 +38,7 @@ EXAMPLES = r"""
 - name: Write a hand-off
   rocemesh.multinode.run_handoff:
     path: reports/handoff
-    files: "{{ (asked | rocemesh.multinode.handoff_job).files }}"
+    files: "{{ handoff.files }}"
   delegate_to: localhost
 """
 

@@ -47,7 +47,7 @@ def _refuse(what: str, thing: str, value: Any, remedy: str, host: str = "handoff
 
 
 def job_of(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The content of job.json. ``asked``: as role run gives it, see filter handoff_job. Raises RefusedError."""
+    """The content of job.json. ``asked``: as role run gives it, see module handoff_job. Raises RefusedError."""
     launchers = _launchers(asked)
     name = _name(str(asked["name"]))
     hosts = _hosts(asked["hosts"], str(asked.get("network") or ""))

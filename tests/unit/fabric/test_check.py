@@ -13,8 +13,8 @@ import zlib
 from typing import Any
 
 import pytest
-from ansible.errors import AnsibleFilterError
-from ansible_collections.rocemesh.multinode.plugins.filter.fabric_check import fabric_check
+from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric.check import next_part
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import LayerError
 
 from tests.unit.fabric.test_schedule import agent
 
@@ -96,12 +96,12 @@ def whole(
 ) -> tuple[dict[str, Any], list[str]]:
     outputs: list[str] = []
     parts = []
-    part = fabric_check(what)
+    part = next_part(what, [])
     while part["part"] != "done":
         parts.append(part["part"])
         assert len(parts) < 6
         outputs.append(printed(part, value, silent))
-        part = fabric_check(what, outputs)
+        part = next_part(what, outputs)
     return part, parts
 
 
@@ -202,32 +202,32 @@ def test_ports_that_are_no_roce_are_left_out_and_told() -> None:
     ],
 )
 def test_refused_before_anything_begins(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(AnsibleFilterError, match=message):
-        fabric_check({**site(), **change})
+    with pytest.raises((LayerError, ValueError), match=message):
+        next_part({**site(), **change}, [])
 
 
 def test_judging_every_pair_of_256_hosts_is_a_small_part_of_the_time() -> None:
     """Of 15 minutes a tenth is 90 seconds; 32 hosts have one pair in 64 of that, so a 64th of the time."""
     what = site(32, 8, form="full")
     start = time.process_time()
-    outputs = [printed(fabric_check(what))]
-    outputs.append(printed(fabric_check(what, outputs)))
+    outputs = [printed(next_part(what, []))]
+    outputs.append(printed(next_part(what, outputs)))
     made = time.process_time()
-    assert fabric_check(what, outputs)["report"]["ok"]
+    assert next_part(what, outputs)["report"]["ok"]
     assert time.process_time() - made < 90 / 64
     assert made > start
 
 
 def test_host_whose_last_line_is_cut_off_is_missing() -> None:
     what = site()
-    outputs = [printed(fabric_check(what))]
-    outputs.append(printed(fabric_check(what, outputs)))
+    outputs = [printed(next_part(what, []))]
+    outputs.append(printed(next_part(what, outputs)))
     cut = [line for line in outputs[1].splitlines(True) if not ('"end"' in line and '"host": 4' in line)]
-    part = fabric_check(what, [outputs[0], "".join(cut)])
+    part = next_part(what, [outputs[0], "".join(cut)])
     assert part["report"]["missing"] == ["gpu04"]
     assert not part["report"]["complete"]
 
 
 def test_line_that_is_not_whole_is_shown_and_refused() -> None:
-    with pytest.raises(AnsibleFilterError, match=r"a line of the fabric check is not whole.*FABRIC"):
-        fabric_check(site(), ['[1,0]<stdout>:FABRIC {"host": 1, "probes": [\n'])
+    with pytest.raises((LayerError, ValueError), match=r"a line of the fabric check is not whole.*FABRIC"):
+        next_part(site(), ['[1,0]<stdout>:FABRIC {"host": 1, "probes": [\n'])

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
 import pytest
-from ansible.errors import AnsibleFilterError
-from ansible_collections.rocemesh.multinode.plugins.filter.handoff_job import handoff_job
+from ansible_collections.rocemesh.multinode.plugins.action.handoff_job import topologies
 from ansible_collections.rocemesh.multinode.plugins.module_utils._handoff.job import files_of, job_of
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
 
@@ -83,13 +83,19 @@ def test_a_wrong_variable_is_refused_with_its_name_and_a_way_out(changes: dict[s
         assert word in message
 
 
-def test_the_filter_says_the_same_as_an_error_of_ansible() -> None:
-    with pytest.raises(AnsibleFilterError, match="kube-system"):
-        handoff_job(asked(namespace="kube-system"))
-    with pytest.raises(AnsibleFilterError, match="lacks 'hosts'"):
-        handoff_job({key: value for key, value in asked().items() if key != "hosts"})
-    with pytest.raises(AnsibleFilterError, match="wants a job"):
-        handoff_job([])
+def test_a_job_that_lacks_a_word_is_an_error_that_names_it() -> None:
+    with pytest.raises(KeyError, match="hosts"):
+        job_of({key: value for key, value in asked().items() if key != "hosts"})
+
+
+def test_topologies_are_those_of_the_hosts_that_have_one() -> None:
+    text = base64.b64encode(b"<system/>").decode()
+    looked = [
+        {"item": {"name": "gpu01", "hostname": "node1.example.org"}, "content": text},
+        {"item": {"name": "gpu02"}, "content": text},
+        {"item": {"name": "gpu03"}, "failed": True},
+    ]
+    assert topologies(looked) == {"node1": "<system/>", "gpu02": "<system/>"}
 
 
 def test_without_kubernetes_no_namespace_and_no_image_are_needed() -> None:
