@@ -57,7 +57,7 @@ molecule: dev lab-up ## one scenario per role
 site: dev lab-up ## the whole guide in the lab: first run, second run, check mode, wrong order, bad input, secrets
 	@tests/run.sh site
 
-faults: dev lab-up ## ansible-playbook killed at ten tasks
+faults: dev lab-up ## ansible-playbook killed at ten moments
 	@tests/run.sh faults
 
 bench: dev lab-up ## measure; reports/bench/*.json

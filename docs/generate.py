@@ -1,9 +1,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write docs/guide.md and docs/errata.md from docs/guide.yml; --check: only say whether they are current (exit 1)."""
+"""Write docs/guide.md and docs/errata.md from docs/guide.yml, docs/causes.md from the rules of the doctor.
+
+--check: only say whether they are current (exit 1).
+"""
 
 from __future__ import annotations
 
+import importlib
 import pathlib
 import sys
 from typing import Any
@@ -68,10 +72,41 @@ def guide(data: dict[str, Any]) -> str:
     return "".join(parts)
 
 
+def causes() -> str:
+    sys.path.insert(0, str(FOLDER.parent / "plugins"))
+    try:
+        catalogue = importlib.import_module("module_utils._doctor.catalogue")
+        layers = importlib.import_module("module_utils._doctor.model").LAYERS
+    finally:
+        sys.path.pop(0)
+    said: dict[str, list[Any]] = {}
+    for entry in catalogue.RULES:
+        for name in entry.causes:
+            said.setdefault(name, []).append(entry)
+    parts = [
+        "# Causes\n\n<!-- made from plugins/module_utils/_doctor/rules by generate.py: change those files -->\n\n"
+        "What the [doctor](doctor.md) can name, layer by layer: what it means, how to check it, what puts it right, and "
+        "what the rules rest on. A rule that needs one sign alone is never certain unless the line states its cause.\n"
+    ]
+    for layer, owner in layers.items():
+        here = [cause for cause in catalogue.CAUSES.values() if cause.layer == layer]
+        parts.append(
+            f"\n## {layer}\n\nWho can change it: {owner}.\n\n| cause | meaning | check | fix | symptoms and sources |\n"
+        )
+        parts.append("|---|---|---|---|---|\n")
+        for cause in here:
+            rules = "; ".join(dict.fromkeys(f"`{cell(entry.when)}`: {cell(entry.source)}" for entry in said[cause.id]))
+            parts.append(
+                f"| `{cause.id}` | {cell(cause.means)} | {cell(cause.where)}: `{cell(cause.look)}` | {cell(cause.fix)} "
+                f"(interrupts {cause.interrupts}) | {rules} |\n"
+            )
+    return "".join(parts)
+
+
 def main(arguments: list[str]) -> int:
     data = yaml.safe_load((FOLDER / "guide.yml").read_text())
     stale = []
-    for name, text in (("guide.md", guide(data)), ("errata.md", errata(data))):
+    for name, text in (("guide.md", guide(data)), ("errata.md", errata(data)), ("causes.md", causes())):
         path = FOLDER / name
         if path.exists() and path.read_text() == text:
             continue
@@ -79,7 +114,7 @@ def main(arguments: list[str]) -> int:
         if "--check" not in arguments:
             path.write_text(text)
     if "--check" in arguments and stale:
-        print(f"{', '.join(stale)}: not what guide.yml says; run python docs/generate.py", file=sys.stderr)
+        print(f"{', '.join(stale)}: not what it is made from; run python docs/generate.py", file=sys.stderr)
         return 1
     return 0
 

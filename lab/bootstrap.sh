@@ -43,6 +43,11 @@ if [ "${extras[*]}" != lab ]; then
   # Jobs are launched over real sshd; ranks train with Debian's torch, in the system's Python.
   need mpirun openmpi-bin
   /usr/bin/python3 -c 'import torch, torchvision' > /dev/null 2>&1 || missing+=(python3-torch python3-torchvision libopenblas0-pthread)
+  # A hand-off runs under a real Slurm, on this machine alone.
+  need slurmctld slurmctld
+  need slurmd slurmd
+  need sbatch slurm-client
+  need munged munge
   # The stock simulator, which the vSphere modules have to agree with, is built from Debian's package of it.
   need go golang-go
   [ -d /usr/share/gocode/src/github.com/vmware/govmomi ] || missing+=(golang-github-vmware-govmomi-dev)

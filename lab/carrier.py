@@ -14,11 +14,12 @@ at, guests are kept from doing so; a connection that is older than that slows do
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import logging
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from . import config, control
@@ -31,7 +32,7 @@ PORTS = {node.name: f"1/{node.number}" for node in config.NODES}
 ADDRESSES = {node.name: node.cluster_ip for node in config.NODES}
 _LINE = re.compile(r"^\s*(\d+)\s+(\d+)\s+(DROP|RETURN)\b.*?\s(\d+\.\d+\.\d+\.\d+)\s+\S+(.*)$", re.MULTILINE)
 _ROUND_SECONDS = 0.5
-_COUNT_ROUNDS = 10  # counters are read every so many rounds: each reading is a process in every node
+_COUNT_ROUNDS = 20  # counters are read every so many rounds: each reading is a process in every node
 
 # Carries out a shell script in a node; (exit status, output). 125 and more: the node is not there.
 Runner = Callable[[str, str], "tuple[int, str]"]
@@ -160,6 +161,16 @@ class Carrier:
                     self._run(node, remove_script(self._device))
                 self._in_place = {}
 
+    @contextlib.contextmanager
+    def held(self, *nodes: str) -> Iterator[None]:
+        """No look at any node meanwhile: an engine that is asked into a container that it removes may hang for minutes.
+
+        Afterwards ``nodes`` are new, and have no rules yet."""
+        with self._lock:
+            yield
+            for node in nodes:
+                self._in_place.pop(node, None)
+
     def round(self, *, count: bool) -> None:
         """One look at the switch, and at the nodes where something has to change or to be counted."""
         with self._lock:
@@ -185,8 +196,8 @@ class Carrier:
             return
         status, text = self._run(node, read_script(arriving, self._device))
         self.traffic.add(node, counted(text, self._addresses))
-        if status >= 125:  # powered off: its rules went with it
-            self._in_place.pop(node, None)
+        if status >= 125:  # powered off: its rules went with it; looked at again when it starts, or is counted
+            self._in_place[node] = arriving
         elif status or changed:  # a guest that has booted has no rules yet
             status, text = self._run(node, apply_script(arriving, self._addresses, self._device))
             if status:

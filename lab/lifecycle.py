@@ -83,18 +83,25 @@ def up() -> None:
         if engine.inspect("network", config.NETWORK) is None:
             preflight.disk()
         stages.run("base image", base_image.ensure)
-        stages.together(
-            ("node image", lambda: images.ensure(config.NODE_IMAGE)),
-            ("registry image", lambda: images.ensure(config.REGISTRY_IMAGE)),
-            ("vsphere image", lambda: images.ensure(config.VSPHERE_IMAGE)),
-        )
         stages.run("network", lambda: nodes.ensure_network(paths))
         stages.run("switch", lambda: _switch(paths))
-        stages.together(("registry", lambda: registry.ensure(paths)), ("machines", lambda: _machines(paths)))
+        stages.together(
+            ("vsphere image", lambda: images.ensure(config.VSPHERE_IMAGE)),
+            ("node image", lambda: images.ensure(config.NODE_IMAGE)),
+            ("registry", lambda: _registry(paths)),
+        )
+        stages.run("machines", lambda: _machines(paths))
         stages.run("ready", lambda: _ready(paths))
         stages.finish(f"the lab is up: SIMULATED switch, ESXi hosts and NICs, real nodes ({paths.root})")
         files.write_json(paths.run / "stages.json", stages.seconds)
         _notes(paths)
+
+
+def _registry(paths: config.Paths) -> str:
+    """Image, container and seed, while the longer builds go on."""
+    built = images.ensure(config.REGISTRY_IMAGE)
+    done = registry.ensure(paths)
+    return f"image {built}, {done}" if built == "built" else done
 
 
 def _switch(paths: config.Paths) -> str:
@@ -106,6 +113,8 @@ def _switch(paths: config.Paths) -> str:
         [
             *(sys.executable, "-m", "lab.switch", "--host", config.SWITCH_IP, "--port", str(config.SSH_PORT)),
             *("--control", f"{config.SWITCH_IP}:{config.CONTROL_PORT}", "--name", config.SWITCH_NAME),
+            # As NVIDIA's own listing of `show roce` has it: nobody is heard behind any port.
+            "--no-lldp",
             *("--host-key", str(paths.switch / "host_key"), "--password-file", str(paths.secret("switch"))),
         ],
         ready=lambda: control.answers("switch"),
@@ -132,16 +141,34 @@ def _machines(paths: config.Paths) -> str:
     return ", ".join(done) or "already there"
 
 
+# Half of the machines are as many servers are: a VM whose devices were edited keeps gaps in their numbers and has the
+# GPU first; firmware tables name no NUMA node of a GPU and no bridge of a NIC.
+_AWKWARD_VMS: dict[str, dict[str, object]] = {
+    "gpu03": {"devices": [{"kind": "gpu", "number": 1}, {"kind": "nic", "number": 4}]}
+}
+_AWKWARD_HOSTS: dict[str, dict[str, object]] = {"esx01": {"firmware_tables": "incomplete"}}
+
+
 def topology() -> dict[str, object]:
     """What lab/vsphere reads. The tools state of a VM comes from its real node, so none is assumed."""
     return {
         "datacenter": "lab-dc",
         "cluster": "lab",
         "boot_seconds": 2,
+        "agent_seconds": 1,
         "hosts": [
             {
                 "name": host,
-                "vms": [{"name": vm, "tools": "notRunning", "ip": config.BY_NAME[vm].cluster_ip} for vm in vms],
+                **_AWKWARD_HOSTS.get(host, {}),
+                "vms": [
+                    {
+                        "name": vm,
+                        "tools": "notRunning",
+                        "ip": config.BY_NAME[vm].cluster_ip,
+                        **_AWKWARD_VMS.get(vm, {}),
+                    }
+                    for vm in vms
+                ],
             }
             for host, vms in config.hosts().items()
         ],

@@ -14,6 +14,7 @@ from __future__ import annotations
 import http.server
 import json
 import logging
+import re
 import signal
 import subprocess
 import threading
@@ -58,7 +59,7 @@ class Physics:
         self._outbox = threading.Condition()
         self._messages: list[dict[str, str]] = []
         self.carrier = carrier.Carrier(_in_node)
-        self.carrier.on = bool(stored.get("carry", False))
+        self.carrier.on = bool(stored.get("carry", True))
         self._awaited: set[str] = set()
 
     # --- state ------------------------------------------------------------------------------------------------------
@@ -156,6 +157,9 @@ class Physics:
                 if self.fault("nic_value_stuck", name):
                     log.info("fault nic_value_stuck: next stays next on %s", name)
                     continue
+                if self.fault("nic_needs_power_cycle", name) and not message.get("cold", False):
+                    log.info("fault nic_needs_power_cycle: %s had power all the time, next stays next", name)
+                    continue
                 for pci, parameter, before, after in hardware.host_rebooted(self.paths, name):
                     log.info("%s %s %s: current %s -> %s", name, pci, parameter, before, after)
 
@@ -165,10 +169,12 @@ class Physics:
         self._tools(node.name, "notRunning")
         if nodes.running(node):
             self._expected[node.name] += 1
-            engine.docker("kill", node.container)
+            with self.carrier.held():
+                engine.docker("kill", node.container)
 
     def _start(self, node: config.Node) -> None:
-        engine.docker("start", node.container)
+        with self.carrier.held(node.name):
+            engine.docker("start", node.container)
         with self._outbox:
             self._awaited.add(node.name)
             self._outbox.notify_all()
@@ -289,7 +295,8 @@ class Physics:
                 self._awaited.clear()
                 self._messages.clear()
             self._store()
-            nodes.recreate_all(self.paths)
+            with self.carrier.held(*config.BY_NAME):
+                nodes.recreate_all(self.paths)
             for node in config.NODES:
                 hardware.make_factory(self.paths, node.name, replace=True)
         finally:
@@ -322,7 +329,7 @@ class Physics:
             hardware.set_tool_faults(self.paths, vm, fault["faults"])
         elif name == "tools_not_running":
             self._tools(vm, "notRunning")
-        elif name in {"cluster_ports_blocked", "node_frozen"}:
+        elif name in {"cluster_ports_blocked", "node_frozen", "sudo_password", "memlock_refused"}:
             self._apply_boot_faults(vm)
         elif name == "registry_down":
             engine.docker("stop", "--time", "1", config.REGISTRY_CONTAINER)
@@ -334,6 +341,11 @@ class Physics:
             return
         if self.fault("cluster_ports_blocked", vm):
             self._firewall(node, "-I", check=True)
+        asked = self.fault("sudo_password", vm)
+        if asked:
+            _script(node, _ASK_FOR_PASSWORD, asked["password"])
+        if self.fault("memlock_refused", vm):
+            _script(node, f"touch {_REFUSES}")
         if self.fault("node_frozen", vm):
             engine.docker("pause", node.container, check=False)
 
@@ -355,6 +367,10 @@ class Physics:
                 hardware.set_tool_faults(self.paths, vm, {})
             elif name == "node_frozen":
                 engine.docker("unpause", config.BY_NAME[vm].container, check=False)
+            elif name == "sudo_password":
+                _script(config.BY_NAME[vm], _NEVER_ASK, check=False)
+            elif name == "memlock_refused":
+                _script(config.BY_NAME[vm], f"rm -f {_REFUSES}", check=False)
             elif name == "cluster_ports_blocked":
                 self._firewall(config.BY_NAME[vm], "-D", check=False)
             elif name == "tools_not_running" and self.vms[vm]["power"] == "on":
@@ -371,6 +387,9 @@ FAULTS: dict[str, tuple[str, ...]] = {
     "nic_without_ats": ("vm",),
     "nic_is_vf": ("vm",),
     "nic_value_stuck": ("vm",),
+    "nic_needs_power_cycle": ("vm",),
+    "sudo_password": ("vm", "password"),
+    "memlock_refused": ("vm",),
     "nic_tool": ("vm", "faults"),
     "tools_not_running": ("vm",),
     "cluster_ports_blocked": ("vm",),
@@ -379,13 +398,31 @@ FAULTS: dict[str, tuple[str, ...]] = {
 }
 
 
+# Where lab-runc looks.
+_REFUSES = "/run/lab-memlock-refused"
+# As an installer leaves a machine whose user was not told to do without. $0 is the password.
+_ASK_FOR_PASSWORD = """
+set -e
+printf '%s:%s\\n' {user} "$0" | chpasswd
+printf '{user} ALL=(ALL) ALL\\nDefaults:{user} timestamp_timeout=0\\n' > /etc/sudoers.d/nvidia
+""".format(user=config.NODE_USER)
+_NEVER_ASK = """
+set -e
+printf '{user} ALL=(ALL) NOPASSWD:ALL\\n' > /etc/sudoers.d/nvidia
+passwd --quiet --lock {user}
+""".format(user=config.NODE_USER)
+
+
+def _script(node: config.Node, script: str, *arguments: str, check: bool = True) -> None:
+    engine.docker("exec", node.container, "bash", "-c", script, *arguments, check=check)
+
+
 def _in_node(name: str, script: str) -> tuple[int, str]:
     """For the carrier: a script in the node, if there is one."""
-    node = config.BY_NAME[name]
-    if not nodes.running(node):
-        return 125, ""
-    done = engine.docker("exec", node.container, "bash", "-c", script, check=False, timeout=20)
-    return done.returncode, done.stdout + done.stderr
+    done = engine.docker("exec", config.BY_NAME[name].container, "bash", "-c", script, check=False, timeout=20)
+    # The engine's own words for a VM that is off; its exit status is that of a script that failed.
+    off = done.returncode != 0 and re.search(r"is not running|is paused|No such container", done.stderr)
+    return (125 if off else done.returncode), done.stdout + done.stderr
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

@@ -18,6 +18,7 @@ from . import config
 LOG = config.REPO / "reports" / "site.log"
 # What each stage does, in the order of the data path; the names are those that the playbooks give their stages.
 STAGES = {
+    "preflight": "everything that stands in the way, in one list; reads only",
     "switch": "switch: RoCE, VLAN, access ports, MTU",
     "esxi": "ESXi hosts: kernel setting for PCIe ATS, for the next boot",
     "power": "VMs that are off are powered on",

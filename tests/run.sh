@@ -59,6 +59,7 @@ integration() {
 alone() { suite integration-alone -n 0 "${ALONE[@]}"; }
 # Four ranks of torch with time limits: they want the cores for themselves.
 ALONE=(
+  tests/integration/handoff/test_slurm.py
   tests/integration/live/test_benchmark.py::test_for_real_on_four_ranks
   tests/integration/mesh/test_open_mpi.py::test_the_training_job_runs_on_all_hosts
 )

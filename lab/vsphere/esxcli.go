@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/soap"
@@ -65,7 +66,7 @@ func (e *executer) ExecuteSoap(request *ExecuteSoap) soap.HasFault {
 		body.Fault_ = simulator.Fault(text, fault)
 		return body
 	}
-	if e.host.down() {
+	if e.host.down() || e.host.starting() {
 		return refuse(hostDownText, &types.HostNotConnected{})
 	}
 	name := strings.TrimPrefix(request.Method, "vim.EsxCLI.")
@@ -148,7 +149,11 @@ func kernelSet(h *labHost, arguments map[string]string) *soapResult {
 		return cliFault(wrong)
 	}
 	if h.lab.faults.match("kernel_set_ignored", map[string]string{"host": h.spec.Name, "setting": k.Name}) == nil {
+		h.saveHourly() // before this change
 		k.Configured = value
+		if h.unsaved.IsZero() {
+			h.unsaved = time.Now()
+		}
 	}
 	return &soapResult{Response: open("xsd:boolean") + "true</obj>"}
 }

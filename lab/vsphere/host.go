@@ -4,6 +4,7 @@
 package main
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -29,6 +30,8 @@ type labHost struct {
 	maintenance bool
 	entering    bool
 	boots       int
+	unsaved     time.Time     // since when the boot bank lacks a setting; zero: it has all
+	answersAt   time.Time     // when esxcli answers after a boot
 	powerCycle  chan struct{} // closed to let a host that never returned come back
 }
 
@@ -84,6 +87,7 @@ func (h *labHost) factory() {
 	h.kernel = factoryKernel(h.spec.Kernel)
 	h.connection = types.HostSystemConnectionStateConnected
 	h.maintenance, h.entering, h.boots = false, false, 0
+	h.unsaved, h.answersAt = time.Time{}, time.Time{}
 	h.lab.mu.Unlock()
 	now := time.Now().Add(-24 * time.Hour)
 	update(h.host.Self,
@@ -100,6 +104,13 @@ func (h *labHost) down() bool {
 	h.lab.mu.Lock()
 	defer h.lab.mu.Unlock()
 	return h.connection != types.HostSystemConnectionStateConnected
+}
+
+// starting: vCenter has the host back, and the agent behind esxcli is not there yet.
+func (h *labHost) starting() bool {
+	h.lab.mu.Lock()
+	defer h.lab.mu.Unlock()
+	return time.Now().Before(h.answersAt)
 }
 
 // running lists VMs of this host that are on. Needs lab.mu.
@@ -230,27 +241,50 @@ func (h *labHost) RebootHostTask(request *types.RebootHost_Task) soap.HasFault {
 			l.mu.Unlock()
 			return failure(&types.InvalidState{}, wrongStateText)
 		}
-		h.connection = types.HostSystemConnectionStateNotResponding
-		generation, killed := l.generation, h.running()
-		for _, vm := range killed { // only with force: their power is cut
-			vm.lose()
-		}
-		h.powerCycle = make(chan struct{})
-		wake := h.powerCycle
-		l.mu.Unlock()
-		h.showConnection(types.HostSystemConnectionStateNotResponding)
-		go func() {
-			for _, vm := range killed {
-				vm.showPower()
-				if err := l.hook.post(event{"event": "vm_power_off", "vm": vm.spec.Name}); err != nil {
-					complain("%v", err)
-				}
-			}
-			h.bootUp(generation, wake)
-		}()
+		h.saveState()
+		h.goDown(false) // releases the lock
 		return nil
 	})
 	return &methods.RebootHost_TaskBody{Res: &types.RebootHost_TaskResponse{Returnval: ref}}
+}
+
+// goDown takes the host away and lets it boot. `cold`: its power was cut, and comes back. Needs lab.mu, and releases it.
+func (h *labHost) goDown(cold bool) {
+	l := h.lab
+	h.connection = types.HostSystemConnectionStateNotResponding
+	generation, killed := l.generation, h.running()
+	for _, vm := range killed { // only with force, or without power: theirs is cut
+		vm.lose()
+	}
+	h.powerCycle = make(chan struct{})
+	wake := h.powerCycle
+	l.mu.Unlock()
+	h.showConnection(types.HostSystemConnectionStateNotResponding)
+	go func() {
+		for _, vm := range killed {
+			vm.showPower()
+			if err := l.hook.post(event{"event": "vm_power_off", "vm": vm.spec.Name}); err != nil {
+				complain("%v", err)
+			}
+		}
+		h.bootUp(generation, wake, cold)
+	}()
+}
+
+// cutPower is what a technician or a power failure does: nothing is shut down, nothing is written.
+func (h *labHost) cutPower() error {
+	h.lab.mu.Lock()
+	if h.connection != types.HostSystemConnectionStateConnected {
+		h.lab.mu.Unlock()
+		return fmt.Errorf("%s is %s already", h.spec.Name, h.connection)
+	}
+	h.saveHourly()
+	for _, k := range h.kernel {
+		k.Configured = k.Saved
+	}
+	h.unsaved = time.Time{}
+	h.goDown(true) // releases the lock
+	return nil
 }
 
 // showConnection publishes the host's connection state, and that of its VMs: behind a silent host they are disconnected.
@@ -270,7 +304,7 @@ func (h *labHost) showConnection(state types.HostSystemConnectionState) {
 	}
 }
 
-func (h *labHost) bootUp(generation int, wake chan struct{}) {
+func (h *labHost) bootUp(generation int, wake chan struct{}, cold bool) {
 	l := h.lab
 	time.Sleep(l.boot)
 	if l.faults.match("host_never_returns", h.subject()) != nil {
@@ -288,7 +322,7 @@ func (h *labHost) bootUp(generation int, wake chan struct{}) {
 	}
 	l.mu.Unlock()
 	// the physics first: nobody must see the host connected while its cards still have their old values
-	if err := l.hook.post(event{"event": "host_rebooted", "host": h.spec.Name, "vms": names}); err != nil {
+	if err := l.hook.post(event{"event": "host_rebooted", "host": h.spec.Name, "vms": names, "cold": cold}); err != nil {
 		complain("%v", err)
 	}
 	mode := ""
@@ -319,6 +353,7 @@ func (h *labHost) bootUp(generation int, wake chan struct{}) {
 		h.connection = types.HostSystemConnectionStateDisconnected
 	}
 	connection := h.connection
+	h.answersAt = time.Now().Add(l.agent)
 	l.mu.Unlock()
 	changes := []types.PropertyChange{{Name: "runtime.inMaintenanceMode", Val: maintenance}}
 	if mode != "same_boot" {

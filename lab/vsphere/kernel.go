@@ -6,17 +6,34 @@ package main
 import (
 	"strconv"
 	"strings"
+	"time"
 )
 
-// kernelSetting has three values: what the next boot will use, what is in force, what the build ships with.
-type kernelSetting struct{ Name, Type, Configured, Runtime, Default, Description string }
+// kernelSetting has four values: what the next orderly boot will use, what is in force, what the build ships with, and what
+// the boot bank has. The last follows Configured at an orderly reboot and once an hour, so a power cut may lose a setting.
+type kernelSetting struct{ Name, Type, Configured, Runtime, Default, Description, Saved string }
+
+// saveState writes the configuration into the boot bank. Needs lab.mu.
+func (h *labHost) saveState() {
+	for _, k := range h.kernel {
+		k.Saved = k.Configured
+	}
+	h.unsaved = time.Time{}
+}
+
+// saveHourly is the backup that the host's cron has made by now. Needs lab.mu.
+func (h *labHost) saveHourly() {
+	if !h.unsaved.IsZero() && time.Since(h.unsaved) >= h.lab.backup {
+		h.saveState()
+	}
+}
 
 // factoryKernel is the start of every host. Names and types follow public listings; values are illustrative.
 func factoryKernel(overrides map[string]string) map[string]*kernelSetting {
 	settings := map[string]*kernelSetting{}
 	add := func(kind, value, description string, names ...string) {
 		for _, name := range names {
-			settings[strings.ToLower(name)] = &kernelSetting{name, kind, value, value, value, description}
+			settings[strings.ToLower(name)] = &kernelSetting{name, kind, value, value, value, description, value}
 		}
 	}
 	add("Bool", "FALSE", "Enable PCIe Address Translation Services (ATS) support.", "atsSupport")
@@ -36,10 +53,10 @@ func factoryKernel(overrides map[string]string) map[string]*kernelSetting {
 	add("UInt32", "128", "Simulated limit.", "maxPCPUS", "maxVMs", "heapMaxSizeMB")
 	add("String", "", "Simulated list of devices.", "tty2Port", "com1_baud_options", "pciAlsNoProbe")
 	add("String", "default", "Log destination.", "logPort", "gdbPort")
-	settings["vga"].Configured = "FALSE" // set, not yet rebooted: one row that differs on a fresh host
+	settings["vga"].Configured, settings["vga"].Saved = "FALSE", "FALSE" // set, not yet rebooted: one row that differs on a fresh host
 	for name, value := range overrides {
 		if setting := settings[strings.ToLower(name)]; setting != nil {
-			setting.Configured, setting.Runtime = value, value
+			setting.Configured, setting.Runtime, setting.Saved = value, value, value
 		}
 	}
 	return settings

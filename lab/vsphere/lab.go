@@ -47,7 +47,9 @@ type lab struct {
 	hook     *hook
 	boot     time.Duration
 	shutdown time.Duration
-	address  string // of this vCenter
+	agent    time.Duration // from a host that is connected again to esxcli that answers
+	backup   time.Duration // of the boot bank
+	address  string        // of this vCenter
 
 	service    *simulator.Service
 	datacenter types.ManagedObjectReference
@@ -85,6 +87,8 @@ func build(topology *Topology, h *hook, datastore string) (*lab, error) {
 	l := &lab{topology: topology, hook: h, datastore: datastore, killed: map[string]bool{}, requests: map[string]int{}, opened: map[string]time.Time{},
 		boot:     time.Duration(topology.BootSeconds * float64(time.Second)),
 		shutdown: time.Duration(topology.ShutdownSeconds * float64(time.Second)),
+		agent:    time.Duration(topology.AgentSeconds * float64(time.Second)),
+		backup:   time.Duration(topology.BackupSeconds * float64(time.Second)),
 		objects:  map[string]*object.HostSystem{}, subfolders: map[string]*object.Folder{}}
 
 	model := simulator.VPX()
@@ -108,6 +112,8 @@ func build(topology *Topology, h *hook, datastore string) (*lab, error) {
 	if err != nil {
 		return nil, err
 	}
+	authorization := client.ServiceContent.AuthorizationManager.Value
+	simulator.Map.Put(&labPrivileges{reference: types.ManagedObjectReference{Type: "LabPrivileges", Value: authorization}, faults: &l.faults})
 	datacenter, err := object.NewRootFolder(client).CreateDatacenter(ctx, topology.Datacenter)
 	if err != nil {
 		return nil, err

@@ -39,6 +39,7 @@ func run() error {
 	passwordFile := flag.String("password-file", "", "file with its password")
 	topologyFile := flag.String("topology", "", "JSON file with the inventory")
 	hookURL := flag.String("hook", "", "URL that power events are posted to; empty: guests are simulated here")
+	wait := flag.Duration("request-delay", 0, "time before each answer of the API, for example 20ms: a vCenter that is far away")
 	verbose := flag.Bool("verbose", false, "log what the simulator has to say")
 	flag.Parse()
 	if !*verbose {
@@ -87,7 +88,7 @@ func run() error {
 	mux.HandleFunc("/sdk", l.serveSDK)
 	mux.HandleFunc("/sdk/vimServiceVersions.xml", l.service.ServiceVersions)
 	quiet := stdlog.New(io.Discard, "", 0) // handshakes that a client refused are not news
-	server := &http.Server{Handler: mux, ErrorLog: quiet, ReadHeaderTimeout: 10 * time.Second,
+	server := &http.Server{Handler: delayed(*wait, mux), ErrorLog: quiet, ReadHeaderTimeout: 10 * time.Second,
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}}
 	c := &control{lab: l}
 	controlServer := &http.Server{Handler: c.handler(), ReadHeaderTimeout: 10 * time.Second}
@@ -112,4 +113,15 @@ func run() error {
 	case err := <-broken:
 		return err
 	}
+}
+
+// delayed lets each request wait by itself, as a distance does: requests side by side wait side by side.
+func delayed(wait time.Duration, answer http.Handler) http.Handler {
+	if wait <= 0 {
+		return answer
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(wait)
+		answer.ServeHTTP(w, r)
+	})
 }

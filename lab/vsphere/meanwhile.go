@@ -12,7 +12,7 @@ import (
 )
 
 // admin is what somebody else does in the vSphere client, at once and under a name of his own.
-// do: enter, exit, reenter, reboot (of host); on, off (of vm); remove_lease; rewrite_mark (of host, with text).
+// do: enter, exit, reenter, reboot, cut_power (of host); on, off (of vm); remove_lease; rewrite_mark (of host, with text).
 // The user "nobody" is none: what vCenter reports by itself.
 func (l *lab) admin(do, host, vm, user, text string) error {
 	switch user {
@@ -22,7 +22,7 @@ func (l *lab) admin(do, host, vm, user, text string) error {
 		user = ""
 	}
 	switch do {
-	case "enter", "exit", "reenter", "reboot":
+	case "enter", "exit", "reenter", "reboot", "cut_power":
 		h := l.findHost(host)
 		if h == nil {
 			return fmt.Errorf("no host %q", host)
@@ -72,9 +72,12 @@ func (h *labHost) adminDoes(do, user string) error {
 	case "reenter":
 		set(false)
 		set(true)
+	case "cut_power":
+		return h.cutPower()
 	case "reboot": // over before anybody looks again
 		h.lab.mu.Lock()
 		h.boots++
+		h.saveState()
 		for _, k := range h.kernel {
 			k.Runtime = k.Configured
 		}

@@ -22,9 +22,10 @@ var redirected = map[string]map[string]string{
 		"ExitMaintenanceMode_Task": "LabHost", "RebootHost_Task": "LabHost"},
 	"VirtualMachine": {"ReconfigVM_Task": "LabVM", "PowerOnVM_Task": "LabVM", "PowerOffVM_Task": "LabVM", "ShutdownGuest": "LabVM",
 		"RebootGuest": "LabVM", "ResetVM_Task": "LabVM", "SuspendVM_Task": "LabVM", "MigrateVM_Task": "LabVM", "RelocateVM_Task": "LabVM"},
-	"Task":                {"CancelTask": "LabTask"},
-	"EventManager":        {"QueryEvents": "LabEvents"},
-	"CustomFieldsManager": {"AddCustomFieldDef": "LabFields", "RemoveCustomFieldDef": "LabFields", "SetField": "LabFields"},
+	"Task":                 {"CancelTask": "LabTask"},
+	"EventManager":         {"QueryEvents": "LabEvents"},
+	"CustomFieldsManager":  {"AddCustomFieldDef": "LabFields", "RemoveCustomFieldDef": "LabFields", "SetField": "LabFields"},
+	"AuthorizationManager": {"HasPrivilegeOnEntities": "LabPrivileges"},
 }
 
 var (

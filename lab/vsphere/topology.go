@@ -16,7 +16,9 @@ type Topology struct {
 	Cluster         string     `json:"cluster"`
 	BootSeconds     float64    `json:"boot_seconds"`
 	ShutdownSeconds float64    `json:"shutdown_seconds"`
-	DRS             bool       `json:"drs"` // fully automated: VMs that can move leave a host that enters maintenance mode
+	AgentSeconds    float64    `json:"agent_seconds"`  // how long esxcli stays silent on a host that is connected again
+	BackupSeconds   float64    `json:"backup_seconds"` // how often a host writes its settings to the boot bank
+	DRS             bool       `json:"drs"`            // fully automated: VMs that can move leave a host that enters maintenance mode
 	Hosts           []HostSpec `json:"hosts"`
 }
 
@@ -81,7 +83,7 @@ func readTopology(path string) (*Topology, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Topology{Datacenter: "lab-dc", Cluster: "lab", BootSeconds: 2, ShutdownSeconds: 0.2}
+	t := &Topology{Datacenter: "lab-dc", Cluster: "lab", BootSeconds: 2, ShutdownSeconds: 0.2, BackupSeconds: 3600}
 	if err := json.Unmarshal(data, t); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -26,7 +26,7 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ..module_utils._results.progress import Progress, describe
+from ..module_utils._results.launch.progress import Progress, describe
 
 display = Display()
 

@@ -85,8 +85,8 @@ from typing import Any, Callable, Mapping, Sequence
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils._layer import LayerError
-from ..module_utils._results.mpirun import command, nodes
-from ..module_utils._results.open_mpi import DEFAULT
+from ..module_utils._results.launch.mpirun import command, nodes
+from ..module_utils._results.launch.open_mpi import DEFAULT
 
 
 def mpirun_command(

@@ -53,9 +53,9 @@ from typing import Any, Callable, Mapping, Sequence
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils._layer import LayerError
-from ..module_utils._results.failure import diagnose
-from ..module_utils._results.mpirun import nodes
-from ..module_utils._results.reading import Source, file_pieces
+from ..module_utils._results.launch.failure import diagnose
+from ..module_utils._results.launch.mpirun import nodes
+from ..module_utils._results.readers.reading import Source, file_pieces
 
 
 def mpirun_failure(result: Mapping[str, Any], hosts: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:

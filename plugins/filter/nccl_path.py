@@ -34,7 +34,7 @@ options:
     type: list
     elements: str
 seealso:
-  - plugin: rocemesh.multinode.nccl_log
+  - plugin: rocemesh.multinode.read_log
     plugin_type: filter
 """
 
@@ -61,15 +61,22 @@ from typing import Any, Callable, Sequence
 
 from ansible.errors import AnsibleFilterError
 
-from ..module_utils._results.nccl_log import read
-from ..module_utils._results.path_verdict import judge
-from ..plugin_utils.log_filter import read_log
+from ..module_utils._results.path.path_verdict import judge
+from ..module_utils._results.readers.nccl_log import read
+from ..module_utils._results.readers.reading import source_of
 
 
 def nccl_path(log: Any, ranks: int | None = None, hosts: Sequence[str] | None = None) -> dict[str, Any]:
     if hosts is not None and (isinstance(hosts, str) or not all(isinstance(name, str) for name in hosts)):
         raise AnsibleFilterError(f"nccl_path: hosts is {hosts!r}; wants a list of names")
-    found = read_log("nccl_path", log, lambda source: read(source, hosts or ()))
+    try:
+        found = read(source_of(log), hosts or ())
+    except ValueError as error:
+        raise AnsibleFilterError(f"nccl_path: {error}") from error
+    except OSError as error:
+        raise AnsibleFilterError(
+            f"nccl_path: {log}: cannot be read ({error.strerror}); give a log on this machine"
+        ) from error
     return judge(found, None if ranks is None else int(ranks), hosts).as_result()
 
 

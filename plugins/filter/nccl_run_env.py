@@ -54,7 +54,7 @@ from typing import Any, Callable, Mapping
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils._layer import LayerError
-from ..module_utils._results.nccl_runs import probe, timed
+from ..module_utils._results.launch.nccl_runs import probe, timed
 
 
 def nccl_run_env(base: Any, kind: str, prefix: str = "", network: str = "IB") -> dict[str, Any]:

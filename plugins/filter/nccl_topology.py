@@ -19,8 +19,10 @@ description:
 positional: _input, lspci, vm
 options:
   _input:
-    description: What M(rocemesh.multinode.esxi_pci_info) returned for the host of the VM.
-    type: dict
+    description:
+      - What M(rocemesh.multinode.esxi_pci_info) returned for the host of the VM, or a list of what it returned for all
+        hosts; the one that gave a device to this VM counts.
+    type: raw
     required: true
   lspci:
     description: Output of C(lspci -D -vmm -n) in the guest.
@@ -33,7 +35,7 @@ options:
   addresses:
     description: >-
       PCI address in the host to PCI address in the guest. Only needed for a VM with several alike devices in different
-      places.
+      places whose slots in the VM are not known on both sides (C(vm_slot) of the host's facts, C(PhySlot) of C(lspci)).
     type: dict
     default: {}
   link_speed:
@@ -71,12 +73,13 @@ _value:
   type: dict
 """
 
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Mapping, Sequence
 
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils._layer import LayerError
-from ..module_utils._site.nccl_topology import parse_lspci, render
+from ..module_utils._site.nccl_topology import render
+from ..module_utils._site.pci_places import parse_lspci
 
 
 def nccl_topology(
@@ -89,12 +92,17 @@ def nccl_topology(
     link_width: int = 0,
     strict: bool = True,
 ) -> dict[str, Any]:
-    if not isinstance(facts, Mapping) or not isinstance(facts.get("devices"), list):
+    hosts = [facts] if isinstance(facts, Mapping) else facts
+    if not isinstance(hosts, Sequence) or not all(
+        isinstance(host, Mapping) and isinstance(host.get("devices"), list) for host in hosts
+    ):
         raise AnsibleFilterError("nccl_topology: wants what esxi_pci_info returned, with its list of devices")
+    own = [host["devices"] for host in hosts if any(device.get("vm") == str(vm) for device in host["devices"])]
+    devices = own[0] if own else hosts[0]["devices"] if len(hosts) == 1 else []
     try:
         found = render(
             str(vm),
-            facts["devices"],
+            devices,
             parse_lspci(str(lspci), str(vm)),
             addresses=addresses,
             link_speed=str(link_speed),

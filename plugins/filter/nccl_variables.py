@@ -12,8 +12,8 @@ version_added: 0.1.0
 author: rocemesh.multinode contributors (@rocemesh)
 description:
   - Chooses C(NCCL_IB_HCA) (exact names), C(NCCL_SOCKET_IFNAME), the GID (C(NCCL_IB_GID_INDEX), or
-    C(NCCL_IB_ADDR_RANGE) since NCCL 2.21) and the traffic class of the lossless DSCP (C(NCCL_IB_TC),
-    C(NCCL_IB_FIFO_TC)).
+    C(NCCL_IB_ADDR_RANGE) since NCCL 2.21), C(NCCL_CROSS_NIC) for several rails, and the traffic class of the lossless
+    DSCP (C(NCCL_IB_TC), C(NCCL_IB_FIFO_TC)).
   - What differs between the nodes is returned per node, with C(launcher), words to put before the program that give
     each rank the values of its own node - C(mpirun -x) can only give the same value to all.
   - Refuses where the facts leave no choice, and shows them - or, with O(required=false), computes nothing and says why
@@ -28,8 +28,10 @@ options:
     type: dict
     required: true
   network:
-    description: The RoCE network in CIDR notation.
-    type: str
+    description: >-
+      The RoCE networks in CIDR notation, one per rail, as a list or as a text with commas. With several, each node
+      needs a port in each of them.
+    type: raw
     required: true
   dscp:
     description: DSCP (0 to 63) of the switch's lossless class. Left out, no traffic class is set.
@@ -39,7 +41,7 @@ options:
     type: bool
     default: true
   control_network:
-    description: Network of NCCL's TCP connections in CIDR notation. Empty - the RoCE network.
+    description: Network of NCCL's TCP connections in CIDR notation. Empty - the first RoCE network.
     type: str
     default: ''
   nccl_version:
@@ -47,7 +49,7 @@ options:
     type: str
     default: ''
   devices:
-    description: Names of the RDMA devices to use. Empty - all that have an address in the RoCE network.
+    description: Names of the RDMA devices to use. Empty - all that have an address in a RoCE network.
     type: list
     elements: str
     default: []
@@ -71,7 +73,10 @@ RETURN = r"""
 _value:
   description: >-
     C(shared) (variables for all ranks), C(per_node) (node to variables that differ), C(reasons) (list of C(name),
-    C(value), C(node), C(reason)), C(notes), C(launcher) (words to put before the program, empty if no node differs).
+    C(value), C(node), C(reason)), C(notes), C(launcher) (words to put before the program, empty if no node differs),
+    C(rails) (per rail C(rail), C(network) and C(ports) - C(node), C(device), C(port), C(netdev), C(pci), C(address),
+    C(gid_index), C(active_mtu), and C(counters), those that tell whether it carried the job) and C(left_out) (C(node),
+    C(name), C(port), C(netdev), C(why) of every port that is not used).
   type: dict
 """
 
@@ -85,7 +90,7 @@ from ..module_utils._site.nccl_variables import Variables, choose, launcher
 
 def nccl_variables(
     facts: Any,
-    network: str,
+    network: Any,
     *,
     dscp: int | None = None,
     ecn: bool = True,
@@ -100,7 +105,7 @@ def nccl_variables(
     try:
         found = choose(
             facts,
-            str(network),
+            network if isinstance(network, (list, tuple)) else str(network),
             dscp=None if dscp is None else int(dscp),
             ecn=bool(ecn),
             control_network=str(control_network),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: path_consistency
-short_description: Compare MTU, DSCP, traffic class, priority and GID over switch, NIC and container
+short_description: Compare MTU, DSCP, traffic class, priority, GID and link over switch, NIC and container
 version_added: 0.1.0
 author: rocemesh.multinode contributors (@rocemesh)
 description:
@@ -19,7 +19,8 @@ options:
     description:
       - Host name to a dictionary with C(nic), the result of M(rocemesh.multinode.rdma_info), and C(container).
       - C(container) has C(name), C(env) (a dictionary), C(network_mode), C(infiniband) (whether C(/dev/infiniband) is
-        passed in), C(mtu) of the RoCE interface as the container sees it, and C(nccl_version), as far as known.
+        passed in), C(mtus) (interface to the MTU that the container sees there) or C(mtu) of the first RoCE interface,
+        and C(nccl_version), as far as known.
     type: dict
     required: true
   switches:
@@ -39,12 +40,14 @@ options:
     type: int
     default: 3
   mtu:
-    description: MTU that every RoCE interface should have. 0 asks only that all have the same.
+    description: MTU that every RoCE interface should have. 0 asks only that all of a rail have the same.
     type: int
     default: 0
   network:
-    description: The RoCE network in CIDR notation. Empty takes every Ethernet port of the hosts.
-    type: str
+    description: >-
+      The RoCE networks in CIDR notation, one per rail, as a list or as a text with commas. Empty takes every Ethernet
+      port of the hosts.
+    type: raw
     default: ""
 """
 
@@ -58,8 +61,8 @@ RETURN = r"""
 _value:
   description:
     - C(consistent) (no mismatch), C(complete) (nothing unknown), C(mismatches) and C(unknown) (one sentence each, with
-      what to do), C(rows) (C(item), C(layer), C(where), C(expected), C(found), C(verdict), C(remedy)), and C(table),
-      the rows as lines of text.
+      what to do), C(left_out) (a text per RoCE port that is in none of the networks), C(rows) (C(item), C(layer),
+      C(where), C(expected), C(found), C(verdict), C(remedy)), and C(table), the rows as lines of text.
   type: dict
 """
 
@@ -68,7 +71,8 @@ from typing import Any, Callable, Mapping
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils._layer import LayerError
-from ..module_utils._site.consistency import Intent, report
+from ..module_utils._site.consistency import report
+from ..module_utils._site.path_intent import Intent
 
 
 def path_consistency(
@@ -79,10 +83,11 @@ def path_consistency(
     traffic_class: int = 106,
     priority: int = 3,
     mtu: int = 0,
-    network: str = "",
+    network: Any = "",
 ) -> dict[str, Any]:
+    networks = [str(one) for one in network] if isinstance(network, (list, tuple)) else str(network)
     try:
-        intent = Intent(int(dscp), int(traffic_class), int(priority), int(mtu), str(network))
+        intent = Intent(int(dscp), int(traffic_class), int(priority), int(mtu), networks)
         return report(switches, nodes, intent)
     except (LayerError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise AnsibleFilterError(f"path_consistency: {error}") from error

@@ -156,6 +156,19 @@ class Layer(Generic[State, Wanted]):
         """Carry out one operation; raise a `LayerError` if the device does not take it."""
         raise NotImplementedError
 
+    def apply_all(self, operations: Sequence[Operation], applied: list[Operation]) -> None:
+        """Carry out all, in order; each stands in ``applied`` as soon as it is done. Raises what `apply` raises.
+
+        A layer whose operations do not wait for each other may carry them out side by side.
+        """
+        for operation in operations:
+            try:
+                self.apply(operation)
+            except LayerError as error:
+                error.details.setdefault("failed_operation", operation.command)
+                raise
+            applied.append(operation)
+
     def commit(self, operations: Sequence[Operation]) -> None:
         """Called once after all operations were verified (save a running configuration). Default: nothing."""
 
@@ -225,15 +238,12 @@ def _converge(layer: Layer[State, Wanted], wanted: Wanted, check_mode: bool) -> 
     warnings = layer.warnings(state, wanted)
     if operations and not check_mode:
         applied: list[Operation] = []
-        for operation in operations:
-            try:
-                layer.apply(operation)
-            except LayerError as error:
-                error.details.setdefault("applied", [done.command for done in applied])
-                error.details.setdefault("failed_operation", operation.command)
-                error.details.setdefault("undo", _undo(applied))
-                raise
-            applied.append(operation)
+        try:
+            layer.apply_all(operations, applied)
+        except LayerError as error:
+            error.details.setdefault("applied", [done.command for done in applied])
+            error.details.setdefault("undo", _undo(applied))
+            raise
         state = layer.observe()
         left = layer.plan(state, wanted)
         if left:

@@ -17,7 +17,7 @@ description:
   - A kernel setting has a configured value and a value in force (runtime). This module sets the configured one.
     The value in force follows at the next reboot of the host, which this module never does.
   - All hosts are read and checked before the first one is written. If one of them does not answer or does not know a
-    setting, no host is changed.
+    setting, no host is changed. Of several hosts the first is written alone, and the others side by side.
   - The result says which settings still wait for a reboot, on every run, whoever configured them.
 attributes:
   check_mode:
@@ -146,13 +146,16 @@ settings:
       type: bool
 hosts:
   description:
-    - Each host with C(esxi_host), C(esxi_host_moid), C(settings) (see RV(settings)), C(reboot_required) and
-      C(reboot_reasons).
+    - Each host with C(esxi_host), C(esxi_host_moid), C(settings) (see RV(settings)), C(changes) (one line for each
+      setting that was or would be configured), C(reboot_required) and C(reboot_reasons). In the order in which they
+      were named, of a cluster by name.
   returned: success
   type: list
   elements: dict
 failed_hosts:
-  description: Hosts that could not be read or that refuse a setting. No host was changed.
+  description:
+    - Hosts that could not be read or that refuse a setting before the first write; no host was changed then.
+    - Hosts that did not take a write; C(applied) and C(undo) say what was done on the others.
   returned: failure of several hosts
   type: list
   elements: str

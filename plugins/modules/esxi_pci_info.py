@@ -7,13 +7,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: esxi_pci_info
-short_description: PCI devices of an ESXi host, with their NUMA nodes and the VMs that own them
+short_description: PCI devices of ESXi hosts, with their NUMA nodes and the VMs that own them
 version_added: 0.1.0
 author:
   - rocemesh.multinode contributors (@rocemesh)
 description:
-  - Lists the PCI devices of one host and joins what vSphere keeps apart - the device, its passthrough state, the NUMA
-    node that it belongs to, and the VM that owns it.
+  - Lists the PCI devices of one host, several hosts or all hosts of a cluster (side by side, in one session) and joins
+    what vSphere keeps apart - the device, its passthrough state, the NUMA node that it belongs to, and the VM that owns
+    it.
   - RV(numa_locality) names the NICs and GPUs of each node. A VM for GPUDirect RDMA must be given both from one node.
 attributes:
   check_mode:
@@ -24,9 +25,20 @@ attributes:
     description: Changes nothing.
 options:
   esxi_hostname:
-    description: Name of the ESXi host as vCenter shows it, or its managed object id.
+    description:
+      - Name of the ESXi host as vCenter shows it, or its managed object id.
+      - One of O(esxi_hostname), O(esxi_hostnames) and O(cluster) is needed.
     type: str
-    required: true
+  esxi_hostnames:
+    description: Names or managed object ids of several ESXi hosts. The result is in RV(hosts).
+    type: list
+    elements: str
+  cluster:
+    description:
+      - Name or managed object id of a cluster. Alone it means all hosts of the cluster. The result is in RV(hosts).
+      - With O(esxi_hostname) or O(esxi_hostnames) it only narrows where these names are looked for. Without it they are
+        looked for in the whole inventory.
+    type: str
   address:
     description: Only devices at these PCI addresses. The segment may be left out.
     type: list
@@ -70,25 +82,47 @@ EXAMPLES = r"""
   delegate_to: localhost
   register: pci
 
+- name: The GPUs of a whole cluster, in one session
+  rocemesh.multinode.esxi_pci_info:
+    hostname: vcenter.example.org
+    username: automation@vsphere.local
+    password: "{{ vcenter_password }}"
+    cluster: gpu-cluster
+    kind: gpu
+  delegate_to: localhost
+  run_once: true
+
 - name: Show what is free on node 0
   ansible.builtin.debug:
     msg: "{{ pci.devices | selectattr('numa_node', 'eq', 0) | selectattr('vm', 'none') | map(attribute='address') }}"
 """
 
 RETURN = r"""
+hosts:
+  description:
+    - Each host with C(esxi_host), C(esxi_host_moid), C(devices), C(numa_nodes), C(numa_locality) and C(vms), which are
+      described below. In the order in which they were named, of a cluster by name.
+  returned: success, with O(esxi_hostnames), or with O(cluster) alone
+  type: list
+  elements: dict
+failed_hosts:
+  description: Hosts that could not be read.
+  returned: failure of several hosts
+  type: list
+  elements: str
 esxi_host:
   description: Name of the host.
-  returned: success
+  returned: success, with O(esxi_hostname)
   type: str
   sample: esx01.example.org
 esxi_host_moid:
   description: Managed object id of the host.
-  returned: success
+  returned: success, with O(esxi_hostname)
   type: str
   sample: host-21
 devices:
   description: The devices that pass the filters, by address.
-  returned: success
+  returned: success, with O(esxi_hostname)
   type: list
   elements: dict
   contains:
@@ -155,17 +189,20 @@ devices:
     vm_power_state:
       description: Power state of that VM.
       type: str
+    vm_slot:
+      description: Number of the slot of that VM that the device is in; Linux in the VM shows the same one (C(PhySlot)).
+      type: int
     esxcli:
       description: Columns of C(esxcli hardware pci list) for the device, null without O(gather_esxcli).
       type: dict
 numa_nodes:
   description: NUMA nodes with C(id), C(cpus), C(memory_mb) and C(pci_addresses).
-  returned: success
+  returned: success, with O(esxi_hostname)
   type: list
   elements: dict
 numa_locality:
   description: For each NUMA node (and V(unknown)), the addresses of C(nics) and C(gpus) that can be passed through.
-  returned: success
+  returned: success, with O(esxi_hostname)
   type: dict
   sample:
     "0": {"nics": ["0000:3b:00.0"], "gpus": ["0000:3d:00.0"]}
@@ -174,7 +211,7 @@ vms:
     - VMs of the host that own devices, with C(name), C(moid), C(power_state), C(devices), C(numa_nodes),
       C(same_numa_node) (false if a GPU and a NIC of the VM sit on different nodes, null if a node is unknown) and
       C(same_root_complex) (false if peer-to-peer traffic between them crosses the CPU).
-  returned: success
+  returned: success, with O(esxi_hostname)
   type: list
   elements: dict
 """
@@ -183,7 +220,7 @@ from typing import Any
 
 from ..module_utils._layer import LayerError, RefusedError
 from ..module_utils._vsphere.arguments import endpoint_from, make_module, vsphere_argument_spec
-from ..module_utils._vsphere.inventory import PciFilter, pci_report
+from ..module_utils._vsphere.inventory import PciFilter, pci_reports
 from ..module_utils._vsphere.state import pci_address, pci_id
 from ..module_utils._vsphere.transport import Connection
 
@@ -203,7 +240,11 @@ def filter_from(params: dict[str, Any]) -> PciFilter:
             ids[name] = None if value is None else pci_id(value)
     except ValueError as error:
         raise RefusedError(
-            str(error), host=params["esxi_hostname"], thing=thing, value=value, remedy="write 0000:3b:00.0 and 0x15b3"
+            str(error),
+            host=params["esxi_hostname"] or params["hostname"],
+            thing=thing,
+            value=value,
+            remedy="write 0000:3b:00.0 and 0x15b3",
         ) from error
     return PciFilter(tuple(addresses), ids["vendor_id"], ids["device_id"], params["kind"], params["passthru_capable"])
 
@@ -211,7 +252,9 @@ def filter_from(params: dict[str, Any]) -> PciFilter:
 def main() -> None:
     module = make_module(
         argument_spec=vsphere_argument_spec(
-            esxi_hostname={"type": "str", "required": True},
+            esxi_hostname={"type": "str"},
+            esxi_hostnames={"type": "list", "elements": "str"},
+            cluster={"type": "str"},
             address={"type": "list", "elements": "str", "default": []},
             vendor_id={"type": "str"},
             device_id={"type": "str"},
@@ -219,17 +262,23 @@ def main() -> None:
             passthru_capable={"type": "bool"},
             gather_esxcli={"type": "bool", "default": False},
         ),
+        required_one_of=[("esxi_hostname", "esxi_hostnames", "cluster")],
+        mutually_exclusive=[("esxi_hostname", "esxi_hostnames")],
         supports_check_mode=True,
     )
     params = module.params
+    names = [params["esxi_hostname"]] if params["esxi_hostname"] else params["esxi_hostnames"] or []
+    if not names and not params["cluster"]:
+        module.fail_json(msg="esxi_hostnames is empty: name at least one host, or a cluster.")
     try:
         wanted = filter_from(params)
         with Connection(endpoint_from(params)) as connection:
-            result = pci_report(connection, params["esxi_hostname"], wanted, params["gather_esxcli"])
+            hosts = connection.find_hosts(names, params["cluster"] or "")
+            reports = pci_reports(connection, hosts, wanted, params["gather_esxcli"])
     except LayerError as error:
         module.fail_json(**error.as_result())
         return
-    module.exit_json(changed=False, **result)
+    module.exit_json(changed=False, **(reports[0] if params["esxi_hostname"] else {"hosts": reports}))
 
 
 if __name__ == "__main__":

@@ -177,6 +177,12 @@ devices:
           the two maps are numbers as text. Null if nothing could tell.
       type: dict
       sample: {"trust": "dscp", "pfc_priorities": [3], "dscp_prio": {"26": 3}, "prio_tc": {"3": 3}, "source": "dcb"}
+    ecn:
+      description:
+        - Priorities with congestion notification (C(np) sends the notices, C(rp) obeys them), as OFED's driver tells.
+          Null with a driver that does not.
+      type: dict
+      sample: {"np": [3], "rp": [3]}
     roce_tos:
       description: Default ToS of rdma_cm applications. Null if its configfs directory does not exist.
       type: int
@@ -191,6 +197,12 @@ devices:
       description: The part of RV(unreadable) that is about this port.
       type: list
       elements: dict
+interfaces:
+  description: Interfaces that have an address, RDMA or not (C(name), C(addresses)). Null if C(ip) could not tell.
+  returned: success
+  type: list
+  elements: dict
+  sample: [{"name": "ens160", "addresses": ["192.0.2.11/24"]}]
 driver:
   description:
     - C(product) (V(MLNX_OFED), V(DOCA-OFED), V(inbox)), C(version) and C(source) of the distribution; version and

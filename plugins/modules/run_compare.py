@@ -208,8 +208,9 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ..module_utils._layer import LayerError, RefusedError, exit_with
-from ..module_utils._results import comparison, page, summary, tf_cnn
-from ..module_utils._results.files import ReportFolder, Wanted
+from ..module_utils._results.readers import tf_cnn
+from ..module_utils._results.report import comparison, page, summary
+from ..module_utils._results.report.files import ReportFolder, Wanted
 
 _CHUNK = 1 << 20
 

@@ -63,8 +63,8 @@ options:
     default: {}
   result:
     description: >-
-      The training result as the filter P(rocemesh.multinode.tf_cnn_log#filter) returns it. Leave it out if there was
-      no run.
+      The training result as the filter P(rocemesh.multinode.read_log#filter) returns it for V(tf_cnn). Leave it out if
+      there was no run.
     type: dict
   stage_marks:
     description: The start of each stage.
@@ -225,7 +225,7 @@ EXAMPLES = r"""
   rocemesh.multinode.run_report:
     path: "{{ playbook_dir }}/reports"
     run_id: 20260131T120000Z
-    result: "{{ lookup('ansible.builtin.file', 'mpirun.log') | rocemesh.multinode.tf_cnn_log(ranks=4) }}"
+    result: "{{ lookup('ansible.builtin.file', 'mpirun.log') | rocemesh.multinode.read_log('tf_cnn', ranks=4) }}"
     log: mpirun.log
     expected_ranks: 4
     evidence:
@@ -335,10 +335,12 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ..module_utils._layer import LayerError, RefusedError, exit_with
-from ..module_utils._results import benchmark_files, page, plots, schema, tf_cnn, timeline
-from ..module_utils._results.files import ReportFolder, Wanted
-from ..module_utils._results.markdown import render
-from ..module_utils._results.summary import EVIDENCE, LAYERS, SIMULATED_LAYERS, Inputs, build, finite, headline
+from ..module_utils._results.figures import benchmark_files
+from ..module_utils._results.readers import tf_cnn
+from ..module_utils._results.report import page, plots, schema, timeline
+from ..module_utils._results.report.files import ReportFolder, Wanted
+from ..module_utils._results.report.markdown import render
+from ..module_utils._results.report.summary import EVIDENCE, LAYERS, SIMULATED_LAYERS, Inputs, build, finite, headline
 
 _DRAWN_LOG_BYTES = 256 << 20
 _CHUNK = 1 << 20

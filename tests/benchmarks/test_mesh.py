@@ -9,7 +9,7 @@ it left per node, processor time of everything together, connections that the no
 run, with nothing left to change. All nodes and the controller share the cores of this machine, which real nodes do not:
 what runs side by side there takes turns here.
 
-Writes reports/bench/mesh.json: `ratios`, and per number of nodes the medians and every run. Settable:
+Writes mesh.json: `ratios`, and per number of nodes the medians and every run. Settable:
 ROCEMESH_BENCH_NODES (4,16,64), ROCEMESH_BENCH_ROUNDS (5,5,3: rounds for each number, or one figure for all).
 The pure plan is timed alone for 16, 64 and 256 nodes.
 """

@@ -10,8 +10,13 @@ Made-up logs of ROCEMESH_BENCH_LOG_MIB mebibytes (default 1024), each written to
   different), half and half;
 - ``nccl_steps``, steps of tf_cnn_benchmarks for the reader of NCCL's lines: nothing in it is for it.
 
-Writes reports/bench/readers.json: `ratios` (name to median of the ratios of runs that follow each other), `runs`
-(seconds), `peak_rss_mib` (of a child process that does nothing else, and of one that only loops over the lines).
+reader      what the collection does with the log
+line_loop   Python's `for line in stream`, which does nothing with the lines
+grep        `grep -c`, one word
+
+Who goes first takes turns. Writes readers.json: ratios (above 1: the reader is faster; it does far more, so it
+never is), every run with its seconds and its peak resident set, those of a child process which does nothing else.
+Seconds of processor time: what else the machine has to do is not in them.
 """
 
 from __future__ import annotations
@@ -19,18 +24,19 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import statistics
+import resource
 import subprocess
 import sys
-import time
 from typing import Iterator
 
 import pytest
 
+from tests.benchmarks.record import Record, Run, medians, ratio, turns
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MIB = int(os.environ.get("ROCEMESH_BENCH_LOG_MIB", "1024"))
 REPEATS = int(os.environ.get("ROCEMESH_BENCH_REPEATS", "3"))
-PACKAGE = "ansible_collections.rocemesh.multinode.plugins.module_utils._results"
+PACKAGE = "ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers"
 
 # A child prints: seconds, peak resident set (KiB), what it found.
 PEAK = """
@@ -42,9 +48,9 @@ TF_CNN = f"""
 import json, sys, time
 from {PACKAGE}.reading import file_pieces
 from {PACKAGE}.tf_cnn import read
-begun = time.perf_counter()
+begun = time.process_time()
 result = read(file_pieces(sys.argv[1]))
-seconds = time.perf_counter() - begun
+seconds = time.process_time() - begun
 print(json.dumps([seconds, peak(),
                   {{"lines": result.step_lines, "total": result.total, "ok": result.good}}]))
 """
@@ -52,19 +58,19 @@ NCCL = f"""
 import json, sys, time
 from {PACKAGE}.reading import file_pieces
 from {PACKAGE}.nccl_log import read
-begun = time.perf_counter()
+begun = time.process_time()
 result = read(file_pieces(sys.argv[1]))
-seconds = time.perf_counter() - begun
+seconds = time.process_time() - begun
 print(json.dumps([seconds, peak(), {{"lines": result.lines, "channels": sum(row.count for row in result.channels)}}]))
 """
 LOOP = """
 import json, sys, time
-begun = time.perf_counter()
+begun = time.process_time()
 count = 0
 with open(sys.argv[1], "rb") as stream:
     for line in stream:
         count += 1
-print(json.dumps([time.perf_counter() - begun, peak(), count]))
+print(json.dumps([time.process_time() - begun, peak(), count]))
 """
 NOISE = "".join(
     f"[1,{{rank}}]<stdout>:gpu0{{rank}}:25668:27396 [0] NCCL INFO Channel {channel:02}/0 : {{rank}}[0] -> "
@@ -138,10 +144,11 @@ def child(code: str, path: pathlib.Path) -> list[object]:
 
 
 def grep(path: pathlib.Path) -> float:
-    begun = time.perf_counter()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(["grep", "-c", "images/sec", str(path)], capture_output=True, text=True, check=True)
     assert int(done.stdout) > 0
-    return time.perf_counter() - begun
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def count(path: pathlib.Path, words: str) -> int:
@@ -149,9 +156,14 @@ def count(path: pathlib.Path, words: str) -> int:
     return int(done.stdout)
 
 
+@pytest.fixture(scope="module")
+def record() -> Record:
+    return Record("readers", simulated=False, compared=__doc__ or "")
+
+
 # The ratio to a bare loop over the lines that each has to keep, and mebibytes a second where the ratio is missed.
 @pytest.mark.parametrize(
-    ("name", "code", "ratio", "speed"),
+    ("name", "code", "times", "speed"),
     [
         ("tf_cnn_noise", TF_CNN, 3, 40),
         ("tf_cnn_dense", TF_CNN, 15, 40),
@@ -159,7 +171,9 @@ def count(path: pathlib.Path, words: str) -> int:
         ("nccl_steps", NCCL, 3, 40),
     ],
 )
-def test_reading_a_large_log(tmp_path: pathlib.Path, name: str, code: str, ratio: float, speed: float) -> None:
+def test_reading_a_large_log(  # noqa: PLR0917
+    tmp_path: pathlib.Path, record: Record, name: str, code: str, times: float, speed: float
+) -> None:
     log = tmp_path / "run.log"
     try:
         write(log, MIB * (1 << 20), name)
@@ -168,40 +182,25 @@ def test_reading_a_large_log(tmp_path: pathlib.Path, name: str, code: str, ratio
         expected = {"lines": count(log, "+/-"), "total": 2006.0, "ok": True}
         if code is NCCL:
             expected = {"lines": count(log, "NCCL INFO"), "channels": count(log, " via ")}
-        runs: dict[str, list[float]] = {"reader": [], "line_loop": [], "grep": []}
-        peaks: dict[str, float] = {}
+        runs: dict[str, list[Run]] = {}
         found: object = None
         for turn in range(REPEATS):
-            runs["grep"].append(grep(log))
-            # Who goes first takes turns.
-            for kind, program in (("line_loop", LOOP), ("reader", code))[:: 1 if turn % 2 else -1]:
-                seconds, memory, result = child(program, log)
+            for kind in turns(("reader", "line_loop", "grep"), turn):
+                if kind == "grep":
+                    runs.setdefault(kind, []).append({"seconds": round(grep(log), 3)})
+                    continue
+                seconds, memory, result = child(code if kind == "reader" else LOOP, log)
                 found = result if kind == "reader" else found
-                runs[kind].append(float(str(seconds)))
-                peaks[kind] = max(peaks.get(kind, 0), int(str(memory)) / 1024)
+                peak = round(int(str(memory)) / 1024, 1)
+                runs.setdefault(kind, []).append({"seconds": round(float(str(seconds)), 3), "peak_mib": peak})
     finally:
         log.unlink(missing_ok=True)
     assert found == expected
-    target = ROOT / "reports" / "bench" / "readers.json"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    report = json.loads(target.read_text()) if target.exists() else {}
     ratios = {
-        f"{name}_vs_{other}": round(
-            statistics.median(a / b for a, b in zip(runs["reader"], runs[other], strict=True)), 2
-        )
-        for other in ("line_loop", "grep")
+        f"reader_{name}_vs_{words}": ratio(runs[other], runs["reader"], "seconds")
+        for other, words in (("line_loop", "bare_loop"), ("grep", "grep"))
     }
-    report.setdefault("ratios", {}).update(ratios)
-    report.setdefault("runs", {})[name] = {
-        kind: [round(entry, 3) for entry in entries] for kind, entries in runs.items()
-    }
-    report.setdefault("peak_rss_mib", {})[name] = {kind: round(value, 1) for kind, value in peaks.items()}
-    report.setdefault("log_mib", {})[name] = round(size, 1)
-    report.setdefault("mib_per_second", {})[name] = {
-        kind: round(size / statistics.median(entries), 1) for kind, entries in runs.items()
-    }
-    target.write_text(json.dumps(report, indent=1) + "\n")
-    print(json.dumps({"log_mib": size, "ratios": ratios, "runs": runs, "peak_rss_mib": peaks}, indent=1))
-    rate = size / statistics.median(runs["reader"])
-    assert ratios[f"{name}_vs_line_loop"] <= ratio or 0 < speed <= rate
-    assert peaks["reader"] <= 32
+    record.add(f"{name}_{size:.0f}_mib", runs, ratios)
+    median = medians(runs)["reader"]["seconds"]
+    assert median / medians(runs)["line_loop"]["seconds"] <= times or 0 < speed <= size / median
+    assert max(run["peak_mib"] for run in runs["reader"]) <= 32

@@ -15,8 +15,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results import markdown, page, plots, tf_cnn
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.summary import build
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import tf_cnn
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import markdown, page, plots
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import build
 
 from tests.unit.results import report_samples
 

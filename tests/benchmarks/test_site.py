@@ -2,19 +2,22 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a run with nothing to change costs against a shell script of the same checks; where a first run spends its time.
 
-Writes reports/bench/site.json: `ratios` (name to median ratio) and `runs` (seconds, alternating).
+site     site.yml, the second time
+script   same_checks.sh: the same reads and the same jobs by ssh, curl, docker and mpirun. It changes nothing and
+         writes no report
+
+Who goes first takes turns. Writes site.json.
 """
 
 from __future__ import annotations
 
-import json
-import statistics
 import subprocess
 import time
 
 import pytest
 
 from tests import site_run
+from tests.benchmarks.record import Record, Run, ratio, turns
 
 PAIRS = 3
 BATCHES, WARMUP, SIZE = 4, 1, 1
@@ -49,30 +52,15 @@ def test_nothing_to_change_against_a_shell_script() -> None:
     first = site_run.play("site.yml", *site_run.ALLOW, *site_run.SHORT)
     assert first.rc == 0, first.tail()
     first_stages = site_run.summary()["stages"]
-    shell: list[float] = []
-    whole: list[float] = []
-    checks: list[float] = []
-    for _pair in range(PAIRS):
-        shell.append(shell_script())
-        total, without_run = site()
-        whole.append(total)
-        checks.append(without_run)
-    target = site_run.ROOT / "reports" / "bench" / "site.json"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(
-        json.dumps(
-            {
-                "simulated": True,
-                "ratios": {
-                    "site_yml_nothing_to_change_vs_shell_script": round(
-                        statistics.median(a / b for a, b in zip(whole, shell, strict=True)), 3
-                    ),
-                },
-                "runs": {"site_yml": whole, "shell_script": shell, "site_yml_without_stage_run": checks},
-                "first_run": {"seconds": first.seconds, "stages": first_stages},
-            },
-            indent=1,
-        )
-        + "\n"
-    )
-    print(target.read_text())
+    runs: dict[str, list[Run]] = {}
+    for turn in range(PAIRS):
+        for side in turns(("site", "script"), turn):
+            if side == "site":
+                seconds, without_run = site()
+                runs.setdefault(side, []).append({"seconds": seconds, "seconds_without_stage_run": without_run})
+            else:
+                runs.setdefault(side, []).append({"seconds": shell_script()})
+    record = Record("site", simulated=True, compared=__doc__ or "")
+    record.content["first_run"] = {"seconds": first.seconds, "stages": first_stages}
+    name = "site_again_vs_script_of_the_same_checks"
+    record.add("nothing_to_change", runs, {name: ratio(runs["script"], runs["site"], "seconds")})

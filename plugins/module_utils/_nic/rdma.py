@@ -29,6 +29,7 @@ from .rdma_state import (
     VerbsPort,
     choose_gid,
     dma_buf,
+    parse_addresses,
     parse_dcb,
     parse_dpkg,
     parse_ethtool_counters,
@@ -228,6 +229,20 @@ class RdmaReader:
             self._miss(f"counters of {netdev}", why, "install ethtool")
         return found
 
+    def _ecn(self, netdev: str) -> dict[str, list[int]] | None:
+        """Priorities with congestion notification, of OFED's driver: np sends the notices, rp obeys them. None: no such
+        files, as with the kernel's own driver."""
+        found: dict[str, list[int]] = {}
+        for side in ("np", "rp"):
+            base = ("class/net", netdev, "ecn", f"roce_{side}", "enable")
+            names = [name for name in self._list(*base) if name.isdigit()]
+            if not names:
+                return None
+            found[side] = [
+                int(name) for name in names if self._number(f"ECN {side} of {netdev} priority {name}", *base, name)
+            ]
+        return found
+
     def _roce_tos(self, device: str, port: int) -> int | None:
         """Default ToS of rdma_cm applications, if its configfs directory is there; making it would be a write."""
         what, base = f"{device} port {port} RoCE ToS", ("kernel/config/rdma_cm", device, "ports", str(port))
@@ -291,6 +306,7 @@ class RdmaReader:
             "roce_gid_index": best.index if best else None,
             "roce_gid_ipv4": best.ipv4 if best else None,
             "qos": qos.as_result() if qos else None,
+            "ecn": self._ecn(netdev) if ethernet and netdev else None,
             "roce_tos": self._roce_tos(device, port) if ethernet else None,
             "traffic_class": parse_global_tclass(self._attribute(device, "tc", str(port), "traffic_class") or ""),
             "counters": self._counters(device, port, netdev) if counters else {},
@@ -310,6 +326,15 @@ class RdmaReader:
         why = "ibv_devinfo is not installed" if done is None else f"ibv_devinfo: {self._said(done)}"
         self._miss("active MTU", why, "install ibverbs-utils and ibverbs-providers; sysfs does not have it")
         return {}
+
+    def _interfaces(self) -> list[dict[str, Any]] | None:
+        """Every interface with its addresses, RDMA or not: NCCL's TCP connections need one, too."""
+        done = self._tool("ip", "-json", "address", "show")
+        if done is not None and done.code == 0:
+            return self._parsed("addresses of the interfaces", parse_addresses, done.out, self.host)
+        why = "ip is not installed" if done is None else self._said(done)
+        self._miss("addresses of the interfaces", why, "install iproute2")
+        return None
 
     def _release(self) -> Release:
         done = self._tool("dpkg-query", "-W", "-f=${Package} ${db:Status-Status} ${Version}\\n", *_PACKAGES)
@@ -428,6 +453,7 @@ class RdmaReader:
             }
         return {
             "devices": ports,
+            "interfaces": self._interfaces(),
             **about_node,
             "simulated": self.sysfs.simulated,
             "unreadable": [missing.as_result() for missing in self._unreadable],

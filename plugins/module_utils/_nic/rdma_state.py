@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
+import json
 import re
 from typing import Any, Mapping, Sequence
 
@@ -215,6 +216,22 @@ def parse_ethtool_counters(text: str) -> dict[str, int]:
     """The counters of ``ethtool -S IF`` that tell whether priorities are lossless."""
     found = (_ETHTOOL.match(line) for line in text.splitlines())
     return {row.group(1): int(row.group(2)) for row in found if row and _LOSSLESS.match(row.group(1))}
+
+
+def parse_addresses(text: str, host: str) -> list[dict[str, Any]]:
+    """``ip -json address show`` -> one {name, addresses} per interface that has one; addresses as 192.0.2.1/24."""
+    try:
+        rows = [
+            {
+                "name": row["ifname"],
+                "addresses": [f"{told['local']}/{told['prefixlen']}" for told in row.get("addr_info", [])],
+            }
+            for row in json.loads(text or "[]")
+            if row
+        ]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ParseError("no list of interfaces", host=host, thing="ip -json address show", raw=text) from None
+    return [row for row in rows if row["addresses"]]
 
 
 # ---- drivers --------------------------------------------------------------------------------------------------------

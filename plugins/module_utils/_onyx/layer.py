@@ -85,9 +85,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
 
     def observe(self) -> SwitchState:
         try:
-            if self._bounced:
-                self._await_links()
-            state = self._read_state()
+            state = self._read_state(links=self._await_links() if self._bounced else None)
         except LayerError as error:
             if self._applied:  # it broke while verifying: say what is there, unverified
                 error.details.setdefault("applied", [operation.command for operation in self._applied])
@@ -98,15 +96,15 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         self._first, self._last = self._first or state, state
         return state
 
-    def _read_state(self, health: bool = True) -> SwitchState:
-        """``health``: also what the RoCE mode does on the ports, which is not configuration."""
+    def _read_state(self, health: bool = True, links: Mapping[str, parsing.Link] | None = None) -> SwitchState:
+        """``health``: also what the RoCE mode does on the ports, which is not configuration. ``links``: as `ports`."""
         read, wanted = self.read, self._wanted
         version = self._first.version if self._first else read.version()  # no run is so long that it would change
         lines = read.running()  # before the question what is unsaved: what appears in between is seen the next time
         unsaved, files = read.files()
         roce = read.roce(version)
         vlans = read.vlans()
-        ports = read.ports(lines)
+        ports = read.ports(lines, links)
         state = SwitchState(
             self.host,
             version,
@@ -145,8 +143,9 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
             return (f"(unknown, because the saved configuration could not be read: {str(error)[:200]})",)
         return planning.foreign_lines(parsing.difference(lines, saved), self._wanted)
 
-    def _await_links(self) -> None:
-        """Wait until the links that this run bounced are up again; what stays down is for `plan` to judge."""
+    def _await_links(self) -> Mapping[str, parsing.Link]:
+        """Wait until the links that this run bounced are up again; what stays down is for `plan` to judge. Returns
+        what was read last."""
         deadline = self._clock() + self._wait_for_links
         while True:
             links = self.read.links()
@@ -163,6 +162,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
                 break
             self._sleep(_POLL_SECONDS)
         self._bounced = set()
+        return links
 
     # --- plan
 

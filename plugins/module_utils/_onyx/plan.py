@@ -81,6 +81,7 @@ def runs(names: Iterable[str]) -> list[tuple[str, tuple[str, ...]]]:
 def plan(state: SwitchState, wanted: Wanted) -> list[Operation]:
     """The operations, in the order in which they are sent. Raises `RefusedError` if one of them would do harm."""
     _refuse_old_release(state, wanted)
+    _refuse_other_priority(state, wanted)
     _refuse_ports(state, wanted)
     operations = [*_vlan(state, wanted), *_roce(state, wanted), *_port_modes(state, wanted)]
     operations += [*_access_vlans(state, wanted), *_mtus(state, wanted)]
@@ -161,6 +162,20 @@ def _refuse_old_release(state: SwitchState, wanted: Wanted) -> None:
             value=state.version.text,
             remedy="upgrade the switch; PFC, ECN and buffers are not configured one by one here",
         )
+
+
+def _refuse_other_priority(state: SwitchState, wanted: Wanted) -> None:
+    """The command sets PFC and ECN on priority 3: with another one wanted it would be sent, fail and be taken back."""
+    if wanted.mode in (None, "absent") or state.roce.mode == wanted.mode or wanted.priority == asking.PRIORITY:
+        return
+    raise RefusedError(
+        f"RoCE mode {wanted.mode} has to be set, and the switch's template knows priority {asking.PRIORITY} alone",
+        host=state.host,
+        thing="priority",
+        value=wanted.priority,
+        remedy=f"set rocemesh_roce_priority to {asking.PRIORITY}, or move RoCE there by hand (PFC, ECN, buffers "
+        "and maps) before this run",
+    )
 
 
 def _refuse_ports(state: SwitchState, wanted: Wanted) -> None:

@@ -111,9 +111,10 @@ class Reader:
                                 result[name][key] = read[name][printed]
         return result
 
-    def ports(self, lines: Sequence[str]) -> dict[str, Port]:
-        """Every port of the switch. ``lines``: the running configuration, which has what the tables do not show."""
-        links = self.links()
+    def ports(self, lines: Sequence[str], links: Mapping[str, Link] | None = None) -> dict[str, Port]:
+        """Every port of the switch. ``lines``: the running configuration, which has what the tables do not show;
+        ``links``: if they have just been read."""
+        links = links or self.links()
         switchports = self.switchports()
         lags = parsing.parse_port_channels(self.host, self._json("show interfaces port-channel summary"))
         mentioned = using.references(lines)

@@ -319,6 +319,9 @@ def _driver(host_key_checking: bool) -> Any:
         def _try_session_preparation(self, force_data: bool = True) -> None:
             return None
 
+        def cleanup(self, command: str = "exit") -> None:
+            """Closing the channel ends the session; words of farewell would each wait for an answer."""
+
     return OnyxConnection
 
 

@@ -21,7 +21,7 @@ import dataclasses
 import math
 from typing import Any, Callable, Mapping, Sequence
 
-from .._results.limits import MEASUREMENT_MARGIN, ROCE_MTUS_BYTES
+from .._results.figures.limits import MEASUREMENT_MARGIN, ROCE_MTUS_BYTES
 from .witness import Doubts
 
 # Of what the gradients need, this share must be seen by the counters: they are read shortly before and after the run.

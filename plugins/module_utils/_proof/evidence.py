@@ -14,7 +14,7 @@ import math
 from typing import Any, Mapping, Sequence
 
 from .._layer import RefusedError
-from .._results.limits import Comparison
+from .._results.figures.limits import Comparison
 from .counters import Due
 
 # Counters are read this many seconds before and after the training at most: what others moved meanwhile counts, too.

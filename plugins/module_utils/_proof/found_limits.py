@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Collection, Mapping, NamedTuple, Sequence
 
-from .._results.limits import PCIE_GENERATIONS
+from .._results.figures.limits import PCIE_GENERATIONS
 from .rdma_ports import name, roce_gids, told, training_ports
 from .snapshots import SIMULATED
 

@@ -12,8 +12,8 @@ stay where they are; attributes that are missing (link speed and width, CPU list
 always; devices that are not in the file are added; elements below which nothing is used are removed. NCCL's parser
 takes no XML declaration and no blank before ``/>``. It looks a NIC up at function 0, and (since 2.14) at slot 0.
 
-Nothing is guessed: where two devices could be meant by one, or a bridge is not in the facts, this refuses and shows
-what it saw.
+Nothing is guessed: which device of the guest is which of the host is said by `pci_places`, which refuses what is not
+clear.
 
 Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
@@ -27,28 +27,17 @@ import re
 from typing import Any, Iterable, Iterator, Mapping, Sequence
 from xml.etree import ElementTree
 
-from .._layer import ParseError, RefusedError
-from .._vsphere.state import pci_address, pci_id
+from .._layer import RefusedError
+from .._vsphere.state import pci_address
+from .pci_places import GuestDevice, bridges_above, guest_nodes, match, numa_node, own_devices
 
 PIX, PXB, PHB, SYS = "PIX", "PXB", "PHB", "SYS"
 _GDR_ALLOWED = (PIX, PXB)  # NCCL's default of NCCL_NET_GDR_LEVEL, 2.4 to 2.30
 _ORDER = (PIX, PXB, PHB, SYS)
-_BRIDGE = 0x0604  # PCI-to-PCI bridge: root ports and both sides of switches; a host bridge (0x0600) is no switch
 _SWITCH_CLASS = "0x060400"
 _MAX_CHILDREN = 32  # MAX_SUBS of the oldest parser that takes this file
 _SPEEDS = ("2.5 GT/s", "5 GT/s", "8 GT/s", "16 GT/s", "32 GT/s")  # spelled as every version of NCCL reads them
 _WIDTHS = (0, 1, 2, 4, 8, 16)
-
-
-@dataclasses.dataclass(frozen=True)
-class GuestDevice:
-    """A PCI function as the guest sees it. ``numa_node``: None where the guest does not say."""
-
-    address: str
-    class_id: int
-    vendor_id: int
-    device_id: int
-    numa_node: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,200 +88,6 @@ class Topology:
             "gpudirect": self.gpudirect,
             "notes": list(self.notes),
         }
-
-
-# ------------------------------------------------------------------------------------------------------------ the guest
-
-
-def parse_lspci(text: str, vm: str) -> tuple[GuestDevice, ...]:
-    """Read ``lspci -D -vmm -n``: records of ``Key:\\tvalue`` lines, apart by an empty line. Raises ParseError."""
-    found = []
-    for record in re.split(r"\n\s*\n", text.strip()):
-        if not record.strip():
-            continue
-        fields = dict(line.split(":", 1) for line in record.splitlines() if ":" in line)
-        fields = {key.strip(): value.strip() for key, value in fields.items()}
-        try:
-            found.append(
-                GuestDevice(
-                    pci_address(fields["Slot"]),
-                    int(fields["Class"], 16),
-                    int(fields["Vendor"], 16),
-                    int(fields["Device"], 16),
-                    int(fields["NUMANode"]) if "NUMANode" in fields else None,
-                )
-            )
-        except (KeyError, ValueError) as error:
-            raise ParseError(
-                f"a record of lspci lacks or garbles {error}",
-                host=vm,
-                raw=record,
-                remedy="read it with lspci -D -vmm -n",
-            ) from error
-    return tuple(found)
-
-
-# ------------------------------------------------------------------------------------------------------------- the host
-
-
-def _own(vm: str, devices: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    own = [row for row in devices if row.get("vm") == vm and row.get("kind") in ("gpu", "nic")]
-    kinds = {row["kind"] for row in own}
-    if kinds != {"gpu", "nic"}:
-        owners = sorted({str(row["vm"]) for row in devices if row.get("vm")})
-        raise RefusedError(
-            f"the VM owns {'no GPU' if 'gpu' not in kinds else 'no NIC'} of this host (VMs that own devices: "
-            f"{', '.join(owners) or 'none'})",
-            host=vm,
-            thing="devices",
-            value=[row["address"] for row in own],
-            remedy="give the facts of the host that this VM runs on, and the VM's name in vCenter",
-        )
-    return own
-
-
-def _bridges(row: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]], vm: str) -> tuple[str, ...]:
-    """The PCI bridges above a device, nearest first, up to the root complex. Raises RefusedError."""
-    above: list[str] = []
-    at = row
-    while at.get("parent_bridge"):
-        try:
-            address = pci_address(str(at["parent_bridge"]))
-        except ValueError as error:
-            raise RefusedError(
-                f"not an address of a bridge ({error})",
-                host=vm,
-                thing=f"parent_bridge of {at['address']}",
-                value=at["parent_bridge"],
-                remedy="report this spelling; without the bridge nobody knows which switch the device is on",
-            ) from error
-        if address not in rows:
-            raise RefusedError(
-                f"bridge {address} above it is not in the facts",
-                host=vm,
-                thing=str(at["address"]),
-                remedy="read the facts with esxi_pci_info without any filter",
-            )
-        if address in above:
-            raise RefusedError(
-                f"the bridges above it go round in circles: {', '.join(above)}", host=vm, thing=str(row["address"])
-            )
-        at = rows[address]
-        if pci_id(at.get("class_id", 0)) != _BRIDGE:
-            break
-        above.append(address)
-    return tuple(above)
-
-
-def _node(row: Mapping[str, Any], vm: str) -> int:
-    node = row.get("numa_node")
-    if not isinstance(node, int):
-        raise RefusedError(
-            "the host places it in no NUMA node",
-            host=vm,
-            thing=str(row["address"]),
-            value=node,
-            remedy="without it the file would claim a place that nobody knows; see esxi_pci_info's numa_nodes",
-        )
-    return node
-
-
-# --------------------------------------------------------------------------------------------------------- both of them
-
-
-def _match(
-    vm: str,
-    own: Sequence[Mapping[str, Any]],
-    guest: Sequence[GuestDevice],
-    places: Mapping[str, tuple[Any, ...]],
-    given: Mapping[str, str],
-) -> dict[str, GuestDevice]:
-    """Host address -> device of the guest. Alike devices are told apart only where it matters, and never guessed."""
-    by_address = {device.address: device for device in guest}
-    matched: dict[str, GuestDevice] = {}
-    for host_address, guest_address in given.items():
-        row = next((row for row in own if row["address"] == host_address), None)
-        device = by_address.get(guest_address)
-        model = None if row is None else (pci_id(row["vendor_id"]), pci_id(row["device_id"]))
-        if row is None or device is None or (device.vendor_id, device.device_id) != model:
-            seen = ", ".join(f"{d.address} {d.vendor_id:04x}:{d.device_id:04x}" for d in guest)
-            raise RefusedError(
-                f"does not fit: the VM's devices in the host are {', '.join(row['address'] for row in own)}, "
-                f"the guest has {seen}",
-                host=vm,
-                thing="addresses",
-                value={host_address: guest_address},
-                remedy="give addresses of one and the same device in host and guest",
-            )
-        matched[host_address] = device
-    if len({device.address for device in matched.values()}) != len(matched):
-        raise RefusedError("two host devices are given one guest device", host=vm, thing="addresses", value=dict(given))
-    models = sorted({(pci_id(row["vendor_id"]), pci_id(row["device_id"])) for row in own})
-    for vendor, device_id in models:
-        hosts = sorted(
-            row["address"]
-            for row in own
-            if (pci_id(row["vendor_id"]), pci_id(row["device_id"])) == (vendor, device_id)
-            and row["address"] not in matched
-        )
-        taken = {device.address for device in matched.values()}
-        guests = sorted(
-            (d for d in guest if (d.vendor_id, d.device_id) == (vendor, device_id) and d.address not in taken),
-            key=lambda device: device.address,
-        )
-        name = f"{vendor:04x}:{device_id:04x}"
-        if len(hosts) != len(guests):
-            raise RefusedError(
-                f"the host gives the VM {len(hosts)} device(s) ({', '.join(hosts) or 'none'}), the guest sees "
-                f"{len(guests)} ({', '.join(d.address for d in guests) or 'none'})",
-                host=vm,
-                thing="model",
-                value=name,
-                remedy="read both again while the VM runs; a device that the guest lacks is missing in its firmware",
-            )
-        if len({places[address] for address in hosts}) > 1:
-            where = "; ".join(_words(address, places[address]) for address in hosts)
-            raise RefusedError(
-                f"{len(hosts)} alike devices are in different places ({where}); which is which in the "
-                f"guest ({', '.join(d.address for d in guests)}) is not known",
-                host=vm,
-                thing="model",
-                value=name,
-                remedy="say which is which with addresses {host address: guest address}, for example by serial number",
-            )
-        matched.update(zip(hosts, guests))
-    return matched
-
-
-def _words(address: str, place: tuple[Any, ...]) -> str:
-    shared, node = place
-    below = f"shares bridge {shared[0]} with others" if shared else "shares no bridge"
-    return f"{address}: {below}, node {node}"
-
-
-def _guest_nodes(vm: str, placed: Sequence[tuple[int, GuestDevice]]) -> tuple[dict[int, int], list[str]]:
-    """Host NUMA node -> the guest's, and notes. NCCL takes the CPU list of the GUEST's node of that number."""
-    told: dict[int, set[int]] = {}
-    for node, device in placed:
-        known = {device.numa_node} if device.numa_node is not None and device.numa_node >= 0 else set()
-        told.setdefault(node, set()).update(known)
-    if all(len(nodes) == 1 for nodes in told.values()):
-        mapping = {node: next(iter(nodes)) for node, nodes in told.items()}
-        if len(set(mapping.values())) == len(mapping):
-            return mapping, []
-    if len(told) == 1 and not any(told.values()):
-        node = next(iter(told))
-        return {node: 0}, [
-            f"the guest does not say on which NUMA node its devices are; all are on node {node} of the host, so they "
-            "are put on node 0 of the guest, the only one of a VM that is kept on one node"
-        ]
-    facts = ", ".join(f"{d.address}: host node {node}, guest node {d.numa_node}" for node, d in placed)
-    raise RefusedError(
-        f"the NUMA nodes of host and guest do not fit each other ({facts})",
-        host=vm,
-        thing="numa_node",
-        remedy="give the VM devices of one node (role gpu_vm keeps it there), or show the nodes to the guest",
-    )
 
 
 def _relation(one: Placed, other: Placed) -> tuple[str, str]:
@@ -429,27 +224,27 @@ def render(
     if link_width not in _WIDTHS:
         raise RefusedError("not a number of lanes", host=vm, thing="link_width", value=link_width, remedy=str(_WIDTHS))
     rows = {pci_address(str(row["address"])): row for row in devices}
-    own = _own(vm, devices)
-    above = {str(row["address"]): _bridges(row, rows, vm) for row in own}
+    own = own_devices(vm, devices)
+    above = {str(row["address"]): bridges_above(row, rows, vm) for row in own}
     crowd = collections.Counter(bridge for bridges in above.values() for bridge in bridges)
     # What distinguishes a place: the bridges that it shares with another device of the VM, and its NUMA node.
     places: dict[str, tuple[Any, ...]] = {
         str(row["address"]): (
             tuple(bridge for bridge in above[str(row["address"])] if crowd[bridge] > 1),
-            _node(row, vm),
+            numa_node(row, vm),
         )
         for row in own
     }
     given = {pci_address(host): pci_address(at) for host, at in (addresses or {}).items()}
-    matched = _match(vm, own, guest, places, given)
-    nodes, notes = _guest_nodes(vm, [(places[address][-1], device) for address, device in sorted(matched.items())])
+    matched = match(vm, own, guest, places, given)
+    nodes, notes = guest_nodes(vm, [(places[address][-1], device) for address, device in sorted(matched.items())])
     placed = [
         Placed(
             row["kind"],
             row["address"],
             matched[row["address"]].address,
             matched[row["address"]].class_id,
-            nodes[_node(row, vm)],
+            nodes[numa_node(row, vm)],
             above[row["address"]],
         )
         for row in own

@@ -6,7 +6,7 @@
 Facts, per node::
 
     {node: {"devices": [{"name": "mlx5_0", "port": 1, "netdev": "ens192", "pci": "0000:13:00.0",
-                         "link_layer": "Ethernet", "active_mtu": 4096,
+                         "link_layer": "Ethernet", "state": "ACTIVE", "active_mtu": 4096,
                          "gids": [{"index": 3, "gid": "0000:...:ffff:c633:640b", "type": "RoCE v2",
                                    "netdev": "ens192"}]}],
             "interfaces": [{"name": "ens160", "addresses": ["192.0.2.11"]}]}}
@@ -15,8 +15,11 @@ as sysfs has them (``/sys/class/infiniband/D/ports/P``: ``gids``, ``gid_attrs/ty
 ``link_layer``); ``active_mtu`` in bytes. ``interfaces`` is only needed for a control network that is not the RoCE
 network; without it NCCL's TCP interface is left alone, and a note says so.
 
-Sources: NCCL's documentation of its environment; its source for when NCCL chooses the GID itself (2.21) and for the
-second traffic class (2.22.3).
+Several networks are several rails, see `rails`.
+
+Sources: NCCL's documentation of its environment; its source for when and how NCCL chooses the GID itself (2.21,
+net_ib: the first RoCE v2 IPv4 GID in the one range that it takes), for the second traffic class (2.22.3), and for
+NCCL_CROSS_NIC (search.cc, 2.4 and later).
 
 Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
@@ -26,15 +29,16 @@ from __future__ import annotations
 import dataclasses
 import ipaddress
 import re
-from typing import Any, Mapping, Sequence, Union
+from typing import Any, Mapping, Sequence
 
 from .._layer import RefusedError
+from . import rails as _rails
+from .rails import Network, Port, Rails
 
 _CHOOSES_GID = (2, 21)
 _ECT0 = 2  # the low two bits of a traffic class: this sender understands congestion marks
 _PLAIN = re.compile(r"[A-Za-z0-9._:=,/-]+")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_Network = Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,6 +59,7 @@ class Variables:
     per_node: Mapping[str, Mapping[str, str]]
     reasons: tuple[Reason, ...]
     notes: tuple[str, ...]
+    rails: Rails | None = None
 
     def as_result(self) -> dict[str, Any]:
         return {
@@ -62,24 +67,14 @@ class Variables:
             "per_node": {node: dict(values) for node, values in self.per_node.items()},
             "reasons": [dataclasses.asdict(reason) for reason in self.reasons],
             "notes": list(self.notes),
+            "rails": self.rails.table() if self.rails else [],
+            "left_out": [dataclasses.asdict(port) for port in self.rails.left_out] if self.rails else [],
         }
-
-
-@dataclasses.dataclass(frozen=True)
-class Port:
-    """A RoCE port of a node with the GID that routes in the wanted network."""
-
-    name: str
-    port: int
-    netdev: str
-    index: int
-    address: str
-    mtu: int | None
 
 
 def choose(
     facts: Mapping[str, Mapping[str, Any]],
-    network: str,
+    network: str | Sequence[str],
     *,
     dscp: int | None = None,
     ecn: bool = True,
@@ -89,26 +84,27 @@ def choose(
 ) -> Variables:
     """The variables for a job over all nodes of ``facts``. Raises RefusedError where the facts allow no choice.
 
-    ``network`` (CIDR) of the RoCE addresses; ``dscp`` 0..63 of the switch's lossless class, None: no traffic class;
-    ``ecn``: mark packets as able to carry congestion marks; ``control_network`` (CIDR) of NCCL's TCP connections,
-    empty: ``network``; ``nccl_version``: "2.21.5", empty: not known; ``devices``: only these; empty: all that have an
-    address in ``network``.
+    ``network`` (CIDR) of the RoCE addresses, one per rail; ``dscp`` 0..63 of the switch's lossless class, None: no
+    traffic class; ``ecn``: mark packets as able to carry congestion marks; ``control_network`` (CIDR) of NCCL's TCP
+    connections, empty: the first rail; ``nccl_version``: "2.21.5", empty: not known; ``devices``: only these; empty:
+    all that have an address in ``network``.
     """
     if not facts:
         raise RefusedError("no facts of any node", host="nccl_variables", remedy="read the RDMA devices of the nodes")
-    roce = _cidr(network, "network")
-    control = _cidr(control_network, "control_network") if control_network else roce
-    chosen = {node: _ports(node, known, roce, devices) for node, known in facts.items()}
+    roce = _rails.networks(network)
+    control = _rails.cidr(control_network, "control_network") if control_network else roce[0]
+    rails = _rails.find(facts, roce, devices)
     wanted = _Collector(list(facts))
-    told = control == roce or all("interfaces" in known for known in facts.values())
-    for node, ports in chosen.items():
-        names = ",".join(f"{port.name}:{port.port}" for port in ports)
+    told = control in roce or all("interfaces" in known for known in facts.values())
+    for node, ports in rails.ports.items():
+        names = ",".join(port.label for port in ports)
         where = ", ".join(f"{port.netdev} {port.address}" for port in ports)
+        inside = ", ".join(rails.used)
         wanted.add(
             node,
             "NCCL_IB_HCA",
             f"={names}",
-            f"the RoCE port(s) with an address in {roce} ({where}); '=' because NCCL otherwise takes every name that "
+            f"the RoCE port(s) with an address in {inside} ({where}); '=' because NCCL otherwise takes every name that "
             "begins like this one",
         )
         if not told:
@@ -121,15 +117,22 @@ def choose(
             f"the interface with an address in {control}; left to itself NCCL may take a bridge that every node has "
             "with the same address",
         )
-    _gid(wanted, chosen, roce, _version(nccl_version))
+    rails = _gid(wanted, rails, _version(nccl_version))
+    if len(rails.used) > 1:
+        wanted.add_to_all(
+            "NCCL_CROSS_NIC",
+            "0",
+            f"{len(rails.used)} rails are networks of their own, and nothing here says that there is a route between "
+            "them: each ring and tree stays on its rail (the default, 2, may leave it)",
+        )
     if dscp is not None:
         _traffic_class(wanted, dscp, ecn)
-    notes = _mtu_notes(chosen)
+    notes = _rails.notes(rails)
     if not told:
         notes.append(
             f"NCCL_SOCKET_IFNAME is not set: the facts do not say which interface of each node is in {control}"
         )
-    return wanted.result(tuple(notes))
+    return wanted.result(tuple(notes), rails)
 
 
 def launcher(variables: Variables, names: Mapping[str, str]) -> list[str]:
@@ -171,7 +174,7 @@ class _Collector:
         for node in self._nodes:
             self.add(node, name, value, reason)
 
-    def result(self, notes: tuple[str, ...]) -> Variables:
+    def result(self, notes: tuple[str, ...], rails: Rails) -> Variables:
         shared: dict[str, str] = {}
         per_node: dict[str, dict[str, str]] = {}
         reasons: list[Reason] = []
@@ -184,36 +187,82 @@ class _Collector:
             for node, (value, reason) in values.items():
                 per_node.setdefault(node, {})[name] = value
                 reasons.append(Reason(name, value, node, f"differs between the nodes: {reason}"))
-        return Variables(shared, per_node, tuple(reasons), notes)
+        return Variables(shared, per_node, tuple(reasons), notes, rails)
 
 
-def _gid(
-    wanted: _Collector, chosen: Mapping[str, Sequence[Port]], roce: _Network, version: tuple[int, int] | None
-) -> None:
+def _gid(wanted: _Collector, rails: Rails, version: tuple[int, int] | None) -> Rails:
+    """Sets the GID, and returns the rails with the GIDs that will be used."""
     if version is not None and version >= _CHOOSES_GID:
-        wanted.add_to_all(
-            "NCCL_IB_ADDR_RANGE",
-            str(roce),
-            "since 2.21 NCCL looks for the RoCE v2 GID in this range itself, on every port of every node",
-        )
-        return
-    for node, ports in chosen.items():
-        if len({port.index for port in ports}) > 1:
-            seen = ", ".join(f"{port.name}:{port.port} has {port.address} at {port.index}" for port in ports)
+        return _range(wanted, rails)
+    indexes: dict[tuple[str, str], int] = {}
+    anywhere = _common([port for ports in rails.ports.values() for port in ports])
+    for node, ports in rails.ports.items():
+        common = anywhere or _common(ports)
+        if not common:
+            seen = ", ".join(f"{port.label} has {port.address} at {port.index}" for port in ports)
             raise RefusedError(
                 f"one process has one NCCL_IB_GID_INDEX, but the ports of this node need different ones ({seen})",
                 host=node,
                 thing="NCCL_IB_GID_INDEX",
                 remedy="give the version of NCCL if it is 2.21 or later (it then chooses itself), or name one device",
             )
-        port = ports[0]
+        index = min(common)
+        indexes.update({(node, port.label): index for port in ports})
+        names = ", ".join(f"{port.label} for {port.fitting[index].address}" for port in ports)
         wanted.add(
             node,
             "NCCL_IB_GID_INDEX",
-            str(port.index),
-            f"GID {port.index} of {port.name}:{port.port} is RoCE v2 for {port.address}; before 2.21 NCCL takes GID 0, "
-            "which is no RoCE v2 address of this network",
+            str(index),
+            f"GID {index} is RoCE v2 of {names}; before 2.21 NCCL takes GID 0, which is no RoCE v2 address of this "
+            "network",
         )
+    return rails.using(indexes)
+
+
+def _common(ports: Sequence[Port]) -> set[int]:
+    return set.intersection(*(set(port.fitting) for port in ports))
+
+
+def _range(wanted: _Collector, rails: Rails) -> Rails:
+    """NCCL looks for the GID itself, in one range for all rails: the smallest that holds them."""
+    networks = [network for network in rails.networks if str(network) in rails.used]
+    around = networks[0]
+    while not all(_within(network, around) for network in networks):
+        around = around.supernet()
+    indexes: dict[tuple[str, str], int] = {}
+    for port in rails.everywhere():
+        taken = next(gid for gid in port.gids if ipaddress.ip_address(gid.address) in around)
+        if not taken.network:
+            raise RefusedError(
+                f"NCCL takes one range of addresses for all rails, the smallest is {around}, and there it finds "
+                f"{taken.address} (GID {taken.index}) of {port.label} before {port.address} in {port.network}",
+                host=port.node,
+                thing="NCCL_IB_ADDR_RANGE",
+                value=str(around),
+                remedy="take that address off the RDMA interface, or number the rails inside one network of their own",
+            )
+        indexes[port.node, port.label] = taken.index
+    if around.prefixlen:
+        wanted.add_to_all(
+            "NCCL_IB_ADDR_RANGE",
+            str(around),
+            "since 2.21 NCCL looks for the RoCE v2 GID in this range itself, on every port of every node"
+            + (
+                f"; it takes one range, and this is the smallest that holds {', '.join(map(str, networks))}: no port "
+                "has another RoCE v2 address in it that NCCL would take"
+                if len(networks) > 1
+                else ""
+            ),
+        )
+    return rails.using(indexes)
+
+
+def _within(network: Network, around: Network) -> bool:
+    return (
+        int(network.network_address) >> (32 - around.prefixlen)
+        == int(around.network_address) >> (32 - around.prefixlen)
+        and network.prefixlen >= around.prefixlen
+    )
 
 
 def _traffic_class(wanted: _Collector, dscp: int, ecn: bool) -> None:
@@ -226,60 +275,10 @@ def _traffic_class(wanted: _Collector, dscp: int, ecn: bool) -> None:
     wanted.add_to_all("NCCL_IB_FIFO_TC", value, f"{how}: the same class for NCCL's control messages (2.22.3 and later)")
 
 
-def _ports(node: str, known: Mapping[str, Any], roce: _Network, devices: Sequence[str]) -> list[Port]:
-    """The RoCE ports of a node that have a RoCE v2 address in the network, by name. Raises RefusedError without any."""
-    found: list[Port] = []
-    seen: list[str] = []
-    for device in known.get("devices", ()):
-        name, number = str(device["name"]), int(device.get("port", 1))
-        layer = str(device.get("link_layer", ""))
-        if devices and name not in devices:
-            continue
-        if layer != "Ethernet":
-            seen.append(f"{name}:{number} link layer {layer or 'unknown'}")
-            continue
-        routed = []
-        for gid in device.get("gids", ()):
-            address = _mapped(node, name, gid)
-            seen.append(f"{name}:{number} GID {gid['index']} {gid.get('type', '?')} {address or gid['gid']}")
-            if address is not None and gid.get("type") == "RoCE v2" and address in roce:
-                routed.append((int(gid["index"]), address, str(gid.get("netdev") or device.get("netdev") or "")))
-        if routed:
-            index, address, netdev = min(routed)
-            mtu = device.get("active_mtu")
-            found.append(Port(name, number, netdev, index, str(address), None if mtu is None else int(mtu)))
-    if not found:
-        raise RefusedError(
-            f"no RoCE v2 address in {roce}; seen: {'; '.join(seen) or 'no RDMA device'}",
-            host=node,
-            thing="RDMA devices",
-            remedy="give the RoCE interface an address in this network (a link-local or RoCE v1 GID is not routed), "
-            "and see that the port's link layer is Ethernet",
-        )
-    missing = [name for name in devices if name not in {port.name for port in found}]
-    if missing:
-        raise RefusedError(
-            f"no RoCE v2 address in {roce} on it; seen: {'; '.join(seen)}",
-            host=node,
-            thing="device",
-            value=missing[0],
-        )
-    return sorted(found, key=lambda port: (port.name, port.port))
-
-
-def _mapped(node: str, device: str, gid: Mapping[str, Any]) -> ipaddress.IPv4Address | None:
-    try:
-        return ipaddress.IPv6Address(str(gid["gid"])).ipv4_mapped
-    except ValueError as error:
-        raise RefusedError(
-            f"not a GID ({error})", host=node, thing=device, value=gid.get("gid"), remedy="report this spelling"
-        ) from error
-
-
-def _interface(node: str, known: Mapping[str, Any], ports: Sequence[Port], control: _Network) -> str:
+def _interface(node: str, known: Mapping[str, Any], ports: Sequence[Port], control: Network) -> str:
     names = {port.netdev for port in ports if port.netdev and ipaddress.ip_address(port.address) in control}
     for interface in known.get("interfaces", ()):
-        if any(ipaddress.ip_address(str(address)) in control for address in interface["addresses"]):
+        if any(ipaddress.ip_interface(str(address)).ip in control for address in interface["addresses"]):
             names.add(str(interface["name"]))
     if not names:
         raise RefusedError(
@@ -291,31 +290,7 @@ def _interface(node: str, known: Mapping[str, Any], ports: Sequence[Port], contr
     return min(names)
 
 
-def _mtu_notes(chosen: Mapping[str, Sequence[Port]]) -> list[str]:
-    sizes: dict[int, list[str]] = {}
-    for node, ports in chosen.items():
-        for port in ports:
-            if port.mtu is not None:
-                sizes.setdefault(port.mtu, []).append(f"{node} {port.name}")
-    if len(sizes) > 1:
-        parts = "; ".join(f"{size}: {', '.join(names)}" for size, names in sorted(sizes.items()))
-        return [f"the RoCE MTU differs, and each connection uses the smaller one ({parts})"]
-    if sizes and next(iter(sizes)) < 4096:
-        size, names = next(iter(sizes.items()))
-        return [f"the RoCE MTU is {size} on all {len(names)} port(s); 4096 needs an interface MTU of 4200 or more"]
-    return []
-
-
 # --------------------------------------------------------------------------------------------------------------- values
-
-
-def _cidr(text: str, thing: str) -> _Network:
-    try:
-        return ipaddress.ip_network(text)
-    except ValueError as error:
-        raise RefusedError(
-            f"not a network ({error})", host="nccl_variables", thing=thing, value=text, remedy="give it as 192.0.2.0/24"
-        ) from error
 
 
 def _version(text: str) -> tuple[int, int] | None:

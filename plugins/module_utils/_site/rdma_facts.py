@@ -14,21 +14,28 @@ from __future__ import annotations
 from typing import Any, Mapping, Sequence
 
 # The RoCE profile of Onyx and of Cumulus Linux: DSCP 24 to 31 become switch priority 3, and RoCE is marked with 26
-# (Onyx: `show qos interface ethernet`, default map; NVIDIA's RoCE configuration guide).
-ROCE_DSCP = 26
+# (Onyx: `show qos interface ethernet`, default map; NVIDIA's RoCE configuration guide). The default maps of switches
+# and cards are DSCP / 8, so a site with another priority p has 8 p + 2 in the same place.
 ROCE_PRIORITY = 3
+_IN_CLASS = 2
 _TRUSTS_DSCP = ("l3", "both", "dscp")
 
 
 def usable(readings: Mapping[str, Any], nodes: Sequence[str]) -> dict[str, Any]:
     """``facts`` for `nccl_variables.choose` (empty unless every node told), ``missing`` (texts), ``simulated``."""
     missing = [f"{node}: {why}" for node in nodes for why in [why_not(readings.get(node))] if why]
-    facts = {} if missing or not nodes else {node: {"devices": list(readings[node]["devices"])} for node in nodes}
+    facts = {} if missing or not nodes else {node: _facts(readings[node]) for node in nodes}
     return {
         "facts": facts,
         "missing": missing,
         "simulated": any(bool((readings.get(node) or {}).get("simulated")) for node in nodes),
     }
+
+
+def _facts(reading: Mapping[str, Any]) -> dict[str, Any]:
+    """``interfaces`` is left out where nobody told them, which is something else than none."""
+    told = reading.get("interfaces")
+    return {"devices": list(reading["devices"]), **({"interfaces": list(told)} if isinstance(told, list) else {})}
 
 
 def why_not(reading: Any) -> str:
@@ -43,36 +50,46 @@ def why_not(reading: Any) -> str:
     return ""
 
 
-def lossless_dscp(switches: Mapping[str, Any], devices: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def dscp_of(priority: int) -> int:
+    return 8 * priority + _IN_CLASS
+
+
+def lossless_dscp(
+    switches: Mapping[str, Any], devices: Mapping[str, Any] | None = None, priority: int = ROCE_PRIORITY
+) -> dict[str, Any]:
     """``dscp`` that every switch puts into its lossless class, None if that is not known; ``reason``.
 
     ``switches``: name -> what its layer found (``roce``: mode, trust, pfc_priorities); ``devices``: readings of the
-    nodes, whose own maps must not contradict.
+    nodes, whose own maps must not contradict; ``priority``: of RoCE on this site.
     """
+    if not 0 <= priority <= 7:
+        return {"dscp": None, "reason": f"priority {priority} is none (0 to 7); no traffic class is set"}
+    dscp = dscp_of(priority)
     if not switches:
         return {"dscp": None, "reason": "no switch was read, so no traffic class is known"}
     for name, found in switches.items():
-        why = _not_lossless(found)
+        why = _not_lossless(found, priority)
         if why:
             return {"dscp": None, "reason": f"{name}: {why}; no traffic class is set"}
     for node, reading in (devices or {}).items():
         for port in (reading or {}).get("devices") or ():
-            mapped = ((port.get("qos") or {}).get("dscp_prio") or {}).get(str(ROCE_DSCP))
-            if mapped is not None and int(mapped) != ROCE_PRIORITY:
+            mapped = ((port.get("qos") or {}).get("dscp_prio") or {}).get(str(dscp))
+            if mapped is not None and int(mapped) != priority:
                 return {
                     "dscp": None,
-                    "reason": f"{node} {port.get('name')}: the NIC puts DSCP {ROCE_DSCP} into priority {mapped}, the "
-                    f"switch has its lossless class on {ROCE_PRIORITY}; no traffic class is set",
+                    "reason": f"{node} {port.get('name')}: the NIC puts DSCP {dscp} into priority {mapped}, the "
+                    f"switch has its lossless class on {priority}; no traffic class is set",
                 }
     names = ", ".join(switches)
     return {
-        "dscp": ROCE_DSCP,
-        "reason": f"{names}: RoCE on, DSCP trusted, flow control on priority {ROCE_PRIORITY}: the profile's map puts "
-        f"DSCP 24 to 31 there, and {ROCE_DSCP} is its mark of RoCE",
+        "dscp": dscp,
+        "reason": f"{names}: RoCE on, DSCP trusted, flow control on priority {priority}: the "
+        f"{'profile' if priority == ROCE_PRIORITY else 'default'}'s map puts DSCP {8 * priority} to {8 * priority + 7} "
+        + (f"there, and {dscp} is its mark of RoCE" if priority == ROCE_PRIORITY else f"there, {dscp} among them"),
     }
 
 
-def _not_lossless(found: Any) -> str:
+def _not_lossless(found: Any, priority: int) -> str:
     roce = found.get("roce") if isinstance(found, Mapping) else None
     if not isinstance(roce, Mapping):
         return "its RoCE state was not read"
@@ -82,6 +99,6 @@ def _not_lossless(found: Any) -> str:
     if not any(word in trust.replace(",", " ").split() for word in _TRUSTS_DSCP):
         return f"it does not say that it trusts DSCP (trust {roce.get('trust') or 'not told'})"
     priorities = list(roce.get("pfc_priorities") or ())
-    if ROCE_PRIORITY not in priorities:
-        return f"flow control is not on priority {ROCE_PRIORITY} (on {priorities or 'none'})"
+    if priority not in priorities:
+        return f"flow control is not on priority {priority} (on {priorities or 'none'})"
     return ""

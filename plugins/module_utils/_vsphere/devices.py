@@ -103,6 +103,7 @@ def passthrough_devices(
                 profile=str(getattr(backing, "vgpu", "") or ""),
                 group=getattr(getattr(virtual, "deviceGroupInfo", None), "groupInstanceKey", None),
                 candidates=tuple(candidate.address for candidate in candidates),
+                slot=getattr(getattr(virtual, "slotInfo", None), "pciSlotNumber", None),
             )
         )
     return tuple(found)

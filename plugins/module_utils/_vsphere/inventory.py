@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from .devices import passthrough_devices
+from .side_by_side import side_by_side, together, worth_telling
 from .state import NumaNode, PciDevice, parse_numa_nodes, parse_pci_devices, pci_address
 from .transport import Connection
 from .vm_state import PassthroughDevice
@@ -173,6 +174,7 @@ def device_row(device: PciDevice, owners: list[Owner], esxcli: dict[str, dict[st
         "vm": owner.name if owner else None,
         "vm_moid": owner.moid if owner else None,
         "vm_power_state": owner.power if owner else None,
+        "vm_slot": next((d.slot for d in owner.devices if d.address == device.address), None) if owner else None,
         "esxcli": esxcli.get(device.address),
     }
 
@@ -186,8 +188,20 @@ def esxcli_rows(connection: Connection, host: Any, host_name: str) -> dict[str, 
     return found
 
 
-def pci_report(connection: Connection, esxi_hostname: str, wanted: PciFilter, gather_esxcli: bool) -> dict[str, Any]:
-    host, name = connection.find_host(esxi_hostname)
+def pci_reports(
+    connection: Connection, hosts: Sequence[tuple[Any, str]], wanted: PciFilter, gather_esxcli: bool
+) -> list[dict[str, Any]]:
+    """The report of each host, in this order; they are read side by side. Raises for all that cannot be read."""
+    outcomes = side_by_side(lambda host: pci_report(connection, host, wanted, gather_esxcli), hosts)
+    errors = worth_telling(outcomes)
+    if errors:
+        failed = [error.host for error in errors]
+        raise together(errors, connection.name, f"{len(errors)} hosts cannot be read", failed)
+    return [outcome for outcome in outcomes if isinstance(outcome, dict)]
+
+
+def pci_report(connection: Connection, of: tuple[Any, str], wanted: PciFilter, gather_esxcli: bool) -> dict[str, Any]:
+    host, name = of
     found = host_inventory(connection, host)
     extra = esxcli_rows(connection, host, name) if gather_esxcli else {}
     devices = with_esxcli_nodes(found.devices, extra)

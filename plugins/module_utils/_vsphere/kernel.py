@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Kernel settings of one or many ESXi hosts as a layer, over one session.
 
-All hosts are read, and the whole plan is made, before the first of them is written.
+All hosts are read (side by side), and the whole plan is made, before the first of them is written.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Sequence
 
-from .._layer import Layer, LayerError, Operation, Pending, RefusedError, UnreachableError, strictest
+from .._layer import Layer, LayerError, Operation, Pending, RefusedError, strictest
 from .plan import (
     KERNEL_LIST,
     KERNEL_SET,
@@ -21,22 +21,15 @@ from .plan import (
     plan_kernel,
     with_configured,
 )
+from .side_by_side import side_by_side, together, worth_telling
 from .state import KernelState, parse_kernel_list
 from .transport import Connection
 
 
 def several(errors: Sequence[LayerError], host: str) -> LayerError:
-    """One error for all hosts that failed in the same step: the text of each, and the kind of the first."""
-    if len(errors) == 1:
-        return errors[0]
-    return type(errors[0])(
-        "{} hosts cannot be handled, so no host was changed: {}".format(
-            len(errors), " | ".join(str(error) for error in errors)
-        ),
-        host=host,
-        remedy="put right what is named for each host, or leave these hosts out of the list",
-        failed_hosts=[error.host for error in errors],
-    )
+    """The same before the first write."""
+    what = f"{len(errors)} hosts cannot be handled, so no host was changed"
+    return together(errors, host, what, [error.host for error in errors])
 
 
 class KernelLayer(Layer["tuple[KernelState, ...]", KernelWanted]):
@@ -53,25 +46,24 @@ class KernelLayer(Layer["tuple[KernelState, ...]", KernelWanted]):
         self._first: dict[str, KernelState] = {}
         self._last: dict[str, KernelState] = {}
         self._touched: set[str] = set()
+        self._planned: dict[str, list[str]] | None = None
         self.host = hosts[0][1] if len(hosts) == 1 else connection.name
 
     def observe(self) -> tuple[KernelState, ...]:
         """All hosts; the second time only those that were written, the others cannot have moved by our hand."""
-        errors: list[LayerError] = []
-        for reference, name in self._hosts:
-            if name in self._last and name not in self._touched:
-                continue
-            try:
-                rows = self._connection.run_esxcli(reference, name, KERNEL_LIST)
-                self._last[name] = KernelState(name, parse_kernel_list(rows, name))
-            except LayerError as error:
-                errors.append(error)
-                if isinstance(error, UnreachableError) and "fault" not in error.details:
-                    break  # no answer from vCenter itself: the other hosts would say the same
+        due = [host for host in self._hosts if host[1] not in self._last or host[1] in self._touched]
+        outcomes = side_by_side(self._read, due)
+        errors = worth_telling(outcomes)
         if errors:
             raise several(errors, self._connection.name)
+        self._last.update({one.host: one for one in outcomes if isinstance(one, KernelState)})
         self._first = self._first or dict(self._last)
         return tuple(self._last[name] for _reference, name in self._hosts)
+
+    def _read(self, host: tuple[Any, str]) -> KernelState:
+        reference, name = host
+        rows = self._connection.run_esxcli(reference, name, KERNEL_LIST)
+        return KernelState(name, parse_kernel_list(rows, name))
 
     def plan(self, state: tuple[KernelState, ...], wanted: KernelWanted) -> list[Operation]:
         operations: list[Operation] = []
@@ -83,6 +75,10 @@ class KernelLayer(Layer["tuple[KernelState, ...]", KernelWanted]):
                 errors.append(error)
         if errors:
             raise several(errors, self._connection.name)
+        if self._planned is None:
+            self._planned = {}
+            for operation in operations:
+                self._planned.setdefault(operation.payload["host"], []).append(operation.description)
         return operations
 
     def _named(self, host: str, operation: Operation) -> Operation:
@@ -103,6 +99,23 @@ class KernelLayer(Layer["tuple[KernelState, ...]", KernelWanted]):
         self._touched.add(host)
         # the command answers "true" even where nothing happened: only reading again counts
         self._connection.run_esxcli(self._references[host], host, KERNEL_SET, operation.payload["values"])
+
+    def apply_all(self, operations: Sequence[Operation], applied: list[Operation]) -> None:
+        """The first host alone, then the others side by side: what every host refuses is refused once."""
+        of_host: dict[str, list[Operation]] = {}
+        for operation in operations:
+            of_host.setdefault(operation.payload["host"], []).append(operation)
+        first, *others = of_host
+        super().apply_all(of_host[first], applied)
+        done: dict[str, list[Operation]] = {host: [] for host in others}
+        apply_to_one = super().apply_all
+        outcomes = side_by_side(lambda host: apply_to_one(of_host[host], done[host]), others)
+        for host in others:
+            applied += done[host]
+        errors = worth_telling(outcomes)
+        if errors:
+            left = [host for host in others if len(done[host]) < len(of_host[host])]
+            raise together(errors, self._connection.name, f"{len(left)} hosts were not (wholly) changed", left)
 
     def _pending_of(self, state: KernelState) -> Pending:
         return pending_kernel(managed_settings(state, self._wanted), state.host)
@@ -144,6 +157,7 @@ class KernelLayer(Layer["tuple[KernelState, ...]", KernelWanted]):
             hosts.append(
                 {
                     **self._facts_of(one),
+                    "changes": (self._planned or {}).get(one.host, []),
                     "reboot_required": bool(pending.reasons),
                     "reboot_reasons": list(pending.reasons),
                 }

@@ -13,6 +13,7 @@ import dataclasses
 import http.client
 import socket
 import ssl
+import threading
 import time
 import xml.etree.ElementTree
 import xml.parsers.expat
@@ -21,6 +22,7 @@ from typing import Any, Callable, Iterator, Mapping, Sequence
 from .._layer import ApplyError, CredentialError, LayerError, ParseError, RefusedError, UnreachableError
 from . import esxcli
 from .keys import RESERVATION_FIELD
+from .side_by_side import WORKERS
 
 PYVMOMI_IMPORT_ERROR: Exception | None = None
 pyvim_connect: Any = None
@@ -194,7 +196,15 @@ _REFLECT = "vmodl.reflect.ManagedMethodExecuter"
 _SINCE = "vim.version.version7"  # API 5.0; keeps the plain vim25 namespace on the wire
 
 
+_REGISTRATION = threading.Lock()
+
+
 def _executer_type() -> Any:
+    with _REGISTRATION:
+        return _registered_type()
+
+
+def _registered_type() -> Any:
     """Register the four types that pyVmomi dropped in release 8; a release that has them again keeps its own."""
     try:
         return VmomiSupport.GetVmodlType(_REFLECT)
@@ -266,6 +276,7 @@ class Connection:
         self._service: Any = None
         self._content: Any = None
         self._executers: dict[str, Any] = {}
+        self._renewal = threading.Lock()
 
     # ------------------------------------------------------------ session
     def open(self) -> Connection:
@@ -284,17 +295,19 @@ class Connection:
                     httpProxyPort=self.endpoint.proxy_port or None,
                     httpConnectionTimeout=self.endpoint.timeout,
                 )
+                self._service._stub.poolSize = WORKERS  # as many connections stay open as requests run side by side
                 self._content = self._service.RetrieveContent()
         finally:
             socket.setdefaulttimeout(before)
-        self._executers.clear()
+        self._executers = {}
         return self
 
     def close(self) -> None:
         if self._service is None:
             return
         with contextlib.suppress(Exception):  # the session ends by itself; a logout that fails must not hide a result
-            pyvim_connect.Disconnect(self._service)
+            self._content.sessionManager.Logout()
+        self._service._stub.DropConnections()
         self._service = None
 
     def reopen(self) -> None:
@@ -308,10 +321,13 @@ class Connection:
         A call that was answered with NotAuthenticated was not carried out, so this is safe for writes too. ``call``
         must take whatever it calls from this connection each time (`content`, `reference`).
         """
+        used = self._service
         try:
             return call()
         except SessionLostError:
-            self.reopen()
+            with self._renewal:  # of many calls side by side, one logs in for all
+                if self._service is used:
+                    self.reopen()
             return call()
 
     def __enter__(self) -> Connection:
@@ -350,41 +366,52 @@ class Connection:
 
     def _properties(self, objects: Sequence[Any], paths: Sequence[str], doing: str) -> list[dict[str, Any]]:
         collector = vmodl.query.PropertyCollector
-        kind = type(objects[0])
         spec = collector.FilterSpec(
             objectSet=[collector.ObjectSpec(obj=o) for o in objects],
-            propSet=[collector.PropertySpec(type=kind, pathSet=list(paths), all=False)],
+            propSet=[collector.PropertySpec(type=type(objects[0]), pathSet=list(paths), all=False)],
         )
         with translated(self.name, doing):
-            manager = self.content.propertyCollector
-            answer = manager.RetrievePropertiesEx(specSet=[spec], options=collector.RetrieveOptions())
-            rows = list(answer.objects) if answer else []
-            while answer and answer.token:
-                answer = manager.ContinueRetrievePropertiesEx(token=answer.token)
-                rows += list(answer.objects)
-            for row in rows:
-                for missing in row.missingSet or []:
-                    # what may not be read must not look like what is not set; a property unknown to this release may
-                    if isinstance(missing.fault, vim.fault.NoPermission):
-                        missing.fault.msg = f"property {missing.path}"
-                        raise missing.fault
-        by_id = {row.obj._moId: {p.name: p.val for p in row.propSet} for row in rows}
+            by_id = {found._moId: row for found, row in self._retrieved(spec)}
         return [by_id.get(o._moId, {}) for o in objects]
+
+    def _retrieved(self, spec: Any) -> list[tuple[Any, dict[str, Any]]]:
+        manager = self.content.propertyCollector
+        answer = manager.RetrievePropertiesEx(specSet=[spec], options=vmodl.query.PropertyCollector.RetrieveOptions())
+        rows = list(answer.objects) if answer else []
+        while answer and answer.token:
+            answer = manager.ContinueRetrievePropertiesEx(token=answer.token)
+            rows += list(answer.objects)
+        for row in rows:
+            for missing in row.missingSet or []:
+                # what may not be read must not look like what is not set; a property unknown to this release may
+                if isinstance(missing.fault, vim.fault.NoPermission):
+                    missing.fault.msg = f"property {missing.path}"
+                    raise missing.fault
+        return [(row.obj, {p.name: p.val for p in row.propSet}) for row in rows]
 
     def read(self, obj: Any, paths: Sequence[str], doing: str = "reading") -> dict[str, Any]:
         return self.properties([obj], paths, doing)[0]
 
-    def _view(self, kind: Any, below: Any = None) -> list[Any]:
-        """All objects of ``kind`` below a container (None: the whole inventory)."""
-        return list(self.once_more(lambda: self._view_once(kind, below)))
+    def listed(self, *kinds: tuple[Any, Sequence[str]]) -> list[tuple[Any, dict[str, Any]]]:
+        """All objects of these kinds in the whole inventory, each with the named properties: two calls."""
+        return list(self.once_more(lambda: self._listed_once(kinds)))
 
-    def _view_once(self, kind: Any, below: Any) -> list[Any]:
+    def _listed_once(self, kinds: Sequence[tuple[Any, Sequence[str]]]) -> list[tuple[Any, dict[str, Any]]]:
+        collector = vmodl.query.PropertyCollector
         with translated(self.name, "listing the inventory"):
-            view = self.content.viewManager.CreateContainerView(below or self.content.rootFolder, [kind], True)
-            try:
-                return list(view.view)
-            finally:
-                view.Destroy()
+            # It ends with the session; ending it here would cost a call each time.
+            view = self.content.viewManager.CreateContainerView(
+                self.content.rootFolder, [kind for kind, _paths in kinds], True
+            )
+            inside = collector.TraversalSpec(name="inside", type=vim.view.ContainerView, path="view", skip=False)
+            return self._retrieved(
+                collector.FilterSpec(
+                    objectSet=[collector.ObjectSpec(obj=view, skip=True, selectSet=[inside])],
+                    propSet=[
+                        collector.PropertySpec(type=kind, pathSet=list(paths), all=False) for kind, paths in kinds
+                    ],
+                )
+            )
 
     def reference(self, kind: str, moid: str) -> Any:
         """A managed object by its id, bound to the present session, without asking whether it exists."""
@@ -429,9 +456,15 @@ class Connection:
         Two calls, however many hosts there are. Raises `RefusedError` for a name that is unknown, ambiguous or given
         twice, and for a cluster without hosts.
         """
-        hosts = self._view(vim.HostSystem, self._find_cluster(cluster) if cluster else None)
-        names = [str(row.get("name", "")) for row in self.properties(hosts, ["name"])]
-        known = list(zip(hosts, names))
+        kinds = [(vim.HostSystem, ["name", "parent"])]
+        if cluster:
+            kinds.append((vim.ClusterComputeResource, ["name"]))
+        everything = self.listed(*kinds)
+        hosts = [(o, row) for o, row in everything if isinstance(o, vim.HostSystem)]
+        if cluster:
+            home = self._one_cluster([(o, row) for o, row in everything if not isinstance(o, vim.HostSystem)], cluster)
+            hosts = [(o, row) for o, row in hosts if getattr(row.get("parent"), "_moId", "") == home._moId]
+        known = [(o, str(row.get("name", ""))) for o, row in hosts]
         if cluster and not wanted:
             if not known:
                 raise RefusedError(
@@ -478,10 +511,9 @@ class Connection:
             remedy="write the name as vCenter shows it, or its managed object id; check that the account may see it",
         )
 
-    def _find_cluster(self, name: str) -> Any:
-        clusters = self._view(vim.ClusterComputeResource)
-        names = [str(row.get("name", "")) for row in self.properties(clusters, ["name"])]
-        found = [o for o, n in zip(clusters, names) if name in (n, o._moId)]
+    def _one_cluster(self, clusters: Sequence[tuple[Any, Mapping[str, Any]]], name: str) -> Any:
+        names = [str(row.get("name", "")) for _cluster, row in clusters]
+        found = [o for (o, _row), n in zip(clusters, names) if name in (n, o._moId)]
         if len(found) == 1:
             return found[0]
         what = (
@@ -497,15 +529,14 @@ class Connection:
 
     def find_vm(self, name: str, folder: str = "", uuid: str = "") -> Any:
         """Return the VirtualMachine for a name or managed object id, made unique by folder path or uuid."""
-        vms = self._view(vim.VirtualMachine)
-        rows = self.properties(vms, ["name", "config.uuid", "config.instanceUuid"])
-        found = [vm for vm, row in zip(vms, rows) if name in (row.get("name"), vm._moId)]
+        everything = self.listed((vim.VirtualMachine, ["name", "config.uuid", "config.instanceUuid"]))
+        found = [vm for vm, row in everything if name in (row.get("name"), vm._moId)]
         named = list(found)
         if uuid:
             wanted = uuid.lower()
             ids = {
                 vm._moId: {str(row.get("config.uuid")).lower(), str(row.get("config.instanceUuid")).lower()}
-                for vm, row in zip(vms, rows)
+                for vm, row in everything
             }
             found = [vm for vm in found if wanted in ids[vm._moId]]
         if folder:
@@ -534,7 +565,7 @@ class Connection:
             )
         raise RefusedError(
             "vCenter has no such VM; it knows {}; nothing was changed".format(
-                _short_list([str(row.get("name", "")) for row in rows])
+                _short_list([str(row.get("name", "")) for _vm, row in everything])
             ),
             host=self.name,
             thing="VM",
@@ -646,7 +677,8 @@ class Connection:
         return esxcli.parse_response(result.response or "", host_name)
 
     def _executer(self, host: Any) -> Any:
-        if host._moId not in self._executers:
+        known, stub = self._executers, self._service._stub  # of one session: another thread may just renew it
+        if host._moId not in known:
             kind = _executer_type()
             info = VmomiSupport.Object(
                 name="RetrieveManagedMethodExecuter",
@@ -661,9 +693,8 @@ class Connection:
                 faults=[],
                 type=vim.HostSystem,
             )
-            reference = self._service._stub.InvokeMethod(host, info, ())
-            self._executers[host._moId] = kind(reference._moId, self._service._stub)
-        return self._executers[host._moId]
+            known[host._moId] = kind(stub.InvokeMethod(host, info, ())._moId, stub)
+        return known[host._moId]
 
     # ------------------------------------------------------------ writing
     def start(self, host: str, doing: str, call: Callable[[], Any]) -> Any:

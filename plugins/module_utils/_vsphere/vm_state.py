@@ -22,7 +22,8 @@ class PassthroughDevice:
     ``assignment`` says who chooses the host's device: ``fixed`` (the VM names it), ``dynamic`` (Dynamic DirectPath, at
     power-on), ``automatic`` (an SR-IOV card without a physical function of its own, at power-on), ``vgpu`` (a share of
     a GPU). ``candidates``: what the present host may give at the next power-on. ``group``: key of the vendor device
-    group that the device belongs to, which is placed as a whole.
+    group that the device belongs to, which is placed as a whole. ``slot``: number of the VM's slot that it is
+    in, by which Linux in the VM calls it too.
     """
 
     index: int
@@ -36,6 +37,7 @@ class PassthroughDevice:
     profile: str = ""
     group: int | None = None
     candidates: tuple[str, ...] = ()
+    slot: int | None = None
 
     @property
     def is_chosen_at_power_on(self) -> bool:

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.mpirun import Node as Host
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.mpirun import command
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import Node as Host
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import command
 
 from tests.integration.mesh.fleet import CONTAINER, LOG, NETWORK, Fleet, Node
 from tests.unit.mesh.broker import GRAMMAR, SOURCE

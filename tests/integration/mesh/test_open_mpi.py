@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.failure import diagnose
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.mpirun import Node as Host
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.open_mpi import parse_version
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.tags import by_rank
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.failure import diagnose
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import Node as Host
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.open_mpi import parse_version
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tags import by_rank
 
 from tests.integration.mesh import many
 from tests.integration.mesh.daemons import OWN, goes_to

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,6 +59,43 @@ def test_a_host_with_fewer_gpus_than_ranks_is_refused(tmp_path: Path) -> None:
     outcome = play(tmp_path, Job(hosts=HOSTS), steps=("gpu_check",), answers=gpus(2, 1), run_hosts=hosts)
     assert "gpu02: 1 GPU(s) in mpicont for 2 slot(s)" in " ".join(outcome.failed.split())
     assert "gpu01: 2 GPU(s)" not in outcome.failed
+
+
+def test_a_host_with_more_gpus_than_ranks_is_refused_unless_asked_for(tmp_path: Path) -> None:
+    answers = gpus(2, 1)
+    outcome = play(tmp_path / "one", Job(hosts=HOSTS), steps=("gpu_check",), answers=answers)
+    said = " ".join(outcome.failed.split())
+    assert "gpu01: 1 rank(s) and 2 GPUs in mpicont" in said and "rocemesh_allow_idle_gpus" in said
+    assert "gpu02: 1 rank(s)" not in said
+    # As -e gives it: a text.
+    asked = {"run_allow_idle_gpus": "true"}
+    assert play(tmp_path / "two", Job(hosts=HOSTS), steps=("gpu_check",), answers=answers, **asked).failed == ""
+
+
+def stacks(*told: dict[str, Any]) -> dict[str, str]:
+    lines = [f"[1,{rank}]<stdout>:ROCEMESH-STACK {json.dumps(one)}\n" for rank, one in enumerate(told)]
+    return {"ROCEMESH-STACK": "".join(lines)}
+
+
+CUDA = {"torch": "2.6.0", "cuda": "12.4", "nccl": "2.21.5", "available": True, "gpus": 1, "why": "", "error": ""}
+CPU = {**CUDA, "torch": "1.13.1", "cuda": "", "nccl": "", "available": False, "gpus": 0}
+USABLE = {"__run_gpus": {host: ["GPU 0"] for host in HOSTS}, "__run_cuda_hosts": 2}
+
+
+def test_torch_for_cpus_beside_gpus_is_refused_before_any_training_unless_asked_for(tmp_path: Path) -> None:
+    answers = stacks(CUDA, CPU)
+    outcome = play(tmp_path / "one", Job(hosts=HOSTS), steps=("gpu_stack", "train"), answers=answers, **USABLE)
+    said = " ".join(outcome.failed.split())
+    assert "gpu02: 1 GPU(s), and torch 1.13.1 of the image was built without CUDA" in said
+    assert "gpu01: 1 GPU(s)" not in said
+    assert len(outcome.calls) == 1, "the question alone, no training"
+    asked = {"run_allow_cpu": "true", **USABLE}
+    assert play(tmp_path / "two", Job(hosts=HOSTS), steps=("gpu_stack",), answers=answers, **asked).failed == ""
+
+
+def test_without_gpus_torch_is_not_asked(tmp_path: Path) -> None:
+    outcome = play(tmp_path, Job(hosts=HOSTS), steps=("gpu_stack",), __run_cuda_hosts=0, __run_gpus={})
+    assert (outcome.failed, outcome.calls) == ("", [])
 
 
 def test_the_training_command_is_the_guides(tmp_path: Path) -> None:

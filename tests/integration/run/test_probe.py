@@ -97,6 +97,7 @@ def play(
                 ],
                 "run_log_dir": str(folder / "logs"),
                 "__run_name": "one",
+                "__run_expected_names": list(HOSTS),
                 "__run_pinned_network": "192.0.2.0/24",
                 "__run_mpi_version": "mpirun (Open MPI) 4.1.4",
                 "__run_cuda_hosts": 2,
@@ -203,6 +204,38 @@ def test_gid_index_of_each_node_is_set_there(tmp_path: Path) -> None:
     assert outcome.environment(1)["NCCL_IB_TC"] == "42", "what somebody gave goes before what was found"
     script = outcome.calls[1][outcome.calls[1].index("sh") + 2]
     assert 'gpu02) export NCCL_IB_GID_INDEX="${NCCL_IB_GID_INDEX:-5}"' in script
+
+
+def rails(number: int) -> dict[str, Any]:
+    """Two ports in two networks, and one of a storage network."""
+    ports = []
+    for name, network in (("mlx5_0", "c000:02"), ("mlx5_1", "c633:64"), ("mlx5_2", "cb00:71")):
+        gid = f"0000:0000:0000:0000:0000:ffff:{network}{number:02x}"
+        ports.append(
+            {**reading(number)["devices"][0], "name": name, "gids": [{"index": 3, "gid": gid, "type": "RoCE v2"}]}
+        )
+    return {**reading(number), "devices": ports}
+
+
+def test_each_rail_is_used_and_the_nccl_of_the_image_chooses_the_gid(tmp_path: Path) -> None:
+    told = {"torch": "2.6.0", "cuda": "12.4", "nccl": "2.21.5", "available": True, "gpus": 1}
+    answers = "".join(f"[1,{rank}]<stdout>:ROCEMESH-STACK {json.dumps(told)}\n" for rank in range(2))
+    outcome = play(
+        tmp_path,
+        Job(hosts=HOSTS),
+        steps=("gpu_stack", "probe", "train"),
+        answers={"ROCEMESH-STACK": answers},
+        __run_gpus={host: ["GPU 0"] for host in HOSTS},
+        run_rdma_found={"gpu01": rails(11), "gpu02": rails(12)},
+        run_rdma_network=["192.0.2.0/24", "198.51.100.0/24"],
+        run_rdma_dscp_found=DSCP,
+    )
+    assert outcome.failed == ""
+    probe, train = outcome.environment(1), outcome.environment(2)
+    for given in (probe, train):
+        assert given["NCCL_IB_HCA"] == "=mlx5_0:1,mlx5_1:1"
+        assert given["NCCL_IB_ADDR_RANGE"] == "192.0.0.0/5" and "NCCL_IB_GID_INDEX" not in given
+        assert (given["NCCL_CROSS_NIC"], given["NCCL_IB_TC"]) == ("0", "106")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pathlib
 import tempfile
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from tests import site_run
 from tests.site_run import ALLOW, SHORT, Run
 
-STAGES = ("switch", "esxi", "power", "guest", "window", "ats", "image", "mesh", "run", "report")
+STAGES = ("preflight", "switch", "esxi", "power", "guest", "window", "ats", "image", "mesh", "run", "report")
 HOSTS = ("esx01", "esx02")
 NODES = ("gpu01", "gpu02", "gpu03", "gpu04")
 
@@ -29,6 +30,14 @@ def scratch() -> Iterator[pathlib.Path]:
     """Home of everything temporary of the first run. A short path: ssh's control sockets live in it."""
     with tempfile.TemporaryDirectory(prefix="rocemesh-") as path:
         yield pathlib.Path(path)
+
+
+def test_preflight_finds_nothing_on_a_right_site_and_changes_nothing(scratch: pathlib.Path) -> None:
+    before = site_run.durable()
+    run = site_run.play("preflight.yml", "-e", f"preflight_dest={scratch}/preflight.json")
+    assert run.rc == 0, run.tail()
+    assert "nothing stands in the way of a run" in run.out, run.tail()
+    assert site_run.durable() == before, "preflight changed the twin"
 
 
 def test_check_mode_prints_the_whole_plan_and_changes_nothing() -> None:
@@ -139,6 +148,28 @@ def test_check_mode_on_a_finished_site_plans_nothing() -> None:
     assert run.rc == 0, run.tail()
     assert run.changed == {}, run.out
     assert site_run.durable() == before
+
+
+def reaches(size: int) -> bool:
+    """Whether a packet of this length, not cut, goes from the head to a worker and back over the switch."""
+    said = site_run.on_node("gpu01", "sh", "-c", f"ping -M do -c 1 -W 1 -s {size - 28} 10.78.0.12 || true")
+    return " 1 received" in said
+
+
+def until(expected: bool, size: int) -> None:
+    deadline = time.monotonic() + 20
+    while reaches(size) is not expected:
+        assert time.monotonic() < deadline, f"{size} bytes {'do not ' if expected else ''}pass"
+
+
+def test_the_switch_carries_the_traffic_counts_it_and_stops_it() -> None:
+    ports = site_run.ask("physics", "/state")["carrier"]["ports"]
+    # The training has sent more than logins and pings do.
+    assert all(min(counters["rx_bytes"], counters["tx_bytes"]) > 1 << 20 for counters in ports.values()), ports
+    until(True, 9000)
+    with site_run.fault("switch", name="link_down", port="1/2"):
+        until(False, 100)
+    until(True, 9000)
 
 
 def test_a_container_that_is_gone_comes_back_alone() -> None:

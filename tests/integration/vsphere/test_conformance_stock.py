@@ -96,7 +96,7 @@ def call(login: dict[str, Any], name: str, check: bool = False, **parameters: An
 def properties(login: dict[str, Any], kind: Any, *paths: str) -> dict[str, dict[str, Any]]:
     """Name -> properties, as the simulator itself gives them."""
     with connect(login) as connection:
-        objects = connection._view(kind)
+        objects = [found for found, _row in connection.listed((kind, ["name"]))]
         rows = connection.properties(objects, ["name", *paths])
         return {row["name"]: {**row, "moid": o._moId} for o, row in zip(objects, rows, strict=True)}
 
@@ -193,7 +193,7 @@ def test_one_host_without_a_vcenter(direct: dict[str, Any]) -> None:
     with connect(direct) as connection:
         assert not connection.is_vcenter
         ((_host, name),) = connection.find_hosts(["ha-host"])
-        machines = [row["name"] for row in connection.properties(connection._view(vim.VirtualMachine), ["name"])]
+        machines = [row["name"] for _vm, row in connection.listed((vim.VirtualMachine, ["name"]))]
     assert len(call(direct, "esxi_pci_info", esxi_hostname=name)["devices"]) > 40
     refused = call(direct, "vmx_passthru", vm=machines[0])
     assert refused["error_code"] == "refused" and "powered on" in refused.msg

@@ -61,3 +61,26 @@ def test_wrong_filter_is_refused(run: Run) -> None:
 def test_reading_writes_nothing(run: Run, vcenter: Vcenter) -> None:
     run("esxi_pci_info", esxi_hostname="esx01", gather_esxcli=True)
     assert vcenter.calls() == []
+
+
+def test_hosts_of_a_cluster_in_one_session_each_as_if_it_was_asked_alone(run: Run, vcenter: Vcenter) -> None:
+    alone = {name: run("esxi_pci_info", esxi_hostname=name, gather_esxcli=True) for name in ("esx01", "esx04")}
+    vcenter.ask("DELETE", "/traffic")
+    found = run("esxi_pci_info", cluster="lab", gather_esxcli=True)["hosts"]
+    assert vcenter.ask("GET", "/traffic")["sessions"] == 1
+    assert [one["esxi_host"] for one in found] == ["esx01", "esx02", "esx03", "esx04"]
+    for one in found:
+        if one["esxi_host"] in alone:
+            assert one == {key: alone[one["esxi_host"]][key] for key in one} and one["devices"]
+    named = run("esxi_pci_info", esxi_hostnames=["esx04", "ESX01"], kind="gpu")["hosts"]
+    assert [one["esxi_host"] for one in named] == ["esx04", "esx01"]
+    assert {device["kind"] for one in named for device in one["devices"]} == {"gpu"}
+
+
+def test_every_host_that_cannot_be_read_is_named(run: Run, vcenter: Vcenter) -> None:
+    for name in ("esx02", "esx04"):
+        vcenter.fault("host_never_returns", host=name)
+        policy = {"vm_policy": "shutdown", "vm_allowlist": ["gpu03"]} if name == "esx02" else {}
+        run("esxi_reboot", esxi_hostname=name, required=True, reboot_timeout=1, **policy)
+    failed = run("esxi_pci_info", cluster="lab", gather_esxcli=True)
+    assert failed.failed and failed["failed_hosts"] == ["esx02", "esx04"] and "2 hosts cannot be read" in failed.msg

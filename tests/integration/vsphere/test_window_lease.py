@@ -47,7 +47,7 @@ def client(vcenter: Vcenter) -> Iterator[Any]:
 def lease(vcenter: Vcenter, text: str | None) -> None:
     """Somebody has the lease, with this value on the datacenter (None: not signed yet)."""
     with client(vcenter) as connection:
-        (datacenter,) = connection._view(vim.Datacenter)
+        ((datacenter, _row),) = connection.listed((vim.Datacenter, ["name"]))
         manager = connection.content.customFieldsManager
         made = manager.AddFieldDefinition(name=f"rocemesh.lease.{datacenter._moId}", moType=vim.Datacenter)
         if text is not None:
@@ -246,7 +246,7 @@ def test_drs_moves_vms_by_itself(binary: pathlib.Path, pki: Pki, tmp_path: pathl
 def test_vms_are_named_by_id_where_names_repeat(vcenter: Vcenter) -> None:
     vcenter.fault("duplicate_vm", vm="gpu01")
     with client(vcenter) as connection:
-        vms = {vm.name: vm._moId for vm in reversed(connection._view(vim.VirtualMachine))}
+        vms = {row["name"]: vm._moId for vm, row in reversed(connection.listed((vim.VirtualMachine, ["name"])))}
     done = run_as(vcenter, "mine", **{**WINDOW, "vm_allowlist": [vms["gpu01"], vms["gpu02"]]})
     assert done["rebooted"] and done["vms_powered_on"] == ["gpu01", "gpu02"], done.msg
 

@@ -12,6 +12,7 @@ import os
 import shutil
 import socket
 import subprocess
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -302,3 +303,27 @@ def test_what_cannot_be_coupled_is_said_and_stops_nothing() -> None:
     mute.switch_on(True)
     mute.round(count=True)
     assert "does not answer" in mute.said
+
+
+def test_a_node_that_is_off_is_asked_again_when_it_starts_and_never_while_it_is_removed() -> None:
+    asked: list[str] = []
+    off = 125
+
+    def run(node: str, _script: str) -> tuple[int, str]:
+        if node == "gpu01":
+            asked.append(node)
+        return off, ""
+
+    coupling = carrier.Carrier(run, ask=new_switch().links, tell=lambda _ports: None)
+    coupling.switch_on(True)
+    for _look in range(3):
+        coupling.round(count=False)
+    assert asked == ["gpu01"], "an engine that is asked for a node that is off, again and again"
+    with coupling.held("gpu01"):
+        other = threading.Thread(target=lambda: coupling.round(count=True), daemon=True)
+        other.start()
+        other.join(timeout=0.2)
+        assert other.is_alive() and asked == ["gpu01"]
+        off = 0
+    other.join(timeout=5)
+    assert not other.is_alive() and asked == ["gpu01"] * 3  # read, and the rules put in place

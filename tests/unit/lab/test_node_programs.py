@@ -114,3 +114,25 @@ def test_the_nodes_first_program_touches_nothing_on_another_machine() -> None:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 64 and "nothing was touched" in done.stderr
+
+
+@pytest.mark.parametrize(("there", "refused"), [(True, True), (False, False)])
+def test_runtime_refuses_memlock_only_under_the_fault(
+    runc: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, there: bool, refused: bool
+) -> None:
+    (tmp_path / "config.json").write_text(
+        json.dumps({"process": {"rlimits": [{"type": "RLIMIT_MEMLOCK", "hard": 2**64 - 1, "soft": 2**64 - 1}]}})
+    )
+    if there:
+        (tmp_path / "fault").touch()
+    started: list[list[str]] = []
+    monkeypatch.setattr(runc, "REFUSES", str(tmp_path / "fault"))
+    monkeypatch.setattr(runc, "may_raise_limits", lambda: True)
+    monkeypatch.setattr(os, "execv", lambda _program, arguments: started.append(arguments))
+    monkeypatch.setattr(sys, "argv", ["runc", "create", "--bundle", str(tmp_path), "id"])
+    if refused:
+        with pytest.raises(SystemExit, match="rlimit type 8: operation not permitted"):
+            runc.main()
+    else:
+        runc.main()
+    assert bool(started) is not refused

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -228,10 +229,56 @@ def test_tool_faults_reach_the_tools_and_go_again(daemon: physics.Physics, paths
 
 def test_whether_the_switch_carries_the_traffic_is_kept_over_a_restart(fake: FakeEngine, paths: config.Paths) -> None:
     first = physics.Physics(paths)
-    assert first.as_json()["carrier"]["on"] is False
-    first.carry({"on": True})
-    assert physics.Physics(paths).carrier.on
+    assert first.as_json()["carrier"]["on"] is True, "a new lab is coupled to its switch"
     first.carry({"on": False})
     assert not physics.Physics(paths).carrier.on
+    first.carry({"on": True})
+    assert physics.Physics(paths).carrier.on
     with pytest.raises(physics.BadRequest):
         first.carry({"on": "yes"})
+
+
+def test_a_card_that_wants_its_power_cut_stays_next_over_every_reboot(
+    daemon: physics.Physics, paths: config.Paths
+) -> None:
+    set_next(paths, 1)
+    daemon.inject({"name": "nic_needs_power_cycle", "vm": "gpu01"})
+    reboot_host(daemon)
+    reboot_host(daemon)
+    assert not ats.current_ats(hardware.read_nic(paths, "gpu01")["cards"][0])
+    daemon.event({"event": "host_rebooted", "host": "esx01", "vms": ["gpu01", "gpu02"], "cold": True})
+    assert ats.current_ats(hardware.read_nic(paths, "gpu01")["cards"][0])
+
+
+def test_a_guest_asks_for_a_sudo_password_while_the_fault_lasts(daemon: physics.Physics, fake: FakeEngine) -> None:
+    power_on(daemon)
+    daemon.inject({"name": "sudo_password", "vm": "gpu01", "password": "s3cret words"})
+    verb, container, *rest = fake.calls[-1]
+    assert (verb, container, rest[:2], rest[3:]) == ("exec", "rocemesh-gpu01", ["bash", "-c"], ["s3cret words"])
+    assert "ALL=(ALL) ALL" in rest[2] and "NOPASSWD" not in rest[2]
+    daemon.clear_faults()
+    assert "NOPASSWD:ALL" in fake.calls[-1][4] and "passwd --quiet --lock" in fake.calls[-1][4]
+
+
+def test_a_host_may_refuse_memlock_instead_of_lowering_it(daemon: physics.Physics, fake: FakeEngine) -> None:
+    power_on(daemon)
+    daemon.inject({"name": "memlock_refused", "vm": "gpu01"})
+    assert fake.calls[-1][4] == "touch /run/lab-memlock-refused"
+    daemon.clear_faults()
+    assert fake.calls[-1][4] == "rm -f /run/lab-memlock-refused"
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ("Error response from daemon: Container 1f is not running", 125),
+        ("Error response from daemon: Container 1f is paused, unpause the container before exec", 125),
+        ("iptables: No chain/target/match by that name.", 1),
+    ],
+)
+def test_a_vm_that_is_off_is_told_from_a_script_that_failed(
+    monkeypatch: pytest.MonkeyPatch, words: str, status: int
+) -> None:
+    done = subprocess.CompletedProcess([], 1, stdout="", stderr=words)
+    monkeypatch.setattr(engine, "docker", lambda *_arguments, **_options: done)
+    assert physics._in_node("gpu01", "true")[0] == status

@@ -6,15 +6,25 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
-from ansible.errors import AnsibleFilterError
-from ansible_collections.rocemesh.multinode.plugins.filter.docker_runtime import docker_runtime
-from ansible_collections.rocemesh.multinode.plugins.filter.engine_pending import engine_pending
+
+from tests.unit.decisions import decide
 
 NVIDIA = {"args": [], "path": "nvidia-container-runtime"}
 # nvidia-ctk sorts, and replaces what is called nvidia.
 OFFER = json.dumps({"data-root": "/data", "runtimes": {"nvidia": NVIDIA, "runc2": {"path": "runc2"}}})
+
+
+def docker_runtime(config: str, offer: str) -> dict[str, Any]:
+    found: dict[str, Any] = decide("container_engine", config=config, offer=offer)["merged"]
+    return found
+
+
+def engine_pending(probe: str, configured: bool) -> dict[str, Any]:
+    found: dict[str, Any] = decide("container_engine", probe=probe + "configured\n" * configured)["state"]
+    return found
 
 
 def test_every_key_of_the_user_stays_in_its_place() -> None:
@@ -85,5 +95,5 @@ def test_each_reason_for_a_restart_is_named(text: str, configured: bool, words: 
 
 
 def test_figures_that_are_none_are_an_error() -> None:
-    with pytest.raises(AnsibleFilterError):
+    with pytest.raises(ValueError):
         engine_pending("started soon\n", True)

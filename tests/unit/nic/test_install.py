@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible.errors import AnsibleFilterError
-from ansible_collections.rocemesh.multinode.plugins.filter.dkms_gaps import dkms_gaps
-from ansible_collections.rocemesh.multinode.plugins.filter.driver_restart_refusals import driver_restart_refusals
-from ansible_collections.rocemesh.multinode.plugins.filter.ofed_installer import ofed_installer
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import LayerError
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.install_state import INSTALLER_CODES, next_kernel
+
+from tests.unit.decisions import decide
 
 # An OEM card: the firmware step fails, the installation does not.
 T11 = """Logs dir: /tmp/MLNX_OFED_LINUX.175111.logs
@@ -29,7 +28,7 @@ To load the new driver, run:
 
 
 def test_t11_a_failed_firmware_step_is_not_a_failed_installation() -> None:
-    assert ofed_installer(T11, 0) == {
+    assert decide("guest_driver", installer=T11, installer_rc=0)["installed"] == {
         "installed": True,
         "firmware": "failed",
         "restart": True,
@@ -41,7 +40,7 @@ def test_t11_a_failed_firmware_step_is_not_a_failed_installation() -> None:
 
 @pytest.mark.parametrize("code", [code for code in INSTALLER_CODES if code not in (0, 2)])
 def test_each_exit_code_has_its_words_whatever_the_text_says(code: int) -> None:
-    told = ofed_installer(T11, code)
+    told = decide("guest_driver", installer=T11, installer_rc=code)["installed"]
     assert told["installed"] is False
     assert told["problem"] == INSTALLER_CODES[code]
     assert told["remedy"]
@@ -61,9 +60,9 @@ def test_each_exit_code_has_its_words_whatever_the_text_says(code: int) -> None:
     ],
 )
 def test_the_remedy_is_that_of_the_cause(text: str, remedy: str) -> None:
-    assert remedy in ofed_installer(text, 1)["remedy"]
+    assert remedy in decide("guest_driver", installer=text, installer_rc=1)["installed"]["remedy"]
     # exit code 0 without its last words is no success
-    assert ofed_installer(text, 0)["installed"] is False
+    assert decide("guest_driver", installer=text, installer_rc=0)["installed"]["installed"] is False
 
 
 NEW = (
@@ -75,21 +74,28 @@ OLD = "mlnx-ofed-kernel, 5.2, 5.15.0-91-generic, x86_64: installed (WARNING! Dif
 BOOT = ["/boot/vmlinuz-5.15.0-9-generic", "/boot/vmlinuz-5.15.0-91-generic"]
 
 
+def gaps(text: str, modules: list[str], running: str, images: list[str]) -> list[str]:
+    found: list[str] = decide(
+        "guest_driver", dkms=text, dkms_modules=modules, running_kernel=running, kernel_images=images
+    )["gaps"]
+    return found
+
+
 @pytest.mark.parametrize("text", [NEW, OLD])
 def test_a_driver_for_the_running_and_the_next_kernel_is_no_gap(text: str) -> None:
-    assert dkms_gaps(text, ["mlnx-ofed-kernel"], "5.15.0-91-generic", BOOT) == []
-    assert dkms_gaps(text, ["mlnx-ofed-kernel"], "5.15.0-91-generic", []) == []
+    assert gaps(text, ["mlnx-ofed-kernel"], "5.15.0-91-generic", BOOT) == []
+    assert gaps(text, ["mlnx-ofed-kernel"], "5.15.0-91-generic", []) == []
 
 
 def test_each_gap_names_module_and_kernel() -> None:
-    assert dkms_gaps(NEW, ["mlnx-ofed-kernel", "iser", "srp"], "5.15.0-9-generic", BOOT) == [
+    assert gaps(NEW, ["mlnx-ofed-kernel", "iser", "srp"], "5.15.0-9-generic", BOOT) == [
         "mlnx-ofed-kernel is built for the running kernel 5.15.0-9-generic",
         "iser is not built for the running kernel 5.15.0-9-generic",
         "iser is not built for the next kernel 5.15.0-91-generic",
         "DKMS does not know srp",
     ]
-    with pytest.raises(AnsibleFilterError, match="something new"):
-        dkms_gaps("something new\n", [], "x", [])
+    with pytest.raises(LayerError, match="something new"):
+        gaps("something new\n", [], "x", [])
 
 
 def test_the_next_kernel_is_the_newest_by_number_not_by_letter() -> None:
@@ -114,6 +120,6 @@ RDMA: dict[str, Any] = {"devices": [{"netdev": "ens192"}, {"netdev": ""}], "hold
 def test_a_restart_is_refused_while_somebody_uses_the_device(
     rdma: dict[str, Any], connection: str, words: list[str]
 ) -> None:
-    reasons = driver_restart_refusals(rdma, connection)
+    reasons = decide("guest_driver", rdma=rdma, connection=connection)["refusals"]
     assert len(reasons) == len(words)
     assert all(word in reason for word, reason in zip(words, reasons))

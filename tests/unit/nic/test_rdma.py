@@ -32,6 +32,17 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.transport 
 from tests.unit.nic.twin import Rack, card, run_tool
 
 HOST = "gpu01"
+IP = json.dumps(
+    [
+        {"ifname": "lo", "addr_info": [{"local": "127.0.0.1", "prefixlen": 8}]},
+        {
+            "ifname": "ens160",
+            "addr_info": [{"local": "192.0.2.11", "prefixlen": 24}, {"local": "fe80::1", "prefixlen": 64}],
+        },
+        {"ifname": "ens161", "addr_info": []},
+        {},
+    ]
+)
 ADDRESS = "10.78.0.11"
 
 
@@ -42,7 +53,7 @@ class Node:
         self.rack = rack
         self.root = root
         self.without: set[str] = {"dcb", "ethtool", "nvidia-smi", "dpkg-query"}
-        self.answers: dict[str, Finished | Exception] = {}
+        self.answers: dict[str, Finished | Exception] = {"ip": Finished(0, IP, "")}
         self.calls: list[list[str]] = []
 
     def run(self, argv: Sequence[str], timeout: float) -> Finished:
@@ -398,7 +409,7 @@ def test_counters_of_priorities_are_kept_and_others_not() -> None:
 def test_a_quick_reading_has_the_ports_and_nothing_of_the_node(node: Node) -> None:
     sysfs = Sysfs(str(node.rack.directory / "sys"))
     result = RdmaReader(HOST, run=node.run, which=node.which, sysfs=sysfs).read(node=False)
-    assert sorted(result) == ["devices", "simulated", "unreadable"]
+    assert sorted(result) == ["devices", "interfaces", "simulated", "unreadable"]
     assert result["devices"][0]["counters"]["counters"]["port_xmit_data"] == 0
     assert not {"modinfo", "nvidia-smi", "dpkg-query"} & {call[0] for call in node.calls}
 
@@ -470,3 +481,42 @@ def test_a_link_that_is_not_known_is_null_and_named(node: Node, name: str, text:
     result = node.read()
     assert result["devices"][0]["pcie"][name] is None
     assert f"mlx5_0 PCIe {name}" in missing(result)
+
+
+def test_interfaces_are_told_with_every_address_whether_they_are_rdma_or_not(node: Node) -> None:
+    assert node.read()["interfaces"] == [
+        {"name": "lo", "addresses": ["127.0.0.1/8"]},
+        {"name": "ens160", "addresses": ["192.0.2.11/24", "fe80::1/64"]},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (None, "not installed"),
+        (Finished(1, "", "denied"), "denied"),
+        (Finished(0, "what", ""), "no list of interfaces"),
+    ],
+    ids=["missing", "refused", "garbled"],
+)
+def test_interfaces_that_cannot_be_read_are_null_and_named(node: Node, answer: Finished | None, why: str) -> None:
+    del node.answers["ip"]
+    if answer is None:
+        node.without.add("ip")
+    else:
+        node.answers["ip"] = answer
+    result = node.read()
+    assert result["interfaces"] is None
+    (entry,) = [entry for entry in result["unreadable"] if entry["what"] == "addresses of the interfaces"]
+    assert why in entry["why"]
+
+
+def test_congestion_notification_is_told_per_priority_and_null_without_the_files(node: Node) -> None:
+    assert node.read()["devices"][0]["ecn"] is None
+    netdev = node.read()["devices"][0]["netdev"]
+    for side, wanted in (("np", "3"), ("rp", "5")):
+        folder = node.rack.directory / "sys/class/net" / netdev / "ecn" / f"roce_{side}" / "enable"
+        folder.mkdir(parents=True)
+        for priority in range(8):
+            (folder / str(priority)).write_text("1\n" if str(priority) == wanted else "0\n")
+    assert node.read()["devices"][0]["ecn"] == {"np": [3], "rp": [5]}

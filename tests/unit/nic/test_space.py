@@ -8,13 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible.errors import AnsibleFilterError
-from ansible_collections.rocemesh.multinode.plugins.filter.apt_needs import apt_needs
-from ansible_collections.rocemesh.multinode.plugins.filter.free_space import free_space
-from ansible_collections.rocemesh.multinode.plugins.filter.ofed_state import ofed_state
-from ansible_collections.rocemesh.multinode.plugins.filter.out_of_space import out_of_space
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import LayerError
+
+from tests.unit.decisions import decide
 
 DF = "/var/cache/rocemesh\t1000 5000 7 /\n/usr\t 1000 5000 7 /\n/boot\t900 1000 0 /boot\n/tmp\t5 10 - /tmp\n"
+
+
+def free_space(text: str, needs: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+    found: dict[str, Any] = decide("guest_driver", df=text, needs=needs or [])["space"]
+    return found
 
 
 def need(path: str, size: int, what: str = "it") -> dict[str, Any]:
@@ -38,7 +41,7 @@ def test_the_fullest_place_comes_first_and_a_lack_of_inodes_is_named() -> None:
 
 @pytest.mark.parametrize(("text", "needs"), [("/usr\tdf: no such file\n", []), (DF, [need("/opt", 1)])])
 def test_no_figures_are_no_guess(text: str, needs: list[dict[str, Any]]) -> None:
-    with pytest.raises(AnsibleFilterError):
+    with pytest.raises((LayerError, KeyError)):
         free_space(text, needs)
 
 
@@ -61,12 +64,15 @@ def test_no_figures_are_no_guess(text: str, needs: list[dict[str, Any]]) -> None
     ],
 )
 def test_a_full_disk_is_seen_wherever_the_task_says_it(result: dict[str, Any], paths: list[str]) -> None:
-    assert out_of_space({"failed": True, **result}) == {"full": True, "paths": paths}
+    assert decide("guest_driver", failure={"failed": True, **result})["full"] == {"full": True, "paths": paths}
 
 
 def test_another_failure_is_no_full_disk() -> None:
     asked = {"invocation": {"module_args": {"msg": "No space left on device"}}}
-    assert out_of_space({"failed": True, "msg": "E: Unable to locate package", **asked})["full"] is False
+    assert (
+        decide("guest_driver", failure={"failed": True, "msg": "E: Unable to locate package", **asked})["full"]["full"]
+        is False
+    )
 
 
 @pytest.mark.parametrize(
@@ -88,7 +94,7 @@ def test_another_failure_is_no_full_disk() -> None:
     ],
 )
 def test_what_apt_asks_for_is_counted_up(text: str, download: int, disk: int) -> None:
-    assert apt_needs(text) == {"download": download, "disk": disk}
+    assert decide("guest_driver", apt=text)["room"] == {"download": download, "disk": disk}
 
 
 WANTED = "5.2-2.2.4.0"
@@ -110,4 +116,9 @@ WANTED = "5.2-2.2.4.0"
     ],
 )
 def test_a_release_counts_only_when_it_is_whole(info: str, package: str, unfinished: bool, state: str) -> None:
-    assert ofed_state(info, package, WANTED, unfinished)["state"] == state
+    assert (
+        decide("guest_driver", ofed=info, ofed_package=package, ofed_wanted=WANTED, ofed_unfinished=unfinished)[
+            "release"
+        ]["state"]
+        == state
+    )

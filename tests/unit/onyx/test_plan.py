@@ -304,6 +304,15 @@ def test_a_release_without_roce_is_refused_and_not_emulated(release: tuple[int, 
     assert planning.plan(state, dataclasses.replace(READY, mode=None))
 
 
+def test_another_priority_is_refused_before_a_template_is_set_that_does_not_know_it() -> None:
+    """It would be sent, fail the check and be taken back, at every run."""
+    wanted = dataclasses.replace(READY, priority=4)
+    with pytest.raises(RefusedError, match=r"priority 4: .*priority 3 alone.*rocemesh_roce_priority"):
+        planning.plan(switch(), wanted)
+    assert planning.plan(switch(roce=LOSSLESS), wanted) == planning.plan(switch(roce=LOSSLESS), READY)
+    assert planning.plan(switch(), dataclasses.replace(wanted, mode=None)) is not None
+
+
 # --- the request
 
 

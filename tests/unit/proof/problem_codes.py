@@ -14,12 +14,12 @@ import pathlib
 from typing import Any, Iterator
 
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.registry import WITNESSES
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results import nccl_log
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.summary import Inputs, build
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import nccl_log
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import Inputs, build
 
 from tests.unit.proof.truth import Run
 
-SOURCES = pathlib.Path(nccl_log.__file__).parent
+SOURCES = pathlib.Path(nccl_log.__file__).parents[1]
 PAGE = SOURCES.parents[2] / "docs" / "problems.md"
 _CALLS = ("add", "problem", "_problem", "Problem")
 # What a reader's problems are part of: the training's log and NCCL's log are evidence of the verdict. Results of
@@ -48,7 +48,7 @@ def _texts(node: ast.expr) -> Iterator[str]:
 def codes() -> dict[str, list[str]]:
     """Reader -> its codes."""
     found: dict[str, list[str]] = {}
-    for path in sorted(SOURCES.glob("*.py")):
+    for path in sorted(SOURCES.rglob("*.py"), key=lambda path: path.stem):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call) or not node.args:
                 continue

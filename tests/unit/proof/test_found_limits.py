@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.found_limits import find
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results import markdown, page, schema
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.summary import Inputs, build
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import markdown, page, schema
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import Inputs, build
 
 NETWORK = "198.51.100.0/24"
 NODES = ["gpu01", "gpu02"]

@@ -11,8 +11,8 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof import snapshots
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.counters import Due, judge, moved_bytes, table
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.witness import Doubts
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results import markdown, page, schema
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.summary import Inputs, build
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import markdown, page, schema
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import Inputs, build
 from hypothesis import given
 from hypothesis import strategies as st
 

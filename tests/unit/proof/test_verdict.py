@@ -13,8 +13,8 @@ from typing import Any, Callable
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.registry import NAMES, WITNESSES
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.verdict import Heard, judge
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results import tf_cnn
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.summary import LAYERS, Inputs, build
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import tf_cnn
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import LAYERS, Inputs, build
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -323,7 +323,7 @@ def test_witnesses_are_the_same_in_the_same_order_whatever_is_given() -> None:
 
 
 def test_each_witness_is_a_file_of_its_own_and_says_what_it_needs() -> None:
-    folder = pathlib.Path(tf_cnn.__file__).parents[1] / "_proof" / "witnesses"
+    folder = pathlib.Path(tf_cnn.__file__).parents[2] / "_proof" / "witnesses"
     assert sorted(path.stem for path in folder.glob("*.py") if path.stem != "__init__") == sorted(NAMES)
     assert all(witness.needs and witness.title for witness in WITNESSES)
 

@@ -14,8 +14,9 @@ import json
 from typing import Any
 
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results import nccl_log, path_verdict, tf_cnn
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.summary import LAYERS, Inputs, build
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.path import path_verdict
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import nccl_log, tf_cnn
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import LAYERS, Inputs, build
 
 STARTED = 1_790_000_000.0
 BATCHES, BATCH, SPEED = 100, 256, 2000.0

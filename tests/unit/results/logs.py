@@ -8,7 +8,7 @@ from __future__ import annotations
 import pathlib
 from typing import Any, Callable, Mapping, Sequence
 
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results import (
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import (
     horovod,
     mxnet_bandwidth,
     mxnet_scaling,

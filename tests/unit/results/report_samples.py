@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results import tf_cnn, timeline
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.summary import LAYERS, Inputs, build
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import tf_cnn
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import timeline
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import LAYERS, Inputs, build
 
 STEPS = 100
 

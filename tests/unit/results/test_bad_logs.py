@@ -13,8 +13,8 @@ import tracemalloc
 from typing import Callable, Iterable, Iterator
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results import reading, tags, tf_cnn
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.reading import Census, Kept, Problems
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import reading, tags, tf_cnn
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.reading import Census, Kept, Problems
 
 from .logs import LOGS, OWN, READERS, codes
 
@@ -68,8 +68,8 @@ def test_the_message_names_the_program_and_the_filter_that_reads_it() -> None:
         "perftest": "perftest (perftest)",
         "mxnet_bandwidth": "measure.py (mxnet_bandwidth)",
         "mxnet_speed": "(mxnet_speed)",
-        "horovod": "(horovod_synthetic)",
-        "tf_cnn": "(tf_cnn_log)",
+        "horovod": "(horovod)",
+        "tf_cnn": "(tf_cnn)",
     }.items():
         reader = READERS["torch_ranks"] if name != "torch_ranks" else READERS["perftest"]
         (problem,) = reader((LOGS / OWN[name]).read_text()).as_dict()["problems"]

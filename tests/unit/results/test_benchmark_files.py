@@ -12,16 +12,11 @@ from typing import Any
 
 import jsonschema
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results import (
-    benchmark_files,
-    markdown,
-    page,
-    published,
-    schema,
-    tf_cnn,
-)
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.summary import Inputs, build, finite
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.timeline import (
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures import benchmark_files, published
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import tf_cnn
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import markdown, page, schema
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import Inputs, build, finite
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.timeline import (
     BETWEEN,
     MEAN,
     from_steps,

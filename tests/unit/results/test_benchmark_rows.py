@@ -9,12 +9,11 @@ import json
 from typing import Any
 
 import pytest
-from ansible.errors import AnsibleFilterError
-from ansible_collections.rocemesh.multinode.plugins.filter.benchmark_document import benchmark_document
-from ansible_collections.rocemesh.multinode.plugins.filter.benchmark_rows import benchmark_rows
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results import schema
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.markdown import render
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.summary import Inputs, build
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import schema
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.markdown import render
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import Inputs, build
+
+from tests.unit.decisions import decide
 
 from .logs import log
 
@@ -40,6 +39,11 @@ def end(rank: int, average: float, peak: float = 0.0, before: str = "") -> str:
     """What one end prints, as mpirun tags it; the message rate follows from the bandwidth."""
     text = before + TABLE.format(peak=f"{peak:.2f}", average=f"{average:.2f}", rate=f"{average / 8388.608:.6f}")
     return "".join(f"[1,{rank}]<stdout>:{line}\n" for line in text.splitlines())
+
+
+def benchmark_rows(text: str, kind: str, **options: Any) -> dict[str, Any]:
+    found: dict[str, Any] = decide("benchmark_file", state="read", kind=kind, output=text, **options)["said"]
+    return found
 
 
 def pair(text: str) -> dict[str, Any]:
@@ -104,12 +108,14 @@ def test_another_failure_stays_a_problem_beside_the_figure() -> None:
 
 @pytest.mark.parametrize(("kind", "more"), [("perftest", {}), ("perftest", {"ends": ["a"]}), ("iperf", {})])
 def test_wrong_calls_are_refused(kind: str, more: dict[str, Any]) -> None:
-    with pytest.raises(AnsibleFilterError):
+    with pytest.raises(ValueError):
         benchmark_rows("", kind, **more)
 
 
 def document(kind: str, said: dict[str, Any]) -> dict[str, Any]:
-    return benchmark_document(said["results"], kind, problems=said["problems"], settings=said["settings"])
+    given = {key: said[key] for key in ("results", "problems", "settings")}
+    made: dict[str, Any] = decide("benchmark_file", check=True, folder="/", kind=kind, **given)["document"]
+    return made
 
 
 def test_the_report_shows_the_rows_and_compares_them_with_the_limits() -> None:

@@ -5,13 +5,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.errors import AnsibleFilterError
-from ansible_collections.rocemesh.multinode.plugins.filter.benchmark_document import benchmark_document
-from ansible_collections.rocemesh.multinode.plugins.filter.benchmark_plan import benchmark_plan
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.benchmarks import (
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import LayerError
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures.benchmarks import (
     cases_of,
     digest,
     dlperf,
@@ -21,8 +20,16 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._results.benchm
     scaling_results,
 )
 
+from tests.unit.decisions import decide
+from tests.unit.results.logs import FIXTURES
+
 HOSTS = [{"name": f"gpu{number:02}", "address": f"192.0.2.{number}", "slots": 8} for number in range(1, 5)]
 PARAMETERS = {"image_size": 224, "iterations": 120, "dropped": 20, "env": {"NCCL_DEBUG": "WARN"}}
+
+
+def benchmark_plan(hosts: list[dict[str, Any]], parameters: dict[str, Any], **given: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = decide("benchmark_plan", hosts=hosts, parameters=parameters, **given)["plan"]
+    return found
 
 
 def plan(**changed: Any) -> list[dict[str, Any]]:
@@ -49,7 +56,7 @@ def test_a_case_uses_its_hosts_with_its_slots_from_the_head_on() -> None:
 
 def test_more_than_nine_nodes_are_a_case_too() -> None:
     many = [{"name": f"n{number}", "address": f"192.0.2.{number}", "slots": 8} for number in range(1, 17)]
-    (entry,) = benchmark_plan(many, {}, cases=["16n8g"], repeats=1)
+    (entry,) = benchmark_plan(many, {}, cases=["16n8g"], batches={"fp32": 128}, repeats=1)
     assert entry["nodes"] == 16
 
 
@@ -103,7 +110,7 @@ def test_the_order_of_keys_decides_nothing() -> None:
     ],
 )
 def test_impossible_plans_are_refused(changed: dict[str, Any], words: str) -> None:
-    with pytest.raises(AnsibleFilterError, match=words.replace("(", r"\(").replace(")", r"\)")):
+    with pytest.raises((LayerError, ValueError), match=words.replace("(", r"\(").replace(")", r"\)")):
         plan(**changed)
 
 
@@ -145,7 +152,9 @@ def test_results_have_all_repeats_their_mean_and_median_and_missing_ones_are_tol
     assert (result["repeats"], result["mean"], result["median"]) == ([10.0, 30.0, 11.0], 17.0, 11.0)
     assert result["warmup_s"] == [2.5] * 3
     assert problems == ["2n8g fp32 b128: 0 of 3 repeats; missing: [1, 2, 3]"]
-    document = benchmark_document(kept, "scaling", plan=entries, simulated=True)
+    document = decide(
+        "benchmark_file", check=True, folder="/", kind="scaling", plan=entries, repeats=kept, simulated=True
+    )["document"]
     assert (document["backend"], document["simulated"]) == ("nccl", True)
     assert document["problems"] == problems
     json.dumps(document, allow_nan=False)
@@ -185,5 +194,53 @@ def test_without_one_gpu_there_is_no_speedup() -> None:
 
 
 def test_an_unknown_kind_is_refused() -> None:
-    with pytest.raises(AnsibleFilterError, match="guesses"):
-        benchmark_document([], "guesses")
+    with pytest.raises(ValueError, match="guesses"):
+        decide("benchmark_file", folder="/", kind="guesses")
+
+
+def test_files_are_written_whole_and_found_again_with_the_same_parameters(tmp_path: Path) -> None:
+    entries = plan(cases=["1n1g"], batches={"fp32": 128}, repeats=2)
+    kept = [done(entry, 5.0) for entry in entries]
+    wanted = {"image_size": 224}
+    common = {"folder": str(tmp_path), "kind": "scaling", "parameters": wanted}
+    assert decide("benchmark_file", check=True, plan=entries, repeats=kept, **common)["document"]["problems"] == []
+    assert list(tmp_path.iterdir()) == []
+    assert decide("benchmark_file", state="known", **common)["document"] == {}
+    written = decide("benchmark_file", plan=entries, repeats=kept, **common)["document"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fp32_bz128_result.json", "scaling.json"]
+    assert decide("benchmark_file", state="known", **common)["document"] == written
+    assert decide("benchmark_file", state="known", **{**common, "parameters": {"image_size": 8}})["document"] == {}
+    decide("benchmark_file", plan=entries, repeats=kept[:1], **common)
+    assert decide("benchmark_file", state="known", **common)["document"] == {}, "one with a problem is not done"
+
+
+def test_a_plan_knows_what_is_done_and_a_broken_file_is_not(tmp_path: Path) -> None:
+    entries = plan(cases=["1n1g"], batches={"fp32": 128}, repeats=3)
+    (tmp_path / f"{entries[0]['name']}.json").write_text(json.dumps(done(entries[0], 5.0)))
+    (tmp_path / f"{entries[1]['name']}.json").write_text(json.dumps(done(entries[1], 5.0))[:-9])
+    found = decide(
+        "benchmark_plan",
+        hosts=HOSTS,
+        parameters=PARAMETERS,
+        cases=["1n1g"],
+        batches={"fp32": 128},
+        repeats=3,
+        folder=str(tmp_path),
+    )
+    assert [record["name"] for record in found["done"]] == [entries[0]["name"]]
+    assert found["todo"] == entries[1:]
+
+
+def test_a_repeat_is_kept_only_if_its_figures_support_each_other(tmp_path: Path) -> None:
+    (entry,) = plan(cases=["1n1g"], batches={"fp32": 128}, repeats=1)
+    common = {"folder": str(tmp_path), "kind": "repeat", "repeat": entry, "seconds": 12.5}
+    with pytest.raises(ValueError, match=r"nothing was measured.*Log: a\.log"):
+        decide("benchmark_file", output="", log="a.log", **common)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ValueError, match="the log contradicts itself"):
+        decide("benchmark_file", output=(FIXTURES / "guide_sample.txt").read_text(), **common)
+    assert list(tmp_path.iterdir()) == []
+    sound = (FIXTURES / "openmpi414" / "tag_output_glued.txt").read_text()
+    made = decide("benchmark_file", output=sound, **common)["document"]
+    assert (made["name"], made["job_s"], made["img_s"]) == (entry["name"], 12.5, 8400.0)
+    assert json.loads((tmp_path / f"{entry['name']}.json").read_text()) == made

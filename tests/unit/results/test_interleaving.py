@@ -9,7 +9,7 @@ import json
 from typing import Any, Callable, Iterable
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results import (
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import (
     horovod,
     mxnet_bandwidth,
     mxnet_speed,

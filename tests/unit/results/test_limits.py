@@ -10,10 +10,10 @@ import re
 from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results import limits
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.analysis import analyse
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.benchmark_files import read
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.limits import Limit
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures import limits
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures.benchmark_files import read
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures.limits import Limit
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.analysis import analyse
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -14,9 +14,9 @@ import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.rocemesh.multinode.plugins.filter.mpirun_failure import mpirun_failure
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.causes import RULES, Rule
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.failure import diagnose
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.mpirun import Node, command, nodes
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.causes import RULES, Rule
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.failure import diagnose
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import Node, command, nodes
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

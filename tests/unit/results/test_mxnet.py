@@ -11,7 +11,7 @@ import pathlib
 from typing import Any, Callable
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results import (
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import (
     mxnet_bandwidth,
     mxnet_scaling,
     mxnet_speed,

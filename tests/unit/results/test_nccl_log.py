@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 from ansible.errors import AnsibleFilterError
-from ansible_collections.rocemesh.multinode.plugins.filter import nccl_log as nccl_log_filter
 from ansible_collections.rocemesh.multinode.plugins.filter import nccl_path as nccl_path_filter
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.nccl_log import NcclLog, Reader
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.nccl_log import read as parse
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.path_verdict import judge
+from ansible_collections.rocemesh.multinode.plugins.filter.read_log import read_log
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.path.path_verdict import judge
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.nccl_log import NcclLog, Reader
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.nccl_log import read as parse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -317,20 +317,20 @@ def test_noise_between_the_lines_changes_nothing(job: Job, noise: list[str], dat
 
 
 def test_filters_return_plain_data() -> None:
-    assert nccl_log_filter.nccl_log(Job().text())["hosts"] == list(HOSTS)
+    assert read_log(Job().text(), "nccl_log")["hosts"] == list(HOSTS)
     assert nccl_path_filter.nccl_path(Job().text(), 4, list(HOSTS))["ok"] is True
 
 
 def test_filter_says_unknown_for_silence() -> None:
     assert nccl_path_filter.nccl_path("")["verdict"] == "unknown"
-    assert nccl_log_filter.nccl_log("")["found"] is False and nccl_log_filter.nccl_log("")["ok"] is False
-    assert [problem["code"] for problem in nccl_log_filter.nccl_log("")["problems"]] == ["no_result"]
+    assert read_log("", "nccl_log")["found"] is False and read_log("", "nccl_log")["ok"] is False
+    assert [problem["code"] for problem in read_log("", "nccl_log")["problems"]] == ["no_result"]
 
 
 def test_filters_read_a_file_too(tmp_path: pathlib.Path) -> None:
     saved = tmp_path / "nccl.log"
     saved.write_text(Job().text())
-    assert nccl_log_filter.nccl_log(str(saved)) == nccl_log_filter.nccl_log(Job().text())
+    assert read_log(str(saved), "nccl_log") == read_log(Job().text(), "nccl_log")
     assert nccl_path_filter.nccl_path(str(saved), 4, list(HOSTS))["verdict"] == "gdrdma"
     with pytest.raises(AnsibleFilterError, match="cannot be read"):
         nccl_path_filter.nccl_path(str(tmp_path / "nothing"))
@@ -339,7 +339,7 @@ def test_filters_read_a_file_too(tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: nccl_log_filter.nccl_log(None),
+        lambda: read_log(None, "nccl_log"),
         lambda: nccl_path_filter.nccl_path(["no", "text"]),
         lambda: nccl_path_filter.nccl_path("", hosts="gpu01"),
     ],

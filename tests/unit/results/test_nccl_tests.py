@@ -9,7 +9,7 @@ import json
 import re
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results import nccl_tests
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import nccl_tests
 
 from .logs import codes, log
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import ParseError, RefusedError
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.mpirun import Node, command
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.open_mpi import (
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import Node, command
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.open_mpi import (
     parameters,
     parse_version,
     renamed,
 )
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.tags import by_rank
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.tf_cnn import parse
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tags import by_rank
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tf_cnn import parse
 
 from tests.unit.results.logs import FIXTURES
 

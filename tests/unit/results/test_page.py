@@ -19,7 +19,12 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results import comparison, markdown, page, plots
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import (
+    comparison,
+    markdown,
+    page,
+    plots,
+)
 
 from tests.unit.results import report_samples
 

@@ -9,13 +9,13 @@ import dataclasses
 from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.nccl_log import read as parse
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.path_verdict import (
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.path.path_verdict import (
     ORDER,
     Verdict,
     distance_name,
     judge,
 )
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.nccl_log import read as parse
 
 from tests.unit.results.nccl_shapes import HOSTS, Job
 

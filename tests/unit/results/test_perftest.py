@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results import perftest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import perftest
 
 from .logs import codes, log
 

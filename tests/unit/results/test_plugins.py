@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import pathlib
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -14,45 +17,34 @@ import yaml
 from ansible.errors import AnsibleFilterError
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.rocemesh.multinode.plugins.filter import (
-    horovod_synthetic,
-    mpirun_answers,
     mpirun_command,
     mpirun_failure,
-    mxnet_bandwidth,
-    mxnet_perf_tables,
-    mxnet_speed,
-    nccl_log,
     nccl_path,
     nccl_run_env,
-    nccl_tests,
     nccl_topology,
     nccl_variables,
-    perftest,
-    tf_cnn_log,
-    torch_ranks,
+    read_log,
+)
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.registry import (
+    BY_NAME,
+    COMMON,
+    OPTIONS,
 )
 from ansible_collections.rocemesh.multinode.plugins.modules import run_report
 
 from .logs import LOGS, OWN, log
 
-# filter -> a log that it reads
-LOG_FILTERS: dict[Any, str] = {
-    tf_cnn_log: OWN["tf_cnn"],
-    torch_ranks: OWN["torch_ranks"],
-    nccl_tests: OWN["nccl_tests"],
-    perftest: OWN["perftest"],
-    mxnet_bandwidth: OWN["mxnet_bandwidth"],
-    mxnet_speed: OWN["mxnet_speed"],
-    mxnet_perf_tables: OWN["perf_tables"],
-    horovod_synthetic: OWN["horovod"],
-}
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+# Of each kind a log; whoever adds one records a log, too.
+LOGS_OF = {**OWN, "answers": "torch_text_form.txt"}
+TYPES = {"bool": bool, "int": int, "float": (int, float), "str": str, "list": list, "dict": dict}
 HOSTS = [{"name": "gpu01", "address": "192.0.2.11", "slots": 1}, {"name": "gpu02", "address": "192.0.2.12"}]
 
 
-NCCL_FILTERS = [nccl_log, nccl_path, nccl_run_env, nccl_topology, nccl_variables]
+FILTERS = [mpirun_command, mpirun_failure, nccl_path, nccl_run_env, nccl_topology, nccl_variables, read_log]
 
 
-@pytest.mark.parametrize("plugin", [mpirun_answers, mpirun_command, mpirun_failure, *LOG_FILTERS, *NCCL_FILTERS])
+@pytest.mark.parametrize("plugin", FILTERS)
 def test_every_filter_documents_itself_under_its_own_name(plugin: Any) -> None:
     (name,) = plugin.FilterModule().filters()
     assert yaml.safe_load(plugin.DOCUMENTATION)["name"] == name
@@ -61,59 +53,91 @@ def test_every_filter_documents_itself_under_its_own_name(plugin: Any) -> None:
     yaml.safe_load(plugin.RETURN)
 
 
-@pytest.mark.parametrize("plugin", LOG_FILTERS)
-def test_log_filters_take_a_text_or_a_path_and_give_plain_data(plugin: Any, tmp_path: pathlib.Path) -> None:
-    ((_name, read),) = plugin.FilterModule().filters().items()
-    path = (LOGS / LOG_FILTERS[plugin]).resolve()
-    result = read(path.read_text())
-    assert result == read(str(path))
+def test_the_filter_documents_the_kinds_and_options_of_the_registry() -> None:
+    options = yaml.safe_load(read_log.DOCUMENTATION)["options"]
+    assert options["kind"]["choices"] == list(BY_NAME)
+    assert set(options) - {"_input", "kind"} == set(OPTIONS)
+
+
+@pytest.mark.parametrize("kind", BY_NAME)
+def test_a_log_is_a_text_or_a_path_and_the_result_plain_data(kind: str, tmp_path: pathlib.Path) -> None:
+    path = (LOGS / LOGS_OF[kind]).resolve()
+    result = read_log.read_log(path.read_text(), kind)
+    assert result == read_log.read_log(str(path), kind)
     json.dumps(result, allow_nan=False)
     assert "no_result" not in [problem["code"] for problem in result["problems"]]
     empty = tmp_path / "empty.log"
     empty.write_bytes(b"")
-    nothing = read(str(empty))
+    nothing = read_log.read_log(str(empty), kind)
     assert (nothing["ok"], [problem["code"] for problem in nothing["problems"]]) == (False, ["no_result"])
-    documented = yaml.safe_load(plugin.DOCUMENTATION)
-    for option in documented["positional"].split(", ")[1:]:
-        assert option in documented["options"]
 
 
-@pytest.mark.parametrize("plugin", LOG_FILTERS)
+@pytest.mark.parametrize("kind", BY_NAME)
+def test_a_result_is_what_the_schema_of_its_kind_says(kind: str) -> None:
+    schema = {**COMMON, **BY_NAME[kind].schema}
+    texts = [(LOGS / LOGS_OF[kind]).read_text(), ""] + ([log("dlperf_extractor.txt")] if kind == "mxnet_speed" else [])
+    seen = set()
+    for text in texts:
+        for key, value in read_log.read_log(text, kind).items():
+            name, _question, _rest = schema[key][0].partition("?")
+            assert (value is None and schema[key][0].endswith("?")) or isinstance(value, TYPES[name]), (key, value)
+            assert not isinstance(value, bool) or name == "bool", key
+            seen.add(key)
+    assert seen == set(schema)
+
+
+def test_the_page_about_readers_is_what_the_registry_says() -> None:
+    """If this fails: docs/readers.py writes it."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "docs" / "readers.py"), "--check"], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("kind", BY_NAME)
 @pytest.mark.parametrize("value", [None, 5, ["a"], "/no/such/file"])
-def test_log_filters_refuse_what_is_no_log(plugin: Any, value: Any) -> None:
-    ((name, read),) = plugin.FilterModule().filters().items()
-    with pytest.raises(AnsibleFilterError, match=f"^{name}: "):
-        read(value)
+def test_what_is_no_log_is_refused(kind: str, value: Any) -> None:
+    with pytest.raises(AnsibleFilterError, match=r"^read_log: "):
+        read_log.read_log(value, kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"), [("nonsense", {}), ("perftest", {"ranks": 4}), ("tf_cnn", {"windows": 9})]
+)
+def test_an_unknown_kind_or_option_is_refused_and_the_known_ones_are_named(kind: str, options: dict[str, int]) -> None:
+    with pytest.raises(AnsibleFilterError, match=r"give one of tf_cnn|does not take"):
+        read_log.read_log("x", kind, **options)
 
 
 @pytest.mark.parametrize("ranks", ["many", 0, -1, 2.5])
 def test_a_number_of_ranks_that_is_none_is_refused(ranks: Any) -> None:
     with pytest.raises(AnsibleFilterError, match="ranks"):
-        nccl_tests.nccl_tests("x", ranks=ranks)
+        read_log.read_log("x", "nccl_tests", ranks=ranks)
 
 
 def test_number_of_ranks_may_come_as_text_from_jinja() -> None:
-    assert nccl_tests.nccl_tests(log("nccl_tests_16_ranks_roce.txt"), ranks="16")["ok"] is True
+    assert read_log.read_log(log("nccl_tests_16_ranks_roce.txt"), "nccl_tests", ranks="16")["ok"] is True
 
 
 def test_speed_filter_reads_a_log_a_tree_a_dictionary_and_the_extractors_text(tmp_path: pathlib.Path) -> None:
+    speed = functools.partial(read_log.read_log, kind="mxnet_speed")
     windows = "".join(f"Epoch[0] Batch[{number}]\tSpeed: 10.0 samples/sec\n" for number in range(3))
     name = "bz8/1n1g/rn50_b8_fp32_1.log"
     (tmp_path / name).parent.mkdir(parents=True)
     (tmp_path / name).write_text(windows)
-    of_disk = mxnet_speed.mxnet_speed(str(tmp_path), windows=3, dropped=1)
-    of_texts = mxnet_speed.mxnet_speed({name: windows}, windows=3, dropped="1")
+    of_disk = speed(str(tmp_path), windows=3, dropped=1)
+    of_texts = speed({name: windows}, windows=3, dropped="1")
     assert of_disk == of_texts
     assert (of_disk["kind"], of_disk["ok"]) == ("tree", True)
     assert of_disk["result"]["rn50"]["1n1g"]["median_speed"] == 10.0
-    assert mxnet_speed.mxnet_speed(windows)["kind"] == "log"
-    printed = mxnet_speed.mxnet_speed(log("dlperf_extractor.txt"), repeats=5)
+    assert speed(windows)["kind"] == "log"
+    printed = speed(log("dlperf_extractor.txt"), repeats=5)
     assert (printed["kind"], printed["ok"], printed["result"]["rn50"]["4n8g"]["speedup"]) == ("printed", True, 24.93)
     for wrong in ({"dropped": 120}, {"dropped": -1}, {"windows": 0}, {"repeats": "x"}):
         with pytest.raises(AnsibleFilterError):
-            mxnet_speed.mxnet_speed(windows, **wrong)
+            speed(windows, **wrong)
     with pytest.raises(AnsibleFilterError):
-        mxnet_speed.mxnet_speed({"a": 1})
+        speed({"a": 1})
 
 
 def test_failure_filter_reads_a_module_failure_without_rc() -> None:
@@ -131,18 +155,22 @@ def test_failure_filter_names_host_cause_and_remedy() -> None:
 
 def test_answers_are_in_the_order_of_the_ranks() -> None:
     text = "[1,10]<stdout>:c\n[1,2]<stdout>:b\n[1,0]<stdout>:a\n"
-    assert mpirun_answers.mpirun_answers(text) == [
+    assert read_log.read_log(text, "answers")["answers"] == [
         {"rank": 0, "lines": ["a"]},
         {"rank": 2, "lines": ["b"]},
         {"rank": 10, "lines": ["c"]},
     ]
 
 
+def test_answers_name_the_ranks_that_said_nothing() -> None:
+    found = read_log.read_log("[1,0]<stdout>:a\nmpirun: a word of its own\n[1,1]<stderr>:b\n", "answers", ranks=2)
+    assert (found["ok"], found["answers"]) == (False, [{"rank": 0, "lines": ["a"]}])
+    assert [problem["code"] for problem in found["problems"]] == ["missing_ranks"]
+
+
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: mpirun_answers.mpirun_answers(None),
-        lambda: tf_cnn_log.tf_cnn_log(["no", "text"]),
         lambda: mpirun_failure.mpirun_failure("text"),  # type: ignore[arg-type]
         lambda: mpirun_command.mpirun_command([], ["hostname"], "192.0.2.0/24"),
         lambda: mpirun_command.mpirun_command(HOSTS, ["hostname"], "nonsense"),

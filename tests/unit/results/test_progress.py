@@ -8,7 +8,11 @@ import json
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.action.mpi_job import wants_progress
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.progress import Progress, clock, describe
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.progress import (
+    Progress,
+    clock,
+    describe,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 

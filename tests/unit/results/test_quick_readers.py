@@ -9,8 +9,8 @@ import random
 from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results import nccl_log, tf_cnn
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.reading import Kept
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import nccl_log, tf_cnn
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.reading import Kept
 
 RANKS = 4
 

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError, converge
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results import tf_cnn
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.files import ReportFolder, Wanted
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.markdown import render
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.summary import (
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import tf_cnn
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.files import ReportFolder, Wanted
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.markdown import render
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import (
     LAYERS,
     Inputs,
     build,
@@ -224,7 +224,8 @@ def limited(base: pathlib.Path, run_id: str, megabytes: int, files: dict[str, by
     program = (
         "import pathlib, resource, sys, pickle\n"
         "from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import LayerError, converge\n"
-        "from ansible_collections.rocemesh.multinode.plugins.module_utils._results.files import ReportFolder, Wanted\n"
+        "from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.files "
+        "import ReportFolder, Wanted\n"
         "base, run_id, limit, files = pickle.load(sys.stdin.buffer)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (limit << 20, limit << 20))\n"
         "wanted = Wanted(files)\n"

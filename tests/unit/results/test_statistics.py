@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.published import DLPERF
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.statistics import (
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures.published import DLPERF
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures.statistics import (
     MINIMUM_REPEATS,
     Case,
     describe,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pathlib
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.tags import (
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tags import (
     Demultiplexer,
     Line,
     by_rank,

@@ -10,7 +10,7 @@ import pathlib
 from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results import tf_cnn
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import tf_cnn
 from hypothesis import given
 from hypothesis import strategies as st
 

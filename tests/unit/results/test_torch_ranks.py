@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results import horovod, torch_ranks
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import horovod, torch_ranks
 
 from .logs import codes, log, tag
 

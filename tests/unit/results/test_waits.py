@@ -8,8 +8,8 @@ from __future__ import annotations
 import pathlib
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.failure import Diagnosis, diagnose
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.mpirun import Node
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.failure import Diagnosis, diagnose
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import Node
 
 RECORDED = pathlib.Path(__file__).parent / "fixtures" / "hangs"
 HOSTS = (Node("gpu01", "192.0.2.11", 2), Node("gpu02", "192.0.2.12", 2))

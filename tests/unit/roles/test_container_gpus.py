@@ -13,7 +13,7 @@ import pytest
 import yaml
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar, trust_as_template
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.failure import diagnose
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.failure import diagnose
 
 from tests.unit.roles.collection import ROOT
 

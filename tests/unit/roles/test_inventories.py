@@ -5,8 +5,12 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import re
+import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -58,3 +62,24 @@ def test_the_example_says_what_the_roles_require() -> None:
         missing = {key for key, option in options.items() if option.get("required")} - said
         # The roles that playbooks call with the values themselves.
         assert role in ("stage", "report", "benchmark", "consistency") or not missing, (role, missing)
+
+
+def test_files_beside_the_example_are_no_inventories_as_the_readme_names_it(tmp_path: pathlib.Path) -> None:
+    commands = re.findall(r"(?m)^    ansible-playbook .*-i (\S+)", (ROOT / "README.md").read_text())
+    assert len(commands) >= 4
+    assert set(commands) == {"inventories/mine/hosts.yml"}
+    mine = tmp_path / "mine"
+    shutil.copytree(ROOT / "inventories" / "example", mine)
+    (mine / "vcenter-ca.pem").write_text("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")
+    (mine / "known_hosts").write_text("192.0.2.2 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ\n")
+    done = subprocess.run(
+        [str(pathlib.Path(sys.executable).with_name("ansible-inventory")), "-i", str(mine / "hosts.yml"), "--graph"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "1", "ANSIBLE_HOME": str(tmp_path / "home")},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr, done.stderr
+    assert "gpu04" in done.stdout

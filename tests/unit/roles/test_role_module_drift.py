@@ -118,6 +118,15 @@ def drifts(feed: Feed, role: dict[str, Any]) -> list[str]:
 
 # (role, variable, module, option) -> why it differs, and when the line can go
 ON_PURPOSE: dict[tuple[str, str, str, str], str] = {
+    ("benchmark", "benchmark_hosts", "benchmark_plan", "hosts"): "no host is refused before anything is planned",
+    ("benchmark", "benchmark_hosts", "mpi_hosts", "hosts"): "the same",
+    (
+        "guest",
+        "guest_ofed_version",
+        "guest_driver",
+        "ofed_wanted",
+    ): "the role knows the guide's release, the module none",
+    ("run", "run_hosts", "mpi_hosts", "hosts"): "no host is refused by the role, with the names of the inventory",
     ("mesh", "mesh_host_login", "ssh_container_mesh", "host_login"): (
         "the role opens no shell on a node unless asked; the module alone serves whoever wants just that"
     ),
@@ -127,6 +136,7 @@ ON_PURPOSE: dict[tuple[str, str, str, str], str] = {
     ("mesh", "mesh_login_user", "ssh_container_mesh", "login"): (
         "the role makes an account of its own for the containers; the module alone serves the guide's way as well"
     ),
+    ("preflight", "preflight_dest", "preflight", "dest"): "the role leaves its findings beside the reports",
     ("run", "run_container", "mpi_job", "container"): "the role runs in the container that role container made",
     ("switch", "switch_roce_mode", "onyx_roce", "mode"): (
         "the role knows the modes of both systems, and refuses in words what the kind of switch does not have"

@@ -13,13 +13,9 @@ import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.rocemesh.multinode.plugins.filter.path_consistency import path_consistency
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
-from ansible_collections.rocemesh.multinode.plugins.module_utils._site.consistency import (
-    ITEMS,
-    Intent,
-    rdma_mtu,
-    report,
-    selects,
-)
+from ansible_collections.rocemesh.multinode.plugins.module_utils._site.consistency import ITEMS, report
+from ansible_collections.rocemesh.multinode.plugins.module_utils._site.path_container import selects
+from ansible_collections.rocemesh.multinode.plugins.module_utils._site.path_intent import Intent, rdma_mtu
 
 INTENT = Intent(network="10.78.0.0/24")
 
@@ -49,12 +45,28 @@ def node(number: int) -> dict[str, Any]:
                     "port": 1,
                     "netdev": "ens192",
                     "link_layer": "Ethernet",
+                    "pci": "0000:13:00.0",
+                    "state": "ACTIVE",
+                    "rate": "100 Gb/sec (2X HDR)",
+                    "pcie": {
+                        "current_link_speed": 16.0,
+                        "max_link_speed": 16.0,
+                        "current_link_width": 16,
+                        "max_link_width": 16,
+                    },
+                    "firmware": "22.31.1014",
+                    "psid": "MT_0000000359",
                     "netdev_mtu": 9000,
                     "active_mtu": 4096,
                     "gids": [{"index": 3, "type": "RoCE v2", "ipv4": address, "netdev": "ens192"}],
                     "roce_gid_index": 3,
                     "roce_gid_ipv4": address,
-                    "qos": {"trust": "dscp", "pfc_priorities": [3], "dscp_prio": {"0": 0, "26": 3, "48": 6}},
+                    "qos": {
+                        "trust": "dscp",
+                        "pfc_priorities": [3],
+                        "dscp_prio": {"0": 0, "26": 3, "48": 6},
+                        "prio_tc": {"0": 1, "1": 0, "2": 2, "3": 3},
+                    },
                     "roce_tos": 106,
                     "traffic_class": 106,
                 }
@@ -104,7 +116,17 @@ SINGLE = [
     ((*NIC, "roce_tos"), 104, "nic", "traffic class", "rdma_cm"),
     ((*NIC, "qos", "pfc_priorities"), [], "nic", "priority", "PFC"),
     ((*NIC, "qos", "pfc_priorities"), [3, 5], "nic", "priority", "PFC"),
+    ((*NIC, "qos", "prio_tc"), {"0": 3, "3": 3}, "nic", "priority", "TC of 3"),
+    ((*NIC, "state"), "DOWN", "nic", "link", "mlx5_0"),
+    ((*NIC, "rate"), "25 Gb/sec (1X EDR)", "nic", "link", "rate"),
+    ((*NIC, "pcie", "current_link_width"), 8, "nic", "link", "PCIe width"),
+    ((*NIC, "pcie", "current_link_speed"), 8.0, "nic", "link", "PCIe speed"),
+    ((*NIC, "firmware"), "22.28.1002", "nic", "link", "firmware"),
     ((*CONTAINER, "mtu"), 1500, "container", "MTU", "interface"),
+    ((*CONTAINER, "env", "NCCL_IB_DISABLE"), "1", "container", "link", "NCCL_IB_DISABLE"),
+    ((*CONTAINER, "env", "NCCL_NET"), "Socket", "container", "link", "NCCL_NET"),
+    ((*CONTAINER, "env", "NCCL_SOCKET_IFNAME"), "docker0", "container", "link", "NCCL_SOCKET_IFNAME"),
+    ((*CONTAINER, "env", "NCCL_IB_PCI_RELAXED_ORDERING"), "0", "container", "link", "RELAXED_ORDERING"),
     ((*CONTAINER, "network_mode"), "bridge", "container", "MTU", "network"),
     ((*CONTAINER, "env", "NCCL_IB_TC"), "104", "container", "traffic class", "NCCL_IB_TC"),
     ((*CONTAINER, "env", "UCX_IB_TRAFFIC_CLASS"), "0", "container", "traffic class", "UCX_IB_TRAFFIC_CLASS"),
@@ -173,6 +195,7 @@ UNTOLD = [
     (*NIC, "active_mtu"),
     (*NIC, "qos"),
     (*NIC, "roce_tos"),
+    (*NIC, "state"),
     (*CONTAINER, "network_mode"),
     (*CONTAINER, "infiniband"),
     ("nodes", "gpu02", "container"),
@@ -220,7 +243,9 @@ def test_ports_outside_the_network_are_left_out() -> None:
     other.update(name="mlx5_1", netdev="ens224", roce_gid_ipv4="172.16.0.1", netdev_mtu=1500,
                  gids=[{"index": 3, "type": "RoCE v2", "ipv4": "172.16.0.1"}], qos=None)  # fmt: skip
     world["nodes"]["gpu01"]["nic"]["devices"].append(other)
-    assert look(world)["complete"] is True
+    result = look(world)
+    assert result["complete"] is True
+    assert result["left_out"] == ["gpu01 mlx5_1:1 (ens224): not compared, 172.16.0.1 is in none of 10.78.0.0/24"]
 
 
 @pytest.mark.parametrize(

@@ -294,4 +294,4 @@ def test_unclear_facts_are_refused_and_shown(
 
 def test_wrong_input_is_a_filter_error() -> None:
     with pytest.raises(AnsibleFilterError, match="esxi_pci_info"):
-        nccl_topology([], GUEST, "gpu01")
+        nccl_topology([{"devices": "none"}], GUEST, "gpu01")

@@ -10,9 +10,17 @@ import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.rocemesh.multinode.plugins.filter.nccl_variables import nccl_variables
 from ansible_collections.rocemesh.multinode.plugins.filter.rdma_facts import rdma_facts
-from ansible_collections.rocemesh.multinode.plugins.filter.switch_dscp import switch_dscp
 
 NODES = ["gpu01", "gpu02"]
+
+
+def switch_dscp(
+    switches: dict[str, Any], readings: dict[str, Any] | None = None, priority: int | str = 3
+) -> dict[str, Any]:
+    found: dict[str, Any] = rdma_facts(readings or {}, NODES, switches, priority)["dscp"]
+    return found
+
+
 PORT = {
     "name": "mlx5_0",
     "port": 1,
@@ -37,6 +45,17 @@ def test_readings_of_all_nodes_are_facts_for_nccls_variables() -> None:
     assert (sorted(found["facts"]), found["missing"], found["simulated"]) == (NODES, [], False)
     variables = nccl_variables(found["facts"], "198.51.100.0/24", required=False)
     assert variables["shared"]["NCCL_IB_GID_INDEX"] == "3"
+
+
+def test_interfaces_are_facts_where_they_were_told() -> None:
+    told = {**READ, "interfaces": [{"name": "ens160", "addresses": ["192.0.2.11/24"]}]}
+    facts = rdma_facts(dict.fromkeys(NODES, told), NODES)["facts"]
+    found = nccl_variables(facts, "198.51.100.0/24", control_network="192.0.2.0/24")
+    assert found["shared"]["NCCL_SOCKET_IFNAME"] == "=ens160"
+    silent = rdma_facts({"gpu01": told, "gpu02": {**READ, "interfaces": None}}, NODES)["facts"]
+    assert (
+        "NCCL_SOCKET_IFNAME" not in nccl_variables(silent, "198.51.100.0/24", control_network="192.0.2.0/24")["shared"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -90,6 +109,17 @@ def test_dscp_of_the_roce_profile_is_taken_if_every_switch_shows_it_in_force() -
 def test_dscp_is_not_guessed(other: dict[str, Any], words: str) -> None:
     found = switch_dscp({"leaf01": ROCE, "leaf02": other})
     assert found["dscp"] is None and words in found["reason"]
+
+
+def test_dscp_follows_the_priority_of_the_site() -> None:
+    moved = {"roce": {**ROCE["roce"], "pfc_priorities": [4]}}
+    card = {**READ, "devices": [{**PORT, "qos": {"dscp_prio": {"26": 3, "34": 4}}}]}
+    found = switch_dscp({"leaf01": moved}, {"gpu01": card}, 4)
+    assert found["dscp"] == 34 and "DSCP 32 to 39" in found["reason"]
+    assert "priority 4 (on [3])" in switch_dscp({"leaf01": ROCE}, {}, "4")["reason"]
+    other = {**READ, "devices": [{**PORT, "qos": {"dscp_prio": {"34": 3}}}]}
+    assert "DSCP 34 into priority 3" in switch_dscp({"leaf01": moved}, {"gpu01": other}, 4)["reason"]
+    assert switch_dscp({"leaf01": ROCE}, {}, 8)["dscp"] is None
 
 
 def test_no_switch_is_no_dscp() -> None:

@@ -7,15 +7,17 @@ from __future__ import annotations
 import ast
 import re
 
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.site_reading import PRIVILEGES
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import vim, vmodl
 
 from tests.unit.roles.collection import ROOT
 
 KINDS = (
     vim.VirtualMachine, vim.HostSystem, vim.EventManager, vim.CustomFieldsManager, vim.view.ViewManager,
-    vim.view.ContainerView, vim.Task, vim.ServiceInstance, vim.Datacenter, vmodl.query.PropertyCollector,
+    vim.view.ContainerView, vim.Task, vim.ServiceInstance, vim.Datacenter, vim.AuthorizationManager,
+    vmodl.query.PropertyCollector,
 )  # fmt: skip
-SESSION = {"RetrieveContent", "Disconnect"}  # of login and logout
+SESSION = {"RetrieveContent", "DropConnections"}  # of login and logout
 
 
 def called() -> set[str]:
@@ -46,3 +48,13 @@ def test_every_call_on_vcenter_has_a_row_with_its_privilege_and_its_source() -> 
     assert {"PowerOnVM_Task", "ShutdownGuest", "ReconfigVM_Task", "RebootHost_Task", "QueryEvents"} <= calls
     assert not calls - set(rows()), "a call without a row"
     assert all(privilege and source.startswith(("documented", "inferred")) for privilege, source in rows().values())
+
+
+def test_preflight_asks_for_the_privileges_of_the_page() -> None:
+    named = {
+        name for privilege, _source in rows().values() for name in re.findall(r"`([A-Za-z.]+\.[A-Za-z.]+)`", privilege)
+    }
+    # Part of every role, or of a site that asks for more than the guide does.
+    named -= {"System.View", "System.Read", "Resource.HotMigrate"}
+    named -= {"VirtualMachine.Config.Resource", "VirtualMachine.Config.Settings"}
+    assert named == {privilege.name for privilege in PRIVILEGES}

@@ -27,7 +27,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import (
     converge,
 )
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.gpus import mmio_size_for
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.inventory import PciFilter, pci_report
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.inventory import PciFilter, pci_reports
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.keys import VmxWanted, is_owned
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.layers import VmxLayer
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.lease import LeaseLostError, SiteLease
@@ -57,6 +57,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transp
 )
 
 from tests import site_run
+from tests.unit.decisions import decide
 from tests.unit.vsphere.fakes import BOOT, ENDPOINT, FakeSite, host_row, passthrough, vm_row
 
 P2P, ACS, NUMA = "pciPassthru.allowP2P", "pciPassthru.RelaxACSforP2P", "numa.nodeAffinity"
@@ -335,11 +336,16 @@ def vm_that_cannot_move_is_named_and_not_waited_for() -> None:
     assert site.calls == []
 
 
+def reported(site: FakeSite) -> dict[str, Any]:
+    (report,) = pci_reports(site, site.find_hosts([]), PciFilter(), False)
+    return report
+
+
 @rule("5.2.4")
 def enabled_and_not_active_waits_for_the_host() -> None:
     host = host_row()
     host["config.pciPassthruInfo"][1].passthruActive = False
-    found = pci_report(FakeSite(host=host), "esx01", PciFilter(), False)
+    found = reported(FakeSite(host=host))
     by_address = {row["address"]: row["passthru"] for row in found["devices"]}
     assert by_address["0000:3d:00.0"]["reboot_required"] and not by_address["0000:3b:00.0"]["reboot_required"]
     assert "passthrough of 0000:3d:00.0" in unmet(vmx(FakeSite(vm_row(extra=SET), host)))
@@ -347,13 +353,13 @@ def enabled_and_not_active_waits_for_the_host() -> None:
 
 @rule("5.2.5")
 def topology_is_told() -> None:
-    found = pci_report(FakeSite(), "esx01", PciFilter(), False)
+    found = reported(FakeSite())
     gpu = next(row for row in found["devices"] if row["address"] == "0000:3d:00.0")
     assert (gpu["parent_bridge"], gpu["root_port"], gpu["root_complex"]) == ("0000:3a:02.0", "0000:3a:02.0", "0000:3a")
     assert [(vm["same_root_complex"], vm["same_numa_node"]) for vm in found["vms"]] == [(True, True)]
     row = vm_row()
     row["config.hardware.device"] = [passthrough("0000:3b:00.0", "NIC"), passthrough("0000:b1:00.0", "GPU")]
-    apart = pci_report(FakeSite(row), "esx01", PciFilter(), False)["vms"]
+    apart = reported(FakeSite(row))["vms"]
     assert [(vm["same_root_complex"], vm["same_numa_node"]) for vm in apart] == [(False, False)]
 
 
@@ -627,7 +633,9 @@ def one_host_at_a_time_unless_told() -> None:
     (serial,) = [play["serial"] for play in plays if "serial" in play]
     assert serial == "{{ hostvars['localhost'].window_batch | default(1) }}"
     text = (site_run.ROOT / "playbooks" / "reboot.yml").read_text()
-    assert "rocemesh_max_unavailable | default(1) | rocemesh.multinode.window_batch" in text
+    assert 'max_unavailable: "{{ rocemesh_max_unavailable | default(1) }}"' in text
+    assert 'window_batch: "{{ site_windows.batch }}"' in text
+    assert decide("site_window")["batch"] == 1
 
 
 @rule("5.5.10")

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, Callable
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.benchmarks import records
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures.benchmarks import records
 
 from tests.system_torch import TORCH_PYTHON as PYTHON
 from tests.system_torch import can_import

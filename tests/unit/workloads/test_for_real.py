@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Callable
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.tf_cnn import parse
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tf_cnn import parse
 
 from tests.system_torch import TORCH_PYTHON as PYTHON
 from tests.system_torch import can_import

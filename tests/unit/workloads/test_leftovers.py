@@ -19,7 +19,8 @@ from typing import Any, Callable, Iterator
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.action.mpi_job import with_mark
-from ansible_collections.rocemesh.multinode.plugins.filter.run_leftovers import run_leftovers
+
+from tests.unit.decisions import decide
 
 CHECKS = pathlib.Path(__file__).parents[3] / "workloads" / "checks"
 SITE = "0123456789ab"
@@ -159,13 +160,13 @@ def entry(**changes: Any) -> dict[str, Any]:
 def test_whatever_is_not_surely_ours_and_over_is_refused_with_its_name(
     process: dict[str, Any], states: dict[str, str], end: bool, words: str
 ) -> None:
-    judged = run_leftovers({"gpu01": [], "gpu02": [process]}, states, end)
+    judged = decide("mpi_leftovers", found={"gpu01": [], "gpu02": [process]}, states=states, end=end)
     assert judged["over"] == []
     assert words in judged["others"][0]["text"]
 
 
 def test_only_a_job_of_the_site_that_is_over_may_be_ended() -> None:
-    judged = run_leftovers({"gpu01": [entry(job=OURS, ours=True), entry()]}, {OURS: "over"})
+    judged = decide("mpi_leftovers", found={"gpu01": [entry(job=OURS, ours=True), entry()]}, states={OURS: "over"})
     assert (judged["over"], len(judged["others"])) == ([OURS], 1)
 
 

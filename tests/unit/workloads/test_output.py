@@ -13,8 +13,8 @@ from types import ModuleType
 from typing import Any, Callable
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results import torch_ranks
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.tf_cnn import parse
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import torch_ranks
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tf_cnn import parse
 from hypothesis import given
 from hypothesis import strategies as st
 

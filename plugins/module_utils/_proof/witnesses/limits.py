@@ -8,7 +8,7 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 
 from __future__ import annotations
 
-from ..._results.limits import Comparison
+from ..._results.figures.limits import Comparison
 from ..evidence import Evidence
 from ..witness import Doubts, Said, Witness
 

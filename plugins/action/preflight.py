@@ -1,0 +1,250 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Action of rocemesh.multinode.preflight: all that stands in the way of a run, in one list.
+
+An action, because it looks at the controller and at the inventory: both are here, not on a target. What devices and
+nodes say comes as arguments. The judgement is in module_utils/_preflight.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import json
+import os
+import pathlib
+import platform
+import re
+import shutil
+import sys
+import time
+from typing import Any, Iterator, Mapping, Sequence
+
+import yaml
+from ansible.errors import AnsibleError
+from ansible.plugins.action import ActionBase
+from ansible.release import __version__ as ansible_version
+
+from ..module_utils._preflight import controller, devices, nodes, variables
+from ..module_utils._preflight.finding import Finding, note, summary
+
+_HERE = pathlib.Path(__file__).resolve().parents[2]
+ARGUMENTS = {
+    "switches": {"type": "dict", "default": {}},
+    "vcenter": {"type": "dict", "default": {}},
+    "nodes": {"type": "dict", "default": {}},
+    "dest": {"type": "path", "default": ""},
+}
+# Variables that a stage asks for; without them the site stops there, perhaps after others have been changed.
+_NEEDS: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "switches": (
+        ("switch_password", "the password of switch_username, from a vault"),
+        ("switch_vlan", "the VLAN of the RoCE network"),
+        ("switch_ports", "the ports of the GPU servers"),
+    ),
+    "gpu_vms": (
+        ("container_registry", "the registry that all GPU VMs reach, host:port"),
+        ("run_network", "the RoCE network of the VMs in CIDR notation"),
+    ),
+}
+_VCENTER = (
+    ("hostname", "VMWARE_HOST", "name or address of vCenter"),
+    ("username", "VMWARE_USER", "the account of docs/vsphere-privileges.md"),
+    ("password", "VMWARE_PASSWORD", "its password, from a vault"),
+)
+_FILES: Mapping[str, str] = {
+    "switch_known_hosts": "ssh-keyscan the switch, compare the fingerprint on its console, and write the line there",
+    "switch_ca_path": "put the CA of the switch's certificate there",
+    "rocemesh_vcenter_ca_path": "download vCenter's root CA (https://VCENTER/certs/download.zip), put it there as PEM",
+    "container_registry_ca_path": "put the CA of the registry's certificate there",
+}
+# Variables that Ansible puts beside those of the inventory; some hold all others.
+_OF_ANSIBLE = frozenset(("hostvars", "groups", "vars", "environment", "play_hosts", "omit", "playbook_dir"))
+
+
+class ActionModule(ActionBase):
+    _requires_connection = False
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        _validation, options = self.validate_argument_spec(ARGUMENTS)  # type: ignore[no-untyped-call]
+        everything = task_vars or {}
+        hostvars, groups = everything["hostvars"], everything["groups"]
+        findings = list(controller.judge(_controller(), groups))
+        findings += list(variables.groups(groups))
+        found, unset = _of_inventory(hostvars, groups)
+        findings += found
+        findings += list(_devices(options, hostvars, groups, unset))
+        looked_at = ["controller", "inventory", *options["switches"], *options["nodes"]]
+        looked_at += ["vCenter"] if options["vcenter"] else []
+        told = summary(findings, looked_at)
+        result.update(changed=False, **told)
+        if options["dest"] and not self._task.check_mode:
+            _write(pathlib.Path(options["dest"]), {**told, "at": time.time()})
+        return result
+
+
+def _devices(
+    options: Mapping[str, Any], hostvars: Any, groups: Mapping[str, Sequence[str]], unset: set[str]
+) -> Iterator[Finding]:
+    for name, reading in options["switches"].items():
+        if name not in unset:  # what it lacks is told already; its own words would be about the module's arguments
+            yield from devices.switch(name, reading)
+    if options["vcenter"] and not unset & set(groups.get("esxi_hosts") or ()):
+        vms = [str(_value(hostvars, name, "gpu_vm_name") or name) for name in groups.get("gpu_vms") or ()]
+        yield from devices.vcenter(options["vcenter"], vms, time.time())
+    sleeping = devices.asleep(options["vcenter"])
+    for name, reading in options["nodes"].items():
+        wanted = {
+            "asleep": sleeping.get(str(_value(hostvars, name, "gpu_vm_name") or name), ""),
+            "slots": _value(hostvars, name, "rocemesh_slots"),
+            "toolkit_repository": _value(hostvars, name, "container_toolkit_repository"),
+        }
+        yield from nodes.judge(name, reading, wanted)
+    for group in ("switches", "gpu_vms"):
+        answered = options["switches" if group == "switches" else "nodes"]
+        for name in groups.get(group) or ():
+            if name not in answered:
+                yield note(name, "not looked at", "it is not among the hosts of this run (--limit)")
+
+
+# ---------------------------------------------------------------------------------------------------------- controller
+
+
+def _controller() -> controller.Controller:
+    return controller.Controller(
+        ansible=ansible_version,
+        python=platform.python_version(),
+        executable=sys.executable,
+        libraries={library.import_name: _library(library) for library in controller.LIBRARIES},
+        collections={name: _collection(name) for name in controller.COLLECTIONS},
+        programs=frozenset(name for name in controller.PROGRAMS if shutil.which(name)),
+    )
+
+
+def _library(library: controller.Library) -> str | None:
+    """Release, if it can be imported: a distribution whose modules are broken does not count."""
+    try:
+        importlib.import_module(library.import_name)
+        return importlib.metadata.version(library.project.partition("[")[0])
+    except Exception:  # a library may fail in any way while it is imported
+        return None
+
+
+def _collection(name: str) -> str | None:
+    try:
+        place = importlib.import_module(f"ansible_collections.{name}").__path__
+        folder = pathlib.Path(next(iter(place)))
+    except (ImportError, StopIteration):
+        return None
+    try:
+        if (folder / "MANIFEST.json").exists():
+            return str(json.loads((folder / "MANIFEST.json").read_text())["collection_info"]["version"])
+        return str(yaml.safe_load((folder / "galaxy.yml").read_text())["version"])
+    except (OSError, ValueError, KeyError, TypeError, yaml.YAMLError):
+        return None
+
+
+# ----------------------------------------------------------------------------------------------------------- inventory
+
+
+def _of_inventory(hostvars: Any, groups: Mapping[str, Sequence[str]]) -> tuple[list[Finding], set[str]]:
+    """Findings, and the hosts that lack a value: their devices cannot be asked."""
+    known, prefixes = known_variables()
+    own = list(dict.fromkeys(name for group in variables.GROUPS for name in groups.get(group) or ()))
+    names = {host: _names(hostvars, host) for host in own}
+    needs: dict[tuple[str, str, str], list[str]] = {}
+    for group, name, what in _needed(hostvars, groups):
+        for host in groups.get(group) or ():
+            error = _error(hostvars, host, name) if name in names[host] else ""
+            if name not in names[host] or error or _value(hostvars, host, name) in (None, "", []):
+                needs.setdefault((name, error, what), []).append(host)
+    asked = {name for name, _error_, _what in needs}
+    for host in own:
+        for name in sorted(names[host] & known - asked):
+            error = _error(hostvars, host, name)
+            if error:
+                needs.setdefault((name, error, "a value that can be made out on the controller"), []).append(host)
+    wanting = [variables.Need(name, tuple(hosts), error, what) for (name, error, what), hosts in needs.items()]
+    findings = [
+        *variables.unread(names, known | _mentioned(hostvars, own, names), prefixes),
+        *variables.unset(wanting),
+        *variables.files(_files(hostvars, own, names)),
+    ]
+    return findings, {host for need in wanting for host in need.hosts}
+
+
+def _needed(hostvars: Any, groups: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str, str]]:
+    for group, needs in _NEEDS.items():
+        for name, what in needs:
+            yield group, name, what
+    hosts = [*(groups.get("esxi_hosts") or ())]
+    for option, environment, what in _VCENTER:
+        given = any(_value(hostvars, host, f"esxi_host_vcenter_{option}") for host in hosts)
+        if not given and not os.environ.get(environment):
+            yield "esxi_hosts", f"rocemesh_vcenter_{option}", what
+
+
+def _names(hostvars: Any, host: str) -> set[str]:
+    """Variables of the inventory and of -e: what plays have published since is no one's slip of the pen."""
+    raw = set(hostvars.raw_get(host))
+    manager = getattr(hostvars, "_variable_manager", None)
+    published = (getattr(manager, "_nonpersistent_fact_cache", None) or {}).get(host) or {}
+    return raw - set(published)
+
+
+def _mentioned(hostvars: Any, own: Sequence[str], names: Mapping[str, set[str]]) -> set[str]:
+    """Words of the values of the inventory: a variable that another one is made of has a reader."""
+    raw = (hostvars.raw_get(host) for host in own)
+    values = {str(row[name]) for host, row in zip(own, raw) for name in names[host] if name not in _OF_ANSIBLE}
+    return {word for value in values for word in re.findall(r"[A-Za-z_]\w*", value)}
+
+
+def _value(hostvars: Any, host: str, name: str) -> Any:
+    """None where it is not set, or cannot be made out."""
+    try:
+        return hostvars[host].get(name)
+    except AnsibleError:
+        return None
+
+
+def _error(hostvars: Any, host: str, name: str) -> str:
+    try:
+        value = hostvars[host][name]
+        str(value)
+    except (AnsibleError, KeyError) as error:
+        return str(error).strip().split("\n", maxsplit=1)[0]
+    return ""
+
+
+def _files(hostvars: Any, own: Sequence[str], names: Mapping[str, set[str]]) -> Iterator[variables.File]:
+    seen: set[tuple[str, str]] = set()
+    for host in own:
+        for variable, remedy in _FILES.items():
+            path = str(_value(hostvars, host, variable) or "") if variable in names[host] else ""
+            if path and (variable, path) not in seen:
+                seen.add((variable, path))
+                place = pathlib.Path(path).expanduser()
+                yield variables.File(variable, path, place.is_file(), os.access(place, os.R_OK), remedy)
+
+
+def known_variables() -> tuple[set[str], set[str]]:
+    """All variables that roles and playbooks of this collection read, and the prefixes of its roles."""
+    roles = sorted(path.parent.parent for path in _HERE.glob("roles/*/meta/argument_specs.yml"))
+    known: set[str] = set(variables.SITE_VARIABLES)
+    for role in roles:
+        content = yaml.safe_load((role / "meta" / "argument_specs.yml").read_text())
+        for entry in content["argument_specs"].values():
+            known |= set(entry.get("options") or {})
+    return known, {f"{role.name}_" for role in roles} | {variables.SITE_PREFIX}
+
+
+def _write(path: pathlib.Path, content: Mapping[str, Any]) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise AnsibleError(f"preflight: {path} cannot be written: {error.strerror}. Give another dest.") from error

@@ -1,0 +1,51 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The doctor without Ansible and without an inventory: `python3 PATH/TO/plugins/module_utils/_doctor LOG...`.
+
+Exit status: 0 healthy, 1 the log cannot be read, 2 faulty, 3 cannot tell. Standard library alone.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def _doctor() -> Any:
+    """Started as a folder there is no package yet; as a module (python -m) there is."""
+    if __package__:
+        return importlib.import_module(".doctor", __package__)
+    plugins = Path(__file__).resolve().parents[2]
+    sys.path.insert(0, str(plugins))
+    return importlib.import_module("module_utils._doctor.doctor")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="doctor", description="Name the root cause in a log, folder or archive.")
+    parser.add_argument("bundle", help="a log, a folder, or an archive (tar, zip); '-' reads standard input")
+    parser.add_argument("--json", metavar="FILE", help="write the whole answer there ('-': to standard output)")
+    options = parser.parse_args(arguments)
+    doctor = _doctor()
+    try:
+        if options.bundle == "-":
+            found = doctor.diagnose(None, {"standard input": sys.stdin.buffer.read().decode("utf-8", "replace")})
+        else:
+            found = doctor.diagnose(options.bundle)
+        if options.json and options.json != "-":
+            Path(options.json).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        print(f"doctor: {error.filename}: {error.strerror}; give an existing log, folder or archive", file=sys.stderr)
+        return 1
+    print(json.dumps(found, indent=2) if options.json == "-" else doctor.table(found), end="")
+    return int(doctor.STATUS[found["verdict"]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,243 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A bundle in pieces: a folder, an archive (tar, zip), or a single file of any size; also gzip, bzip2 or xz of a file.
+
+Nothing is ever written. Names inside an archive are only shown. What is too large, binary or broken is told in
+``notes``, and what was readable before it is still read.
+
+Layout of an archive of ``collect`` (any other layout is read as well; a piece is known by what stands in it):
+
+    rocemesh-bundle.json       what it holds: {"format": 1, "redacted": true, "pieces": [...]}
+    job/NAME                   what the job printed, its summary.json
+    hosts/HOST/NAME            outputs of a guest or host: dmesg.txt, nvidia-smi.txt, show_gids.txt, ...
+    containers/HOST/NAME       the same from inside the container
+    switches/SWITCH/NAME       outputs of a switch
+    esxi/HOST/NAME             outputs of an ESXi host
+    vms/VM/vmware.log          the log of a VM
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import bz2
+import dataclasses
+import gzip
+import lzma
+import os
+import re
+import tarfile
+import zipfile
+import zlib
+from pathlib import Path
+from typing import IO, Any, Callable, Iterator, cast
+
+CHUNK = 1 << 20
+LINE_LIMIT = 1 << 14
+PIECES = 20_000
+PIECE_LIMIT = 8 << 30
+TOTAL_LIMIT = 32 << 30
+_NESTED = 2  # an archive in an archive (vm-support), and not deeper
+_SAMPLE = 1 << 13
+_BROKEN = (
+    OSError,
+    EOFError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    RuntimeError,
+    ValueError,
+)
+_HOSTS = re.compile(r"(?:^|/)(?:hosts|containers|switches|esxi|vms|nodes)/(?P<host>[^/]+)/")
+
+
+@dataclasses.dataclass
+class Piece:
+    """One text. ``chunks`` may be taken once: whole lines, without the last newline of each chunk."""
+
+    name: str
+    chunks: Iterator[bytes]
+
+    @property
+    def host(self) -> str:
+        match = _HOSTS.search(self.name)
+        return match["host"] if match else ""
+
+
+class Bundle:
+    """``pieces()`` may be taken once. Raises OSError only if ``path`` itself cannot be read."""
+
+    def __init__(self, path: str | Path, total_limit: int = TOTAL_LIMIT) -> None:
+        self.path = Path(path)
+        self.notes: list[str] = []
+        self.bytes = 0
+        self.read: list[str] = []
+        self._limit = total_limit
+
+    def note(self, text: str) -> None:
+        if len(self.notes) < 200:
+            self.notes.append(text)
+
+    def pieces(self) -> Iterator[Piece]:
+        if self.path.is_dir():
+            yield from self._folder()
+            return
+        with self.path.open("rb") as stream:
+            yield from self._any(self.path.name, stream, 0, seekable=True)
+
+    def _folder(self) -> Iterator[Piece]:
+        for folder, folders, names in os.walk(self.path):
+            folders.sort()
+            for name in sorted(names):
+                path = Path(folder, name)
+                shown = str(path.relative_to(self.path))
+                # A link could lead anywhere, a pipe or device would never end.
+                if path.is_symlink() or not path.is_file():
+                    self.note(f"{shown}: not a plain file, left out")
+                    continue
+                try:
+                    with path.open("rb") as stream:
+                        yield from self._any(shown, stream, 0, seekable=True)
+                except OSError as error:
+                    self.note(f"{shown}: cannot be read ({error.strerror})")
+
+    def _any(self, name: str, stream: IO[bytes], depth: int, seekable: bool) -> Iterator[Piece]:
+        """Raises nothing for what stands in the stream."""
+        if len(self.read) >= PIECES:
+            self.note(f"{name}: more than {PIECES} pieces, the rest is left out")
+            return
+        try:
+            head = stream.read(_SAMPLE)
+            source = _Again(head, stream)
+            packed = _unpacker(head)
+            if packed:
+                yield from self._packed(name, packed(source), depth)
+            elif _is_tar(head):
+                yield from self._tar(name, cast(IO[bytes], source), depth)
+            elif head[:4] == b"PK\x03\x04" and seekable:
+                yield from self._zip(name, stream, depth)
+            else:
+                yield from self._text(name, source)
+        except _BROKEN as error:
+            self.note(f"{name}: broken or cut short ({error}); what stands before that was read")
+
+    def _packed(self, name: str, stream: IO[bytes], depth: int) -> Iterator[Piece]:
+        head = stream.read(_SAMPLE)
+        source = _Again(head, stream)
+        if _is_tar(head):
+            yield from self._tar(name, cast(IO[bytes], source), depth)
+        else:
+            yield from self._text(name, source)
+
+    def _tar(self, name: str, stream: IO[bytes], depth: int) -> Iterator[Piece]:
+        if depth >= _NESTED:
+            self.note(f"{name}: an archive within archives, left out")
+            return
+        with tarfile.open(fileobj=stream, mode="r|") as archive:
+            for member in archive:
+                part = archive.extractfile(member) if member.isfile() else None
+                if part is None:
+                    if not member.isdir():
+                        self.note(f"{name}:{_shown(member.name)}: not a plain file, left out")
+                    continue
+                yield from self._any(_shown(member.name), part, depth + 1, seekable=False)
+
+    def _zip(self, name: str, stream: IO[bytes], depth: int) -> Iterator[Piece]:
+        if depth >= _NESTED:
+            self.note(f"{name}: an archive within archives, left out")
+            return
+        stream.seek(0)
+        with zipfile.ZipFile(stream) as archive:
+            for member in archive.infolist():
+                if member.is_dir():
+                    continue
+                with archive.open(member) as part:
+                    yield from self._any(_shown(member.filename), part, depth + 1, seekable=False)
+
+    def _text(self, name: str, source: _Again) -> Iterator[Piece]:
+        head = source.peek
+        coding = _coding(head)
+        if not head:
+            self.note(f"{name}: empty")
+        elif coding is None:
+            self.note(f"{name}: binary, left out")
+        else:
+            self.read.append(name)
+            yield Piece(name, self._lines(name, source, coding))
+
+    def _lines(self, name: str, source: _Again, coding: str) -> Iterator[bytes]:
+        """Chunks of whole lines; a line longer than the limit is cut, so that no log can fill the memory."""
+        held, here, cut = b"", 0, False
+        while True:
+            try:
+                data = source.read(CHUNK)
+            except _BROKEN as error:
+                self.note(f"{name}: broken or cut short ({error}); what stands before that was read")
+                data = b""
+            if not data:
+                break
+            here += len(data)
+            self.bytes += len(data)
+            if here > PIECE_LIMIT or self.bytes > self._limit:
+                self.note(f"{name}: larger than is read here; the rest is left out")
+                break
+            if coding != "utf-8":
+                data = data.decode(coding, "replace").encode()
+            complete, newline, rest = data.rpartition(b"\n")
+            if not newline:
+                if len(held) < LINE_LIMIT:
+                    held = (held + rest)[:LINE_LIMIT]
+                cut = cut or len(rest) > LINE_LIMIT
+                continue
+            yield held + complete if len(held) < LINE_LIMIT else held + b"\n" + complete.partition(b"\n")[2]
+            held = rest[:LINE_LIMIT]
+        if held:
+            yield held
+        if cut:
+            self.note(f"{name}: has lines longer than {LINE_LIMIT} characters; only their beginnings were read")
+
+
+class _Again:
+    """A stream with the bytes in front of it that were looked at."""
+
+    def __init__(self, head: bytes, stream: IO[bytes]) -> None:
+        self.peek = head
+        self._head = head
+        self._stream = stream
+
+    def read(self, size: int = CHUNK) -> bytes:
+        if self._head:
+            part, self._head = self._head[:size], self._head[size:]
+            return part
+        return self._stream.read(size)
+
+
+def _unpacker(head: bytes) -> Callable[[Any], Any] | None:
+    if head[:2] == b"\x1f\x8b":
+        return lambda stream: gzip.GzipFile(fileobj=stream)
+    if head[:3] == b"BZh":
+        return bz2.BZ2File
+    if head[:6] == b"\xfd7zXZ\x00":
+        return lzma.LZMAFile
+    return None
+
+
+def _is_tar(head: bytes) -> bool:
+    return head[257:262] == b"ustar"
+
+
+def _coding(head: bytes) -> str | None:
+    """None: no text."""
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "utf-16-le" if head[:1] == b"\xff" else "utf-16-be"
+    if b"\x00" in head:
+        return None
+    strange = sum(byte < 9 or 13 < byte < 27 for byte in head)
+    return "utf-8" if strange * 20 <= len(head) else None
+
+
+def _shown(name: str) -> str:
+    """The name of a member, harmless to print; it is never opened or written."""
+    return "".join(letter if letter.isprintable() else "?" for letter in name)[:300]

@@ -1,0 +1,92 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All causes, signs and rules of the doctor, from the files in ``rules`` and from the rules of a failed run. Pure.
+
+``_results/causes.py`` explains a failed mpirun. Its patterns are signs here, so that both say the same of one line.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+from .._results.launch.causes import RULES as RUN_RULES
+from .model import CANDIDATE, ECHO, FAULT, LAYERS, Cause, Compare, Rule, Sign
+from .rules import (
+    gpu,
+    host,
+    host_causes,
+    host_signs,
+    job,
+    job_causes,
+    nic,
+    nic_causes,
+    normal,
+    pcie_vm,
+    pcie_vm_causes,
+    rdma,
+)
+
+# Cause of a failed run -> what it may be here. Causes that only repeat an error of a lower layer are echoes.
+RUN_CAUSES: dict[str, str] = {
+    "host_key_changed": "launch_failed",
+    "host_key_unknown": "launch_failed",
+    "key_file_refused": "launch_failed",
+    "orted_missing": "launch_failed",
+    "orted_broken": "launch_failed",
+    "command_refused": "launch_failed",
+    "slots": "launch_failed",
+    "mpirun_option": "launch_failed",
+    "run_as_root": "launch_failed",
+    "docker_permission": "container_down",
+    "docker_down": "container_down",
+    "container_not_running": "container_down",
+    "container_missing": "container_down",
+    "container_exec": "container_down",
+    "program_missing": "application_failed",
+    "wrong_sum": "nccl_bug",
+    "weights_differ": "application_failed",
+}
+_ECHOES = ("nccl", "cuda", "nccl_tests")
+
+
+def _run_signs() -> tuple[list[Sign], list[Rule]]:
+    signs, rules = [], []
+    for entry in RUN_RULES:
+        name = f"run_{entry.cause}"
+        kind = ECHO if entry.cause in _ECHOES else FAULT
+        if entry.cause in RUN_CAUSES:
+            signs.append(Sign(name, entry.pattern, kind))
+            rules.append(Rule(name, name, CANDIDATE, (RUN_CAUSES[entry.cause],), "recorded: " + entry.summary))
+    return signs, rules
+
+
+_SIGNS, _RULES = _run_signs()
+
+CAUSES: dict[str, Cause] = {
+    cause.id: cause
+    for causes in (
+        rdma.CAUSES,
+        nic_causes.CAUSES,
+        gpu.CAUSES,
+        pcie_vm_causes.CAUSES,
+        host_causes.CAUSES,
+        job_causes.CAUSES,
+    )
+    for cause in causes
+}
+SIGNS: tuple[Sign, ...] = (
+    *rdma.SIGNS,
+    *nic.SIGNS,
+    *gpu.SIGNS,
+    *pcie_vm.SIGNS,
+    *host_signs.SIGNS,
+    *job.SIGNS,
+    *normal.SIGNS,
+    *_SIGNS,
+)
+RULES: tuple[Rule, ...] = (*rdma.RULES, *nic.RULES, *gpu.RULES, *pcie_vm.RULES, *host.RULES, *job.RULES, *_RULES)
+COMPARES: tuple[Compare, ...] = job.COMPARES
+
+if any(cause.layer not in LAYERS for cause in CAUSES.values()):
+    raise ValueError("a cause has a layer that is not in the vocabulary")

@@ -1,0 +1,84 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The doctor from outside: a bundle in, an answer out; the answer as text and as exit status.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Mapping
+
+from .bundle import Bundle, Piece
+from .catalogue import SIGNS
+from .judge import answer
+from .model import CANNOT_TELL, FAULTY, HEALTHY
+from .reading import Reading
+
+STATUS = {HEALTHY: 0, FAULTY: 2, CANNOT_TELL: 3}
+
+
+def diagnose(path: str | Path | None, evidence: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """A bundle, outputs by name of the piece, or both. Raises OSError if ``path`` cannot be read."""
+    reading = Reading(SIGNS)
+    notes: list[str] = []
+    names: list[str] = []
+    size = 0
+    if path is not None:
+        bundle = Bundle(path)
+        for piece in bundle.pieces():
+            reading.piece(piece)
+        notes, names, size = bundle.notes, bundle.read, bundle.bytes
+    for name, text in (evidence or {}).items():
+        reading.piece(Piece(name, iter((text.encode("utf-8", "replace"),))))
+        names.append(name)
+        size += len(text)
+    found = answer(reading, notes)
+    return {**found, "read": names[:1000], "bytes": size, "message": sentence(found)}
+
+
+def sentence(found: dict[str, Any]) -> str:
+    """One sentence for a person."""
+    if found["verdict"] == HEALTHY:
+        return "Healthy: every line that looks like trouble is a known harmless one."
+    first = found["findings"][0] if found["findings"] else None
+    if found["verdict"] == FAULTY and first:
+        where = f" on {first['host']}" if first["host"] else ""
+        how = f"({first['layer']}, {first['certainty']})"
+        return f"Faulty{where}: {first['means']} {how} What to do: {first['fix']['what']}."
+    question = found["next"][0] if found["next"] else None
+    look = f" Look next, {question['where']}: {question['run']}" if question else ""
+    if first:
+        layers = ", ".join(dict.fromkeys(entry["layer"] for entry in found["findings"][:4]))
+        return f"Cannot tell yet; candidates: {layers}.{look}"
+    return f"Cannot tell: nothing in this names a cause.{look}"
+
+
+def table(found: dict[str, Any]) -> str:
+    """The whole answer for a person."""
+    lines = [found["message"], ""]
+    for number, finding in enumerate(found["findings"], 1):
+        where = " ".join(str(part) for part in (finding["host"], finding["device"]) if part)
+        rank = f" rank {finding['rank']}" if finding["rank"] is not None else ""
+        lines.append(
+            f"{number}. {finding['certainty']}: {finding['cause']} ({finding['layer']}) {where}{rank}".rstrip()
+        )
+        lines.append(f"   {finding['means']}")
+        lines += [f"   seen: {entry['file']}:{entry['line']}: {entry['text']}" for entry in finding["evidence"][:2]]
+        lines += [f"   explains: {text}" for text in finding["explains"]]
+        lines.append(f"   look: {finding['next']['where']}: {finding['next']['run']}")
+        lines.append(
+            f"   fix ({finding['fix']['who']}; interrupts {finding['fix']['interrupts']}): {finding['fix']['what']}"
+        )
+    if found["next"]:
+        lines += ["", "Next, cheapest first:"]
+        lines += [f"  - {question['where']}: {question['run']}" for question in found["next"][:5]]
+    if found["unknown"] and found["verdict"] != HEALTHY:
+        lines += ["", "Lines that look like trouble and that no rule knows:"]
+        lines += [f"  {entry['file']}:{entry['line']}: {entry['text']}" for entry in found["unknown"][:5]]
+    if found["asked"]:
+        lines += ["", "Wanted and not found: " + "; ".join(found["asked"])]
+    lines += [f"note: {note}" for note in found["notes"]]
+    return "\n".join(lines) + "\n"

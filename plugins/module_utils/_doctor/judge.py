@@ -1,0 +1,263 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From signs to an answer: which causes fit, which only follow from others, what to look at next. Pure.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from typing import Any, Iterable
+
+from .catalogue import CAUSES, COMPARES, RULES
+from .model import (
+    CANDIDATE,
+    CANNOT_TELL,
+    CERTAINTIES,
+    ECHO,
+    FACT,
+    FAULT,
+    FAULTY,
+    GOOD,
+    HEALTHY,
+    LAYERS,
+    NORMAL,
+    PROVEN,
+    Cause,
+    Rule,
+)
+from .questions import Question, rank
+from .reading import PER_FORM, Hit, Reading
+
+_SHOWN = 8  # findings of an answer
+_EVIDENCE = 4
+_DEPTH = {layer: number for number, layer in enumerate(LAYERS)}
+_BEGUN, _DONE = "init_start", "init_end"
+_GENERAL = (
+    Question(
+        "on the host of the rank that failed first", "dmesg -T | tail -100; nvidia-smi; ibv_devinfo; show_gids", 1
+    ),
+    Question(
+        "in the job's script",
+        "run again with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET,ENV and keep the whole output",
+        3,
+    ),
+)
+_STOPPED = Question(
+    "between the hosts of the job",
+    "nc -l 29999 on one and nc -vz ADDRESS 29999 on the other, with the address that stands after 'Bootstrap : Using'",
+    2,
+)
+
+
+@dataclasses.dataclass
+class Finding:
+    cause: Cause
+    certainty: str
+    weight: float
+    hits: list[Hit]
+    rules: list[Rule]
+    explains: list[str] = dataclasses.field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        first = self.hits[0] if self.hits else None
+        return {
+            "layer": self.cause.layer,
+            "cause": self.cause.id,
+            "certainty": self.certainty,
+            "means": self.cause.means,
+            "host": next((hit.host for hit in self.hits if hit.host), ""),
+            "rank": next((hit.rank for hit in self.hits if hit.rank is not None), None),
+            "device": next((hit.device for hit in self.hits if hit.device), ""),
+            "evidence": [{"file": hit.file, "line": hit.line, "text": hit.quote} for hit in self.hits[:_EVIDENCE]],
+            "explains": self.explains,
+            "next": {"where": self.cause.where, "run": self.cause.look, "cost": self.cause.cost},
+            "fix": {
+                "what": self.cause.fix,
+                "who": LAYERS[self.cause.layer],
+                "role": self.cause.role,
+                "interrupts": self.cause.interrupts,
+            },
+            "rests_on": sorted({rule.source for rule in self.rules}) + [self.cause.source] * (not self.rules)
+            if first
+            else [],
+        }
+
+
+def answer(reading: Reading, notes: Iterable[str] = ()) -> dict[str, Any]:
+    """What the module returns: verdict, findings, next, asked."""
+    found = _findings(reading)
+    certain = [finding for finding in found if finding.certainty != CANDIDATE]
+    kinds = collections.Counter(seen.sign.kind for seen in reading.seen.values())
+    stopped = _BEGUN in reading.seen and _DONE not in reading.seen and not found
+    trouble = found or reading.alarms or kinds[FAULT] or kinds[ECHO] or stopped
+    verdict = FAULTY if certain else HEALTHY if (kinds[NORMAL] or kinds[GOOD]) and not trouble else CANNOT_TELL
+    shown = found[:_SHOWN]
+    questions = rank(
+        [(finding.cause.id, finding.weight) for finding in shown],
+        {finding.cause.id: Question(finding.cause.where, finding.cause.look, finding.cause.cost) for finding in shown},
+    )
+    if verdict == CANNOT_TELL:
+        questions = [*([_STOPPED] if stopped else []), *questions, *_GENERAL]
+    return {
+        "verdict": verdict,
+        "findings": [finding.as_dict() for finding in shown],
+        "next": [dataclasses.asdict(question) for question in questions] if verdict != HEALTHY else [],
+        "asked": _asked(reading, verdict),
+        "unknown": [{"file": hit.file, "line": hit.line, "text": hit.quote} for hit in reading.alarms],
+        "notes": [*notes, *_skipped(reading)],
+        "lines": reading.lines,
+    }
+
+
+def _findings(reading: Reading) -> list[Finding]:
+    seen = reading.seen
+    table: dict[str, Finding] = {}
+    fired = [rule for rule in RULES if _fires(rule, seen)]
+    told = {name for rule in fired for group in rule.needed for name in group}
+    if any(seen[name].sign.kind != ECHO for name in told if name in seen):
+        # Who only says that somebody else failed is heard if nobody else speaks.
+        louder = [rule for rule in fired if any(_loud(group, seen) for group in rule.needed)]
+        echoes = [rule for rule in fired if rule not in louder]
+        fired = louder or fired
+    else:
+        echoes = []
+    for rule in fired:
+        hits = [hit for group in rule.needed for name in group if name in seen for hit in seen[name].hits[:2]]
+        strength = len(rule.needed) + sum(hit.device != "" or hit.host != "" for hit in hits[:1]) * 0.01
+        for place, cause in enumerate(rule.causes):
+            weight = strength - 0.15 * place
+            entry = table.get(cause)
+            certainty = rule.certainty if place == 0 else CANDIDATE
+            if entry is None:
+                table[cause] = Finding(CAUSES[cause], certainty, weight, list(dict.fromkeys(hits)), [rule])
+            else:
+                entry.weight = max(entry.weight, weight) + 0.3 * min(entry.weight, weight)
+                entry.certainty = min(entry.certainty, certainty, key=CERTAINTIES.index)
+                entry.hits = list(dict.fromkeys([*entry.hits, *hits]))
+                entry.rules.append(rule)
+    _compare(reading, table)
+    found = sorted(table.values(), key=_order)
+    return _one_per_layer(_explained(found, echoes, reading))
+
+
+def _loud(group: tuple[str, ...], seen: Any) -> bool:
+    return any(name in seen and seen[name].sign.kind == FAULT for name in group)
+
+
+def _fires(rule: Rule, seen: Any) -> bool:
+    return all(any(name in seen for name in group) for group in rule.needed) and not any(
+        name in seen for name in rule.excluded
+    )
+
+
+def _order(finding: Finding) -> tuple[Any, ...]:
+    certain = CERTAINTIES.index(finding.certainty)
+    return (certain, _DEPTH[finding.cause.layer] if finding.certainty != CANDIDATE else 0, -finding.weight)
+
+
+def _explained(found: list[Finding], echoes: list[Rule], reading: Reading) -> list[Finding]:
+    """A certain cause takes what follows from it: echoes, and candidates that rest on nothing but its own signs."""
+    certain = [finding for finding in found if finding.certainty != CANDIDATE]
+    if not certain:
+        for finding in found[:1]:
+            finding.explains = _names(echoes, reading)
+        return found
+    first = certain[0]
+    owned = {
+        name
+        for finding in certain
+        for rule in finding.rules
+        for name in (*(name for group in rule.needed for name in group), *rule.explains)
+    }
+    rest = []
+    for finding in found:
+        if finding in certain:
+            rest.append(finding)
+            continue
+        needed = {name for rule in finding.rules for group in rule.needed for name in group if name in reading.seen}
+        if needed <= owned or all(reading.seen[name].sign.kind in (ECHO, FACT) for name in needed):
+            continue
+        rest.append(finding)
+    first.explains = _names(echoes, reading)
+    return rest
+
+
+def _names(rules: Iterable[Rule], reading: Reading) -> list[str]:
+    texts = {
+        hit.quote: None
+        for rule in rules
+        for group in rule.needed
+        for name in group
+        if name in reading.seen
+        for hit in reading.seen[name].hits[:1]
+    }
+    return list(texts)[:_EVIDENCE]
+
+
+def _one_per_layer(found: list[Finding]) -> list[Finding]:
+    """Candidates of layers not named yet before a second one of the same layer."""
+    first: list[Finding] = []
+    again: list[Finding] = []
+    layers: set[str] = set()
+    for finding in found:
+        (again if finding.cause.layer in layers and finding.certainty == CANDIDATE else first).append(finding)
+        layers.add(finding.cause.layer)
+    return [*first, *again]
+
+
+def _compare(reading: Reading, table: dict[str, Finding]) -> None:
+    for compare in COMPARES:
+        values: dict[str, dict[str, Hit]] = {}
+        for name in compare.sign.split("+"):
+            entry = reading.seen.get(name)
+            if entry is None:
+                continue
+            for hit in entry.hits if "+" in compare.sign else []:
+                values.setdefault(name, {}).setdefault(hit.host, hit)
+            for (host, value), hit in entry.values.items() if "+" not in compare.sign else ():
+                values.setdefault(value, {}).setdefault(host, hit)
+        hosts = [{host for host in by_host if host} for by_host in values.values()]
+        if len(values) < 2 or not all(hosts) or len(set.union(*hosts)) < 2 or set.intersection(*hosts):
+            continue
+        hits = [next(hit for host, hit in by_host.items() if host) for by_host in values.values()]
+        rule = Rule(compare.id, compare.sign.replace("+", "|"), compare.certainty, (compare.cause,), compare.source)
+        entry_found = table.setdefault(compare.cause, Finding(CAUSES[compare.cause], CANDIDATE, 0.0, [], []))
+        entry_found.certainty = min(entry_found.certainty, compare.certainty, key=CERTAINTIES.index)
+        entry_found.weight += 2
+        entry_found.hits = [*hits, *entry_found.hits]
+        entry_found.rules.append(rule)
+
+
+def _asked(reading: Reading, verdict: str) -> list[str]:
+    """What would have helped and was not there."""
+    if verdict == HEALTHY:
+        return []
+    wanted = {
+        "the version of NCCL (NCCL_DEBUG=VERSION)": ("nccl_version",),
+        "the kernel log of the host that failed first (dmesg)": (
+            "taint",
+            "kernel_ok",
+            "mlx5_ok",
+            "xid_hardware",
+            "kernel_fault",
+        ),
+        "show_gids of both ends": ("gids_routable", "gids_link_local_only"),
+        "ulimit -l as the ranks see it": ("memlock_small", "memlock_unlimited"),
+        "whether this is a VM": ("in_vm", "vm_host"),
+    }
+    return [text for text, names in wanted.items() if not any(name in reading.seen for name in names)]
+
+
+def _skipped(reading: Reading) -> list[str]:
+    if not reading.skipped:
+        return []
+    return [
+        f"{reading.skipped} kinds of lines that differ in their figures alone were read {PER_FORM} times, not to the last"
+    ]
+
+
+__all__ = ["PROVEN", "Finding", "answer"]

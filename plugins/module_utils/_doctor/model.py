@@ -1,0 +1,128 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a rule of the doctor is made of. Pure data types; the rules stand in ``rules``.
+
+A *sign* is something that a line says. A *cause* is what may be wrong, where one looks, and what puts it right. A
+*rule* joins signs to causes.
+
+How sure a rule may be. ``proven``: the line states the cause with its figures (a limit and the value above it).
+``likely``: the line states the cause, or two facts that do not follow from each other agree. Everything else is a
+``candidate``: a single message that several faults print names none of them.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Callable, Match, Pattern
+
+PROVEN, LIKELY, CANDIDATE = "proven", "likely", "candidate"
+CERTAINTIES = (PROVEN, LIKELY, CANDIDATE)
+HEALTHY, FAULTY, CANNOT_TELL = "healthy", "faulty", "cannot_tell"
+
+# Kinds of signs. A fault is trouble by itself; a fact means something only beside others; an echo says that somebody
+# else failed; normal looks like trouble and is none:
+# it silences the line. Good is what a working system prints; it silences nothing.
+FAULT, FACT, ECHO, NORMAL, GOOD = "fault", "fact", "echo", "normal", "good"
+
+# Layers from the ground up: of two certain causes the lower one comes first. Value: who owns it.
+LAYERS = {
+    "gpu_hardware": "who looks after the servers",
+    "cabling": "who looks after the servers and cables",
+    "switch_config": "the network team",
+    "fabric_routing": "the network team",
+    "numa_bios": "who looks after the servers",
+    "nic_firmware": "the administrator of the NIC (in a VM: of the guest)",
+    "esxi_host": "the vSphere administrator",
+    "vm_mmio": "the vSphere administrator",
+    "vm_memory": "the vSphere administrator",
+    "vm_passthrough": "the vSphere administrator",
+    "pcie_acs": "the administrator of the host (of VMs: the vSphere administrator)",
+    "guest_kernel": "the administrator of the host or guest",
+    "gpu_driver": "the administrator of the host or guest",
+    "guest_driver": "the administrator of the host or guest",
+    "nic_mtu": "the administrator of the host or guest",
+    "nic_qos": "the administrator of the host or guest",
+    "rdma_gid": "who starts the job, or the administrator of the host",
+    "firewall": "the network team, or the administrator of the host",
+    "foreign_traffic": "the network team",
+    "host_routing": "the administrator of the host or guest",
+    "host_limits": "the administrator of the host or guest",
+    "container": "who starts the containers",
+    "topology": "who starts the job",
+    "nccl_version": "who builds the image",
+    "run_env": "who starts the job",
+    "mpi_launch": "who starts the job",
+    "application": "who wrote the program",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Cause:
+    """``look``: where, and the read-only command that decides; ``cost`` 1 one look here, 2 another machine or root,
+    3 a short job, 5 something that needs a window."""
+
+    id: str
+    layer: str
+    means: str
+    where: str
+    look: str
+    fix: str
+    source: str
+    role: str = ""
+    interrupts: str = "nothing"
+    cost: int = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Sign:
+    """A line matches ``pattern`` and, if there is a ``test``, its figures do, too. The group ``value`` is compared
+    between hosts, ``host`` and ``device`` say where."""
+
+    name: str
+    pattern: Pattern[str]
+    kind: str = FAULT
+    test: Callable[[Match[str]], bool] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """``when``: names of signs; "a|b" either of them, "!a" not. ``causes``: most probable first. ``explains``:
+    signs that follow from it; echoes always do."""
+
+    id: str
+    when: str
+    certainty: str
+    causes: tuple[str, ...]
+    source: str
+    explains: tuple[str, ...] = ()
+
+    @property
+    def needed(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(tuple(word.split("|")) for word in self.when.split() if not word.startswith("!"))
+
+    @property
+    def excluded(self) -> tuple[str, ...]:
+        return tuple(name for word in self.when.split() if word.startswith("!") for name in word[1:].split("|"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Compare:
+    """The values of a sign differ between hosts."""
+
+    id: str
+    sign: str
+    cause: str
+    source: str
+    certainty: str = LIKELY
+
+
+def sign(name: str, pattern: str, kind: str = FAULT, test: Callable[[Match[str]], bool] | None = None) -> Sign:
+    return Sign(name, re.compile(pattern, re.IGNORECASE), kind, test)
+
+
+def rule(id: str, when: str, certainty: str, causes: str, source: str, *, explains: str = "") -> Rule:  # noqa: A002
+    return Rule(id, when, certainty, tuple(causes.split()), source, tuple(explains.split()))

@@ -1,0 +1,127 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Signs that take more than one line: a routing table, a table of GIDs, tables of priorities. One instance per piece.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import ipaddress
+import re
+from typing import Callable, Iterable, Protocol
+
+from .model import FACT, FAULT, Sign, sign
+
+_ROWS = 4096
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    sign: Sign
+    line: int
+    quote: str
+
+
+class Reader(Protocol):
+    words: tuple[str, ...]
+
+    def line(self, number: int, text: str) -> None: ...
+
+    def result(self) -> Iterable[Found]: ...
+
+
+class Routes:
+    """``ip route``: one network on two interfaces. Which one the kernel takes differs from host to host."""
+
+    words: tuple[str, ...] = (" dev ",)
+    SIGN = sign("routes_twice", "two routes to one network")
+    _ROUTE = re.compile(
+        r"^(?P<net>\d+\.\d+\.\d+\.\d+/\d+) dev (?P<dev>\S+).*\bscope link\b(?:.*metric (?P<metric>\d+))?"
+    )
+
+    def __init__(self) -> None:
+        self._routes: list[tuple[ipaddress.IPv4Network, str, int, str]] = []
+
+    def line(self, number: int, text: str) -> None:
+        match = self._ROUTE.match(text.strip())
+        if match and len(self._routes) < _ROWS and not match["dev"].startswith(("docker", "veth", "br-", "cni", "lo")):
+            try:
+                self._routes.append((ipaddress.IPv4Network(match["net"]), match["dev"], number, text.strip()))
+            except ValueError:
+                return
+
+    def result(self) -> Iterable[Found]:
+        for index, (net, dev, number, text) in enumerate(self._routes):
+            for other, other_dev, _number, other_text in self._routes[:index]:
+                if dev != other_dev and net.overlaps(other):
+                    yield Found(self.SIGN, number, f"{other_text} | {text}")
+                    return
+
+
+class Gids:
+    """``show_gids``: what kinds of GIDs there are."""
+
+    words: tuple[str, ...] = ("fe80:", "ffff:", "gid[")
+    LOCAL_ONLY = sign("gids_link_local_only", "only link-local GIDs")
+    V1_ONLY = sign("gids_v1_only", "only RoCE v1")
+    GOOD = sign("gids_routable", "a routable RoCE v2 GID", FACT)
+    _ROW = re.compile(
+        r"^\s*(?P<dev>[a-z]\w*_?\d+)\s+\d+\s+(?P<index>\d+)\s+(?P<gid>[0-9a-f]{4}(?::[0-9a-f]{4}){7})\s+"
+        r"(?:(?P<ip>\d+\.\d+\.\d+\.\d+)\s+)?(?P<version>v[12])\b",
+        re.IGNORECASE,
+    )
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[str, bool, str, int, str]] = []
+
+    def line(self, number: int, text: str) -> None:
+        match = self._ROW.match(text)
+        if match and len(self._rows) < _ROWS:
+            local = match["gid"].lower().startswith("fe80")
+            self._rows.append((match["dev"], local, match["version"].lower(), number, text.strip()))
+
+    def result(self) -> Iterable[Found]:
+        for device in {row[0] for row in self._rows}:
+            rows = [row for row in self._rows if row[0] == device]
+            first = rows[0]
+            if all(row[1] for row in rows) and len(rows) > 1:
+                yield Found(self.LOCAL_ONLY, first[3], first[4])
+            elif all(row[2] == "v1" for row in rows) and len(rows) > 1:
+                yield Found(self.V1_ONLY, first[3], first[4])
+            elif any(row[2] == "v2" and not row[1] for row in rows):
+                yield Found(self.GOOD, first[3], first[4])
+
+
+class Priorities:
+    """``ethtool -S``: all bytes in priority 0 while others exist and stay empty."""
+
+    words: tuple[str, ...] = ("_prio",)
+    SIGN = sign("all_on_priority_0", "all traffic on priority 0", FAULT)
+    _COUNT = re.compile(
+        r"^\s*(?P<way>[rt]x)_prio(?P<prio>\d)_(?:bytes|packets)\s*[:=]\s*(?P<count>[\d.]+)\s*(?P<unit>[KMGBT]?)"
+    )
+    _MANY = 10_000_000
+
+    def __init__(self) -> None:
+        self._most: dict[int, float] = {}
+        self._first: tuple[int, str] = (0, "")
+
+    def line(self, number: int, text: str) -> None:
+        match = self._COUNT.match(text)
+        if match:
+            scale = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}[match["unit"]]
+            prio = int(match["prio"])
+            self._most[prio] = max(self._most.get(prio, 0.0), float(match["count"]) * scale)
+            if prio == 0:
+                self._first = (number, text.strip())
+
+    def result(self) -> Iterable[Found]:
+        others = [count for prio, count in self._most.items() if prio]
+        if others and self._most.get(0, 0.0) > self._MANY and max(others) * 1000 < self._most[0]:
+            yield Found(self.SIGN, *self._first)
+
+
+READERS: tuple[Callable[[], Reader], ...] = (Routes, Gids, Priorities)

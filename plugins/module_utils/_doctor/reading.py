@@ -1,0 +1,284 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Signs in the pieces of a bundle: what a line says, and where it stands. One pass, bounded memory.
+
+Lines that differ in their figures alone have one form. A form without any word of a sign is looked at once and passed
+over from then on; that is what makes a log of a gigabyte a matter of seconds.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from typing import Iterable, Match, Sequence
+
+from .bundle import Piece
+from .model import ECHO, FAULT, NORMAL, Sign
+from .readers import READERS, Reader
+from .words import one_of, words_of
+
+_KEPT = 6  # hits of one sign that are kept whole; the others are counted
+_VALUES = 4096
+_QUOTE = 300
+_FORMS = 100_000
+_ALARMS = 20
+PER_FORM = 400  # lines of one form in one piece that are read one by one
+_FIGURES = (b"xid", b"status", b"error", b"count")  # forms whose figures say which fault it is: many more of them
+_PER_FIGURE = 20_000
+_NO_DIGITS = b"0123456789"
+
+# What a program says when something is wrong, in any words. Such a line that no sign knows is never "healthy".
+_ALARM = re.compile(
+    r"\b(?:error|errors|fail(?:ed|s|ure|ing)?|fatal|critical|panic|segfault"
+    r"|segmentation fault|abort(?:ed|ing)?|killed|timed? ?out|"
+    r"timeout|cannot|can't|could not|couldn't|unable|denied|refused|unreachable|invalid"
+    r"|mismatch(?:ed)?|hangs?|hung|"
+    r"stuck|stall(?:s|ed)?|traceback|exception|corrupt(?:ed|ion)?|lost|unknown symbol|no such"
+    r"|not permitted|crash(?:ed|es)?|"
+    r"warn(?:ing)?|unsupported|not supported|deadlock|exceed(?:s|ed)|insufficient|bug|oops|"
+    r"slow(?:er|ly)?|degraded|worse|drops?|dropped|discard(?:s|ed)?|stops?|stopped|missing|"
+    r"disconnected|reset|never|bad|wrong|out of|no route|down|disabled|only|instead|poor"
+    r"|low(?:er)?)\b|"
+    r"失败|错误|error:|\b\w+(?:error|exception)\b|\berr\b",
+    re.IGNORECASE,
+)
+_NOTHING = re.compile(
+    r"(?:\b0 (?:errors?|failures?|failed|out of bounds|warnings?|drops?|dropped|discards?)\b"
+    r"|(?:errors?|dropped|drops?|discards?|failures?|lost|timeouts?|out_of_sequence|\w*err\w*"
+    r"|\w*drop\w*|\w*discard\w*"
+    r"|\w*down\w*|\w*lost\w*|\w*exceeded\w*)"
+    r"[\"']?\s*[:=]\s*0\b|out of bounds values\s*:\s*0 ok|no errors?\b|without errors?\b"
+    r"|errors? ?: ?none|not active)",
+    re.IGNORECASE,
+)
+
+_CONTEXT: tuple[re.Pattern[str], ...] = (
+    re.compile(r"^(?:\[\d{4}-\d\d-\d\d [^\]]+\] )?(?P<host>[A-Za-z0-9][\w.-]*):\d+:\d+ \[(?P<device>\d+)\]"),
+    re.compile(
+        r"^(?:[A-Z][a-z]{2} +\d+ [\d:]{8}"
+        r"|\d{4}-\d\d-\d\dT\S+) (?P<host>[A-Za-z][\w.-]*) [\w.@/-]+(?:\[\d+\])?: "
+    ),
+    re.compile(r"^(?P<host>[A-Za-z][A-Za-z-]*-?\d[\w.-]*)(?:: |\| )"),
+)
+_RANK = re.compile(r"^\[\d+,(?P<rank>\d+)\]<std(?:out|err)>:|\[rank(?P<rank2>\d+)\]:|\[Rank (?P<rank3>\d+)\]")
+_DEVICE = re.compile(
+    r"\b(?P<device>(?:mlx[45]|bnxt_re|erdma|efa|irdma|rocep)\w*_?\d+|PCI:[0-9a-f:]+"
+    r"|[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)"
+)
+_NO_HOST = re.compile(r"^(?:mlx[45]_|GPU|(?:eth|ens|enp|ib|prio|step|epoch|rank|line)\d|node\d*$)")
+_TAG = re.compile(r"^\[\d+,\d+\]<std(?:out|err)>: ?")
+
+
+@dataclasses.dataclass(frozen=True)
+class Hit:
+    sign: str
+    file: str
+    line: int
+    quote: str
+    host: str = ""
+    rank: int | None = None
+    device: str = ""
+    value: str = ""
+
+
+@dataclasses.dataclass
+class Seen:
+    """All that one sign found. ``values``: (host, value) -> first hit."""
+
+    sign: Sign
+    hits: list[Hit] = dataclasses.field(default_factory=list)
+    count: int = 0
+    values: dict[tuple[str, str], Hit] = dataclasses.field(default_factory=dict)
+
+    def add(self, hit: Hit) -> None:
+        self.count += 1
+        if len(self.hits) < _KEPT:
+            self.hits.append(hit)
+        if hit.value and len(self.values) < _VALUES:
+            self.values.setdefault((hit.host, hit.value), hit)
+
+
+@functools.lru_cache(maxsize=4)
+def _prepared(signs: tuple[Sign, ...]) -> tuple[tuple[tuple[str, tuple[int, ...]], ...], re.Pattern[bytes]]:
+    """Words with the signs that have them, and the pattern that finds any word. Once per set of signs."""
+    table: dict[str, list[int]] = {}
+    for number, entry in enumerate(signs):
+        for word in words_of(entry.pattern):
+            table.setdefault(word, []).append(number)
+    words = {*table, *(word for reader in READERS for word in reader().words)}
+    return tuple((word, tuple(numbers)) for word, numbers in table.items()), one_of(words, _ALARM_WORDS)
+
+
+class Reading:
+    """Feed it pieces; then ``seen``, and ``alarms``: troubled lines that no sign knows."""
+
+    def __init__(self, signs: Sequence[Sign]) -> None:
+        self.seen: dict[str, Seen] = {}
+        self.alarms: list[Hit] = []
+        self.lines = 0
+        self.skipped = 0
+        self._signs = tuple(signs)
+        self._words, self._any = _prepared(self._signs)
+
+    def piece(self, piece: Piece) -> None:
+        boring: set[bytes] = set()
+        counts: dict[bytes, int] = {}
+        readers = [reader() for reader in READERS]
+        number = 0
+        for chunk in piece.chunks:
+            lines = chunk.split(b"\n")
+            forms = chunk.translate(None, _NO_DIGITS).split(b"\n")
+            if set(forms) - boring:
+                for offset, form in enumerate(forms):
+                    if form in boring:
+                        continue
+                    count = counts.get(form, 0)
+                    if not count and not self._any.search(form.lower()):
+                        if len(boring) >= _FORMS:
+                            boring.clear()
+                        boring.add(form)
+                        continue
+                    if count == 0 and len(counts) >= _FORMS:
+                        counts.clear()
+                    counts[form] = count + 1
+                    limit = PER_FORM
+                    if count >= PER_FORM and any(word in form.lower() for word in _FIGURES):
+                        limit = _PER_FIGURE
+                    if count >= limit:
+                        boring.add(form)
+                        self.skipped += 1
+                        continue
+                    text = lines[offset].decode("utf-8", "replace").strip("\r")
+                    if not self._line(piece, number + offset + 1, text, readers):
+                        if not any(word in form.lower() for word in _FIGURES):
+                            boring.add(form)
+            number += len(lines)
+        self.lines += number
+        for reader in readers:
+            for found in reader.result():
+                self._add(found.sign, Hit(found.sign.name, piece.name, found.line, found.quote[:_QUOTE], piece.host))
+
+    def _line(self, piece: Piece, number: int, text: str, readers: Iterable[Reader]) -> bool:
+        """Whether there was anything in it."""
+        lower = text.lower()
+        found: list[tuple[Sign, Match[str]]] = []
+        silent = False
+        for number_of in sorted({number for word, numbers in self._words if word in lower for number in numbers}):
+            entry = self._signs[number_of]
+            match = entry.pattern.search(text)
+            if match and (entry.test is None or entry.test(match)):
+                found.append((entry, match))
+                silent = silent or entry.kind == NORMAL
+        where: Hit | None = None
+        for entry, match in found:
+            if silent and entry.kind in (FAULT, ECHO):
+                continue
+            where = where or self._where(piece, number, text)
+            self._add(entry, _hit(entry, match, where))
+        read = [reader for reader in readers if any(word in lower for word in reader.words)]
+        for reader in read:
+            reader.line(number, text)
+        alarm = not found and _ALARM.search(_NOTHING.sub("", text)) is not None
+        if alarm and len(self.alarms) < _ALARMS:
+            self.alarms.append(self._where(piece, number, text))
+        return bool(found or read or alarm)
+
+    def _add(self, entry: Sign, hit: Hit) -> None:
+        self.seen.setdefault(entry.name, Seen(entry)).add(hit)
+
+    def _where(self, piece: Piece, number: int, text: str) -> Hit:
+        host, device, rank = piece.host, "", None
+        bare = _TAG.sub("", text)
+        for pattern in _CONTEXT:
+            match = pattern.match(bare)
+            if match and not _NO_HOST.match(match["host"]):
+                host = host or match["host"]
+                break
+        who = _RANK.search(text)
+        if who:
+            rank = int(next(group for group in who.groups() if group is not None))
+        named = _DEVICE.search(text)
+        if named:
+            device = named["device"]
+        return Hit("", piece.name, number, text.strip()[:_QUOTE], host, rank, device)
+
+
+def _hit(entry: Sign, match: Match[str], where: Hit) -> Hit:
+    groups = match.groupdict()
+    return dataclasses.replace(
+        where,
+        sign=entry.name,
+        value=(groups.get("value") or "").strip(),
+        host=groups.get("host") or where.host,
+        device=groups.get("device") or where.device,
+    )
+
+
+_ALARM_WORDS = [
+    "error",
+    "err",
+    "fail",
+    "fatal",
+    "critical",
+    "panic",
+    "segfault",
+    "segmentation",
+    "abort",
+    "killed",
+    "timed",
+    "timeout",
+    "cannot",
+    "can't",
+    "could",
+    "couldn't",
+    "unable",
+    "denied",
+    "refused",
+    "unreachable",
+    "invalid",
+    "mismatch",
+    "hang",
+    "hung",
+    "stuck",
+    "stall",
+    "traceback",
+    "exception",
+    "corrupt",
+    "lost",
+    "unknown",
+    "such",
+    "permitted",
+    "crash",
+    "warn",
+    "unsupported",
+    "supported",
+    "deadlock",
+    "exceed",
+    "insufficient",
+    "bug",
+    "oops",
+    "slow",
+    "degraded",
+    "worse",
+    "drop",
+    "discard",
+    "stop",
+    "missing",
+    "disconnected",
+    "reset",
+    "never",
+    "bad",
+    "wrong",
+    "route",
+    "down",
+    "disabled",
+    "only",
+    "instead",
+    "poor",
+    "low",
+    "out",
+]

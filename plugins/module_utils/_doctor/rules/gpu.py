@@ -1,0 +1,388 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""GPUs: Xid errors, driver, fabric manager, NVML. Pure data.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+from ..model import CANDIDATE, ECHO, FACT, LIKELY, Cause, rule, sign
+
+_XID = "NVIDIA: XID errors (deploy/xid-errors)"
+_ERR = "CUDA driver API: CUresult"
+
+CAUSES = (
+    Cause(
+        "gpu_fault",
+        "gpu_hardware",
+        "A GPU failed in hardware (memory, NVLink, bus, power), whatever other ranks say.",
+        "on the host that is named",
+        "dmesg | grep -i xid; nvidia-smi -q -d ECC,ROW_REMAPPER,PERFORMANCE; nvidia-smi topo -m",
+        "drain the host; reset the GPU or restart the host; replace it if the Xid comes back",
+        _XID,
+        interrupts="the jobs on this host",
+    ),
+    Cause(
+        "gpu_pcie_degraded",
+        "gpu_hardware",
+        "A PCIe link of a GPU or NIC runs narrower or slower than both ends can.",
+        "on the physical host (a VM may show made-up values)",
+        "lspci -vv | grep -E 'LnkCap:|LnkSta:'; nvidia-smi -q | grep -A8 'GPU Link Info' (under load)",
+        "reseat the card or riser; check slot and bifurcation in the BIOS",
+        "PCI Express: LnkSta against LnkCap",
+        interrupts="the host",
+        cost=2,
+    ),
+    Cause(
+        "gpu_throttled",
+        "gpu_hardware",
+        "The GPU is slowed down by heat or power.",
+        "on the host that is named",
+        "nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE",
+        "airflow, power supply, power limit",
+        "nvidia-smi: clocks event reasons",
+        interrupts="nothing",
+    ),
+    Cause(
+        "nvml_mismatch",
+        "gpu_driver",
+        "The loaded kernel module and the installed user space of the NVIDIA driver are of different versions.",
+        "on the host that is named",
+        "cat /proc/driver/nvidia/version; dpkg -l | grep nvidia; tail /var/log/apt/history.log",
+        "restart the guest (or reload the module) in a window; hold the driver's packages",
+        "NVML: NVML_ERROR_LIB_RM_VERSION_MISMATCH",
+        interrupts="the jobs on this host",
+    ),
+    Cause(
+        "fabric_manager",
+        "gpu_driver",
+        "NVSwitch GPUs are not initialised: the fabric manager is missing, stopped, of another "
+        "version than the driver, or was restarted without a reset of the GPUs.",
+        "on the host that is named",
+        "systemctl status nvidia-fabricmanager; nvidia-smi -q | grep -A3 Fabric; dpkg -l "
+        "| grep -E 'fabricmanager|nvidia-driver'",
+        "install the fabric manager of just the driver's version, start it, then reset the GPUs or restart",
+        "NVIDIA Fabric Manager user guide; CUDA_ERROR_SYSTEM_NOT_READY 802",
+        interrupts="the jobs on this host",
+    ),
+    Cause(
+        "driver_not_running",
+        "gpu_driver",
+        "The NVIDIA driver is not loaded or did not come up (not built for this kernel, unsigned "
+        "under Secure Boot, nouveau in its place, GSP failed).",
+        "on the host that is named",
+        "nvidia-smi; lsmod | grep -E 'nvidia|nouveau'; dmesg | grep -E 'NVRM|nvidia"
+        "|nouveau'; dkms status; mokutil --sb-state",
+        "install the driver for the running kernel; blacklist nouveau; sign the module or turn off Secure Boot",
+        "NVIDIA driver installation guide",
+        interrupts="the guest",
+    ),
+    Cause(
+        "driver_too_old",
+        "gpu_driver",
+        "The driver is older than the CUDA of the program wants.",
+        "on the host that is named",
+        "nvidia-smi (driver and newest CUDA it runs) against nvcc --version or torch.version.cuda",
+        "newer driver, or an image for its CUDA",
+        "CUDA compatibility guide",
+        interrupts="the jobs on this host",
+    ),
+    Cause(
+        "driver_bug",
+        "gpu_driver",
+        "The driver's own processor (GSP) or branch hangs: Xid 119, 120.",
+        "on the host that is named",
+        "dmesg | grep -i xid; nvidia-smi -q | grep -i gsp",
+        "newer driver branch; reset of the GPU",
+        _XID,
+        interrupts="the jobs on this host",
+    ),
+    Cause(
+        "app_illegal_access",
+        "application",
+        "The program (or a kernel that it calls) reads or writes memory of the GPU that is not its own.",
+        "where the program runs",
+        "CUDA_LAUNCH_BLOCKING=1, then compute-sanitizer",
+        "fix the program or take another version of the library",
+        _XID + ": 13, 31 are most often the program's",
+        cost=3,
+    ),
+)
+
+SIGNS = (
+    sign(
+        "xid_hardware",
+        r"\bXid\b(?: ?\(PCI:(?P<device>[0-9a-f:.]+)\))?(?:: | |\()+(?P<value>48|63|64|79|92|94|95"
+        r"|140)\b|fallen off the bus|uncorrectable ECC error|double[- ]bit ECC error"
+        r"|Remapping Failure Occurred\s*: Yes|cudaErrorECCUncorrectable",
+    ),
+    sign(
+        "xid_link",
+        r"\bXid\b(?: ?\(PCI:(?P<device>[0-9a-f:.]+)\))?(?:: | |\()+(?P<value>62|74|110|123|136"
+        r"|143|144|145|146|147|149|150|151|154|155|156|160|171|172)\b|GPU is lost"
+        r"|uncorrectable (?:NVLink|memory)|row remap\w* (?:failure|pending)|NVSwitch.*(?:fatal"
+        r"|SXid)|SXid.*fatal|nvlink \d+.*(?:inactive|down)|NVLink.{0,20}(?:fatal|training) error"
+        r"|cudaErrorNvlinkUncorrectable|uncorrectable_errors\W+[1-9]",
+    ),
+    sign(
+        "xid_gsp",
+        r"\bXid\b.*?(?::|\)|\s)\s*(?:119|120)\b|Timeout waiting for RPC from GSP|GSP (?:RPC"
+        r"|firmware).*(?:time|fail|error)|kgspBootstrap|RmInitAdapter failed|_kgspProcessRpcEvent",
+    ),
+    sign(
+        "xid_application",
+        r"\bXid\b.*?(?::|\)|\s)\s*(?:13|31|43|45|68|69)\b|MMU Fault|illegal memory access"
+        r"|cudaErrorIllegalAddress|CUDA_ERROR_ILLEGAL_ADDRESS|misaligned address"
+        r"|device-side assert",
+    ),
+    sign("xid_other", r"NVRM: Xid "),
+    sign(
+        "gpu_throttle",
+        r"(?:HW|SW)? ?(?:Thermal|Power Brake|Power Cap|HW Slowdown"
+        r"|SW Thermal) ?(?:Slowdown)?\s*: Active|thermal(?:ly)? throttl\w+|throttl\w+.*(?:thermal"
+        r"|temperature|power)|GPU.{0,20}(?:overheat\w*|over temperature)|power brake"
+        r"|clocks_(?:throttle|event)_reasons\.(?:hw_\w+|sw_thermal\w*)\W+Active|power excursion",
+    ),
+    sign(
+        "pcie_degraded",
+        r"LnkSta:.*(?:\(downgraded\)|Width x[1248]\b.*downgraded)|(?:PCIe|PCI express"
+        r"|bus).{0,40}(?:x[1248]\b.{0,20}(?:instead|expected|of x16|rather)|degraded|downgraded)"
+        r"|limited by .* x[1248] link|limited to .*PCIe|available PCIe bandwidth, limited",
+    ),
+    sign(
+        "aer",
+        r"AER:.*(?:error|fatal)|PCIe Bus Error: severity=(?:Uncorrected|Fatal|Corrected)"
+        r"|Completion Timeout.*pcie|BadTLP|BadDLLP|Hardware error from APEI",
+    ),
+    sign(
+        "nvml_mismatch",
+        r"Driver/library version mismatch|NVML_ERROR_LIB_RM_VERSION_MISMATCH"
+        r"|API mismatch: the client has the version|RM version mismatch|nvml: .*version mismatch",
+    ),
+    sign(
+        "nvrm_api_mismatch",
+        r"API mismatch: the client has the version (?P<value>[\d.]+)"
+        r"|this kernel module has the version",
+    ),
+    sign("nvml_unknown", r"Failed to initialize NVML: Unknown Error|NVML.*Unknown Error"),
+    sign(
+        "nvml_other",
+        r"(?:Failed to initialize NVML|nvml\w*\(?\)? fail\w*|NVML: ).*(?:Not Found|not loaded"
+        r"|Insufficient|library not)|NVML Shared Library Not Found"
+        r"|libnvidia-ml\.so\S*: cannot open|could not load NVML|NVML library .*not found",
+    ),
+    sign("nvrm_versions", r"NVRM version: NVIDIA UNIX.*Kernel Module\s+(?P<value>[\d.]+)", FACT),
+    sign("smi_driver", r"Driver Version:\s*(?P<value>\d+\.[\d.]+)", FACT),
+    sign(
+        "upgraded_driver",
+        r"unattended-upgrade|Upgrade: .*(?:nvidia|libnvidia|cuda-drivers)|(?:upgraded?"
+        r"|updated?) .{0,40}(?:nvidia|driver)",
+        FACT,
+    ),
+    sign(
+        "fabric_manager",
+        r"system not yet initialized|CUDA_ERROR_SYSTEM_NOT_READY|cudaErrorSystemNotReady|(?:cuda"
+        r"|error) ?(?:error|code)? ?[:=]? ?802\b|fabric ?manager.*(?:don'?t match|mismatch"
+        r"|fail\w*|not (?:running|found|installed|started)|abort\w*|error|inactive|stopped"
+        r"|missing|terminat\w*)|(?:fail\w*|error|not (?:running|found)|without"
+        r"|missing).{0,40}fabric ?manager|nvidia-fabricmanager.*(?:failed|inactive|exit)"
+        r"|Fabric\s+State\s*:\s*(?:In Progress|Not Started)"
+        r"|fabric manager NVIDIA GPU driver interface version",
+    ),
+    sign(
+        "nvls",
+        r"\bnvls\b.*(?:invalid argument|fail\w*|error|WARN|CUDA failure|unsupported)|(?:WARN"
+        r"|fail\w*).*\bnvls\b|multicast.*(?:bind|create|fail)|cuMulticast\w+"
+        r"|Failed to bind NVLink SHARP|CUDA_ERROR_INVALID_VALUE.*multicast",
+    ),
+    sign("fm_restarted", r"(?:restart\w*|reload\w*).{0,40}fabric ?manager|fabric ?manager.{0,40}restart\w*", FACT),
+    sign(
+        "driver_down",
+        r"NVIDIA-SMI has failed because it couldn't communicate|no NVIDIA driver"
+        r"|Found no NVIDIA driver|NVIDIA driver .*(?:not (?:loaded|installed|running))"
+        r"|modprobe: .*\bnvidia\b.*(?:not found|could not insert)|could not insert '?nvidia'?\b"
+        r"|NVRM: (?:The NVIDIA kernel module was not|No NVIDIA (?:GPU|devices) "
+        r"|GPU .*RmInitAdapter)|nvidia: (?:version magic|disagrees about|Unknown symbol"
+        r"|module verification failed.*required key)|nvidia-persistenced.*failed|cuInit.*(?:999"
+        r"|unknown error|CUDA_ERROR_UNKNOWN)|CUDA unknown error",
+    ),
+    sign(
+        "secure_boot",
+        r"Key was rejected by service|Required key not available|Lockdown:.*unsigned module"
+        r"|module verification failed: signature.*(?:nvidia|mlx5|peermem)"
+        r"|Loading of unsigned module is rejected|PKCS#7 signature not signed with a trusted key",
+    ),
+    sign(
+        "nouveau",
+        r"\bnouveau\b.*(?:loaded|in use|conflict\w*|already|bound|DRM|\[drm\]|unknown chipset"
+        r"|probe|failed)|NVRM:.*nouveau|Kernel driver in use: nouveau",
+    ),
+    sign(
+        "cuda_no_device",
+        r"no CUDA-capable device|cudaErrorNoDevice|CUDA_ERROR_NO_DEVICE|No devices were found"
+        r"|cuda(?:GetDeviceCount|\.is_available)\W+(?:returned 100|False|.*0 )"
+        r"|sees no CUDA device|No CUDA GPUs are available",
+    ),
+    sign(
+        "cuda_not_initialised",
+        r"(?:CUDA_ERROR_NOT_INITIALIZED|cudaErrorInitializationError|initialization error"
+        r"|cuInit\S* (?:failed|returned)).{0,40}\b3?\b|CUDA (?:driver )?initialization (?:failed"
+        r"|error)|cuda failure 3\b|cuda failure.*initialization error",
+    ),
+    sign(
+        "cuda_too_old",
+        r"driver on your system is too old|driver version is insufficient"
+        r"|cudaErrorInsufficientDriver|unsupported display driver ?/ ?cuda"
+        r"|CUDA_ERROR_(?:COMPAT_NOT_SUPPORTED_ON_DEVICE|SYSTEM_DRIVER_MISMATCH"
+        r"|UNSUPPORTED_PTX_VERSION)|forward compatibility was attempted"
+        r"|provided PTX was compiled with an unsupported toolchain|requires? (?:a )?(?:newer "
+        r"|at least )?(?:nvidia )?driver(?: version)?\s*>?=?\s*\d{3}"
+        r"|system has unsupported display driver|unsatisfied condition: (?:cuda|driver)",
+    ),
+    sign(
+        "gpu_busy",
+        r"GPU .*(?:requires reset|in use by another client|is in prohibited|busy or unavailable)"
+        r"|all CUDA-capable devices are busy|CUDA_ERROR_DEVICE_UNAVAILABLE"
+        r"|cudaErrorDevicesUnavailable|GPU requires reset",
+    ),
+    sign(
+        "gpu_memory",
+        r"CUDA (?:error: )?out of memory|CUDA_ERROR_OUT_OF_MEMORY|ResourceExhaustedError"
+        r"|OOM when allocating|cuda failure '?out of memory|torch\.(?:cuda\.)?OutOfMemoryError"
+        r"|cudaErrorMemoryAllocation|Cuda failure 2 'out of memory'",
+    ),
+    sign(
+        "cuda_failure",
+        r"(?:CUDA|Cuda) (?:error|failure)|unhandled cuda error|ncclUnhandledCudaError|cudaError\w+",
+        ECHO,
+    ),
+)
+
+RULES = (
+    rule(
+        "xid_link",
+        "xid_link",
+        CANDIDATE,
+        "gpu_fault driver_bug fabric_manager",
+        _XID + ": NVLink, microcontroller, recovery action",
+    ),
+    rule(
+        "xid_hardware_gsp",
+        "xid_hardware xid_gsp",
+        CANDIDATE,
+        "gpu_fault driver_bug",
+        _XID + ": 119 with a fault: either may be first",
+    ),
+    rule(
+        "xid_hardware",
+        "xid_hardware !xid_gsp",
+        LIKELY,
+        "gpu_fault",
+        _XID + "; DCGM health: these are memory, NVLink, bus",
+        explains="cuda_failure gpu_memory cuda_no_device driver_down gpu_busy",
+    ),
+    rule("xid_gsp", "xid_gsp", CANDIDATE, "driver_bug gpu_fault driver_not_running", _XID + ": 119, 120"),
+    rule(
+        "xid_application",
+        "xid_application",
+        CANDIDATE,
+        "app_illegal_access nccl_bug gpu_fault",
+        _XID + ": 13, 31, 43, 45",
+    ),
+    rule(
+        "xid_other",
+        "xid_other !xid_hardware|xid_link|xid_gsp|xid_application",
+        CANDIDATE,
+        "gpu_fault driver_bug app_illegal_access",
+        _XID,
+    ),
+    rule("throttle", "gpu_throttle", CANDIDATE, "gpu_throttled numa_bios_setting", "nvidia-smi: clocks event reasons"),
+    rule(
+        "pcie",
+        "pcie_degraded !in_vm",
+        CANDIDATE,
+        "gpu_pcie_degraded numa_bios_setting",
+        "PCI Express: negotiated against possible link",
+    ),
+    rule(
+        "aer",
+        "aer",
+        CANDIDATE,
+        "gpu_pcie_degraded gpu_fault nic_firmware_fault",
+        "kernel: PCIe Advanced Error Reporting",
+    ),
+    rule("mismatch", "nvml_mismatch", CANDIDATE, "nvml_mismatch", "NVML: NVML_ERROR_LIB_RM_VERSION_MISMATCH"),
+    rule(
+        "mismatch_seen",
+        "nvml_mismatch nvrm_versions|upgraded_driver|nvrm_api_mismatch !in_container",
+        LIKELY,
+        "nvml_mismatch",
+        "two facts: the message, and the version or upgrade",
+    ),
+    rule(
+        "unknown_error",
+        "nvml_unknown",
+        CANDIDATE,
+        "container_gpu_taken driver_not_running",
+        "nvidia-container-toolkit: containers lose access to GPUs when systemd is reloaded",
+    ),
+    rule(
+        "nvml_other",
+        "nvml_other",
+        CANDIDATE,
+        "container_no_gpu driver_not_running",
+        "NVML: library not found, driver not loaded",
+    ),
+    rule(
+        "fabric_manager",
+        "fabric_manager",
+        CANDIDATE,
+        "fabric_manager driver_not_running",
+        _ERR + " 802; NVIDIA Fabric Manager user guide",
+    ),
+    rule(
+        "nvls",
+        "nvls",
+        CANDIDATE,
+        "fabric_manager nccl_bug container_caps",
+        "NVLink SHARP needs multicast set up by the fabric manager after a reset of the GPUs",
+    ),
+    rule(
+        "driver_down",
+        "driver_down",
+        CANDIDATE,
+        "driver_not_running gpu_fault container_no_gpu",
+        "NVIDIA driver installation guide",
+    ),
+    rule(
+        "secure_boot",
+        "secure_boot",
+        CANDIDATE,
+        "driver_not_running guest_ofed_mismatch",
+        "kernel: module signing under lockdown",
+    ),
+    rule("nouveau", "nouveau", CANDIDATE, "driver_not_running", "NVIDIA driver installation guide: disabling nouveau"),
+    rule("no_device", "cuda_no_device", CANDIDATE, "container_no_gpu driver_not_running vars_wrong", _ERR + " 100"),
+    rule(
+        "not_initialised", "cuda_not_initialised", CANDIDATE, "driver_not_running fabric_manager app_fork", _ERR + " 3"
+    ),
+    rule(
+        "too_old",
+        "cuda_too_old",
+        CANDIDATE,
+        "driver_too_old container_image_cuda",
+        "CUDA compatibility guide: 35, 222, 803, 804",
+    ),
+    rule("busy", "gpu_busy", CANDIDATE, "gpu_fault app_gpu_shared driver_bug", _ERR + " 46"),
+    rule("gpu_memory", "gpu_memory", CANDIDATE, "app_gpu_memory app_gpu_shared", _ERR + " 2"),
+    rule(
+        "cuda",
+        "cuda_failure !gpu_memory|xid_application|xid_hardware|cuda_too_old|cuda_no_device"
+        "|fabric_manager|cuda_not_initialised|nvls",
+        CANDIDATE,
+        "app_illegal_access gpu_fault driver_not_running",
+        "a later call reports what an earlier one did: CUDA_LAUNCH_BLOCKING=1",
+    ),
+)

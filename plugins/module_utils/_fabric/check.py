@@ -1,0 +1,215 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The whole check, part by part: probes, rounds of perftest, repeats of what was seen too seldom, answer. Pure.
+
+Nothing is remembered between the parts but what they printed: the same input gives the same plan again.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import math
+from typing import Any, Mapping, Sequence
+
+from .._layer import RefusedError
+from .._results.readers.tags import by_rank
+from . import judge, reach, readings, report, schedule, wire
+
+CONFIRMATIONS = 2
+_LATENCY = ("ib_send_lat", "ib_write_lat", "ib_read_lat")
+_BANDWIDTH = ("ib_write_bw", "ib_read_bw", "ib_send_bw")
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    form: str = "quick"
+    programs: tuple[str, ...] = ("ib_write_bw",)
+    seconds: float = 1.0
+    size: int = 1048576
+    arguments: tuple[str, ...] = ()
+    limit: float = 900.0
+    cross_rail: bool = False
+    rails_at_once: int = 0
+    tos: int = 106
+    mtu: int = 0
+    port: int = 18600
+    drop: float = judge.DROP
+    networks: tuple[str, ...] = ()
+    word: str = ""
+
+    def commands(self) -> list[list[str]]:
+        found = []
+        for program in self.programs:
+            if program not in _BANDWIDTH + _LATENCY:
+                raise RefusedError(
+                    f"is none of {', '.join(_BANDWIDTH + _LATENCY)}",
+                    host="fabric",
+                    thing="fabric_programs",
+                    value=program,
+                    remedy="name programs of perftest",
+                )
+            size = [] if program in _LATENCY else ["--report_gbits", "-s", str(self.size)]
+            found.append([program, "-F", "-D", f"{self.seconds:g}", *size, *self.arguments])
+        return found
+
+
+def options_from(told: Mapping[str, Any]) -> Options:
+    known = {field.name: field for field in dataclasses.fields(Options)}
+    unknown = sorted(set(told) - set(known))
+    if unknown:
+        raise RefusedError("is not known", host="fabric", thing="options", value=unknown[0], remedy="correct its name")
+    lists = ("programs", "arguments", "networks")
+    kinds: dict[str, Any] = {
+        "seconds": float,
+        "size": int,
+        "limit": float,
+        "rails_at_once": int,
+        "tos": int,
+        "mtu": int,
+        "port": int,
+        "drop": float,
+    }
+    values: dict[str, Any] = {
+        key: tuple(map(str, value)) if key in lists else kinds.get(key, lambda same: same)(value)
+        for key, value in told.items()
+    }
+    made = Options(**values)
+    if made.seconds < 1 or made.seconds != int(made.seconds):
+        raise RefusedError(
+            "perftest takes whole seconds, 1 or more",
+            host="fabric",
+            thing="fabric_seconds",
+            value=made.seconds,
+            remedy="give 1",
+        )
+    return made
+
+
+def next_part(site: Mapping[str, Any], outputs: Sequence[str]) -> dict[str, Any]:
+    options = options_from(site.get("options") or {})
+    found = readings.fabric_from(site["hosts"], site["readings"], site.get("switches"), options.networks)
+    check = _Check(found, options, str(site["hosts"][0]["address"]))
+    return check.after([_lines(output) for output in outputs])
+
+
+def _lines(output: str) -> list[str]:
+    """Of mpirun with tags only the first rank prints; without tags it is the text itself."""
+    ranks = by_rank(output)
+    return [line for rank in sorted(ranks) for line in ranks[rank]] if ranks else output.splitlines()
+
+
+class _Check:
+    def __init__(self, found: readings.Found, options: Options, head: str) -> None:
+        self.found, self.options, self.head = found, options, head
+        self.fabric = found.fabric
+        self.commands = options.commands()
+        self.rounds = schedule.rounds(
+            self.fabric, options.form, cross_rail=options.cross_rail, rails_at_once=options.rails_at_once
+        )
+        self.budget = schedule.follow_up_limit(len(self.fabric.hosts))
+        self.cost = schedule.cost(
+            self.fabric,
+            self.rounds,
+            seconds=options.seconds,
+            programs=len(self.commands),
+            follow_up=self.budget,
+            bandwidth=sum(program in _BANDWIDTH for program in options.programs),
+        )
+        schedule.refuse_too_long(self.cost, options.limit, options.form)
+
+    def after(self, outputs: Sequence[Sequence[str]]) -> dict[str, Any]:
+        if not outputs:
+            return self._part("reach", self.rounds)
+        reached = wire.answers(self.fabric, outputs[0])
+        faults = self._reach_faults(reached)
+        if len(outputs) == 1:
+            return self._part("measure", self.rounds)
+        parts = list(self.rounds)
+        missing, simulated, failures = set(reached.missing), self.found.simulated, []
+        seen: list[list[judge.Seen]] = [[] for _command in self.commands]
+        findings: list[judge.Findings] = []
+        left = self.budget
+        for turn, output in enumerate(outputs[1:]):
+            got = wire.answers(self.fabric, output)
+            missing |= set(got.missing)
+            measured = wire.measured(parts, len(self.commands), got)
+            simulated |= measured.simulated
+            failures += measured.failures
+            for step, more in enumerate(measured.seen):
+                seen[step] += more
+            findings = [judge.judge(self.fabric, each, self.options.drop) for each in seen]
+            tests = list(dict.fromkeys(pair for each in findings for pair in judge.wanted(self.fabric, each)))
+            tests = [pair for pair in tests for _turn in range(2)] if len(tests) < 4 else tests
+            parts, _rest = schedule.pack(tests, self.fabric, left)
+            sure = turn > 0 and not any(each.open for each in findings)
+            if turn == len(outputs) - 2 and parts and turn < CONFIRMATIONS and not sure:
+                return self._part("confirm", parts)
+            left -= len(parts)
+        for program, each in zip(self.options.programs, findings):
+            what = "bandwidth" if program in _BANDWIDTH else "speed of answering"
+            known = {fault.place.key for fault in faults}
+            faults += [
+                report.accusation(self.fabric, place, what, failures)
+                for place in each.accused
+                if place.key not in known
+            ]
+        # Nobody knows what was not measured, and what was seen once and could not be repeated is not settled.
+        complete = not any(each.open for each in findings) and all(
+            not math.isnan(value) for each in seen[0] for value in _played(each)
+        )
+        return {
+            "part": "done",
+            "report": report.document(
+                self.fabric,
+                faults,
+                dict(zip(self.options.programs, findings)),
+                notes=self.found.notes,
+                missing=sorted(missing),
+                simulated=simulated,
+                complete=complete,
+            ),
+            "heat_map": report.heat_map(
+                self.fabric, seen[0], "Gb/s" if self.options.programs[0] in _BANDWIDTH else "1/us", simulated
+            ),
+        }
+
+    def _reach_faults(self, reached: wire.Answers) -> list[Any]:
+        mtu = self.options.mtu or max((port.mtu for port in self.fabric.ports.values()), default=0)
+        probed = reach.faults(self.fabric, reached, tos=self.options.tos, netdevs=self.found.netdevs, mtu=mtu)
+        told = {(fault.thing, fault.place.key) for fault in self.found.faults}
+        return [*self.found.faults, *(fault for fault in probed if (fault.thing, fault.place.key) not in told)]
+
+    def _part(self, name: str, rounds: Sequence[schedule.Round]) -> dict[str, Any]:
+        slot = schedule.slot_seconds(self.options.seconds, 1)
+        limit = 120.0 if name == "reach" else len(rounds) * len(self.commands) * slot + 30
+        plan = wire.encode(
+            self.fabric,
+            rounds,
+            phase="reach" if name == "reach" else "measure",
+            desk=(self.head, self.options.port - 1),
+            port=self.options.port,
+            word=self.options.word or hashlib.sha256(",".join(self.fabric.hosts).encode()).hexdigest()[:12],
+            limit=limit,
+            slot=slot,
+            programs=self.commands,
+            tos=self.options.tos,
+            netdevs=self.found.netdevs,
+            mtu=self.options.mtu or max((port.mtu for port in self.fabric.ports.values()), default=0),
+        )
+        return {
+            "part": name,
+            "plan": plan,
+            "limit": round(limit + 90),
+            "rounds": len(rounds),
+            "sentence": self.cost.sentence(),
+        }
+
+
+def _played(each: judge.Seen) -> list[float]:
+    if isinstance(each.sweep, schedule.Tournament):
+        return [value for index, value in enumerate(each.values) if each.sweep.plays(index)]
+    return list(each.values)

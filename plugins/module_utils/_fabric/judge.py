@@ -1,0 +1,350 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which link, NIC, host, switch or rail explains what was measured. Pure.
+
+A measurement is bad if it lies below its rail's median by 12 %, and by six times what the rail scatters. Then the place
+that explains most bad measurements is taken out, and what it does not explain is looked at again: a rail or switch
+before a host, a host before a NIC, a NIC before one pair. A place is accused only after it was seen bad three times, by
+others that are good among themselves; what was seen once is measured again (`wanted`) or told as a remark.
+
+Values: more is better, 0 is a failure, NaN was not measured (latency enters as its inverse).
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import math
+import statistics
+from typing import Mapping, Sequence
+
+from .model import Fabric
+from .schedule import Pair, Sweep, Tournament
+
+DROP = 0.12
+SIGMAS = 6.0
+MOST_SCATTER = 0.5
+SHARE = 0.3  # of its measurements that a bad NIC spoils at least (a lossy port does not spoil all)
+MOST = 0.75  # of the NICs of a host, or of the measurements of a switch
+NEARLY_ALL = 0.9  # of the measurements of a rail: with one of two leaves dead, three quarters fail
+ENOUGH = 3
+REPEATS = 4
+_SAMPLE = 20_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Seen:
+    """One sweep and what it showed, value by value (a `Tournament` has places where nobody plays: NaN)."""
+
+    sweep: Sweep
+    values: Sequence[float]
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """``kind``: fabric, rail, switch, host, nic or pair; ``members``: rail, host, or NICs.
+
+    ``ratio``: median of what was left.
+    """
+
+    kind: str
+    members: tuple[int, ...]
+    tests: int = 0
+    bad: int = 0
+    ratio: float = 0.0
+    dead: bool = False
+    direction: str = ""
+    switch: str = ""
+
+    @property
+    def key(self) -> tuple[str, tuple[int, ...], str]:
+        return self.kind, self.members, self.switch
+
+
+@dataclasses.dataclass(frozen=True)
+class Findings:
+    """``accused``: seen often enough; ``open``: to be measured again; ``medians``: per group of rails."""
+
+    accused: tuple[Place, ...]
+    open: tuple[Place, ...]
+    medians: Mapping[Pair, float]
+    tests: int
+    bad: int
+
+
+@dataclasses.dataclass
+class _Group:
+    """All measurements between two rails (usually one and the same)."""
+
+    median: float = 0.0
+    limit: float = 0.0
+    tests: int = 0
+
+
+def group_of(sweep: Sweep, fabric: Fabric) -> Pair:
+    if isinstance(sweep, Tournament):
+        return sweep.rail, (sweep.rail + sweep.shift) % fabric.rails
+    one, other = sweep[0] if sweep else (0, 0)
+    return fabric.rail_of(one), fabric.rail_of(other)
+
+
+def judge(fabric: Fabric, seen: Sequence[Seen], drop: float = DROP, enough: int = ENOUGH) -> Findings:
+    """``enough``: bad measurements before somebody is accused; 1 where each was repeated already."""
+    groups = _groups(fabric, seen, drop)
+    bad: list[tuple[int, int, float]] = []
+    for each in seen:
+        group = groups[group_of(each.sweep, fabric)]
+        limit, median = group.limit, group.median or 1.0
+        if not each.values or min(each.values) >= limit:  # at the speed of C; a NaN in front is looked at below
+            continue
+        bad += [(*each.sweep[index], value / median) for index, value in enumerate(each.values) if value < limit]
+    medians = {key: group.median for key, group in groups.items()}
+    return _Search(fabric, seen, bad, groups, enough).findings(
+        medians, sum(group.tests for group in groups.values()), drop
+    )
+
+
+def _groups(fabric: Fabric, seen: Sequence[Seen], drop: float) -> dict[Pair, _Group]:
+    values: dict[Pair, list[Sequence[float]]] = collections.defaultdict(list)
+    for each in seen:
+        values[group_of(each.sweep, fabric)].append(each.values)
+    result = {}
+    for key, parts in values.items():
+        total = sum(map(len, parts))
+        step = max(1, total // _SAMPLE)
+        sample = [value for part in parts for value in part[::step] if value > 0]
+        group = _Group(tests=total)
+        if sample:
+            group.median = statistics.median(sample)
+            high = sorted(sample)[len(sample) * 9 // 10]
+            if group.median < (1 - drop) * high:  # of few hosts, one bad one is in half of all pairs
+                sample = [value for value in sample if value >= (1 - drop) * high]
+                group.median = statistics.median(sample)
+            scatter = statistics.median(abs(value - group.median) for value in sample) * 1.4826
+            group.limit = group.median * (1 - min(MOST_SCATTER, max(drop, SIGMAS * scatter / group.median)))
+        else:
+            group.limit = 1e-9  # nothing but failures
+        result[key] = group
+    return result
+
+
+class _Search:
+    def __init__(
+        self,
+        fabric: Fabric,
+        seen: Sequence[Seen],
+        bad: Sequence[tuple[int, int, float]],
+        groups: Mapping[Pair, _Group],
+        enough: int,
+    ) -> None:
+        self.fabric, self.seen, self.groups, self.enough = fabric, seen, groups, enough
+        self.all_bad = list(bad)
+        self.bad = list(bad)
+        self.totals: dict[int, int] = {}
+        self.found: list[Place] = []
+        self.open: list[Place] = []
+        self.culprits: set[int] = set()
+
+    def findings(self, medians: Mapping[Pair, float], tests: int, drop: float) -> Findings:
+        self._rails(drop)
+        while self._next_place():
+            pass
+        self._pairs()
+        return Findings(tuple(self.found), tuple(self.open), medians, tests, len(self.all_bad))
+
+    # ----------------------------------------------------------------------------------------------- whole rails
+
+    def _rails(self, drop: float) -> None:
+        """A rail that is bad as a whole has a low median of its own, or nothing but failures."""
+        own = {key[0]: group for key, group in self.groups.items() if key[0] == key[1]}
+        best = max((group.median for group in own.values()), default=0.0)
+        failures: collections.Counter[int] = collections.Counter()
+        for one, other, ratio in self.all_bad:
+            if not ratio and self.fabric.rail_of(one) == self.fabric.rail_of(other):
+                failures[self.fabric.rail_of(one)] += 1
+        worst = [
+            rail
+            for rail, group in own.items()
+            if group.tests and (group.median < (1 - drop) * best or self._is_dead(rail, failures[rail]))
+        ]
+        if worst and len(worst) == len(own) and not any(self.groups[rail, rail].median for rail in worst):
+            self._accept(Place("fabric", (), self._count(own), len(self.all_bad), dead=True), set(own))
+            return
+        for rail in worst:
+            group = own[rail]
+            dead = self._is_dead(rail, failures[rail])
+            ratio = 0.0 if dead else group.median / best
+            played = self._played(rail)
+            count = failures[rail] if dead else played
+            if len(self.fabric.hosts) == 2:
+                self._accept(Place("pair", (rail, self.fabric.rails + rail), played, count, ratio, dead), {rail})
+            else:
+                self._accept(Place("rail", (rail,), played, count, ratio, dead), {rail})
+
+    def _is_dead(self, rail: int, bad: int) -> bool:
+        # Counting is slow; with less than a tenth of the places it could not be.
+        return 10 * bad >= self.groups[rail, rail].tests and bad >= NEARLY_ALL * self._played(rail)
+
+    def _count(self, own: Mapping[int, _Group]) -> int:
+        return sum(self._played(rail) for rail in own)
+
+    def _played(self, rail: int) -> int:
+        return sum(
+            sum(1 for value in each.values if not math.isnan(value))
+            for each in self.seen
+            if group_of(each.sweep, self.fabric) == (rail, rail)
+        )
+
+    def _accept(self, place: Place, rails: set[int]) -> None:
+        self.found.append(place)
+        self.bad = [
+            test
+            for test in self.bad
+            if self.fabric.rail_of(test[0]) not in rails and self.fabric.rail_of(test[1]) not in rails
+        ]
+
+    # ----------------------------------------------------------------------------------- switches, hosts and NICs
+
+    def _next_place(self) -> bool:
+        counts = collections.Counter(nic for one, other, _ratio in self.bad for nic in (one, other))
+        hot = {nic for nic, count in counts.items() if count >= 2 and count >= SHARE * self._total(nic)}
+        if not hot:
+            return False
+        worst = max(hot, key=lambda nic: (counts[nic] / self._total(nic), counts[nic], -nic))
+        if self._is_one_pair(worst):
+            # Only ever with one other: who of the two it is, no measurement says.
+            hot = {nic for nic in hot if not self._is_one_pair(nic)}
+            if not hot:
+                return False
+            worst = max(hot, key=lambda nic: (counts[nic] / self._total(nic), counts[nic], -nic))
+        members: tuple[int, ...] = (worst,)
+        kind, switch = "nic", ""
+        mine = self.fabric.nics_of(self.fabric.host_of(worst))
+        behind = self.fabric.switches.get(self.fabric.port(worst).switch, [])
+        if len(mine) > 1 and len(hot.intersection(mine)) >= max(2, MOST * len(mine)):
+            members, kind = (self.fabric.host_of(worst),), "host"
+        elif 2 < len(behind) < self._nics() and self._spoilt(behind, counts):
+            members, kind, switch = tuple(behind), "switch", self.fabric.port(worst).switch
+        nics = set(mine) if kind == "host" else set(members)
+        place = self._describe(kind, members, nics, switch)
+        (self.found if place.bad >= self.enough else self.open).append(place)
+        self.culprits |= nics
+        self.bad = [test for test in self.bad if test[0] not in nics and test[1] not in nics]
+        return True
+
+    def _spoilt(self, nics: Sequence[int], counts: Mapping[int, int]) -> bool:
+        """Whether most of what a switch carried is bad; each NIC of a small one may look bad through a single other."""
+        return sum(counts.get(nic, 0) for nic in nics) >= MOST * sum(map(self._total, nics))
+
+    def _is_one_pair(self, nic: int) -> bool:
+        others = {other if one == nic else one for one, other, _ratio in self.bad if nic in (one, other)}
+        return len(others) == 1
+
+    def _nics(self) -> int:
+        return len(self.fabric.hosts) * self.fabric.rails - len(self.fabric.absent)
+
+    def _total(self, nic: int) -> int:
+        """How often a NIC was measured."""
+        if nic not in self.totals:
+            rail, total = self.fabric.rail_of(nic), 0
+            for each in self.seen:
+                if isinstance(each.sweep, Tournament):
+                    group = group_of(each.sweep, self.fabric)
+                    total += (group[0] == rail) + (group[1] == rail and group[0] != rail)
+                else:
+                    total += sum(nic in pair for pair in each.sweep)
+            self.totals[nic] = max(1, total)
+        return self.totals[nic]
+
+    def _describe(self, kind: str, members: tuple[int, ...], nics: set[int], switch: str = "") -> Place:
+        mine = [test for test in self.bad if test[0] in nics or test[1] in nics]
+        sent, received = (sum(test[end] in nics for test in mine) for end in (0, 1))
+        tests = sum(map(self._total, nics))
+        ratios = [test[2] for test in mine]
+        direction = "" if (sent and received) or len(mine) < 2 else "sends" if sent else "receives"
+        return Place(
+            kind,
+            members,
+            tests,
+            len(mine),
+            statistics.median(ratios) if ratios else 0.0,
+            bool(ratios) and max(ratios) == 0,
+            direction,
+            switch,
+        )
+
+    # ------------------------------------------------------------------------------------------------------- pairs
+
+    def _pairs(self) -> None:
+        """What no NIC, host or switch explains: one pair, if it was bad each time, or something seen once."""
+        rest: dict[Pair, list[tuple[int, int, float]]] = collections.defaultdict(list)
+        for test in self.bad:
+            rest[min(test[:2]), max(test[:2])].append(test)
+        for pair, tests in sorted(rest.items()):
+            total = max(len(tests), self._pair_total(pair)) if len(rest) <= 64 else len(tests)
+            ratios = [ratio for _one, _other, ratio in tests]
+            place = Place("pair", pair, total, len(tests), statistics.median(ratios), max(ratios) == 0)
+            if len(tests) >= self.enough and 2 * len(tests) >= total:
+                self.found.append(place)
+            elif 4 * len(tests) >= total:
+                self.open.append(place)
+
+    def _pair_total(self, pair: Pair) -> int:
+        total = 0
+        for each in self.seen:
+            if isinstance(each.sweep, Tournament):
+                total += _plays(each.sweep, pair)
+            else:
+                total += sum(set(pair) == set(test) for test in each.sweep)
+        return total
+
+
+def _plays(sweep: Tournament, pair: Pair) -> bool:
+    fabric = sweep.fabric
+    rails = {fabric.rail_of(pair[0]), fabric.rail_of(pair[1])}
+    if rails != {sweep.rail, (sweep.rail + sweep.shift) % fabric.rails}:
+        return False
+    one, other = fabric.host_of(pair[0]), fabric.host_of(pair[1])
+    last = sweep.players - 1
+    if last in (one, other):
+        return (one if other == last else other) == sweep.number % last
+    return bool((one + other - 2 * sweep.number) % last == 0)
+
+
+def wanted(fabric: Fabric, findings: Findings, repeats: int = REPEATS) -> list[Pair]:
+    """What to measure to be sure: each suspect with others that nothing speaks against, and open pairs themselves."""
+    suspects: set[int] = set()
+    for place in (*findings.accused, *findings.open):
+        suspects.update(_nics(fabric, place))
+    tests: list[Pair] = []
+    for place in (*findings.accused, *findings.open):
+        if place.kind in ("fabric", "rail", "switch"):
+            continue
+        if place.kind == "pair":
+            tests += [place.members if turn % 2 else place.members[::-1] for turn in range(repeats)]  # type: ignore[misc]
+        times = 2 if place.kind == "pair" else 1 if place.kind == "host" else repeats
+        for nic in _nics(fabric, place):
+            tests += _with_others(fabric, nic, suspects, times)
+    return tests
+
+
+def _nics(fabric: Fabric, place: Place) -> list[int]:
+    if place.kind == "host":
+        return fabric.nics_of(place.members[0])
+    return list(place.members) if place.kind in ("nic", "pair") else []
+
+
+def _with_others(fabric: Fabric, nic: int, suspects: set[int], times: int) -> list[Pair]:
+    host, rail, hosts = fabric.host_of(nic), fabric.rail_of(nic), len(fabric.hosts)
+    found: list[Pair] = []
+    for step in range(1, hosts):
+        other = fabric.nic((host + step * 7919) % hosts if hosts % 7919 else (host + step) % hosts, rail)
+        if other == nic or other in suspects or other in fabric.absent or fabric.host_of(other) == host:
+            continue
+        found.append((nic, other) if len(found) % 2 else (other, nic))
+        if len(found) >= times:
+            break
+    return found

@@ -1,0 +1,276 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the probes say: who does not reach whom, with which size, DSCP and interface, and which place explains it. Pure.
+
+Each property is judged as measurements are (`judge`), with 1 for right and 0 for wrong: so one NIC that drops the DSCP
+is one NIC, and not the sixty pairs that it is part of. What the kernel says about an interface goes before what follows
+from it.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from typing import Any, Callable, Mapping, Optional, Sequence
+
+from .judge import Place, Seen, judge
+from .model import Fabric
+from .wire import Answers
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    """``thing``: what is wrong, in a word; ``found``: how it shows; ``remedy``: what to do."""
+
+    thing: str
+    place: Place
+    found: str
+    remedy: str
+
+
+_REMEDIES = {
+    "agent": "look whether its container runs and whether the control network reaches it",
+    "address": "give the interface the address of the inventory, or correct the inventory",
+    "link": "look at cable and switch port, and at 'ip link'",
+    "vlan": "give the interface the VLAN of its rail, or correct the inventory",
+    "mtu": "set the same MTU on every interface and switch port of the rail (role guest, role switch)",
+    "dscp": "set trust DSCP on the port, and remove what rewrites DSCP (mlnx_qos --trust dscp; role switch)",
+    "arp": "are the cables of two rails swapped? Else set arp_ignore=1 and arp_announce=2, or a subnet per rail",
+    "route": "correct the routes of the host: this network is not reached over the rail's own interface",
+    "neighbour": "nobody answers ARP: look at VLAN, cable and the switch port, and for a wrong static neighbour",
+    "firewall": "open UDP between the RoCE addresses on the host (RoCE itself is UDP port 4791)",
+    "duplicate": "give one of the two another address",
+    "silent": "packets are lost on the way: look at ACLs, the switch port and its counters",
+}
+
+
+def faults(fabric: Fabric, got: Answers, *, tos: int, netdevs: Mapping[int, str], mtu: int) -> list[Fault]:
+    found = [
+        Fault("agent", Place("host", (number,)), "it took no part", _REMEDIES["agent"])
+        for number, name in enumerate(fabric.hosts)
+        if name in got.missing
+    ]
+    found += _looks(fabric, got, mtu)
+    known = {nic for fault in found for nic in _nics(fabric, fault.place)}
+    probes = _probes(got)
+    for thing, told in _properties(fabric, got, probes, tos, netdevs).items():
+        # What is wrong with a NIC already shows in everything that it takes part in.
+        findings = judge(fabric, _seen(fabric, probes, _without(told, known)), enough=1)
+        for place in (*findings.accused, *findings.open):
+            if thing == "route" and place.kind in ("rail", "fabric"):
+                continue  # rails in one subnet: the table names one interface for all of them, and RDMA does not ask it
+            nics = set(_nics(fabric, place))
+            if nics and nics <= known:
+                continue
+            if thing == "answers":
+                known |= nics
+            found.append(_described(fabric, thing, place, got=got, probes=probes, tos=tos))
+    return found
+
+
+def _nics(fabric: Fabric, place: Place) -> list[int]:
+    if place.kind == "host":
+        return fabric.nics_of(place.members[0])
+    return list(place.members) if place.kind in ("nic", "switch") else []
+
+
+def _looks(fabric: Fabric, got: Answers, mtu: int) -> list[Fault]:
+    """What an interface says about itself."""
+    found = []
+    looks = _all_looks(got)
+    vlans: dict[int, collections.Counter[int]] = collections.defaultdict(collections.Counter)
+    for nic, look in looks.items():
+        vlans[fabric.rail_of(nic)][int(look.get("vlan") or 0)] += 1
+    for nic, look in sorted(looks.items()):
+        place = Place("nic", (nic,))
+        usual = vlans[fabric.rail_of(nic)].most_common(1)[0][0]
+        own = int(look.get("vlan") or 0)
+        if look.get("bind"):
+            found.append(
+                Fault(
+                    "address",
+                    place,
+                    f"no interface has {fabric.port(nic).address} ({look['bind']})",
+                    _REMEDIES["address"],
+                )
+            )
+        elif look.get("operstate") in ("down", "lowerlayerdown"):
+            found.append(Fault("link", place, f"the interface is {look['operstate']}", _REMEDIES["link"]))
+        elif own != usual:
+            found.append(
+                Fault(
+                    "vlan",
+                    place,
+                    f"VLAN {own or 'untagged'}, the others of the rail {usual or 'untagged'}",
+                    _REMEDIES["vlan"],
+                )
+            )
+        elif mtu and str(look.get("mtu", "")).isdigit() and int(look["mtu"]) < mtu:
+            found.append(Fault("mtu", place, f"MTU {look['mtu']}, wanted {mtu}", _REMEDIES["mtu"]))
+    return found
+
+
+Directed = tuple[int, int]
+Value = Callable[[Directed, Mapping[str, Any]], Optional[bool]]
+
+
+def _probes(got: Answers) -> dict[Directed, Mapping[str, Any]]:
+    """Every probe of one host to another. One that was heard there did arrive: it is the way back that is broken."""
+    found: dict[Directed, Mapping[str, Any]] = {}
+    heard = {
+        (int(source), int(nic))
+        for answer in got.by_host.values()
+        for nic, all_of in answer.get("heard", {}).items()
+        for source in all_of
+    }
+    for answer in got.by_host.values():
+        for entry in answer.get("probes", ()):
+            way = int(entry["from"]), int(entry["to"])
+            found[way] = dict(entry, heard=way in heard)
+    return found
+
+
+def _properties(
+    fabric: Fabric,
+    got: Answers,
+    probes: Mapping[Directed, Mapping[str, Any]],
+    tos: int,
+    netdevs: Mapping[int, str],
+) -> dict[str, Value]:
+    macs = {nic: look.get("address", "") for nic, look in _all_looks(got).items()}
+    sources = {
+        (int(way.split()[0]), int(way.split()[1])): told
+        for answer in got.by_host.values()
+        for way, told in answer.get("sources", {}).items()
+    }
+
+    def answers(way: Directed, entry: Mapping[str, Any]) -> bool | None:
+        # Heard there, but the other way round not even heard: the way back is what is broken.
+        return "small" in entry or bool(entry["heard"] and not probes.get((way[1], way[0]), {}).get("heard", True))
+
+    def mtu(_way: Directed, entry: Mapping[str, Any]) -> bool | None:
+        return "full" in entry if "small" in entry else None
+
+    def dscp(_way: Directed, entry: Mapping[str, Any]) -> bool | None:
+        return entry["small"].get("tos", -1) >> 2 == tos >> 2 if "small" in entry else None
+
+    def arp(way: Directed, entry: Mapping[str, Any]) -> bool | None:
+        if "small" not in entry:
+            return None
+        mac, real = (sources.get(way) or ["", ""])[1], macs.get(way[1], "")
+        arrived = entry["small"].get("in", "")
+        return (not mac or not real or mac == real) and (not netdevs.get(way[1]) or arrived == netdevs[way[1]])
+
+    def route(way: Directed, entry: Mapping[str, Any]) -> bool | None:
+        told = sources.get(way)
+        if told is None or not told[0] or "small" not in entry:
+            return None
+        return bool(told[0] == fabric.port(way[0]).address)
+
+    return {"answers": answers, "arp": arp, "mtu": mtu, "dscp": dscp, "route": route}
+
+
+def _without(value: Value, nics: set[int]) -> Value:
+    return lambda way, entry: None if nics.intersection(way) else value(way, entry)
+
+
+def _seen(fabric: Fabric, probes: Mapping[Directed, Mapping[str, Any]], value: Value) -> list[Seen]:
+    rails: dict[tuple[int, int], tuple[list[Directed], list[float]]] = {}
+    for way, entry in sorted(probes.items()):
+        said = value(way, entry)
+        if said is not None:
+            ways, values = rails.setdefault((fabric.rail_of(way[0]), fabric.rail_of(way[1])), ([], []))
+            ways.append(way)
+            values.append(1.0 if said else 0.0)
+    return [Seen(tuple(ways), values) for ways, values in rails.values()]
+
+
+def _described(
+    fabric: Fabric,
+    thing: str,
+    place: Place,
+    *,
+    got: Answers,
+    probes: Mapping[Directed, Mapping[str, Any]],
+    tos: int,
+) -> Fault:
+    concerned = _concerned(fabric, place, probes)
+    if thing != "answers":
+        example = next((entry for entry in concerned if "small" in entry), {})
+        told = {
+            "mtu": "small packets arrive, those that fill the MTU do not",
+            "dscp": f"DSCP {example.get('small', {}).get('tos', 0) >> 2} arrives where {tos >> 2} was sent",
+            "arp": "its packets arrive at another interface, or another MAC answers for its address",
+            "route": "the routing table sends these packets over another interface",
+        }[thing]
+        return Fault(thing, place, told, _REMEDIES[thing])
+    silent = [entry for entry in concerned if "small" not in entry]
+    ways = [way for way in probes if way[0] in _nics(fabric, place)]
+    away = [way for way in ways if _told(got, way)[0] != fabric.port(way[0]).address]
+    if away and 2 * len(away) >= len(ways):
+        return Fault("route", place, "the routing table sends its packets over another interface", _REMEDIES["route"])
+    wrong = _wrong_mac(fabric, place, silent, got)
+    if wrong is not None:
+        return wrong
+    if all(entry["heard"] for entry in silent):
+        return Fault("arp", place, "packets arrive, and the answers come back over another interface", _REMEDIES["arp"])
+    errors = collections.Counter(entry.get("error", "TIMEOUT") for entry in silent)
+    # An error says more than silence: the one end knows why, the other only waits.
+    error = max(errors, key=lambda code: (code != "TIMEOUT", errors[code])) if errors else "TIMEOUT"
+    resolved = [entry for entry in silent if _told(got, (int(entry["from"]), int(entry["to"])))[1]]
+    what = {
+        "ENETUNREACH": "route",
+        "EACCES": "route",
+        "EHOSTUNREACH": "neighbour",
+        "EPERM": "firewall",
+        "EADDRNOTAVAIL": "address",
+        "ECONNREFUSED": "duplicate",
+    }.get(error, "silent" if 2 * len(resolved) > len(silent) else "neighbour")
+    return Fault(what, place, f"{len(silent)} probe(s) without an answer ({error})", _REMEDIES[what])
+
+
+def _wrong_mac(fabric: Fabric, place: Place, silent: Sequence[Mapping[str, Any]], got: Answers) -> Fault | None:
+    """Another MAC than the interface's own answers for an address."""
+    owners = {look.get("address", ""): nic for nic, look in _all_looks(got).items()}
+    real = {nic: mac for mac, nic in owners.items()}
+    for entry in silent:
+        target = int(entry["to"])
+        mac = _told(got, (int(entry["from"]), target))[1]
+        if not mac or not real.get(target) or mac == real[target]:
+            continue
+        owner = owners.get(mac)
+        if owner is None:
+            whose, thing = "of no host that takes part", "neighbour"
+        elif fabric.host_of(owner) == fabric.host_of(target):
+            whose, thing = "of the host's other interface", "arp"
+        else:
+            whose, thing = f"of {fabric.name(owner)}", "duplicate"
+        return Fault(thing, place, f"{fabric.port(target).address} has the MAC {mac}, {whose}", _REMEDIES[thing])
+    return None
+
+
+def _all_looks(got: Answers) -> dict[int, Mapping[str, Any]]:
+    return {int(nic): look for answer in got.by_host.values() for nic, look in answer.get("look", {}).items()}
+
+
+def _told(got: Answers, way: Directed) -> tuple[str, str]:
+    """Source address that the routing table takes, and the MAC of the peer."""
+    for answer in got.by_host.values():
+        told = answer.get("sources", {}).get(f"{way[0]} {way[1]}")
+        if told:
+            return str(told[0]), str(told[1])
+    return "", ""
+
+
+def _concerned(
+    fabric: Fabric, place: Place, probes: Mapping[Directed, Mapping[str, Any]]
+) -> Sequence[Mapping[str, Any]]:
+    if place.kind == "pair":
+        return [entry for way, entry in probes.items() if set(way) == set(place.members)]
+    if place.kind == "rail":
+        return [entry for way, entry in probes.items() if fabric.rail_of(way[0]) == place.members[0]]
+    nics = set(_nics(fabric, place))
+    return [entry for way, entry in probes.items() if not nics or nics.intersection(way)]

@@ -1,0 +1,223 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The fabric from what NICs and switches were read to say, and what stands out in that already. Pure.
+
+A NIC whose value differs from what most NICs of its rail have is named before anything is measured.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import ipaddress
+from typing import Any, Callable, Mapping, Sequence
+
+from .._layer import RefusedError
+from .judge import Place
+from .model import Fabric, from_hosts
+from .reach import Fault
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    fabric: Fabric
+    netdevs: Mapping[int, str]
+    faults: tuple[Fault, ...]
+    notes: tuple[str, ...]
+    simulated: bool
+
+
+def fabric_from(
+    hosts: Sequence[Mapping[str, Any]],
+    readings: Mapping[str, Any],
+    switches: Mapping[str, Any] | None = None,
+    networks: Sequence[str] = (),
+) -> Found:
+    """``hosts``: of the run; ``readings``: host to what `rdma_info` returned.
+
+    ``networks``: CIDRs, one per rail or one for all.
+    """
+    nets = [ipaddress.ip_network(text, strict=False) for text in networks]
+    notes: list[str] = []
+    chosen: dict[str, list[Mapping[str, Any] | None]] = {}
+    for host in hosts:
+        name = str(host["name"])
+        ports = [port for port in (readings.get(name) or {}).get("devices") or () if _usable(name, port, nets, notes)]
+        ports.sort(key=lambda port: _length_first(str(port["name"])))
+        chosen[name] = _in_rails(name, ports, nets)
+    if not any(filter(None, (port for row in chosen.values() for port in row))):
+        raise RefusedError(
+            "no host has an active RoCE v2 port over IPv4" + (f" in {', '.join(networks)}" if networks else ""),
+            host=str(hosts[0]["name"]) if hosts else "fabric",
+            thing="fabric_networks",
+            value=list(networks),
+            remedy="; ".join(notes[:3]) or "run the guest stage, and look at rdma_info on the hosts",
+        )
+    plugged = _plugged(switches or {}, chosen)
+    fabric = from_hosts(
+        [
+            {
+                "name": name,
+                "rails": [port and _port(port, plugged.get((name, str(port["netdev"])), ("", ""))) for port in row],
+            }
+            for name, row in chosen.items()
+        ]
+    )
+    flat = {
+        number * fabric.rails + rail: port
+        for number, row in enumerate(chosen.values())
+        for rail, port in enumerate(row)
+        if port
+    }
+    return Found(
+        fabric,
+        {nic: str(port["netdev"] or "") for nic, port in flat.items()},
+        tuple(_odd_ones(fabric, flat)),
+        tuple(notes),
+        any(bool((readings.get(name) or {}).get("simulated")) for name in chosen),
+    )
+
+
+def _length_first(name: str) -> tuple[int, str]:
+    return len(name), name  # mlx5_10 comes after mlx5_9
+
+
+def _usable(name: str, port: Mapping[str, Any], nets: Sequence[Any], notes: list[str]) -> bool:
+    where = f"{name} {port.get('name')}:{port.get('port', 1)}"
+    if port.get("link_layer") != "Ethernet":
+        notes.append(f"{where} is left out: {port.get('link_layer')}, not Ethernet")
+    elif not port.get("roce_gid_ipv4"):
+        notes.append(f"{where} is left out: no GID of RoCE v2 over IPv4 (state {port.get('state')})")
+    elif nets and not any(ipaddress.ip_address(port["roce_gid_ipv4"]) in net for net in nets):
+        notes.append(f"{where} is left out: {port['roce_gid_ipv4']} is in none of {', '.join(map(str, nets))}")
+    else:
+        return True
+    return False
+
+
+def _in_rails(name: str, ports: Sequence[Mapping[str, Any]], nets: Sequence[Any]) -> list[Mapping[str, Any] | None]:
+    """One network per rail: the network says the rail. Otherwise the order of the devices does."""
+    if len(nets) < 2:
+        return list(ports)
+    row: list[Mapping[str, Any] | None] = [None] * len(nets)
+    for port in ports:
+        rail = next(number for number, net in enumerate(nets) if ipaddress.ip_address(port["roce_gid_ipv4"]) in net)
+        other = row[rail]
+        if other is not None:
+            raise RefusedError(
+                f"{other['name']} and {port['name']} are both in {nets[rail]}",
+                host=name,
+                thing="fabric_networks",
+                value=str(nets[rail]),
+                remedy="give one network per rail, or one network for all of them",
+            )
+        row[rail] = port
+    return row
+
+
+def _rate(port: Mapping[str, Any]) -> float:
+    try:
+        return float(str(port.get("rate") or "0").split()[0])
+    except ValueError:
+        return 0.0
+
+
+def _port(port: Mapping[str, Any], plugged: tuple[str, str]) -> dict[str, Any]:
+    return {
+        "device": port["name"],
+        "address": port["roce_gid_ipv4"],
+        "gid_index": port.get("roce_gid_index"),
+        "mtu": port.get("netdev_mtu") or 0,
+        "rate": _rate(port),
+        "switch": plugged[0],
+        "switch_port": plugged[1],
+    }
+
+
+def _plugged(
+    switches: Mapping[str, Any], chosen: Mapping[str, Sequence[Any]]
+) -> dict[tuple[str, str], tuple[str, str]]:
+    """(host, interface) to switch and port, from LLDP's neighbors; a host with one NIC need not name its interface."""
+    found = {}
+    for switch, told in switches.items():
+        for name, port in ((told or {}).get("ports") or {}).items():
+            for neighbor in port.get("neighbors") or ():
+                host = str(neighbor.get("system") or "")
+                mine = [entry for entry in chosen.get(host, chosen.get(host.split(".", maxsplit=1)[0], ())) if entry]
+                owner = host if host in chosen else host.split(".", maxsplit=1)[0]
+                named = [entry for entry in mine if entry["netdev"] and entry["netdev"] == neighbor.get("port")]
+                for entry in named or (mine if len(mine) == 1 else ()):
+                    found[owner, str(entry["netdev"])] = (str(switch), str(name))
+    return found
+
+
+def _qos(port: Mapping[str, Any], key: str) -> Any:
+    value = (port.get("qos") or {}).get(key)
+    return tuple(value) if isinstance(value, list) else value
+
+
+# Thing, how it is read, what to do. None is not known, and nobody is accused for it.
+_SAME: tuple[tuple[str, Callable[[Mapping[str, Any]], Any], str], ...] = (
+    ("mtu", lambda port: port.get("netdev_mtu"), "set the same interface MTU on the whole rail (role guest)"),
+    (
+        "rdma mtu",
+        lambda port: port.get("active_mtu"),
+        "the interface needs an MTU of 4200 or more for an RDMA MTU of 4096",
+    ),
+    ("rate", lambda port: port.get("rate"), "look at the cable, its optics and the speed of the switch port"),
+    ("state", lambda port: port.get("state"), "look at cable and switch port"),
+    ("trust", lambda port: _qos(port, "trust"), "set trust DSCP (role guest, guest_qos)"),
+    (
+        "pfc",
+        lambda port: _qos(port, "pfc_priorities"),
+        "switch PFC on for the same priority everywhere (role guest, role switch)",
+    ),
+    (
+        "firmware",
+        lambda port: port.get("firmware"),
+        "bring the cards of a rail to one firmware, in a window of your own",
+    ),
+)
+
+
+def _odd_ones(fabric: Fabric, ports: Mapping[int, Mapping[str, Any]]) -> list[Fault]:
+    found = []
+    rails: dict[int, list[int]] = collections.defaultdict(list)
+    for nic in ports:
+        rails[fabric.rail_of(nic)].append(nic)
+    for nics in rails.values():
+        for thing, read, remedy in _SAME:
+            values = {nic: read(ports[nic]) for nic in nics if read(ports[nic]) is not None}
+            usual, count = collections.Counter(values.values()).most_common(1)[0] if values else (None, 0)
+            for nic, value in sorted(values.items()):
+                if value != usual and 2 * count > len(values):
+                    found.append(Fault(thing, Place("nic", (nic,)), f"{value}, most of the rail {usual}", remedy))
+        switches = {nic: fabric.port(nic).switch for nic in nics if fabric.port(nic).switch}
+        usual_switch, count = collections.Counter(switches.values()).most_common(1)[0] if switches else ("", 0)
+        for nic, switch in sorted(switches.items()):
+            if switch != usual_switch and 3 * count >= 2 * len(switches):
+                found.append(
+                    Fault(
+                        "cable",
+                        Place("nic", (nic,)),
+                        f"LLDP: plugged into {fabric.port(nic).behind}, most of the rail into {usual_switch}",
+                        "move the cable, or correct fabric_networks",
+                    )
+                )
+    for nic, port in sorted(ports.items()):
+        link = port.get("pcie") or {}
+        for key, unit in (("width", "lanes"), ("speed", "GT/s")):
+            now, most = link.get(f"current_link_{key}"), link.get(f"max_link_{key}")
+            if now and most and now < most:
+                found.append(
+                    Fault(
+                        "pcie",
+                        Place("nic", (nic,)),
+                        f"PCIe {key} is {now} of {most} {unit}",
+                        "seat the card anew, or look at slot, riser and BIOS",
+                    )
+                )
+    return found

@@ -1,0 +1,170 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The answer of the fabric check: a table, JSON for other programs, and a heat map as SVG. Pure.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import statistics
+from typing import Any, Mapping, Sequence
+
+from .judge import Findings, Place, Seen
+from .model import Fabric
+from .reach import Fault
+from .wire import Failure
+
+SCHEMA = 1
+MOST_CELLS = 128  # hosts along an edge of the heat map; more are put together
+
+
+def place_text(fabric: Fabric, place: Place) -> str:
+    if place.kind == "fabric":
+        return "the whole fabric"
+    if place.kind == "rail":
+        return f"rail {place.members[0]}"
+    if place.kind == "switch":
+        return f"switch {place.switch}"
+    if place.kind == "host":
+        return f"host {fabric.hosts[place.members[0]]}"
+    if place.kind == "pair":
+        return " with ".join(map(fabric.name, place.members))
+    return fabric.name(place.members[0]) + (f", only what it {place.direction}" if place.direction else "")
+
+
+def accusation(fabric: Fabric, place: Place, what: str, failures: Sequence[Failure]) -> Fault:
+    """A measured place, in the form of every other fault."""
+    nics = set(fabric.nics_of(place.members[0])) if place.kind == "host" else set(place.members)
+    said = [
+        failure.why
+        for failure in failures
+        if place.kind in ("rail", "fabric") or nics & {failure.client, failure.server}
+    ]
+    share = f"{place.bad} of {place.tests} measurements"
+    found = (
+        f"{share} without a result" if place.dead else f"{share} bad, {100 * place.ratio:.0f} % of the others' {what}"
+    )
+    remedy = {
+        "fabric": "look at the spine, and whether perftest is there on the hosts",
+        "rail": "look at the leaf switch of the rail: PFC, ECN, MTU, its uplinks",
+        "switch": "look at this switch: PFC, ECN, MTU, buffers, its uplinks",
+        "host": "look at the host: PCIe, NUMA, CPU frequency, ATS, RDMA limits",
+        "nic": "look at NIC, cable, optics and switch port: counters first, then swap the cable, then the port",
+        "pair": "look at what only these two share: route, ACL, one of several uplinks",
+    }[place.kind]
+    return Fault("dead" if place.dead else "slow", place, found + (f"; {said[0]}" if said else ""), remedy)
+
+
+def document(
+    fabric: Fabric,
+    faults: Sequence[Fault],
+    findings: Mapping[str, Findings],
+    *,
+    notes: Sequence[str] = (),
+    missing: Sequence[str] = (),
+    simulated: bool = False,
+    complete: bool = True,
+) -> dict[str, Any]:
+    """``ok`` only if nothing was found and everything was looked at: what was not measured is no good news."""
+    return {
+        "schema": SCHEMA,
+        "ok": complete and not faults and not missing,
+        "complete": complete and not missing,
+        "simulated": simulated,
+        "hosts": list(fabric.hosts),
+        "rails": fabric.rails,
+        "missing": list(missing),
+        "faults": [
+            {
+                "thing": fault.thing,
+                "kind": fault.place.kind,
+                "place": place_text(fabric, fault.place),
+                "hosts": sorted(_hosts(fabric, fault.place)),
+                "found": fault.found,
+                "remedy": fault.remedy,
+            }
+            for fault in faults
+        ],
+        "measured": {
+            name: {
+                "tests": each.tests,
+                "bad": each.bad,
+                "medians": {
+                    f"rail {key[0]}" + (f" to {key[1]}" if key[0] != key[1] else ""): value
+                    for key, value in each.medians.items()
+                },
+                "seen_once": [place_text(fabric, place) for place in each.open],
+            }
+            for name, each in findings.items()
+        },
+        "notes": list(notes),
+        "table": table(fabric, faults, simulated),
+    }
+
+
+def _hosts(fabric: Fabric, place: Place) -> set[str]:
+    if place.kind == "host":
+        return {fabric.hosts[place.members[0]]}
+    if place.kind in ("nic", "pair", "switch"):
+        return {fabric.hosts[fabric.host_of(nic)] for nic in place.members}
+    return set()
+
+
+def table(fabric: Fabric, faults: Sequence[Fault], simulated: bool) -> list[str]:
+    lines = ["SIMULATED: a device or a program of this check is no real one."] if simulated else []
+    if not faults:
+        return [*lines, f"{len(fabric.hosts)} host(s), {fabric.rails} rail(s): nothing found."]
+    rows = [("thing", "place", "found", "what to do")]
+    rows += [(fault.thing, place_text(fabric, fault.place), fault.found, fault.remedy) for fault in faults]
+    widths = [min(60, max(len(row[column]) for row in rows)) for column in range(3)]
+    return [*lines, *("  ".join([*(row[column].ljust(widths[column]) for column in range(3)), row[3]]) for row in rows)]
+
+
+def heat_map(fabric: Fabric, seen: Sequence[Seen], unit: str, simulated: bool) -> str:
+    """Hosts against hosts, the median over rails and repeats; grey where nothing was measured."""
+    step = -(-len(fabric.hosts) // MOST_CELLS)
+    cells: dict[tuple[int, int], list[float]] = {}
+    for each in seen:
+        for (one, other), value in zip(each.sweep, each.values):
+            if not math.isnan(value):
+                ends = sorted((fabric.host_of(one) // step, fabric.host_of(other) // step))
+                cells.setdefault((ends[0], ends[1]), []).append(value)
+    edge, best = (
+        -(-len(fabric.hosts) // step),
+        max((statistics.median(each) for each in cells.values()), default=1.0) or 1.0,
+    )
+    size, left, top = max(6, min(28, 640 // edge)), 110, 44
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + edge * size + 20}" height="{top + edge * size + 20}" '
+        'font-family="sans-serif" font-size="11">',
+        f"<title>Host against host, {html.escape(unit)}{' (SIMULATED)' if simulated else ''}</title>",
+        f'<text x="4" y="16">Host against host, {html.escape(unit)}; full colour is {best:.4g}'
+        f"{' - SIMULATED' if simulated else ''}</text>",
+    ]
+    for row in range(edge):
+        if size >= 10:
+            parts.append(
+                f'<text x="4" y="{top + row * size + size - 2}">{html.escape(fabric.hosts[row * step][:16])}</text>'
+            )
+        for column in range(edge):
+            values = cells.get((min(row, column), max(row, column)))
+            median = statistics.median(values) if values else None
+            names = f"{fabric.hosts[row * step]} - {fabric.hosts[column * step]}"
+            told = "not measured" if median is None else f"{median:.4g}"
+            parts.append(
+                f'<rect x="{left + column * size}" y="{top + row * size}" width="{size - 1}" height="{size - 1}" '
+                f'fill="{_colour(median, best)}"><title>{html.escape(names)}: {told}</title></rect>'
+            )
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _colour(value: float | None, best: float) -> str:
+    if value is None:
+        return "#dddddd"
+    share = max(0.0, min(1.0, value / best))
+    # From red over yellow to green, in steps that differ in brightness too.
+    return f"hsl({round(120 * share**2)},70%,{round(38 + 14 * share)}%)"

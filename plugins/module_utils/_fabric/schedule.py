@@ -1,0 +1,223 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who measures with whom, and when: no NIC is used twice at once. Pure.
+
+*Full*: a round-robin tournament (circle method), n - 1 rounds for n hosts (n for an odd n), all rails at the same time;
+each rail is a few rounds ahead of the one before it, so that the NICs of one host talk to different hosts at once.
+
+*Quick*: log2 n + 8 rounds of that tournament, spread over it. Every NIC meets that many others, so that a NIC, port,
+host, rail or switch that is bad is seen again and again; one bad pair among all pairs is not (that takes *full*).
+
+*Cross*: the same, but rail q of one host with rail q + d of the other. *Bisection*: half of the hosts against the
+other half, everybody at once.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Iterable, Iterator, Sequence, Union
+
+from .._layer import RefusedError
+from .model import Fabric
+
+Pair = tuple[int, int]
+FORMS = ("quick", "full", "bisection")
+QUICK_EXTRA = 8
+# Start of the programs, the way until the server listens, and the time until both ends have ended. In seconds.
+OVERHEAD = 1.5
+
+
+@dataclasses.dataclass(frozen=True)
+class Tournament(Sequence[Pair]):
+    """One round of one rail, computed and not stored. The first of a pair is the client; that alternates."""
+
+    fabric: Fabric
+    rail: int
+    number: int
+    shift: int = 0  # the server's rail is so many further
+
+    @property
+    def players(self) -> int:
+        return len(self.fabric.hosts) + len(self.fabric.hosts) % 2
+
+    def __len__(self) -> int:
+        return self.players // 2
+
+    def hosts(self, index: int) -> Pair:
+        last = self.players - 1
+        if index == 0:
+            return (self.number % last, last) if last else (0, 0)
+        return (self.number + index) % last, (self.number - index) % last
+
+    def __getitem__(self, index):  # type: ignore[no-untyped-def]
+        one, other = self.hosts(index)
+        if (self.number + index) % 2:
+            one, other = other, one
+        rails = self.fabric.rails
+        return one * rails + self.rail, other * rails + (self.rail + self.shift) % rails
+
+    def __iter__(self) -> Iterator[Pair]:
+        return (self[index] for index in range(len(self)))
+
+    def plays(self, index: int) -> bool:
+        """Whether both ends exist: with an odd number of hosts one has a bye, and a host may lack a rail."""
+        one, other = self[index]
+        limit, absent = len(self.fabric.hosts) * self.fabric.rails, self.fabric.absent
+        return one < limit and other < limit and not (absent and (one in absent or other in absent))
+
+    def real(self) -> Iterator[Pair]:
+        return (self[index] for index in range(len(self)) if self.plays(index))
+
+
+Sweep = Union[Tournament, tuple[Pair, ...]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Round:
+    """What runs at the same time: one sweep per rail."""
+
+    sweeps: tuple[Sweep, ...]
+
+    def pairs(self) -> list[Pair]:
+        return [pair for sweep in self.sweeps for pair in (sweep.real() if isinstance(sweep, Tournament) else sweep)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Cost:
+    """What a plan takes. ``seconds``: all of it; ``gigabytes``: what crosses the fabric, 0 if no rate is known."""
+
+    rounds: int
+    follow_up_rounds: int
+    tests: int
+    seconds: float
+    gigabytes: float
+
+    def sentence(self) -> str:
+        load = f", about {self.gigabytes:,.0f} GB over the fabric" if self.gigabytes else ""
+        return (
+            f"{self.rounds} round(s) and at most {self.follow_up_rounds} to confirm, {self.tests:,} measurement(s), "
+            f"at most {duration(self.seconds)}{load}. Every NIC of these hosts is busy meanwhile."
+        )
+
+
+def duration(seconds: float) -> str:
+    minutes, rest = divmod(math.ceil(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def tournament_rounds(hosts: int) -> int:
+    return max(1, hosts - 1 + hosts % 2)
+
+
+def quick_rounds(hosts: int) -> int:
+    return min(tournament_rounds(hosts), math.ceil(math.log2(max(2, hosts))) + QUICK_EXTRA)
+
+
+def follow_up_limit(hosts: int) -> int:
+    """Rounds that may be added to confirm; with the quick ones not more than 2 k log2 n for k = 3 faults."""
+    return max(6, 6 * math.ceil(math.log2(max(2, hosts))) - quick_rounds(hosts))
+
+
+def rounds(fabric: Fabric, form: str, *, cross_rail: bool = False, rails_at_once: int = 0) -> list[Round]:
+    if form not in FORMS:
+        raise RefusedError(
+            f"is none of {', '.join(FORMS)}", host="fabric", thing="fabric_form", value=form, remedy="choose one"
+        )
+    hosts = len(fabric.hosts)
+    total = tournament_rounds(hosts)
+    if form == "bisection":
+        made = [Round(_bisection(fabric, turn)) for turn in range(min(4, max(1, hosts // 2)))]
+    else:
+        count = total if form == "full" else quick_rounds(hosts)
+        numbers = [index * total // count for index in range(count)]
+        stride = max(1, total // fabric.rails)
+        made = [
+            Round(tuple(Tournament(fabric, rail, (number + rail * stride) % total) for rail in range(fabric.rails)))
+            for number in numbers
+        ]
+    if cross_rail and form != "bisection":
+        made += [
+            Round(
+                tuple(
+                    Tournament(fabric, rail, (shift * total // fabric.rails) % total, shift)
+                    for rail in range(fabric.rails)
+                )
+            )
+            for shift in range(1, fabric.rails)
+        ]
+    return [part for each in made for part in _apart(each, rails_at_once)]
+
+
+def _apart(each: Round, at_once: int) -> Iterator[Round]:
+    step = at_once or len(each.sweeps)
+    return (Round(each.sweeps[first : first + step]) for first in range(0, len(each.sweeps), step))
+
+
+def _bisection(fabric: Fabric, turn: int) -> tuple[Sweep, ...]:
+    """Halves as they stand in the list: hosts of one switch should stand together."""
+    half = len(fabric.hosts) // 2
+    sweeps = []
+    for rail in range(fabric.rails):
+        ends = [(fabric.nic(host, rail), fabric.nic(half + (host + turn) % half, rail)) for host in range(half)]
+        present = [pair for pair in ends if not fabric.absent.intersection(pair)]
+        sweeps.append(tuple(pair if (index + turn) % 2 else pair[::-1] for index, pair in enumerate(present)))
+    return tuple(sweeps)
+
+
+def pack(tests: Iterable[Pair], fabric: Fabric, limit: int) -> tuple[list[Round], list[Pair]]:
+    """Rounds in which no NIC is used twice, each test in the first that has room; what ``limit`` rounds do not hold."""
+    busy: list[set[int]] = []
+    members: list[list[Pair]] = []
+    left = []
+    for pair in tests:
+        place = next((index for index, used in enumerate(busy) if used.isdisjoint(pair)), len(busy))
+        if place >= limit:
+            left.append(pair)
+            continue
+        if place == len(busy):
+            busy.append(set())
+            members.append([])
+        busy[place].update(pair)
+        members[place].append(pair)
+    return [Round(_by_rail(pairs, fabric)) for pairs in members], left
+
+
+def _by_rail(pairs: Sequence[Pair], fabric: Fabric) -> tuple[Sweep, ...]:
+    rails: dict[Pair, list[Pair]] = {}
+    for one, other in pairs:
+        rails.setdefault((fabric.rail_of(one), fabric.rail_of(other)), []).append((one, other))
+    return tuple(tuple(found) for _key, found in sorted(rails.items()))
+
+
+def cost(
+    fabric: Fabric, plan: Sequence[Round], *, seconds: float, programs: int, follow_up: int, bandwidth: int = 1
+) -> Cost:
+    """``seconds``: of one program; ``programs``: one after the other in a round; ``bandwidth``: so many load."""
+    slot = slot_seconds(seconds, programs)
+    tests = gigabytes = 0.0
+    for each in plan:
+        for pair in each.pairs():
+            tests += programs
+            slowest = min(fabric.port(nic).rate for nic in pair)
+            gigabytes += bandwidth * seconds * slowest / 8
+    return Cost(len(plan), follow_up, int(tests), (len(plan) + follow_up) * slot, gigabytes)
+
+
+def slot_seconds(seconds: float, programs: int) -> float:
+    return programs * (seconds + OVERHEAD)
+
+
+def refuse_too_long(wanted: Cost, limit: float, form: str) -> None:
+    if wanted.seconds <= limit:
+        return
+    raise RefusedError(
+        f"the {form} form takes {duration(wanted.seconds)}, and the limit is {duration(limit)}",
+        host="fabric",
+        thing="fabric_limit",
+        value=limit,
+        remedy="raise fabric_limit, lower fabric_seconds, list fewer hosts, or take fabric_form=quick",
+    )

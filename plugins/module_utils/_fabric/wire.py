@@ -1,0 +1,193 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The plan as it goes to the hosts, and what comes back from them. Pure.
+
+The plan is one argument of a command line: at most 128 KiB on Linux, so rounds of a tournament go as three numbers.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import math
+import zlib
+from typing import Any, Iterable, Mapping, Sequence
+
+from .._layer import ParseError, RefusedError
+from .._results.readers import perftest
+from .judge import Seen
+from .model import Fabric
+from .schedule import Round, Sweep, Tournament
+
+LONGEST = 131_000
+NOT_MEASURED = math.nan
+
+
+def encode(
+    fabric: Fabric,
+    rounds: Sequence[Round],
+    *,
+    phase: str,
+    desk: tuple[str, int],
+    port: int,
+    word: str,
+    limit: float,
+    slot: float = 0.0,
+    programs: Sequence[Sequence[str]] = (),
+    tos: int = 0,
+    netdevs: Mapping[int, str] | None = None,
+    mtu: int = 0,
+) -> str:
+    hosts = [
+        {
+            "name": name,
+            "rails": [_nic(fabric, nic, (netdevs or {}).get(nic, ""), mtu) for nic in _row(fabric, number)],
+        }
+        for number, name in enumerate(fabric.hosts)
+    ]
+    plan = {
+        "hosts": hosts,
+        "rails": fabric.rails,
+        "absent": sorted(fabric.absent),
+        "rounds": [[_sweep(sweep) for sweep in each.sweeps] for each in rounds],
+        "phase": phase,
+        "desk": list(desk),
+        "port": port,
+        "word": word,
+        "limit": limit,
+        "slot": slot,
+        "programs": [list(program) for program in programs],
+        "tos": tos,
+    }
+    text = base64.b64encode(zlib.compress(json.dumps(plan, separators=(",", ":")).encode(), 9)).decode()
+    if len(text) > LONGEST:
+        raise RefusedError(
+            f"the plan of {len(fabric.hosts)} hosts is {len(text)} bytes long, and a command line takes {LONGEST}",
+            host=fabric.hosts[0],
+            thing="fabric_hosts",
+            remedy="check the hosts in parts, for example by switch",
+        )
+    return text
+
+
+def _row(fabric: Fabric, host: int) -> range:
+    return range(host * fabric.rails, (host + 1) * fabric.rails)
+
+
+def _nic(fabric: Fabric, nic: int, netdev: str, mtu: int) -> dict[str, Any] | None:
+    if nic in fabric.absent:
+        return None
+    port = fabric.port(nic)
+    return {
+        "device": port.device,
+        "address": port.address,
+        "gid_index": port.gid_index,
+        "netdev": netdev,
+        "wanted_mtu": mtu or port.mtu,
+    }
+
+
+def _sweep(sweep: Sweep) -> list[Any]:
+    if isinstance(sweep, Tournament):
+        return ["t", sweep.rail, sweep.number, sweep.shift]
+    return ["p", [list(pair) for pair in sweep]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Answers:
+    """What the hosts sent: host number to its answer; ``missing``: names of those that sent none."""
+
+    by_host: Mapping[int, Mapping[str, Any]]
+    missing: tuple[str, ...]
+
+
+def answers(fabric: Fabric, lines: Iterable[str]) -> Answers:
+    """A host's lines put together again; one whose last line is not there is missing."""
+    found: dict[int, dict[str, Any]] = {}
+    for line in lines:
+        if not line.startswith("FABRIC "):
+            continue
+        try:
+            document = json.loads(line[len("FABRIC ") :])
+            whole = found.setdefault(int(document.pop("host")), {})
+            for key, value in document.items():
+                if isinstance(value, list):
+                    whole.setdefault(key, []).extend(value)
+                elif isinstance(value, dict):
+                    whole.setdefault(key, {}).update(value)
+                else:
+                    whole[key] = value
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ParseError("a line of the fabric check is not whole", host=fabric.hosts[0], raw=line) from error
+    found = {host: whole for host, whole in found.items() if whole.get("end")}
+    missing = tuple(name for number, name in enumerate(fabric.hosts) if number not in found)
+    return Answers(found, missing)
+
+
+@dataclasses.dataclass(frozen=True)
+class Failure:
+    """A measurement without a figure, and what perftest said."""
+
+    client: int
+    server: int
+    why: str
+
+
+@dataclasses.dataclass
+class Measured:
+    """Per program its sweeps with their values; ``failures``: those that ended without one."""
+
+    seen: list[list[Seen]]
+    failures: list[Failure]
+    simulated: bool = False
+
+
+def measured(rounds: Sequence[Round], programs: int, got: Answers) -> Measured:
+    """Values in the order of the plan. What a host that is missing should have measured is NaN: nobody knows."""
+    result = Measured([[] for _program in range(programs)], [])
+    values: dict[tuple[int, int, int, int], float] = {}
+    for document in got.by_host.values():
+        for turn, step, client, server, end, head, lines, status in document.get("tests", ()):
+            text = "\n".join([document["heads"][head] if head >= 0 else "", *lines])
+            result.simulated |= "SIMULATED" in text
+            if end == "server":
+                result.failures.append(Failure(client, server, f"on the server: {_why(text, status)}"))
+                continue
+            value, why = _value(text, status)
+            values[turn, step, client, server] = value
+            if why:
+                result.failures.append(Failure(client, server, why))
+    for turn, each in enumerate(rounds):
+        for step in range(programs):
+            for sweep in each.sweeps:
+                row = [values.get((turn, step, *pair), NOT_MEASURED) for pair in sweep]
+                result.seen[step].append(Seen(sweep, row))
+    return result
+
+
+def _value(text: str, status: int) -> tuple[float, str]:
+    """More is better: Gb/s, or one over microseconds."""
+    read = perftest.read(text)
+    if not status:
+        for test in read.tables:
+            if test.bandwidth:
+                return test.bandwidth[max(test.bandwidth)].gigabits_per_second, ""
+            for row in test.latency.values():
+                typical = row.typical_us or row.average_us
+                if typical:
+                    return 1 / typical, ""
+    return 0.0, _why(text, status)
+
+
+def _why(text: str, status: int) -> str:
+    problems = [problem.message for problem in perftest.read(text).problems if problem.code == "failed"]
+    if problems:
+        return problems[0]
+    if status == -1:
+        return "it did not end in time"
+    said = " ".join(text.split())[:160]
+    return said or f"perftest ended with status {status} without a word"

@@ -1,0 +1,182 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The folder of a hand-off. Whose a file is, its digest tells: SHA256SUMS lists what this collection wrote.
+
+A file that is not listed there, or that somebody edited since, is theirs and is never written over or removed.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import Any, Mapping
+
+from .._layer import ApplyError, Layer, Operation, RefusedError
+
+SUMS = "SHA256SUMS"
+_LINE = re.compile(r"(?P<digest>[0-9a-f]{64})  (?P<name>\S.*)")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
+
+
+@dataclasses.dataclass(frozen=True)
+class State:
+    """``texts``: name -> content of each file that is wanted or listed and exists; ``listed``: name -> digest."""
+
+    texts: Mapping[str, str]
+    listed: Mapping[str, str]
+    executable: frozenset[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Wanted:
+    files: Mapping[str, str]
+
+    @property
+    def whole(self) -> dict[str, str]:
+        """With the list itself, which comes last."""
+        lines = [f"{digest(text)}  {name}\n" for name, text in sorted(self.files.items())]
+        return {**self.files, SUMS: "".join(lines)}
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _is_program(text: str) -> bool:
+    return text.startswith("#!")
+
+
+class Folder(Layer[State, Wanted]):
+    """``path`` on this machine."""
+
+    host = "handoff"
+
+    def __init__(self, path: str, wanted: Wanted) -> None:
+        self._path = Path(path)
+        self._wanted = wanted
+        for name in wanted.files:
+            if not _NAME.fullmatch(name) or name == SUMS:
+                raise RefusedError("not the name of a file of a hand-off", host=self.host, thing="files", value=name)
+
+    def observe(self) -> State:
+        try:
+            listed = self._listed()
+            texts, executable = {}, set()
+            for name in {*self._wanted.whole, *listed}:
+                path = self._path / name
+                if path.is_symlink() or (path.exists() and not path.is_file()):
+                    raise RefusedError(
+                        "is not a file of this collection", host=self.host, thing=str(path), remedy="move it away"
+                    )
+                if path.is_file():
+                    texts[name] = path.read_bytes().decode("utf-8", "surrogateescape")
+                    if os.access(path, os.X_OK):
+                        executable.add(name)
+            return State(texts, listed, frozenset(executable))
+        except OSError as error:
+            raise RefusedError(
+                f"cannot be read ({error.strerror})", host=self.host, thing=str(self._path), remedy="check the folder"
+            ) from error
+
+    def _listed(self) -> dict[str, str]:
+        sums = self._path / SUMS
+        if not sums.is_file():
+            return {}
+        found = {}
+        for line in sums.read_text(encoding="utf-8", errors="replace").splitlines():
+            match = _LINE.fullmatch(line)
+            if match is None or not _NAME.fullmatch(match["name"]):
+                raise RefusedError(
+                    f"a line of it is no checksum: {line!r:.80}",
+                    host=self.host,
+                    thing=str(sums),
+                    remedy="move the folder away, or choose another one (run_handoff_dir)",
+                )
+            found[match["name"]] = match["digest"]
+        return found
+
+    def plan(self, state: State, wanted: Wanted) -> list[Operation]:
+        operations = []
+        theirs = [
+            name
+            for name, text in state.texts.items()
+            if name != SUMS and state.listed.get(name) != digest_of(text) and wanted.files.get(name) != text
+        ]
+        if theirs:
+            raise RefusedError(
+                "somebody else's, or edited since it was written; nothing was changed",
+                host=self.host,
+                thing=str(self._path),
+                value=", ".join(sorted(theirs)),
+                remedy="keep the edited file under another name, or choose another folder (run_handoff_dir)",
+            )
+        for name, text in wanted.whole.items():
+            before = state.texts.get(name)
+            if before == text and (name in state.executable) == _is_program(text):
+                continue
+            path = self._path / name
+            operations.append(
+                Operation(
+                    description=f"write {path}",
+                    command=f"write {path}",
+                    changes={str(path): (before, text)},
+                    inverse="" if before is not None else f"rm {path}",
+                    payload={"name": name},
+                )
+            )
+        for name in sorted(set(state.listed) & set(state.texts) - set(wanted.whole)):
+            path = self._path / name
+            # Before the list, so that a run that breaks off here finds it again.
+            operations.insert(
+                0,
+                Operation(
+                    description=f"remove {path}, which this job has no more",
+                    command=f"rm {path}",
+                    changes={str(path): (state.texts[name], None)},
+                    payload={"name": name, "remove": True},
+                ),
+            )
+        return operations
+
+    def apply(self, operation: Operation) -> None:
+        name = operation.payload["name"]
+        path = self._path / name
+        try:
+            if operation.payload.get("remove"):
+                path.unlink()
+                return
+            text = self._wanted.whole[name]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+            try:
+                with os.fdopen(handle, "wb") as stream:
+                    stream.write(text.encode())
+                os.chmod(temporary, 0o755 if _is_program(text) else 0o644)
+                os.replace(temporary, path)
+            except OSError:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary)
+                raise
+        except OSError as error:
+            raise ApplyError(
+                f"cannot {operation.command} ({error.strerror})",
+                host=self.host,
+                thing=str(self._path),
+                remedy="check that this folder may be written and the disk has room, then run again",
+            ) from error
+
+    def facts(self, state: State) -> dict[str, Any]:
+        return {"path": str(self._path), "files": sorted(self._wanted.whole)}
+
+
+def digest_of(text: str) -> str:
+    """Of what was read from a file, which need not be UTF-8."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()

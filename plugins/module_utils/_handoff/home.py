@@ -1,0 +1,226 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A job that another launcher ran, brought home: its folder becomes what the report of a run is made of.
+
+Of the folder only regular files with the names that a hand-off uses are read. What is missing stays missing, and the
+verdict says so; nothing is made up.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Iterator, Mapping
+
+from .._layer import RefusedError
+from .._results.path import path_verdict
+from .._results.readers import nccl_log, tf_cnn
+from . import counters, slurm
+from .job import FORMAT
+
+_SRUN = re.compile(r"^ *(?P<rank>\d+): ?", re.MULTILINE)
+# torchrun --tee: role and rank within the node.
+_TEE = re.compile(r"^\[[A-Za-z_]+(?P<rank>\d+)\]: ?", re.MULTILINE)
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+_TAIL = 1 << 20
+_CHUNK = 1 << 20
+_MOMENTS = ("before", "after")
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """``job`` (of job.json), ``id``, ``result``, ``evidence``, ``log``, ``expected_ranks``, ``problems``, ``simulated``
+    for module run_report. Raises RefusedError for a folder that is none of a hand-off."""
+    job = _job(folder)
+    logs = _files(folder, "train")
+    if not logs:
+        raise RefusedError(
+            "no output of the ranks in it (train.log, or train.HOST.log of each node)",
+            host="report",
+            thing=str(folder),
+            remedy="copy the results of all nodes into this folder; a pod's output comes by kubectl logs",
+        )
+    name = _word(folder / "id") or folder.resolve().name
+    hosts = {str(host["name"]): str(host["hostname"]) for host in job["hosts"]}
+    ranks = int(job["ranks"])
+    started, ended, probed = (_time(folder / word) for word in ("started", "ended", "probed"))
+    reader = tf_cnn.Reader(ranks)
+    for log in logs:
+        for piece in _tagged(log, _first_rank(log, job)):
+            reader.feed(piece)
+        # The end of a file is the end of its last line, whatever the next one begins with.
+        reader.feed("\n")
+    result = {**reader.result().as_result(), "job": name}
+    evidence: dict[str, Any] = {
+        "job": {
+            "id": name,
+            "hosts": hosts,
+            "ranks": ranks,
+            "network": str(job.get("nccl_network") or ""),
+            "rdma_networks": str(job.get("rdma_networks") or ""),
+            "cluster_network": str(job.get("network") or ""),
+            "started": started,
+            "ended": ended,
+        },
+        "rdma": _rdma(folder, hosts),
+    }
+    words = sorted(folder.glob("nccl.*.log"))
+    if not words and any(_says_nccl(log) for log in logs):
+        words = logs  # NCCL wrote into the output of the ranks, as in a pod
+    if words:
+        evidence["nccl_path"] = _path(words, job, hosts, name, probed if probed is not None else started)
+    return {
+        "id": name,
+        "job": job,
+        "result": result,
+        "evidence": evidence,
+        "log": str(logs[0].resolve()) if len(logs) == 1 else "",
+        "expected_ranks": ranks,
+        "problems": _ending(folder, logs),
+        "simulated": bool(job.get("simulated")),
+    }
+
+
+def _job(folder: Path) -> dict[str, Any]:
+    path = folder / "job.json"
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RefusedError(
+            f"no job of a hand-off ({error.strerror})",
+            host="report",
+            thing=str(path),
+            remedy="give the folder with the results (results/JOBID), with job.json of the hand-off in it",
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise RefusedError(f"not JSON ({error})", host="report", thing=str(path), remedy="copy it again") from error
+    if not isinstance(found, dict) or found.get("format") != FORMAT or not isinstance(found.get("hosts"), list):
+        raise RefusedError(
+            f"not the job.json of a hand-off in format {FORMAT}",
+            host="report",
+            thing=str(path),
+            remedy="take the file that playbooks/handoff.yml wrote",
+        )
+    return found
+
+
+def _files(folder: Path, stem: str) -> list[Path]:
+    """STEM.log, or STEM.HOST.log of every node."""
+    return [path for path in sorted(folder.glob(f"{stem}*.log")) if path.is_file() and path.name.count(".") <= 2]
+
+
+def _first_rank(path: Path, job: Mapping[str, Any]) -> int | None:
+    """The first rank of the node whose output this is, by the file's name; None: not the output of one node."""
+    parts = path.name.split(".")
+    places = {str(host["hostname"]): at for at, host in enumerate(job["hosts"])}
+    return places[parts[1]] * int(job["slots"]) if len(parts) == 3 and parts[1] in places else None
+
+
+def _tagged(path: Path, first: int | None) -> Iterator[str]:
+    """The text of a log; the labels of srun ("3: text") and torchrun ("[default1]:text", which counts from ``first``)
+    become the tags of mpirun, which the readers know."""
+    with path.open(encoding="utf-8", errors="replace", newline="") as stream:
+        text = stream.read(_CHUNK)
+        lines = [line for line in text.splitlines()[:20] if line.strip()]
+        label = next((one for one in (_SRUN, _TEE) if lines and all(map(one.match, lines))), None)
+        if label is _TEE and first is None:
+            label = None
+        start = (first or 0) if label is _TEE else 0
+
+        def tag(match: re.Match[str]) -> str:
+            return f"[1,{start + int(match['rank'])}]<stdout>:"
+
+        rest = ""
+        while text:
+            if label is None:
+                yield text
+            else:
+                # Whole lines only: a label that is cut in two is none.
+                whole, newline, rest = (rest + text).rpartition("\n")
+                yield label.sub(tag, whole) + newline
+            text = stream.read(_CHUNK)
+        if rest and label is not None:
+            yield label.sub(tag, rest)
+
+
+def _says_nccl(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return b" NCCL INFO " in stream.read(_CHUNK)
+
+
+def _path(
+    words: list[Path], job: Mapping[str, Any], hosts: Mapping[str, str], name: str, at: float | None
+) -> dict[str, Any]:
+    names = list(hosts.values())
+    reader = nccl_log.Reader(names)
+    for path in words:
+        for piece in _tagged(path, _first_rank(path, job)):
+            reader.feed(piece)
+        reader.feed("\n")
+    found = path_verdict.judge(reader.result(), int(job["ranks"]), names).as_result()
+    return {**found, "job": name, "at": at}
+
+
+def _rdma(folder: Path, hosts: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, own in hosts.items():
+        for moment in _MOMENTS:
+            path = folder / "counters" / f"{own}.{moment}"
+            if path.is_file():
+                text = path.read_text(encoding="utf-8", errors="replace")
+                found.setdefault(name, {})[moment] = counters.reading(text, name)
+    return found
+
+
+def _ending(folder: Path, logs: list[Path]) -> list[dict[str, str]]:
+    """How the launcher says that the job ended, if not well."""
+    statuses = {path.name: _word(path) for path in sorted(folder.glob("status*")) if path.is_file()}
+    bad = {name: status for name, status in statuses.items() if status != "0"}
+    if statuses and not bad:
+        return []
+    told = [
+        *sorted(folder.glob("launcher.out")),
+        *sorted(folder.glob("train*.err")),
+        *sorted(folder.glob("probe*.err")),
+    ]
+    said = slurm.explain("\n".join(_tail(path) for path in [*told, *logs]))
+    if said:
+        return [said]
+    if bad:
+        where = ", ".join(f"{name.partition('.')[2] or 'the ranks'}: {status}" for name, status in bad.items())
+        what = f"the job ended with a status that is not 0 ({where}). What to do: read the .err files in {folder}"
+        return [{"code": "job_failed", "message": what}]
+    if (folder / "started").is_file():
+        return [
+            {
+                "code": "job_no_end",
+                "message": f"the job began and has no end in {folder}: it still runs, or its launcher was killed. "
+                "What to do: wait for it, or look at what the launcher says (scontrol show job, kubectl describe)",
+            }
+        ]
+    return []
+
+
+def _tail(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            stream.seek(0, 2)
+            stream.seek(max(0, stream.tell() - _TAIL))
+            return stream.read().decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def _word(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()[:128]
+    except OSError:
+        return ""
+
+
+def _time(path: Path) -> float | None:
+    text = _word(path)
+    return float(text) if _NUMBER.fullmatch(text) else None

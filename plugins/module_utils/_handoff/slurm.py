@@ -1,0 +1,84 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What Slurm says of a job that did not end well, in words that say what to do. Pure.
+
+The texts are those that Slurm 22.05 printed (tests/integration/handoff) and, for node failure, preemption and memory,
+those in its source (slurmd/slurmstepd, srun/libsrun).
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+
+class Rule(NamedTuple):
+    code: str
+    pattern: re.Pattern[str]
+    message: str
+
+
+# A line that names a cause stands before those that only name consequences.
+_RULES = (
+    Rule(
+        "slurm_time_limit",
+        re.compile(r"\*\*\* (?:JOB|STEP) (?P<id>\S+) ON (?P<host>\S+) CANCELLED AT (?P<at>\S+) DUE TO TIME LIMIT"),
+        "{host}: job {id} reached its time limit at {at}. What to do: raise run_timeout and make the hand-off again, "
+        "or sbatch --time; if the same work took less before, look for the rank that stood still",
+    ),
+    Rule(
+        "slurm_node_failure",
+        re.compile(r"\*\*\* (?:JOB|STEP) (?P<id>\S+) ON (?P<host>\S+) CANCELLED AT (?P<at>\S+) DUE TO NODE FAILURE"),
+        "{host}: Slurm lost a node of job {id} at {at}. What to do: sinfo -R names it; repair it, or hand off "
+        "other nodes",
+    ),
+    Rule(
+        "slurm_preempted",
+        re.compile(r"\*\*\* (?:JOB|STEP) (?P<id>\S+) ON (?P<host>\S+) CANCELLED AT (?P<at>\S+) DUE TO PREEMPTION"),
+        "{host}: another job took the nodes of job {id} at {at}. What to do: submit it again, in a partition that is "
+        "not preempted",
+    ),
+    Rule(
+        "slurm_out_of_memory",
+        re.compile(r"slurmstepd: error: Detected \d+ oom[-_]kill event\(?s?\)? in (?:StepId=)?(?P<id>\S+?)[. ]"),
+        "the kernel ended a rank of step {id} for memory. What to do: a smaller batch, or sbatch --mem=0 for all "
+        "memory of the node",
+    ),
+    Rule(
+        "slurm_cancelled",
+        re.compile(
+            r"\*\*\* (?:JOB|STEP) (?P<id>\S+) ON (?P<host>\S+) CANCELLED AT (?P<at>\S+)"
+            r"(?: BY UID (?P<user>\d+))? \*\*\*"
+        ),
+        "{host}: job {id} was cancelled at {at}{by}. What to do: nothing is wrong with the nodes; ask who cancelled it "
+        "(sacct -j {id} -o JobID,State,User), and submit it again",
+    ),
+    Rule(
+        "slurm_rank_killed",
+        re.compile(
+            r"srun: error: (?P<host>\S+): tasks? (?P<rank>\S+): (?P<how>Killed|Terminated|Aborted|Segmentation fault)"
+        ),
+        "{host}: rank {rank} was ended by a signal ({how}). What to do: dmesg on {host} tells whether the kernel did "
+        "it for memory; train.err has the rank's last words",
+    ),
+    Rule(
+        "slurm_rank_failed",
+        re.compile(r"srun: error: (?P<host>\S+): tasks? (?P<rank>\S+): Exited with exit code (?P<rc>\d+)"),
+        "{host}: rank {rank} ended with status {rc}. What to do: read its lines in train.err",
+    ),
+)
+
+
+def explain(text: str) -> dict[str, str] | None:
+    """The first rule that a line of ``text`` meets, as code and message; None if Slurm says nothing of an end."""
+    for rule in _RULES:
+        match = rule.pattern.search(text)
+        if match:
+            found = {key: value or "" for key, value in match.groupdict().items()}
+            found["by"] = f" by user {found['user']}" if found.get("user") else ""
+            found["id"] = found.get("id", "").split(".", maxsplit=1)[0]
+            return {"code": rule.code, "message": rule.message.format(**found)}
+    return None

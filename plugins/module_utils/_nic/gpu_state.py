@@ -1,0 +1,200 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""NVIDIA GPUs, driver and Fabric Manager of a node: the parsers, and what is wrong with what they found. Pure: no I/O.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+Sources: NVIDIA's documentation of nvidia-smi, of CUDA's compatibility and of Fabric Manager (its version has to be that
+of the driver; without it CUDA does not start on machines with NVSwitches).
+
+Imports on Python 3.8: runs on the nodes.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Mapping, Sequence
+
+from .._layer import ParseError
+
+NVIDIA = "10de"
+_GPU_CLASSES = ("0300", "0302")  # VGA, 3D controller
+_SWITCH_CLASS = "0680"  # other bridge: NVSwitch
+_GPU_LINE = re.compile(r"^GPU (\d+): (.+?) \(UUID: (\S+)\)$")
+
+
+def kind_of(class_id: str, vendor: str) -> str:
+    """gpu, nvswitch, or '' for anything else. ``class_id``: four digits of sysfs."""
+    if vendor.lower() != NVIDIA:
+        return ""
+    return "gpu" if class_id in _GPU_CLASSES else "nvswitch" if class_id == _SWITCH_CLASS else ""
+
+
+def parse_gpus(text: str, host: str) -> list[dict[str, Any]]:
+    """``nvidia-smi -L`` -> one {index, name, uuid} per GPU; the lines of MIG instances below a GPU are skipped."""
+    found = []
+    for line in text.splitlines():
+        if not line.strip() or line.startswith("  ") or line.strip().startswith("No devices"):
+            continue
+        row = _GPU_LINE.match(line.strip())
+        if not row:
+            raise ParseError("an unknown line", host=host, thing="nvidia-smi -L", raw=text)
+        found.append({"index": int(row.group(1)), "name": row.group(2), "uuid": row.group(3)})
+    return found
+
+
+def parse_cuda(text: str) -> str:
+    """The banner of ``nvidia-smi``: ``CUDA Version: 12.4``, the newest CUDA that the driver runs; '' without one."""
+    found = re.search(r"CUDA Version:\s*(\d+\.\d+)", text)
+    return found.group(1) if found else ""
+
+
+def parse_fabric_version(text: str) -> str:
+    """``nv-fabricmanager --version``: ``Fabric Manager version is : 550.54.15``."""
+    found = re.search(r"(\d+\.\d+(?:\.\d+)?)", text)
+    return found.group(1) if found else ""
+
+
+def parse_unit(text: str) -> dict[str, str]:
+    """``systemctl show -p A,B UNIT``: lines of key=value."""
+    return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version))
+
+
+# ---- what is wrong --------------------------------------------------------------------------------------------------
+
+
+def driver_problems(host: str, found: Mapping[str, Any]) -> list[str]:
+    """What keeps GPUs that are on the bus from being used; each text names host, versions and the next command."""
+    on_bus = [device for device in found["pci"] if device["kind"] == "gpu"]
+    driver, gpus = found["driver"], found["gpus"]
+    problems: list[str] = []
+    if on_bus and not driver["loaded"]:
+        count = f"{host}: {len(on_bus)} NVIDIA GPU(s) on the PCI bus, and no NVIDIA driver is loaded"
+        problems.append(
+            f"{count}, although {driver['installed']} is on the disk. What to do: sudo modprobe nvidia, and look at "
+            "dmesg for NVRM (a module that Secure Boot refuses, or one for another kernel)."
+            if driver["installed"]
+            else f"{count} or on the disk. What to do: install the data centre driver (Ubuntu: sudo ubuntu-drivers "
+            "install --gpgpu), then nvidia-smi -L."
+        )
+        return problems
+    if driver["loaded"] and gpus is None:
+        both = driver["installed"] and driver["installed"] != driver["loaded"]
+        problems.append(
+            f"{host}: driver {driver['loaded']} is loaded and nvidia-smi does not answer"
+            + (f"; on the disk is {driver['installed']}, so an upgrade waits for a restart of the VM" if both else "")
+            + ". What to do: "
+            + ("restart the VM in a window, or unload the old modules." if both else "nvidia-smi; dmesg | grep NVRM")
+        )
+    elif gpus is not None and len(gpus) < len(on_bus):
+        problems.append(
+            f"{host}: {len(on_bus)} NVIDIA GPU(s) on the PCI bus, and nvidia-smi -L shows {len(gpus)} (driver "
+            f"{driver['loaded']}). What to do: dmesg | grep -i -E 'NVRM|Xid' names the one that failed."
+        )
+    return problems + fabric_problems(host, found)
+
+
+def fabric_problems(host: str, found: Mapping[str, Any]) -> list[str]:
+    """Where NVSwitches are, Fabric Manager runs, in the driver's version."""
+    switches = [device for device in found["pci"] if device["kind"] == "nvswitch"]
+    fabric, driver = found["fabric_manager"], found["driver"]["loaded"] or ""
+    if not switches:
+        return []
+    where = f"{host}: {len(switches)} NVSwitch(es) on the PCI bus, driver {driver or 'not loaded'}"
+    branch = driver.split(".", 1)[0] or "VERSION"
+    if not fabric["installed"]:
+        return [
+            f"{where}, and Fabric Manager is not installed: CUDA does not start without it. What to do: sudo apt-get "
+            f"install nvidia-fabricmanager-{branch}={driver}-* (RHEL: nvidia-fabric-manager-{driver}), then sudo "
+            "systemctl enable --now nvidia-fabricmanager."
+        ]
+    problems = []
+    if fabric["version"] and driver and fabric["version"] != driver:
+        problems.append(
+            f"{where}, Fabric Manager {fabric['version']}: it has to be of the driver's version, or it ends at once. "
+            f"What to do: sudo apt-get install nvidia-fabricmanager-{branch}={driver}-* and sudo systemctl restart "
+            "nvidia-fabricmanager."
+        )
+    if fabric["state"] != "active":
+        problems.append(
+            f"{where}, Fabric Manager {fabric['version'] or 'of unknown version'} is {fabric['state'] or 'not running'}"
+            ": CUDA does not start without it. What to do: sudo systemctl enable --now nvidia-fabricmanager, and "
+            "journalctl -u nvidia-fabricmanager if it ends again."
+        )
+    return problems
+
+
+def cuda_problems(host: str, driver: Mapping[str, Any], image: str) -> list[str]:
+    """Whether the driver runs programs of the image's CUDA: its own and every older one, and newer ones of one major.
+
+    ``image``: version of CUDA in the image, '' not known.
+    """
+    most = str(driver.get("cuda") or "")
+    if not image or not most or numbers(image)[:1] <= numbers(most)[:1]:
+        return []
+    return [
+        f"{host}: the image has CUDA {image}, and driver {driver.get('loaded')} runs CUDA up to {most}. What to do: "
+        f"install a driver for CUDA {numbers(image)[0]}, or take an image with CUDA {numbers(most)[0]} (an image with "
+        "CUDA's forward compatibility package runs too: then set run_image_cuda to the driver's version)."
+    ]
+
+
+# ---- ranks ----------------------------------------------------------------------------------------------------------
+
+
+def rank_problems(host: str, gpus: int, ranks: int, idle_allowed: bool) -> list[str]:
+    """A rank per GPU: more ranks share a GPU, which no figure shows; fewer leave GPUs idle that somebody paid for."""
+    if ranks > gpus:
+        return [
+            f"{host}: {ranks} ranks and {gpus} GPU(s): several ranks would share a GPU. What to do: set rocemesh_slots "
+            f"of this host to {gpus}, or look with nvidia-smi -L for the GPUs that are missing."
+        ]
+    if ranks < gpus and not idle_allowed:
+        return [
+            f"{host}: {ranks} rank(s) and {gpus} GPUs: {gpus - ranks} would be idle. What to do: set rocemesh_slots of "
+            f"this host to {gpus} (or leave it out: then it follows from the GPUs), or rocemesh_allow_idle_gpus to "
+            "true if that is what you want."
+        ]
+    return []
+
+
+def image_problems(host: str, gpus: int, stack: Mapping[str, Any]) -> list[str]:
+    """Whether torch of the image can use the GPUs that are there. ``stack``: what the image's torch says of itself
+    (``torch``, ``cuda``, ``available``, ``gpus``, ``error``)."""
+    if gpus == 0:
+        return []
+    remedy = (
+        "What to do: take an image with CUDA (container_build_dockerfile: multinode/Dockerfile.ngc, or container_image "
+        "with your own), or set run_allow_cpu to true to train on CPUs beside idle GPUs."
+    )
+    if stack.get("error"):
+        return [f"{host}: {gpus} GPU(s), and torch of the image does not load ({stack['error']}). {remedy}"]
+    if not stack.get("cuda"):
+        version = stack.get("torch") or "of unknown version"
+        return [f"{host}: {gpus} GPU(s), and torch {version} of the image was built without CUDA. {remedy}"]
+    if not stack.get("available") or int(stack.get("gpus") or 0) < gpus:
+        why = f": {stack['why']}" if stack.get("why") else ""
+        return [
+            f"{host}: {gpus} GPU(s), and torch {stack.get('torch')} (CUDA {stack['cuda']}) sees "
+            f"{stack.get('gpus') or 0} of them{why}. What to do: nvidia-smi -L and python3 -c "
+            "'import torch; torch.cuda.init()' in the container."
+        ]
+    return []
+
+
+def problems(host: str, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
+    """Everything that is known before an image runs. ``wanted``: ``ranks`` (0: as many as GPUs), ``idle_allowed``,
+    ``image`` (cpu, cuda or ''), ``cpu_allowed``, ``image_cuda``."""
+    told = driver_problems(host, found)
+    gpus: Sequence[Any] = found["gpus"] or ()
+    ranks = int(wanted.get("ranks") or 0)
+    if gpus and ranks:
+        told += rank_problems(host, len(gpus), ranks, bool(wanted.get("idle_allowed")))
+    if found["usable"] and wanted.get("image") == "cpu" and not wanted.get("cpu_allowed"):
+        told += image_problems(host, len(gpus), {"torch": "for CPUs"})
+    return told + cuda_problems(host, found["driver"], str(wanted.get("image_cuda") or ""))

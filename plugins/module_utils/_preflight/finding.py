@@ -1,0 +1,79 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One thing that stands in the way of a run, or that a person should know before it begins. Pure.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Iterable, Sequence
+
+PROBLEM, WARNING, NOTE = "problem", "warning", "note"
+LEVELS = (PROBLEM, WARNING, NOTE)
+SIGNS = {PROBLEM: "!", WARNING: "?", NOTE: " "}
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """``place``: controller, vCenter or a name of the inventory; ``thing``: what it is about; ``text``: what was seen;
+    ``remedy``: what to do, empty for a note. A problem stops the run, a warning does not: it names what could not be
+    looked at, or what is somebody else's."""
+
+    level: str
+    place: str
+    thing: str
+    text: str
+    remedy: str = ""
+
+    def as_result(self) -> dict[str, str]:
+        return dataclasses.asdict(self)
+
+    def line(self) -> str:
+        text = f"{SIGNS[self.level]} {self.place}: {self.thing}: {self.text.rstrip('.')}."
+        return f"{text} What to do: {self.remedy.rstrip('.')}." if self.remedy else text
+
+
+def problem(place: str, thing: str, text: str, remedy: str) -> Finding:
+    return Finding(PROBLEM, place, thing, text, remedy)
+
+
+def warning(place: str, thing: str, text: str, remedy: str = "") -> Finding:
+    return Finding(WARNING, place, thing, text, remedy)
+
+
+def note(place: str, thing: str, text: str) -> Finding:
+    return Finding(NOTE, place, thing, text)
+
+
+def ordered(findings: Iterable[Finding]) -> list[Finding]:
+    """Problems first, each once; within a level in the order in which they were found."""
+    unique = list(dict.fromkeys(findings))
+    return sorted(unique, key=lambda finding: LEVELS.index(finding.level))
+
+
+def grouped(findings: Sequence[Finding]) -> list[Finding]:
+    """The same finding at several places becomes one line that names them all."""
+    places: dict[tuple[str, str, str, str], list[str]] = {}
+    for finding in findings:
+        key = (finding.level, finding.thing, finding.text, finding.remedy)
+        places.setdefault(key, []).append(finding.place)
+    return [
+        Finding(level, ", ".join(dict.fromkeys(where)), thing, text, remedy)
+        for (level, thing, text, remedy), where in places.items()
+    ]
+
+
+def summary(findings: Sequence[Finding], looked_at: Sequence[str]) -> dict[str, Any]:
+    """What the module returns and what preflight.json holds."""
+    told = ordered(findings)
+    return {
+        "ready": not any(finding.level == PROBLEM for finding in told),
+        "looked_at": list(looked_at),
+        "problems": [finding.as_result() for finding in told if finding.level == PROBLEM],
+        "cautions": [finding.as_result() for finding in told if finding.level == WARNING],
+        "notes": [finding.as_result() for finding in told if finding.level == NOTE],
+        "table": [finding.line() for finding in grouped(told)],
+    }

@@ -1,0 +1,117 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The inventory: groups, variables that nobody reads, variables that nobody set, files that are not there. Pure.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from typing import Iterable, Iterator, Mapping, Sequence
+
+from .finding import Finding, problem, warning
+
+GROUPS: Mapping[str, str] = {
+    "switches": "the switches of the RoCE network",
+    "esxi_hosts": "the ESXi hosts by their names in vCenter",
+    "gpu_vms": "the GPU VMs, the head of the MPI job first",
+}
+# Variables of the whole site: read by playbooks and by roles' defaults.
+SITE_PREFIX = "rocemesh_"
+SITE_VARIABLES = frozenset((
+    "rocemesh_address", "rocemesh_adopt_maintenance", "rocemesh_allow_reboot", "rocemesh_change_window",
+    "rocemesh_change_window_least_minutes", "rocemesh_hard_off", "rocemesh_lease_seconds",
+    "rocemesh_maintenance_timeout", "rocemesh_max_unavailable", "rocemesh_power_on_timeout",
+    "rocemesh_reboot_timeout", "rocemesh_roce_priority", "rocemesh_shutdown_timeout", "rocemesh_simulated",
+    "rocemesh_slots", "rocemesh_switch_driver", "rocemesh_take_over", "rocemesh_vcenter_ca_path",
+    "rocemesh_vcenter_hostname", "rocemesh_vcenter_password", "rocemesh_vcenter_port",
+    "rocemesh_vcenter_username", "rocemesh_vcenter_validate_certs", "rocemesh_vm_policy", "rocemesh_vsan_mode",
+))  # fmt: skip
+# One letter of ten may be wrong; "switch_vlna" is 0.91 from "switch_vlan".
+_LIKE = 0.86
+
+
+@dataclasses.dataclass(frozen=True)
+class Need:
+    """A variable without which a stage stops. ``hosts``: where it has no value; ``error``: why one that is set has
+    none."""
+
+    name: str
+    hosts: tuple[str, ...]
+    error: str
+    what: str
+
+
+@dataclasses.dataclass(frozen=True)
+class File:
+    """A file of the controller that a variable names."""
+
+    variable: str
+    path: str
+    exists: bool
+    readable: bool
+    remedy: str
+
+
+def groups(found: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
+    """The three groups are the contract of all playbooks."""
+    for name, what in GROUPS.items():
+        if not found.get(name):
+            others = ", ".join(sorted(set(found) - set(GROUPS) - {"all", "ungrouped"})) or "no other group"
+            yield problem(
+                "inventory",
+                f"group {name}",
+                f"it has no hosts; the inventory has {others}",
+                f"give the inventory a group {name} with {what}, or make a group of yours a child of it",
+            )
+    both = set(found.get("esxi_hosts") or ()) & set(found.get("gpu_vms") or ())
+    for name in sorted(both):
+        yield problem(
+            "inventory", name, "it is in esxi_hosts and in gpu_vms", "give the host and its VM names of their own"
+        )
+
+
+def unread(names: Mapping[str, Iterable[str]], known: Iterable[str], prefixes: Iterable[str]) -> Iterator[Finding]:
+    """``names``: host -> variables of the inventory; ``known``: what a role, a playbook or another variable reads. A
+    name like one of these is a slip of the pen; another with a role's prefix may be somebody else's."""
+    readers, starts = set(known), tuple(prefixes)
+    where: dict[str, list[str]] = {}
+    for host, variables in names.items():
+        for name in variables:
+            if name.startswith(starts) and name not in readers:
+                where.setdefault(name, []).append(host)
+    for name, hosts in sorted(where.items()):
+        like = difflib.get_close_matches(name, readers, n=1, cutoff=_LIKE)
+        place = _few(hosts)
+        if like:
+            yield problem(place, name, "no role reads a variable of this name", f"write {like[0]}, or take it out")
+        else:
+            yield warning(place, name, "no role of this collection reads it; with this prefix it looks as if one did")
+
+
+def unset(needs: Iterable[Need]) -> Iterator[Finding]:
+    for need in needs:
+        if need.hosts:
+            text = f"it has no value: {need.error}" if need.error else "it is not set"
+            yield problem(_few(need.hosts), need.name, text, f"set {need.name}: {need.what}")
+
+
+def files(found: Iterable[File]) -> Iterator[Finding]:
+    for file in found:
+        if not file.exists:
+            yield problem("controller", file.variable, f"there is no file {file.path}", file.remedy)
+        elif not file.readable:
+            yield problem(
+                "controller",
+                file.variable,
+                f"{file.path} cannot be read",
+                "give the user who runs Ansible the right to",
+            )
+
+
+def _few(hosts: Sequence[str], most: int = 4) -> str:
+    """A variable of a group stands at each of its hosts: name some."""
+    return ", ".join(hosts[:most]) + (f" and {len(hosts) - most} more" if len(hosts) > most else "")

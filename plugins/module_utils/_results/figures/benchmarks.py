@@ -1,0 +1,276 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The benchmarks on the controller's side: what to run, what was said, and the documents of the results.
+
+Pure, but for `saved`.
+
+A scaling measurement is a list of repeats. Each has a name that holds all of its parameters (as a digest): a repeat
+that is on disk under its name is done, and one that was made with other parameters has another name.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import statistics
+from pathlib import Path
+from typing import Any, Iterable, Mapping, Sequence
+
+from ..._layer import RefusedError
+from ..launch.mpirun import nodes
+from ..readers.tags import lines_of
+
+MARK = "ROCEMESH-BENCHMARK "
+KINDS = ("bandwidth", "scaling", "scoring", "training", "nccl_tests", "perftest")
+_CASE = re.compile(r"([1-9]\d*)n([1-9]\d*)g")
+
+
+# ------------------------------------------------------------------------------------------------------------ plan
+
+
+def cases_of(hosts: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Cases that show scaling on these hosts: 1, 2, 4, ... ranks on the first one, then 2, 4, ... full hosts."""
+    found = nodes(hosts)
+    cases = [f"1n{count}g" for count in _doubling(found[0].slots)]
+    for count in _doubling(len(found)):
+        if count > 1:
+            cases.append(f"{count}n{min(node.slots for node in found[:count])}g")
+    return cases
+
+
+def _doubling(most: int) -> list[int]:
+    """1, 2, 4, ... and ``most`` itself."""
+    found = [1 << power for power in range(most.bit_length()) if 1 << power <= most]
+    return found if found[-1] == most else [*found, most]
+
+
+def scaling_plan(
+    hosts: Sequence[Mapping[str, Any]],
+    cases: Sequence[str],
+    batches: Mapping[str, int],
+    repeats: int,
+    parameters: Mapping[str, Any],
+) -> list[dict[str, Any]]:
+    """Every repeat, in the order to run: all first repeats, then all second ones, so that a drift of the machine meets
+    all cases alike and an interrupted measurement has something of each.
+
+    ``cases``: ``<nodes>n<ranks per node>g``; empty: `cases_of`. ``batches``: precision -> images per rank and step.
+    ``parameters``: everything else that decides the figure. Each entry: C(name), C(case), C(nodes), C(gpus_per_node),
+    C(precision), C(batch), C(repeat), C(hosts) (with the slots of the case), C(parameters). Raises RefusedError.
+    """
+    found = nodes(hosts)
+    if repeats < 1:
+        raise RefusedError("not a number of repeats", host="benchmark", thing="repeats", value=repeats)
+    plan = []
+    for repeat in range(1, repeats + 1):
+        for case in cases or cases_of(hosts):
+            count, gpus = _case(case)
+            if count > len(found) or any(node.slots < gpus for node in found[:count]):
+                raise RefusedError(
+                    f"needs {count} host(s) with {gpus} slot(s) each, and the run has "
+                    + ", ".join(f"{node.name} ({node.slots})" for node in found),
+                    host="benchmark",
+                    thing="case",
+                    value=case,
+                    remedy="leave this case out, or add hosts or slots",
+                )
+            used = [{"name": node.name, "address": node.address, "slots": gpus} for node in found[:count]]
+            for precision, batch in batches.items():
+                everything = {
+                    **_plain(parameters),
+                    "hosts": used,
+                    "precision": str(precision),
+                    "batch": int(batch),
+                }
+                name = f"{case}_{precision}_b{everything['batch']}_{digest(everything)}_r{repeat}"
+                plan.append(
+                    {
+                        "name": name,
+                        "case": case,
+                        "nodes": count,
+                        "gpus_per_node": gpus,
+                        "precision": everything["precision"],
+                        "batch": everything["batch"],
+                        "repeat": repeat,
+                        "hosts": used,
+                        "parameters": everything,
+                    }
+                )
+    return plan
+
+
+def _case(text: str) -> tuple[int, int]:
+    match = _CASE.fullmatch(str(text))
+    if not match:
+        raise RefusedError(
+            "not a case", host="benchmark", thing="case", value=text, remedy="write <nodes>n<GPUs per node>g, as 2n8g"
+        )
+    return int(match[1]), int(match[2])
+
+
+def _plain(value: Any) -> Any:
+    """As it will be when it comes back from JSON: plain types, and a number in quotes stays what it is."""
+    return json.loads(json.dumps(value))
+
+
+def digest(parameters: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(_plain(parameters), sort_keys=True).encode()).hexdigest()[:12]
+
+
+def same_measurement(text: str, parameters: Mapping[str, Any]) -> bool:
+    """Whether the text of a saved record or document is whole and was made with exactly these parameters."""
+    try:
+        record = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(record, dict) and record.get("parameters") == _plain(parameters)
+
+
+def saved(path: Path, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """What lies in this file, if it was made with exactly these parameters; else nothing."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return {}
+    record: dict[str, Any] = json.loads(text) if same_measurement(text, parameters) else {}
+    return record
+
+
+# --------------------------------------------------------------------------------------------------------- records
+
+
+def records(text: str) -> dict[str, Any]:
+    """What a benchmark program said: C(results), C(settings), C(trace) (None: none was written) and C(problems).
+
+    Problems are those the program told (each once), and lines with its mark that are not what it writes.
+    """
+    results: list[dict[str, Any]] = []
+    settings: dict[str, Any] = {}
+    trace: dict[str, Any] | None = None
+    problems: list[str] = []
+    for line in lines_of(text):
+        words = line.text.strip()
+        if not words.startswith(MARK):
+            continue
+        try:
+            record = json.loads(words[len(MARK) :])
+        except ValueError:
+            record = None
+        if not isinstance(record, dict):
+            problems.append(f"a broken line: {words[:120]}")
+        elif "problem" in record:
+            problems.append(str(record["problem"]))
+        elif isinstance(record.get("settings"), dict):
+            settings.update(record["settings"])
+        elif isinstance(record.get("trace"), dict):
+            trace = record["trace"]
+        else:
+            results.append(record)
+    return {"results": results, "settings": settings, "trace": trace, "problems": list(dict.fromkeys(problems))}
+
+
+def repeat_record(entry: Mapping[str, Any], result: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+    """What is kept of one repeat. ``result``: as reader tf_cnn gives it; ``seconds``: the whole job took."""
+    machines = [rank.get("machine") or {} for rank in result["per_rank"]]
+    first = machines[0] if machines else {}
+    return {
+        "name": entry["name"],
+        "case": entry["case"],
+        "nodes": entry["nodes"],
+        "gpus_per_node": entry["gpus_per_node"],
+        "precision": entry["precision"],
+        "batch": entry["batch"],
+        "repeat": entry["repeat"],
+        "parameters": entry["parameters"],
+        "img_s": result["total"],
+        "per_rank": [rank["images_per_second"] for rank in result["per_rank"]],
+        "backend": first.get("backend"),
+        "torch": first.get("torch"),
+        "device": first.get("device"),
+        "warmup_s": max((machine.get("warmup_seconds") or 0.0 for machine in machines), default=0.0),
+        "job_s": round(float(seconds), 3),
+    }
+
+
+# ------------------------------------------------------------------------------------------------------- documents
+
+
+def document(
+    kind: str,
+    results: Sequence[Mapping[str, Any]],
+    *,
+    simulated: bool,
+    backend: str | None,
+    problems: Iterable[str] = (),
+    parameters: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The file of one benchmark."""
+    if kind not in KINDS:
+        raise RefusedError("not a kind of benchmark", host="benchmark", thing="kind", value=kind)
+    return {
+        "kind": kind,
+        "simulated": bool(simulated),
+        "backend": backend,
+        "results": list(results),
+        "problems": list(dict.fromkeys(problems)),
+        "parameters": _plain(parameters or {}),
+        "settings": dict(settings or {}),
+    }
+
+
+def scaling_results(
+    plan: Sequence[Mapping[str, Any]], done: Sequence[Mapping[str, Any]]
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """(results, problems): one result per case, precision and batch of the plan, with the repeats that are there.
+    ``done``: saved records; those that the plan does not name are left out."""
+    by_name = {record["name"]: record for record in done}
+    groups: dict[tuple[int, int, str, int], list[Mapping[str, Any]]] = {}
+    for entry in plan:
+        key = (entry["nodes"], entry["gpus_per_node"], entry["precision"], entry["batch"])
+        groups.setdefault(key, []).append(entry)
+    results, problems = [], []
+    for (count, gpus, precision, batch), entries in groups.items():
+        there = [by_name[entry["name"]] for entry in entries if entry["name"] in by_name]
+        if len(there) < len(entries):
+            missing = [entry["repeat"] for entry in entries if entry["name"] not in by_name]
+            problems.append(
+                f"{count}n{gpus}g {precision} b{batch}: {len(there)} of {len(entries)} repeats; missing: {missing}"
+            )
+        if there:
+            speeds = [float(record["img_s"]) for record in there]
+            results.append(
+                {
+                    "nodes": count,
+                    "gpus_per_node": gpus,
+                    "precision": precision,
+                    "batch": batch,
+                    "repeats": speeds,
+                    "mean": round(statistics.fmean(speeds), 4),
+                    "median": round(statistics.median(speeds), 4),
+                    "warmup_s": [round(float(record["warmup_s"]), 3) for record in there],
+                }
+            )
+    return results, problems
+
+
+def dlperf(results: Sequence[Mapping[str, Any]], precision: str, batch: int) -> dict[str, Any]:
+    """The results of one precision and batch size under the keys that DLPerf's extract_mxnet_logs.py writes, rounded as
+    there. ``speedup``: median / median of 1n1g; None if that was not measured."""
+    chosen = [each for each in results if (each["precision"], each["batch"]) == (precision, batch)]
+    one = [each["median"] for each in chosen if (each["nodes"], each["gpus_per_node"]) == (1, 1)]
+    return {
+        "rn50": {
+            f"{each['nodes']}n{each['gpus_per_node']}g": {
+                "average_speed": round(statistics.fmean(each["repeats"]), 2),
+                "batch_size_per_device": batch,
+                "median_speed": round(statistics.median(each["repeats"]), 2),
+                "speedup": round(each["median"] / one[0], 2) if one else None,
+            }
+            for each in chosen
+        }
+    }

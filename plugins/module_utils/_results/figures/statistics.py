@@ -1,0 +1,285 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What repeated measurements say, and how sure one can be of it. Pure, standard library only, the same on every run.
+
+The bootstrap draws with a fixed seed: the same figures give the same interval, so a report can be written again and a
+regression gate does not change its mind.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import random
+import statistics
+from typing import Any, Mapping, Sequence
+
+from ..._layer import RefusedError
+
+RESAMPLES = 2000
+CONFIDENCE = 0.95
+SEED = 20260101
+# Fewer repeats than this give a bootstrap that only repeats the few figures; DLPerf's published runs have five, too.
+MINIMUM_REPEATS = 5
+# The published DLPerf repeats differ by up to 2.01 % of their median among themselves: a narrower gate would flap.
+MARGIN = 0.03
+_MAD_TO_SIGMA = 1.4826  # of a normal distribution
+
+
+@dataclasses.dataclass(frozen=True)
+class Spread:
+    """One sample. All but ``count`` and ``cv`` in the unit of the figures.
+
+    ``iqr``: between the quartiles (linear interpolation, as numpy's default); ``mad``: median absolute deviation,
+    times 1.4826 to compare with a standard deviation; ``cv``: standard deviation (n - 1) / mean. ``iqr``, ``stdev``,
+    ``cv`` and the interval are None where one figure cannot have them.
+    """
+
+    count: int
+    median: float
+    mean: float
+    minimum: float
+    maximum: float
+    stdev: float | None
+    iqr: float | None
+    mad: float | None
+    cv: float | None
+    low: float | None
+    high: float | None
+    confidence: float
+
+    def as_result(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+def describe(figures: Sequence[float], confidence: float = CONFIDENCE, seed: int = SEED) -> Spread:
+    """Raises RefusedError for no figure, or one that is not a finite number."""
+    sample = _checked(figures)
+    median, mean = statistics.median(sample), statistics.fmean(sample)
+    several = len(sample) > 1
+    stdev = statistics.stdev(sample) if several else None
+    low, high = median_interval(sample, confidence, seed) if several else (None, None)
+    return Spread(
+        count=len(sample),
+        median=median,
+        mean=mean,
+        minimum=min(sample),
+        maximum=max(sample),
+        stdev=stdev,
+        iqr=quantile(sample, 0.75) - quantile(sample, 0.25) if several else None,
+        mad=_MAD_TO_SIGMA * statistics.median(abs(value - median) for value in sample) if several else None,
+        cv=None if stdev is None or not mean else stdev / abs(mean),
+        low=low,
+        high=high,
+        confidence=confidence,
+    )
+
+
+def quantile(figures: Sequence[float], share: float) -> float:
+    """Linear interpolation between the ordered figures."""
+    ordered = sorted(figures)
+    position = share * (len(ordered) - 1)
+    below = math.floor(position)
+    above = min(below + 1, len(ordered) - 1)
+    weight = position - below
+    # Not a + w * (b - a): that leaves [a, b] by a rounding step where both are equal.
+    return (
+        ordered[below] if ordered[below] == ordered[above] else (1 - weight) * ordered[below] + weight * ordered[above]
+    )
+
+
+def median_interval(
+    figures: Sequence[float], confidence: float = CONFIDENCE, seed: int = SEED, resamples: int = RESAMPLES
+) -> tuple[float, float]:
+    """Percentile bootstrap interval of the median (Efron 1979). Both ends lie among, or between, the figures."""
+    medians = _resampled_medians(_checked(figures), random.Random(seed), resamples)
+    tail = (1 - _share(confidence, "confidence")) / 2
+    return quantile(medians, tail), quantile(medians, 1 - tail)
+
+
+@dataclasses.dataclass(frozen=True)
+class Gate:
+    """``verdict``: slower, not_slower, uncertain, not_enough_repeats. ``probability``: that the new median is worse by
+    more than ``margin`` (None where the repeats do not carry it). ``change``: (new - old) / old of the medians, with
+    the sign turned so that negative is worse. ``message``: the answer in words."""
+
+    verdict: str
+    probability: float | None
+    change: float
+    margin: float
+    message: str
+
+    @property
+    def passed(self) -> bool:
+        """Only what is known to be no regression passes; "don't know" does not."""
+        return self.verdict == "not_slower"
+
+    def as_result(self) -> dict[str, Any]:
+        return {**dataclasses.asdict(self), "passed": self.passed}
+
+
+def gate(
+    new: Sequence[float],
+    baseline: Sequence[float],
+    *,
+    margin: float = MARGIN,
+    confidence: float = CONFIDENCE,
+    higher_is_better: bool = True,
+    seed: int = SEED,
+    resamples: int = RESAMPLES,
+) -> Gate:
+    """Is ``new`` worse than ``baseline`` by more than ``margin`` (a share of the baseline's median)?
+
+    Both samples are resampled independently; the probability is the share of draws in which the new median is worse by
+    more than the margin. From ``confidence`` on the answer is slower, up to 1 - ``confidence`` not_slower, between the
+    two uncertain: measure more repeats. Figures must be positive (rates, or times with ``higher_is_better`` false).
+    """
+    now, before = _checked(new, positive=True), _checked(baseline, positive=True)
+    sure, allowed = _share(confidence, "confidence"), _share(margin, "margin")
+    old_median = statistics.median(before)
+    sign = 1 if higher_is_better else -1
+    change = sign * (statistics.median(now) - old_median) / old_median
+    figures = f"median {statistics.median(now):.6g} against {old_median:.6g} ({100 * change:+.2f} %, negative is worse)"
+    repeats = min(len(now), len(before))
+    if repeats < MINIMUM_REPEATS:
+        return Gate(
+            "not_enough_repeats",
+            None,
+            change,
+            allowed,
+            f"not enough repeats to judge: {len(now)} new and {len(before)} of the baseline, {MINIMUM_REPEATS} of each "
+            f"are needed; {figures}",
+        )
+    draw = random.Random(seed)
+    new_medians = _resampled_medians(now, draw, resamples)
+    old_medians = _resampled_medians(before, draw, resamples)
+    worse = sum(sign * (a - b) / b < -allowed for a, b in zip(new_medians, old_medians))
+    probability = worse / resamples
+    if probability >= sure:
+        verdict, words = "slower", "slower"
+    elif probability <= 1 - sure:
+        verdict, words = "not_slower", "not slower"
+    else:
+        verdict, words = "uncertain", "cannot be told apart, measure more repeats"
+    return Gate(
+        verdict,
+        probability,
+        change,
+        allowed,
+        f"{words}: {figures}; the chance of being worse by more than {100 * allowed:g} % is {100 * probability:.1f} %",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One row of a scaling matrix: ``median`` in images/s of the whole case."""
+
+    nodes: int
+    gpus_per_node: int
+    median: float
+
+    @property
+    def name(self) -> str:
+        return f"{self.nodes}n{self.gpus_per_node}g"
+
+    @property
+    def gpus(self) -> int:
+        return self.nodes * self.gpus_per_node
+
+
+@dataclasses.dataclass(frozen=True)
+class Scaling:
+    """Speed-up and efficiency (1.0 = linear) against one GPU and against one node with as many GPUs as each node of the
+    case has. None where that baseline was not measured; ``reason`` then says which one."""
+
+    case: str
+    gpus: int
+    speedup_1gpu: float | None
+    efficiency_1gpu: float | None
+    speedup_1node: float | None
+    efficiency_1node: float | None
+    reason: str = ""
+
+
+def scaling(cases: Sequence[Case]) -> list[Scaling]:
+    """Both baselines for each case: a loss inside the node must not be mistaken for one on the network.
+
+    Raises RefusedError for a case that makes no sense, or comes twice (the caller tells precision and batch apart).
+    """
+    by_shape: dict[tuple[int, int], Case] = {}
+    for case in cases:
+        if case.nodes < 1 or case.gpus_per_node < 1:
+            raise _refused("nodes and GPUs per node start at 1", case.name)
+        _checked([case.median], positive=True)
+        if (case.nodes, case.gpus_per_node) in by_shape:
+            raise _refused("the same case twice in one matrix", case.name)
+        by_shape[case.nodes, case.gpus_per_node] = case
+    single = by_shape.get((1, 1))
+    rows = []
+    for case in by_shape.values():
+        node = by_shape.get((1, case.gpus_per_node))
+        missing = [name for name, base in (("1n1g", single), (f"1n{case.gpus_per_node}g", node)) if base is None]
+        of_gpu = None if single is None else case.median / single.median
+        of_node = None if node is None else case.median / node.median
+        rows.append(
+            Scaling(
+                case.name,
+                case.gpus,
+                of_gpu,
+                None if of_gpu is None else of_gpu / case.gpus,
+                of_node,
+                None if of_node is None else of_node / case.nodes,
+                " and ".join(dict.fromkeys(missing)) + " was not measured" if missing else "",
+            )
+        )
+    return rows
+
+
+def _resampled_medians(sample: Sequence[float], draw: random.Random, resamples: int) -> list[float]:
+    """As `statistics.median` of each draw, which would check and sort for its own sake thousands of times."""
+    size, middle = len(sample), len(sample) // 2
+    medians = []
+    for _draw in range(resamples):
+        drawn = sorted(draw.choices(sample, k=size))
+        medians.append(drawn[middle] if size % 2 else (drawn[middle - 1] + drawn[middle]) / 2)
+    return medians
+
+
+def _checked(figures: Sequence[float], positive: bool = False) -> list[float]:
+    try:
+        sample = [float(value) for value in figures]
+    except (TypeError, ValueError) as error:
+        raise _refused(f"not a list of numbers ({error})", figures) from error
+    if not sample:
+        raise _refused("no figure at all", figures)
+    for value in sample:
+        if not math.isfinite(value) or (positive and value <= 0):
+            raise _refused("not a finite number" if not positive else "not a positive, finite number", value)
+    return sample
+
+
+def _share(value: float, thing: str) -> float:
+    if not 0 < value < 1:
+        raise RefusedError("lies outside 0 to 1", host="statistics", thing=thing, value=value, remedy="give a share")
+    return value
+
+
+def _refused(what: str, value: Any) -> RefusedError:
+    return RefusedError(
+        what,
+        host="statistics",
+        thing="figures",
+        value=value,
+        remedy="look at the measurement that gave this figure; leave it out only with a reason",
+    )
+
+
+def groups(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> dict[tuple[Any, ...], list[Mapping[str, Any]]]:
+    """Rows that share the values of ``keys`` (a missing key counts as None), in the order of their first appearance."""
+    found: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(tuple(row.get(key) for key in keys), []).append(row)
+    return found

@@ -1,0 +1,392 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Explain how an mpirun failed, from its exit status and its output of any size. Pure.
+
+Failure texts and exit codes: recorded from Open MPI 4.1.4 with OpenSSH 9.2 and Docker 20.10; of Open MPI 5.0.11 those
+that differ in what the head prints. The output is taken in pieces and what is kept does not grow with it: per rule the
+first line that matches and the hosts that are named, per rank its last line, and the last three lines.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import re
+from typing import Any, Match, Sequence
+
+from ..readers.reading import Source, pieces
+from ..readers.tags import Demultiplexer, Line
+from .causes import RULES, Rule
+from .mpirun import Node
+from .waits import Standstill, Waits
+
+TIMED_OUT = (124, 137, 110, 241)  # timeout(1) with SIGTERM, with SIGKILL; mpirun --timeout of Open MPI 4.1, of 5.0
+_KEPT = 300  # characters of a line that are kept as evidence
+# Rules whose lines may be the echo of another rank's end: who stood still says more.
+_ECHOES = ("nccl",)
+_NAMES = 1024  # hosts that are kept per rule; a message has room for a few
+_RANKS = 1 << 16
+_WORDS = tuple(rule.words for rule in RULES)
+
+
+@dataclasses.dataclass(frozen=True)
+class Diagnosis:
+    """Why a run failed. ``hosts`` is empty if the output does not tell; ``evidence`` is the line that decided."""
+
+    cause: str
+    summary: str
+    remedy: str
+    hosts: tuple[str, ...] = ()
+    rank: int | None = None
+    evidence: str = ""
+
+    @property
+    def message(self) -> str:
+        where = ", ".join(self.hosts) if self.hosts else "mpirun (no single host named)"
+        seen = f" Seen: {self.evidence!r}." if self.evidence else ""
+        return f"{where}: {self.summary}.{seen} What to do: {self.remedy}."
+
+    def as_result(self) -> dict[str, Any]:
+        return {**dataclasses.asdict(self), "hosts": list(self.hosts), "message": self.message}
+
+
+_SIGNAL = re.compile(
+    r"process rank (?P<rank>\d+) with PID \d+ on node (?P<host>\S+) "
+    r"exited on signal (?P<signal>\d+) \((?P<name>[^)]*)\)"
+)
+_EXIT = re.compile(r"Process name: \[(?:\[\d+,\d+\]|[^,\]\s]+),(?P<rank>\d+)\]\s+Exit code:\s+(?P<code>\d+)")
+_REMOTE = re.compile(r"Remote host:\s+(?P<host>\S+)")
+_BOX = 12  # lines within which Open MPI 5 names the host whose daemon did not report back
+_GENERIC = re.compile("(?:ORTE|PRTE) was unable to reliably start one or more daemons|ORTE does not know how to route")
+_NODE = re.compile(r"^\s*Node:\s+(?P<host>\S+)")
+_LOST = re.compile(
+    r"ORTE has lost communication with a remote daemon|Remote host:\s+(?P<host>\S+)|lost connection to the daemon",
+    re.IGNORECASE,
+)
+_COMPLETE = re.compile(r"total images/sec: \d")
+# What mpirun 4.1.4 leaves when its output does not say more. 1 is anything; 128 + n is a signal.
+_STATUS = {
+    127: (
+        "orted_missing",
+        "mpirun ended with status 127: Open MPI's daemon (orted) was not found on at least one host",
+        "use the same image on all hosts, with the directory of orted in the image's PATH",
+    ),
+    132: (
+        "program_missing",
+        "mpirun ended with status 132: a program could not be started",
+        "check that the program is in the image of every host (same digest)",
+    ),
+    213: (
+        "orted_broken",
+        "mpirun ended with status 213: Open MPI's daemon started on a host and could not initialise",
+        'check the forced command in authorized_keys: "$SSH_ORIGINAL_COMMAND" must stand in double quotes',
+    ),
+    255: (
+        "ssh_failed",
+        "mpirun ended with status 255: the login on at least one host failed, and the output does not say why",
+        "run the mesh stage's login check: it tries each host alone",
+    ),
+}
+
+
+@dataclasses.dataclass
+class _Hit:
+    """What a rule found: its first line, or the first one that names a host (a later line may, where the first does
+    not: "has changed" names it, the banner before it does not)."""
+
+    rank: int | None
+    text: str
+    match: Match[str]
+    named: bool
+    hosts: dict[str, None]
+
+
+class Evidence:
+    """The lines of a failed run, one by one; what matters of them is kept."""
+
+    def __init__(self) -> None:
+        self.rule: Rule | None = None
+        self.hit: _Hit | None = None
+        self.signal: Match[str] | None = None
+        self.exited: Match[str] | None = None
+        self.lost: Match[str] | None = None
+        self.generic: Match[str] | None = None
+        self.unreported: Match[str] | None = None
+        self.complete = False
+        self.waits = Waits()
+        self.nodes: dict[str, None] = {}
+        self.last_of: dict[int, str] = {}
+        self._tail: collections.deque[str] = collections.deque(maxlen=3)
+        self._order = len(RULES)  # rules from here on are worth less than the one that was found
+        self._before = ""
+        self._box = 0
+
+    def read(self, source: Source) -> None:
+        """One stream of the run, from its start to its end."""
+        demultiplexer = Demultiplexer()
+        for piece in pieces(source):
+            for line in demultiplexer.lines(piece):
+                self.line(line)
+        for line in demultiplexer.rest():
+            self.line(line)
+
+    @property
+    def tail(self) -> str:
+        return " | ".join(self._tail)[:_KEPT]
+
+    def line(self, line: Line) -> None:
+        text = line.text.strip()
+        if not text:
+            return
+        if self._before.endswith(" exited on") and text.startswith("signal "):
+            text = f"{self._before} {text}"  # Open MPI 5 prints it on two lines
+        self._tail.append(text[:_KEPT])
+        if line.rank is not None and (line.rank in self.last_of or len(self.last_of) < _RANKS):
+            self.last_of[line.rank] = text[:_KEPT]
+        lower = text.lower()
+        self._rules(line.rank, text, lower)
+        self.waits.line(line.rank, text, lower)
+        self._ending(text)
+        if line.rank is None and "Node:" in text and len(self.nodes) < _NAMES:
+            node = _NODE.search(text)
+            if node:
+                self.nodes.setdefault(node["host"])
+        self._before = text[-_KEPT:]
+
+    def _rules(self, rank: int | None, text: str, lower: str) -> None:
+        for order, words in enumerate(_WORDS[: self._order + 1]):
+            if not any(word in lower for word in words):
+                continue
+            rule = RULES[order]
+            match = rule.pattern.search(text)
+            if not match:
+                continue
+            groups = match.groupdict()
+            host = groups.get("host") or groups.get("host2")
+            if order < self._order or self.hit is None:
+                self._order, self.rule = order, rule
+                self.hit = _Hit(rank, text[:_KEPT], match, bool(host), {})
+            elif host and not self.hit.named:
+                self.hit = _Hit(rank, text[:_KEPT], match, True, self.hit.hosts)
+            if host and len(self.hit.hosts) < _NAMES:
+                self.hit.hosts.setdefault(host)
+            return
+
+    def _ending(self, text: str) -> None:
+        """How mpirun says that the job ended. Two of its texts may go over two lines."""
+        both = f"{self._before}\n{text}"
+        if self.signal is None and "exited on signal" in text:
+            self.signal = _SIGNAL.search(text)
+        if self.exited is None and "Exit code:" in text:
+            self.exited = _EXIT.search(both)
+        if self.lost is None:
+            self.lost = _LOST.search(text) or (_LOST.search(both) if self._before.endswith("Remote host:") else None)
+        if self.generic is None and "RTE " in text:
+            self.generic = _GENERIC.search(text)
+        self._box = _BOX if "A daemon failed to report back" in text else self._box - 1
+        if self._box > 0 and self.unreported is None:
+            self.unreported = _REMOTE.search(text)
+        self.complete = self.complete or bool("total images/sec" in text and _COMPLETE.search(text))
+
+
+def diagnose(rc: int, stdout: Source, stderr: Source, hosts: Sequence[Node] = ()) -> Diagnosis:
+    """Name the cause of a failed run from its exit status and its output (texts, bytes, or iterables of pieces).
+
+    ``rc`` as mpirun (or ``timeout`` around it) left it; -1 if it was never started and ``stderr`` is the reason.
+    Order: a line that names a cause; else who stood still while others waited; else how it ended (time, signal, exit
+    status); else "unknown" with the last lines.
+    """
+    seen = Evidence()
+    seen.read(stderr)
+    seen.read(stdout)
+    if seen.rule is None or seen.hit is None or seen.rule.cause in _ECHOES:
+        still = seen.waits.result(sum(node.slots for node in hosts))
+        if still is not None:
+            return _by_ending(rc, seen, hosts) if _ended_first(still, seen) else _by_standstill(still, hosts)
+    if seen.rule is None or seen.hit is None:
+        return _by_ending(rc, seen, hosts)
+    rule, hit = seen.rule, seen.hit
+    groups = hit.match.groupdict()
+    what = next((value for key, value in groups.items() if key.startswith("what") and value), None)
+    rank = int(groups["rank"]) if groups.get("rank") else hit.rank
+    found = {_name(name, hosts) for name in hit.hosts}
+    if rank is not None and (not found or groups.get("by")):
+        found |= set(_host_of_rank(rank, hosts))
+    elif groups.get("by"):
+        found.add(_name(groups["by"], hosts))
+    if not found and rule.cause == "program_missing":
+        found = {_name(node, hosts) for node in seen.nodes}
+    if not found and rule.cause.startswith("container_"):
+        found = {node.name for node in hosts if node.container not in (None, "running")}
+    summary = rule.summary + (f" ({what.strip()})" if what else "")
+    return Diagnosis(rule.cause, summary, rule.remedy, tuple(sorted(found)), rank, hit.text)
+
+
+def _ended_first(still: Standstill, seen: Evidence) -> bool:
+    """mpirun names the rank that ended first. If that one lost no peer, it is the cause: whoever lost it, or one of
+    those that ended because of it, is an echo."""
+    first = seen.signal or seen.exited
+    return bool(still.peers and still.losers and first and int(first["rank"]) not in still.losers)
+
+
+def _by_standstill(still: Standstill, hosts: Sequence[Node]) -> Diagnosis:
+    """The victims' own words, turned round."""
+    if still.peers:
+        return Diagnosis(
+            "peer_lost",
+            "the process there ended, or its host left the network; who lost the connection only says so",
+            "read what the ranks of this host printed last, then its kernel log (dmesg: OOM killer, Xid, link down); "
+            "what other ranks say is an echo",
+            tuple(sorted({_name(peer, hosts) for peer in still.peers})),
+            evidence=still.evidence,
+        )
+    how_long = "" if still.seconds is None else f" for {still.seconds:.0f} s"
+    waited = f"{still.waited} rank{'s' if still.waited != 1 else ''} waited {still.what}{how_long}"
+    if not still.ranks:
+        return Diagnosis(
+            "collective_hang",
+            f"{waited}, and no single rank is known to have stood still",
+            "all of them came to the same exchange, so look at what is between them: the network of the data path "
+            "(consistency.yml, PFC and discards of the switch), then NCCL_DEBUG=INFO (run_env) for the connection that "
+            "stands still",
+            evidence=still.evidence,
+        )
+    where = tuple(sorted({name for rank in still.ranks for name in _host_of_rank(rank, hosts)}))
+    ranks = ", ".join(map(str, still.ranks[:20])) + (" ..." if len(still.ranks) > 20 else "")
+    return Diagnosis(
+        "rank_stuck",
+        f"rank{'s' if len(still.ranks) != 1 else ''} {ranks} stood still: {waited} and it never came",
+        "look at this rank, not at those that complain: its process on its host (ps: state T or D; py-spy dump), then "
+        "the kernel log of the host (Xid, OOM killer, link down)",
+        where,
+        still.ranks[0],
+        still.evidence,
+    )
+
+
+def _by_ending(rc: int, seen: Evidence, hosts: Sequence[Node]) -> Diagnosis:
+    down = tuple(node.name for node in hosts if node.container not in (None, "running"))
+    if seen.complete and rc != 0 and rc not in TIMED_OUT:
+        return Diagnosis(
+            "failed_after_result",
+            f"the run printed a complete result and ended with status {rc} afterwards",
+            "read the last lines of the saved log; the figures are there, but something broke at the end",
+            evidence=seen.tail,
+        )
+    if rc in TIMED_OUT and not seen.signal:
+        return _timed_out(rc, seen, hosts, down)
+    reported = _by_report(seen, hosts, down)
+    # The box that names all causes is worth less than the status.
+    if rc in _STATUS and (reported is None or reported.cause == "daemons"):
+        cause, summary, remedy = _STATUS[rc]
+        named = reported.hosts if reported else down
+        return Diagnosis(cause, summary, remedy, named, evidence=reported.evidence if reported else seen.tail)
+    return reported or Diagnosis(
+        "unknown",
+        f"mpirun ended with status {rc}",
+        "read the saved log; report the text if the cause is in it but was not recognised",
+        down,
+        evidence=seen.tail,
+    )
+
+
+def _by_report(seen: Evidence, hosts: Sequence[Node], down: tuple[str, ...]) -> Diagnosis | None:
+    """What mpirun itself reports about the end of the job, most precise report first."""
+    signal, exited, lost = seen.signal, seen.exited, seen.lost
+    if signal:
+        return Diagnosis(
+            "signal",
+            f"rank {signal['rank']} died of signal {signal['signal']} ({signal['name']})",
+            "read what this rank printed last in the saved log; a crash in a library is likely",
+            (_name(signal["host"], hosts),),
+            int(signal["rank"]),
+            signal[0],
+        )
+    if exited:
+        rank = int(exited["rank"])
+        return Diagnosis(
+            "rank_failed",
+            f"rank {rank} was the first to fail, with exit status {exited['code']}",
+            "read what this rank printed in the saved log",
+            _host_of_rank(rank, hosts),
+            rank,
+            seen.last_of.get(rank, exited[0])[:_KEPT],
+        )
+    if seen.unreported:
+        return Diagnosis(
+            "daemons",
+            "Open MPI's daemon on a host did not report back and the output does not say why",
+            "run the mesh stage's login check: it tries each host alone",
+            (_name(seen.unreported["host"], hosts),),
+            evidence=f"A daemon failed to report back after being spawned. {seen.unreported[0]}",
+        )
+    if lost:
+        return Diagnosis(
+            "host_lost",
+            "the connection to a host broke during the run",
+            "check power, link and load of this host; then run again",
+            (_name(lost["host"], hosts),) if lost["host"] else down,
+            evidence=lost[0].strip(),
+        )
+    if seen.generic:
+        return Diagnosis(
+            "daemons",
+            "Open MPI could not start its daemon on at least one host and the output does not say why",
+            "run the mesh stage's login check: it tries each host alone",
+            down,
+            evidence=seen.generic[0],
+        )
+    return None
+
+
+def _timed_out(rc: int, seen: Evidence, hosts: Sequence[Node], down: tuple[str, ...]) -> Diagnosis:
+    spoke = seen.last_of
+    how = f"the time limit was reached (status {rc})"
+    if not spoke:
+        return Diagnosis(
+            "timeout_at_start",
+            how + " before any rank said a word: at least one host does not answer or cannot call back to the head",
+            "check ssh from the container of the head to each host; they open connections to any port of the head",
+            down,
+            evidence=seen.tail,
+        )
+    ranks = range(sum(node.slots for node in hosts))
+    silent = tuple(sorted({name for rank in ranks if rank not in spoke for name in _host_of_rank(rank, hosts)}))
+    if silent:
+        return Diagnosis(
+            "timeout_silent_ranks",
+            how + " and not all ranks of these hosts said something",
+            "check that these hosts may be reached by the others on any port of the cluster network",
+            silent,
+            evidence=seen.tail,
+        )
+    return Diagnosis(
+        "timeout",
+        how + " while all ranks were running: too little time, or a collective hangs",
+        "compare the last step in the saved log with the limit; if it stands still from the start, look at firewalls "
+        "between the workers and at run_network; else raise run_timeout",
+        down,
+        evidence=seen.tail,
+    )
+
+
+def _name(text: str, hosts: Sequence[Node]) -> str:
+    """The inventory name of what a message calls a host (address or name)."""
+    text = text.strip("[]")
+    for node in hosts:
+        if text in (node.address, node.name):
+            return node.name
+    return text
+
+
+def _host_of_rank(rank: int, hosts: Sequence[Node]) -> tuple[str, ...]:
+    """With -map-by slot the ranks fill the hosts in the order of -H; empty if the rank is on none of them."""
+    first = 0
+    for node in hosts:
+        if first <= rank < first + node.slots:
+            return (node.name,)
+        first += node.slots
+    return ()

@@ -1,0 +1,137 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Build the mpirun command line, for Open MPI 4 and 5 (see open_mpi.py). Pure. `failure` explains failed runs.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import ipaddress
+import re
+from typing import Any, Mapping, Sequence
+
+from ..._layer import RefusedError
+from . import open_mpi
+
+# The head starts at most this many daemons itself; beyond, workers start workers, for which they have no key.
+_RADIX = 64
+
+
+@dataclasses.dataclass(frozen=True)
+class Node:
+    """One host of the run. ``slots``: ranks (GPUs) on it; ``container``: state of its container, if somebody looked."""
+
+    name: str
+    address: str
+    slots: int = 1
+    container: str | None = None
+
+
+# ---------------------------------------------------------------------------------------------------------------- nodes
+
+
+def nodes(hosts: Sequence[Any]) -> tuple[Node, ...]:
+    """Read a list of {name, address, slots} (slots may be left out: 1); raises RefusedError for anything else."""
+    found: list[Node] = []
+    for entry in hosts:
+        if not isinstance(entry, Mapping) or not entry.get("name") or not entry.get("address"):
+            raise RefusedError(
+                "not a host of a run", host="run_hosts", value=entry, remedy="give name and address of each host"
+            )
+        name = str(entry["name"])
+        try:
+            address = str(ipaddress.ip_address(str(entry["address"])))
+        except ValueError as error:
+            raise RefusedError(
+                "not an IP address (Open MPI cuts host names at the first dot, so names are not taken)",
+                host=name,
+                thing="address",
+                value=entry["address"],
+                remedy="give the address of this host in the cluster network",
+            ) from error
+        try:
+            slots = int(str(entry.get("slots", 1)).strip())
+        except ValueError:
+            slots = 0
+        if slots < 1:
+            raise RefusedError(
+                "not a number of ranks", host=name, thing="slots", value=entry.get("slots"), remedy="give 1 or more"
+            )
+        state = entry.get("container")
+        found.append(Node(name, address, slots, None if state is None else str(state)))
+    if not found:
+        raise RefusedError("no hosts to run on", host="run_hosts", remedy="list at least one host")
+    for what in ("name", "address"):
+        values = [getattr(node, what) for node in found]
+        twice = sorted({value for value in values if values.count(value) > 1})
+        if twice:
+            raise RefusedError(
+                "used by two hosts",
+                host="run_hosts",
+                thing=what,
+                value=twice[0],
+                remedy="list each host once, with slots",
+            )
+    return tuple(found)
+
+
+def command(
+    hosts: Sequence[Node],
+    program: Sequence[str],
+    network: str,
+    *,
+    ranks: int | None = None,
+    slots: int | None = None,
+    env: Mapping[str, Any] | None = None,
+    mca: Mapping[str, Any] | None = None,
+    timeout: int = 0,
+    kill_after: int = 10,
+    version: str = open_mpi.DEFAULT,
+) -> list[str]:
+    """The argument vector to run inside the head's container. ``timeout`` in seconds, 0: none; ``version``: what
+    ``mpirun --version`` printed there.
+
+    ``network`` (CIDR) pins both of Open MPI's kinds of TCP connections to the cluster network: with its own choice it
+    takes docker0, which every Docker host has with the same address, and the first collective hangs for ever.
+    ``slots`` overrides each host's slots (1: one rank per host). Raises RefusedError, and ParseError for the version.
+    """
+    if not program:
+        raise RefusedError("no program to start", host="run", thing="program", remedy="give an argument vector")
+    try:
+        subnet = ipaddress.ip_network(network)
+    except ValueError as error:
+        raise RefusedError(
+            f"not a network ({error})", host="run", thing="network", value=network, remedy="give it as 192.0.2.0/24"
+        ) from error
+    for node in hosts:
+        if ipaddress.ip_address(node.address) not in subnet:
+            raise RefusedError(
+                f"not in the network {subnet} that the ranks are pinned to",
+                host=node.name,
+                thing="address",
+                value=node.address,
+                remedy="give the cluster address of this host, or the right network",
+            )
+    found = open_mpi.parse_version(version)
+    dialect = open_mpi.dialect(found)
+    total = sum(slots or node.slots for node in hosts)
+    if ranks is not None and not 1 <= ranks <= total:
+        raise RefusedError(f"only {total} slots", host="run", thing="ranks", value=ranks, remedy="add hosts or slots")
+    # timeout stands INSIDE the container: around `docker exec` it would end the client and leave every rank running.
+    argv = ["timeout", "-k", str(kill_after), str(timeout)] if timeout else []
+    argv += ["mpirun", *dialect.options]
+    argv += ["-H", ",".join(f"{node.address}:{slots or node.slots}" for node in hosts), "-np", str(ranks or total)]
+    # Open MPI binds one rank to one core by default, which starves a training process.
+    argv += dialect.binding
+    parameters: dict[str, Any] = {"btl_tcp_if_include": str(subnet), dialect.network: str(subnet)}
+    if len(hosts) > _RADIX:
+        parameters[dialect.no_tree] = 1
+    argv += open_mpi.parameters({**parameters, **(mca or {})}, found)
+    for name, value in (env or {}).items():
+        if not re.fullmatch(r"[A-Za-z_]\w*", str(name)):
+            raise RefusedError("not the name of an environment variable", host="run", thing="env", value=name)
+        argv += ["-x", f"{name}={open_mpi.word(value)}"]
+    return [*argv, *(str(word) for word in program)]

@@ -1,0 +1,80 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Environment of the two runs: a short PROBE that makes NCCL tell its data path, and the TIMED run that is quiet. Pure.
+
+One run cannot do both: with ``NCCL_DEBUG=INFO`` NCCL writes while the clock runs, and with ``WARN`` it says nothing
+about the path. Both runs demand the same network: then what the probe proves is what the timed run uses, and a fall
+back to sockets is an error instead of a slow success. Facts: NCCL's documentation of its environment and its source
+(src/debug.cc, tags 2.7.8 to 2.30.7).
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Mapping
+
+from ..._layer import RefusedError
+
+# INIT: ranks and, with NET, the channels; NET alone has the lines about GPUDirect; GRAPH the neighbours in the ring.
+SUBSYSTEMS = "INIT,NET,ENV,GRAPH"
+_TALK = ("NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG_FILE", "NCCL_TOPO_DUMP_FILE")
+# NCCL replaces % in the name of its file; the shell that collects the files must not replace anything.
+_PREFIX = re.compile(r"/[A-Za-z0-9._/-]*[A-Za-z0-9_-]")
+_NETWORK = re.compile(r"[A-Za-z][\w .-]*")
+
+
+def probe(base: Mapping[str, Any], prefix: str, network: str = "IB") -> dict[str, Any]:
+    """``base`` and what makes NCCL tell its path.
+
+    ``prefix``: path in the container, without suffix. Every process writes ``PREFIX.HOST.PID.log``, rank 0 also
+    ``PREFIX.topology.xml``. ``network``: the only network that NCCL may use, "" for NCCL's own choice. RefusedError.
+    """
+    if not _PREFIX.fullmatch(prefix):
+        raise RefusedError(
+            "not an absolute path of plain characters",
+            host="probe",
+            thing="prefix",
+            value=prefix,
+            remedy="give letters, digits, dot, dash, underscore and slash, for example /tmp/nccl-probe",
+        )
+    return {
+        **_network(base, network),
+        "NCCL_DEBUG": "INFO",
+        "NCCL_DEBUG_SUBSYS": SUBSYSTEMS,
+        "NCCL_DEBUG_FILE": f"{prefix}.%h.%p.log",
+        "NCCL_TOPO_DUMP_FILE": f"{prefix}.topology.xml",
+    }
+
+
+def timed(base: Mapping[str, Any], network: str = "IB") -> dict[str, Any]:
+    """``base`` without everything that makes NCCL talk or write; ``network`` as for `probe`. Raises RefusedError."""
+    quiet = {name: value for name, value in _network(base, network).items() if name not in _TALK}
+    return {**quiet, "NCCL_DEBUG": "WARN"}
+
+
+def _network(base: Mapping[str, Any], network: str) -> dict[str, Any]:
+    if not network:
+        return dict(base)
+    if not _NETWORK.fullmatch(network):
+        raise RefusedError("not the name of a network", host="probe", thing="NCCL_NET", value=network)
+    if network != "Socket" and str(base.get("NCCL_IB_DISABLE", 0)).strip().lower() in ("1", "true"):
+        raise RefusedError(
+            f"contradicts NCCL_NET={network}: NCCL would find no network at all",
+            host="probe",
+            thing="NCCL_IB_DISABLE",
+            value=base["NCCL_IB_DISABLE"],
+            remedy="remove NCCL_IB_DISABLE, or allow every network",
+        )
+    given = base.get("NCCL_NET")
+    if given not in (None, "", network):
+        raise RefusedError(
+            f"contradicts the wanted network {network}",
+            host="probe",
+            thing="NCCL_NET",
+            value=given,
+            remedy="give one of the two",
+        )
+    return {**base, "NCCL_NET": network}

@@ -1,0 +1,69 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What each rank said: the tagged output of any program under mpirun, taken apart.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Mapping
+
+from .reading import RECORD_LIMIT, LogReader, Problem, Source, names, plain_problems
+from .tags import Line
+
+
+@dataclasses.dataclass(frozen=True)
+class Answers:
+    by_rank: Mapping[int, tuple[str, ...]]
+    problems: tuple[Problem, ...]
+
+    @property
+    def good(self) -> bool:
+        return bool(self.by_rank) and not self.problems
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "ok": self.good,
+            "answers": [{"rank": rank, "lines": list(lines)} for rank, lines in sorted(self.by_rank.items())],
+            "problems": plain_problems(self.problems),
+        }
+
+
+class Reader(LogReader):
+    wants = "line with the tag of a rank"
+
+    def __init__(self, ranks: int | None = None) -> None:
+        super().__init__()
+        self._ranks = ranks
+        self._said: dict[int, list[str]] = {}
+        self._kept = 0
+
+    def line(self, line: Line) -> None:
+        text = line.text.strip()
+        if line.rank is None or line.stream != "stdout" or not text:
+            return
+        if self._kept >= RECORD_LIMIT:
+            self.problems.add("too_many_lines", f"more than {RECORD_LIMIT} lines of answers; the rest is left out")
+            return
+        self._kept += 1
+        self._said.setdefault(line.rank, []).append(text)
+
+    def result(self) -> Answers:
+        self.finish()
+        if not self._said and not self.problems:
+            self.nothing()
+        elif self._ranks is not None:
+            silent = [rank for rank in range(self._ranks) if rank not in self._said]
+            if silent:
+                self.problems.add("missing_ranks", f"of {self._ranks} ranks these said nothing: {names(silent)}")
+        return Answers({rank: tuple(lines) for rank, lines in self._said.items()}, self.problems.all())
+
+
+def read(source: Source, ranks: int | None = None) -> Answers:
+    """Read the output of mpirun from its pieces (text, bytes, or an iterable of them)."""
+    reader = Reader(ranks)
+    reader.read_pieces(source)
+    return reader.result()

@@ -1,0 +1,368 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What all log readers share: where a log comes from, what was seen in it, what is wrong with it.
+
+Every reader takes a log in pieces (bytes or text, cut anywhere), keeps a bounded number of records, never raises for
+what stands in a log, and never calls a log good in which it found nothing.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence, Union
+
+from .tags import Demultiplexer, Line
+
+PIECE = 1 << 20
+RECORD_LIMIT = 1 << 16  # records of one kind that a reader keeps; a log of 65,536 ranks is no log of a run
+_SAMPLE = 1 << 16
+_COLLECT = 1 << 17
+_PER_CODE = 5
+
+Source = Union[str, bytes, Iterable[Union[str, bytes]]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """``code`` for programs, ``message`` for people."""
+
+    code: str
+    message: str
+
+
+class Problems:
+    """Findings in order. A million times the same finding stays a handful, with the number of the others."""
+
+    def __init__(self) -> None:
+        self._found: list[Problem] = []
+        self._counts: dict[str, int] = {}
+
+    def add(self, code: str, message: str) -> None:
+        self._counts[code] = self._counts.get(code, 0) + 1
+        if self._counts[code] <= _PER_CODE:
+            self._found.append(Problem(code, message))
+
+    def all(self) -> tuple[Problem, ...]:
+        more = tuple(
+            Problem(code, f"{count - _PER_CODE} more of the kind {code!r}")
+            for code, count in self._counts.items()
+            if count > _PER_CODE
+        )
+        return (*self._found, *more)
+
+    def copy(self) -> Problems:
+        other = Problems()
+        other._found, other._counts = list(self._found), dict(self._counts)
+        return other
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __contains__(self, code: str) -> bool:
+        return code in self._counts
+
+
+def plain_problems(problems: Iterable[Problem]) -> list[dict[str, str]]:
+    return [dataclasses.asdict(problem) for problem in problems]
+
+
+# ----------------------------------------------------------------------------------------------------------- sources
+
+
+def pieces(source: Source) -> Iterator[bytes]:
+    """Bytes in pieces of about PIECE, from a text, bytes, or an iterable of either (an open file, lines, chunks).
+
+    The parts of an iterable are joined as they are, so lines must still have their newline. Small ones are collected
+    first: line by line would cost more than the reading.
+    """
+    small: list[bytes] = []
+    held = 0
+    for part in (source,) if isinstance(source, (str, bytes)) else source:
+        for start in range(0, len(part), PIECE):
+            piece = part if len(part) <= PIECE else part[start : start + PIECE]
+            small.append(piece.encode("utf-8", "surrogatepass") if isinstance(piece, str) else bytes(piece))
+            held += len(small[-1])
+            if held >= _COLLECT:
+                yield small[0] if len(small) == 1 else b"".join(small)
+                small, held = [], 0
+    if small:
+        yield b"".join(small)
+
+
+def file_pieces(path: str) -> Iterator[bytes]:
+    """A file in pieces. Raises OSError."""
+    with open(path, "rb") as stream:
+        while True:
+            piece = stream.read(PIECE)
+            if not piece:
+                return
+            yield piece
+
+
+def is_path(value: str) -> bool:
+    """One line that begins with a slash is the path of a log, anything else is a log. The disk is not asked.
+
+    "/bin/sh: 1: mpirun: not found" is a log: no path has a colon and a blank.
+    """
+    return value.startswith("/") and "\n" not in value and ": " not in value and len(value) < 4096
+
+
+def source_of(value: Any) -> Iterator[bytes]:
+    """The pieces of what a filter was given: the text of a log, or the absolute path of one.
+
+    Raises ValueError (not a text) and OSError (cannot be read).
+    """
+    if not isinstance(value, (str, bytes)):
+        raise ValueError(f"wants the text of a log or the absolute path of one, not {type(value).__name__}")
+    if isinstance(value, str) and is_path(value):
+        return file_pieces(value)
+    return pieces(value)
+
+
+# ----------------------------------------------------------------------------------------------- what kind of log it is
+
+
+# (words, program): the first words that stand in the log name what wrote it. Only for messages.
+_PROGRAMS: tuple[tuple[bytes, str], ...] = (
+    (b"\x7fELF", "an ELF program"),
+    (b"\x1f\x8b\x08", "gzip data: unpack it first"),
+    (b"\x28\xb5\x2f\xfd", "zstd data: unpack it first"),
+    (b"\xfd7zXZ", "xz data: unpack it first"),
+    (b"BZh9", "bzip2 data: unpack it first"),
+    (b"PK\x03\x04", "a zip archive"),
+    (b"\x89PNG", "a PNG picture"),
+    (b"%PDF-", "a PDF document"),
+    (b"<html", "a web page"),
+    (b"ROCEMESH {", "the machine lines of this collection's training (torch_ranks, tf_cnn)"),
+    (b"total images/sec:", "tf_cnn_benchmarks (tf_cnn)"),
+    (b" images/sec: ", "tf_cnn_benchmarks (tf_cnn)"),
+    (b" img/sec per GPU", "Horovod's synthetic benchmark (horovod)"),
+    (b"algbw", "nccl-tests (nccl_tests)"),
+    (b"# nThread ", "nccl-tests (nccl_tests)"),
+    (b"BW average[", "perftest (perftest)"),
+    (b"t_typical[usec]", "perftest (perftest)"),
+    (b" BW Test", "perftest (perftest)"),
+    (b"GB/sec per gpu", "MXNet's measure.py (mxnet_bandwidth)"),
+    (b" samples/sec", "MXNet's Speedometer (mxnet_speed)"),
+    (b":::MLLOG", "an MLPerf log (mxnet_speed)"),
+    (b"DLLL {", "NVIDIA's dllogger"),
+    (b"train.total_ips", "NVIDIA's dllogger"),
+    (b"OSU MPI", "the OSU micro-benchmarks"),
+    (b"iperf", "iperf"),
+    (b"NCCL INFO", "NCCL's own debug lines only"),
+    (b"ORTE was unable", "a failed mpirun (mpirun_failure)"),
+    (b"Traceback (most recent call last)", "a Python program that failed"),
+    (b"PLAY RECAP", "ansible-playbook"),
+)
+_MAGIC = 9  # the first so many are marks at the start of a file
+
+
+def identify(sample: bytes) -> str | None:
+    """What wrote this, if it is known; only the program's name, for a message."""
+    for position, (words, program) in enumerate(_PROGRAMS):
+        if sample.lstrip()[:512].lower().startswith(words.lower()) if position < _MAGIC else words in sample:
+            return program
+    return None
+
+
+class Census:
+    """What went by: sizes, and the first and the last of it as evidence."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self.lines = 0
+        self.nul = False
+        self._head = b""
+        self._tail = b""
+
+    def add(self, piece: bytes) -> None:
+        self.bytes += len(piece)
+        self.lines += piece.count(b"\n")
+        self.nul = self.nul or b"\0" in piece
+        if len(self._head) < _SAMPLE:
+            self._head += piece[: _SAMPLE - len(self._head)]
+        self._tail = piece[-_SAMPLE:] if len(piece) >= _SAMPLE else (self._tail + piece)[-_SAMPLE:]
+
+    @property
+    def binary(self) -> bool:
+        return self.nul or (self._head.count(b"\xff") + len(re.findall(rb"[\x01-\x06\x0e-\x1a]", self._head))) > max(
+            8, len(self._head) // 20
+        )
+
+    def describe(self) -> str:
+        """What was found in place of what was looked for."""
+        if not self.bytes:
+            return "the log is empty: the program did not start, or its output went elsewhere"
+        sample = self._head + b"\n" + self._tail
+        program = identify(sample)
+        size = f"{self.bytes} bytes, {self.lines} lines"
+        if program:
+            return f"this looks like {program} ({size})"
+        if self.binary:
+            return f"this is binary data ({size}), beginning with {self._head[:24]!r}"
+        if not sample.strip():
+            return f"there is only white space ({size})"
+        first = next(line for line in sample.splitlines() if line.strip())
+        return f"found {size}, beginning with {first.decode('utf-8', 'replace')[:120]!r}"
+
+
+# ------------------------------------------------------------------------------------------------------------- readers
+
+
+class LogReader:
+    """Feed a log in pieces; subclasses take the lines and judge at the end."""
+
+    wants = ""  # what is looked for, for the message of a log without it
+    needles: Sequence[bytes] | None = None
+
+    def __init__(self) -> None:
+        self.census = Census()
+        self.problems = Problems()
+        self.demultiplexer = Demultiplexer(self.needles)
+
+    def feed(self, piece: str | bytes) -> None:
+        for part in pieces(piece):
+            self.census.add(part)
+            # Whole lines while nothing waits for its end: a reader may know a quicker way for lines of a usual shape.
+            start = 0 if self.demultiplexer.idle else part.find(b"\n") + 1
+            end = part.rfind(b"\n") + 1
+            if start:
+                self.slow(part[:start])
+            if start < end and self.demultiplexer.idle:
+                self.quick(part[start:end])
+                start = end
+            if start < len(part):
+                self.slow(part[start:])
+
+    def slow(self, part: bytes) -> None:
+        """The way that is right for every log."""
+        for line in self.demultiplexer.lines(part):
+            self._take(line)
+
+    def quick(self, lines: bytes) -> None:
+        """Whole lines, none of them begun before. Must find just what `slow` finds."""
+        self.slow(lines)
+
+    def read_pieces(self, source: Source) -> None:
+        """All of it; `result` ends it."""
+        for piece in pieces(source):
+            self.feed(piece)
+
+    def finish(self) -> None:
+        for line in self.demultiplexer.rest():
+            self._take(line)
+
+    def line(self, line: Line) -> None:
+        raise NotImplementedError
+
+    def _take(self, line: Line) -> None:
+        if line.dropped:
+            self.problems.add(
+                "overlong_line",
+                f"{who(line.rank)} wrote a line of more than {len(line.text)} bytes ({line.dropped} more); it is left "
+                f"out. It begins with {line.text[:80]!r}",
+            )
+        else:
+            self.line(line)
+
+    def nothing(self) -> None:
+        """Say that what was looked for is not there, and what is."""
+        self.problems.add("no_result", f"no {self.wants} in this log: {self.census.describe()}")
+
+
+def who(rank: int | None) -> str:
+    return "a rank" if rank is None else f"rank {rank}"
+
+
+def names(numbers: Iterable[Any], most: int = 20) -> str:
+    """Numbers or names in a message; of many only the first."""
+    shown = list(numbers)
+    more = f" and {len(shown) - most} more" if len(shown) > most else ""
+    return ", ".join(str(number) for number in shown[:most]) + more
+
+
+# ------------------------------------------------------------------------------------------------------------- numbers
+
+_NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,3})?|[-+]?(?:nan|inf(?:inity)?)", re.IGNORECASE)
+
+
+def number(text: str) -> float | None:
+    """A decimal number as a program prints it, nan and inf too; None: not a number."""
+    return float(text) if _NUMBER.fullmatch(text) else None
+
+
+def integer(text: str) -> int | None:
+    """A whole number of a sensible length; None: not one."""
+    return int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else None
+
+
+def plain(value: Any) -> Any:
+    """As JSON can carry it: nan and infinities as text, mappings and sequences as dict and list."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(entry) for entry in value]
+    return value
+
+
+def finite(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None and math.isfinite(value)]
+
+
+def spread(values: Sequence[float]) -> dict[str, float | int | None]:
+    """Count, mean, median, extremes, and (max - min) / median of finite values; None where there is none."""
+    ordered = sorted(values)
+    if not ordered:
+        return {"count": 0, "mean": None, "median": None, "min": None, "max": None, "relative_spread": None}
+    middle = len(ordered) // 2
+    median = ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+    return {
+        "count": len(ordered),
+        "mean": math.fsum(ordered) / len(ordered),
+        "median": median,
+        "min": ordered[0],
+        "max": ordered[-1],
+        "relative_spread": (ordered[-1] - ordered[0]) / median if median > 0 else None,
+    }
+
+
+class Kept:
+    """A bounded list: beyond ``limit`` every second entry goes, and only every second (fourth, ...) comes in.
+
+    So what is kept spans the whole log evenly, in constant memory. ``seen`` counts all.
+    """
+
+    def __init__(self, limit: int = RECORD_LIMIT) -> None:
+        self.seen = 0
+        self.entries: list[Any] = []
+        self._limit = limit
+        self._stride = 1
+
+    def add_all(self, count: int, entry_at: Callable[[int], Any]) -> None:
+        """As `add` of ``entry_at(0)`` to ``entry_at(count - 1)``; only those that are kept are made."""
+        position = 0
+        while position < count:
+            skipped = min(-self.seen % self._stride, count - position)
+            self.seen += skipped
+            position += skipped
+            if position < count:
+                self.add(entry_at(position))
+                position += 1
+
+    def add(self, entry: Any) -> None:
+        if self.seen % self._stride == 0:
+            if len(self.entries) >= self._limit:
+                self.entries = self.entries[::2]
+                self._stride *= 2
+            if self.seen % self._stride == 0:
+                self.entries.append(entry)
+        self.seen += 1

@@ -1,0 +1,231 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From what is known of the cluster and what was measured: limits, comparisons, and where a step's time goes. Pure.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from typing import Any, Mapping, Sequence
+
+from ..._proof.counters import Due
+from ..figures import limits as lim
+from ..figures.benchmark_files import single_gpu_differs, single_gpu_rate
+
+# What a run may be faster than so many single GPUs before it is suspicious (clocks boost, caches help).
+SUPERLINEAR_MARGIN = 0.05
+# Paths whose bytes leave through the NICs that the limits describe; others are shown without a limit.
+NIC_PATHS = ("gpu_direct", "gpu_host", "gdrdma", "rdma_via_host")
+
+
+@dataclasses.dataclass(frozen=True)
+class Analysis:
+    limits: tuple[lim.Limit, ...]
+    comparisons: tuple[lim.Comparison, ...]
+    communication: lim.Communication
+    gradient_traffic_bytes: float | None
+    due: Due | None
+    notes: tuple[str, ...]
+
+    def as_result(
+        self, given: Mapping[str, Any], sources: Mapping[str, str] | None = None, notes: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """``sources``: where a figure of ``given`` comes from, if it was found; ``notes``: of whoever found it."""
+        return {
+            "given": dict(given),
+            "sources": {key: (sources or {}).get(key, "given") for key in given},
+            "limits": [limit.as_result() for limit in self.limits],
+            "comparisons": [comparison.as_result() for comparison in self.comparisons],
+            "communication": self.communication.as_result(),
+            "gradient_traffic_bytes": self.gradient_traffic_bytes,
+            "notes": [*self.notes, *map(str, notes)],
+        }
+
+
+def analyse(
+    given: Mapping[str, Any],
+    per_rank: Sequence[Mapping[str, Any]],
+    total_images_per_s: float | None,
+    workload: Mapping[str, Any],
+    benchmarks: Mapping[str, Mapping[str, Any]],
+    *,
+    hosts: int | None = None,
+) -> Analysis:
+    """``given``: the module's option ``limits``; ``benchmarks``: as `benchmark_files.read` returns; ``hosts``: of the
+    job, as whoever started it knows them."""
+    notes: list[str] = []
+    ranks = len(per_rank) or None
+    nodes = hosts or given.get("nodes") or _nodes(per_rank)
+    link, wire, pcie = _links(given, notes)
+    size = _gradients(given, per_rank, workload, notes)
+    batch = _number(workload.get("batch_size_per_device"))
+    images_per_step = _number(workload.get("batch_size_global")) or (batch * ranks if batch and ranks else None)
+
+    single = given.get("single_gpu_images_per_s")
+    if not single:
+        reference = single_gpu_rate(benchmarks, workload.get("precision"), workload.get("batch_size_per_device"))
+        if reference:
+            single = reference[0]
+            notes.append(f"Rate of one GPU: {reference[1]}.")
+    differs = single_gpu_differs(benchmarks, workload.get("precision"), workload.get("batch_size_per_device"))
+    compute = lim.compute_images_per_s(single, ranks, differs)
+    network = lim.network_images_per_s(size, link, nodes, images_per_step)
+    ring = lim.ring_allreduce_seconds(size, ranks, link)
+    bus = lim.allreduce_gbyte_per_s(link, nodes, ranks)
+
+    comparisons = []
+    if total_images_per_s is not None:
+        comparisons = [
+            lim.Comparison("training rate", total_images_per_s, network, physical=True),
+            lim.Comparison("training rate", total_images_per_s, compute, physical=False, margin=SUPERLINEAR_MARGIN),
+        ]
+    for row in benchmarks.get("bandwidth", {}).get("rows", ()):
+        comparisons.append(_bandwidth(row, link, ranks, nodes))
+
+    comparisons += _all_reduce_tests(benchmarks, link, nodes) + _perftests(benchmarks, wire, given.get("nics_per_node"))
+
+    step = images_per_step / total_images_per_s if images_per_step and total_images_per_s else None
+    alone = batch / single if batch and single else None
+    allreduce = given.get("allreduce_s") or _allreduce(benchmarks, workload, ranks)
+    batches = _number(workload.get("num_batches"))
+    due = Due(size.value * batches, nodes) if size.value and batches and nodes and nodes > 1 else None
+    return Analysis(
+        limits=(wire, pcie, link, size, ring, bus, network, compute),
+        comparisons=tuple(comparisons),
+        communication=lim.communication(step, alone, allreduce),
+        gradient_traffic_bytes=due.everywhere / due.nodes if due else None,
+        due=due,
+        notes=tuple(notes),
+    )
+
+
+def _links(given: Mapping[str, Any], notes: list[str]) -> tuple[lim.Limit, lim.Limit, lim.Limit]:
+    mtu = given.get("roce_mtu_bytes")
+    if not mtu and given.get("interface_mtu_bytes"):
+        mtu = lim.roce_mtu_bytes(given["interface_mtu_bytes"])
+        if mtu:
+            notes.append(
+                f"RoCE MTU {mtu}: what Linux takes for an interface MTU of {given['interface_mtu_bytes']}; "
+                "the NIC's own active_mtu was not read."
+            )
+    nics = given.get("nics_per_node")
+    wire = lim.wire_gbyte_per_s(
+        given.get("nic_link_gbit_per_s"),
+        mtu,
+        vlan_tagged=given.get("vlan_tagged"),
+        ip_version=given.get("ip_version") or 4,
+        nics_per_node=nics,
+    )
+    generation, width = given.get("pcie_generation"), given.get("pcie_width")
+    if given.get("pcie_link_status") and not (generation and width):
+        generation, width = lim.pcie_link_status(given["pcie_link_status"]) or (None, None)
+        if generation is None:
+            notes.append(f"This PCIe link status is not understood: {given['pcie_link_status']!r}.")
+    pcie = lim.pcie_gbyte_per_s(generation, width, given.get("pcie_max_payload_bytes"), slots_per_node=nics)
+    return lim.tightest("bandwidth of the NICs (the tighter of both)", wire, pcie), wire, pcie
+
+
+def _gradients(
+    given: Mapping[str, Any], per_rank: Sequence[Mapping[str, Any]], workload: Mapping[str, Any], notes: list[str]
+) -> lim.Limit:
+    told = {rank.get("machine", {}).get("gradient_bytes") for rank in per_rank} - {None}
+    if len(told) == 1:
+        return lim.Limit("size of the gradients", float(told.pop()), "bytes", "as the ranks report it")
+    parameters, precision = given.get("parameters"), given.get("gradient_precision")
+    own = (
+        str(workload.get("variables", "")).startswith("distributed_data_parallel")
+        and workload.get("model") == "resnet50"
+    )
+    if own and not parameters:
+        parameters = lim.RESNET50_PARAMETERS
+    if own and not precision:
+        precision = "fp32"
+        notes.append(
+            "Gradients in fp32: this collection's workload keeps its parameters so, whatever autocast computes in."
+        )
+    return lim.gradient_bytes(parameters, precision)
+
+
+def _bandwidth(row: Mapping[str, Any], link: lim.Limit, ranks: int | None, nodes: int | None) -> lim.Comparison:
+    what = f"{row['network']} over {row['path']}, {row['ranks']} ranks"
+    known_nodes = row.get("nodes") or (nodes if ranks == row["ranks"] else None)
+    if row["path"] not in NIC_PATHS:
+        limit = lim.unknown("all-reduce bus bandwidth", "GB/s", f"path {row['path']!r} does not say which wire it took")
+    else:
+        limit = lim.allreduce_gbyte_per_s(link, known_nodes, row["ranks"])
+    return lim.Comparison(what, row["gb_s"], limit, physical=True)
+
+
+def _all_reduce_tests(
+    benchmarks: Mapping[str, Mapping[str, Any]], link: lim.Limit, nodes: int | None
+) -> list[lim.Comparison]:
+    """The largest size of nccl-tests' all_reduce: small sizes measure latency, not the wire."""
+    rows = [
+        row
+        for row in benchmarks.get("nccl_tests", {}).get("rows", ())
+        if _number(row.get("size_bytes")) and "all_reduce" in str(row.get("collective") or "all_reduce").lower()
+    ]
+    if not rows:
+        return []
+    row = max(rows, key=lambda each: float(each["size_bytes"]))
+    figures = [_number(row.get(f"{half}_busbw_gb_s")) for half in ("out_of_place", "in_place")]
+    achieved = max((figure for figure in figures if figure), default=None)
+    ranks, hosts = row.get("ranks"), row.get("hosts") or nodes
+    limit = lim.allreduce_gbyte_per_s(link, hosts, ranks if isinstance(ranks, int) else None)
+    return [lim.Comparison(f"nccl-tests all_reduce, {row['size_bytes']} bytes", achieved, limit, physical=True)]
+
+
+def _perftests(
+    benchmarks: Mapping[str, Mapping[str, Any]], wire: lim.Limit, nics: float | None
+) -> list[lim.Comparison]:
+    """One connection of perftest uses one NIC, whatever the node has; both directions together are not compared."""
+    rows = [
+        row
+        for row in benchmarks.get("perftest", {}).get("rows", ())
+        if _number(row.get("gb_s")) and row.get("bidirectional") != "yes"
+    ]
+    name = "wire payload per NIC"
+    if wire.value is None or not nics:
+        limit = lim.unknown(name, wire.unit, wire.how.replace("unknown, because ", "") if wire.value is None else "?")
+    else:
+        limit = lim.Limit(name, wire.value / nics, wire.unit, wire.how)
+    found = []
+    for row in rows:
+        ends = f"{row.get('from', '?')} to {row.get('to', '?')}"
+        what = f"perftest {row.get('test', '')} {ends}, {row.get('size_bytes')} bytes"
+        found.append(lim.Comparison(what, float(row["gb_s"]), limit, physical=True))
+    return found
+
+
+def _allreduce(
+    benchmarks: Mapping[str, Mapping[str, Any]], workload: Mapping[str, Any], ranks: int | None
+) -> float | None:
+    """Median seconds of the all-reduce of this model's gradients with as many ranks, over the fastest path measured."""
+    found = [
+        row["median_s"]
+        for row in benchmarks.get("bandwidth", {}).get("rows", ())
+        if row["network"] == workload.get("model") and row["ranks"] == ranks
+    ]
+    return min(found, default=None)
+
+
+def _nodes(per_rank: Sequence[Mapping[str, Any]]) -> int | None:
+    hosts = {rank.get("host") for rank in per_rank}
+    return None if not hosts or None in hosts else len(hosts)
+
+
+def _number(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if number > 0 else None
+
+
+def median_step_seconds(per_rank: Sequence[Mapping[str, Any]]) -> float | None:
+    steps = [rank["machine"]["step"]["median_ms"] for rank in per_rank if rank.get("machine", {}).get("step")]
+    return statistics.median(steps) / 1e3 if steps else None

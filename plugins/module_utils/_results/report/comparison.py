@@ -1,0 +1,433 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs, imported logs and published figures side by side, and whether one run is slower than another. Pure.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Mapping, Sequence
+
+from ..._layer import LayerError, RefusedError
+from ..figures import published
+from ..figures.benchmark_files import read
+from ..figures.statistics import CONFIDENCE, MARGIN, gate
+from .markdown import cell, number, percent
+
+SIMULATED = "SIMULATED"
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One run or log: ``summary`` has the keys of summary.json, those of a log only as far as a log knows them."""
+
+    name: str
+    summary: Mapping[str, Any]
+    imported: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    """One imported figure (from a reader of another format). ``note`` is shown as it is."""
+
+    name: str
+    images_per_second: float
+    nodes: int | None = None
+    ranks: int | None = None
+    precision: str | None = None
+    batch: int | None = None
+    note: str = ""
+    simulated: bool = False
+
+
+def check(name: str, document: Any) -> Mapping[str, Any]:
+    """A summary.json of format 1, or RefusedError that names the file."""
+    if not isinstance(document, dict) or document.get("format") != 1 or "images_per_second" not in document:
+        kind = (
+            f"format {document['format']!r}" if isinstance(document, dict) and "format" in document else "no format 1"
+        )
+        raise RefusedError(
+            f"is not a summary.json of this collection ({kind})",
+            host="compare",
+            thing="runs",
+            value=name,
+            remedy="give the folder of a run, or its summary.json",
+        )
+    return document
+
+
+def build(
+    entries: Sequence[Entry],
+    figures: Sequence[Figure] = (),
+    with_published: bool = True,
+    *,
+    baseline: str = "",
+    margin: float = MARGIN,
+    confidence: float = CONFIDENCE,
+) -> dict[str, Any]:
+    """The comparison, plain types: ``parts`` (tables of text), ``gates``, ``problems``, ``simulated`` (number)."""
+    names = [entry.name for entry in entries] + [figure.name for figure in figures]
+    for name in names:
+        if names.count(name) > 1:
+            raise _refused("two entries have this name", name, "give each log and figure a name of its own")
+    if not names:
+        raise _refused("nothing to compare", "", "give at least one run, log or figure")
+    if baseline and baseline not in [entry.name for entry in entries]:
+        raise _refused("is not among the runs", baseline, "the runs are " + ", ".join(names), "baseline")
+    parts = [
+        _training(entries, figures, with_published),
+        _scaling(entries, with_published),
+        _bandwidth(entries, with_published),
+        _step(entries),
+        _scoring(entries, with_published),
+    ]
+    gates = _gates(entries, baseline, margin, confidence) if baseline else []
+    if gates:
+        parts.insert(1, _gate_part(gates, baseline, margin))
+    parts = [part for part in parts if part["rows"]]
+    simulated = sum(1 for part in parts for row in part["rows"] if row["simulated"])
+    problems = [
+        f"{entry.name}: {problem['message']}" for entry in entries for problem in entry.summary.get("problems", ())
+    ]
+    return {
+        "title": _title(entries, len(names)),
+        "line": "Measured, imported and published figures. Only rows of one workload, precision and batch compare.",
+        "simulated": simulated,
+        "parts": parts,
+        "gates": gates,
+        "problems": problems,
+        "sources": [published.SOURCES[key] for key in published.SOURCES] if with_published else [],
+    }
+
+
+def _title(entries: Sequence[Any], count: int) -> str:
+    """SIMULATED stands first if everything is, else behind, with the number: one real run is not made unreal."""
+    unreal = sum(
+        1
+        for entry in entries
+        if entry.summary.get("simulated")
+        or any(found.get("simulated") for found in (entry.summary.get("benchmarks") or {}).values())
+    )
+    text = f"Comparison of {count} measurement{'s' * (count > 1)}"
+    if unreal and unreal == len(entries):
+        return f"SIMULATED - {text}"
+    return f"{text}, {unreal} of them SIMULATED" if unreal else text
+
+
+def markdown(table: Mapping[str, Any]) -> str:
+    """compare.md"""
+    lines = [f"# {table['title']}", "", table["line"], ""]
+    if table["problems"]:
+        lines += ["## Problems", "", *(f"- {cell(text, limit=2000)}" for text in table["problems"]), ""]
+    for part in table["parts"]:
+        lines += [f"## {part['title']}", ""]
+        lines += [part["note"], ""] if part["note"] else []
+        lines.append("| " + " | ".join(part["header"]) + " |")
+        lines.append(
+            "|" + "".join("---:|" if index in part["figures"] else "---|" for index in range(len(part["header"])))
+        )
+        for row in part["rows"]:
+            first = cell(row["cells"][0]) + (f" **{row['mark']}**" if row["mark"] else "")
+            lines.append("| " + " | ".join([first, *map(cell, row["cells"][1:])]) + " |")
+        lines.append("")
+    if table["sources"]:
+        lines += ["## Sources of the published figures", "", *(f"- {text}" for text in table["sources"]), ""]
+    return "\n".join(lines)
+
+
+def _training(entries: Sequence[Entry], figures: Sequence[Figure], with_published: bool) -> dict[str, Any]:
+    rows = [_run_row(entry) for entry in entries if entry.summary["images_per_second"].get("per_rank")]
+    for figure in figures:
+        each = figure.images_per_second / figure.ranks if figure.ranks else None
+        rows.append(
+            _row(
+                [
+                    figure.name,
+                    "imported figure",
+                    _or(figure.nodes),
+                    _or(figure.ranks),
+                    _or(figure.precision),
+                    _or(figure.batch),
+                    number(figure.images_per_second),
+                    number(each),
+                    figure.note,
+                ],
+                SIMULATED if figure.simulated else "",
+            )
+        )
+    if with_published:
+        for name, nodes, ranks, precision, batch, rate, each, note, source in published.TRAINING:
+            rows.append(
+                _row(
+                    [
+                        name,
+                        "-",
+                        str(nodes),
+                        str(ranks),
+                        precision,
+                        str(batch),
+                        rate,
+                        number(each) if each else "-",
+                        f"{note} [{source}]".strip(),
+                    ],
+                    published.MARK,
+                )
+            )
+    return {
+        "title": "Training",
+        "note": "images/s of all ranks together. A figure that contradicts itself is shown and is no result.",
+        "header": ["run", "verdict", "nodes", "ranks", "precision", "batch per rank", "images/s", "per rank", "note"],
+        "figures": [2, 3, 5, 6, 7],
+        "rows": rows,
+    }
+
+
+def _run_row(entry: Entry) -> dict[str, Any]:
+    summary = entry.summary
+    speed, workload = summary["images_per_second"], summary.get("workload", {})
+    ranks = summary.get("ranks") or len(speed["per_rank"])
+    hosts = {rank.get("host") for rank in summary.get("rank_details", ())} - {None}
+    agrees = summary.get("agreement", {}).get("ok")
+    total = speed.get("total")
+    rate = number(total) if agrees else "none" if total is None else f"not a result ({number(total)} printed)"
+    note = {True: "ranks agree with the total", False: f"ranks add up to {number(speed.get('sum_of_ranks'))}"}.get(
+        agrees, "no total to compare with"
+    )
+    state = summary.get("verdict", {}).get("state") or ("imported log" if entry.imported else "not judged")
+    return _row(
+        [
+            entry.name,
+            state,
+            str(len(hosts)) if hosts else "not told",
+            str(ranks),
+            _or(workload.get("precision")),
+            _or(workload.get("batch_size_per_device")),
+            rate,
+            number(total / ranks) if agrees and total and ranks else "-",
+            note,
+        ],
+        SIMULATED if summary.get("simulated") else "",
+    )
+
+
+def _benchmarks(entry: Entry, kind: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = entry.summary.get("benchmarks", {}).get(kind, {"rows": [], "simulated": False})
+    return found
+
+
+def _mark(entry: Entry, found: Mapping[str, Any]) -> str:
+    return SIMULATED if found["simulated"] or entry.summary.get("simulated") else ""
+
+
+def _scaling(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
+    found = [
+        (entry.name, row, _mark(entry, _benchmarks(entry, "scaling")))
+        for entry in entries
+        for row in _benchmarks(entry, "scaling")["rows"]
+    ]
+    if with_published:
+        document = {"kind": "scaling", "results": published.scaling_results(), "problems": []}
+        found += [("DLPerf, V100", row, published.MARK) for row in read({"scaling": document})["scaling"]["rows"]]
+    return {
+        "title": "Scaling",
+        "note": "Against one GPU and against one full node: a loss inside the node is none of the network's.",
+        "header": [
+            "run",
+            "case",
+            "precision",
+            "batch",
+            "repeats",
+            "median images/s",
+            "spread (CV)",
+            "x 1 GPU",
+            "of linear",
+            "x 1 node",
+            "of linear",
+        ],
+        "figures": [3, 4, 5, 6, 7, 8, 9, 10],
+        "rows": [
+            _row(
+                [
+                    name,
+                    row["case"],
+                    row["precision"],
+                    _or(row["batch"]),
+                    "5" if mark == published.MARK else str(row["count"]),
+                    number(row["median"]),
+                    "not told" if mark == published.MARK else percent(row["cv"]),
+                    number(row["speedup_1gpu"]),
+                    percent(row["efficiency_1gpu"]),
+                    number(row["speedup_1node"]),
+                    percent(row["efficiency_1node"]),
+                ],
+                mark,
+            )
+            for name, row, mark in found
+        ],
+    }
+
+
+def _bandwidth(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
+    rows = []
+    for entry in entries:
+        found = _benchmarks(entry, "bandwidth")
+        for row in found["rows"]:
+            rows.append(
+                _row(
+                    [
+                        entry.name,
+                        row["network"],
+                        row["path"],
+                        str(row["ranks"]),
+                        number(row["size_bytes"] / 1e6),
+                        number(row["gb_s"], 3),
+                        "",
+                    ],
+                    _mark(entry, found),
+                )
+            )
+    if with_published:
+        for network, path, ranks, size, speed, note in published.BANDWIDTH:
+            rows.append(
+                _row(
+                    ["MXNet measure.py", network, path, str(ranks), number(size), number(speed, 3), note],
+                    published.MARK,
+                )
+            )
+    return {
+        "title": "All-reduce bandwidth",
+        "note": "size x 2 (n - 1) / n / seconds, GB = 1e9 bytes.",
+        "header": ["run", "network", "path", "ranks", "MB", "GB/s per rank", "note"],
+        "figures": [3, 4, 5],
+        "rows": rows,
+    }
+
+
+def _step(entries: Sequence[Entry]) -> dict[str, Any]:
+    return {
+        "title": "Communication in a training step",
+        "note": "Ideally communication takes less time than computing the batch (MXNet's own rule).",
+        "header": ["run", "model", "batch", "images/s", "compute ms", "communication ms", "communication share"],
+        "figures": [2, 3, 4, 5, 6],
+        "rows": [
+            _row(
+                [
+                    entry.name,
+                    row["model"],
+                    _or(row["batch"]),
+                    number(row["images_per_second"]),
+                    number(1e3 * row["compute_s"], 3),
+                    number(1e3 * row["comm_s"], 3),
+                    percent(row["comm_share"]),
+                ],
+                _mark(entry, _benchmarks(entry, "training")),
+            )
+            for entry in entries
+            for row in _benchmarks(entry, "training")["rows"]
+        ],
+    }
+
+
+def _scoring(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
+    found = [
+        (entry.name, row["model"], row["batch"], row["images_per_second"], _mark(entry, _benchmarks(entry, "scoring")))
+        for entry in entries
+        for row in _benchmarks(entry, "scoring")["rows"]
+    ]
+    if with_published:
+        found += [
+            (f"MXNet, {device}", "resnet50", batch, rate, published.MARK)
+            for device, rates in published.SCORING.items()
+            for batch, rate in rates.items()
+        ]
+    batches = sorted({batch for _name, _model, batch, _rate, _mark_ in found})
+    rates: dict[tuple[str, str, str], dict[int, float]] = {}
+    for name, model, batch, rate, mark in found:
+        rates.setdefault((name, model, mark), {})[batch] = rate
+    return {
+        "title": "Scoring (forward only)",
+        "note": "images/s of one device.",
+        "header": ["run", "model", *(f"batch {batch}" for batch in batches)],
+        "figures": list(range(2, 2 + len(batches))),
+        "rows": [
+            _row([name, model, *("-" if batch not in by else number(by[batch]) for batch in batches)], mark)
+            for (name, model, mark), by in rates.items()
+        ],
+    }
+
+
+def _gates(entries: Sequence[Entry], baseline: str, margin: float, confidence: float) -> list[dict[str, Any]]:
+    """Each case of each run's scaling benchmark against the same case of the baseline."""
+    before = next(entry for entry in entries if entry.name == baseline)
+    old = {_key(row): row for row in _benchmarks(before, "scaling")["rows"]}
+    gates = []
+    for entry in entries:
+        if entry.name == baseline:
+            continue
+        for row in _benchmarks(entry, "scaling")["rows"]:
+            base = old.get(_key(row))
+            if base is None:
+                continue
+            try:
+                found = gate(row["repeats"], base["repeats"], margin=margin, confidence=confidence).as_result()
+            except LayerError as error:
+                raise _refused(
+                    f"cannot be compared with {baseline}: {error}", entry.name, "look at its repeats"
+                ) from error
+            marks = _mark(entry, _benchmarks(entry, "scaling")), _mark(before, _benchmarks(before, "scaling"))
+            gates.append(
+                {
+                    "run": entry.name,
+                    "case": f"{row['case']}, {row['precision']}, batch {row['batch']}",
+                    **found,
+                    "simulated": any(marks),
+                }
+            )
+    return gates
+
+
+def _gate_part(gates: Sequence[Mapping[str, Any]], baseline: str, margin: float) -> dict[str, Any]:
+    words = {
+        "slower": "SLOWER",
+        "not_slower": "not slower",
+        "uncertain": "uncertain",
+        "not_enough_repeats": "not enough repeats",
+    }
+    return {
+        "title": f"Slower than {baseline}?",
+        "note": f"Bootstrap of both medians: the chance that a run is slower by more than {100 * margin:g} %.",
+        "header": ["run", "case", "answer", "change", "chance of being slower"],
+        "figures": [3, 4],
+        "rows": [
+            _row(
+                [
+                    entry["run"],
+                    entry["case"],
+                    words[entry["verdict"]],
+                    f"{100 * entry['change']:+.2f} %",
+                    percent(entry["probability"]),
+                ],
+                SIMULATED if entry["simulated"] else "",
+            )
+            for entry in gates
+        ],
+    }
+
+
+def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return row["case"], row.get("model"), row["precision"], str(row["batch"])
+
+
+def _row(cells: list[str], mark: str) -> dict[str, Any]:
+    return {"cells": cells, "mark": mark, "simulated": mark == SIMULATED}
+
+
+def _or(value: Any) -> str:
+    return "not told" if value in (None, "") else str(value)
+
+
+def _refused(what: str, value: str, remedy: str, thing: str = "runs") -> RefusedError:
+    return RefusedError(what, host="compare", thing=thing, value=value or None, remedy=remedy)

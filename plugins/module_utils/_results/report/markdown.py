@@ -1,0 +1,290 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A summary as Markdown (report.md). Pure: the summary in, text out.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Mapping, Sequence
+
+from ..._proof import counters
+from .summary import TITLES, headline
+
+_CELL = 300  # characters of a finding in a table; the whole of it is in summary.json
+
+
+def render(summary: Mapping[str, Any], plots: Sequence[str] = (), no_plots: str = "") -> str:
+    """report.md. ``plots``: names of the files beside it; ``no_plots``: why there are none."""
+    simulated = summary["simulated"]
+    lines = [f"# {summary['verdict']['line']}", "", f"**{_text(headline(summary))}**", ""]
+    lines += [f"Multi-node training run {summary['run_id']}", ""]
+    if simulated:
+        lines += [
+            "> The devices marked SIMULATED below do not exist. Their state is what simulators answered behind real",
+            "> protocols; the speed is that of CPU processes and says nothing about any GPU, NIC or switch.",
+            "",
+        ]
+    lines += _proof_section(summary)
+    lines += _speed_section(summary)
+    lines += _plot_section(plots, no_plots)
+    lines += _limit_section(summary)
+    lines += _benchmark_sections(summary)
+    lines += _layer_section(summary)
+    lines += ["## Time", "", f"{summary['started'] or 'unknown'} to {summary['finished'] or 'unknown'} (UTC).", ""]
+    if summary["stages"]:
+        lines += ["| stage | seconds |", "|---|---:|"]
+        lines += [f"| {cell(name)} | {seconds:.1f} |" for name, seconds in summary["stages"].items()]
+        lines.append("")
+    rebooted = _text(", ".join(summary["hosts_rebooted"])) or "none"
+    lines += [f"ESXi hosts rebooted by this run{' (SIMULATED)' if simulated else ''}: {rebooted}.", ""]
+    lines += ["## Problems", ""]
+    lines += [f"- {_text(entry['message'])} (`{entry['code']}`)" for entry in summary["problems"]] or ["None."]
+    for name, heading in (("workload", "Workload"), ("versions", "Versions")):
+        if summary[name]:
+            lines += ["", f"## {heading}", "", "| | |", "|---|---|"]
+            lines += [f"| {cell(key)} | {cell(value)} |" for key, value in summary[name].items()]
+    return "\n".join(lines) + "\n"
+
+
+_STATES = {"agrees": "agrees", "disagrees": "**DISAGREES**", "missing": "missing", "impossible": "**IMPOSSIBLE**"}
+
+
+def _proof_section(summary: Mapping[str, Any]) -> list[str]:
+    lines = ["## Witnesses", "", "| witness | says | evidence |", "|---|---|---|"]
+    for witness in summary["verdict"]["witnesses"]:
+        lines.append(f"| {cell(witness['title'])} | {_STATES[witness['state']]} | {cell(witness['evidence'])} |")
+    rows = counter_rows(summary)
+    if rows:
+        lines += ["", "Counters, before and after the training:", "", f"| {' | '.join(counters.HEADER)} |"]
+        lines += ["|---|---:|---:|---:|---:|---|", *("| " + " | ".join(map(cell, row)) + " |" for row in rows)]
+    return [*lines, ""]
+
+
+def counter_rows(summary: Mapping[str, Any]) -> list[list[str]]:
+    """What NICs and switch moved, for Markdown and HTML alike."""
+    found = summary.get("counters") or {}
+    return [row for key in ("rdma", "switch") for row in counters.table(found.get(key))]
+
+
+def _plot_section(plots: Sequence[str], no_plots: str) -> list[str]:
+    if plots:
+        return ["## Plots", "", *(f"![{name.rsplit('.', 1)[0]}]({name})" for name in plots), ""]
+    return ["## Plots", "", f"None: {no_plots}", ""] if no_plots else []
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    return "unknown" if value is None else f"{value:,.{digits}f}"
+
+
+def figure(value: float | None, unit: str) -> str:
+    """Four digits that count; whole numbers in full from 100,000 on."""
+    if value is None:
+        return "unknown"
+    return f"{value:,.0f} {unit}" if abs(value) >= 1e5 else f"{value:.4g} {unit}"
+
+
+def percent(value: float | None) -> str:
+    return "unknown" if value is None else f"{100 * value:.1f} %"
+
+
+def _limit_section(summary: Mapping[str, Any]) -> list[str]:
+    found = summary["limits"]
+    lines = ["## Limits", "", "Computed from what is known of this cluster; nothing is assumed.", ""]
+    lines += ["| limit | value | from |", "|---|---:|---|"]
+    for limit in found["limits"]:
+        lines.append(f"| {cell(limit['name'])} | {figure(limit['value'], limit['unit'])} | {cell(limit['how'])} |")
+    if found["given"]:
+        lines += ["", "| known of the cluster | value | source |", "|---|---|---|"]
+        lines += [f"| {cell(key)} | {cell(value)} | {cell(source)} |" for key, value, source in known(summary)]
+    if found["comparisons"]:
+        lines += ["", "| measured | value | limit | achieved |", "|---|---:|---:|---:|"]
+        for entry in found["comparisons"]:
+            mark = " **ABOVE**" if entry["exceeded"] else ""
+            unit = entry["unit"]
+            lines.append(
+                f"| {cell(entry['what'])} ({cell(entry['limit_name'])}) | {number(entry['achieved'])} {unit} "
+                f"| {figure(entry['limit'], unit)} | {percent(entry['ratio'])}{mark} |"
+            )
+    communication = found["communication"]
+    if communication["exposed_share"] is not None:
+        lines += ["", f"Exposed communication: {percent(communication['exposed_share'])} of a step"]
+        lines[-1] += f", overlap {percent(communication['overlap'])} ({communication['how']})."
+    else:
+        lines += ["", f"Exposed communication: {communication['how']}."]
+    lines += [f"- {_text(note)}" for note in found["notes"]]
+    return [*lines, ""]
+
+
+def known(summary: Mapping[str, Any]) -> list[tuple[str, Any, str]]:
+    """(key, value, source) of what the limits are computed from, for Markdown and HTML alike."""
+    found = summary["limits"]
+    return [(key, value, (found.get("sources") or {}).get(key, "given")) for key, value in found["given"].items()]
+
+
+def _benchmark_sections(summary: Mapping[str, Any]) -> list[str]:
+    lines = []
+    for kind, found in summary["benchmarks"].items():
+        mark = " (SIMULATED: no statement about hardware)" if found["simulated"] else ""
+        lines += [f"## Benchmark: {kind}{mark}", "", f"Backend: {_text(found['backend'])}.", ""]
+        header, rows = tables(kind, found["rows"])
+        if rows:
+            lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+            lines += ["| " + " | ".join(map(cell, row)) + " |" for row in rows]
+        else:
+            lines.append("No result.")
+        lines += ["", *(f"- {_text(text)}" for text in found["problems"])]
+        if found["problems"]:
+            lines.append("")
+    return lines
+
+
+def tables(kind: str, rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Header and cells of one benchmark, for Markdown and HTML alike. Units stand in the header."""
+    if kind == "scaling":
+        header = ["case", "precision", "batch", "repeats", "median images/s", "95 % interval", "spread (CV)"]
+        header += ["x 1 GPU", "of linear", "x 1 node", "of linear"]
+        return header, [
+            [
+                row["case"],
+                row["precision"],
+                str(row["batch"]),
+                str(row["count"]),
+                number(row["median"]),
+                "one repeat" if row["low"] is None else f"{number(row['low'])} to {number(row['high'])}",
+                percent(row["cv"]),
+                number(row["speedup_1gpu"]),
+                percent(row["efficiency_1gpu"]),
+                number(row["speedup_1node"]),
+                percent(row["efficiency_1node"]),
+            ]
+            for row in rows
+        ]
+    if kind == "bandwidth":
+        header = ["network", "path", "ranks", "MB", "repeats", "median ms", "GB/s per rank", "95 % interval", "error"]
+        return header, [
+            [
+                row["network"],
+                row["path"],
+                str(row["ranks"]),
+                number(row["size_bytes"] / 1e6),
+                str(row["count"]),
+                number(1e3 * row["median_s"], 3),
+                number(row["gb_s"], 3),
+                "one repeat"
+                if row["gb_s_low"] is None
+                else f"{number(row['gb_s_low'], 3)} to {number(row['gb_s_high'], 3)}",
+                "not told" if row["error"] is None else str(row["error"]),
+            ]
+            for row in rows
+        ]
+    if kind == "training":
+        header = [
+            "model",
+            "batch",
+            "images/s",
+            "compute ms",
+            "communication ms",
+            "communication share",
+            "below compute",
+        ]
+        return header, [
+            [
+                row["model"],
+                str(row["batch"]),
+                number(row["images_per_second"]),
+                number(1e3 * row["compute_s"], 3),
+                number(1e3 * row["comm_s"], 3),
+                percent(row["comm_share"]),
+                "yes" if row["comm_below_compute"] else "NO",
+            ]
+            for row in rows
+        ]
+    if kind != "scoring":
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        return names, [[flat(row[name]) if name in row else "-" for name in names] for row in rows]
+    batches = sorted({row["batch"] for row in rows})
+    by_model: dict[str, dict[int, float]] = {}
+    for row in rows:
+        by_model.setdefault(row["model"], {})[row["batch"]] = row["images_per_second"]
+    models = list(by_model)
+    return (
+        ["batch", *(f"{model} images/s" for model in models)],
+        [
+            [str(batch), *("-" if batch not in by_model[model] else number(by_model[model][batch]) for model in models)]
+            for batch in batches
+        ],
+    )
+
+
+def _speed_section(summary: Mapping[str, Any]) -> list[str]:
+    speed, agreement = summary["images_per_second"], summary["agreement"]
+    lines = ["## Speed", ""]
+    if not summary["ranks"]:
+        return [*lines, "No rank has a result.", ""]
+    lines += ["| rank | host | images/s | median step | device |", "|---:|---|---:|---:|---|"]
+    for index, rank in enumerate(summary["rank_details"]):
+        step = rank["step"]["median_ms"] if rank.get("step") else None
+        who = rank["rank"] if rank["rank"] is not None else f"unknown ({index + 1})"
+        lines.append(
+            f"| {who} | {cell(rank['host'] or 'not told')} | {rank['images_per_second']:.2f} "
+            f"| {'not told' if step is None else f'{step:.1f} ms'} | {cell(rank['device'] or 'not told')} |"
+        )
+    lines.append(f"| sum | | {speed['sum_of_ranks']:.2f} | | |")
+    if speed["total"] is None:
+        return [*lines, "", "No total was printed: the run did not end normally.", ""]
+    lines.append(f"| **printed total** | | **{speed['total']:.2f}** | | |")
+    difference = agreement["relative_difference"]
+    verdict = "agrees with" if agreement["ok"] else "CONTRADICTS"
+    lines += [
+        "",
+        f"The sum of the ranks {verdict} the printed total ({100 * difference:+.2f} %, allowed 1 %). "
+        "Each rank prints the total of all ranks: totals are not added. The warm-up is left out.",
+        "",
+    ]
+    return lines
+
+
+def _layer_section(summary: Mapping[str, Any]) -> list[str]:
+    lines = ["## Layers", "", "| layer | verified | changed by this run | found |", "|---|---|---|---|"]
+    for name, layer in summary["layers"].items():
+        mark = "**SIMULATED** " if layer["simulated"] else ""
+        verified = {True: "yes", False: "**NO**", None: "not looked at"}[layer["verified"]]
+        found = "" if layer["found"] in (None, {}, []) else cell(layer["found"])
+        lines.append(f"| {mark}{TITLES[name]} | {verified} | {'yes' if layer['changed'] else 'no'} | {found} |")
+    lines.append("")
+    for name, layer in summary["layers"].items():
+        if layer["changes"]:
+            mark = " (SIMULATED)" if layer["simulated"] else ""
+            lines += [f"### Changed: {TITLES[name]}{mark}", "", *(f"- {_text(text)}" for text in layer["changes"]), ""]
+    return lines
+
+
+def flat(value: Any) -> str:
+    if isinstance(value, str):
+        text = value
+    elif isinstance(value, Mapping):
+        text = "; ".join(
+            f"{key}: {'{' + flat(entry) + '}' if isinstance(entry, Mapping) else flat(entry)}"
+            for key, entry in value.items()
+        )
+    elif isinstance(value, (list, tuple)):
+        text = ", ".join(flat(entry) for entry in value)
+    else:
+        text = json.dumps(value)
+    return " ".join(text.split())
+
+
+def cell(value: Any, limit: int = _CELL) -> str:
+    text = flat(value)
+    if len(text) > limit:
+        text = text[:limit] + " [more in summary.json]"
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+
+
+def _text(value: Any) -> str:
+    """One line of Markdown text: what devices and logs said must not become markup."""
+    return flat(value).replace("<", "&lt;")

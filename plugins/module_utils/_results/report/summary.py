@@ -1,0 +1,305 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The summary of a site run (summary.json). Pure: data in, data out. `markdown.py` and `page.py` make it readable.
+
+The shape of the summary is published as docs/schemas/summary.schema.json (`schema.py` holds the same).
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+import math
+from typing import Any, Mapping, Sequence
+
+from ..._layer import RefusedError
+from ..._proof import found_limits, snapshots
+from ..._proof.evidence import Evidence, Job, gathered
+from ..._proof.evidence import networks as cidrs
+from ..._proof.verdict import hear, judge
+from ..figures import benchmark_files as bench
+from .analysis import analyse
+
+FORMAT = 1
+LAYERS = ("switch", "esxi", "vm", "nic", "container", "mesh", "run")
+# What the lab cannot have for real; container, mesh and run are real there.
+SIMULATED_LAYERS = ("switch", "esxi", "vm", "nic")
+TITLES = {
+    "switch": "Switch (RoCE, VLAN, MTU)",
+    "esxi": "ESXi hosts (atsSupport)",
+    "vm": "VMs (P2P keys, NUMA)",
+    "nic": "NICs in the guests (ATS)",
+    "container": "Containers and image",
+    "mesh": "ssh mesh",
+    "run": "Run",
+}
+SIMULATED_WORD = "SIMULATED"
+EVIDENCE = ("job", "nccl_path", "rdma", "switches")
+
+
+@dataclasses.dataclass(frozen=True)
+class Inputs:
+    """Everything that a summary is made of.
+
+    ``layers``: name -> {changed, verified, found, changes}; ``result``: what reader ``tf_cnn`` returns, None if
+    there was no run; ``stage_marks``: [{name, at}] with ``at`` in seconds UTC, each the START of a stage;
+    ``started``, ``finished``: ISO 8601, empty: from the marks; ``problems``: texts or {code, message}.
+    ``evidence``: the readings that the verdict rests on, as they were read: ``job`` (see `evidence.Job`),
+    ``nccl_path`` (what the filter of this name returns), ``rdma`` (node -> start, before, after as module rdma_info
+    returns them, with ``at``), ``switches`` (switch -> before, after, with ``at``);
+    ``limits``: what a person says of links and GPUs, see `analysis`, before what is found in ``evidence``;
+    ``benchmarks``: kind -> content of its result file; ``timeline``: what `timeline.Timeline.as_result` returns;
+    ``expected_ranks``: as started.
+    """
+
+    run_id: str
+    simulated: bool = False
+    simulated_layers: Sequence[str] = SIMULATED_LAYERS
+    layers: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
+    result: Mapping[str, Any] | None = None
+    stage_marks: Sequence[Mapping[str, Any]] = ()
+    started: str = ""
+    finished: str = ""
+    hosts_rebooted: Sequence[str] = ()
+    workload: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    versions: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    problems: Sequence[Any] = ()
+    evidence: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    limits: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    benchmarks: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
+    timeline: Mapping[str, Any] | None = None
+    expected_ranks: int | None = None
+
+
+def build(inputs: Inputs) -> dict[str, Any]:
+    """The summary, plain types only. Raises RefusedError for a layer, a mark or a time that makes no sense.
+
+    Devices that call themselves SIMULATED make the run a simulated one, also where the caller forgot to say so.
+    """
+    if not inputs.simulated and SIMULATED_WORD in json.dumps([inputs.layers, inputs.result], default=str):
+        inputs = dataclasses.replace(inputs, simulated=True)
+    strange = sorted(set(inputs.evidence) - set(EVIDENCE))
+    if strange:
+        raise RefusedError(
+            "no evidence that anybody asks for",
+            host="report",
+            thing="evidence",
+            value=strange[0],
+            remedy="give " + ", ".join(EVIDENCE),
+        )
+    unknown = sorted(set(inputs.layers) - set(LAYERS)) + sorted(set(inputs.simulated_layers) - set(LAYERS))
+    if unknown:
+        raise RefusedError(
+            "not a layer", host="report", thing="layers", value=unknown[0], remedy="the layers are " + ", ".join(LAYERS)
+        )
+    finished = _seconds(inputs.finished, "finished")
+    stages = stage_seconds(inputs.stage_marks, finished)
+    marks = [float(mark["at"]) for mark in inputs.stage_marks]
+    result = inputs.result or {}
+    # A rank without a figure cannot be shown; the witnesses are given all of them.
+    per_rank = [
+        rank
+        for rank in result.get("per_rank") or ()
+        if isinstance(rank, Mapping) and isinstance(rank.get("images_per_second"), (int, float))
+    ]
+    path = inputs.evidence.get("nccl_path") or None
+    problems = [
+        _problem(entry) for entry in [*result.get("problems", ()), *(path or {}).get("problems", ()), *inputs.problems]
+    ]
+    workload = {**result.get("parameters", {}), **inputs.workload}
+    measured = bench.read(inputs.benchmarks)
+    problems += [
+        {"code": f"benchmark_{kind}", "message": text} for kind in measured for text in measured[kind]["problems"]
+    ]
+    unreal = [kind for kind in measured if measured[kind]["simulated"] and not inputs.simulated]
+    if unreal:
+        message = (
+            f"benchmarks without hardware ({', '.join(unreal)}) in a report of hardware: shown, and used for nothing"
+        )
+        problems.append({"code": "benchmark_simulated", "message": message})
+    usable = {kind: entry for kind, entry in measured.items() if kind not in unreal}
+    job = Job.of(inputs.evidence.get("job"))
+    nics = _nics(inputs, job, path)
+    limits = {**nics.limits["limits"], **inputs.limits}
+    analysis = analyse(limits, per_rank, result.get("total"), workload, usable, hosts=len(job.hosts) or None)
+    layers = {name: _layer(inputs, name) for name in LAYERS}
+    heard = hear(
+        Evidence(
+            job=job,
+            result=inputs.result,
+            layers=layers,
+            layer_titles=TITLES,
+            path=path,
+            rdma=nics.counters,
+            switches=nics.switches,
+            comparisons=analysis.comparisons,
+            due=analysis.due,
+            expected_ranks=inputs.expected_ranks,
+            nodes_given=inputs.limits.get("nodes"),
+            workload=inputs.workload,
+        )
+    )
+    verdict = judge(heard, inputs.simulated)
+    return {
+        "format": FORMAT,
+        "run_id": inputs.run_id,
+        "simulated": inputs.simulated,
+        "verdict": verdict.as_result(),
+        "ranks": len(per_rank),
+        "images_per_second": {
+            "total": result.get("total"),
+            "per_rank": [rank["images_per_second"] for rank in per_rank],
+            "sum_of_ranks": result.get("sum_of_ranks"),
+        },
+        "agreement": dict(result.get("agreement", {"ok": None, "relative_difference": None})),
+        "rank_details": [
+            {
+                "rank": rank.get("rank"),
+                "host": rank.get("host"),
+                "images_per_second": rank["images_per_second"],
+                "source": rank.get("source"),
+                "device": rank.get("machine", {}).get("device"),
+                "step": rank.get("machine", {}).get("step"),
+                "checksum": rank.get("machine", {}).get("checksum"),
+            }
+            for rank in per_rank
+        ],
+        "hosts_rebooted": sorted(inputs.hosts_rebooted),
+        "layers": layers,
+        "started": inputs.started or (_iso(min(marks)) if marks else None),
+        "finished": inputs.finished or (_iso(max(marks)) if marks else None),
+        "stages": stages,
+        "problems": problems,
+        "workload": workload,
+        "versions": {**_versions(per_rank), **inputs.versions},
+        "path": dict(path) if path else None,
+        "counters": {"rdma": nics.counters, "switch": nics.switches},
+        "limits": analysis.as_result(limits, nics.sources(inputs.limits), nics.notes(inputs.limits)),
+        "benchmarks": measured,
+        "throughput_over_time": dict(inputs.timeline) if inputs.timeline else None,
+    }
+
+
+@dataclasses.dataclass(frozen=True)
+class _Nics:
+    """What NICs and switches say, read and computed: ``counters`` and ``switches`` as `snapshots` makes them (None: no
+    reading at all), ``limits`` as `found_limits` does."""
+
+    counters: dict[str, Any] | None
+    switches: dict[str, Any] | None
+    limits: dict[str, Any]
+
+    def sources(self, given: Mapping[str, Any]) -> dict[str, str]:
+        return {**self.limits["sources"], **dict.fromkeys(given, "given")}
+
+    def notes(self, given: Mapping[str, Any]) -> list[str]:
+        """What was seen besides, and what stayed unknown unless a person said it."""
+        unknown = [f"{key}: {why}" for key, why in self.limits["unknown"].items() if key not in given]
+        return [*self.limits["notes"], *unknown]
+
+
+def _nics(inputs: Inputs, job: Job, path: Mapping[str, Any] | None) -> _Nics:
+    readings, switches = (inputs.evidence.get(key) or {} for key in ("rdma", "switches"))
+    nodes = list(job.hosts) + [node for node in readings if node not in job.hosts]
+    hcas = gathered(job, path)
+    networks = job.rdma_networks or cidrs(job.cluster_network)
+    nothing: dict[str, Any] = {"limits": {}, "sources": {}, "unknown": {}, "notes": []}
+    start = {node: (reading or {}).get("start") for node, reading in readings.items()}
+    return _Nics(
+        counters=snapshots.rdma(readings, nodes, networks, hcas, job.rdma_networks) if readings else None,
+        switches=snapshots.switches(switches, len(job.hosts), inputs.simulated) if switches else None,
+        limits=found_limits.find(start, nodes, networks, hcas) if readings else nothing,
+    )
+
+
+def stage_seconds(marks: Sequence[Mapping[str, Any]], finished: float | None) -> dict[str, float]:
+    """Seconds per stage: from its mark to the next one, the last one to ``finished``. A repeated stage adds up."""
+    found: list[tuple[str, float]] = []
+    for mark in marks:
+        try:
+            found.append((str(mark["name"]), float(mark["at"])))
+        except (KeyError, TypeError, ValueError) as error:
+            raise RefusedError(
+                "not a stage mark", host="report", thing="stage_marks", value=dict(mark), remedy="give name and at"
+            ) from error
+    seconds: dict[str, float] = {}
+    for index, (name, at) in enumerate(found):
+        end = found[index + 1][1] if index + 1 < len(found) else (at if finished is None else finished)
+        seconds[name] = round(seconds.get(name, 0.0) + max(0.0, end - at), 3)
+    return seconds
+
+
+def finite(value: Any) -> Any:
+    """The same with nan and inf as text: JSON has no word for them, and devices and logs do print them."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): finite(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(entry) for entry in value]
+    return value
+
+
+def headline(summary: Mapping[str, Any]) -> str:
+    """One line: what came out."""
+    mark = " SIMULATED devices: no statement about hardware." if summary["simulated"] else ""
+    total = summary["images_per_second"]["total"]
+    if total is None:
+        return "No training result." + mark
+    if summary["agreement"]["ok"] is not True:
+        return f"NOT A RESULT: the log contradicts itself (see problems); it prints {total:.2f} images/s.{mark}"
+    ranks = ", ".join(f"{speed:.2f}" for speed in summary["images_per_second"]["per_rank"])
+    problems = f" {len(summary['problems'])} problem(s)." if summary["problems"] else ""
+    return f"{summary['ranks']} ranks, {total:.2f} images/s in total ({ranks} per rank).{problems}{mark}"
+
+
+def _layer(inputs: Inputs, name: str) -> dict[str, Any]:
+    given = inputs.layers.get(name, {})
+    verified = given.get("verified")
+    return {
+        "changed": bool(given.get("changed", False)),
+        "verified": None if verified is None else bool(verified),
+        "found": given.get("found"),
+        "changes": [str(text) for text in given.get("changes") or ()],
+        "simulated": inputs.simulated and name in inputs.simulated_layers,
+    }
+
+
+def _problem(entry: Any) -> dict[str, str]:
+    if isinstance(entry, Mapping):
+        return {"code": str(entry.get("code", "other")), "message": str(entry.get("message", entry))}
+    return {"code": "other", "message": str(entry)}
+
+
+def _versions(per_rank: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """What the ranks say they run; several values side by side are a finding of their own."""
+    found = {}
+    for key in ("torch", "cuda", "python", "backend"):
+        values = sorted(
+            {str(rank.get("machine", {}).get(key)) for rank in per_rank if rank.get("machine", {}).get(key)}
+        )
+        if values:
+            found[key] = ", ".join(values)
+    return found
+
+
+def _seconds(text: str, thing: str) -> float | None:
+    if not text:
+        return None
+    try:
+        # Python before 3.11 does not take the Z.
+        moment = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError as error:
+        raise RefusedError(
+            "not a time", host="report", thing=thing, value=text, remedy="give it as 2026-01-31T12:00:00Z"
+        ) from error
+    return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.timezone.utc)).timestamp()
+
+
+def _iso(seconds: float) -> str:
+    moment = datetime.datetime.fromtimestamp(seconds, tz=datetime.timezone.utc)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Throughput over time per rank, from the step lines of a log. Pure.
+
+A step line prints the mean speed SINCE the warm-up, which hides a dip the better the longer the run lasts. The speed
+between two lines follows from both: s steps at mean speed v took s * batch / v seconds. Step lines carry one decimal,
+so at low speeds the difference drowns in the rounding; then the means are shown as printed, and said to be means.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any, Iterable
+
+from ..readers.tf_cnn import StepLine
+
+ROUNDING_IMAGES_PER_S = 0.05
+ACCEPTED_ERROR = 0.05  # of the speed between two lines
+# Points that a report keeps: of one rank, and of all ranks together; at least ten of each rank.
+POINTS_OF_A_RANK, POINTS, FEWEST = 120, 20_000, 10
+BETWEEN, MEAN = "between_lines", "mean_since_warm_up"
+SECONDS, STEPS = "s", "step"
+
+
+@dataclasses.dataclass(frozen=True)
+class Timeline:
+    """``ranks``: [{rank, x, images_per_second}], two lists of one length. ``x_unit``: s since the warm-up, or step.
+    ``kind``: between_lines or mean_since_warm_up. ``every``: only each n-th line is kept (a speed between lines then
+    covers all the steps between the kept ones). ``reason``: why means are shown, or why there is nothing."""
+
+    x_unit: str
+    kind: str
+    ranks: tuple[dict[str, Any], ...]
+    reason: str = ""
+    every: int = 1
+
+    def as_result(self) -> dict[str, Any]:
+        return {
+            "x_unit": self.x_unit,
+            "kind": self.kind,
+            "reason": self.reason,
+            "every": self.every,
+            "ranks": list(self.ranks),
+        }
+
+
+def from_steps(lines: Iterable[StepLine], batch_per_rank: float | None) -> Timeline:
+    """Lines without a rank are left out: nobody knows whose they are. So are lines whose step does not grow,
+    and those with a speed that rounds to nothing."""
+    by_rank: dict[int, list[StepLine]] = {}
+    for line in lines:
+        if line.rank is not None and ROUNDING_IMAGES_PER_S <= line.images_per_second < math.inf:
+            found = by_rank.setdefault(line.rank, [])
+            if not found or line.step > found[-1].step:
+                found.append(line)
+    batch = batch_per_rank if batch_per_rank and batch_per_rank > 0 else None
+    unit = SECONDS if batch else STEPS
+    if not by_rank:
+        return Timeline(unit, MEAN, (), "no step line names its rank")
+    most = max(FEWEST, min(POINTS_OF_A_RANK, POINTS // len(by_rank)))
+    every = math.ceil(max(map(len, by_rank.values())) / most)
+    # From the end, so that the last line, which stands for the run, stays.
+    by_rank = {rank: found[::-1][::every][::-1] for rank, found in by_rank.items()}
+    worst = max((_worst(found) for found in by_rank.values()), default=0.0)
+    exact = worst <= ACCEPTED_ERROR
+    ranks = tuple(_rank(rank, by_rank[rank], batch, exact) for rank in sorted(by_rank))
+    if exact:
+        return Timeline(unit, BETWEEN, ranks, every=every)
+    return Timeline(
+        unit,
+        MEAN,
+        ranks,
+        "step lines carry one decimal, too coarse at this speed to tell one interval from the next "
+        f"(error up to {100 * worst:.0f} %)",
+        every,
+    )
+
+
+def _end(line: StepLine, batch: float | None) -> float:
+    """Seconds from the warm-up to this line; without a batch size, in units of seconds per image of the batch."""
+    return line.step * (batch or 1.0) / line.images_per_second
+
+
+def _worst(found: list[StepLine]) -> float:
+    """The largest relative error that rounding can cause in the time between two lines."""
+    worst = 0.0
+    for before, after in zip(found, found[1:]):
+        between = _end(after, None) - _end(before, None)
+        error = sum(_end(line, None) * ROUNDING_IMAGES_PER_S / line.images_per_second for line in (before, after))
+        worst = max(worst, error / between if between > 0 else float("inf"))
+    return worst if worst != float("inf") else 10.0
+
+
+def _rank(rank: int, found: list[StepLine], batch: float | None, exact: bool) -> dict[str, Any]:
+    x = [round(_end(line, batch), 6) if batch else line.step for line in found]
+    speeds = [line.images_per_second for line in found]
+    if exact:
+        speeds = [
+            speeds[0],
+            *(
+                (after.step - before.step) / (_end(after, None) - _end(before, None))
+                for before, after in zip(found, found[1:])
+            ),
+        ]
+    return {"rank": rank, "x": x, "images_per_second": [round(speed, 3) for speed in speeds]}

@@ -1,0 +1,164 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a container and its environment say, compared with what the path shall be. Pure.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Iterator, Mapping, Sequence
+
+from .path_intent import CONTAINER, Intent, Row, refused, row
+from .path_nic import gid_of, rail_of
+
+# First NCCL that finds the RoCE v2 GID by itself.
+NCCL_AUTO_GID = (2, 21)
+# Interfaces that end at their own host.
+_LOCAL = re.compile(r"(?:lo|docker\d*|br-[0-9a-f]+|virbr\d*|veth\w*|podman\d*|cni\d*)$")
+
+
+def _number(env: Mapping[str, Any], name: str, host: str) -> int | None:
+    """An environment variable as NCCL reads it (decimal or 0x); None when it is not set."""
+    text = str(env.get(name, "")).strip()
+    if not text:
+        return None
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise refused(f"{host}: is no number", name, text, "set it to a number, or not at all") from None
+
+
+def selects(selector: str, device: str, port: int) -> bool:
+    """Whether NCCL_IB_HCA takes a port: ``mlx5`` (beginning), ``=mlx5_0:1`` (exact), ``^`` in front turns it round."""
+    excluded = selector.startswith("^")
+    rest = selector[1:] if excluded else selector
+    exact = rest.startswith("=")
+    hit = False
+    for entry in (rest[1:] if exact else rest).split(","):
+        name, _colon, number = entry.strip().partition(":")
+        named = device == name if exact else device.startswith(name)
+        hit = hit or (named and (not number or number == str(port)))
+    return hit is not excluded
+
+
+def told(value: Any) -> Any:
+    """None for what was not told: older Ansible turns a template's none into an empty text."""
+    return None if value in (None, "", "None") else value
+
+
+def container_rows(
+    host: str, container: Mapping[str, Any], ports: Sequence[Mapping[str, Any]], mtus: Mapping[str, int], intent: Intent
+) -> Iterator[Row]:
+    env: Mapping[str, Any] = container.get("env") or {}
+    name = f"{host} {container.get('name') or 'container'}"
+    network = container.get("network_mode")
+    yield row("MTU", CONTAINER, f"{name} network", "host", network, None if network is None else network == "host",
+               "start the container with --net=host: another network hides the RoCE interface")  # fmt: skip
+    yield from _container_mtu(name, container, ports, mtus, intent)
+    byte = _number(env, "NCCL_IB_TC", name)
+    shown = "not set" if byte is None else byte
+    # NCCL sends with traffic class 0 where the variable is missing: that is a value, and the wrong one.
+    sent = byte or 0
+    yield row("DSCP", CONTAINER, f"{name} NCCL_IB_TC", f"DSCP {intent.dscp}", f"{shown} = DSCP {sent >> 2}",
+               sent >> 2 == intent.dscp, f"export NCCL_IB_TC={intent.traffic_class}")  # fmt: skip
+    yield row("traffic class", CONTAINER, f"{name} NCCL_IB_TC", intent.traffic_class, shown,
+               sent == intent.traffic_class, f"export NCCL_IB_TC={intent.traffic_class}")  # fmt: skip
+    for variable in ("NCCL_IB_FIFO_TC", "UCX_IB_TRAFFIC_CLASS"):
+        other = _number(env, variable, name)
+        if other is not None:
+            yield row("traffic class", CONTAINER, f"{name} {variable}", intent.traffic_class, other,
+                       other == intent.traffic_class, f"export {variable}={intent.traffic_class}")  # fmt: skip
+    level = _number(env, "NCCL_IB_SL", name)
+    if level is not None:
+        yield row("priority", CONTAINER, f"{name} NCCL_IB_SL", intent.priority, level, level == intent.priority,
+                   f"export NCCL_IB_SL={intent.priority}, or leave it out: DSCP decides")  # fmt: skip
+    for port in ports:
+        table = (port.get("qos") or {}).get("dscp_prio") or {}
+        priority = table.get(str(sent >> 2))
+        yield row("priority", CONTAINER, f"{name} over {port['name']}", intent.priority, priority,
+                   priority == intent.priority if table else None,
+                   "let traffic class and the NIC's DSCP table agree")  # fmt: skip
+    yield from _container_gid(name, container, ports, env, intent)
+    yield from _container_link(name, env, intent)
+
+
+def _container_mtu(
+    name: str,
+    container: Mapping[str, Any],
+    ports: Sequence[Mapping[str, Any]],
+    mtus: Mapping[str, int],
+    intent: Intent,
+) -> Iterator[Row]:
+    """``mtus`` of the container: interface to what it sees there; ``mtu``: that of the first one alone."""
+    each = told(container.get("mtus"))
+    seen = dict(each) if isinstance(each, Mapping) else {}
+    first = told(container.get("mtu"))
+    if not seen and first is not None and ports:
+        seen = {ports[0].get("netdev"): first}
+    for port in ports:
+        value = told(seen.get(port.get("netdev")))
+        if value is not None:
+            wanted = mtus.get(rail_of(port, intent), 0)
+            where = f"{name} interface {port.get('netdev')}"
+            yield row("MTU", CONTAINER, where, wanted, value, int(value) == wanted, "start the container again")
+
+
+def _container_link(name: str, env: Mapping[str, Any], intent: Intent) -> Iterator[Row]:
+    """Variables that take the job off the RDMA ports, or slow it down there."""
+    disabled = str(env.get("NCCL_IB_DISABLE", "")).strip()
+    on = disabled.lower() not in ("1", "true")
+    yield row("link", CONTAINER, f"{name} NCCL_IB_DISABLE", "0 or not set", disabled or "not set", on,
+              "take NCCL_IB_DISABLE away: with it NCCL sends over TCP")  # fmt: skip
+    net = str(env.get("NCCL_NET", "")).strip()
+    if net:
+        yield row("link", CONTAINER, f"{name} NCCL_NET", "IB, a plugin or not set", net, net.lower() != "socket",
+                  "take NCCL_NET away, or set it to IB")  # fmt: skip
+    interface = str(env.get("NCCL_SOCKET_IFNAME", "")).strip()
+    if interface and not interface.startswith("^"):
+        bridges = [word for word in interface.lstrip("=").split(",") if _LOCAL.match(word.strip())]
+        yield row("link", CONTAINER, f"{name} NCCL_SOCKET_IFNAME", "an interface that all hosts reach", interface,
+                  not bridges, "name the interface of the cluster network: this one ends at its own host")  # fmt: skip
+    ordering = str(env.get("NCCL_IB_PCI_RELAXED_ORDERING", "")).strip()
+    if ordering:
+        yield row("link", CONTAINER, f"{name} NCCL_IB_PCI_RELAXED_ORDERING", "1, 2 or not set", ordering,
+                  ordering != "0", "leave it out: without relaxed ordering ATS in a VM gains little")  # fmt: skip
+    cross = str(env.get("NCCL_CROSS_NIC", "")).strip()
+    if cross and len(intent.networks) > 1:
+        yield row("link", CONTAINER, f"{name} NCCL_CROSS_NIC", "0", cross, cross == "0",
+                  "export NCCL_CROSS_NIC=0, unless there is a route between the rails")  # fmt: skip
+
+
+def _container_gid(
+    name: str, container: Mapping[str, Any], ports: Sequence[Mapping[str, Any]], env: Mapping[str, Any], intent: Intent
+) -> Iterator[Row]:
+    visible = container.get("infiniband")
+    yield row("GID", CONTAINER, f"{name} /dev/infiniband", "passed in",
+               None if visible is None else "passed in" if visible else "not passed in",
+               None if visible is None else bool(visible),
+               "start the container with --device=/dev/infiniband")  # fmt: skip
+    selector = str(env.get("NCCL_IB_HCA", "")).strip()
+    chosen = [port for port in ports if not selector or selects(selector, port["name"], int(port["port"]))]
+    if selector:
+        wanted = ", ".join(f"{port['name']}:{port['port']}" for port in ports)
+        # Without the names of the networks nobody knows which of several ports are meant.
+        right = len(chosen) == len(ports) if intent.networks else bool(chosen)
+        yield row("GID", CONTAINER, f"{name} NCCL_IB_HCA", wanted, selector, right if ports else None,
+                  f"export NCCL_IB_HCA={'=' + wanted.replace(' ', '')}: the devices that have a RoCE address"
+                  )  # fmt: skip
+    index = _number(env, "NCCL_IB_GID_INDEX", name)
+    if index is not None and index >= 0:
+        for port in chosen:
+            own = gid_of(port, intent)[0]
+            yield row("GID", CONTAINER, f"{name} NCCL_IB_GID_INDEX on {port['name']}", own, index,
+                       None if own is None else own == index,
+                       f"export NCCL_IB_GID_INDEX={own} on this host; the index can differ between hosts")  # fmt: skip
+        return
+    version = re.match(r"^(\d+)\.(\d+)", str(told(container.get("nccl_version")) or ""))
+    numbers = (int(version.group(1)), int(version.group(2))) if version else None
+    yield row("GID", CONTAINER, f"{name} NCCL_IB_GID_INDEX", "set, or NCCL 2.21",
+               f"not set, NCCL {container['nccl_version']}" if numbers else None,
+               None if numbers is None else numbers >= NCCL_AUTO_GID,
+               "export NCCL_IB_GID_INDEX: NCCL before 2.21 takes GID 0, which is RoCE v1")  # fmt: skip

@@ -1,0 +1,202 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: doctor
+short_description: Name the root cause of a failed or slow run from whatever logs there are
+version_added: 0.1.0
+author: rocemesh.multinode contributors (@rocemesh)
+description:
+  - Reads logs and outputs of any kind and size, and says what is wrong, how sure that is, and what to look at next.
+  - Changes nothing, contacts nothing, writes nothing but O(dest).
+  - What a piece is, is known from what stands in it. A log of a job, C(dmesg), C(nvidia-smi), C(show_gids),
+    C(mlnx_qos), C(ethtool -S), C(lspci), C(vmware.log), outputs of C(esxcli), of switches, of Docker, and texts where
+    several of these stand, are read.
+  - A single message that several faults print names none of them. It yields candidates, and the read-only command that
+    decides between them.
+attributes:
+  check_mode:
+    support: full
+    description: Reads only; O(dest) is not written.
+  diff_mode:
+    support: none
+    description: Nothing of a site changes.
+options:
+  bundle:
+    description:
+      - A folder, an archive (tar, zip; also with gzip, bzip2, xz), or a single file. Nothing is unpacked to the disk.
+    type: path
+  evidence:
+    description:
+      - Outputs that were just read, by the name of the piece, for example C(hosts/gpu01/dmesg.txt). Read together with
+        O(bundle), if both are given.
+    type: dict
+    default: {}
+  dest:
+    description: File to which the answer is written as JSON.
+    type: path
+notes:
+  - Runs on the controller. Rules and their sources stand in C(docs/causes.md).
+"""
+
+EXAMPLES = r"""
+- name: What is wrong in this log
+  rocemesh.multinode.doctor:
+    bundle: /home/me/job-4711.log
+  delegate_to: localhost
+  register: doctor
+
+- name: What does the kernel of this host say
+  rocemesh.multinode.doctor:
+    evidence:
+      hosts/gpu01/dmesg.txt: "{{ dmesg.stdout }}"
+  delegate_to: localhost
+"""
+
+RETURN = r"""
+verdict:
+  description: V(healthy), V(faulty) or V(cannot_tell).
+  type: str
+  returned: success
+message:
+  description: The answer in one sentence.
+  type: str
+  returned: success
+text:
+  description: The whole answer for a person.
+  type: str
+  returned: success
+findings:
+  description: What is or may be wrong, root cause first.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    layer:
+      description: Part of the site.
+      type: str
+      returned: success
+    cause:
+      description: Stable name of the cause, as in C(docs/causes.md).
+      type: str
+      returned: success
+    certainty:
+      description: V(proven), V(likely) or V(candidate).
+      type: str
+      returned: success
+    means:
+      description: What it means.
+      type: str
+      returned: success
+    host:
+      description: Host that the evidence names, or an empty string.
+      type: str
+      returned: success
+    rank:
+      description: Rank that the evidence names, or null.
+      type: int
+      returned: success
+    device:
+      description: Device that the evidence names, or an empty string.
+      type: str
+      returned: success
+    evidence:
+      description: Lines that say so, each with C(file), C(line) and C(text).
+      type: list
+      elements: dict
+      returned: success
+    explains:
+      description: Lines that only follow from this.
+      type: list
+      elements: str
+      returned: success
+    next:
+      description: Read-only command that confirms or excludes this cause, with C(where), C(run) and C(cost).
+      type: dict
+      returned: success
+    fix:
+      description: What puts it right - C(what), C(who), C(role) of this collection, and what it C(interrupts).
+      type: dict
+      returned: success
+    rests_on:
+      description: Sources of the rules.
+      type: list
+      elements: str
+      returned: success
+next:
+  description: Read-only commands for the whole, the one that decides most for its cost first.
+  type: list
+  elements: dict
+  returned: success
+asked:
+  description: What would have helped and was not there.
+  type: list
+  elements: str
+  returned: success
+unknown:
+  description: Lines that look like trouble and that no rule knows.
+  type: list
+  elements: dict
+  returned: success
+notes:
+  description: What was left out, and why.
+  type: list
+  elements: str
+  returned: success
+read:
+  description: Pieces that were read.
+  type: list
+  elements: str
+  returned: success
+lines:
+  description: Number of lines.
+  type: int
+  returned: success
+bytes:
+  description: Number of bytes.
+  type: int
+  returned: success
+exit_status:
+  description: 0 healthy, 2 faulty, 3 cannot tell.
+  type: int
+  returned: success
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils._doctor import doctor
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "bundle": {"type": "path"},
+            "evidence": {"type": "dict", "default": {}},
+            "dest": {"type": "path"},
+        },
+        required_one_of=[("bundle", "evidence")],
+        supports_check_mode=True,
+    )
+    options: dict[str, Any] = module.params
+    try:
+        found = doctor.diagnose(options["bundle"], {name: str(text) for name, text in options["evidence"].items()})
+        if options["dest"] and not module.check_mode:
+            Path(options["dest"]).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        module.fail_json(
+            msg=f"doctor: bundle {options['bundle']!r}: cannot be read or written ({error.strerror}). What to do: "
+            "give an existing folder, archive or file"
+        )
+    module.exit_json(changed=False, text=doctor.table(found), exit_status=doctor.STATUS[found["verdict"]], **found)
+
+
+if __name__ == "__main__":
+    main()

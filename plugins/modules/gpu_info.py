@@ -1,0 +1,159 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: gpu_info
+short_description: NVIDIA GPUs of a node, their driver and Fabric Manager
+version_added: 0.1.0
+description:
+  - Reads which GPUs and NVSwitches are on the PCI bus, which GPUs the driver shows, the version of the driver loaded
+    and on the disk, the newest CUDA that it runs, and whether Fabric Manager runs in the same version. Changes nothing
+    and loads nothing.
+  - What is wrong stands in RV(problems), each with the host, the versions and the next command. The module does not
+    fail because of it.
+author:
+  - rocemesh.multinode contributors (@rocemesh)
+requirements:
+  - Python 3.8 or newer on the node
+  - C(nvidia-smi), C(modinfo), C(nv-fabricmanager) and C(systemctl) as far as they are there
+attributes:
+  check_mode:
+    support: full
+    description: Reads only.
+  diff_mode:
+    support: none
+    description: Changes nothing.
+options:
+  ranks:
+    description: Ranks (slots) that this node shall have. V(0) - as many as GPUs.
+    type: int
+    default: 0
+  allow_idle_gpus:
+    description: Whether fewer ranks than GPUs are wanted.
+    type: bool
+    default: false
+  image:
+    description: What torch of the image was built for, as far as that is known before it runs. Empty - not known.
+    type: str
+    choices: ['', cpu, cuda]
+    default: ''
+  allow_cpu:
+    description: Whether training on CPUs beside usable GPUs is wanted.
+    type: bool
+    default: false
+  image_cuda:
+    description: Version of CUDA in the image, for example V(12.4). Empty - not known.
+    type: str
+    default: ''
+  tool_timeout:
+    description: Seconds to wait for one call of a tool. The first C(nvidia-smi) without persistence mode takes long.
+    type: int
+    default: 60
+notes:
+  - Not verified with Fabric Manager and NVSwitches.
+  - If the environment variable E(ROCEMESH_SYSFS_ROOT) names a directory, it is read in place of C(/sys). The
+    collection's simulated nodes use it; their results have RV(simulated=true).
+seealso:
+  - module: rocemesh.multinode.rdma_info
+"""
+
+EXAMPLES = r"""
+- name: Look at GPUs, driver and Fabric Manager
+  rocemesh.multinode.gpu_info:
+    ranks: 8
+  register: gpu
+
+- name: Stop if they cannot be used
+  ansible.builtin.assert:
+    that: gpu.problems | length == 0
+    fail_msg: "{{ gpu.problems | join(' ') }}"
+"""
+
+RETURN = r"""
+gpus:
+  description:
+    - GPUs that C(nvidia-smi -L) shows (C(index), C(name), C(uuid)). Null if it is not there or does not answer.
+  returned: success
+  type: list
+  elements: dict
+  sample: [{"index": 0, "name": "NVIDIA H100 80GB HBM3", "uuid": "GPU-5b0e8f3a-0000-0000-0000-000000000001"}]
+pci:
+  description: NVIDIA devices on the PCI bus (C(address), C(kind) V(gpu) or V(nvswitch)).
+  returned: success
+  type: list
+  elements: dict
+driver:
+  description:
+    - C(loaded) and C(installed) (versions of the kernel module in memory and on the disk, empty if there is none),
+      C(license) and C(cuda) (the newest CUDA that it runs).
+  returned: success
+  type: dict
+  sample: {"loaded": "550.54.15", "installed": "550.54.15", "license": "Dual MIT/GPL", "cuda": "12.4"}
+fabric_manager:
+  description: C(installed), C(version), C(state) and C(enabled) (as systemd says).
+  returned: success
+  type: dict
+  sample: {"installed": true, "version": "550.54.15", "state": "active", "enabled": "enabled"}
+usable:
+  description: Whether there are GPUs that CUDA can open (C(nvidia-smi -L) shows some, and C(/dev/nvidiactl) is there).
+  returned: success
+  type: bool
+problems:
+  description: What keeps the GPUs from being used as wanted; one sentence each, with the next command.
+  returned: success
+  type: list
+  elements: str
+simulated:
+  description: Whether a simulated tree was read and not the kernel's.
+  returned: success
+  type: bool
+unreadable:
+  description: What could not be read (C(what)), the error as it was seen (C(why)) and what to do (C(remedy)).
+  returned: success
+  type: list
+  elements: dict
+"""
+
+import platform
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils._nic.gpu_state import problems
+from ..module_utils._nic.gpus import GpuReader
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "ranks": {"type": "int", "default": 0},
+            "allow_idle_gpus": {"type": "bool", "default": False},
+            "image": {"type": "str", "choices": ["", "cpu", "cuda"], "default": ""},
+            "allow_cpu": {"type": "bool", "default": False},
+            "image_cuda": {"type": "str", "default": ""},
+            "tool_timeout": {"type": "int", "default": 60},
+        },
+        supports_check_mode=True,
+    )
+    options, host = module.params, platform.node()
+    if options["tool_timeout"] < 1 or options["ranks"] < 0:
+        module.fail_json(
+            msg=f"{host}: tool_timeout is {options['tool_timeout']} and ranks is {options['ranks']}; give a second or "
+            "more, and no negative number."
+        )
+    found = GpuReader(host, timeout=options["tool_timeout"]).read()
+    wanted = {
+        "ranks": options["ranks"],
+        "idle_allowed": options["allow_idle_gpus"],
+        "image": options["image"],
+        "cpu_allowed": options["allow_cpu"],
+        "image_cuda": options["image_cuda"],
+    }
+    module.exit_json(changed=False, problems=problems(host, found, wanted), **found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: node_preflight_info
+short_description: What a GPU VM has and lacks for a run, before anything is changed there
+version_added: 0.1.0
+description:
+  - Reads Python, clock, space, GPUs, NVIDIA driver, container toolkit, Docker engine and RDMA devices, and tries to
+    reach the registry. Changes nothing and judges nothing; M(rocemesh.multinode.preflight) does.
+  - Run it with C(become) to learn whether that works.
+author:
+  - rocemesh.multinode contributors (@rocemesh)
+requirements:
+  - Python 3.8 or newer on the node
+attributes:
+  check_mode:
+    support: full
+    description: Reads only.
+  diff_mode:
+    support: none
+    description: Changes nothing.
+options:
+  controller_time:
+    description: The controller's clock, seconds since 1970 in UTC, to compare the node's with. V(0) compares nothing.
+    type: float
+    default: 0
+  registry:
+    description: Registry as the engine names it, V(host) or V(host:port). Empty tries none.
+    type: str
+    default: ""
+  timeout:
+    description: Seconds that one program or one connection may take.
+    type: int
+    default: 10
+notes:
+  - Not verified on hardware. If the environment variable E(ROCEMESH_SYSFS_ROOT) names a directory, it is read in place
+    of C(/sys); such results have RV(simulated=true).
+seealso:
+  - module: rocemesh.multinode.preflight
+"""
+
+EXAMPLES = r"""
+- name: Look at the node
+  rocemesh.multinode.node_preflight_info:
+    controller_time: "{{ now(utc=true).timestamp() }}"
+    registry: registry.example.com:5000
+  become: true
+  register: node
+"""
+
+RETURN = r"""
+python:
+  description: Release of the Python that ran the module.
+  returned: success
+  type: str
+uid:
+  description: User id of the module's process; 0 if becoming root worked.
+  returned: success
+  type: int
+user:
+  description: Name of that user.
+  returned: success
+  type: str
+distribution:
+  description: C(PRETTY_NAME) of C(/etc/os-release).
+  returned: success
+  type: str
+clock_skew:
+  description: Seconds that the node is ahead of O(controller_time), the way to the node included. Null if that is 0.
+  returned: success
+  type: float
+free_gib:
+  description: Free GiB of the file systems that an image goes to, by path.
+  returned: success
+  type: dict
+gpu_devices:
+  description: NVIDIA display and 3D controllers on the PCI bus.
+  returned: success
+  type: int
+gpus:
+  description: GPUs that C(nvidia-smi) lists. Null if it did not answer.
+  returned: success
+  type: int
+nvidia_driver:
+  description: Release of the loaded NVIDIA driver, empty if there is none.
+  returned: success
+  type: str
+gpu_processes:
+  description: Processes that use a GPU now, as C(nvidia-smi) names them.
+  returned: success
+  type: list
+  elements: str
+toolkit:
+  description: Whether the NVIDIA container toolkit or a Docker runtime of it is there.
+  returned: success
+  type: bool
+engine:
+  description: C(version) of the Docker engine, empty if there is none, and C(error) if it is there and does not answer.
+  returned: success
+  type: dict
+rdma_devices:
+  description: Names in C(/sys/class/infiniband).
+  returned: success
+  type: list
+  elements: str
+registry:
+  description: C(name), and C(error) if it cannot be reached; empty if none was asked for.
+  returned: success
+  type: dict
+simulated:
+  description: Whether a simulated tree was read and not the kernel's.
+  returned: success
+  type: bool
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils._nic.node_reading import read_node
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "controller_time": {"type": "float", "default": 0},
+            "registry": {"type": "str", "default": ""},
+            "timeout": {"type": "int", "default": 10},
+        },
+        supports_check_mode=True,
+    )
+    options = module.params
+    module.exit_json(
+        changed=False, **read_node(options["controller_time"], options["registry"], float(max(1, options["timeout"])))
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Documentation only: the work is done by the action plugin of the same name.
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: preflight
+short_description: All that stands in the way of a run, in one list
+version_added: 0.1.0
+description:
+  - Looks at the controller (ansible-core, Python, libraries, collections, programs) and at the inventory (groups,
+    variables that nobody reads, variables that nobody set or that give no value, files that are not there), and judges
+    what switches, vCenter and GPU VMs answered.
+  - Names everything at once, each with what to do, and never fails for what it finds; see RV(ready).
+  - Changes nothing but O(dest).
+author:
+  - rocemesh.multinode contributors (@rocemesh)
+attributes:
+  check_mode:
+    support: full
+    description: Looks as always; does not write O(dest).
+  diff_mode:
+    support: none
+    description: There is no difference to show.
+  async:
+    support: none
+    description: It runs on the controller.
+options:
+  switches:
+    description:
+      - Name of each switch to what reading it gave, of M(rocemesh.multinode.onyx_roce_info) or
+        M(rocemesh.multinode.cumulus_roce_info), or C(failed) with C(msg).
+    type: dict
+    default: {}
+  vcenter:
+    description: What M(rocemesh.multinode.vcenter_site_info) returned, or C(failed) with C(msg). Empty if nobody asked.
+    type: dict
+    default: {}
+  nodes:
+    description:
+      - Name of each GPU VM to what M(rocemesh.multinode.node_preflight_info) returned, C(unreachable) included.
+    type: dict
+    default: {}
+  dest:
+    description: File on the controller that gets the same as JSON. Empty writes none.
+    type: path
+    default: ""
+seealso:
+  - module: rocemesh.multinode.vcenter_site_info
+  - module: rocemesh.multinode.node_preflight_info
+"""
+
+EXAMPLES = r"""
+- name: Judge controller and inventory alone
+  rocemesh.multinode.preflight:
+  register: preflight
+
+- name: Show everything at once
+  ansible.builtin.debug:
+    msg: "{{ preflight.table }}"
+"""
+
+RETURN = r"""
+ready:
+  description: Whether nothing was found that stops a run. Warnings do not.
+  returned: always
+  type: bool
+looked_at:
+  description: Everything that was looked at, or asked and did not answer.
+  returned: always
+  type: list
+  elements: str
+problems:
+  description: What stops a run - C(place), C(thing), C(text) and C(remedy).
+  returned: always
+  type: list
+  elements: dict
+cautions:
+  description: What a person should look at - in the same form.
+  returned: always
+  type: list
+  elements: dict
+notes:
+  description: What a person may want to know - in the same form.
+  returned: always
+  type: list
+  elements: dict
+table:
+  description: All of these as lines for a person; C(!) is a problem, C(?) a warning.
+  returned: always
+  type: list
+  elements: str
+"""

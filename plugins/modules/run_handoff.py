@@ -1,0 +1,106 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: run_handoff
+short_description: Write the folder with which other launchers start a job
+version_added: 0.1.0
+author: rocemesh.multinode contributors (@rocemesh)
+description:
+  - Writes the files of a hand-off (job, NCCL's variables, scripts, manifests) into one folder, with their checksums in
+    C(SHA256SUMS). Starts nothing.
+  - A file that this module did not write, or that was edited since, is never written over or removed. The module then
+    fails before it changes anything.
+  - Files of an earlier hand-off into the same folder that this job has no more are removed.
+attributes:
+  check_mode:
+    support: full
+    description: Says what would be written, and writes nothing.
+  diff_mode:
+    support: full
+    description: Shows each file before and after.
+options:
+  path:
+    description: The folder. It is created if it is missing.
+    type: path
+    required: true
+  files:
+    description: Name in the folder to content. What begins with C(#!) becomes executable.
+    type: dict
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Write a hand-off
+  rocemesh.multinode.run_handoff:
+    path: reports/handoff
+    files: "{{ (asked | rocemesh.multinode.handoff_job).files }}"
+  delegate_to: localhost
+"""
+
+RETURN = r"""
+path:
+  description: The folder.
+  type: str
+  returned: success
+files:
+  description: Names of its files.
+  type: list
+  elements: str
+  returned: success
+operations:
+  description: What was written or removed (in check mode - would be).
+  type: list
+  elements: dict
+  returned: success
+undo:
+  description: How to take it back.
+  type: list
+  elements: str
+  returned: success
+reboot_required:
+  description: Always false.
+  type: bool
+  returned: success
+reboot_scope:
+  description: Always V(none).
+  type: str
+  returned: success
+reboot_reasons:
+  description: Always empty.
+  type: list
+  elements: str
+  returned: success
+error_code:
+  description: Class of the failure.
+  returned: failure
+  type: str
+  sample: refused
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils._handoff.folder import Folder, Wanted
+from ..module_utils._layer import LayerError, exit_with
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={"path": {"type": "path", "required": True}, "files": {"type": "dict", "required": True}},
+        supports_check_mode=True,
+    )
+    try:
+        wanted = Wanted({str(name): str(text) for name, text in module.params["files"].items()})
+        folder = Folder(module.params["path"], wanted)
+    except LayerError as error:
+        module.fail_json(**error.as_result())
+        return
+    exit_with(module, folder, wanted)
+
+
+if __name__ == "__main__":
+    main()

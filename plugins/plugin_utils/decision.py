@@ -1,0 +1,55 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Modules that decide and touch nothing: readings in, a decision out, on the controller, in check mode as well.
+
+The options are those that the module of the same name documents: they are written once.
+
+Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import yaml
+from ansible.plugins.action import ActionBase
+
+from ..module_utils._layer import LayerError
+
+_SPEC = ("type", "elements", "required", "default", "choices", "no_log")
+
+
+def argument_spec(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a DOCUMENTATION as Ansible checks them."""
+    spec: dict[str, Any] = {}
+    for name, option in options.items():
+        spec[name] = {key: option[key] for key in _SPEC if key in option}
+        if "suboptions" in option:
+            spec[name]["options"] = argument_spec(option["suboptions"])
+    return spec
+
+
+class Decision(ActionBase):
+    """``documentation``: DOCUMENTATION of the module; `decide` gets its options, checked, and may raise LayerError,
+    ValueError or KeyError (a reading that lacks a word)."""
+
+    TRANSFERS_FILES = False
+    _supports_check_mode = True
+    _supports_async = False
+    documentation: ClassVar[str] = ""
+
+    def decide(self, options: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        documented = yaml.safe_load(self.documentation)
+        spec = argument_spec(documented["options"])
+        _validation, options = self.validate_argument_spec(argument_spec=spec)  # type: ignore[no-untyped-call]
+        try:
+            return {**result, "changed": False, **self.decide(options, task_vars or {})}
+        except KeyError as error:
+            return {**result, "failed": True, "msg": f"{documented['module']}: what was read has no {error}"}
+        except (LayerError, ValueError) as error:
+            return {**result, "failed": True, "msg": str(error)}

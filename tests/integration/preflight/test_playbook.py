@@ -1,0 +1,84 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""playbooks/preflight.yml as a person starts it: ten faults at once are named in one run, and nothing is changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+CLOSED = 9  # discard: nobody listens there
+
+
+def play(folder: pathlib.Path, inventory: object, variables: dict[str, object], *more: str) -> tuple[int, str]:
+    (folder / "group_vars").mkdir()
+    (folder / "hosts.yml").write_text(yaml.safe_dump(inventory))
+    (folder / "group_vars" / "all.yml").write_text(yaml.safe_dump(variables))
+    command = [pathlib.Path(sys.executable).with_name("ansible-playbook"), "playbooks/preflight.yml"]
+    done = subprocess.run(
+        [*map(str, command), "-i", str(folder / "hosts.yml"), "-e", f"preflight_dest={folder}/out/found.json", *more],
+        cwd=ROOT, capture_output=True, text=True, timeout=300, check=False, stdin=subprocess.DEVNULL,
+        env={**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_HOME": str(folder / "home"), "ANSIBLE_SSH_RETRIES": "0"},
+    )  # fmt: skip
+    return done.returncode, " ".join((done.stdout + done.stderr).split()).replace("''", "'")
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> tuple[pathlib.Path, int, str]:
+    folder = tmp_path_factory.mktemp("site")
+    away = {"ansible_host": "127.0.0.1", "ansible_port": CLOSED, "ansible_ssh_common_args": "-F none"}
+    inventory = {
+        "switches": {"hosts": {"sw01": {"ansible_host": "127.0.0.1"}, "sw02": {"switch_password": None}}},
+        "esxi_hosts": {"hosts": {"esx01": None}},
+        "gpu_vms": {"hosts": {"gpu01": away, "gpu02": {**away, "container_registry_password": "{{ vault_registry }}"}}},
+    }  # fmt: skip
+    variables = {
+        "switch_password": "secret-of-the-switch", "switch_ports": ["1/1"], "switch_vlan": 5, "switch_mut": 9216,
+        "rocemesh_vcenter_hostname": "127.0.0.1", "rocemesh_vcenter_port": CLOSED, "rocemesh_vcenter_username": "me",
+        "rocemesh_vcenter_password": "secret-of-vcenter", "switch_known_hosts": "/nonexistent/known_hosts",
+        "container_registry": "registry:5000", "guest_unheard_of": 1,
+    }  # fmt: skip
+    code, output = play(folder, inventory, variables)
+    return folder, code, output
+
+
+def test_all_of_many_faults_stand_in_one_list_with_what_to_do(broken: tuple[pathlib.Path, int, str]) -> None:
+    folder, code, output = broken
+    assert code == 2, output
+    for words in (
+        "switch_mut: no role reads a variable of this name. What to do: write switch_mtu",
+        "sw02: switch_password: it is not set",
+        "run_network: it is not set",
+        "container_registry_password: it has no value: 'vault_registry' is undefined",
+        "switch_known_hosts: there is no file /nonexistent/known_hosts",
+        "! gpu01, gpu02: ssh: ",
+        "Connection refused",
+        "! vCenter: login: ",
+        "! sw01: switch: ",
+        "? sw01, sw02, esx01, gpu01 and 1 more: guest_unheard_of",
+        "Nothing was changed.",
+    ):
+        assert words in output, (words, output)
+    told = json.loads((folder / "out" / "found.json").read_text())
+    assert told["ready"] is False
+    assert all(row["remedy"] for row in told["problems"])
+
+
+def test_no_secret_is_shown_or_written(broken: tuple[pathlib.Path, int, str]) -> None:
+    folder, _code, output = broken
+    assert "secret-of" not in output + (folder / "out" / "found.json").read_text()
+
+
+def test_an_inventory_without_the_three_groups_is_told_so_and_what_it_has(tmp_path: pathlib.Path) -> None:
+    code, output = play(tmp_path, {"leafs": {"hosts": {"leaf01": None}}}, {})
+    assert code == 2
+    for group in ("switches", "esxi_hosts", "gpu_vms"):
+        assert f"inventory: group {group}: it has no hosts; the inventory has leafs" in output, output

@@ -1,0 +1,27 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Modules that decide, called as a task calls them: options checked against their documentation, no play around."""
+
+from __future__ import annotations
+
+import importlib
+from types import SimpleNamespace
+from typing import Any
+
+import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.rocemesh.multinode.plugins.plugin_utils.decision import Decision, argument_spec
+
+PACKAGE = "ansible_collections.rocemesh.multinode.plugins.action."
+
+
+def decide(name: str, variables: dict[str, Any] | None = None, check: bool = False, **options: Any) -> dict[str, Any]:
+    """The result of module ``name``. Raises what its decision raises, and ValueError for options that it refuses."""
+    plugin: type[Decision] = importlib.import_module(PACKAGE + name).ActionModule
+    spec = argument_spec(yaml.safe_load(plugin.documentation)["options"])
+    validated = ArgumentSpecValidator(spec).validate(options)
+    if validated.error_messages:
+        raise ValueError("; ".join(validated.error_messages))
+    action = plugin.__new__(plugin)
+    action._task = SimpleNamespace(check_mode=check)
+    return action.decide(validated.validated_parameters, variables or {"inventory_hostname": "this host"})

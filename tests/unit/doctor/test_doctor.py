@@ -1,0 +1,284 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The doctor's answers: healthy outputs, faults, echoes, hosts compared, bad input. Lines are of our own making."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tarfile
+import zipfile
+from typing import Any
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import bundle, catalogue, model, readers
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.questions import Question, rank
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.words import words_of
+
+from tests.unit.doctor.healthy import OUTPUTS
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+READ = {
+    sign.name
+    for reader in (readers.Routes, readers.Gids, readers.Priorities)
+    for sign in vars(reader).values()
+    if isinstance(sign, model.Sign)
+}
+XID = "Feb  1 10:00:00 gpu03 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.\n"
+
+
+def ask(*lines: str) -> dict[str, Any]:
+    return diagnose(None, {"job.log": "\n".join(lines) + "\n"})
+
+
+def layers(found: dict[str, Any]) -> list[str]:
+    return [finding["layer"] for finding in found["findings"]]
+
+
+@pytest.mark.parametrize(("name", "source", "text"), OUTPUTS, ids=[name for name, _source, _text in OUTPUTS])
+def test_what_is_normal_is_healthy(name: str, source: str, text: str) -> None:
+    found = ask(text)
+    assert (found["verdict"], found["findings"]) == ("healthy", []), source
+
+
+def test_every_rule_names_signs_and_causes_that_exist_and_a_source() -> None:
+    signs = {sign.name for sign in catalogue.SIGNS} | READ
+    assert len(signs) == len(catalogue.SIGNS) + len(READ)
+    for rule in catalogue.RULES:
+        assert {name for group in rule.needed for name in group} | set(rule.excluded) | set(rule.explains) <= signs
+        assert rule.needed
+        assert set(rule.causes) <= set(catalogue.CAUSES)
+        assert rule.source
+    for cause in catalogue.CAUSES.values():
+        assert cause.layer in model.LAYERS
+        assert all((cause.means, cause.where, cause.look, cause.fix, cause.source))
+
+
+def test_every_cause_is_said_by_a_rule() -> None:
+    said = {cause for rule in catalogue.RULES for cause in rule.causes}
+    assert set(catalogue.CAUSES) - said == set()
+
+
+def test_every_pattern_has_words_without_digits() -> None:
+    for sign in catalogue.SIGNS:
+        assert all(word and not any(letter.isdigit() for letter in word) for word in words_of(sign.pattern)), sign.name
+
+
+FAULTS = (
+    ("gpu_hardware", "faulty", XID),
+    (
+        "vm_mmio",
+        "faulty",
+        "vmx| I005: PCIPassthru: total number of pages needed (4206594) exceeds limit (917504), failing",
+    ),
+    ("mpi_launch", "faulty", "Permissions 0644 for '/root/.ssh/id_ed25519' are too open."),
+    ("foreign_traffic", "faulty", "NCCL WARN socketFinalizeAccept: wrong magic 2f20544547202020 != 7970663b906d70b9"),
+    ("gpu_driver", "cannot_tell", "Failed to initialize NVML: Driver/library version mismatch"),
+    ("gpu_driver", "cannot_tell", "gpu01:1:2 [2] transport/nvls.cc:244 NCCL WARN Cuda failure 1 'invalid argument'"),
+    (
+        "pcie_acs",
+        "cannot_tell",
+        "NCCL WARN NET/IB : Got completion from peer 192.0.2.7<3> with error 4, opcode 1, len 0, vendor err 81",
+    ),
+    ("rdma_gid", "cannot_tell", "NCCL WARN NET/IB : Got async event : GID table change"),
+    ("guest_driver", "cannot_tell", "modprobe: ERROR: could not insert 'nvidia_peermem': Invalid argument"),
+    ("guest_kernel", "cannot_tell", "# CONFIG_PCI_P2PDMA is not set"),
+    (
+        "vm_memory",
+        "cannot_tell",
+        "Invalid memory setting: memory reservation (sched.mem.min) should be equal to memsize(32768).",
+    ),
+    (
+        "container",
+        "cannot_tell",
+        "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-abc (size 9637888)",
+    ),
+    (
+        "nic_firmware",
+        "cannot_tell",
+        "mlx5_core 0000:61:00.0: wait_func:1132:(pid 1): CREATE_DCT(0x710) timeout. Will cause a leak of a command resource",
+    ),
+    ("host_limits", "cannot_tell", "NCCL WARN Call to socket failed : Too many open files"),
+    ("cabling", "cannot_tell", "mlx5_core 0000:0b:00.0: Port module event: module 0, Cable unplugged"),
+    ("application", "cannot_tell", "Traceback (most recent call last):\nModuleNotFoundError: No module named 'apex'"),
+    ("host_routing", "cannot_tell", "  Message:    connect() to 172.17.0.1:1024 failed"),
+    ("switch_config", "cannot_tell", "PFC watchdog: storm detected on queue 3 of port Eth1/4"),
+    ("rdma_gid", "cannot_tell", "NCCL WARN Call to ibv_modify_qp failed with 61 No data available"),
+    ("esxi_host", "cannot_tell", "atsSupport  Bool  TRUE        FALSE    FALSE    Enable PCIe ATS support"),
+)
+
+
+@pytest.mark.parametrize(("layer", "verdict", "text"), FAULTS)
+def test_a_fault_is_named_first(layer: str, verdict: str, text: str) -> None:
+    found = ask(text)
+    assert (layers(found)[0], found["verdict"]) == (layer, verdict)
+    first = found["findings"][0]
+    assert first["evidence"][0]["file"] == "job.log"
+    assert all((first["next"]["run"], first["fix"]["what"], first["fix"]["who"], first["rests_on"]))
+
+
+def test_a_message_that_several_faults_print_is_never_certain() -> None:
+    found = ask("NCCL WARN NET/IB : Got completion with error 12, opcode 0, len 0, vendor err 129")
+    assert found["verdict"] == "cannot_tell"
+    assert {"rdma_gid", "cabling", "fabric_routing"} <= set(layers(found)[:3])
+    assert {finding["certainty"] for finding in found["findings"]} == {"candidate"}
+    assert found["next"]
+
+
+def test_two_facts_decide_where_one_does_not() -> None:
+    assert layers(ask("ibv_reg_mr_iova2 failed with error Cannot allocate memory", "ulimit -l: 64"))[0] == "host_limits"
+    kernel = ask("ibv_reg_mr_iova2 failed with error Cannot allocate memory", "CmaTotal: 32768 kB")
+    assert layers(kernel)[0] == "guest_kernel"
+    assert ask("Failed to initialize NVML: Unknown Error", "systemd[1]: Reloading.")["verdict"] == "faulty"
+
+
+def test_what_others_say_of_a_failure_is_an_echo() -> None:
+    found = ask(
+        "gpu01:1:2 [0] NCCL WARN Connection closed by remote peer gpu03<3>",
+        "[rank0]: [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3)",
+        XID,
+    )
+    assert (layers(found), found["findings"][0]["host"]) == (["gpu_hardware"], "gpu03")
+    assert any("Connection closed by remote peer" in text for text in found["findings"][0]["explains"])
+
+
+def test_hosts_are_compared_with_each_other() -> None:
+    found = diagnose(None, {f"hosts/gpu0{n}/nccl.txt": f"NCCL version 2.{19 + n}.3+cuda12.4\n" for n in (1, 2)})
+    assert (found["verdict"], layers(found)) == ("faulty", ["nccl_version"])
+    same = diagnose(None, {f"hosts/gpu0{n}/nccl.txt": "NCCL version 2.21.5+cuda12.4\n" for n in (1, 2)})
+    assert same["findings"] == []
+
+
+def test_a_log_that_stops_after_the_bootstrap_asks_for_the_network() -> None:
+    found = ask("gpu01:1:1 [0] NCCL INFO Bootstrap : Using ens224:192.0.2.11<0>")
+    assert (found["verdict"], found["findings"]) == ("cannot_tell", [])
+    assert "nc -vz" in found["next"][0]["run"]
+
+
+def test_trouble_in_words_that_no_rule_knows_is_shown_and_not_healthy() -> None:
+    found = ask("NCCL INFO Connected all rings", "frobnicator: fatal: the widget exploded")
+    assert found["verdict"] == "cannot_tell"
+    assert found["unknown"][0]["text"] == "frobnicator: fatal: the widget exploded"
+
+
+def test_tables_are_read_over_several_lines() -> None:
+    routes = ask(
+        "192.0.2.0/24 dev ens224 scope link src 192.0.2.11", "192.0.2.0/24 dev ens225 scope link src 192.0.2.12"
+    )
+    assert layers(routes)[0] == "host_routing"
+    counters = ask("rx_prio0_bytes: 99121218000", "rx_prio3_bytes: 0")
+    assert layers(counters)[0] == "nic_qos"
+
+
+@pytest.mark.parametrize(
+    ("candidates", "looks", "order"),
+    [
+        ([("a", 1), ("b", 1)], {"a": Question("x", "dear", 5), "b": Question("x", "cheap", 1)}, ["cheap", "dear"]),
+        ([("a", 8), ("b", 1), ("c", 1)], {name: Question("x", name, 1) for name in "abc"}, ["a", "b", "c"]),
+        ([("a", 1)], {"a": Question("x", "a", 1)}, ["a"]),
+        (
+            [("a", 1), ("b", 1), ("c", 2)],
+            {"a": Question("x", "both"), "b": Question("x", "both"), "c": Question("x", "c", 2)},
+            ["both", "c"],
+        ),
+        ([("a", 1)], {}, []),
+    ],
+)
+def test_the_next_command_splits_best_for_its_cost(candidates: Any, looks: Any, order: list[str]) -> None:
+    assert [question.run for question in rank(candidates, looks)] == order
+
+
+def tar_of(**members: bytes) -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
+        for name, data in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+    return stream.getvalue()
+
+
+def test_an_archive_is_read_in_memory_and_nothing_is_written(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "in").mkdir()
+    path = tmp_path / "in" / "bundle.tgz"
+    path.write_bytes(tar_of(**{"../../evil.txt": XID.encode(), "hosts/gpu09/dmesg.txt": b"ok\n"}))
+    before = sorted(tmp_path.rglob("*"))
+    found = diagnose(path)
+    assert (found["verdict"], layers(found)) == ("faulty", ["gpu_hardware"])
+    assert sorted(tmp_path.rglob("*")) == before
+    packed = tmp_path / "in" / "bundle.zip"
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("hosts/gpu03/dmesg.txt", XID)
+    assert diagnose(packed)["findings"][0]["host"] == "gpu03"
+
+
+@pytest.mark.parametrize(
+    ("data", "note"),
+    [
+        (b"", "empty"),
+        (bytes(range(256)) * 64, "binary"),
+        (tar_of(a=os.urandom(1 << 16))[:2000], "broken or cut short"),
+        (b"PK\x03\x04 no zip", "broken or cut short"),
+        (tar_of(**{"photo.jpg": b"\xff\xd8\x00\x01" * 100}), "binary"),
+        (b"x" * (bundle.LINE_LIMIT * 200), "longer than"),
+    ],
+)
+def test_bad_input_is_named_and_never_healthy(tmp_path: pathlib.Path, data: bytes, note: str) -> None:
+    path = tmp_path / "unknown"
+    path.write_bytes(data)
+    found = diagnose(path)
+    assert found["verdict"] == "cannot_tell"
+    assert any(note in text for text in found["notes"])
+
+
+def test_what_stands_before_a_cut_is_still_read(tmp_path: pathlib.Path) -> None:
+    noise = os.urandom(1 << 18).hex().encode()
+    path = tmp_path / "cut.tgz"
+    path.write_bytes(tar_of(**{"hosts/gpu03/dmesg.txt": XID.encode(), "z.txt": noise})[:60000])
+    assert diagnose(path)["verdict"] == "faulty"
+
+
+def test_a_line_without_an_end_does_not_fill_the_memory(tmp_path: pathlib.Path) -> None:
+    class Endless:
+        peek = b"x"
+
+        def __init__(self) -> None:
+            self.left = 64
+
+        def read(self, _size: int) -> bytes:
+            self.left -= 1
+            return b"x" * bundle.CHUNK if self.left else b""
+
+    box = bundle.Bundle(tmp_path)
+    kept = list(box._lines("long", Endless(), "utf-8"))  # type: ignore[arg-type]
+    assert sum(map(len, kept)) <= bundle.LINE_LIMIT
+    assert box.notes
+
+
+def test_a_link_out_of_the_folder_is_left_alone(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "secret").write_text(XID)
+    folder = tmp_path / "bundle"
+    folder.mkdir()
+    (folder / "link.txt").symlink_to(tmp_path / "secret")
+    found = diagnose(folder)
+    assert (found["findings"], found["read"]) == ([], [])
+    assert "not a plain file" in found["notes"][0]
+
+
+@pytest.mark.parametrize(("text", "status"), [(XID, 2), ("ulimit -l unlimited\n", 0), ("hello\n", 3)])
+def test_the_command_needs_no_ansible_and_tells_by_its_status(tmp_path: pathlib.Path, text: str, status: int) -> None:
+    log = tmp_path / "a.log"
+    log.write_text(text)
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "plugins/module_utils/_doctor"), str(log), "--json", str(tmp_path / "doctor.json")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (status, "")
+    assert json.loads((tmp_path / "doctor.json").read_text())["lines"] == 1

@@ -1,0 +1,40 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What interfaces say about themselves; what probes say is tested with real ones in tests/integration/fabric."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric import reach, wire
+from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric.model import Fabric
+
+FABRIC = Fabric(("gpu01", "gpu02", "gpu03"), 1)
+
+
+def said(looks: dict[int, dict[str, Any]], missing: tuple[str, ...] = ()) -> list[tuple[str, str, tuple[int, ...]]]:
+    got = wire.Answers({host: {"look": {str(host): look}} for host, look in looks.items()}, missing)
+    faults = reach.faults(FABRIC, got, tos=106, netdevs={}, mtu=9000)
+    return [(fault.thing, fault.place.kind, fault.place.members) for fault in faults]
+
+
+@pytest.mark.parametrize(
+    ("odd", "thing"),
+    [
+        ({"vlan": 7}, "vlan"),
+        ({"mtu": "1500"}, "mtu"),
+        ({"operstate": "down"}, "link"),
+        ({"operstate": "lowerlayerdown"}, "link"),
+        ({"bind": "EADDRNOTAVAIL"}, "address"),
+    ],
+)
+def test_interface_that_differs_is_named(odd: dict[str, Any], thing: str) -> None:
+    right = {"vlan": 111, "mtu": "9000", "operstate": "up"}
+    assert said({0: right, 1: {**right, **odd}, 2: right}) == [(thing, "nic", (1,))]
+    assert said({0: right, 1: right, 2: right}) == []
+
+
+def test_host_that_took_no_part_is_named() -> None:
+    assert said({}, ("gpu02",)) == [("agent", "host", (1,))]

@@ -1,0 +1,181 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every manifest is what the published schemas of its kind and of the core allow, strictly, for every kind of job."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, Iterator
+
+import jsonschema
+import kubernetes_validate
+import pytest
+import yaml
+
+from .asking import IMAGE, asked
+from .reduce_schemas import CORE
+from .rendering import render
+
+SCHEMAS = {
+    path.stem: json.loads(path.read_text()) for path in sorted((Path(__file__).parent / "schemas").glob("*.json"))
+}
+MANIFESTS = {"mpijob.yaml": ["MPIJob"], "trainjob.yaml": ["TrainingRuntime", "TrainJob"], "jobset.yaml": ["JobSet"]}
+TOPOLOGY = {"gpu01": "<system version='1'>\n</system>\n", "gpu02": "<system/>\n"}
+JOBS: dict[str, dict[str, Any]] = {
+    "usual": {},
+    "cpu": {"gpus": False, "rdma_resource": "", "probe": "", "nccl": {}, "facts": {}},
+    "own program": {
+        "command": ["sh", "-c", 'echo "$HOME" # {{ x }} \\ : - \''],
+        "probe": "inside",
+        "own_command": True,
+    },
+    "pod network": {"pod_network": "rail-1,rail-2"},
+    "one host": {"hosts": [{"name": "gpu01", "address": "192.0.2.11", "slots": 8}]},
+    "Open MPI 5": {"mpi": 5, "env": {}},
+    "simulated": {"simulated": True},
+}
+
+
+def strict(document: dict[str, Any]) -> None:
+    """Raises the validators' own errors."""
+    kind = document["kind"]
+    if kind not in SCHEMAS:
+        kubernetes_validate.validate(document, kubernetes_validate.latest_version(), strict=True)
+        return
+    jsonschema.Draft202012Validator(SCHEMAS[kind]).validate(document)
+    templates = list(pods(SCHEMAS[kind], document))
+    assert templates or kind == "TrainJob"
+    for template in templates:
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one", **template.get("metadata", {})}}
+        kubernetes_validate.validate(
+            {**pod, "spec": template["spec"]}, kubernetes_validate.latest_version(), strict=True
+        )
+
+
+def pods(schema: dict[str, Any], value: Any) -> Iterator[dict[str, Any]]:
+    """The pod templates of a document, by the marks in its schema."""
+    if schema.get(CORE):
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from pods(schema.get("properties", {}).get(key) or schema.get("additionalProperties") or {}, inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from pods(schema.get("items", {}), inner)
+
+
+@pytest.mark.parametrize("job", JOBS)
+@pytest.mark.parametrize("manifest", MANIFESTS)
+@pytest.mark.parametrize("topologies", [{}, TOPOLOGY], ids=["no-topology", "topology"])
+def test_every_manifest_validates_strictly(manifest: str, job: str, topologies: dict[str, str]) -> None:
+    documents = list(yaml.safe_load_all(render(manifest, asked(**JOBS[job]), topologies)))
+    assert [document["kind"] for document in documents] == ["ConfigMap", *MANIFESTS[manifest]]
+    assert {document["metadata"]["namespace"] for document in documents} == {"training"}
+    for document in documents:
+        strict(document)
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS)
+def test_the_validation_sees_a_wrong_field_at_every_level(manifest: str) -> None:
+    """Every mapping of the manifest but free ones gets a field that does not exist: each time somebody objects."""
+    documents = list(yaml.safe_load_all(render(manifest, asked())))
+    seen = 0
+    for document in documents[1:]:
+        for place in list(mappings(document)):
+            place["notAField"] = 1
+            with pytest.raises((jsonschema.ValidationError, kubernetes_validate.ValidationError)):
+                strict(document)
+            del place["notAField"]
+            seen += 1
+    assert seen > 15
+
+
+FREE = ("labels", "annotations", "matchLabels", "limits", "requests", "data")
+
+
+def mappings(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+        for key, inner in value.items():
+            if key not in FREE:
+                yield from mappings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from mappings(inner)
+
+
+def worker(manifest: str, **changes: Any) -> dict[str, Any]:
+    documents = list(yaml.safe_load_all(render(manifest, asked(**changes), TOPOLOGY)))
+    (kind,) = [document for document in documents if document["kind"] in ("MPIJob", "TrainingRuntime", "JobSet")]
+    found: dict[str, Any] = list(pods(SCHEMAS[kind["kind"]], kind))[-1]["spec"]
+    return found
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS)
+def test_a_pod_has_its_nodes_variables_devices_memory_and_image(manifest: str) -> None:
+    documents = list(yaml.safe_load_all(render(manifest, asked(), TOPOLOGY)))
+    assert "NCCL_IB_HCA==mlx5_1:1" in documents[0]["data"]["gpu02.conf"]
+    assert documents[0]["data"]["gpu01.xml"] == TOPOLOGY["gpu01"]
+    spec = worker(manifest)
+    (container,) = spec["containers"]
+    assert spec["hostNetwork"] is True
+    assert container["image"] == IMAGE
+    assert container["resources"]["limits"] == {"nvidia.com/gpu": 2, "rdma/rdma_shared_device_a": 1}
+    mounts = {mount["mountPath"]: mount for mount in container["volumeMounts"]}
+    assert mounts["/etc/nccl.conf"]["subPathExpr"] == "$(ROCEMESH_NODE).conf"
+    assert mounts["/etc/rocemesh/nccl/topology.xml"]["subPathExpr"] == "$(ROCEMESH_NODE).xml"
+    assert container["securityContext"]["capabilities"]["add"] == ["IPC_LOCK"]
+    names = [entry["name"] for entry in container["env"]]
+    assert names[0] == "ROCEMESH_NODE" or "ROCEMESH_NODE" in names
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS)
+def test_a_pod_with_a_network_of_its_own_gets_no_name_of_the_nodes_interfaces(manifest: str) -> None:
+    text = render(manifest, asked(pod_network="rail-1"), TOPOLOGY)
+    assert "hostNetwork" not in text
+    data = next(yaml.safe_load_all(text))["data"]
+    assert "NCCL_IB_TC=106" in data["gpu01.conf"]
+    assert not [word for word in ("NCCL_IB_HCA", "NCCL_SOCKET_IFNAME", "NCCL_TOPO_FILE") if word in str(data)]
+    assert "--interface_cidr" not in text
+    assert "topology.xml" not in text
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS)
+def test_the_users_words_reach_the_pod_as_they_were_given(manifest: str) -> None:
+    command = ["python3", "a b", "$HOME", "'\"", "x: y # z", "{{ 1 }}"]
+    documents = list(yaml.safe_load_all(render(manifest, asked(command=command))))
+    words = [
+        word
+        for document in documents
+        for found in lists(document)
+        if all(isinstance(one, str) for one in found)
+        for word in [found]
+    ]
+    assert [found for found in words if found[-len(command) :] == command]
+
+
+def lists(value: Any) -> Iterator[list[Any]]:
+    if isinstance(value, list):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from lists(inner)
+
+
+@pytest.mark.parametrize("script", ["resnet50.sbatch", "submit.sh", "torchrun.sh", "on-node.sh", "counters.sh"])
+@pytest.mark.parametrize("job", JOBS)
+@pytest.mark.parametrize("pyxis", [True, False])
+def test_every_script_is_one_for_its_shell(script: str, job: str, pyxis: bool) -> None:
+    text = render(script, asked(**{**JOBS[job], "pyxis": pyxis}))
+    shell = text.splitlines()[0].removeprefix("#!")
+    done = subprocess.run(
+        [shutil.which(Path(shell).name) or shell, "-n"], input=text, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    if script == "resnet50.sbatch":
+        assert ("--container-image" in text) is pyxis
+        assert ("SIMULATED" in text) is (job == "simulated")

@@ -1,0 +1,270 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A site where all is well, and everything that may be wrong with it, each as one change of what preflight is told."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, NamedTuple
+
+from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight import variables
+
+
+def site() -> dict[str, Any]:
+    """Everything that preflight is told about a site where all is well."""
+    host = {
+        "problem": "", "connection": "connected", "maintenance": False, "lockdown": "lockdownDisabled",
+        "running_vms": ["gpu01"],
+    }  # fmt: skip
+    guest = {"problem": "", "power": "poweredOn", "tools": "guestToolsRunning", "esxi_host": "esx01"}
+    node = {
+        "python": "3.10.12", "uid": 0, "user": "root", "distribution": "Ubuntu 22.04.5 LTS", "clock_skew": 0.4,
+        "free_gib": {"/var/lib/docker": 310.0}, "gpu_devices": 8, "gpus": 8, "nvidia_driver": "570.86.15",
+        "gpu_processes": [], "toolkit": True, "engine": {"version": "27.3.1", "error": ""},
+        "rdma_devices": ["mlx5_0"], "registry": {"name": "registry:5000", "error": ""}, "simulated": False,
+    }  # fmt: skip
+    return {
+        "controller": {
+            "ansible": "2.19.2", "python": "3.12.3", "executable": "/venv/bin/python",
+            "libraries": {"netmiko": "4.8.1", "pyVmomi": "9.1.0.0", "matplotlib": "3.9.0"},
+            "collections": {"community.docker": "4.8.5"}, "programs": {"ssh"},
+        },
+        "groups": {"all": ["x"], "switches": ["sw01"], "esxi_hosts": ["esx01"], "gpu_vms": ["gpu01", "gpu02"]},
+        "variables": {"sw01": ["switch_vlan", "ansible_host"], "gpu01": ["guest_mtu"], "gpu02": ["guest_mtu"]},
+        "needs": [],
+        "files": [],
+        "switch": {"failed": False},
+        "vcenter": {
+            "vcenter": "vc.example.com", "account": "automation", "clock_skew": 0.2, "missing_privileges": [],
+            "hosts": [{"asked": "esx01", "name": "esx01", **host}],
+            "vms": [{"asked": name, **guest} for name in ("gpu01", "gpu02")],
+        },
+        "gpu01": node,
+        "gpu02": copy.deepcopy(node),
+        "slots": 8,
+        "toolkit_repository": "",
+    }  # fmt: skip
+
+
+class Put(NamedTuple):
+    """``value`` takes the place that ``path`` names; with ``append`` it is added to the list there."""
+
+    path: tuple[Any, ...]
+    value: Any
+    append: bool = False
+
+    def __call__(self, told: dict[str, Any]) -> None:
+        *path, last = self.path
+        place: Any = told
+        for key in path:
+            place = place[key]
+        if self.append:
+            place[last].append(self.value)
+        else:
+            place[last] = self.value
+
+    def meets(self, other: Put) -> bool:
+        """Whether one would hide the other."""
+        shorter, longer = sorted((self.path, other.path), key=len)
+        return not (self.append and other.append) and longer[: len(shorter)] == shorter
+
+
+class Fault(NamedTuple):
+    """``place``, ``words``: what has to stand in the finding."""
+
+    name: str
+    change: Put
+    place: str
+    words: str
+
+
+def put(*keys: Any) -> Put:
+    return Put(keys[:-1], keys[-1])
+
+
+def need(name: str, error: str = "") -> Put:
+    return Put(("needs",), variables.Need(name, ("sw01",), error, "what it is"), append=True)
+
+
+def file(exists: bool, readable: bool) -> Put:
+    row = variables.File("rocemesh_vcenter_ca_path", "/etc/ca.pem", exists, readable, "download it")
+    return Put(("files",), row, append=True)
+
+
+def lacks(privilege: str, where: str) -> Put:
+    row = {"privilege": privilege, "on": [where], "needed_for": "reboot"}
+    return Put(("vcenter", "missing_privileges"), row, append=True)
+
+
+PROBLEMS = [
+    Fault("ansible-too-old", put("controller", "ansible", "2.16.9"), "controller", "2.16.9 is older than 2.17"),
+    Fault("python-too-old", put("controller", "python", "3.9.19"), "controller", "3.9.19, older than 3.10"),
+    Fault(
+        "netmiko-missing",
+        put("controller", "libraries", "netmiko", None),
+        "controller",
+        "pip install 'netmiko[par4]>=4.8,<5'",
+    ),
+    Fault("netmiko-too-old", put("controller", "libraries", "netmiko", "4.7.0"), "controller", "4.7.0 is not in 4.8"),
+    Fault(
+        "pyvmomi-missing",
+        put("controller", "libraries", "pyVmomi", None),
+        "controller",
+        "pip install 'pyvmomi>=9.1,<10'",
+    ),
+    Fault("pyvmomi-too-new", put("controller", "libraries", "pyVmomi", "10.0.0"), "controller", "10.0.0 is not in 9.1"),
+    Fault(
+        "docker-missing",
+        put("controller", "collections", "community.docker", None),
+        "controller",
+        "ansible-galaxy collection install",
+    ),
+    Fault(
+        "docker-too-old",
+        put("controller", "collections", "community.docker", "3.13.0"),
+        "controller",
+        "3.13.0 is not in 4.0.0",
+    ),
+    Fault(
+        "docker-too-new", put("controller", "collections", "community.docker", "6.0.0"), "controller", "6.0.0 is not in"
+    ),
+    Fault("no-ssh", put("controller", "programs", set()), "controller", "openssh-client"),
+    Fault("no-switches", put("groups", "switches", []), "inventory", "group switches"),
+    Fault("no-esxi-hosts", put("groups", "esxi_hosts", []), "inventory", "group esxi_hosts"),
+    Fault("no-gpu-vms", put("groups", "gpu_vms", []), "inventory", "group gpu_vms"),
+    Fault("own-group-names", put("groups", {"all": [], "leafs": ["sw01"]}), "inventory", "the inventory has leafs"),
+    Fault(
+        "host-and-vm-in-one",
+        put("groups", "esxi_hosts", ["esx01", "gpu01"]),
+        "inventory",
+        "in esxi_hosts and in gpu_vms",
+    ),
+    Fault("letters-swapped", put("variables", "sw01", ["switch_vlna"]), "sw01", "write switch_vlan"),
+    Fault("letter-missing", put("variables", "gpu01", ["guest_mt"]), "gpu01", "write guest_mtu"),
+    Fault("plural", put("variables", "sw01", ["switch_port_s"]), "sw01", "write switch_ports"),
+    Fault("site-variable-slip", put("variables", "gpu01", ["rocemesh_adress"]), "gpu01", "write rocemesh_address"),
+    Fault("password-missing", need("switch_password"), "sw01", "it is not set"),
+    Fault(
+        "vault-missing", need("switch_password", "'vault_switch' is undefined"), "sw01", "'vault_switch' is undefined"
+    ),
+    Fault("ca-missing", file(False, False), "controller", "there is no file /etc/ca.pem"),
+    Fault("ca-unreadable", file(True, False), "controller", "/etc/ca.pem cannot be read"),
+    Fault(
+        "switch-login",
+        put("switch", {"failed": True, "msg": "sw01: user 'admin': refused. What to do: look at the password."}),
+        "sw01",
+        "look at the password",
+    ),
+    Fault("switch-silent", put("switch", {"failed": True}), "sw01", "no answer and no message"),
+    Fault(
+        "vcenter-closed",
+        put("vcenter", {"failed": True, "msg": "vc: port 443: refused. What to do: check the port."}),
+        "vCenter",
+        "check the port",
+    ),
+    Fault("vcenter-clock-ahead", put("vcenter", "clock_skew", 95.0), "vCenter vc.example.com", "95 s ahead of"),
+    Fault("vcenter-clock-behind", put("vcenter", "clock_skew", -3600.0), "vCenter vc.example.com", "3600 s behind"),
+    Fault(
+        "esxi-name-unknown",
+        put("vcenter", "hosts", [{"asked": "esx9", "problem": "vCenter has no such host"}]),
+        "esx9",
+        "esxi_host_name",
+    ),
+    Fault("vm-name-unknown", put("vcenter", "vms", 0, "problem", "vCenter has no such VM"), "gpu01", "gpu_vm_name"),
+    Fault(
+        "no-maintenance-privilege",
+        lacks("Host.Config.Maintenance", "esx01"),
+        "vCenter vc.example.com",
+        "does not have it on esx01",
+    ),
+    Fault(
+        "no-field-privilege",
+        lacks("Global.ManageCustomFields", "Datacenters"),
+        "vCenter vc.example.com",
+        "Global.ManageCustomFields",
+    ),
+    Fault(
+        "node-unreachable",
+        put("gpu01", {"unreachable": True, "msg": "Connection timed out"}),
+        "gpu01",
+        "Connection timed out",
+    ),
+    Fault(
+        "node-no-python",
+        put("gpu01", {"failed": True, "rc": 127, "module_stderr": "/bin/sh: 1: python3: not found", "msg": "x"}),
+        "gpu01",
+        "python3: not found",
+    ),
+    Fault("node-python-too-old", put("gpu01", "python", "3.6.9"), "gpu01", "3.6.9 is older than 3.8"),
+    Fault(
+        "node-no-root",
+        put("gpu01", {**site()["gpu01"], "uid": 1000, "user": "nvidia"}),
+        "gpu01",
+        "becomes nvidia, not root",
+    ),
+    Fault("node-clock", put("gpu01", "clock_skew", 301.0), "gpu01", "301 s ahead of"),
+    Fault("node-disk-full", put("gpu01", "free_gib", {"/var/lib/docker": 11.5}), "gpu01", "11.5 GiB are free"),
+    Fault(
+        "driver-missing",
+        put("gpu01", {**site()["gpu01"], "nvidia_driver": "", "gpus": None}),
+        "gpu01",
+        "8 GPUs are there and no driver",
+    ),
+    Fault("gpu-lost", put("gpu01", "gpus", 7), "gpu01", "8 are on the PCI bus and nvidia-smi lists 7"),
+    Fault("more-ranks-than-gpus", put("slots", 9), "gpu01", "9 ranks for 8 GPUs"),
+    Fault("toolkit-missing", put("gpu01", "toolkit", False), "gpu01", "container_toolkit_repository"),
+    Fault(
+        "engine-down",
+        put("gpu01", "engine", {"version": "", "error": "Cannot connect to the Docker daemon"}),
+        "gpu01",
+        "Cannot connect",
+    ),
+    Fault(
+        "registry-closed",
+        put("gpu01", "registry", {"name": "registry:5000", "error": "registry port 5000: refused"}),
+        "gpu01",
+        "registry port 5000",
+    ),
+    Fault(
+        "registry-no-name",
+        put("gpu02", "registry", {"name": "regstry:5000", "error": "Name or service not known"}),
+        "gpu02",
+        "Name or service not known",
+    ),
+    Fault("no-rdma-device", put("gpu02", "rdma_devices", []), "gpu02", "pass the NIC through"),
+]
+
+CAUTIONS = [
+    Fault(
+        "esxi-disconnected",
+        put("vcenter", "hosts", 0, "connection", "disconnected"),
+        "esx01",
+        "vCenter says disconnected",
+    ),
+    Fault(
+        "site-variable-unknown",
+        put("variables", "sw01", ["rocemesh_reboot_now"]),
+        "sw01",
+        "no role of this collection reads it",
+    ),
+    Fault("plots-missing", put("controller", "libraries", "matplotlib", None), "controller", "the report has no plots"),
+    Fault(
+        "somebody-elses-prefix",
+        put("variables", "gpu01", ["guest_portal_url"]),
+        "gpu01",
+        "no role of this collection reads it",
+    ),
+    Fault("in-maintenance", put("vcenter", "hosts", 0, "maintenance", True), "esx01", "ask who works there"),
+    Fault("idle-gpus", put("slots", 1), "gpu01", "1 of 8 GPUs get a rank"),
+    Fault(
+        "no-gpu",
+        put("gpu01", {**site()["gpu01"], "gpu_devices": 0, "gpus": None, "nvidia_driver": ""}),
+        "gpu01",
+        "trains on the CPU",
+    ),
+    Fault("no-engine-yet", put("gpu01", "engine", {"version": "", "error": ""}), "gpu01", "role container installs it"),
+    Fault(
+        "switch-table-unreadable", put("switch", {"unreadable": ["interfaces"]}), "sw01", "interfaces cannot be read"
+    ),
+]

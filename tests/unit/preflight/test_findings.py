@@ -1,0 +1,142 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Preflight: a right site is quiet; each fault alone is named with place, value and remedy; ten at once are ten."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import Any
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight import (
+    controller,
+    devices,
+    nodes,
+    variables,
+)
+from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight.finding import Finding, grouped, summary
+
+from tests.unit.preflight.faults import CAUTIONS, PROBLEMS, Fault, Put, site
+from tests.unit.roles.collection import PLAYBOOKS, ROOT, load
+
+KNOWN = {"switch_vlan", "switch_ports", "switch_password", "guest_mtu", "rocemesh_slots", "rocemesh_address"}
+PREFIXES = {"switch_", "guest_", "rocemesh_"}
+
+
+def found(told: dict[str, Any]) -> list[Finding]:
+    seen = {**told["controller"], "programs": frozenset(told["controller"]["programs"])}
+    wanted = {"slots": told["slots"], "toolkit_repository": told["toolkit_repository"]}
+    asleep = devices.asleep(told["vcenter"])
+    return [
+        *controller.judge(controller.Controller(**seen), told["groups"]),
+        *variables.groups(told["groups"]),
+        *variables.unread(told["variables"], KNOWN, PREFIXES),
+        *variables.unset(told["needs"]),
+        *variables.files(told["files"]),
+        *devices.switch("sw01", told["switch"]),
+        *devices.vcenter(told["vcenter"], ["gpu01", "gpu02"], 0.0),
+        *nodes.judge("gpu01", told["gpu01"], {**wanted, "asleep": asleep.get("gpu01", "")}),
+        *nodes.judge("gpu02", told["gpu02"], {**wanted, "asleep": asleep.get("gpu02", "")}),
+    ]
+
+
+def test_a_right_site_is_quiet() -> None:
+    told = summary(found(site()), ["controller"])
+    assert (told["ready"], told["problems"], told["cautions"], told["table"]) == (True, [], [], [])
+
+
+def test_the_table_of_faults_is_as_long_as_promised() -> None:
+    assert len(PROBLEMS) + len(CAUTIONS) >= 50
+    assert len({fault.name for fault in [*PROBLEMS, *CAUTIONS]}) == len(PROBLEMS) + len(CAUTIONS)
+
+
+@pytest.mark.parametrize("fault", PROBLEMS, ids=lambda fault: fault.name)
+def test_a_fault_alone_stops_the_run_and_is_named_with_a_remedy(fault: Fault) -> None:
+    told = site()
+    fault.change(told)
+    result = summary(found(told), [])
+    assert not result["ready"]
+    named = [finding for finding in result["problems"] if finding["place"] == fault.place]
+    assert any(fault.words in " ".join(finding.values()) for finding in named), result["problems"]
+    assert all(finding["remedy"] and finding["text"] for finding in result["problems"])
+
+
+@pytest.mark.parametrize("fault", CAUTIONS, ids=lambda fault: fault.name)
+def test_what_is_no_fault_is_named_and_stops_nothing(fault: Fault) -> None:
+    told = site()
+    fault.change(told)
+    result = summary(found(told), [])
+    assert result["ready"]
+    assert any(fault.words in " ".join(each.values()) for each in result["cautions"] if each["place"] == fault.place)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_ten_faults_at_once_are_all_named_in_one_run(seed: int) -> None:
+    chosen: list[Fault] = []
+    for fault in random.Random(seed).sample(PROBLEMS, len(PROBLEMS)):
+        # Without a group nothing of it is asked.
+        if fault.change.path[0] != "groups" and not any(fault.change.meets(other.change) for other in chosen):
+            chosen.append(fault)
+    chosen = chosen[:10]
+    assert len(chosen) == 10
+    told = site()
+    for fault in chosen:
+        fault.change(told)
+    text = "\n".join(summary(found(told), [])["table"])
+    assert not [fault.name for fault in chosen if fault.words not in text], text
+
+
+def test_the_same_fault_of_many_nodes_is_one_line() -> None:
+    told = site()
+    for name in ("gpu01", "gpu02"):
+        told[name]["rdma_devices"] = []
+    (line,) = summary(found(told), [])["table"]
+    assert line.startswith("! gpu01, gpu02: RDMA device: ")
+    assert len(summary(found(told), [])["problems"]) == 2
+
+
+def test_a_missing_library_is_named_once_and_not_by_every_device() -> None:
+    told = site()
+    told["controller"]["libraries"]["pyVmomi"] = None
+    told["vcenter"] = {"failed": True, "msg": "Failed to import the required Python library (pyvmomi) on ctl's Python"}
+    assert [finding.thing for finding in found(told)] == ["pyvmomi"]
+
+
+def test_libraries_and_collections_are_those_of_the_requirements_files() -> None:
+    wanted = re.findall(r"(?m)^([A-Za-z0-9_\[\]-]+)>=([\d.]+),<([\d.]+)", (ROOT / "requirements.txt").read_text())
+    assert {(each.project, each.least, each.below) for each in controller.LIBRARIES} == set(wanted)
+    ranges = load(ROOT / "galaxy.yml")["dependencies"]
+    assert {name: f">={least},<{below}" for name, (least, below, _group) in controller.COLLECTIONS.items()} == ranges
+    assert load(ROOT / "meta" / "runtime.yml")["requires_ansible"] == f">={controller.LEAST_ANSIBLE}.0"
+
+
+def test_site_variables_are_those_that_roles_and_playbooks_read() -> None:
+    files = [*PLAYBOOKS, *(ROOT / "playbooks").glob("vars/*.yml"), *(ROOT / "roles").glob("**/*.yml")]
+    read = {name for path in files for name in re.findall(r"\brocemesh_[a-z_]+", path.read_text())}
+    assert read == variables.SITE_VARIABLES
+
+
+def test_lines_keep_place_thing_and_remedy() -> None:
+    (finding,) = grouped([Finding("problem", "sw01", "switch_vlan", "it is not set.", "set it.")])
+    assert finding.line() == "! sw01: switch_vlan: it is not set. What to do: set it."
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (Put(("vcenter", "vms", 0, "power"), "poweredOff"), "the VM is off"),
+        (Put(("vcenter", "hosts", 0, "connection"), "notResponding"), "its host esx01 is not at work"),
+        (Put(("vcenter", "hosts", 0, "maintenance"), True), "its host esx01 is not at work"),
+        (Put(("vcenter", "vms", 0, "tools"), "guestToolsNotRunning"), "its guest has not come up"),
+    ],
+)
+def test_a_vm_that_an_interrupted_run_left_off_does_not_stop_the_run_that_brings_it_up(change: Put, words: str) -> None:
+    told = site()
+    told["gpu01"] = {"unreachable": True, "msg": "no route"}
+    assert not summary(found(told), [])["ready"]
+    change(told)
+    result = summary(found(told), [])
+    assert result["ready"], result["problems"]
+    assert any(words in row["text"] for row in result["cautions"] if row["place"] == "gpu01")

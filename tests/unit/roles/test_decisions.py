@@ -1,0 +1,140 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Modules that decide: documented, pure, and found by their action; what roles of this collection ask of them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import ParseError
+
+from tests.unit.decisions import decide
+from tests.unit.roles.collection import ROOT
+
+NAMES = sorted(path.stem for path in (ROOT / "plugins" / "action").glob("*.py") if "(Decision)" in path.read_text())
+HOSTS = [{"name": "gpu01", "address": "192.0.2.11", "slots": 2}, {"name": "gpu02", "address": "192.0.2.12"}]
+FILTERS = sorted(path.stem for path in (ROOT / "plugins" / "filter").glob("*.py"))
+
+
+def test_few_filters_are_public_and_each_is_named_in_the_documents() -> None:
+    """What only roles need is a module with options, not a word of the templates."""
+    assert len(FILTERS) <= 9
+    told = (ROOT / "docs" / "filters.md").read_text()
+    assert sorted(re.findall(r"^\| `(\w+)`", told, re.MULTILINE)) == FILTERS
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_decision_is_documented_by_the_module_of_its_name_and_uses_no_node(name: str) -> None:
+    module = (ROOT / "plugins" / "modules" / f"{name}.py").read_text()
+    text = (ROOT / "plugins" / "action" / f"{name}.py").read_text()
+    assert f"module: {name}\n" in module and f"from ..modules.{name} import DOCUMENTATION" in text
+    assert "_execute_module" not in text and "_connection" not in text
+    used = [path for folder in ("roles", "playbooks") for path in (ROOT / folder).rglob("*.yml")]
+    assert any(f"rocemesh.multinode.{name}:" in path.read_text() for path in used)
+
+
+def test_containers_are_seen_as_they_are() -> None:
+    looked = [
+        {"item": HOSTS[0], "exists": True, "container": {"State": {"Status": "running"}}},
+        {"item": HOSTS[1], "exists": False, "container": None},
+        {"item": {"name": "gpu03"}, "unreachable": True},
+        {"item": {"name": "gpu04"}, "msg": "no engine", "failed": True},
+    ]
+    hosts = [*HOSTS, {"name": "gpu03", "address": "192.0.2.13"}, {"name": "gpu04", "address": "192.0.2.14"}]
+    found = decide("mpi_hosts", hosts=hosts, containers=looked)
+    assert [host["container"] for host in found["hosts"]] == [
+        "running",
+        "missing",
+        "unreachable",
+        "unknown (no engine)",
+    ]
+    assert found["stopped"] == ["gpu02 missing", "gpu03 unreachable", "gpu04 unknown (no engine)"]
+
+
+def test_each_rank_has_the_name_of_its_host_and_the_network_is_that_of_the_head() -> None:
+    facts = {
+        "ansible_lo": {"ipv4": {"address": "127.0.0.1", "network": "127.0.0.0", "prefix": "8"}},
+        "ansible_ens192": {"ipv4": {"address": "192.0.2.11", "network": "192.0.2.0", "prefix": "24"}},
+        "ansible_all_ipv4_addresses": ["192.0.2.11"],
+    }
+    hosts = [HOSTS[0], {**HOSTS[1], "hostname": "node-b"}]
+    found = decide("mpi_hosts", hosts=hosts, interfaces=facts)
+    assert (found["names"], found["network"]) == (["gpu01", "gpu01", "node-b"], "192.0.2.0/24")
+    assert decide("mpi_hosts", hosts=hosts)["network"] == ""
+    assert "container" not in found["hosts"][0]
+
+
+def test_answers_belong_to_the_host_of_their_rank() -> None:
+    said = "[1,1]<stdout>:GPU 0: B\n[1,0]<stdout>:GPU 0: A\n[1,0]<stdout>:RDMA mlx5_0\n[1,0]<stderr>:GPU 9: no\n"
+    find = {"gpus": "^GPU [0-9]+:", "rdma": "^RDMA (.*)"}
+    found = decide("mpi_hosts", hosts=HOSTS, slots=1, output=said, find=find)["found"]
+    assert found == {"gpu01": {"gpus": ["GPU 0: A"], "rdma": ["mlx5_0"]}, "gpu02": {"gpus": ["GPU 0: B"], "rdma": []}}
+    by_slots = decide("mpi_hosts", hosts=HOSTS, output=said, find=find)
+    assert [answer["host"] for answer in by_slots["answers"]] == ["gpu01", "gpu01"]
+    with pytest.raises(ValueError, match="rank 7 answered"):
+        decide("mpi_hosts", hosts=HOSTS, output="[1,7]<stdout>:x\n")
+    with pytest.raises(ValueError, match="hosts is empty"):
+        decide("mpi_hosts", hosts=[])
+
+
+PENDING: dict[str, Any] = {
+    "hosts": {
+        "esx01": {"host": "esx01", "host_moid": "host-1", "reboot_required": True, "reboot_reasons": ["atsSupport"]},
+        "esx02": {"host": "esx02", "host_moid": "host-2", "reboot_required": False, "reboot_reasons": []},
+    },
+    "vms": {"gpu01": {"esx_host": "esx01", "esxi_host": "esx01", "esxi_host_moid": "host-1", "changes": []}},
+    "nics": {"gpu01": {"reboot_required": False, "reboot_reasons": []}},
+}
+
+
+def test_the_plan_of_a_site_has_what_waits_how_many_at_once_and_whether_now() -> None:
+    found = decide("site_window", max_unavailable="50%", **PENDING)
+    assert [window["host"] for window in found["windows"]] == ["esx01", "esx02"]
+    assert [window["host"] for window in found["waiting"]] == ["esx01"]
+    assert found["summary"] == ["esx01: host reboot; stops gpu01", "  - atsSupport"]
+    assert (found["batch"], found["open"]) == (1, True)
+    shut = decide("site_window", change_windows={"from": "2001-01-01", "to": "2001-01-02"})
+    assert shut["open"] is False and "outside of the change window" in shut["reason"]
+
+
+@pytest.mark.parametrize("wrong", [{"max_unavailable": 0}, {"change_windows": [5]}, {"change_windows": {"start": "x"}}])
+def test_windows_that_nobody_can_read_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"max_unavailable|change.window"):
+        decide("site_window", **wrong)
+
+
+def test_layers_are_folded_from_what_their_hosts_published() -> None:
+    outcome = {"changed": True, "verified": True, "found": {"mode": "on"}, "changes": ["a"]}
+    variables = {"groups": {"switches": ["leaf01", "leaf02"]}, "hostvars": {"leaf01": {"said": outcome}, "leaf02": {}}}
+    layers = {"switch": ["switches", "said"], "vm": ["gpu_vms", "said"]}
+    found = decide("site_outcomes", variables, layers=layers)["layers"]
+    assert found["switch"]["changes"] == ["leaf01: a"] and found["vm"]["verified"] is None
+    with pytest.raises(ValueError, match="group and the name of the fact"):
+        decide("site_outcomes", variables, layers={"switch": "switches"})
+
+
+def test_logins_that_should_work_and_those_that_should_not() -> None:
+    lines = ["192.0.2.11 0 12 ", "192.0.2.12 255 9 gpu@192.0.2.12: Permission denied (publickey)."]
+    open_mesh = decide("mesh_logins", lines=lines, nodes=["gpu01", "gpu02"])
+    assert open_mesh["summary"] == ["gpu01 12 ms", "gpu02 refused"]
+    assert len(open_mesh["wrong"]) == 1 and open_mesh["wrong"][0].startswith("gpu02 (192.0.2.12, exit status 255: gpu@")
+    shut = decide("mesh_logins", lines=lines, nodes=["gpu01", "gpu02"], refused=True)
+    assert shut["wrong"] == ["gpu01 (192.0.2.11, exit status 0: no message)"]
+    with pytest.raises(ParseError, match=r"2 node.* were asked and 1 answered"):
+        decide("mesh_logins", lines=lines[:1], nodes=["gpu01", "gpu02"])
+
+
+def test_suboptions_of_the_documentation_are_checked() -> None:
+    with pytest.raises(ValueError, match="address"):
+        decide("mpi_hosts", hosts=[{"name": "gpu01"}])
+    assert set(yaml.safe_load((ROOT / "plugins/modules/mpi_hosts.py").read_text().split('"""')[1])["options"]) == {
+        "hosts",
+        "slots",
+        "containers",
+        "interfaces",
+        "output",
+        "find",
+    }

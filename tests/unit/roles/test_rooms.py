@@ -1,0 +1,47 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""No circle between the rooms of module_utils, every arrow goes down, and the drawing shows them as they are."""
+
+from __future__ import annotations
+
+import importlib.util
+from types import ModuleType
+
+import pytest
+
+from tests.unit.roles.collection import ROOT
+
+
+def load() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("rooms", ROOT / "docs" / "rooms.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+ROOMS = load()
+
+
+def test_every_arrow_goes_down() -> None:
+    below = ROOMS.arrows()
+    level = ROOMS.floors(below)
+    assert all(level[room] > level[other] for room, others in below.items() for other in others)
+    assert {"_results/readers", "_results/launch", "_results/path", "_results/figures", "_results/report"} <= set(below)
+    assert below["_results/readers"] == set(), "a log is read without knowing what for"
+    assert level["_results/report"] > level["_proof"] > level["_results/figures"]
+
+
+def test_no_file_imports_itself_through_others() -> None:
+    ROOMS.floors(ROOMS.files())
+
+
+def test_a_circle_is_named() -> None:
+    with pytest.raises(ValueError, match="a circle of rooms: a -> b -> a"):
+        ROOMS.floors({"a": {"b"}, "b": {"a"}})
+
+
+def test_the_drawing_is_what_the_imports_say() -> None:
+    """If this fails: python docs/rooms.py, and look at what changed."""
+    text = ROOMS.PAGE.read_text(encoding="utf-8")
+    assert text == ROOMS.page(text)

@@ -1,0 +1,96 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One table says which systems are supported; the document is made from it, and the roles ask it first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._site.systems import (
+    PARTS,
+    REFUSED,
+    SYSTEMS,
+    page,
+    problems,
+)
+
+from .supported_systems import FILE
+
+ROOT = FILE.parents[1]
+EVERYTHING = ["ats", "mstflint", "current", "engine", "container", "mesh"]
+
+
+def facts(name: str, version: str) -> dict[str, Any]:
+    return {"distribution": name, "distribution_version": version}
+
+
+def test_the_document_is_the_table() -> None:
+    assert FILE.read_text() == page()
+
+
+def test_a_version_is_in_the_table_once() -> None:
+    for system in SYSTEMS:
+        for name in system.names:
+            assert sum(other.is_it(name, system.version) for other in SYSTEMS) == 1
+            assert name not in REFUSED
+        assert set(system.refused) <= set(PARTS)
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "parts"),
+    [
+        ("Ubuntu", "20.04", [*EVERYTHING, "guide"]),
+        ("Ubuntu", "22.04", EVERYTHING),
+        ("Ubuntu", "24.04", EVERYTHING),
+        ("Debian", "12.8", EVERYTHING),
+        ("Rocky", "9.4", ["ats", "container", "mesh"]),
+        ("RedHat", "8.10", ["ats", "container", "mesh"]),
+        ("Ubuntu", "26.04", ["ats", "mstflint", "engine"]),
+    ],
+)
+def test_supported_systems_are_taken(name: str, version: str, parts: list[str]) -> None:
+    assert problems(facts(name, version), parts) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "part", "words"),
+    [
+        ("Rocky", "9.4", "mstflint", "installed with apt"),
+        ("RedHat", "10.0", "engine", "Podman is not supported"),
+        ("Rocky", "9.4", "guide", "installed with apt"),
+        ("Ubuntu", "26.04", "current", "doca-ofed-generic"),
+        ("Ubuntu", "18.04", "ats", "these are supported: 20.04, 22.04, 24.04, 26.04"),
+        ("Ubuntu", "20.10", "ats", "these are supported"),
+        ("Debian", "11.9", "mesh", "these are supported: 12, 13"),
+        ("SLES", "15.5", "container", "wicked"),
+        ("Gentoo", "2.17", "ats", "no test and no site knows it"),
+        ("", "", "ats", "an unknown system"),
+    ],
+)
+def test_refused_systems_are_named_with_the_reason(name: str, version: str, part: str, words: str) -> None:
+    (text,) = problems(facts(name, version), [part])
+    assert words in text and (name or "unknown") in text
+
+
+def test_an_unlisted_system_is_tried_where_that_was_asked_for_but_nothing_is_installed_there() -> None:
+    assert problems(facts("Gentoo", "2.17"), ["ats", "container", "mesh"], unlisted=True) == []
+    (text,) = problems(facts("Gentoo", "2.17"), ["engine"], unlisted=True)
+    assert "install it yourself" in text
+
+
+def test_enforcing_selinux_is_refused_for_containers_alone() -> None:
+    assert "SELinux" in problems(facts("Rocky", "9.4"), ["container"], selinux=True)[0]
+    assert problems(facts("Rocky", "9.4"), ["ats", "mesh"], selinux=True) == []
+
+
+def test_a_part_that_is_not_in_the_table_is_an_error() -> None:
+    with pytest.raises(ValueError, match="no such part: podman"):
+        problems(facts("Debian", "12"), ["podman"])
+
+
+@pytest.mark.parametrize(("role", "file"), [("guest", "preflight"), ("container", "preflight"), ("mesh", "request")])
+def test_each_role_asks_the_table_in_its_preflight(role: str, file: str) -> None:
+    text = (ROOT / f"roles/{role}/tasks/{file}.yml").read_text()
+    assert "rocemesh.multinode.system_support:" in text

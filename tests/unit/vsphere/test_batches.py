@@ -1,0 +1,71 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which hosts of a play one call serves, and what is published for each of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.action.esxi_host_batches import (
+    COMMON,
+    esxi_batches,
+    esxi_published,
+)
+
+SITE: dict[str, Any] = {
+    "rocemesh_vcenter_hostname": "vc", "rocemesh_vcenter_password": "secret", "esxi_host_kernel_settings": {"a": 1},
+}  # fmt: skip
+
+
+def test_hosts_that_share_account_and_settings_are_one_batch_in_the_order_of_the_play() -> None:
+    found = esxi_batches(["b", "a"], {"a": SITE, "b": {**SITE, "esxi_host_name": "b.example.org"}})
+    assert found == [{"hosts": ["b", "a"], "names": ["b.example.org", "a"]}]
+    assert "secret" not in str(found)
+
+
+@pytest.mark.parametrize("name", COMMON)
+def test_whatever_a_call_has_once_parts_hosts_that_differ_in_it(name: str) -> None:
+    found = esxi_batches(["a", "b", "c"], {"a": SITE, "b": {**SITE, name: "other"}, "c": SITE})
+    assert [batch["hosts"] for batch in found] == [["a", "c"], ["b"]]
+
+
+def row(name: str, *changes: str, waits: bool = False) -> dict[str, Any]:
+    return {
+        "esxi_host": name, "esxi_host_moid": "host-" + name, "settings": [{"name": "atsSupport"}],
+        "changes": list(changes), "reboot_required": waits, "reboot_reasons": ["waits"] if waits else [],
+    }  # fmt: skip
+
+
+def published(check: bool, *rows: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    hosts = ["inventory-" + one["esxi_host"] for one in rows]
+    return {one["host"]: one for one in esxi_published([{"batch": {"hosts": hosts}, "hosts": rows}], check)}
+
+
+def test_each_host_gets_its_own_row() -> None:
+    found = published(False, row("a"), row("b", "set it", waits=True))
+    assert found["inventory-a"]["outcome"]["verified"] and not found["inventory-a"]["outcome"]["changed"]
+    second = found["inventory-b"]
+    assert second["pending"] == {
+        "host": "b", "host_moid": "host-b", "settings": ["atsSupport"], "reboot_required": True,
+        "reboot_reasons": ["waits"],
+    }  # fmt: skip
+    assert second["outcome"]["changes"] == ["set it"] and second["outcome"]["changed"]
+
+
+@pytest.mark.parametrize(
+    ("check", "changes", "waits", "verified"),
+    [
+        (False, [], False, True),
+        (False, ["set"], False, True),  # set back to the value in force, and read back
+        (False, ["set"], True, False),
+        (False, [], True, False),
+        (True, [], False, True),
+        (True, ["set"], False, False),  # nothing was written
+    ],
+)
+def test_verified_is_what_was_read_configured_and_in_force(
+    check: bool, changes: list[str], waits: bool, verified: bool
+) -> None:
+    found = published(check, row("a", *changes, waits=waits))
+    assert found["inventory-a"]["outcome"]["verified"] is verified
