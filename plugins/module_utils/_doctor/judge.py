@@ -255,9 +255,7 @@ def _asked(reading: Reading, verdict: str) -> list[str]:
 def _skipped(reading: Reading) -> list[str]:
     if not reading.skipped:
         return []
-    return [
-        f"{reading.skipped} kinds of lines that differ in their figures alone were read {PER_FORM} times, not to the last"
-    ]
+    return [f"{reading.skipped} forms of lines (alike but for their figures) were read {PER_FORM} times each"]
 
 
 __all__ = ["PROVEN", "Finding", "answer"]

@@ -28,7 +28,7 @@ _FORMS = 100_000
 _ALARMS = 20
 PER_FORM = 400  # lines of one form in one piece that are read one by one
 _FIGURES = (b"xid", b"status", b"error", b"count")  # forms whose figures say which fault it is: many more of them
-_PER_FIGURE = 20_000
+PER_FIGURE = 20_000
 _NO_DIGITS = b"0123456789"
 
 # What a program says when something is wrong, in any words. Such a line that no sign knows is never "healthy".
@@ -145,17 +145,15 @@ class Reading:
                     if count == 0 and len(counts) >= _FORMS:
                         counts.clear()
                     counts[form] = count + 1
-                    limit = PER_FORM
-                    if count >= PER_FORM and any(word in form.lower() for word in _FIGURES):
-                        limit = _PER_FIGURE
+                    limit = PER_FIGURE if count >= PER_FORM and _figures(form) else PER_FORM
                     if count >= limit:
                         boring.add(form)
                         self.skipped += 1
                         continue
                     text = lines[offset].decode("utf-8", "replace").strip("\r")
-                    if not self._line(piece, number + offset + 1, text, readers):
-                        if not any(word in form.lower() for word in _FIGURES):
-                            boring.add(form)
+                    there = self._line(piece, number + offset + 1, text, readers)
+                    if not there and not _figures(form):
+                        boring.add(form)
             number += len(lines)
         self.lines += number
         for reader in readers:
@@ -205,6 +203,10 @@ class Reading:
         if named:
             device = named["device"]
         return Hit("", piece.name, number, text.strip()[:_QUOTE], host, rank, device)
+
+
+def _figures(form: bytes) -> bool:
+    return any(word in form.lower() for word in _FIGURES)
 
 
 def _hit(entry: Sign, match: Match[str], where: Hit) -> Hit:

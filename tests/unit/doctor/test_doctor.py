@@ -101,7 +101,7 @@ FAULTS = (
     (
         "nic_firmware",
         "cannot_tell",
-        "mlx5_core 0000:61:00.0: wait_func:1132:(pid 1): CREATE_DCT(0x710) timeout. Will cause a leak of a command resource",
+        "mlx5_core 0000:61:00.0: wait_func:1132: CREATE_DCT(0x710) timeout. Will cause a leak of a command resource",
     ),
     ("host_limits", "cannot_tell", "NCCL WARN Call to socket failed : Too many open files"),
     ("cabling", "cannot_tell", "mlx5_core 0000:0b:00.0: Port module event: module 0, Cable unplugged"),
