@@ -86,7 +86,8 @@ def causes() -> str:
     parts = [
         "# Causes\n\n<!-- made from plugins/module_utils/_doctor/rules by generate.py: change those files -->\n\n"
         "What the [doctor](doctor.md) can name, layer by layer: what it means, how to check it, what puts it right, "
-        "and what the rules rest on. A rule that needs one sign alone is never certain unless the line states its cause.\n"
+        "and what the rules rest on. A rule that needs one sign alone is never certain unless the line states its "
+        "cause.\n"
     ]
     for layer, owner in layers.items():
         here = [cause for cause in catalogue.CAUSES.values() if cause.layer == layer]
