@@ -21,4 +21,6 @@ class ActionModule(Decision):
         try:
             return {"home": read(folder)}
         except OSError as error:
-            raise ValueError(f"{folder}: cannot be read ({error.strerror}). Give the folder with the job's results.") from error
+            raise ValueError(
+                f"{folder}: cannot be read ({error.strerror}). Give the folder with the job's results."
+            ) from error

@@ -33,8 +33,8 @@ options:
     required: true
   looked:
     description:
-      - What M(ansible.builtin.slurp) found in a loop over the hosts, NCCL's topology file of each. A host without one is
-        left out.
+      - What M(ansible.builtin.slurp) found in a loop over the hosts, NCCL's topology file of each. A host without one
+        is left out.
     type: list
     elements: dict
     default: []

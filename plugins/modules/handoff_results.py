@@ -13,8 +13,8 @@ short_description: Read the results of a job that another launcher ran
 version_added: 0.1.0
 author: rocemesh.multinode contributors (@rocemesh)
 description:
-  - Reads the folder that the scripts of a hand-off fill (C(results/JOBID)) - the ranks' output, NCCL's log, RDMA counters
-    before and after, begin and end - and says what the launcher says of a job that did not end well.
+  - Reads the folder that the scripts of a hand-off fill (C(results/JOBID)) - the ranks' output, NCCL's log, RDMA
+    counters before and after, begin and end - and says what the launcher says of a job that did not end well.
   - What is missing stays missing, and the verdict of the report says so.
   - Runs on the controller. The node is not asked.
 attributes:
@@ -41,8 +41,8 @@ EXAMPLES = r"""
 RETURN = r"""
 home:
   description: >-
-    C(id), C(job) (the content of C(job.json)), C(result) (as P(rocemesh.multinode.read_log#filter) returns it), C(evidence),
-    C(log), C(expected_ranks), C(problems), C(simulated), for module M(rocemesh.multinode.run_report).
+    C(id), C(job) (the content of C(job.json)), C(result) (as P(rocemesh.multinode.read_log#filter) returns it),
+    C(evidence), C(log), C(expected_ranks), C(problems), C(simulated), for module M(rocemesh.multinode.run_report).
   returned: success
   type: dict
 """

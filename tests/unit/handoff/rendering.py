@@ -21,8 +21,11 @@ def render(name: str, asked: Mapping[str, Any], topologies: Mapping[str, str] | 
     job = job_of(asked)
     own = {key: value for key, value in ROLE_VARS.items() if key.startswith("__run_handoff_s") or "subsystems" in key}
     variables = {
-        "__run_handoff": {"job": job, "files": files_of(job, topologies or {})},
-        "__run_handoff_topologies": dict(topologies or {}),
+        "__run_handoff": {
+            "job": job,
+            "files": files_of(job, topologies or {}),
+            "topologies": dict(topologies or {}),
+        },
         "run_handoff_name": job["name"],
         **{key: _trusted(value) for key, value in own.items()},
     }

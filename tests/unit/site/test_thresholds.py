@@ -42,7 +42,11 @@ def test_a_nic_with_a_larger_mtu_than_wanted_is_not_as_wanted() -> None:
 
 
 def test_a_gid_of_another_network_is_no_gid_of_this_one() -> None:
-    assert wrong(broken((*NIC, "roce_gid_ipv4"), "192.0.2.12")) == [("nic", "GID")]
+    world = broken((*NIC, "roce_gid_ipv4"), "192.0.2.12")
+    assert wrong(world) == [], "the port has another GID in the network"
+    for gid in world["nodes"]["gpu02"]["nic"]["devices"][0]["gids"]:
+        gid["type"] = "RoCE v1"
+    assert wrong(world) == [("nic", "GID")]
 
 
 def test_the_table_of_a_nic_that_does_not_trust_dscp_is_not_judged() -> None:
