@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.rocemesh.multinode.plugins.filter.nccl_variables import nccl_variables
-from ansible_collections.rocemesh.multinode.plugins.module_utils._site.consistency import Intent
+from ansible_collections.rocemesh.multinode.plugins.module_utils._site.path_intent import Intent
 from ansible_collections.rocemesh.multinode.plugins.module_utils._site.rdma_facts import usable
 
 from tests.unit.site.test_consistency import NIC, SW, broken, look, site
@@ -42,7 +42,10 @@ def test_a_nic_with_a_larger_mtu_than_wanted_is_not_as_wanted() -> None:
 
 
 def test_a_gid_of_another_network_is_no_gid_of_this_one() -> None:
-    assert wrong(broken((*NIC, "roce_gid_ipv4"), "192.0.2.12")) == [("nic", "GID")]
+    world = broken((*NIC, "roce_gid_ipv4"), "192.0.2.12")
+    assert wrong(world) == [], "another GID of the port is in the network"
+    world["nodes"]["gpu02"]["nic"]["devices"][0]["gids"][0]["type"] = "IB/RoCE v1"
+    assert ("nic", "GID") in wrong(world)
 
 
 def test_the_table_of_a_nic_that_does_not_trust_dscp_is_not_judged() -> None:
