@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.nccl_log import read as parse
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.path.path_verdict import judge
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.nccl_log import read as parse
 
 from tests.unit.results.nccl_shapes import HOSTS, Job
 
