@@ -34,6 +34,7 @@ options:
     description:
       - Outputs that were just read, by the name of the piece, for example C(hosts/gpu01/dmesg.txt). Read together with
         O(bundle), if both are given.
+      - Or by host what a loop of commands over a dictionary registered there; its keys name the pieces.
     type: dict
     default: {}
   dest:
@@ -187,7 +188,7 @@ def main() -> None:
     )
     options: dict[str, Any] = module.params
     try:
-        found = doctor.diagnose(options["bundle"], {name: str(text) for name, text in options["evidence"].items()})
+        found = doctor.diagnose(options["bundle"], doctor.evidence_texts(options["evidence"]))
         if options["dest"] and not module.check_mode:
             Path(options["dest"]).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     except OSError as error:

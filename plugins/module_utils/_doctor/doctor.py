@@ -82,3 +82,17 @@ def table(found: dict[str, Any]) -> str:
         lines += ["", "Wanted and not found: " + "; ".join(found["asked"])]
     lines += [f"note: {note}" for note in found["notes"]]
     return "\n".join(lines) + "\n"
+
+
+def evidence_texts(evidence: Mapping[str, Any]) -> dict[str, str]:
+    """Name of a piece -> its text. A registered loop of commands (of a host) is taken apart: "NAME/KEY" for each item that
+    ended well; a host that did not answer has nothing."""
+    found: dict[str, str] = {}
+    for name, value in evidence.items():
+        if isinstance(value, Mapping):
+            for row in value.get("results") or ():
+                if row.get("rc") == 0:
+                    found[f"hosts/{name}/{row['item']['key']}"] = str(row.get("stdout") or "")
+        else:
+            found[name] = str(value)
+    return found

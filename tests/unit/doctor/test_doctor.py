@@ -282,3 +282,12 @@ def test_the_command_needs_no_ansible_and_tells_by_its_status(tmp_path: pathlib.
     )
     assert (done.returncode, done.stderr) == (status, "")
     assert json.loads((tmp_path / "doctor.json").read_text())["lines"] == 1
+
+
+def test_what_a_loop_registered_on_a_host_becomes_its_pieces_and_what_failed_is_none() -> None:
+    rows = [
+        {"item": {"key": "dmesg.txt"}, "rc": 0, "stdout": "quiet"},
+        {"item": {"key": "show_gids.txt"}, "rc": 127, "stdout": ""},
+    ]
+    given = {"gpu01": {"results": rows}, "gpu02": {"unreachable": True}, "loose.txt": "text"}
+    assert doctor.evidence_texts(given) == {"hosts/gpu01/dmesg.txt": "quiet", "loose.txt": "text"}
