@@ -22,13 +22,15 @@ GROUPS: Mapping[str, str] = {
 # Variables of the whole site: read by playbooks and by roles' defaults.
 SITE_PREFIX = "rocemesh_"
 SITE_VARIABLES = frozenset((
-    "rocemesh_address", "rocemesh_adopt_maintenance", "rocemesh_allow_reboot", "rocemesh_change_window",
+    "rocemesh_address", "rocemesh_adopt_maintenance", "rocemesh_allow_cpu", "rocemesh_allow_idle_gpus",
+    "rocemesh_allow_reboot", "rocemesh_allow_unlisted_system", "rocemesh_change_window",
     "rocemesh_change_window_least_minutes", "rocemesh_hard_off", "rocemesh_lease_seconds",
     "rocemesh_maintenance_timeout", "rocemesh_max_unavailable", "rocemesh_power_on_timeout",
-    "rocemesh_reboot_timeout", "rocemesh_roce_priority", "rocemesh_shutdown_timeout", "rocemesh_simulated",
-    "rocemesh_slots", "rocemesh_switch_driver", "rocemesh_take_over", "rocemesh_vcenter_ca_path",
-    "rocemesh_vcenter_hostname", "rocemesh_vcenter_password", "rocemesh_vcenter_port",
-    "rocemesh_vcenter_username", "rocemesh_vcenter_validate_certs", "rocemesh_vm_policy", "rocemesh_vsan_mode",
+    "rocemesh_reboot_timeout", "rocemesh_roce_networks", "rocemesh_roce_priority", "rocemesh_shutdown_timeout",
+    "rocemesh_simulated", "rocemesh_slots", "rocemesh_switch_driver", "rocemesh_take_over",
+    "rocemesh_vcenter_ca_path", "rocemesh_vcenter_hostname", "rocemesh_vcenter_password",
+    "rocemesh_vcenter_port", "rocemesh_vcenter_username", "rocemesh_vcenter_validate_certs",
+    "rocemesh_vm_policy", "rocemesh_vsan_mode",
 ))  # fmt: skip
 # One letter of ten may be wrong; "switch_vlna" is 0.91 from "switch_vlan".
 _LIKE = 0.86

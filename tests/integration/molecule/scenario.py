@@ -13,6 +13,11 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 # One for each way to get a driver; minutes each, see test_driver_profiles.py.
 PROFILES = {"guest_current", "guest_guide"}
+# Roles that change nothing on a machine, and where they are played instead.
+WITHOUT = {
+    "fabric": "tests/integration/fabric: measures between nodes, which it needs namespaces for",
+    "preflight": "tests/integration/preflight, and the site suite: nothing found on a right site, nothing changed",
+}
 
 
 def play(scenario: str) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import bundle, catalogue, model, readers
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose, evidence_texts
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.questions import Question, rank
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.words import words_of
 
@@ -290,4 +290,4 @@ def test_what_a_loop_registered_on_a_host_becomes_its_pieces_and_what_failed_is_
         {"item": {"key": "show_gids.txt"}, "rc": 127, "stdout": ""},
     ]
     given = {"gpu01": {"results": rows}, "gpu02": {"unreachable": True}, "loose.txt": "text"}
-    assert doctor.evidence_texts(given) == {"hosts/gpu01/dmesg.txt": "quiet", "loose.txt": "text"}
+    assert evidence_texts(given) == {"hosts/gpu01/dmesg.txt": "quiet", "loose.txt": "text"}

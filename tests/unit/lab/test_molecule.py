@@ -13,9 +13,10 @@ import pytest
 import yaml
 
 from lab import config
+from tests.integration.molecule.scenario import WITHOUT
 
 MOLECULE = config.REPO / "molecule"
-ROLES = sorted(path.name for path in (config.REPO / "roles").iterdir() if path.is_dir())
+ROLES = sorted(path.name for path in (config.REPO / "roles").iterdir() if path.is_dir() and path.name not in WITHOUT)
 # It only reads, so no state can be unwanted: its prepare plays the playbook with the role's tasks taken out.
 READS_ONLY = {"consistency"}
 

@@ -258,5 +258,6 @@ def test_playbook_compares_without_lab_and_inventory(tmp_path: pathlib.Path) -> 
         check=False,
     )
     assert done.returncode == 2, done.stdout + done.stderr
-    assert "slower than this baseline" in done.stdout and "new 4n4g, bf16" in done.stdout
+    said = " ".join(done.stdout.split())
+    assert "slower than this baseline" in said and "new: 4n4g, bf16" in said, said
     assert {path.name for path in (tmp_path / "compare").iterdir()} == {"compare.html", "compare.json", "compare.md"}
