@@ -85,7 +85,7 @@ def table(found: dict[str, Any]) -> str:
 
 
 def evidence_texts(evidence: Mapping[str, Any]) -> dict[str, str]:
-    """Name of a piece -> its text. A registered loop of commands (of a host) is taken apart: "NAME/KEY" for each item that
+    """Name of a piece -> its text. A registered loop of commands (of a host) is taken apart, a piece for each item that
     ended well; a host that did not answer has nothing."""
     found: dict[str, str] = {}
     for name, value in evidence.items():

@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every role that changes something has a molecule scenario (prepare, converge, idempotence, testinfra), and it passes."""
+"""Every role that changes something has a molecule scenario (prepare, converge, idempotence, testinfra) that passes."""
 
 from __future__ import annotations
 
