@@ -3,10 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What Slurm says of a job that did not end well, in words that say what to do. Pure.
 
-The texts are those that Slurm 22.05 printed (tests/integration/handoff) and, for node failure, preemption and memory,
-those in its source (slurmd/slurmstepd, srun/libsrun).
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+Only the text of a cancelled job was recorded (Slurm 22.05, tests/integration/handoff); those of time limit, node failure,
+preemption and memory are inferred from its documentation.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def test_a_rank_that_is_missing_makes_the_result_no_result(tmp_path: Path) -> No
     assert "missing_ranks" in [problem["code"] for problem in read(folder)["result"]["problems"]]
 
 
-# As Slurm 22.05 prints them, but for node failure, preemption and memory, which are from its source.
+# CANCELLED as Slurm 22.05 printed it; the others are inferred from its documentation.
 _AT = "ON gpu02 CANCELLED AT 2026-01-31T12:00:00"
 SAID = {
     "slurm_time_limit": f"slurmstepd: error: *** STEP 7.0 {_AT} DUE TO TIME LIMIT ***",
