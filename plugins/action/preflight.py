@@ -9,6 +9,7 @@ nodes say comes as arguments. The judgement is in module_utils/_preflight.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.metadata
 import json
@@ -34,6 +35,7 @@ ARGUMENTS = {
     "switches": {"type": "dict", "default": {}},
     "vcenter": {"type": "dict", "default": {}},
     "nodes": {"type": "dict", "default": {}},
+    "windows": {"type": "bool", "default": False},
     "dest": {"type": "path", "default": ""},
 }
 # Variables that a stage asks for; without them the site stops there, perhaps after others have been changed.
@@ -45,7 +47,7 @@ _NEEDS: Mapping[str, tuple[tuple[str, str], ...]] = {
     ),
     "gpu_vms": (
         ("container_registry", "the registry that all GPU VMs reach, host:port"),
-        ("run_network", "the RoCE network of the VMs in CIDR notation"),
+        ("rocemesh_address", "its address in the RoCE network"),
     ),
 }
 _VCENTER = (
@@ -61,6 +63,12 @@ _FILES: Mapping[str, str] = {
 }
 # Variables that Ansible puts beside those of the inventory; some hold all others.
 _OF_ANSIBLE = frozenset(("hostvars", "groups", "vars", "environment", "play_hosts", "omit", "playbook_dir"))
+# A file that nobody opens may be missing: variable -> the one that says so, and its value.
+_UNLESS: Mapping[str, tuple[str, str]] = {
+    "switch_known_hosts": ("switch_host_key_checking", "false"),
+    "switch_ca_path": ("switch_validate_certs", "false"),
+    "rocemesh_vcenter_ca_path": ("rocemesh_vcenter_validate_certs", "false"),
+}
 
 
 class ActionModule(ActionBase):
@@ -77,7 +85,7 @@ class ActionModule(ActionBase):
         findings += list(variables.groups(groups))
         found, unset = _of_inventory(hostvars, groups)
         findings += found
-        findings += list(_devices(options, hostvars, groups, unset))
+        findings += list(_devices({**options, "dry": self._task.check_mode}, hostvars, groups, unset))
         looked_at = ["controller", "inventory", *options["switches"], *options["nodes"]]
         looked_at += ["vCenter"] if options["vcenter"] else []
         told = summary(findings, looked_at)
@@ -95,13 +103,18 @@ def _devices(
             yield from devices.switch(name, reading)
     if options["vcenter"] and not unset & set(groups.get("esxi_hosts") or ()):
         vms = [str(_value(hostvars, name, "gpu_vm_name") or name) for name in groups.get("gpu_vms") or ()]
-        yield from devices.vcenter(options["vcenter"], vms, time.time())
+        yield from devices.vcenter(options["vcenter"], vms, windows=options["windows"], dry=options["dry"])
     sleeping = devices.asleep(options["vcenter"])
     for name, reading in options["nodes"].items():
         wanted = {
             "asleep": sleeping.get(str(_value(hostvars, name, "gpu_vm_name") or name), ""),
             "slots": _value(hostvars, name, "rocemesh_slots"),
-            "toolkit_repository": _value(hostvars, name, "container_toolkit_repository"),
+            "mmio": any(
+                variable in hostvars.raw_get(name) for variable in ("gpu_vm_mmio_size_gb", "gpu_vm_use_64bit_mmio")
+            ),
+            "toolkit_repository": "container_toolkit_repository" in hostvars.raw_get(name),
+            "no_gpus": "none"
+            in (_value(hostvars, name, "container_gpus"), _value(hostvars, name, "container_toolkit")),
         }
         yield from nodes.judge(name, reading, wanted)
     for group in ("switches", "gpu_vms"):
@@ -157,21 +170,27 @@ def _of_inventory(hostvars: Any, groups: Mapping[str, Sequence[str]]) -> tuple[l
     own = list(dict.fromkeys(name for group in variables.GROUPS for name in groups.get(group) or ()))
     names = {host: _names(hostvars, host) for host in own}
     needs: dict[tuple[str, str, str], list[str]] = {}
+    asked = set()
     for group, name, what in _needed(hostvars, groups):
+        asked.add(name)
         for host in groups.get(group) or ():
-            error = _error(hostvars, host, name) if name in names[host] else ""
-            if name not in names[host] or error or _value(hostvars, host, name) in (None, "", []):
+            error = _error(hostvars, host, name) if name in hostvars.raw_get(host) else ""
+            value = _value(hostvars, host, name)
+            # ansible-core before 2.19 leaves what it cannot make out as it is written.
+            if error or value in (None, "", []) or (isinstance(value, str) and "{{" in value):
                 needs.setdefault((name, error, what), []).append(host)
-    asked = {name for name, _error_, _what in needs}
+    doubtful: dict[tuple[str, str], list[str]] = {}
     for host in own:
         for name in sorted(names[host] & known - asked):
             error = _error(hostvars, host, name)
             if error:
-                needs.setdefault((name, error, "a value that can be made out on the controller"), []).append(host)
+                doubtful.setdefault((name, error), []).append(host)
     wanting = [variables.Need(name, tuple(hosts), error, what) for (name, error, what), hosts in needs.items()]
+    unclear = [variables.Need(name, tuple(hosts), error, "") for (name, error), hosts in doubtful.items()]
     findings = [
         *variables.unread(names, known | _mentioned(hostvars, own, names), prefixes),
         *variables.unset(wanting),
+        *variables.unread_here(unclear),
         *variables.files(_files(hostvars, own, names)),
     ]
     return findings, {host for need in wanting for host in need.hosts}
@@ -199,7 +218,11 @@ def _names(hostvars: Any, host: str) -> set[str]:
 def _mentioned(hostvars: Any, own: Sequence[str], names: Mapping[str, set[str]]) -> set[str]:
     """Words of the values of the inventory: a variable that another one is made of has a reader."""
     raw = (hostvars.raw_get(host) for host in own)
-    values = {str(row[name]) for host, row in zip(own, raw) for name in names[host] if name not in _OF_ANSIBLE}
+    values = set()
+    for host, row in zip(own, raw):
+        for name in names[host] - _OF_ANSIBLE:
+            with contextlib.suppress(AnsibleError):  # a value that a vault keeps, and that this run may not need
+                values.add(str(row[name]))
     return {word for value in values for word in re.findall(r"[A-Za-z_]\w*", value)}
 
 
@@ -225,6 +248,9 @@ def _files(hostvars: Any, own: Sequence[str], names: Mapping[str, set[str]]) -> 
     for host in own:
         for variable, remedy in _FILES.items():
             path = str(_value(hostvars, host, variable) or "") if variable in names[host] else ""
+            switch, said = _UNLESS.get(variable, ("", ""))
+            if str(_value(hostvars, host, switch)).lower() == said:
+                continue
             if path and (variable, path) not in seen:
                 seen.add((variable, path))
                 place = pathlib.Path(path).expanduser()

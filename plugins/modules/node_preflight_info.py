@@ -33,6 +33,10 @@ options:
     description: Registry as the engine names it, V(host) or V(host:port). Empty tries none.
     type: str
     default: ""
+  docker_socket:
+    description: Socket of the Docker engine.
+    type: path
+    default: /var/run/docker.sock
   timeout:
     description: Seconds that one program or one connection may take.
     type: int
@@ -47,7 +51,7 @@ seealso:
 EXAMPLES = r"""
 - name: Look at the node
   rocemesh.multinode.node_preflight_info:
-    controller_time: "{{ now(utc=true).timestamp() }}"
+    controller_time: "{{ now().timestamp() }}"
     registry: registry.example.com:5000
   become: true
   register: node
@@ -108,6 +112,10 @@ rdma_devices:
   returned: success
   type: list
   elements: str
+nics:
+  description: NVIDIA network controllers on the PCI bus.
+  returned: success
+  type: int
 registry:
   description: C(name), and C(error) if it cannot be reached; empty if none was asked for.
   returned: success
@@ -128,13 +136,20 @@ def main() -> None:
         argument_spec={
             "controller_time": {"type": "float", "default": 0},
             "registry": {"type": "str", "default": ""},
+            "docker_socket": {"type": "path", "default": "/var/run/docker.sock"},
             "timeout": {"type": "int", "default": 10},
         },
         supports_check_mode=True,
     )
     options = module.params
     module.exit_json(
-        changed=False, **read_node(options["controller_time"], options["registry"], float(max(1, options["timeout"])))
+        changed=False,
+        **read_node(
+            options["controller_time"],
+            options["registry"],
+            options["docker_socket"],
+            float(max(1, options["timeout"])),
+        ),
     )
 
 

@@ -45,6 +45,10 @@ options:
       - Name of each GPU VM to what M(rocemesh.multinode.node_preflight_info) returned, C(unreachable) included.
     type: dict
     default: {}
+  windows:
+    description: Whether hosts may restart in this run. If not, privileges that only windows need are no problem yet.
+    type: bool
+    default: false
   dest:
     description: File on the controller that gets the same as JSON. Empty writes none.
     type: path

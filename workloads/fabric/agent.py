@@ -185,6 +185,8 @@ def _ask(asker: socket.socket, source: int, size: int, result: dict[str, Any]) -
             continue
         if data.startswith(MAGIC):
             found: dict[str, Any] = json.loads(data[len(MAGIC) + 4 :])
+            if found.get("size", size) != size:
+                continue  # a late answer to a smaller probe
             result.pop("error", None)
             return found
     result.setdefault("error", "TIMEOUT")

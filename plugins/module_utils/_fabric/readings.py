@@ -13,7 +13,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import ipaddress
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from .._layer import RefusedError
 from .judge import Place
@@ -75,10 +75,22 @@ def fabric_from(
     return Found(
         fabric,
         {nic: str(port["netdev"] or "") for nic, port in flat.items()},
-        tuple(_odd_ones(fabric, flat)),
+        (*_odd_ones(fabric, flat), *_absent(fabric, readings)),
         tuple(notes),
         any(bool((readings.get(name) or {}).get("simulated")) for name in chosen),
     )
+
+
+def _absent(fabric: Fabric, readings: Mapping[str, Any]) -> Iterator[Fault]:
+    """What cannot be measured does not pass: a host that was not read, or that lacks the port of a rail."""
+    for nic in sorted(fabric.absent):
+        told = readings.get(fabric.hosts[fabric.host_of(nic)]) or {}
+        yield Fault(
+            "absent",
+            Place("nic", (nic,)),
+            str(told.get("error") or "no usable RoCE v2 port was read"),
+            "look at the notes and at rdma_info there; play without --limit",
+        )
 
 
 def _length_first(name: str) -> tuple[int, str]:

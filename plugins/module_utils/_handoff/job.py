@@ -46,6 +46,11 @@ def _refuse(what: str, thing: str, value: Any, remedy: str, host: str = "handoff
     raise RefusedError(what, host=host, thing=thing, value=value, remedy=remedy)
 
 
+def _joined(networks: Any) -> str:
+    """One text, as the report takes it, of a list too."""
+    return ",".join(map(str, networks)) if isinstance(networks, (list, tuple)) else str(networks)
+
+
 def job_of(asked: Mapping[str, Any]) -> dict[str, Any]:
     """The content of job.json. ``asked``: as role run gives it, see module handoff_job. Raises RefusedError."""
     launchers = _launchers(asked)
@@ -85,7 +90,7 @@ def job_of(asked: Mapping[str, Any]) -> dict[str, Any]:
         "gpus": bool(asked.get("gpus")),
         "network": str(asked.get("network") or ""),
         "nccl_network": str(asked.get("nccl_network") or ""),
-        "rdma_networks": str(asked.get("rdma_networks") or ""),
+        "rdma_networks": _joined(asked.get("rdma_networks") or ""),
         "limits": {
             "seconds": seconds,
             "minutes": -(-seconds // 60),

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What Slurm says of a job that did not end well, in words that say what to do. Pure.
 
-Only the text of a cancelled job was recorded (Slurm 22.05, tests/integration/handoff); those of time limit, node failure,
-preemption and memory are inferred from its documentation.
+Only the text of a cancelled job was recorded (Slurm 22.05, tests/integration/handoff); those of time limit, node
+failure, preemption and memory are inferred from its documentation.
 
 Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """

@@ -140,7 +140,7 @@ def cuda_problems(host: str, driver: Mapping[str, Any], image: str) -> list[str]
     return [
         f"{host}: the image has CUDA {image}, and driver {driver.get('loaded')} runs CUDA up to {most}. What to do: "
         f"install a driver for CUDA {numbers(image)[0]}, or take an image with CUDA {numbers(most)[0]} (an image with "
-        "CUDA's forward compatibility package runs too: then set run_image_cuda to the driver's version)."
+        "CUDA's forward compatibility package runs too: then set guest_image_cuda to the CUDA that the driver runs)."
     ]
 
 

@@ -21,16 +21,20 @@ import subprocess
 import time
 from typing import Any, Sequence
 
-NVIDIA = "0x10de"
+NVIDIA, MELLANOX = "0x10de", "0x15b3"
 # Display, VGA and 3D controllers.
 _GPU_CLASSES = ("0x0300", "0x0302")
+# Ethernet and InfiniBand controllers.
+_NIC_CLASSES = ("0x0200", "0x0207")
 _IMAGES = ("/var/lib/docker", "/var/lib/containerd")
 
 
-def read_node(controller_time: float, registry: str, timeout: float) -> dict[str, Any]:
+def read_node(controller_time: float, registry: str, socket_path: str, timeout: float) -> dict[str, Any]:
     now = time.time()
     sysfs = os.environ.get("ROCEMESH_SYSFS_ROOT") or ""
     root = sysfs or "/sys"
+    docker = ["docker", "--host", f"unix://{socket_path}"]
+    place = _answer([*docker, "info", "--format", "{{.DockerRootDir}}"], timeout)
     listed = _answer(["nvidia-smi", "-L"], timeout)
     release = _answer(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], timeout)
     return {
@@ -39,14 +43,15 @@ def read_node(controller_time: float, registry: str, timeout: float) -> dict[str
         "user": _user(),
         "distribution": _distribution(),
         "clock_skew": round(now - controller_time, 1) if controller_time else None,
-        "free_gib": free_space(_IMAGES),
-        "gpu_devices": len(gpu_devices(root)),
+        "free_gib": free_space([place] if place else _IMAGES),
+        "gpu_devices": len(pci_devices(root, NVIDIA, _GPU_CLASSES)),
         "gpus": sum(line.startswith("GPU ") for line in listed.split("\n")) if listed else None,
         "nvidia_driver": release.split("\n")[0].strip() or _loaded_driver(root),
         "gpu_processes": gpu_processes(timeout),
-        "toolkit": _toolkit(timeout),
-        "engine": engine(timeout),
+        "toolkit": _toolkit(docker, timeout),
+        "engine": engine(docker, timeout),
         "rdma_devices": sorted(_names(os.path.join(root, "class", "infiniband"))),
+        "nics": len(pci_devices(root, MELLANOX, _NIC_CLASSES)),
         "registry": reach(registry, timeout) if registry else {},
         "simulated": bool(sysfs),
     }
@@ -82,12 +87,12 @@ def free_space(paths: Sequence[str]) -> dict[str, float]:
     return free
 
 
-def gpu_devices(root: str) -> list[str]:
+def pci_devices(root: str, vendor: str, classes: Sequence[str]) -> list[str]:
     """PCI addresses."""
     found = []
     for place in sorted(glob.glob(os.path.join(root, "bus", "pci", "devices", "*"))):
         kind = _text(os.path.join(place, "class")).strip()[:6]
-        if kind in _GPU_CLASSES and _text(os.path.join(place, "vendor")).strip() == NVIDIA:
+        if kind in classes and _text(os.path.join(place, "vendor")).strip() == vendor:
             found.append(os.path.basename(place))
     return found
 
@@ -101,18 +106,18 @@ def gpu_processes(timeout: float) -> list[str]:
     return [line.strip() for line in said.split("\n") if line.strip()]
 
 
-def _toolkit(timeout: float) -> bool:
+def _toolkit(docker: Sequence[str], timeout: float) -> bool:
     programs = ("nvidia-ctk", "nvidia-container-runtime-hook")
     if any(shutil.which(program, path=_path()) for program in programs):
         return True
-    return "nvidia" in _answer(["docker", "info", "--format", "{{json .Runtimes}}"], timeout)
+    return "nvidia" in _answer([*docker, "info", "--format", "{{json .Runtimes}}"], timeout)
 
 
-def engine(timeout: float) -> dict[str, str]:
+def engine(docker: Sequence[str], timeout: float) -> dict[str, str]:
     """Docker's release, or why it does not answer."""
     if not shutil.which("docker", path=_path()):
         return {"version": "", "error": ""}
-    done = _run(["docker", "version", "--format", "{{json .Server.Version}}"], timeout)
+    done = _run([*docker, "version", "--format", "{{json .Server.Version}}"], timeout)
     if done is None:
         return {"version": "", "error": f"no answer within {timeout:.0f} s"}
     if done.returncode != 0:

@@ -9,7 +9,7 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 from __future__ import annotations
 
 import re
-from typing import Any, Iterable, Iterator, Mapping
+from typing import Any, Callable, Iterable, Iterator, Mapping
 
 from .finding import Finding, note, problem, warning
 
@@ -19,9 +19,14 @@ CLOCK_SKEW_S = 30.0
 
 def failed(place: str, thing: str, reading: Mapping[str, Any]) -> Iterator[Finding]:
     """A device whose module failed: its message has the value and the remedy already."""
-    first = str(reading.get("module_stderr") or reading.get("stderr") or "").strip().split("\n")[0]
+    words = ("module_stderr", "stderr", "module_stdout")
+    said = (line.strip() for word in words for line in str(reading.get(word) or "").split("\n"))
+    # Of ssh itself, when it ends; the cause stands elsewhere.
+    first = next((line for line in said if line and not line.startswith("Shared connection to")), "")
     message = first if reading.get("rc") else str(reading.get("msg") or "")
-    message = (message or first or "it gave no answer and no message").removeprefix("Task failed: ")
+    message = (message or first or str(reading.get("msg") or "") or "it gave no answer and no message").removeprefix(
+        "Task failed: "
+    )
     text, _, remedy = message.partition(" What to do: ")
     library = re.match(r"Failed to import the required Python library \((\S+?)\)", text)
     if library:  # the controller's own finding names it once for all devices
@@ -38,8 +43,13 @@ def switch(place: str, reading: Mapping[str, Any]) -> Iterator[Finding]:
         yield warning(place, "switch", f"{name} cannot be read", "report the text of the switch")
 
 
-def vcenter(reading: Mapping[str, Any], vms: Iterable[str], now: float) -> Iterator[Finding]:
-    """``reading``: of vcenter_site_info; ``vms``: those of the site; ``now``: the controller's clock, seconds UTC."""
+# Only windows need these, and only the permission to restart opens one.
+_OF_WINDOWS = ("Host.Config.Maintenance", "Global.SetCustomField", "Global.ManageCustomFields")
+
+
+def vcenter(reading: Mapping[str, Any], vms: Iterable[str], *, windows: bool, dry: bool) -> Iterator[Finding]:
+    """``reading``: of vcenter_site_info; ``vms``: those of the site; ``windows``: hosts may restart in this run;
+    ``dry``: check mode, which only reads."""
     place = f"vCenter {reading.get('vcenter') or ''}".strip()
     if reading.get("failed"):
         yield from failed(place, "login", reading)
@@ -54,7 +64,8 @@ def vcenter(reading: Mapping[str, Any], vms: Iterable[str], now: float) -> Itera
                 str(row.get("asked")), "VM", str(row["problem"]), "write the name as vCenter shows it (gpu_vm_name)"
             )
     for row in reading.get("missing_privileges") or ():
-        yield problem(
+        later = dry or (row.get("privilege") in _OF_WINDOWS and not windows)
+        yield (warning if later else problem)(
             place,
             f"privilege {row.get('privilege')}",
             f"account {reading.get('account')} does not have it on {', '.join(map(str, row.get('on') or ()))}",
@@ -109,9 +120,9 @@ def asleep(vcenter: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def clock(place: str, skew: Any) -> Iterator[Finding]:
+def clock(place: str, skew: Any, level: Callable[..., Finding] = problem) -> Iterator[Finding]:
     if isinstance(skew, (int, float)) and not isinstance(skew, bool) and abs(skew) > CLOCK_SKEW_S:
-        yield problem(
+        yield level(
             place,
             "clock",
             f"it is {abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} the controller",

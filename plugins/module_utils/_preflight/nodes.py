@@ -21,8 +21,8 @@ CPU_IMAGE_GIB = 6.0
 
 
 def judge(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[Finding]:
-    """``wanted``: slots (ranks of the host, 0: not said), toolkit_repository (where role container installs from),
-    asleep (why it need not answer yet, empty: it has to)."""
+    """``wanted``: slots (ranks of the host, 0: not said), toolkit_repository (role container installs from it), no_gpus
+    (the container gets none), mmio (the window sets the MMIO space of its VM), asleep (why it need not answer yet)."""
     if reading.get("unreachable") and wanted.get("asleep"):
         yield warning(place, "ssh", f"no answer, and {wanted['asleep']}", "stages recover and power bring it up")
         return
@@ -51,17 +51,20 @@ def judge(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
             f"the user becomes {reading.get('user')}, not root",
             "let ansible_user use sudo for everything, or log in as root",
         )
-    yield from clock(place, reading.get("clock_skew"))
+    yield from clock(place, reading.get("clock_skew"), warning)
     yield from _space(place, reading)
     yield from _gpus(place, reading, wanted)
     yield from _engine(place, reading)
     yield from _registry(place, reading)
     if not reading.get("rdma_devices"):
-        yield problem(
+        there = int(reading.get("nics") or 0)
+        yield warning(
             place,
             "RDMA device",
-            "there is none in /sys/class/infiniband",
-            "pass the NIC through to this VM, or load its driver (lspci shows whether it is there)",
+            f"there is none in /sys/class/infiniband, and {there or 'no'} NVIDIA network controller(s) on the PCI bus",
+            "role guest installs the driver where guest_ofed_profile says so; else load it"
+            if there
+            else "pass the NIC through to this VM",
         )
 
 
@@ -69,11 +72,11 @@ def _space(place: str, reading: Mapping[str, Any]) -> Iterator[Finding]:
     need = IMAGE_GIB if reading.get("gpu_devices") and not reading.get("simulated") else CPU_IMAGE_GIB
     for path, free in (reading.get("free_gib") or {}).items():
         if isinstance(free, (int, float)) and free < need:
-            yield problem(
+            yield warning(
                 place,
                 f"space at {path}",
                 f"{free:.1f} GiB are free; an image of this kind takes up to {need:.0f}",
-                "make space, or move the engine's data root",
+                "make space, or move the engine's data root, unless the image is there already",
             )
 
 
@@ -86,15 +89,16 @@ def _gpus(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
             place, "GPU", "no NVIDIA GPU is passed through; the run trains on the CPU and proves nothing about GPUs"
         )
         return
+    level = warning if wanted.get("mmio") else problem
     if not driver and not answering:
-        yield problem(
+        yield level(
             place,
             "NVIDIA driver",
             f"{devices} GPUs are there and no driver is loaded",
             "install NVIDIA's driver (this collection does not); nvidia-smi has to list the GPUs",
         )
     elif isinstance(answering, int) and answering != devices:
-        yield problem(
+        yield level(
             place,
             "GPU",
             f"{devices} are on the PCI bus and nvidia-smi lists {answering}",
@@ -109,7 +113,7 @@ def _gpus(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
             f"{slots} of {devices} GPUs get a rank",
             f"set rocemesh_slots: {devices}, unless the others are meant to stay idle",
         )
-    if not reading.get("toolkit") and not wanted.get("toolkit_repository"):
+    if not reading.get("toolkit") and not wanted.get("no_gpus") and not wanted.get("toolkit_repository"):
         yield problem(
             place,
             "NVIDIA container toolkit",
@@ -123,8 +127,11 @@ def _gpus(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
 def _engine(place: str, reading: Mapping[str, Any]) -> Iterator[Finding]:
     engine = reading.get("engine") or {}
     if engine.get("error"):
-        yield problem(
-            place, "Docker engine", str(engine["error"]), "start it (systemctl status docker), or install Docker"
+        yield warning(
+            place,
+            "Docker engine",
+            str(engine["error"]),
+            "role container starts it where it may install it; else look at systemctl status docker",
         )
     elif not engine.get("version"):
         yield warning(
@@ -135,9 +142,9 @@ def _engine(place: str, reading: Mapping[str, Any]) -> Iterator[Finding]:
 def _registry(place: str, reading: Mapping[str, Any]) -> Iterator[Finding]:
     registry = reading.get("registry") or {}
     if registry.get("error"):
-        yield problem(
+        yield warning(
             place,
             f"registry {registry.get('name')}",
             str(registry["error"]),
-            "container_registry has to resolve and answer from every GPU VM",
+            "container_registry has to resolve and answer from every GPU VM, unless its engine has a proxy",
         )

@@ -89,9 +89,15 @@ def unread(names: Mapping[str, Iterable[str]], known: Iterable[str], prefixes: I
         like = difflib.get_close_matches(name, readers, n=1, cutoff=_LIKE)
         place = _few(hosts)
         if like:
-            yield problem(place, name, "no role reads a variable of this name", f"write {like[0]}, or take it out")
+            yield warning(place, name, "no role reads a variable of this name", f"write {like[0]}, unless it is yours")
         else:
             yield warning(place, name, "no role of this collection reads it; with this prefix it looks as if one did")
+
+
+def unread_here(needs: Iterable[Need]) -> Iterator[Finding]:
+    """What cannot be made out outside of its role may be right there: it may be made of the role's defaults."""
+    for need in needs:
+        yield warning(_few(need.hosts), need.name, f"it has no value here: {need.error}", "look at what it is made of")
 
 
 def unset(needs: Iterable[Need]) -> Iterator[Finding]:

@@ -56,7 +56,7 @@ def test_all_of_many_faults_stand_in_one_list_with_what_to_do(broken: tuple[path
     for words in (
         "switch_mut: no role reads a variable of this name. What to do: write switch_mtu",
         "sw02: switch_password: it is not set",
-        "run_network: it is not set",
+        "rocemesh_address: it is not set",
         "container_registry_password: it has no value: 'vault_registry' is undefined",
         "switch_known_hosts: there is no file /nonexistent/known_hosts",
         "! gpu01, gpu02: ssh: ",

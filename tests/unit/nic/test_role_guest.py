@@ -81,9 +81,12 @@ def test_firmware_is_burnt_only_if_told() -> None:
     (installer,) = [task for task in every_task() if "mlnxofedinstall" in str(task.get("ansible.builtin.command"))]
     assert "__guest_ofed_firmware" in installer["ansible.builtin.command"]["argv"]  # type: ignore[index]
     variables = load("vars/main.yml")
-    assert variables["__guest_ofed_firmware"] == "{{ [] if guest_allow_firmware_update else ['--without-fw-update'] }}"  # type: ignore[index]
+    assert (
+        variables["__guest_ofed_firmware"]
+        == "{{ [] if guest_allow_firmware_update | bool else ['--without-fw-update'] }}"
+    )  # type: ignore[index]
     (pin,) = [task for task in every_task() if "rocemesh-no-firmware" in str(task.get("ansible.builtin.copy"))]
-    assert pin["when"] == "not guest_allow_firmware_update"
+    assert pin["when"] == "not guest_allow_firmware_update | bool"
     assert "Package: mlnx-fw-updater" in pin["ansible.builtin.copy"]["content"]  # type: ignore[index]
     assert "Pin-Priority: -1" in pin["ansible.builtin.copy"]["content"]  # type: ignore[index]
 

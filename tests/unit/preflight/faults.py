@@ -43,6 +43,8 @@ def site() -> dict[str, Any]:
         "gpu01": node,
         "gpu02": copy.deepcopy(node),
         "slots": 8,
+        "windows": True,
+        "dry": False,
         "toolkit_repository": "",
     }  # fmt: skip
 
@@ -140,10 +142,6 @@ PROBLEMS = [
         "inventory",
         "in esxi_hosts and in gpu_vms",
     ),
-    Fault("letters-swapped", put("variables", "sw01", ["switch_vlna"]), "sw01", "write switch_vlan"),
-    Fault("letter-missing", put("variables", "gpu01", ["guest_mt"]), "gpu01", "write guest_mtu"),
-    Fault("plural", put("variables", "sw01", ["switch_port_s"]), "sw01", "write switch_ports"),
-    Fault("site-variable-slip", put("variables", "gpu01", ["rocemesh_adress"]), "gpu01", "write rocemesh_address"),
     Fault("password-missing", need("switch_password"), "sw01", "it is not set"),
     Fault(
         "vault-missing", need("switch_password", "'vault_switch' is undefined"), "sw01", "'vault_switch' is undefined"
@@ -203,8 +201,6 @@ PROBLEMS = [
         "gpu01",
         "becomes nvidia, not root",
     ),
-    Fault("node-clock", put("gpu01", "clock_skew", 301.0), "gpu01", "301 s ahead of"),
-    Fault("node-disk-full", put("gpu01", "free_gib", {"/var/lib/docker": 11.5}), "gpu01", "11.5 GiB are free"),
     Fault(
         "driver-missing",
         put("gpu01", {**site()["gpu01"], "nvidia_driver": "", "gpus": None}),
@@ -214,6 +210,15 @@ PROBLEMS = [
     Fault("gpu-lost", put("gpu01", "gpus", 7), "gpu01", "8 are on the PCI bus and nvidia-smi lists 7"),
     Fault("more-ranks-than-gpus", put("slots", 9), "gpu01", "9 ranks for 8 GPUs"),
     Fault("toolkit-missing", put("gpu01", "toolkit", False), "gpu01", "container_toolkit_repository"),
+]
+
+CAUTIONS = [
+    Fault("letters-swapped", put("variables", "sw01", ["switch_vlna"]), "sw01", "write switch_vlan"),
+    Fault("letter-missing", put("variables", "gpu01", ["guest_mt"]), "gpu01", "write guest_mtu"),
+    Fault("plural", put("variables", "sw01", ["switch_port_s"]), "sw01", "write switch_ports"),
+    Fault("site-variable-slip", put("variables", "gpu01", ["rocemesh_adress"]), "gpu01", "write rocemesh_address"),
+    Fault("node-clock", put("gpu01", "clock_skew", 301.0), "gpu01", "301 s ahead of"),
+    Fault("node-disk-full", put("gpu01", "free_gib", {"/var/lib/docker": 11.5}), "gpu01", "11.5 GiB are free"),
     Fault(
         "engine-down",
         put("gpu01", "engine", {"version": "", "error": "Cannot connect to the Docker daemon"}),
@@ -233,9 +238,6 @@ PROBLEMS = [
         "Name or service not known",
     ),
     Fault("no-rdma-device", put("gpu02", "rdma_devices", []), "gpu02", "pass the NIC through"),
-]
-
-CAUTIONS = [
     Fault(
         "esxi-disconnected",
         put("vcenter", "hosts", 0, "connection", "disconnected"),

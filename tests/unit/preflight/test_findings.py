@@ -36,7 +36,7 @@ def found(told: dict[str, Any]) -> list[Finding]:
         *variables.unset(told["needs"]),
         *variables.files(told["files"]),
         *devices.switch("sw01", told["switch"]),
-        *devices.vcenter(told["vcenter"], ["gpu01", "gpu02"], 0.0),
+        *devices.vcenter(told["vcenter"], ["gpu01", "gpu02"], windows=told["windows"], dry=told["dry"]),
         *nodes.judge("gpu01", told["gpu01"], {**wanted, "asleep": asleep.get("gpu01", "")}),
         *nodes.judge("gpu02", told["gpu02"], {**wanted, "asleep": asleep.get("gpu02", "")}),
     ]
@@ -91,9 +91,9 @@ def test_ten_faults_at_once_are_all_named_in_one_run(seed: int) -> None:
 def test_the_same_fault_of_many_nodes_is_one_line() -> None:
     told = site()
     for name in ("gpu01", "gpu02"):
-        told[name]["rdma_devices"] = []
+        told[name]["gpus"] = 7
     (line,) = summary(found(told), [])["table"]
-    assert line.startswith("! gpu01, gpu02: RDMA device: ")
+    assert line.startswith("! gpu01, gpu02: GPU: ")
     assert len(summary(found(told), [])["problems"]) == 2
 
 
@@ -140,3 +140,14 @@ def test_a_vm_that_an_interrupted_run_left_off_does_not_stop_the_run_that_brings
     result = summary(found(told), [])
     assert result["ready"], result["problems"]
     assert any(words in row["text"] for row in result["cautions"] if row["place"] == "gpu01")
+
+
+@pytest.mark.parametrize(("windows", "dry"), [(False, False), (True, True)], ids=["no-restart-allowed", "check-mode"])
+def test_a_privilege_that_this_run_does_not_need_stops_nothing(windows: bool, dry: bool) -> None:
+    told = site()
+    told.update(windows=windows, dry=dry)
+    row = {"privilege": "Host.Config.Maintenance", "on": ["esx01"], "needed_for": "reboot"}
+    told["vcenter"]["missing_privileges"].append(row)
+    result = summary(found(told), [])
+    assert result["ready"]
+    assert any("Host.Config.Maintenance" in each["thing"] for each in result["cautions"])
