@@ -26,7 +26,8 @@ def play(folder: pathlib.Path, inventory: object, variables: dict[str, object], 
     done = subprocess.run(
         [*map(str, command), "-i", str(folder / "hosts.yml"), "-e", f"preflight_dest={folder}/out/found.json", *more],
         cwd=ROOT, capture_output=True, text=True, timeout=300, check=False, stdin=subprocess.DEVNULL,
-        env={**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_HOME": str(folder / "home"), "ANSIBLE_SSH_RETRIES": "0"},
+        env={**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_HOME": str(folder / "home"), "ANSIBLE_SSH_RETRIES": "0",
+             "TZ": "Asia/Tokyo"},
     )  # fmt: skip
     return done.returncode, " ".join((done.stdout + done.stderr).split()).replace("''", "'")
 
@@ -38,8 +39,14 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> tuple[pathlib.Path, int,
     inventory = {
         "switches": {"hosts": {"sw01": {"ansible_host": "127.0.0.1"}, "sw02": {"switch_password": None}}},
         "esxi_hosts": {"hosts": {"esx01": None}},
-        "gpu_vms": {"hosts": {"gpu01": away, "gpu02": {**away, "container_registry_password": "{{ vault_registry }}"}}},
-    }  # fmt: skip
+        "gpu_vms": {
+            "hosts": {
+                "gpu01": away,
+                "gpu02": {**away, "container_registry_password": "{{ vault_registry }}"},
+                "gpu03": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable},
+            }
+        },
+    }
     variables = {
         "switch_password": "secret-of-the-switch", "switch_ports": ["1/1"], "switch_vlan": 5, "switch_mut": 9216,
         "rocemesh_vcenter_hostname": "127.0.0.1", "rocemesh_vcenter_port": CLOSED, "rocemesh_vcenter_username": "me",
@@ -57,13 +64,13 @@ def test_all_of_many_faults_stand_in_one_list_with_what_to_do(broken: tuple[path
         "switch_mut: no role reads a variable of this name. What to do: write switch_mtu",
         "sw02: switch_password: it is not set",
         "rocemesh_address: it is not set",
-        "container_registry_password: it has no value: 'vault_registry' is undefined",
+        "container_registry_password: it has no value here: 'vault_registry' is undefined",
         "switch_known_hosts: there is no file /nonexistent/known_hosts",
         "! gpu01, gpu02: ssh: ",
         "Connection refused",
         "! vCenter: login: ",
         "! sw01: switch: ",
-        "? sw01, sw02, esx01, gpu01 and 1 more: guest_unheard_of",
+        "? sw01, sw02, esx01, gpu01 and 2 more: guest_unheard_of",
         "Nothing was changed.",
     ):
         assert words in output, (words, output)
@@ -82,3 +89,10 @@ def test_an_inventory_without_the_three_groups_is_told_so_and_what_it_has(tmp_pa
     assert code == 2
     for group in ("switches", "esxi_hosts", "gpu_vms"):
         assert f"inventory: group {group}: it has no hosts; the inventory has leafs" in output, output
+
+
+def test_a_controller_in_another_time_zone_has_the_same_clock(broken: tuple[pathlib.Path, int, str]) -> None:
+    folder, _code, output = broken
+    told = json.loads((folder / "out" / "found.json").read_text())
+    assert "gpu03" in told["looked_at"]
+    assert not [row for row in told["problems"] + told["cautions"] if row["thing"] == "clock"], output
