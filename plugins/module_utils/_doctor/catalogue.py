@@ -14,6 +14,7 @@ from .._results.launch.causes import RULES as RUN_RULES
 from .model import CANDIDATE, ECHO, FAULT, LAYERS, Cause, Compare, Rule, Sign
 from .rules import (
     gpu,
+    gpu_causes,
     host,
     host_causes,
     host_signs,
@@ -68,7 +69,7 @@ CAUSES: dict[str, Cause] = {
     for causes in (
         rdma.CAUSES,
         nic_causes.CAUSES,
-        gpu.CAUSES,
+        gpu_causes.CAUSES,
         pcie_vm_causes.CAUSES,
         host_causes.CAUSES,
         job_causes.CAUSES,

@@ -87,17 +87,20 @@ class Hit:
 
 @dataclasses.dataclass
 class Seen:
-    """All that one sign found. ``values``: (host, value) -> first hit."""
+    """All that one sign found. ``values``: (host, value) -> first hit; ``hosts``: host -> first hit."""
 
     sign: Sign
     hits: list[Hit] = dataclasses.field(default_factory=list)
     count: int = 0
     values: dict[tuple[str, str], Hit] = dataclasses.field(default_factory=dict)
+    hosts: dict[str, Hit] = dataclasses.field(default_factory=dict)
 
     def add(self, hit: Hit) -> None:
         self.count += 1
         if len(self.hits) < _KEPT:
             self.hits.append(hit)
+        if hit.host not in self.hosts and len(self.hosts) < _VALUES:
+            self.hosts[hit.host] = hit
         if hit.value and len(self.values) < _VALUES:
             self.values.setdefault((hit.host, hit.value), hit)
 
@@ -180,7 +183,9 @@ class Reading:
         read = [reader for reader in readers if any(word in lower for word in reader.words)]
         for reader in read:
             reader.line(number, text)
-        alarm = not found and _ALARM.search(_NOTHING.sub("", text)) is not None
+        # A fact or a good word says nothing of the rest of its line.
+        known = any(entry.kind in (FAULT, ECHO, NORMAL) for entry, _match in found)
+        alarm = not known and _ALARM.search(_NOTHING.sub("", text)) is not None
         if alarm and len(self.alarms) < _ALARMS:
             self.alarms.append(self._where(piece, number, text))
         return bool(found or read or alarm)

@@ -118,6 +118,13 @@ RULES = (
         "container_shm",
         "two facts: an allocation that fails, and the small /dev/shm",
     ),
+    rule(
+        "shm_small_alone",
+        "shm_small !shm_full",
+        CANDIDATE,
+        "container_shm",
+        "docker run: 64 MB by default; NCCL and data loaders want more",
+    ),
     rule("disk", "disk_full !shm_full", CANDIDATE, "limits_host application_failed container_shm", "errno ENOSPC"),
     rule("files", "nofile|nproc", CANDIDATE, "limits_host container_caps", "errno EMFILE, EAGAIN; getrlimit(2)"),
     rule("memory", "oom_host", CANDIDATE, "limits_host app_host_memory container_memory", "kernel: OOM killer"),

@@ -8,16 +8,19 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 
 from __future__ import annotations
 
+import re
 from typing import Match
 
 from ..model import FACT, Sign, sign
 
+_BYTES = re.compile(r"\sbytes\b")
 _SMALL = 1 << 20  # KiB; less than this is not enough for the buffers of one rank
 
 
 def _small_lock(match: Match[str]) -> bool:
-    value = match["value"]
-    return value.isdigit() and int(value) < _SMALL
+    """In KiB, as ``ulimit -l`` has it; /proc/PID/limits counts bytes."""
+    scale = 1024 if _BYTES.search(match.string[match.end() :]) else 1
+    return int(match["value"]) // scale < _SMALL
 
 
 def _small_shm(match: Match[str]) -> bool:
@@ -128,14 +131,14 @@ SIGNS: tuple[Sign, ...] = (
     sign(
         "memlock_small",
         r"(?:ulimit -l|memlock|max locked memory|Max locked memory"
-        r"|locked-in-memory)\b[^0-9\n]{0,40}?(?P<value>\d+)\b",
+        r"|locked-in-memory)\b[^0-9\n]{0,40}?(?<![-\d])(?P<value>\d+)\b",
         test=_small_lock,
         kind=FACT,
     ),
     sign(
         "memlock_unlimited",
-        r"(?:ulimit -l|memlock|max locked memory)\b[^0-9\n]{0,40}?unlimited"
-        r"|ulimit.{0,20}(?:is )?(?:fine|ok|unlimited)|LimitMEMLOCK=infinity|memlock=-1",
+        r"(?:ulimit -l|memlock|max locked memory)\b(?![^\n]{0,20}\bto ')[^0-9\n]{0,40}?unlimited"
+        r"|ulimit(?![^\n]{0,20}\bto ').{0,20}(?:is )?(?:fine|ok|unlimited)|LimitMEMLOCK=infinity|memlock=-1",
         FACT,
     ),
     sign(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from ..model import CANDIDATE, ECHO, FACT, LIKELY, Compare, rule, sign
 
 SIGNS = (
-    sign("nccl_version", r"NCCL version (?P<value>\d+\.\d+(?:\.\d+)*)", FACT),
+    sign("nccl_version", r"NCCL version (?P<value>\d+\.\d+\.\d+)", FACT),
     sign(
         "nccl_pip",
         r"nvidia-nccl-cu\d+\s*(?:==|\s)\s*(?P<value>\d+\.\d+\.\d+).*(?:=="
@@ -165,6 +165,8 @@ SIGNS = (
         r"|WARN .*Proxy",
         ECHO,
     ),
+    # The way of an error through NCCL's own calls; what failed first stands above it.
+    sign("nccl_trail", r"NCCL INFO \S+\.(?:cc|cu|h):\d+ -> [1-9]", ECHO),
     sign(
         "watchdog",
         r"Watchdog caught collective|collective operation timeout|heartbeat monitor"
@@ -342,7 +344,7 @@ RULES = (
     ),
     rule(
         "closed",
-        "remote_closed",
+        "remote_closed|nccl_trail",
         CANDIDATE,
         "peer_process_gone firewall wrong_interface",
         "an echo: the first rank that failed knows more",
