@@ -20,6 +20,29 @@ def causes(found: dict[str, Any]) -> list[str]:
     return [finding["cause"] for finding in found["findings"]]
 
 
+LSPCI = (
+    "3b:00.0 3D controller: NVIDIA Corporation GH100 [H100 SXM5 80GB] (rev a1)\n"
+    "\tControl: I/O- Mem+ BusMaster+ SpecCycle- MemWINV- VGASnoop- ParErr- Stepping- SERR- FastB2B- DisINTx+\n"
+    "\tCapabilities: [60] Express (v2) Endpoint, MSI 00\n"
+    "\t\tDevCap:\tMaxPayload 256 bytes, PhantFunc 0, Latency L0s unlimited, L1 <64us\n"
+    "\t\t\tExtTag+ AttnBtn- AttnInd- PwrInd- RBE+ FLReset+ SlotPowerLimit 0W\n"
+    "\t\tDevCtl:\tCorrErr- NonFatalErr+ FatalErr+ UnsupReq-\n"
+    "\t\t\tRlxdOrd+ ExtTag+ PhantFunc- AuxPwr- NoSnoop+ FLReset-\n"
+    "\t\tLnkCap:\tPort #0, Speed 32GT/s, Width x16, ASPM not supported\n"
+    "\t\tLnkCtl:\tASPM Disabled; RCB 64 bytes, Disabled- CommClk-\n"
+    "\t\tLnkSta:\tSpeed 32GT/s (ok), Width x16 (ok)\n"
+    "\t\t\t EmergencyPowerReduction Not Supported, EmergencyPowerReductionInit-\n"
+    "\t\tDevCtl2: Completion Timeout: 50us to 50ms, TimeoutDis- LTR- OBFF Disabled,\n"
+    "\t\tLnkCap2: Supported Link Speeds: 2.5-32GT/s, Crosslink- Retimer+ 2Retimers+ DRS-\n"
+    "\t\t\t Retimer- 2Retimers- CrosslinkRes: unsupported\n"
+    "\tCapabilities: [1b8 v1] Advanced Error Reporting\n"
+    "\t\tCESta:\tRxErr- BadTLP- BadDLLP- Rollover- Timeout- AdvNonFatalErr-\n"
+    "\t\tCEMsk:\tRxErr- BadTLP- BadDLLP- Rollover- Timeout- AdvNonFatalErr+\n"
+    "\t\tAERCap:\tFirst Error Pointer: 00, ECRCGenCap- ECRCGenEn- ECRCChkCap+ ECRCChkEn-\n"
+    "\t\tATSCtl:\tEnable-, Smallest Translation Unit: 00\n"
+    "\tKernel driver in use: nvidia\n"
+)
+
 NOT_HEALTHY = (
     "btl_openib_component.c:3644:handle_wc from gpu01 to: gpu02 error polling LP CQ with status RETRY EXCEEDED ERROR",
     "btl_openib_component.c:3644:handle_wc from gpu01 to: gpu02 with status REMOTE ACCESS ERROR status number 10",
@@ -51,6 +74,40 @@ FIRST = (
     ("gpu_fault", "NVRM: Xid (PCI:0000:3b:00): 94, Contained: SM"),
     ("mtu_differs", "mtu is 9000 on gpu01 but 1500 on gpu02"),
     ("memlock_host", "Max locked memory         65536                65536                bytes"),
+    ("gpu_pcie_degraded", "CESta: RxErr- BadTLP+ BadDLLP- Rollover- Timeout- AdvNonFatalErr-"),
+    ("driver_not_running", "Error! Bad return status. Consult /var/lib/dkms/nvidia/550.54/build/make.log"),
+    ("driver_not_running", "dkms: nvidia/550.54 build failed"),
+    ("guest_ofed_mismatch", "dkms: build failed for mlnx-ofed-kernel/24.04"),
+    ("peermem_missing", "gpu01:1:1 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'"),
+    ("gdr_distance", "NCCL INFO GPU Direct RDMA Disabled for GPU 1000 / HCA 0 (distance 7 > 4)"),
+    ("app_gpu_memory", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB"),
+    ("container_memory", "State: Terminated, Reason: OOMKilled, Exit Code: 137"),
+    ("container_no_gpu", "0/4 nodes are available: 4 Insufficient nvidia.com/gpu"),
+    ("vars_wrong", "gpu01:1:1 [0] NCCL WARN Error: network AWS Libfabric not found."),
+    ("container_devices", "NCCL WARN NET/OFI Could not find any optimal provider supporting GPUDirect RDMA"),
+    ("container_devices", "NET/OFI fi_getinfo failed: No data available"),
+    ("launch_failed", "NCCL WARN Bootstrap Root : rank 3 of 8 ranks already checked in"),
+    ("launch_failed", "RuntimeError: CUDA error: invalid device ordinal"),
+    ("container_image_cuda", "RuntimeError: CUDA error: no kernel image is available for execution on the device"),
+    ("nccl_bug", "NCCL WARN Cuda failure 217 'peer access is not supported between these two devices'"),
+    ("nccl_bug", "export NCCL_CUMEM_ENABLE=0 and the error is gone"),
+    ("fabric_manager", "It works if we set NCCL_NVLS_ENABLE=0"),
+    ("container_devices", "NCCL WARN Cuda failure: cuMemImportFromShareableHandle: operation not permitted"),
+    ("container_no_gpu", "ImportError: libcuda.so.1: cannot open shared object file: No such file or directory"),
+    ("container_libraries", "ImportError: libcudart.so.12: cannot open shared object file"),
+    ("driver_not_running", "Error! Your kernel headers for kernel 6.8.0-1 cannot be found at /lib/modules"),
+    ("ib_subnet", "port: 1\n state: PORT_INIT (2)\n sm_lid: 0\n link_layer: InfiniBand"),
+    ("ib_subnet", "mlx5_0: unable to find pkey 0x8001 in the table"),
+    ("container_devices", "0/2 nodes are available: 2 Insufficient rdma/hca_shared."),
+    ("launch_failed", "Timed out after 301 seconds waiting for clients. 2/4 clients joined."),
+    ("firewall", "container istio-proxy started\nNCCL WARN Connection closed by remote peer"),
+    ("nic_qos_differs", "np_ecn_marked_roce_packets: 812345"),
+    ("vars_wrong", "sharp_coll_init failed: Cannot connect to the daemon"),
+    ("application_failed", "nfs: server store01 not responding, still trying"),
+    (
+        "launch_failed",
+        "NCCL INFO Bootstrap : Using eth0\nNCCL INFO Call to connect returned Connection refused, retrying",
+    ),
     ("peer_process_gone", "gpu01:1:1 [0] NCCL INFO init.cc:1501 -> 2"),
 )
 
@@ -96,6 +153,11 @@ def test_a_figure_that_is_right_or_denied_makes_nothing_certain(text: str) -> No
 
 
 NOT_SAID = (
+    ("nccl_bug", "NCCL_CUMEM_ENABLE=0 does not help, nothing is fixed"),
+    ("fabric_manager", "NCCL_NVLS_ENABLE=0 is not how it works"),
+    ("limits_host", "torch.cuda.OutOfMemoryError: CUDA out of memory"),
+    ("launch_failed", "Barrier done. 4/4 clients joined."),
+    ("guest_ofed_mismatch", "dkms: nvidia/550.54 build failed"),
     ("memlock_host", "docker run --ulimit memlock=-1 image"),
     (
         "kernel_pinning",
@@ -111,6 +173,21 @@ def test_a_line_that_means_something_else_does_not_lead_there(cause: str, text: 
 
 
 HEALTHY = (
+    LSPCI,
+    "I tensorflow: Created device GPU:0, compute capability: 9.0\n" + GOOD,
+    GOOD + "/usr/lib/python3/loader.py:55: UserWarning: This DataLoader will create 16 worker processes",
+    GOOD + "Using a slow image processor as `use_fast` is unset",
+    GOOD
+    + "[W socket.cpp] The client socket cannot be initialized to connect to [::1]:29500 (errno: 97 - Address family)",
+    GOOD + "gpu01:1:1 [0] NCCL INFO Call to connect returned Connection refused, retrying",
+    GOOD + "docker run --gpus all --shm-size 16g --ulimit nofile=65536 image",
+    GOOD + "mpirun --hostfile hosts -np 16 ./train",
+    GOOD + "MASTER_ADDR=gpu01 MASTER_PORT=29500 python -m torch.distributed.elastic",
+    GOOD + "NCCL_IB_QPS_PER_CONNECTION=4 NCCL_ALGO=Ring NCCL_PROTO=Simple",
+    GOOD + "net.ipv4.conf.all.rp_filter = 2\nnet.ipv4.conf.all.arp_ignore = 1",
+    GOOD + "rendezvous backend c10d endpoint gpu01:29500",
+    GOOD + "nvidia.com/gpu: 80",
+    GOOD + "ran ibv_devinfo on node01",
     "br-1: port 2(veth1) entered disabled state",
     "\t\tLnkCtl:\tASPM Disabled; RCB 64 bytes, LnkDisable- CommClk+",
     "|                               |                      |             Disabled |",

@@ -72,7 +72,7 @@ SIGNS = (
     sign(
         "aer",
         r"AER:.*(?:error|fatal)|PCIe Bus Error: severity=(?:Uncorrected|Fatal|Corrected)"
-        r"|Completion Timeout.*pcie|BadTLP|BadDLLP|Hardware error from APEI",
+        r"|Completion Timeout.*pcie|Bad(?:TLP|DLLP)\+|Hardware error from APEI",
     ),
     sign(
         "nvml_mismatch",
@@ -118,7 +118,8 @@ SIGNS = (
     sign("fm_restarted", r"(?:restart\w*|reload\w*).{0,40}fabric ?manager|fabric ?manager.{0,40}restart\w*", FACT),
     sign(
         "driver_down",
-        r"NVIDIA-SMI has failed because it couldn't communicate|no NVIDIA driver"
+        r"(?:nvidia\S* ?.*dkms|dkms.*nvidia).*(?:fail|bad exit)|var/lib/dkms/nvidia\S*make\.log"
+        r"|NVIDIA-SMI has failed because it couldn't communicate|no NVIDIA driver"
         r"|Found no NVIDIA driver|NVIDIA driver .*(?:not (?:loaded|installed|running))"
         r"|modprobe: .*\bnvidia\b.*(?:not found|could not insert)|could not insert '?nvidia'?\b"
         r"|NVRM: (?:The NVIDIA kernel module was not|No NVIDIA (?:GPU|devices) "

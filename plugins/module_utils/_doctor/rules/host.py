@@ -127,7 +127,20 @@ RULES = (
     ),
     rule("disk", "disk_full !shm_full", CANDIDATE, "limits_host application_failed container_shm", "errno ENOSPC"),
     rule("files", "nofile|nproc", CANDIDATE, "limits_host container_caps", "errno EMFILE, EAGAIN; getrlimit(2)"),
-    rule("memory", "oom_host", CANDIDATE, "limits_host app_host_memory container_memory", "kernel: OOM killer"),
+    rule(
+        "memory",
+        "oom_host !oom_container",
+        CANDIDATE,
+        "limits_host app_host_memory container_memory",
+        "kernel: OOM killer",
+    ),
+    rule(
+        "memory_container",
+        "oom_container",
+        CANDIDATE,
+        "container_memory app_host_memory limits_host",
+        "cgroup v2: memory.max; Kubernetes: OOMKilled",
+    ),
     rule(
         "no_interface",
         "if_missing",

@@ -59,12 +59,20 @@ SIGNS = (
     ),
     normal(
         "good_words",
-        r"entered disabled state|^\|[\s|]*(?:Disabled|N/A)\s*\|\s*$"
+        r"(?:User|Future)Warning: (?!.*(?:CUDA|NVML|NVIDIA|driver|NCCL))|slow (?:image processor|tokenizer)"
+        r"|errno: 97\b|Call to connect returned .{0,60}retrying"
+        r"|^\s*Capabilities: \[|entered disabled state|^\|[\s|]*(?:Disabled|N/A)\s*\|\s*$"
         r"|systemd\[\d+\]: Stopp(?:ed|ing) (?!.*(?:nvidia|fabric|mlx|openib|opensm|docker|containerd|sshd))"
         r"|^\s+(?:Display|Persistence|Accounting|MIG|Current|Pending)\b[\w ]*\s{4,}: Disabled$"
         r"|^\s*(?:Lnk(?:Cap|Ctl)2?|Dev(?:Cap|Ctl)2?|Control|Kernel modules|Interrupt):\s"
         r"|Expansion ROM at .*\[disabled\]|#wrong(?!\s+[1-9])|Remapping Failure Occurred\s*: No\b"
         r"|Maintenance Mode: Disabled|WARNING: No swap limit",
+    ),
+    # lspci -vv names every bit, the ones that are not set with a minus; a mask is no error.
+    normal(
+        "lspci_words",
+        r"EmergencyPowerReduction|CrosslinkRes:|^\s*CESta:\s+RxErr- BadTLP- BadDLLP- Rollover- Timeout-"
+        r"|^\s*(?:CEMsk|AERCap):",
     ),
     # nccl-tests: values that are right.
     good(
