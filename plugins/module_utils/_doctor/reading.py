@@ -14,12 +14,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from typing import Iterable, Match, Sequence
+from typing import Dict, Iterable, List, Match, Sequence, Tuple
 
 from .bundle import Piece
 from .model import ECHO, FAULT, NORMAL, Sign
 from .readers import READERS, Reader
-from .words import one_of, words_of
+from .words import SHORTEST, one_of, words_of
 
 _KEPT = 6  # hits of one sign that are kept whole; the others are counted
 _VALUES = 4096
@@ -40,7 +40,7 @@ _ALARM = re.compile(
     r"stuck|stall(?:s|ed)?|traceback|exception|corrupt(?:ed|ion)?|lost|unknown symbol|no such"
     r"|not permitted|crash(?:ed|es)?|"
     r"warn(?:ing)?|unsupported|not supported|deadlock|exceed(?:s|ed)|insufficient|bug|oops|"
-    r"slow(?:er|ly)?|degraded|worse|drops?|dropped|discard(?:s|ed)?|stops?|stopped|missing|"
+    r"slow(?:er|ly)?|degraded|worse|drops?|dropped|discard(?:s|ed)?|stops?|stopp(?:ed|ing)|missing|"
     r"disconnected|reset|never|bad|wrong|out of|no route|down|disabled|only|instead|poor"
     r"|low(?:er)?)\b|"
     r"失败|错误|error:|\b\w+(?:error|exception)\b|\berr\b",
@@ -71,6 +71,7 @@ _DEVICE = re.compile(
 )
 _NO_HOST = re.compile(r"^(?:mlx[45]_|GPU|(?:eth|ens|enp|ib|prio|step|epoch|rank|line)\d|node\d*$)")
 _TAG = re.compile(r"^\[\d+,\d+\]<std(?:out|err)>: ?")
+_Words = Dict[str, List[Tuple[str, Tuple[int, ...]]]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,14 +107,18 @@ class Seen:
 
 
 @functools.lru_cache(maxsize=4)
-def _prepared(signs: tuple[Sign, ...]) -> tuple[tuple[tuple[str, tuple[int, ...]], ...], re.Pattern[bytes]]:
-    """Words with the signs that have them, and the pattern that finds any word. Once per set of signs."""
+def _prepared(signs: tuple[Sign, ...]) -> tuple[_Words, re.Pattern[bytes]]:
+    """Words with the signs that have them, and the pattern that finds any word. Once per set of signs. Words stand
+    under their first letters: a line is asked for the few words that may begin in it, not for all of them."""
     table: dict[str, list[int]] = {}
     for number, entry in enumerate(signs):
         for word in words_of(entry.pattern):
             table.setdefault(word, []).append(number)
     words = {*table, *(word for reader in READERS for word in reader().words)}
-    return tuple((word, tuple(numbers)) for word, numbers in table.items()), one_of(words, _ALARM_WORDS)
+    starts: _Words = {}
+    for word, numbers in table.items():
+        starts.setdefault(word[:SHORTEST], []).append((word, tuple(numbers)))
+    return starts, one_of(words, _ALARM_WORDS)
 
 
 class Reading:
@@ -168,8 +173,8 @@ class Reading:
         lower = text.lower()
         found: list[tuple[Sign, Match[str]]] = []
         silent = False
-        for number_of in sorted({number for word, numbers in self._words if word in lower for number in numbers}):
-            entry = self._signs[number_of]
+        for index in self._possible(lower):
+            entry = self._signs[index]
             match = entry.pattern.search(text)
             if match and (entry.test is None or entry.test(match)):
                 found.append((entry, match))
@@ -185,10 +190,17 @@ class Reading:
             reader.line(number, text)
         # A fact or a good word says nothing of the rest of its line.
         known = any(entry.kind in (FAULT, ECHO, NORMAL) for entry, _match in found)
-        alarm = not known and _ALARM.search(_NOTHING.sub("", text)) is not None
+        alarm = not known and _ALARM.search(text) is not None and _ALARM.search(_NOTHING.sub("", text)) is not None
         if alarm and len(self.alarms) < _ALARMS:
             self.alarms.append(self._where(piece, number, text))
         return bool(found or read or alarm)
+
+    def _possible(self, lower: str) -> list[int]:
+        """Numbers of the signs of which this line has a word."""
+        starts = self._words.keys() & {lower[at : at + SHORTEST] for at in range(len(lower))}
+        return sorted(
+            {number for start in starts for word, numbers in self._words[start] if word in lower for number in numbers}
+        )
 
     def _add(self, entry: Sign, hit: Hit) -> None:
         self.seen.setdefault(entry.name, Seen(entry)).add(hit)

@@ -46,6 +46,7 @@ LSPCI = (
 NOT_HEALTHY = (
     "btl_openib_component.c:3644:handle_wc from gpu01 to: gpu02 error polling LP CQ with status RETRY EXCEEDED ERROR",
     "btl_openib_component.c:3644:handle_wc from gpu01 to: gpu02 with status REMOTE ACCESS ERROR status number 10",
+    "systemd[1]: Stopping NVIDIA fabric manager",
     "We see lower performance across two nodes",
     "Read -1, expected 4096, errno = 14",
     "2 more processes have sent help message help-mpi-runtime.txt / mpi_init:startup:internal-failure",
@@ -73,6 +74,7 @@ FIRST = (
     ("nic_qos_differs", "PFC configuration:\n  enabled     0   0   0   0   0   0   0   0"),
     ("gpu_fault", "NVRM: Xid (PCI:0000:3b:00): 94, Contained: SM"),
     ("mtu_differs", "mtu is 9000 on gpu01 but 1500 on gpu02"),
+    ("memlock_host", "docker run --ulimit memlock=67108864:67108864 image"),
     ("memlock_host", "Max locked memory         65536                65536                bytes"),
     ("gpu_pcie_degraded", "CESta: RxErr- BadTLP+ BadDLLP- Rollover- Timeout- AdvNonFatalErr-"),
     ("driver_not_running", "Error! Bad return status. Consult /var/lib/dkms/nvidia/550.54/build/make.log"),

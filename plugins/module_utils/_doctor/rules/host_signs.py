@@ -18,8 +18,9 @@ _SMALL = 1 << 20  # KiB; less than this is not enough for the buffers of one ran
 
 
 def _small_lock(match: Match[str]) -> bool:
-    """In KiB, as ``ulimit -l`` has it; /proc/PID/limits counts bytes."""
-    scale = 1024 if _BYTES.search(match.string[match.end() :]) else 1
+    """In KiB, as ``ulimit -l`` has it; /proc/PID/limits and docker run count bytes."""
+    before, after = match.string[: match.start()], match.string[match.end() :]
+    scale = 1024 if _BYTES.search(after) or before.endswith(("--ulimit ", "--ulimit=")) else 1
     return int(match["value"]) // scale < _SMALL
 
 
