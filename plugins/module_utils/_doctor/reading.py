@@ -29,7 +29,9 @@ _ALARMS = 20
 PER_FORM = 400  # lines of one form in one piece that are read one by one
 _FIGURES = (b"xid", b"status", b"error", b"count")  # forms whose figures say which fault it is: many more of them
 PER_FIGURE = 20_000
+PER_QUIET = 64  # lines of one form in which nothing was found, while other figures might mean something
 _NO_DIGITS = b"0123456789"
+_DIGIT = re.compile(r"\\d|[0-9]")
 
 # What a program says when something is wrong, in any words. Such a line that no sign knows is never "healthy".
 _ALARM = re.compile(
@@ -131,6 +133,8 @@ class Reading:
         self.skipped = 0
         self._signs = tuple(signs)
         self._words, self._any = _prepared(self._signs)
+        # Forms without a word of any sign: the same in every piece, for words hold no digits.
+        self._dull: set[bytes] = set()
 
     def piece(self, piece: Piece) -> None:
         boring: set[bytes] = set()
@@ -140,18 +144,19 @@ class Reading:
         for chunk in piece.chunks:
             lines = chunk.split(b"\n")
             forms = chunk.translate(None, _NO_DIGITS).split(b"\n")
-            if set(forms) - boring:
+            if set(forms) - boring - self._dull:
                 for offset, form in enumerate(forms):
-                    if form in boring:
+                    if form in boring or form in self._dull:
                         continue
                     count = counts.get(form, 0)
                     if not count and not self._any.search(form.lower()):
-                        if len(boring) >= _FORMS:
-                            boring.clear()
-                        boring.add(form)
+                        if len(self._dull) >= _FORMS:
+                            self._dull.clear()
+                        self._dull.add(form)
                         continue
                     if count == 0 and len(counts) >= _FORMS:
                         counts.clear()
+                        boring.clear()  # each of them was counted
                     counts[form] = count + 1
                     limit = PER_FIGURE if count >= PER_FORM and _figures(form) else PER_FORM
                     if count >= limit:
@@ -160,7 +165,7 @@ class Reading:
                         continue
                     text = lines[offset].decode("utf-8", "replace").strip("\r")
                     there = self._line(piece, number + offset + 1, text, readers)
-                    if not there and not _figures(form):
+                    if not there and not _figures(form) and (count >= PER_QUIET or not self._by_figures(text)):
                         boring.add(form)
             number += len(lines)
         self.lines += number
@@ -201,6 +206,11 @@ class Reading:
         return sorted(
             {number for start in starts for word, numbers in self._words[start] if word in lower for number in numbers}
         )
+
+    def _by_figures(self, text: str) -> bool:
+        """Whether a line of this form may mean something with other figures: a counter that is 0 here."""
+        signs = (self._signs[index] for index in self._possible(text.lower()))
+        return any(entry.test is not None or _DIGIT.search(entry.pattern.pattern) for entry in signs)
 
     def _add(self, entry: Sign, hit: Hit) -> None:
         self.seen.setdefault(entry.name, Seen(entry)).add(hit)

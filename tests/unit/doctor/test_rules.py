@@ -219,6 +219,13 @@ def test_ranks_of_one_host_do_not_hide_another_host_s_plugin() -> None:
     assert (causes(found)[0], found["verdict"]) == ("nccl_mixed", "faulty")
 
 
+def test_a_counter_that_is_0_on_one_port_does_not_hide_the_next_port() -> None:
+    zero, high = "np_ecn_marked_roce_packets: 0", "np_ecn_marked_roce_packets: 812345"
+    assert causes(ask(zero, zero, high))[0] == "nic_qos_differs"
+    hosts = {"hosts/gpu01/counters.txt": zero + "\n", "hosts/gpu02/counters.txt": high + "\n"}
+    assert diagnose(None, hosts)["findings"][0]["host"] == "gpu02"
+
+
 def test_a_host_that_fails_or_does_not_answer_is_never_part_of_a_healthy_site() -> None:
     good = {"item": {"key": "ulimit.txt"}, "rc": 0, "stdout": "ulimit -l: unlimited"}
     assert site(gpu01=[good])["verdict"] == "healthy"
