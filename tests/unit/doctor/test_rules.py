@@ -7,7 +7,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible.module_utils.testing import patch_module_args
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose, evidence_texts
+from ansible_collections.rocemesh.multinode.plugins.modules import doctor as module
 
 GOOD = "gpu01:1:1 [0] NCCL INFO Connected all rings\n"
 
@@ -189,6 +191,7 @@ HEALTHY = (
     GOOD + "net.ipv4.conf.all.rp_filter = 2\nnet.ipv4.conf.all.arp_ignore = 1",
     GOOD + "rendezvous backend c10d endpoint gpu01:29500",
     GOOD + "nvidia.com/gpu: 80",
+    GOOD + "pip install torch",
     GOOD + "ran ibv_devinfo on node01",
     "br-1: port 2(veth1) entered disabled state",
     "\t\tLnkCtl:\tASPM Disabled; RCB 64 bytes, LnkDisable- CommClk+",
@@ -217,6 +220,15 @@ def test_ranks_of_one_host_do_not_hide_another_host_s_plugin() -> None:
         *(f"gpu02:{rank}:1 [{rank}] {outside}" for rank in range(8)),
     )
     assert (causes(found)[0], found["verdict"]) == ("nccl_mixed", "faulty")
+
+
+def test_the_module_wants_a_bundle_or_evidence(capsys: pytest.CaptureFixture[str]) -> None:
+    with patch_module_args({}), pytest.raises(SystemExit):
+        module.main()
+    assert "one of the following is required: bundle, evidence" in capsys.readouterr().out
+    with patch_module_args({"evidence": {"a.log": "ulimit -l: unlimited"}}), pytest.raises(SystemExit):
+        module.main()
+    assert '"verdict": "healthy"' in capsys.readouterr().out
 
 
 def test_a_counter_that_is_0_on_one_port_does_not_hide_the_next_port() -> None:

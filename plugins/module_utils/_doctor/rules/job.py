@@ -202,7 +202,7 @@ SIGNS = (
         r"|error code)|waits? (?:forever|indefinitely)|blocks? (?:forever|indefinitely)"
         r"|stops? (?:after|at|there|here|responding)|training stops|log (?:stops|ends)|(?:GPU"
         r"|SM) util\w* 100 ?%|stand(?:s|ing)? still|does not (?:return|continue|proceed|start"
-        r"|finish)|infinite loop|stalls?\b",
+        r"|finish)|infinite loop|\bstalls?\b",
     ),
     sign(
         "slow",

@@ -26,7 +26,7 @@ def _fewer(match: Match[str]) -> bool:
 
 
 SIGNS = (
-    sign("net_missing", r"(?:Error: |could not find |requested )network (?!IB\b).{1,40} not found"),
+    sign("net_missing", r"Error: network (?!IB\b).{1,40} not found"),
     sign("no_provider", r"Could not find any optimal provider|fi_getinfo.{0,60}No data|No eligible providers"),
     sign("rank_twice", r"rank \d+ .{0,30}already checked in"),
     sign("no_such_gpu", r"invalid device ordinal|cudaErrorInvalidDevice\b|CUDA_ERROR_INVALID_DEVICE\b"),
