@@ -36,7 +36,6 @@ options:
         O(bundle), if both are given.
       - Or by host what a loop of commands over a dictionary registered there; its keys name the pieces.
     type: dict
-    default: {}
   dest:
     description: File to which the answer is written as JSON.
     type: path
@@ -180,7 +179,7 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "bundle": {"type": "path"},
-            "evidence": {"type": "dict", "default": {}},
+            "evidence": {"type": "dict"},
             "dest": {"type": "path"},
         },
         required_one_of=[("bundle", "evidence")],
@@ -188,7 +187,7 @@ def main() -> None:
     )
     options: dict[str, Any] = module.params
     try:
-        found = doctor.diagnose(options["bundle"], doctor.evidence_texts(options["evidence"]))
+        found = doctor.diagnose(options["bundle"], doctor.evidence_texts(options["evidence"] or {}))
         if options["dest"] and not module.check_mode:
             Path(options["dest"]).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     except OSError as error:

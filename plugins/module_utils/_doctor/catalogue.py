@@ -14,6 +14,7 @@ from .._results.launch.causes import RULES as RUN_RULES
 from .model import CANDIDATE, ECHO, FAULT, LAYERS, Cause, Compare, Rule, Sign
 from .rules import (
     gpu,
+    gpu_causes,
     host,
     host_causes,
     host_signs,
@@ -25,6 +26,7 @@ from .rules import (
     pcie_vm,
     pcie_vm_causes,
     rdma,
+    start,
 )
 
 # Cause of a failed run -> what it may be here. Causes that only repeat an error of a lower layer are echoes.
@@ -68,7 +70,7 @@ CAUSES: dict[str, Cause] = {
     for causes in (
         rdma.CAUSES,
         nic_causes.CAUSES,
-        gpu.CAUSES,
+        gpu_causes.CAUSES,
         pcie_vm_causes.CAUSES,
         host_causes.CAUSES,
         job_causes.CAUSES,
@@ -76,6 +78,7 @@ CAUSES: dict[str, Cause] = {
     for cause in causes
 }
 SIGNS: tuple[Sign, ...] = (
+    *start.SIGNS,
     *rdma.SIGNS,
     *nic.SIGNS,
     *gpu.SIGNS,
@@ -85,7 +88,16 @@ SIGNS: tuple[Sign, ...] = (
     *normal.SIGNS,
     *_SIGNS,
 )
-RULES: tuple[Rule, ...] = (*rdma.RULES, *nic.RULES, *gpu.RULES, *pcie_vm.RULES, *host.RULES, *job.RULES, *_RULES)
+RULES: tuple[Rule, ...] = (
+    *start.RULES,
+    *rdma.RULES,
+    *nic.RULES,
+    *gpu.RULES,
+    *pcie_vm.RULES,
+    *host.RULES,
+    *job.RULES,
+    *_RULES,
+)
 COMPARES: tuple[Compare, ...] = job.COMPARES
 
 if any(cause.layer not in LAYERS for cause in CAUSES.values()):

@@ -17,6 +17,7 @@ from .judge import answer
 from .model import CANNOT_TELL, FAULTY, HEALTHY
 from .reading import Reading
 
+_NO_COMMAND = 127  # of a shell: no such command
 STATUS = {HEALTHY: 0, FAULTY: 2, CANNOT_TELL: 3}
 
 
@@ -85,14 +86,22 @@ def table(found: dict[str, Any]) -> str:
 
 
 def evidence_texts(evidence: Mapping[str, Any]) -> dict[str, str]:
-    """Name of a piece -> its text. A registered loop of commands (of a host) is taken apart, a piece for each item that
-    ended well; a host that did not answer has nothing."""
+    """Name of a piece -> its text. A registered loop of commands (of a host) is taken apart, a piece for each command
+    that was there: one that fails says why. A host that did not answer has a piece that says so, which is trouble."""
     found: dict[str, str] = {}
+    silent: dict[str, str] = {}
     for name, value in evidence.items():
         if isinstance(value, Mapping):
-            for row in value.get("results") or ():
-                if row.get("rc") == 0:
-                    found[f"hosts/{name}/{row['item']['key']}"] = str(row.get("stdout") or "")
+            rows = [row for row in value.get("results") or () if row.get("rc") is not None]
+            if not rows:
+                silent[f"hosts/{name}/answer"] = "unreachable: did not answer"
+            for row in rows:
+                if row["rc"] == _NO_COMMAND:
+                    continue
+                key = row["item"]["key"]
+                # Who is not root may not read the kernel log of many hosts: that is no trouble of the host.
+                said = ("stdout",) if key == "dmesg.txt" else ("stdout", "stderr")
+                found[f"hosts/{name}/{key}"] = "\n".join(str(row[part]) for part in said if row.get(part))
         else:
             found[name] = str(value)
-    return found
+    return {**silent, **found}

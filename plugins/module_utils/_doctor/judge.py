@@ -216,8 +216,8 @@ def _compare(reading: Reading, table: dict[str, Finding]) -> None:
             entry = reading.seen.get(name)
             if entry is None:
                 continue
-            for hit in entry.hits if "+" in compare.sign else []:
-                values.setdefault(name, {}).setdefault(hit.host, hit)
+            if "+" in compare.sign:
+                values[name] = dict(entry.hosts)
             for (host, value), hit in entry.values.items() if "+" not in compare.sign else ():
                 values.setdefault(value, {}).setdefault(host, hit)
         hosts = [{host for host in by_host if host} for by_host in values.values()]

@@ -14,12 +14,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from typing import Iterable, Match, Sequence
+from typing import Dict, Iterable, List, Match, Sequence, Tuple
 
 from .bundle import Piece
 from .model import ECHO, FAULT, NORMAL, Sign
 from .readers import READERS, Reader
-from .words import one_of, words_of
+from .words import SHORTEST, one_of, words_of
 
 _KEPT = 6  # hits of one sign that are kept whole; the others are counted
 _VALUES = 4096
@@ -29,7 +29,9 @@ _ALARMS = 20
 PER_FORM = 400  # lines of one form in one piece that are read one by one
 _FIGURES = (b"xid", b"status", b"error", b"count")  # forms whose figures say which fault it is: many more of them
 PER_FIGURE = 20_000
+PER_QUIET = 64  # lines of one form in which nothing was found, while other figures might mean something
 _NO_DIGITS = b"0123456789"
+_DIGIT = re.compile(r"\\d|[0-9]")
 
 # What a program says when something is wrong, in any words. Such a line that no sign knows is never "healthy".
 _ALARM = re.compile(
@@ -40,7 +42,7 @@ _ALARM = re.compile(
     r"stuck|stall(?:s|ed)?|traceback|exception|corrupt(?:ed|ion)?|lost|unknown symbol|no such"
     r"|not permitted|crash(?:ed|es)?|"
     r"warn(?:ing)?|unsupported|not supported|deadlock|exceed(?:s|ed)|insufficient|bug|oops|"
-    r"slow(?:er|ly)?|degraded|worse|drops?|dropped|discard(?:s|ed)?|stops?|stopped|missing|"
+    r"slow(?:er|ly)?|degraded|worse|drops?|dropped|discard(?:s|ed)?|stops?|stopp(?:ed|ing)|missing|"
     r"disconnected|reset|never|bad|wrong|out of|no route|down|disabled|only|instead|poor"
     r"|low(?:er)?)\b|"
     r"失败|错误|error:|\b\w+(?:error|exception)\b|\berr\b",
@@ -71,6 +73,7 @@ _DEVICE = re.compile(
 )
 _NO_HOST = re.compile(r"^(?:mlx[45]_|GPU|(?:eth|ens|enp|ib|prio|step|epoch|rank|line)\d|node\d*$)")
 _TAG = re.compile(r"^\[\d+,\d+\]<std(?:out|err)>: ?")
+_Words = Dict[str, List[Tuple[str, Tuple[int, ...]]]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,30 +90,37 @@ class Hit:
 
 @dataclasses.dataclass
 class Seen:
-    """All that one sign found. ``values``: (host, value) -> first hit."""
+    """All that one sign found. ``values``: (host, value) -> first hit; ``hosts``: host -> first hit."""
 
     sign: Sign
     hits: list[Hit] = dataclasses.field(default_factory=list)
     count: int = 0
     values: dict[tuple[str, str], Hit] = dataclasses.field(default_factory=dict)
+    hosts: dict[str, Hit] = dataclasses.field(default_factory=dict)
 
     def add(self, hit: Hit) -> None:
         self.count += 1
         if len(self.hits) < _KEPT:
             self.hits.append(hit)
+        if hit.host not in self.hosts and len(self.hosts) < _VALUES:
+            self.hosts[hit.host] = hit
         if hit.value and len(self.values) < _VALUES:
             self.values.setdefault((hit.host, hit.value), hit)
 
 
 @functools.lru_cache(maxsize=4)
-def _prepared(signs: tuple[Sign, ...]) -> tuple[tuple[tuple[str, tuple[int, ...]], ...], re.Pattern[bytes]]:
-    """Words with the signs that have them, and the pattern that finds any word. Once per set of signs."""
+def _prepared(signs: tuple[Sign, ...]) -> tuple[_Words, re.Pattern[bytes]]:
+    """Words with the signs that have them, and the pattern that finds any word. Once per set of signs. Words stand
+    under their first letters: a line is asked for the few words that may begin in it, not for all of them."""
     table: dict[str, list[int]] = {}
     for number, entry in enumerate(signs):
         for word in words_of(entry.pattern):
             table.setdefault(word, []).append(number)
     words = {*table, *(word for reader in READERS for word in reader().words)}
-    return tuple((word, tuple(numbers)) for word, numbers in table.items()), one_of(words, _ALARM_WORDS)
+    starts: _Words = {}
+    for word, numbers in table.items():
+        starts.setdefault(word[:SHORTEST], []).append((word, tuple(numbers)))
+    return starts, one_of(words, _ALARM_WORDS)
 
 
 class Reading:
@@ -123,6 +133,8 @@ class Reading:
         self.skipped = 0
         self._signs = tuple(signs)
         self._words, self._any = _prepared(self._signs)
+        # Forms without a word of any sign: the same in every piece, for words hold no digits.
+        self._dull: set[bytes] = set()
 
     def piece(self, piece: Piece) -> None:
         boring: set[bytes] = set()
@@ -132,18 +144,19 @@ class Reading:
         for chunk in piece.chunks:
             lines = chunk.split(b"\n")
             forms = chunk.translate(None, _NO_DIGITS).split(b"\n")
-            if set(forms) - boring:
+            if set(forms) - boring - self._dull:
                 for offset, form in enumerate(forms):
-                    if form in boring:
+                    if form in boring or form in self._dull:
                         continue
                     count = counts.get(form, 0)
                     if not count and not self._any.search(form.lower()):
-                        if len(boring) >= _FORMS:
-                            boring.clear()
-                        boring.add(form)
+                        if len(self._dull) >= _FORMS:
+                            self._dull.clear()
+                        self._dull.add(form)
                         continue
                     if count == 0 and len(counts) >= _FORMS:
                         counts.clear()
+                        boring.clear()  # each of them was counted
                     counts[form] = count + 1
                     limit = PER_FIGURE if count >= PER_FORM and _figures(form) else PER_FORM
                     if count >= limit:
@@ -152,7 +165,7 @@ class Reading:
                         continue
                     text = lines[offset].decode("utf-8", "replace").strip("\r")
                     there = self._line(piece, number + offset + 1, text, readers)
-                    if not there and not _figures(form):
+                    if not there and not _figures(form) and (count >= PER_QUIET or not self._by_figures(text)):
                         boring.add(form)
             number += len(lines)
         self.lines += number
@@ -165,8 +178,8 @@ class Reading:
         lower = text.lower()
         found: list[tuple[Sign, Match[str]]] = []
         silent = False
-        for number_of in sorted({number for word, numbers in self._words if word in lower for number in numbers}):
-            entry = self._signs[number_of]
+        for index in self._possible(lower):
+            entry = self._signs[index]
             match = entry.pattern.search(text)
             if match and (entry.test is None or entry.test(match)):
                 found.append((entry, match))
@@ -180,10 +193,24 @@ class Reading:
         read = [reader for reader in readers if any(word in lower for word in reader.words)]
         for reader in read:
             reader.line(number, text)
-        alarm = not found and _ALARM.search(_NOTHING.sub("", text)) is not None
+        # A fact or a good word says nothing of the rest of its line.
+        known = any(entry.kind in (FAULT, ECHO, NORMAL) for entry, _match in found)
+        alarm = not known and _ALARM.search(text) is not None and _ALARM.search(_NOTHING.sub("", text)) is not None
         if alarm and len(self.alarms) < _ALARMS:
             self.alarms.append(self._where(piece, number, text))
         return bool(found or read or alarm)
+
+    def _possible(self, lower: str) -> list[int]:
+        """Numbers of the signs of which this line has a word."""
+        starts = self._words.keys() & {lower[at : at + SHORTEST] for at in range(len(lower))}
+        return sorted(
+            {number for start in starts for word, numbers in self._words[start] if word in lower for number in numbers}
+        )
+
+    def _by_figures(self, text: str) -> bool:
+        """Whether a line of this form may mean something with other figures: a counter that is 0 here."""
+        signs = (self._signs[index] for index in self._possible(text.lower()))
+        return any(entry.test is not None or _DIGIT.search(entry.pattern.pattern) for entry in signs)
 
     def _add(self, entry: Sign, hit: Hit) -> None:
         self.seen.setdefault(entry.name, Seen(entry)).add(hit)

@@ -17,14 +17,14 @@ import sys
 from typing import Any, Iterable, Pattern
 
 _parser: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
-_SHORTEST = 3
+SHORTEST = 3
 
 
 def words_of(pattern: Pattern[str]) -> tuple[str, ...]:
     """Lower case. Raises ValueError if there is a way to match without any word of three letters."""
     found = _words(_parser.parse(pattern.pattern, pattern.flags & ~re.UNICODE))
     if not found:
-        raise ValueError(f"matches without a word of {_SHORTEST} letters: {pattern.pattern}")
+        raise ValueError(f"matches without a word of {SHORTEST} letters: {pattern.pattern}")
     return tuple(sorted(found))
 
 
@@ -41,7 +41,7 @@ def _words(parsed: Any) -> frozenset[str]:
         if name == "LITERAL" and not chr(value).isdigit() and value < 128:
             literal += chr(value).lower()
             continue
-        if len(literal) >= _SHORTEST and len(literal) > _worth(best):
+        if len(literal) >= SHORTEST and len(literal) > _worth(best):
             best = frozenset({literal})
         literal = ""
         inner = _inner(name, value)

@@ -284,10 +284,17 @@ def test_the_command_needs_no_ansible_and_tells_by_its_status(tmp_path: pathlib.
     assert json.loads((tmp_path / "doctor.json").read_text())["lines"] == 1
 
 
-def test_what_a_loop_registered_on_a_host_becomes_its_pieces_and_what_failed_is_none() -> None:
+def test_what_a_loop_registered_on_a_host_becomes_its_pieces_and_a_host_that_did_not_answer_says_so() -> None:
     rows = [
-        {"item": {"key": "dmesg.txt"}, "rc": 0, "stdout": "quiet"},
+        {"item": {"key": "dmesg.txt"}, "rc": 0, "stdout": "quiet", "stderr": "dmesg: not permitted"},
+        {"item": {"key": "nvidia-smi.txt"}, "rc": 9, "stdout": "no", "stderr": "driver"},
         {"item": {"key": "show_gids.txt"}, "rc": 127, "stdout": ""},
     ]
-    given = {"gpu01": {"results": rows}, "gpu02": {"unreachable": True}, "loose.txt": "text"}
-    assert evidence_texts(given) == {"hosts/gpu01/dmesg.txt": "quiet", "loose.txt": "text"}
+    given = {"gpu01": {"results": rows}, "gpu02": {"unreachable": True}, "gpu03": {}, "loose.txt": "text"}
+    assert evidence_texts(given) == {
+        "hosts/gpu01/dmesg.txt": "quiet",
+        "hosts/gpu01/nvidia-smi.txt": "no\ndriver",
+        "hosts/gpu02/answer": "unreachable: did not answer",
+        "hosts/gpu03/answer": "unreachable: did not answer",
+        "loose.txt": "text",
+    }

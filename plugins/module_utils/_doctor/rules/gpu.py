@@ -8,123 +8,41 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 
 from __future__ import annotations
 
-from ..model import CANDIDATE, ECHO, FACT, LIKELY, Cause, rule, sign
+import re
+from typing import Match
+
+from ..model import CANDIDATE, ECHO, FACT, LIKELY, rule, sign
 
 _XID = "NVIDIA: XID errors (deploy/xid-errors)"
 _ERR = "CUDA driver API: CUresult"
 
-CAUSES = (
-    Cause(
-        "gpu_fault",
-        "gpu_hardware",
-        "A GPU failed in hardware (memory, NVLink, bus, power), whatever other ranks say.",
-        "on the host that is named",
-        "dmesg | grep -i xid; nvidia-smi -q -d ECC,ROW_REMAPPER,PERFORMANCE; nvidia-smi topo -m",
-        "drain the host; reset the GPU or restart the host; replace it if the Xid comes back",
-        _XID,
-        interrupts="the jobs on this host",
-    ),
-    Cause(
-        "gpu_pcie_degraded",
-        "gpu_hardware",
-        "A PCIe link of a GPU or NIC runs narrower or slower than both ends can.",
-        "on the physical host (a VM may show made-up values)",
-        "lspci -vv | grep -E 'LnkCap:|LnkSta:'; nvidia-smi -q | grep -A8 'GPU Link Info' (under load)",
-        "reseat the card or riser; check slot and bifurcation in the BIOS",
-        "PCI Express: LnkSta against LnkCap",
-        interrupts="the host",
-        cost=2,
-    ),
-    Cause(
-        "gpu_throttled",
-        "gpu_hardware",
-        "The GPU is slowed down by heat or power.",
-        "on the host that is named",
-        "nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE",
-        "airflow, power supply, power limit",
-        "nvidia-smi: clocks event reasons",
-        interrupts="nothing",
-    ),
-    Cause(
-        "nvml_mismatch",
-        "gpu_driver",
-        "The loaded kernel module and the installed user space of the NVIDIA driver are of different versions.",
-        "on the host that is named",
-        "cat /proc/driver/nvidia/version; dpkg -l | grep nvidia; tail /var/log/apt/history.log",
-        "restart the guest (or reload the module) in a window; hold the driver's packages",
-        "NVML: NVML_ERROR_LIB_RM_VERSION_MISMATCH",
-        interrupts="the jobs on this host",
-    ),
-    Cause(
-        "fabric_manager",
-        "gpu_driver",
-        "NVSwitch GPUs are not initialised: the fabric manager is missing, stopped, of another "
-        "version than the driver, or was restarted without a reset of the GPUs.",
-        "on the host that is named",
-        "systemctl status nvidia-fabricmanager; nvidia-smi -q | grep -A3 Fabric; dpkg -l "
-        "| grep -E 'fabricmanager|nvidia-driver'",
-        "install the fabric manager of just the driver's version, start it, then reset the GPUs or restart",
-        "NVIDIA Fabric Manager user guide; CUDA_ERROR_SYSTEM_NOT_READY 802",
-        interrupts="the jobs on this host",
-    ),
-    Cause(
-        "driver_not_running",
-        "gpu_driver",
-        "The NVIDIA driver is not loaded or did not come up (not built for this kernel, unsigned "
-        "under Secure Boot, nouveau in its place, GSP failed).",
-        "on the host that is named",
-        "nvidia-smi; lsmod | grep -E 'nvidia|nouveau'; dmesg | grep -E 'NVRM|nvidia"
-        "|nouveau'; dkms status; mokutil --sb-state",
-        "install the driver for the running kernel; blacklist nouveau; sign the module or turn off Secure Boot",
-        "NVIDIA driver installation guide",
-        interrupts="the guest",
-    ),
-    Cause(
-        "driver_too_old",
-        "gpu_driver",
-        "The driver is older than the CUDA of the program wants.",
-        "on the host that is named",
-        "nvidia-smi (driver and newest CUDA it runs) against nvcc --version or torch.version.cuda",
-        "newer driver, or an image for its CUDA",
-        "CUDA compatibility guide",
-        interrupts="the jobs on this host",
-    ),
-    Cause(
-        "driver_bug",
-        "gpu_driver",
-        "The driver's own processor (GSP) or branch hangs: Xid 119, 120.",
-        "on the host that is named",
-        "dmesg | grep -i xid; nvidia-smi -q | grep -i gsp",
-        "newer driver branch; reset of the GPU",
-        _XID,
-        interrupts="the jobs on this host",
-    ),
-    Cause(
-        "app_illegal_access",
-        "application",
-        "The program (or a kernel that it calls) reads or writes memory of the GPU that is not its own.",
-        "where the program runs",
-        "CUDA_LAUNCH_BLOCKING=1, then compute-sanitizer",
-        "fix the program or take another version of the library",
-        _XID + ": 13, 31 are most often the program's",
-        cost=3,
-    ),
-)
+_DENIED = re.compile(r"\b(?:no|not|without|zero)\b[^.;,]{0,30}$", re.IGNORECASE)
+_NONE = re.compile(r"\w*\s*(?:count\s*)?[:=]\s*(?:0|no|n/a)\b", re.IGNORECASE)
+
+
+def _said(match: Match[str]) -> bool:
+    """Said to be there: "no Xid 79" is none, and a counter at 0 is none."""
+    return not _DENIED.search(match.string[: match.start()]) and not _NONE.match(match.string[match.end() :])
+
+
+_XID_IS = r"\bXid\b(?: ?(?:error|code|event|id))?s?(?: ?\(PCI:(?P<device>[0-9a-f:.]+)\))?(?:: | |\(|=|:)+"
 
 SIGNS = (
     sign(
         "xid_hardware",
-        r"\bXid\b(?: ?\(PCI:(?P<device>[0-9a-f:.]+)\))?(?:: | |\()+(?P<value>48|63|64|79|92|94|95"
-        r"|140)\b|fallen off the bus|uncorrectable ECC error|double[- ]bit ECC error"
-        r"|Remapping Failure Occurred\s*: Yes|cudaErrorECCUncorrectable",
+        _XID_IS + r"(?P<value>48|64|79|95|140)\b|fallen off the bus|uncorrectable ECC error"
+        r"|double[- ]bit ECC error|Remapping Failure Occurred\s*: Yes|cudaErrorECCUncorrectable",
+        test=_said,
     ),
     sign(
         "xid_link",
-        r"\bXid\b(?: ?\(PCI:(?P<device>[0-9a-f:.]+)\))?(?:: | |\()+(?P<value>62|74|110|123|136"
-        r"|143|144|145|146|147|149|150|151|154|155|156|160|171|172)\b|GPU is lost"
+        # 63, 92 and 94: recorded or contained, the GPU goes on.
+        _XID_IS + r"(?P<value>62|63|74|92|94|110|123|136|143|144|145|146|147|149|150|151|154"
+        r"|155|156|160|171|172)\b|GPU is lost"
         r"|uncorrectable (?:NVLink|memory)|row remap\w* (?:failure|pending)|NVSwitch.*(?:fatal"
         r"|SXid)|SXid.*fatal|nvlink \d+.*(?:inactive|down)|NVLink.{0,20}(?:fatal|training) error"
         r"|cudaErrorNvlinkUncorrectable|uncorrectable_errors\W+[1-9]",
+        test=_said,
     ),
     sign(
         "xid_gsp",
@@ -154,7 +72,7 @@ SIGNS = (
     sign(
         "aer",
         r"AER:.*(?:error|fatal)|PCIe Bus Error: severity=(?:Uncorrected|Fatal|Corrected)"
-        r"|Completion Timeout.*pcie|BadTLP|BadDLLP|Hardware error from APEI",
+        r"|Completion Timeout.*pcie|Bad(?:TLP|DLLP)\+|Hardware error from APEI",
     ),
     sign(
         "nvml_mismatch",
@@ -200,7 +118,8 @@ SIGNS = (
     sign("fm_restarted", r"(?:restart\w*|reload\w*).{0,40}fabric ?manager|fabric ?manager.{0,40}restart\w*", FACT),
     sign(
         "driver_down",
-        r"NVIDIA-SMI has failed because it couldn't communicate|no NVIDIA driver"
+        r"(?:nvidia\S* ?.*dkms|dkms.*nvidia).*(?:fail|bad exit)|var/lib/dkms/nvidia\S*make\.log"
+        r"|NVIDIA-SMI has failed because it couldn't communicate|no NVIDIA driver"
         r"|Found no NVIDIA driver|NVIDIA driver .*(?:not (?:loaded|installed|running))"
         r"|modprobe: .*\bnvidia\b.*(?:not found|could not insert)|could not insert '?nvidia'?\b"
         r"|NVRM: (?:The NVIDIA kernel module was not|No NVIDIA (?:GPU|devices) "

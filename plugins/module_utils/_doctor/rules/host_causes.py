@@ -99,7 +99,7 @@ CAUSES = (
     ),
     Cause(
         "host_slow_receiver",
-        "host_limits",
+        "numa_bios",
         "A host takes packets more slowly than they come (PCIe, memory, a stuck process), so it pauses or drops.",
         "on the host with the most pause frames sent",
         "ethtool -S NIC | grep -E 'pause|discard|out_of_buffer'; top",
@@ -150,7 +150,7 @@ CAUSES = (
     Cause(
         "container_devices",
         "container",
-        "The container does not see or may not open the RDMA devices.",
+        "The container does not see or may not open the RDMA devices (or IMEX channels).",
         "in the container",
         "ls -l /dev/infiniband; ibv_devices; cat /sys/fs/cgroup/devices.list; docker inspect -f "
         "'{{.HostConfig.Devices}}'",

@@ -8,16 +8,20 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 
 from __future__ import annotations
 
+import re
 from typing import Match
 
 from ..model import FACT, Sign, sign
 
+_BYTES = re.compile(r"\sbytes\b")
 _SMALL = 1 << 20  # KiB; less than this is not enough for the buffers of one rank
 
 
 def _small_lock(match: Match[str]) -> bool:
-    value = match["value"]
-    return value.isdigit() and int(value) < _SMALL
+    """In KiB, as ``ulimit -l`` has it; /proc/PID/limits and docker run count bytes."""
+    before, after = match.string[: match.start()], match.string[match.end() :]
+    scale = 1024 if _BYTES.search(after) or before.endswith(("--ulimit ", "--ulimit=")) else 1
+    return int(match["value"]) // scale < _SMALL
 
 
 def _small_shm(match: Match[str]) -> bool:
@@ -68,13 +72,13 @@ SIGNS: tuple[Sign, ...] = (
         r"|conflict|different)|(?:inbox|in-tree|upstream) .*(?:ofed|driver).*(?:mix\w*|conflict"
         r"|mismatch)|undefined symbol: (?:ibv_|mlx5|rdma_)\w*|version .(?:IBVERBS|MLX5"
         r"|RDMACM)\S* not found|openibd.*(?:fail\w*|error)|dkms.*(?:fail\w*|error|bad exit"
-        r"|not built).*(?:mlnx|ofed|mlx|iser|srp|nvidia)?|mlnx-ofed-kernel.*(?:fail|error)"
+        r"|not built).*(?:mlnx|ofed|mlx|\biser|\bsrp)|mlnx-ofed-kernel.*(?:fail|error)"
         r"|Failed to get IB devices list|Unable to (?:load|find) (?:the )?(?:mlx5|ib_uverbs)",
     ),
     sign(
         "no_hca_host",
-        r"No IB devices found|no RDMA devices? (?:found|available)|ibv_devinfo.*No"
-        r"|ibv_get_device_list.*(?:0|fail|no)|lspci.*no.*mellanox|NET/IB : No device found"
+        r"No IB devices found|no RDMA devices? (?:found|available)|\bNo IB\b"
+        r"|ibv_get_device_list.*(?:\b0 dev|fail|\bno\b)|lspci.*\bno\b.*mellanox|NET/IB : No device found"
         r"|no InfiniBand device|Did not detect devices|Unable to find the Infiniband/RoCE device"
         r"|0 HCAs? found",
     ),
@@ -128,14 +132,14 @@ SIGNS: tuple[Sign, ...] = (
     sign(
         "memlock_small",
         r"(?:ulimit -l|memlock|max locked memory|Max locked memory"
-        r"|locked-in-memory)\b[^0-9\n]{0,40}?(?P<value>\d+)\b",
+        r"|locked-in-memory)\b[^0-9\n]{0,40}?(?<![-\d])(?P<value>\d+)\b",
         test=_small_lock,
         kind=FACT,
     ),
     sign(
         "memlock_unlimited",
-        r"(?:ulimit -l|memlock|max locked memory)\b[^0-9\n]{0,40}?unlimited"
-        r"|ulimit.{0,20}(?:is )?(?:fine|ok|unlimited)|LimitMEMLOCK=infinity|memlock=-1",
+        r"(?:ulimit -l|memlock|max locked memory)\b(?![^\n]{0,20}\bto ')[^0-9\n]{0,40}?unlimited"
+        r"|ulimit(?![^\n]{0,20}\bto ').{0,20}(?:is )?(?:fine|ok|unlimited)|LimitMEMLOCK=infinity|memlock=-1",
         FACT,
     ),
     sign(
@@ -145,7 +149,7 @@ SIGNS: tuple[Sign, ...] = (
         r"|object)|shm_open.*fail|nccl-shm\S*.*(?:fail|No space|error)|Failed to (?:allocate"
         r"|create) shared memory|insufficient shared memory|shared memory \(shm\)"
         r"|out of shared memory|unable to (?:write to|open|mmap) (?:file"
-        r"|shared memory).{0,20}(?:torch_|/dev/shm|shm)|--shm-size|Bus error",
+        r"|shared memory).{0,20}(?:torch_|/dev/shm|shm)|Bus error",
     ),
     sign(
         "shm_small",
@@ -161,8 +165,7 @@ SIGNS: tuple[Sign, ...] = (
     ),
     sign(
         "nofile",
-        r"Too many open files|EMFILE|ENFILE|open files? limit|nofile|file descriptors? (?:limit"
-        r"|exhausted)",
+        r"Too many open files|EMFILE|ENFILE|file descriptors? exhausted",
     ),
     sign(
         "nproc",
@@ -172,12 +175,13 @@ SIGNS: tuple[Sign, ...] = (
     ),
     sign(
         "oom_host",
-        r"Out of memory: Kill|oom[-_ ]?kill\w*|invoked oom-killer|OOMKilled"
-        r"|Memory cgroup out of memory|exit(?:ed)? (?:with )?(?:code|status) 137"
-        r"|signal 9 \(Killed\)|DefaultCPUAllocator: can't allocate memory|MemoryError|oom_reaper"
+        r"Out of memory: Kill|oom[-_ ]kill\w*|invoked oom-killer"
+        r"|exit(?:ed)? (?:with )?(?:code|status) 137"
+        r"|signal 9 \(Killed\)|DefaultCPUAllocator: can't allocate memory|\bMemoryError|oom_reaper"
         r"|exited on signal 9|SIGKILL|Cannot allocate memory.*(?:fork|malloc|mmap)"
         r"|DataLoader worker .*killed by signal",
     ),
+    sign("oom_container", r"OOMKilled|Memory cgroup out of memory"),
     sign(
         "if_missing",
         r"no socket interface found|NET/Socket : no (?:usable )?interface|Bootstrap : no"
@@ -208,7 +212,7 @@ SIGNS: tuple[Sign, ...] = (
         r"rout(?:e|es|ing)\b.{0,60}(?:table|duplicate|identical|overlap\w*|conflict\w*|missing"
         r"|wrong|metric|asymmetric|no )|overlapping (?:subnets?|networks?)|same subnet"
         r"|duplicate (?:route|address|IP)|ARP[- ]?(?:flux|cache|announce|ignore|filter|storm)"
-        r"|arp_(?:ignore|announce|filter)|rp_filter|martian source"
+        r"|martian source"
         r"|neighbou?r(?: table)?:? .*overflow|ip neigh.*(?:FAILED|INCOMPLETE)|\b(?:FAILED"
         r"|INCOMPLETE)\b.*lladdr|lladdr.*FAILED|DUPLICATE address|RTNETLINK answers"
         r"|asymmetric routing|default (?:route|gateway)|source[- ]based routing|policy routing"
@@ -238,7 +242,7 @@ SIGNS: tuple[Sign, ...] = (
     ),
     sign(
         "filtered",
-        r"iptables|nftables|\bnft\b|\bufw\b|firewalld?|security group|\bREJECT\b|\bDROP\b"
+        r"iptables|nftables|\bnft\b|\bufw\b|firewalld?|security group"
         r"|UFW BLOCK|IN=\S* OUT=\S* .*(?:SRC|DPT)=|filtered by|NetworkPolicy|network polic\w+"
         r"|port .{0,30}(?:blocked|closed|filtered|not open)|blocked by|conntrack: table full"
         r"|nf_conntrack.*(?:full|drop)|middlebox|selinux.*denied|avc: +denied",
@@ -291,7 +295,7 @@ SIGNS: tuple[Sign, ...] = (
         r"|initialization)|nvidia-container-runtime.*(?:not found|error|fail)"
         r"|OCI runtime .*nvidia|failed to inject CDI|unresolvable CDI|CDI device injection failed"
         r"|libnvidia-container|nvidia-container-toolkit.*(?:not|missing|fail)|--gpus.*(?:not"
-        r"|missing)|without --gpus|Insufficient nvidia\.com/gpu|nvidia\.com/gpu.*(?:not|0)",
+        r"|missing)|without --gpus|Insufficient nvidia\.com/gpu|unavailable for nvidia\.com/gpu",
     ),
     sign(
         "container_down",
@@ -302,8 +306,7 @@ SIGNS: tuple[Sign, ...] = (
     ),
     sign(
         "container_perm",
-        r"Operation not permitted|EPERM|seccomp|set_mempolicy|mbind|CAP_\w+|capabilit(?:y|ies)"
-        r"|IPC_LOCK|privileged|not permitted",
+        r"Operation not permitted|\bEPERM\b|seccomp|\bmbind\b|not permitted",
     ),
     sign(
         "in_container",

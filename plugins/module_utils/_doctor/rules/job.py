@@ -11,7 +11,7 @@ from __future__ import annotations
 from ..model import CANDIDATE, ECHO, FACT, LIKELY, Compare, rule, sign
 
 SIGNS = (
-    sign("nccl_version", r"NCCL version (?P<value>\d+\.\d+(?:\.\d+)*)", FACT),
+    sign("nccl_version", r"NCCL version (?P<value>\d+\.\d+\.\d+)", FACT),
     sign(
         "nccl_pip",
         r"nvidia-nccl-cu\d+\s*(?:==|\s)\s*(?P<value>\d+\.\d+\.\d+).*(?:=="
@@ -76,8 +76,8 @@ SIGNS = (
         r"\bNCCL_(?:IB_DISABLE\s*[= ]\s*1|NET\s*[= ]\s*\"?Socket|P2P_DISABLE\s*[= ]\s*1"
         r"|SHM_DISABLE\s*[= ]\s*1|IGNORE_NET_MISMATCH\s*[= ]\s*1|IB_USE_INLINE|IB_PREPOST\w*"
         r"|CHUNK_?SIZE|P2P_NET_CHUNKSIZE|BUFFSIZE\s*[= ]\s*\d|(?:MAX|MIN)_NCHANNELS\s*[= ]\s*1\b"
-        r"|NTHREADS\s*[= ]\s*\d|ALGO\s*[= ]|PROTO\s*[= ]|LAUNCH_MODE|MAX_CTAS\s*[= ]\s*1\b"
-        r"|IB_PCI_RELAXED_ORDERING\s*[= ]\s*0|IB_QPS_PER_CONNECTION\s*[= ])|NCCL_(?:IB_DISABLE"
+        r"|NTHREADS\s*[= ]\s*\d|LAUNCH_MODE|MAX_CTAS\s*[= ]\s*1\b"
+        r"|IB_PCI_RELAXED_ORDERING\s*[= ]\s*0)|NCCL_(?:IB_DISABLE"
         r"|P2P_DISABLE|SHM_DISABLE) set by environment to 1|NCCL_NET set by environment to Socket"
         r"|NET/IB ?: ?(?:IB|disabled by|Disabled)|CUDA_VISIBLE_DEVICES\s*[= ]\s*(?:\"\"|''|-1"
         r"|NoDevFiles)",
@@ -128,7 +128,7 @@ SIGNS = (
         r"|MPI_Init\w* (?:failed|.*error)|MPI_ABORT was invoked|No such file or directory.*mpirun"
         r"|different version of (?:Open MPI|PMIx|MPI)|srun: (?:error|fatal)|slurmstepd: error"
         r"|slurm_\w+.*(?:error|fail)|SLURM_\w+.*(?:not set|unset|invalid)|launcher .*(?:fail\w*"
-        r"|not ready|cannot)|hostfile|host file|btl_tcp_endpoint|btl_openib.*error"
+        r"|not ready|cannot)|btl_tcp_endpoint|btl_openib.*error"
         r"|Unable to run job|fork\(\) .*openib|MPI version .*(?:mismatch|differ)",
     ),
     sign("mpi_root", r"attempt to run as root|allow-run-as-root"),
@@ -142,9 +142,9 @@ SIGNS = (
     ),
     sign(
         "torch_store",
-        r"TCPStore|rendezvous|RendezvousConnectionError|RendezvousTimeoutError|c10d.*(?:socket"
+        r"TCPStore|rendezvous.{0,40}(?:fail|time|error)|RendezvousConnectionError|RendezvousTimeoutError|c10d.*(?:socket"
         r"|store|fail|error|timed)|DistNetworkError|DistStoreError|The (?:client"
-        r"|server) socket has (?:timed out|failed)|MASTER_(?:ADDR|PORT)"
+        r"|server) socket has (?:timed out|failed)"
         r"|init_process_group.*(?:time|hang|fail)|store->get.*timeout",
     ),
     sign("port_taken", r"Address already in use|EADDRINUSE|errno: 98"),
@@ -159,12 +159,14 @@ SIGNS = (
         r"|NCCL operations have failed or timed out|DistBackendError"
         r"|has received (?:a )?(?:SIGTERM|signal)|Process group watchdog thread terminated"
         r"|Socket recv failed|abort\w* the (?:communicator|process)|exited with (?:exit )?code"
-        r"|SignalException|ChildFailedError|torch\.distributed\.elastic|prior to calling"
+        r"|SignalException|ChildFailedError|prior to calling"
         r"|Primary job terminated|killed by signal|to avoid data inconsistency"
         r"|last enqueued NCCL work|NCCL WARN (?:Error: )?(?:Connection|socket|proxy)|NCCL error"
         r"|WARN .*Proxy",
         ECHO,
     ),
+    # The way of an error through NCCL's own calls; what failed first stands above it.
+    sign("nccl_trail", r"NCCL INFO \S+\.(?:cc|cu|h):\d+ -> [1-9]", ECHO),
     sign(
         "watchdog",
         r"Watchdog caught collective|collective operation timeout|heartbeat monitor"
@@ -200,7 +202,7 @@ SIGNS = (
         r"|error code)|waits? (?:forever|indefinitely)|blocks? (?:forever|indefinitely)"
         r"|stops? (?:after|at|there|here|responding)|training stops|log (?:stops|ends)|(?:GPU"
         r"|SM) util\w* 100 ?%|stand(?:s|ing)? still|does not (?:return|continue|proceed|start"
-        r"|finish)|infinite loop|stalls?\b",
+        r"|finish)|infinite loop|\bstalls?\b",
     ),
     sign(
         "slow",
@@ -267,7 +269,7 @@ RULES = (
     rule("internal", "nccl_internal", CANDIDATE, "nccl_mixed nccl_bug vars_wrong", "NCCL: ncclInternalError"),
     rule(
         "plugin",
-        "plugin_version_bad",
+        "plugin_version_bad !no_provider",
         CANDIDATE,
         "nccl_mixed nccl_bug container_libraries",
         "NCCL plugins: one interface version per release",
@@ -342,7 +344,7 @@ RULES = (
     ),
     rule(
         "closed",
-        "remote_closed",
+        "remote_closed|nccl_trail",
         CANDIDATE,
         "peer_process_gone firewall wrong_interface",
         "an echo: the first rank that failed knows more",
@@ -378,7 +380,7 @@ RULES = (
     rule(
         "order", "mismatch_said", CANDIDATE, "app_collective_mismatch nccl_mixed", "PyTorch distributed documentation"
     ),
-    rule("program", "traceback", CANDIDATE, "application_failed", "Python"),
+    rule("program", "traceback !libcuda_missing|cuda_library_missing", CANDIDATE, "application_failed", "Python"),
     rule(
         "hang",
         "hang",

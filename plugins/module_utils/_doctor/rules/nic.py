@@ -8,9 +8,23 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 
 from __future__ import annotations
 
+from typing import Match
+
 from ..model import CANDIDATE, FACT, GOOD, rule, sign
 
 _MLX5 = "kernel: drivers/net/ethernet/mellanox/mlx5/core"
+_SIZES = (256, 512, 1024, 2048, 4096)
+_HEADERS = 80  # bytes that RoCE v2 takes of an Ethernet MTU, rounded up
+
+
+def _roce(mtu: int) -> int:
+    """The path MTU that an Ethernet MTU leaves; of a path MTU, itself."""
+    return max((size for size in _SIZES if size == mtu or size + _HEADERS <= mtu), default=mtu)
+
+
+def _mtus_differ(match: Match[str]) -> bool:
+    figures = [int(text) for text in (match["a"] or match["c"], match["b"] or match["d"]) if text]
+    return len(figures) < 2 or _roce(figures[0]) != _roce(figures[1])
 
 
 SIGNS = (
@@ -68,10 +82,11 @@ SIGNS = (
     ),
     sign(
         "mtu_said_different",
-        r"MTU\s*[=:]?\s*\d{4}\b.*\bMTU\s*[=:]?\s*\d{4}\b(?<!same)|mtu (?:is )?(?:mismatch\w*"
+        r"MTU\s*[=:]?\s*(?P<a>\d{4})\b.*\bMTU\s*[=:]?\s*(?P<b>\d{4})\b|mtu (?:is )?(?:mismatch\w*"
         r"|differ\w*|not (?:the )?same|inconsistent)|different MTUs?|mismatch\w* MTU"
-        r"|inconsistent mtu|mtu.{0,20}\b(?:vs\.?|versus|but|while)\b.{0,30}\b(?:1500|9000|9216"
-        r"|4200|1024|4096)\b",
+        r"|inconsistent mtu|mtu.{0,20}?\b(?P<c>1500|9000|9216|4200|1024|4096)\b.{0,20}\b(?:vs\.?|versus|but"
+        r"|while)(?:\b|(?<=\.)).{0,30}\b(?P<d>1500|9000|9216|4200|1024|4096)\b",
+        test=_mtus_differ,
     ),
     sign(
         "too_long",
@@ -97,6 +112,7 @@ SIGNS = (
         r"|tclass\s*[=:]?\s*\d+|NCCL_(?:GIN_)?IB_TC\b|--trust dscp|--pfc ",
         FACT,
     ),
+    sign("pfc_all_off", r"^\s*enabled(?:\s+0){8}\s*$"),
     sign(
         "qos_lost",
         r"mlnx_qos.*(?:lost|reset|not persist\w*|gone|revert\w*)|(?:pfc|qos|dscp|trust).*(?:lost"
@@ -260,6 +276,13 @@ RULES = (
         CANDIDATE,
         "nic_qos_differs switch_pfc",
         "mlx5 counters per priority: what is meant for a lossless priority must be counted there",
+    ),
+    rule(
+        "pfc_all_off",
+        "pfc_all_off",
+        CANDIDATE,
+        "nic_qos_differs",
+        "mlnx_qos: no priority of this NIC is lossless",
     ),
     rule(
         "qos_reboot",

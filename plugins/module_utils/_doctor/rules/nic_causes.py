@@ -26,6 +26,16 @@ CAUSES = (
         interrupts="this link",
     ),
     Cause(
+        "ib_subnet",
+        "fabric_routing",
+        "InfiniBand: no subnet manager brings the port up, or the ends are not members of one partition (PKey).",
+        "on the host that is named",
+        "ibstat (State, SM lid); sminfo; grep -H . /sys/class/infiniband/*/ports/1/pkeys/* | grep -v 0x0000",
+        "start the subnet manager (one master per fabric); the same partition for all ports of the job",
+        "InfiniBand Architecture: subnet management, partitions",
+        cost=2,
+    ),
+    Cause(
         "switch_port_off",
         "switch_config",
         "The switch port is shut, in another VLAN, speed or FEC mode than the NIC.",

@@ -43,23 +43,41 @@ SIGNS = (
         r"|Init timings|Assigned NET plugin|Initialized NET plugin|TUNER/Plugin|Comm config"
         r"|CC Off|Latency|NET/IB : Made virtual|NET/IB: \[|RAS client|\[Proxy|\[Service thread"
         r"|New proxy|Allocated|Using \d+ threads|GPU Direct RDMA Enabled|Enabled NVLS"
-        r"|isAllDirectP2p|include/|init\.cc|ROCEMESH)|Init COMPLETE|Connected all (?:rings|trees)"
+        r"|isAllDirectP2p|ROCEMESH)|Init COMPLETE|Connected all (?:rings|trees)"
         r"|Using network \S+|GPU Direct RDMA Enabled",
     ),
     good("nccl_destroy", r"NCCL INFO .*(?:Destroy COMPLETE|Abort COMPLETE|Finalize)|ncclCommDestroy"),
     normal(
         "nccl_soft",
         r"NCCL WARN (?:NUMA auto balancing enabled|Missing \"iommu=pt\"|MSCCL"
-        r"|\[Rank \d+\] .*not set.*fallback|.*falling back to default)|Linux kernel \S+ .*(?:NUMA"
+        r"|\[Rank \d+\] .*not set.*fallback)|Linux kernel \S+ .*(?:NUMA"
         r"|iommu)|NCCL INFO .*(?:P2P is disabled between|not supported, using|is not supported"
         r"|Could not enable P2P|Cuda failure 'peer access is not supported|CUMEM|cuMem\w* support"
-        r"|NVLS.*(?:0|disabled|not)|MNNVL 0|failed to (?:get|read|open).*(?:PCI|sys|numa)"
+        r"|NVLS (?:multicast support is not available|support is disabled)|NVLS disabled"
+        r"|MNNVL 0|failed to (?:get|read|open).*(?:PCI|sys|numa)"
         r"|Kernel version|topo.*pattern)",
+    ),
+    normal(
+        "good_words",
+        r"(?:User|Future)Warning: (?!.*(?:CUDA|NVML|NVIDIA|driver|NCCL))|slow (?:image processor|tokenizer)"
+        r"|errno: 97\b|Call to connect returned .{0,60}retrying"
+        r"|^\s*Capabilities: \[|entered disabled state|^\|[\s|]*(?:Disabled|N/A)\s*\|\s*$"
+        r"|systemd\[\d+\]: Stopp(?:ed|ing) (?!.*(?:nvidia|fabric|mlx|openib|opensm|docker|containerd|sshd))"
+        r"|^\s+(?:Display|Persistence|Accounting|MIG|Current|Pending)\b[\w ]*\s{4,}: Disabled$"
+        r"|^\s*(?:Lnk(?:Cap|Ctl)2?|Dev(?:Cap|Ctl)2?|Control|Kernel modules|Interrupt):\s"
+        r"|Expansion ROM at .*\[disabled\]|#wrong(?!\s+[1-9])|Remapping Failure Occurred\s*: No\b"
+        r"|Maintenance Mode: Disabled|WARNING: No swap limit",
+    ),
+    # lspci -vv names every bit, the ones that are not set with a minus; a mask is no error.
+    normal(
+        "lspci_words",
+        r"EmergencyPowerReduction|CrosslinkRes:|^\s*CESta:\s+RxErr- BadTLP- BadDLLP- Rollover- Timeout-"
+        r"|^\s*(?:CEMsk|AERCap):",
     ),
     # nccl-tests: values that are right.
     good(
         "nccl_tests_ok",
-        r"Out of bounds values\s*:\s*0\s+OK|Avg bus bandwidth\s*:|#\s+size\s+count\s+type"
+        r"Out of bounds values\s*:\s*0\s+OK|#\s+size\s+count\s+type"
         r"|#\s+Using devices|#\s+Rank\s+\d+ (?:Group|Pid)|Collective test (?:starting|concluded)"
         r"|# nThread \d+|#\s+\(B\)\s+\(elements\)|out-of-place\s+in-place"
         r"|^\s*\d+\s+\d+\s+(?:float|half|double|int\d+|bfloat16|uint\d+)\s+\w+\s+-?\d+\s.*\b(?:0"
@@ -71,19 +89,19 @@ SIGNS = (
         r"No OpenFabrics connection schemes reported"
         r"|There was an error initializing an OpenFabrics device"
         r"|OpenFabrics device in an MPI process|no device params found"
-        r"|device parameters? .*not (?:been )?(?:found|configured)|btl_openib_(?:allow_ib|warn"
-        r"|component)|openib BTL|unable to find any relevant network interfaces"
-        r"|Another transport will be used|lower performance"
+        r"|device parameters? .*not (?:been )?(?:found|configured)|btl_openib_(?:allow_ib|warn)"
+        r"|openib BTL|unable to find any relevant network interfaces"
+        r"|Another transport will be used|^lower performance\.?\s*$"
         r"|WARNING: No preset parameters were found|default device parameters will be used"
         r"|CPCs attempted|Local port:\s+\d+|Local device:\s+\S+|Local adapter:"
-        r"|help message help-mpi|help-mpi-btl-openib|orte_base_help_aggregate"
+        r"|help message help-(?:mpi-btl-openib|mpi-btl-base|mpi-common-cuda|btl-vader)|orte_base_help_aggregate"
         r"|prte_base_help_aggregate|mca_base_component_show_load_errors"
         r"|A process has executed an operation involving a call to the .?fork|Module: OpenFabrics"
         r"|By default, for Open MPI 4\.0 and later|The UCX pml|UCX PML is recommended"
         r"|Open MPI (?:tried to|has detected).*(?:CUDA|libcuda)|mpi_cuda_support"
-        r"|If you (?:are not interested|do not need).*CUDA|mtl_ofi.*(?:not|disabled)"
+        r"|If you (?:are not interested|do not need).*CUDA"
         r"|vader (?:single copy|BTL)|btl_vader_single_copy|CMA support is not available"
-        r"|Linux kernel CMA support was requested|knem|xpmem|XPMEM|Read -1, expected \d+, errno",
+        r"|Linux kernel CMA support was requested|knem|xpmem|XPMEM|Read -1, expected \d+, errno = 1\b",
     ),
     normal(
         "openmpi_notice",
@@ -164,7 +182,7 @@ SIGNS = (
         r"|Uncorrectable\s*:\s*0$|(?:Pending|Remapping Failure Occurred|Pending Page Blacklist"
         r"|Retired|Blacklist)\s*: No|(?:Correctable|Uncorrectable) Error\s*: 0|(?:Volatile"
         r"|Aggregate|SRAM|DRAM)\b.*:\s*0$|State\s*: Completed|Status\s*: Success|GPU-\w+"
-        r"|^\s*GPU\d?\s+.*\b(?:NV\d+|PIX|PXB|PHB|SYS|X)\b",
+        r"|^\s*GPU\d?\s+.*\b(?:NV\d+|PIX|PXB)\b",
     ),
     good(
         "fm_ok",
@@ -244,7 +262,7 @@ SIGNS = (
     ),
     good(
         "training_ok",
-        r"total images/sec: ?\d|images/sec: \d|\bloss[=: ]+\d|\bepoch[ :=\[]+\d|\bstep[ :=\[]+\d"
+        r"total images/sec: ?\d|images/sec: \d|\bloss[=: ]+\d|\bepoch ?[:=\[/]+ ?\d|\bstep ?[:=\[/]+ ?\d"
         r"|\bit/s\b|samples/s\b|sec, \d+\.\d+ GB/sec per gpu, error 0\.0+$|tokens/s\b"
         r"|throughput[^a-z]{0,5}\d|ROCEMESH |Running warm up|Done warm up|img/sec"
         r"|Finished training|Training (?:complete\w*|finished|done)|Saving (?:checkpoint|model)"
@@ -275,7 +293,7 @@ SIGNS = (
     ),
     normal(
         "ucx_notice",
-        r"UCX +(?:WARN|INFO|DIAG)|ucp_context\.c.*(?:WARN|UCP version)|ucs_(?:debug|sys|topo|vfs)"
-        r"|transport .* is not available, please use one or more of|UCX  WARN  IB: ibv_fork_init",
+        r"UCX +(?:WARN(?!.*is not available)|INFO|DIAG)|ucp_context\.c.*(?:WARN|UCP version)|ucs_(?:debug|sys|topo|vfs)"
+        r"|UCX  WARN  IB: ibv_fork_init",
     ),
 )

@@ -33,7 +33,7 @@ SIGNS = (
     ),
     sign("acs_vm_good", r"ACSCtl:.*ReqRedir\+ CmpltRedir\+ UpstreamFwd\+.*DirectTrans\+", GOOD),
     sign("acs_off", r"ACSCtl:\s+SrcValid- TransBlk- ReqRedir- CmpltRedir- UpstreamFwd- EgressCtrl- DirectTrans-", GOOD),
-    sign("ats_off", r"ATSCtl:\s*Enable-"),
+    sign("ats_off", r"ATSCtl:\s*Enable-", FACT),
     sign("ats_on", r"ATSCtl:\s*Enable\+", GOOD),
     sign("ats_mention", r"\bATS\b.*(?:enabl\w+|support\w*|disabl\w+|off\b|not\b)|\batsSupport\b", FACT),
     sign(
@@ -78,11 +78,13 @@ SIGNS = (
     sign("read_req", r"MaxReadReq (?:128|256|512) bytes", FACT),
     sign(
         "gdr_disabled",
-        r"GPU Direct RDMA Disabled for (?:GPU|HCA)|GPU Direct RDMA disabled|distance \d+ > \d+"
+        r"GPU Direct RDMA Disabled for GPU|GPU Direct RDMA disabled|distance \d+ > \d+"
         r"|DMA-?BUF is (?:not )?(?:available|supported).*not|no GDRDMA|GDR(?:DMA)? (?:is )?(?:0"
         r"|off|disabled|not (?:used|enabled))|without /?GDRDMA|nic not close to gpu"
         r"|GPUDirect RDMA not enabled",
     ),
+    sign("gdr_disabled_hca", r"GPU Direct RDMA Disabled for HCA(?![^\n]*distance)"),
+    sign("nccl_ib", r"NET/IB ?: ?(?:Using|GPU Direct)|Using network IB\b", FACT),
     sign(
         "topo_said",
         r"topolog\w+.*(?:wrong|missing|incorrect|flat|virtual|mismatch|not detected|fail\w*)"
@@ -156,7 +158,7 @@ SIGNS = (
         r"|vfio-pci.*(?:fail\w*|not (?:viable|found)|reset|error)|group \d+ is not viable"
         r"|allowP2P|RelaxACSforP2P|No host device .*backing|backing .*(?:not (?:found|available"
         r"|valid)|invalid)|PCI passthrough device .*(?:invalid|not)|DirectPath.{0,60}(?:fail\w*"
-        r"|not|unable)|pciHole|reset_method|FLR",
+        r"|not|unable)|pciHole|reset_method|\bFLR\b",
     ),
     sign(
         "vmotion",
@@ -260,6 +262,20 @@ RULES = (
         CANDIDATE,
         "gdr_distance peermem_missing gdr_broken",
         "NCCL source: src/graph/paths.cc, ncclTopoCheckGdr",
+    ),
+    rule(
+        "gdr_disabled_hca",
+        "gdr_disabled_hca nccl_ib",
+        CANDIDATE,
+        "peermem_missing gdr_broken gdr_distance",
+        "NCCL source: src/transport/net.cc asks the network whether it registers GPU memory at all",
+    ),
+    rule(
+        "gdr_disabled_other",
+        "gdr_disabled_hca !nccl_ib",
+        CANDIDATE,
+        "gdr_distance peermem_missing",
+        "NCCL source: src/transport/net.cc",
     ),
     rule("topology", "topo_said", CANDIDATE, "gdr_distance nccl_bug", "NCCL documentation, NCCL_TOPO_FILE"),
     rule("numa", "numa_said", CANDIDATE, "numa_bios_setting gdr_distance", "remote memory costs bandwidth and latency"),

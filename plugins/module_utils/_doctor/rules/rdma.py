@@ -80,11 +80,12 @@ SIGNS = (
         r"got completion.*?(?:status=|error )12\b|IBV_WC_RETRY_EXC_ERR"
         r"|transport[ _]retry[ _](?:count(?:er)?[ _])?exc(?:eeded|_ERR)|failed status (?:12"
         r"|transport retry counter exceeded)|IBV_WC_RESP_TIMEOUT|completion with error 12\b"
-        r"|TRANSPORT_RETRY_EXC",
+        r"|TRANSPORT_RETRY_EXC|status number 12\b|(?<!NOT READY )RETRY EXCEEDED ERROR",
     ),
     sign(
         "wc_rnr_exceeded",
-        r"got completion.*?(?:status=|error )13\b|IBV_WC_RNR_RETRY_EXC_ERR|RNR retry counter exceeded",
+        r"got completion.*?(?:status=|error )13\b|IBV_WC_RNR_RETRY_EXC_ERR|RNR retry counter exceeded"
+        r"|status number 13\b",
     ),
     sign(
         "wc_loc_prot",

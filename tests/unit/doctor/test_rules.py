@@ -1,0 +1,257 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rules one by one: what is no longer healthy, what is named first, what must not be said. Lines of our own making."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible.module_utils.testing import patch_module_args
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose, evidence_texts
+from ansible_collections.rocemesh.multinode.plugins.modules import doctor as module
+
+GOOD = "gpu01:1:1 [0] NCCL INFO Connected all rings\n"
+
+
+def ask(*lines: str) -> dict[str, Any]:
+    return diagnose(None, {"job.log": "\n".join(lines) + "\n"})
+
+
+def causes(found: dict[str, Any]) -> list[str]:
+    return [finding["cause"] for finding in found["findings"]]
+
+
+LSPCI = (
+    "3b:00.0 3D controller: NVIDIA Corporation GH100 [H100 SXM5 80GB] (rev a1)\n"
+    "\tControl: I/O- Mem+ BusMaster+ SpecCycle- MemWINV- VGASnoop- ParErr- Stepping- SERR- FastB2B- DisINTx+\n"
+    "\tCapabilities: [60] Express (v2) Endpoint, MSI 00\n"
+    "\t\tDevCap:\tMaxPayload 256 bytes, PhantFunc 0, Latency L0s unlimited, L1 <64us\n"
+    "\t\t\tExtTag+ AttnBtn- AttnInd- PwrInd- RBE+ FLReset+ SlotPowerLimit 0W\n"
+    "\t\tDevCtl:\tCorrErr- NonFatalErr+ FatalErr+ UnsupReq-\n"
+    "\t\t\tRlxdOrd+ ExtTag+ PhantFunc- AuxPwr- NoSnoop+ FLReset-\n"
+    "\t\tLnkCap:\tPort #0, Speed 32GT/s, Width x16, ASPM not supported\n"
+    "\t\tLnkCtl:\tASPM Disabled; RCB 64 bytes, Disabled- CommClk-\n"
+    "\t\tLnkSta:\tSpeed 32GT/s (ok), Width x16 (ok)\n"
+    "\t\t\t EmergencyPowerReduction Not Supported, EmergencyPowerReductionInit-\n"
+    "\t\tDevCtl2: Completion Timeout: 50us to 50ms, TimeoutDis- LTR- OBFF Disabled,\n"
+    "\t\tLnkCap2: Supported Link Speeds: 2.5-32GT/s, Crosslink- Retimer+ 2Retimers+ DRS-\n"
+    "\t\t\t Retimer- 2Retimers- CrosslinkRes: unsupported\n"
+    "\tCapabilities: [1b8 v1] Advanced Error Reporting\n"
+    "\t\tCESta:\tRxErr- BadTLP- BadDLLP- Rollover- Timeout- AdvNonFatalErr-\n"
+    "\t\tCEMsk:\tRxErr- BadTLP- BadDLLP- Rollover- Timeout- AdvNonFatalErr+\n"
+    "\t\tAERCap:\tFirst Error Pointer: 00, ECRCGenCap- ECRCGenEn- ECRCChkCap+ ECRCChkEn-\n"
+    "\t\tATSCtl:\tEnable-, Smallest Translation Unit: 00\n"
+    "\tKernel driver in use: nvidia\n"
+)
+
+NOT_HEALTHY = (
+    "btl_openib_component.c:3644:handle_wc from gpu01 to: gpu02 error polling LP CQ with status RETRY EXCEEDED ERROR",
+    "btl_openib_component.c:3644:handle_wc from gpu01 to: gpu02 with status REMOTE ACCESS ERROR status number 10",
+    "systemd[1]: Stopping NVIDIA fabric manager",
+    "We see lower performance across two nodes",
+    "Read -1, expected 4096, errno = 14",
+    "2 more processes have sent help message help-mpi-runtime.txt / mpi_init:startup:internal-failure",
+    GOOD + "pod worker-1: fatal: the widget exploded",
+    "gpu01:1:1 [0] NCCL INFO init.cc:1501 -> 2",
+    "gpu01:1:1 [0] NCCL INFO transport/nvls.cc: NVLS group could not be bound, error 0",
+    "Filesystem Size Used Avail Use% Mounted on\nshm 64M 0 64M 0% /dev/shm",
+    "PFC configuration:\n  enabled     0   0   0   0   0   0   0   0",
+    "# Avg bus bandwidth    : 0.31",
+    "GPU0 X SYS\nNIC0 SYS X",
+    "UCX WARN network device 'mlx5_9:1' is not available, please use one or more of: 'mlx5_0:1'",
+    "         8     2     float     sum      -1    20.1    0.0    0.0      3    19.9    0.0    0.0     #wrong 3",
+)
+
+
+@pytest.mark.parametrize("text", NOT_HEALTHY)
+def test_trouble_beside_good_words_is_never_healthy(text: str) -> None:
+    assert ask(text)["verdict"] != "healthy"
+
+
+FIRST = (
+    ("gid_wrong", "handle_wc from gpu01: error polling LP CQ with status RETRY EXCEEDED ERROR status number 12"),
+    ("peer_process_gone", "handle_wc from gpu01: RECEIVER NOT READY RETRY EXCEEDED ERROR status number 13 for wr_id 1"),
+    ("container_shm", "Filesystem Size Used Avail Use% Mounted on\nshm 64M 0 64M 0% /dev/shm"),
+    ("nic_qos_differs", "PFC configuration:\n  enabled     0   0   0   0   0   0   0   0"),
+    ("gpu_fault", "NVRM: Xid (PCI:0000:3b:00): 94, Contained: SM"),
+    ("mtu_differs", "mtu is 9000 on gpu01 but 1500 on gpu02"),
+    ("memlock_host", "docker run --ulimit memlock=67108864:67108864 image"),
+    ("memlock_host", "Max locked memory         65536                65536                bytes"),
+    ("gpu_pcie_degraded", "CESta: RxErr- BadTLP+ BadDLLP- Rollover- Timeout- AdvNonFatalErr-"),
+    ("driver_not_running", "Error! Bad return status. Consult /var/lib/dkms/nvidia/550.54/build/make.log"),
+    ("driver_not_running", "dkms: nvidia/550.54 build failed"),
+    ("guest_ofed_mismatch", "dkms: build failed for mlnx-ofed-kernel/24.04"),
+    ("peermem_missing", "gpu01:1:1 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'"),
+    ("gdr_distance", "NCCL INFO GPU Direct RDMA Disabled for GPU 1000 / HCA 0 (distance 7 > 4)"),
+    ("app_gpu_memory", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB"),
+    ("container_memory", "State: Terminated, Reason: OOMKilled, Exit Code: 137"),
+    ("container_no_gpu", "0/4 nodes are available: 4 Insufficient nvidia.com/gpu"),
+    ("vars_wrong", "gpu01:1:1 [0] NCCL WARN Error: network AWS Libfabric not found."),
+    ("container_devices", "NCCL WARN NET/OFI Could not find any optimal provider supporting GPUDirect RDMA"),
+    ("container_devices", "NET/OFI fi_getinfo failed: No data available"),
+    ("launch_failed", "NCCL WARN Bootstrap Root : rank 3 of 8 ranks already checked in"),
+    ("launch_failed", "RuntimeError: CUDA error: invalid device ordinal"),
+    ("container_image_cuda", "RuntimeError: CUDA error: no kernel image is available for execution on the device"),
+    ("nccl_bug", "NCCL WARN Cuda failure 217 'peer access is not supported between these two devices'"),
+    ("nccl_bug", "export NCCL_CUMEM_ENABLE=0 and the error is gone"),
+    ("fabric_manager", "It works if we set NCCL_NVLS_ENABLE=0"),
+    ("container_devices", "NCCL WARN Cuda failure: cuMemImportFromShareableHandle: operation not permitted"),
+    ("container_no_gpu", "ImportError: libcuda.so.1: cannot open shared object file: No such file or directory"),
+    ("container_libraries", "ImportError: libcudart.so.12: cannot open shared object file"),
+    ("driver_not_running", "Error! Your kernel headers for kernel 6.8.0-1 cannot be found at /lib/modules"),
+    ("ib_subnet", "port: 1\n state: PORT_INIT (2)\n sm_lid: 0\n link_layer: InfiniBand"),
+    ("ib_subnet", "mlx5_0: unable to find pkey 0x8001 in the table"),
+    ("container_devices", "0/2 nodes are available: 2 Insufficient rdma/hca_shared."),
+    ("launch_failed", "Timed out after 301 seconds waiting for clients. 2/4 clients joined."),
+    ("firewall", "container istio-proxy started\nNCCL WARN Connection closed by remote peer"),
+    ("nic_qos_differs", "np_ecn_marked_roce_packets: 812345"),
+    ("vars_wrong", "sharp_coll_init failed: Cannot connect to the daemon"),
+    ("application_failed", "nfs: server store01 not responding, still trying"),
+    (
+        "launch_failed",
+        "NCCL INFO Bootstrap : Using eth0\nNCCL INFO Call to connect returned Connection refused, retrying",
+    ),
+    ("peer_process_gone", "gpu01:1:1 [0] NCCL INFO init.cc:1501 -> 2"),
+)
+
+
+@pytest.mark.parametrize(("cause", "text"), FIRST)
+def test_a_line_leads_to_its_cause_first_and_stays_a_candidate(cause: str, text: str) -> None:
+    found = ask(text)
+    assert (causes(found)[0], found["verdict"]) == (cause, "cannot_tell")
+
+
+CERTAIN = (
+    ("gpu_fault", "XID error 79"),
+    ("gpu_fault", "kernel: NVRM: Xid (PCI:0000:3b:00): 95, Uncontained"),
+    ("mtu_differs", "Got completion with error 12\ngpu01 MTU=9000, gpu02 MTU=1500"),
+    ("nccl_mixed", "gpu01: NCCL version 2.21.5\ngpu02: NCCL version 2.22.3"),
+    (
+        "container_shm",
+        "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-a\nshm 64M 0 64M 0% /dev/shm",
+    ),
+)
+
+
+@pytest.mark.parametrize(("cause", "text"), CERTAIN)
+def test_what_the_lines_state_is_certain(cause: str, text: str) -> None:
+    found = ask(text)
+    assert (causes(found)[0], found["verdict"]) == (cause, "faulty")
+
+
+NOT_CERTAIN = (
+    "Total uncorrectable ECC errors : 0",
+    "dmesg shows no Xid 79 at all",
+    "Got completion with error 12\ngpu01 MTU=9000, gpu02 MTU=9000",
+    "Got completion with error 12\nnetdev MTU: 9000, active MTU: 4096",
+    "Got completion with error 12\nthe mtu is fine but 9000 everywhere",
+    "gpu01: NCCL version 2.21.5\ngpu02: NCCL version 2.21",
+    "kernel: NVRM: Xid (PCI:0000:3b:00): 63, Row Remapper: New row marked for remapping",
+)
+
+
+@pytest.mark.parametrize("text", NOT_CERTAIN)
+def test_a_figure_that_is_right_or_denied_makes_nothing_certain(text: str) -> None:
+    assert ask(text)["verdict"] != "faulty"
+
+
+NOT_SAID = (
+    ("nccl_bug", "NCCL_CUMEM_ENABLE=0 does not help, nothing is fixed"),
+    ("fabric_manager", "NCCL_NVLS_ENABLE=0 is not how it works"),
+    ("limits_host", "torch.cuda.OutOfMemoryError: CUDA out of memory"),
+    ("launch_failed", "Barrier done. 4/4 clients joined."),
+    ("guest_ofed_mismatch", "dkms: nvidia/550.54 build failed"),
+    ("memlock_host", "docker run --ulimit memlock=-1 image"),
+    (
+        "kernel_pinning",
+        "ibv_reg_mr failed: Cannot allocate memory. Please set max locked memory (ulimit -l) to 'unlimited'",
+    ),
+    ("memlock_host", "Max locked memory         8589934592           8589934592           bytes"),
+)
+
+
+@pytest.mark.parametrize(("cause", "text"), NOT_SAID)
+def test_a_line_that_means_something_else_does_not_lead_there(cause: str, text: str) -> None:
+    assert cause not in causes(ask(text))[:1]
+
+
+HEALTHY = (
+    LSPCI,
+    "I tensorflow: Created device GPU:0, compute capability: 9.0\n" + GOOD,
+    GOOD + "/usr/lib/python3/loader.py:55: UserWarning: This DataLoader will create 16 worker processes",
+    GOOD + "Using a slow image processor as `use_fast` is unset",
+    GOOD
+    + "[W socket.cpp] The client socket cannot be initialized to connect to [::1]:29500 (errno: 97 - Address family)",
+    GOOD + "gpu01:1:1 [0] NCCL INFO Call to connect returned Connection refused, retrying",
+    GOOD + "docker run --gpus all --shm-size 16g --ulimit nofile=65536 image",
+    GOOD + "mpirun --hostfile hosts -np 16 ./train",
+    GOOD + "MASTER_ADDR=gpu01 MASTER_PORT=29500 python -m torch.distributed.elastic",
+    GOOD + "NCCL_IB_QPS_PER_CONNECTION=4 NCCL_ALGO=Ring NCCL_PROTO=Simple",
+    GOOD + "net.ipv4.conf.all.rp_filter = 2\nnet.ipv4.conf.all.arp_ignore = 1",
+    GOOD + "rendezvous backend c10d endpoint gpu01:29500",
+    GOOD + "nvidia.com/gpu: 80",
+    GOOD + "pip install torch",
+    GOOD + "ran ibv_devinfo on node01",
+    "br-1: port 2(veth1) entered disabled state",
+    "\t\tLnkCtl:\tASPM Disabled; RCB 64 bytes, LnkDisable- CommClk+",
+    "|                               |                      |             Disabled |",
+    "    Persistence Mode                      : Disabled\nDriver Version: 550.54.15\n| NVIDIA-SMI 550.54.15 |",
+)
+
+
+@pytest.mark.parametrize("text", HEALTHY)
+def test_what_is_routine_is_healthy(text: str) -> None:
+    found = ask(text)
+    assert (found["verdict"], found["unknown"]) == ("healthy", [])
+
+
+def test_ranks_of_one_host_do_not_hide_another_host_s_plugin() -> None:
+    inside = "NCCL INFO Using internal network plugin."
+    outside = "NCCL INFO NET/Plugin: Loaded net plugin FastNet (v8)"
+    found = ask(
+        *(f"gpu01:{rank}:1 [{rank}] {inside}" for rank in range(8)),
+        *(f"gpu02:{rank}:1 [{rank}] {inside if rank else outside}" for rank in range(8)),
+        *(f"gpu03:{rank}:1 [{rank}] {outside}" for rank in range(8)),
+    )
+    assert found["verdict"] != "faulty"
+    found = ask(
+        *(f"gpu01:{rank}:1 [{rank}] {inside}" for rank in range(8)),
+        *(f"gpu02:{rank}:1 [{rank}] {outside}" for rank in range(8)),
+    )
+    assert (causes(found)[0], found["verdict"]) == ("nccl_mixed", "faulty")
+
+
+def test_the_module_wants_a_bundle_or_evidence(capsys: pytest.CaptureFixture[str]) -> None:
+    with patch_module_args({}), pytest.raises(SystemExit):
+        module.main()
+    assert "one of the following is required: bundle, evidence" in capsys.readouterr().out
+    with patch_module_args({"evidence": {"a.log": "ulimit -l: unlimited"}}), pytest.raises(SystemExit):
+        module.main()
+    assert '"verdict": "healthy"' in capsys.readouterr().out
+
+
+def test_a_counter_that_is_0_on_one_port_does_not_hide_the_next_port() -> None:
+    zero, high = "np_ecn_marked_roce_packets: 0", "np_ecn_marked_roce_packets: 812345"
+    assert causes(ask(zero, zero, high))[0] == "nic_qos_differs"
+    hosts = {"hosts/gpu01/counters.txt": zero + "\n", "hosts/gpu02/counters.txt": high + "\n"}
+    assert diagnose(None, hosts)["findings"][0]["host"] == "gpu02"
+
+
+def test_a_host_that_fails_or_does_not_answer_is_never_part_of_a_healthy_site() -> None:
+    good = {"item": {"key": "ulimit.txt"}, "rc": 0, "stdout": "ulimit -l: unlimited"}
+    assert site(gpu01=[good])["verdict"] == "healthy"
+    assert site(gpu01=[good], gpu02=[])["unknown"][0]["file"] == "hosts/gpu02/answer"
+    broken = {
+        "item": {"key": "nvidia-smi.txt"},
+        "rc": 18,
+        "stdout": "Failed to initialize NVML: Driver/library version mismatch",
+    }
+    found = site(gpu01=[good, broken])
+    assert (causes(found), found["findings"][0]["host"]) == (["nvml_mismatch"], "gpu01")
+    empty = {"item": {"key": "ibv_devinfo.txt"}, "rc": 255, "stdout": "", "stderr": "No IB devices found"}
+    assert "container_devices" in causes(site(gpu01=[good, empty]))
+
+
+def site(**hosts: list[dict[str, Any]]) -> dict[str, Any]:
+    return diagnose(None, evidence_texts({name: {"results": rows} for name, rows in hosts.items()}))
