@@ -85,7 +85,10 @@ def test_silent_host_is_named_and_nothing_is_written(run: Run, vcenter: Vcenter)
     assert failed["error_code"] == "unreachable" and "esx04" in failed.msg and "HostNotConnected" in failed.msg
     assert vcenter.calls() == []
     done = run("esxi_kernel_setting", esxi_hostnames=ALL[:3], **ATS)
-    assert done["changed"] and vcenter.calls() == [f"esxcli system.settings.kernel.set {name}" for name in ALL[:3]]
+    # The first host is written alone, the others side by side: either of them may be the second.
+    written = vcenter.calls()
+    assert done["changed"] and written[0] == f"esxcli system.settings.kernel.set {ALL[0]}"
+    assert sorted(written) == [f"esxcli system.settings.kernel.set {name}" for name in ALL[:3]]
 
 
 def test_set_that_is_ignored_on_one_host_is_found(run: Run, vcenter: Vcenter) -> None:
