@@ -59,7 +59,7 @@ def run(path: pathlib.Path) -> list[float]:
 
 def test_a_large_bundle_is_read_quickly_and_in_bounded_memory(tmp_path: pathlib.Path) -> None:
     rng = random.Random(1)
-    blocks = [block(rng) for _ in range(16)]
+    blocks = [block(rng) for _number in range(16)]
     path = tmp_path / "job.log"
     with path.open("wb") as stream:
         while stream.tell() < MIB << 20:

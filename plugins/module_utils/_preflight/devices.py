@@ -27,7 +27,7 @@ def failed(place: str, thing: str, reading: Mapping[str, Any]) -> Iterator[Findi
     message = (message or first or str(reading.get("msg") or "") or "it gave no answer and no message").removeprefix(
         "Task failed: "
     )
-    text, _, remedy = message.partition(" What to do: ")
+    text, _said, remedy = message.partition(" What to do: ")
     library = re.match(r"Failed to import the required Python library \((\S+?)\)", text)
     if library:  # the controller's own finding names it once for all devices
         return

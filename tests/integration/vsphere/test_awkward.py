@@ -23,11 +23,15 @@ SITE = {"hosts": [{"name": "esx01", "vms": []}], "boot_seconds": 0.2, "agent_sec
 
 
 @contextlib.contextmanager
-def site(binary: pathlib.Path, pki: Pki, folder: pathlib.Path, topology: dict[str, Any] = SITE) -> Iterator[Vcenter]:
-    vcenter = start(binary, pki, folder, topology)
-    yield vcenter
-    vcenter.process.terminate()
-    vcenter.process.wait(timeout=10)
+def site(
+    binary: pathlib.Path, pki: Pki, folder: pathlib.Path, topology: dict[str, Any] | None = None
+) -> Iterator[Vcenter]:
+    vcenter = start(binary, pki, folder, topology or SITE)
+    try:
+        yield vcenter
+    finally:
+        vcenter.process.terminate()
+        vcenter.process.wait(timeout=10)
 
 
 @pytest.fixture(scope="module")

@@ -275,7 +275,7 @@ def test_the_command_needs_no_ansible_and_tells_by_its_status(tmp_path: pathlib.
     log = tmp_path / "a.log"
     log.write_text(text)
     done = subprocess.run(
-        [sys.executable, str(ROOT / "plugins/module_utils/_doctor"), str(log), "--json", str(tmp_path / "doctor.json")],
+        [sys.executable, str(ROOT / "workloads" / "doctor.py"), str(log), "--json", str(tmp_path / "doctor.json")],
         capture_output=True,
         text=True,
         check=False,

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any, Iterator
@@ -171,10 +170,8 @@ def lists(value: Any) -> Iterator[list[Any]]:
 @pytest.mark.parametrize("pyxis", [True, False])
 def test_every_script_is_one_for_its_shell(script: str, job: str, pyxis: bool) -> None:
     text = render(script, asked(**{**JOBS[job], "pyxis": pyxis}))
-    shell = text.splitlines()[0].removeprefix("#!")
-    done = subprocess.run(
-        [shutil.which(Path(shell).name) or shell, "-n"], input=text, capture_output=True, text=True, check=False
-    )
+    shell = text.splitlines()[0].removeprefix("#!").split()
+    done = subprocess.run([*shell, "-n"], input=text, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     if script == "resnet50.sbatch":
         assert ("--container-image" in text) is pyxis

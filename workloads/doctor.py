@@ -1,11 +1,9 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The doctor without Ansible and without an inventory: `python3 PATH/TO/plugins/module_utils/_doctor LOG...`.
+"""The doctor without Ansible and without an inventory: `python3 workloads/doctor.py LOG`.
 
 Exit status: 0 healthy, 1 the log cannot be read, 2 faulty, 3 cannot tell. Standard library alone.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations
@@ -19,11 +17,8 @@ from typing import Any
 
 
 def _doctor() -> Any:
-    """Started as a folder there is no package yet; as a module (python -m) there is."""
-    if __package__:
-        return importlib.import_module(".doctor", __package__)
-    plugins = Path(__file__).resolve().parents[2]
-    sys.path.insert(0, str(plugins))
+    """From the folder beside this one: there need be no Ansible, and so no collection."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "plugins"))
     return importlib.import_module("module_utils._doctor.doctor")
 
 
