@@ -229,6 +229,9 @@ def vcenter(running: Vcenter) -> Vcenter:
 class Result(dict[str, Any]):
     """What a module returned; `failed` tells fail_json from exit_json."""
 
+    def __missing__(self, key: str) -> Any:
+        raise KeyError(f"{key} is not in {json.dumps(self, default=str)}")
+
     @property
     def failed(self) -> bool:
         return bool(self.get("failed"))

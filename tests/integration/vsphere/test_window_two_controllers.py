@@ -11,11 +11,12 @@ import pathlib
 import random
 import threading
 import unittest.mock
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import LayerError, converge
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere import kernel
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.books import Bookkeeping
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.kernel import KernelLayer
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.plan import KernelWanted
@@ -99,6 +100,7 @@ class Site:
         self.order = order
         self.said: list[str] = []
         self.error: LayerError | None = None
+        self.broken: BaseException | None = None
 
     def play(self) -> None:
         try:
@@ -106,6 +108,8 @@ class Site:
                 self._windows(connection)
         except LayerError as error:
             self.error = error
+        except BaseException as error:  # a thread's exception reaches nobody
+            self.broken = error
 
     def _windows(self, connection: Quick) -> None:
         windows = Windows(connection, self.run, self.order)
@@ -157,13 +161,22 @@ def play_both(vcenter: Vcenter, seed: int) -> tuple[Site, Site]:
         finally:
             dealer.leave(number)
 
-    with unittest.mock.patch.object(SoapAdapter.SoapStubAdapter, "InvokeMethod", invoke):
+    def one_by_one(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        return [work(item) for item in items]
+
+    with (
+        unittest.mock.patch.object(SoapAdapter.SoapStubAdapter, "InvokeMethod", invoke),
+        unittest.mock.patch.object(kernel, "side_by_side", one_by_one),  # the dealer knows a player by its thread
+    ):
         threads = [threading.Thread(target=begin, args=(number,)) for number in (0, 1)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(timeout=120)
             assert not thread.is_alive()
+    for site in sites:
+        if site.broken is not None:
+            raise site.broken
     return sites
 
 
@@ -188,3 +201,4 @@ def test_each_host_is_rebooted_once_and_both_runs_end_with_the_truth(quick: Vcen
             assert f"run {other.run.name} on controller ctl-{other.run.name}" in text and "nothing was changed" in text
             assert site.error.details["holder"]["run"] == other.run.name
     assert any(site.error is None for site in sites), "one of them comes through"
+    assert all(quick.host(host)["boots"] == 1 for host in HOSTS), "and does what waits"
