@@ -5,6 +5,7 @@ seeded dealer, so a seed is an interleaving. ROCEMESH_INTERLEAVINGS=50 runs as m
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 import pathlib
@@ -164,10 +165,10 @@ def play_both(vcenter: Vcenter, seed: int) -> tuple[Site, Site]:
     def one_by_one(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         return [work(item) for item in items]
 
-    with (
-        unittest.mock.patch.object(SoapAdapter.SoapStubAdapter, "InvokeMethod", invoke),
-        unittest.mock.patch.object(kernel, "side_by_side", one_by_one),  # the dealer knows a player by its thread
-    ):
+    with contextlib.ExitStack() as replaced:
+        replaced.enter_context(unittest.mock.patch.object(SoapAdapter.SoapStubAdapter, "InvokeMethod", invoke))
+        # the dealer knows a player by its thread
+        replaced.enter_context(unittest.mock.patch.object(kernel, "side_by_side", one_by_one))
         threads = [threading.Thread(target=begin, args=(number,)) for number in (0, 1)]
         for thread in threads:
             thread.start()
