@@ -105,7 +105,7 @@ _BENCHMARK = _object(
     {"simulated": _FLAG, "backend": _TEXT, "rows": _list({"type": "object"}), "problems": _list(_TEXT)}
 )
 
-_KINDS = ("bandwidth", "scaling", "scoring", "training", "nccl_tests", "perftest")
+_KINDS = ("bandwidth", "scaling", "scoring", "training", "nccl_tests", "perftest", "advice", "input")
 
 SUMMARY: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
