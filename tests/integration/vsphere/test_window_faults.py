@@ -106,14 +106,14 @@ CASES = [
         "admin_starts_a_vm_again",
         meanwhile("before", "EnterMaintenanceMode_Task", "on", vm="gpu01"),
         ("not done after", "VMs that are on: gpu01", "gpu02"),
-        {"maintenance_timeout": 1},
+        {"maintenance_timeout": 10},
     ),
     # entering
     Case(
         "maintenance_blocked",
         fault("maintenance_blocked", host="esx01"),
         ("not done after", RESTORED),
-        {"maintenance_timeout": 1},
+        {"maintenance_timeout": 10},
     ),
     Case(
         "vcenter_restarts_after_enter",
