@@ -80,7 +80,7 @@ def test_a_port_without_any_gid_is_no_port_of_the_network() -> None:
 
 @pytest.mark.parametrize("none", ["", " , ", []])
 def test_no_network_at_all_is_refused(none: str | list[str]) -> None:
-    with pytest.raises(AnsibleFilterError, match="no network.*one per rail"):
+    with pytest.raises(AnsibleFilterError, match=r"no network.*one per rail"):
         nccl_variables(SAME, none)
 
 
