@@ -142,6 +142,8 @@ def test_a_bond_stands_for_its_members_and_a_vlan_for_what_it_lies_on() -> None:
     assert no_roce(world(LAN, vlan), vlan, False).startswith("its parent ens192 has no RDMA device")
     above = dataclasses.replace(vlan, parent="ens224")
     assert no_roce(world(ROCE, above), above, False) == ""
+    other_kind = dataclasses.replace(above, kind="macvlan")
+    assert no_roce(world(ROCE, other_kind), other_kind, False) == "roce has no RDMA device (kind macvlan)"
 
 
 def test_networks_are_of_the_address_own_family() -> None:

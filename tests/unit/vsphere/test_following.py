@@ -204,7 +204,7 @@ def test_without_proof_nothing_is_doubted(case: str) -> None:
     records = Records(says="would be doubted")
     if case == "no-event":
         records.entry = None
-    mode, site = window(None if case == "no-records" else records)
+    mode, _site = window(None if case == "no-records" else records)
     if case in ("no-event", "no-records"):
         mode.enter("")
         assert mode.unproved is (case == "no-event")
@@ -220,7 +220,7 @@ def test_without_proof_nothing_is_doubted(case: str) -> None:
 
 def test_a_mark_that_cannot_be_taken_away_is_told() -> None:
     records = Records(broken=True)
-    mode, site = window(records)
+    mode, _site = window(records)
     mode.enter("")
     assert "Its mark could not be taken away (" in mode.clear() and "no permission" in mode.clear()
     assert window(None)[0].clear() == "" and window(Records())[0].clear() == ""
