@@ -247,6 +247,24 @@ def test_a_path_that_does_not_say_its_wire_is_not_held_against_the_nic() -> None
     assert found.comparisons[1].exceeded  # 15 GB/s through 12.24
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, 102_228_128),
+        ({"parameters": 1000}, 4000),  # what was told goes before what is known of the collection's own workload
+        ({"gradient_precision": "bf16"}, 51_114_064),
+        ({"parameters": 1000, "gradient_precision": "bf16"}, 2000),
+    ],
+)
+def test_what_was_told_of_the_gradients_goes_before_what_is_known_of_the_own_workload(
+    given: dict[str, Any], expected: int
+) -> None:
+    own = {key: value for key, value in KNOWN.items() if key not in ("parameters", "gradient_precision")}
+    found = analyse({**own, **given}, [{"host": "a"}, {"host": "b"}], None, OWN, {})
+    (size,) = [limit for limit in found.limits if limit.unit == "bytes"]
+    assert size.value == expected
+
+
 def test_gradients_of_an_unknown_workload_are_not_guessed() -> None:
     found = analyse(KNOWN, RANKS, 100.0, {"model": "resnet50", "variables": "horovod"}, {})
     assert comparison(found, "gradient exchange over the wire").limit.value is None
