@@ -247,6 +247,19 @@ def test_a_path_that_does_not_say_its_wire_is_not_held_against_the_nic() -> None
     assert found.comparisons[1].exceeded  # 15 GB/s through 12.24
 
 
+def test_the_largest_all_reduce_of_nccl_tests_is_compared_and_no_other_collective() -> None:
+    row = {"ranks": 4, "hosts": 4, "in_place_busbw_gb_s": 1.0}
+    rows = [
+        {**row, "size_bytes": 8, "out_of_place_busbw_gb_s": 99.0},
+        {**row, "size_bytes": 1024, "out_of_place_busbw_gb_s": 11.0, "collective": "all_reduce_perf"},
+        {**row, "size_bytes": 4096, "out_of_place_busbw_gb_s": 77.0, "collective": "all_gather"},
+        {**row, "size_bytes": None, "out_of_place_busbw_gb_s": 88.0},
+    ]
+    found = comparison(analyse(KNOWN, RANKS, None, OWN, {"nccl_tests": {"rows": rows}}), "all-reduce bus bandwidth")
+    assert (found.achieved, "1024 bytes" in found.what) == (11.0, True)
+    assert not analyse(KNOWN, RANKS, None, OWN, {"nccl_tests": {"rows": rows[2:]}}).comparisons
+
+
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
