@@ -19,8 +19,8 @@ import pytest
 class Recorder:
     """The functions of some files that each test enters, how long each test takes, and which ones fail.
 
-    A function is known by the line at which it begins. By line it would be closer, and several times slower. What a file
-    of tests calls while it is read (the rows of a table, say) counts for each of its tests.
+    A function is known by the line at which it begins. By line it would be closer, and several times slower. What a
+    file of tests calls while it is read (the rows of a table, say) counts for each of its tests.
     """
 
     def __init__(self, files: Sequence[str]) -> None:

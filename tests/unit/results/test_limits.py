@@ -181,6 +181,14 @@ def test_exposed_communication_by_hand() -> None:
     assert found.overlap == pytest.approx(0.5)
 
 
+def test_a_run_that_is_faster_than_one_rank_alone_says_so() -> None:
+    assert "the run is the faster one" in limits.communication(0.2, 0.25, None).how
+    for step in (0.25, 0.3):
+        assert "the run is the faster one" not in limits.communication(step, 0.25, None).how
+    assert "something else waits, too" in limits.communication(0.4, 0.2, 0.1).how
+    assert "something else waits, too" not in limits.communication(0.3, 0.2, 0.1001).how
+
+
 def test_exposed_communication_without_the_single_rate_is_unknown() -> None:
     found = limits.communication(0.25, None, 0.1)
     assert (found.exposed_share, found.overlap) == (None, None)
