@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
@@ -18,12 +19,14 @@ import pytest
 class Recorder:
     """The functions of some files that each test enters, how long each test takes, and which ones fail.
 
-    A function is known by the line at which it begins. By line it would be closer, and several times slower.
+    A function is known by the line at which it begins. By line it would be closer, and several times slower. What a
+    file of tests calls while it is read (the rows of a table, say) counts for each of its tests.
     """
 
     def __init__(self, files: Sequence[str]) -> None:
         self._files = set(files)
         self._current: set[tuple[str, int]] = set()
+        self._read: dict[str, set[tuple[str, int]]] = {}
         self.entered: dict[str, set[tuple[str, int]]] = {}
         self.seconds: dict[str, float] = {}
         self.failed: list[str] = []
@@ -33,17 +36,30 @@ class Recorder:
         if code.co_filename in self._files:
             self._current.add((code.co_filename, code.co_firstlineno))
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        self._current = self.entered[item.nodeid] = set()
-        begun = time.monotonic()
+    @contextlib.contextmanager
+    def _noting(self, name: str, kept: dict[str, set[tuple[str, int]]]) -> Iterator[None]:
+        self._current = kept[name] = set()
         threading.settrace(self._call)
         sys.settrace(self._call)
         try:
-            return (yield)
+            yield
         finally:
             sys.settrace(None)
             threading.settrace(None)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> Iterator[None]:
+        with self._noting(collector.nodeid, self._read):
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        begun = time.monotonic()
+        try:
+            with self._noting(item.nodeid, self.entered):
+                return (yield)
+        finally:
+            self.entered[item.nodeid] |= self._read.get(item.nodeid.split("::")[0], set())
             self.seconds[item.nodeid] = round(time.monotonic() - begun, 3)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
