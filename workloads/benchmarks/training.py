@@ -86,7 +86,7 @@ class Case:
         if self._parallel is None:
             device = [self._joined.device.index] if self._joined.gpu else None
             self._parallel = self._nn.parallel.DistributedDataParallel(
-                self._module, device_ids=device, gradient_as_bucket_view=True
+                self._module, device_ids=device, gradient_as_bucket_view=True, broadcast_buffers=False
             )
         self._train(self._parallel)
 
