@@ -18,7 +18,7 @@ from tests.mutation.mutant import Mutant, drawn
 
 PER_ROLE = 8
 _CALLBACKS = pathlib.Path(__file__).resolve().parent / "callback"
-# A playbook takes seconds; tests that take longer than this are left to the suites.
+# A playbook takes seconds of CPU; tests that take more than this are left to the suites.
 _LONG = 45.0
 
 Played = dict[str, dict[str, float]]
