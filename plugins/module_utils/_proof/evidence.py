@@ -77,8 +77,9 @@ class Job:
 
 @dataclasses.dataclass(frozen=True)
 class Evidence:
-    """Everything that witnesses are asked about. ``rdma``, ``switches``: as `snapshots` makes them; ``due``: what the
-    gradients had to move; ``simulated``: devices that do not exist; ``nodes_given``, ``workload``: said by a person."""
+    """Everything that witnesses are asked about. ``rdma``, ``switches``: as `snapshots` makes them; ``fabric``:
+    ``report`` and ``at`` of the fabric check, or ``skipped``; ``due``: what the gradients had to move;
+    ``simulated``: devices that do not exist; ``nodes_given``, ``workload``: said by a person."""
 
     job: Job
     result: Mapping[str, Any] | None = None
@@ -87,6 +88,7 @@ class Evidence:
     path: Mapping[str, Any] | None = None
     rdma: Mapping[str, Any] | None = None
     switches: Mapping[str, Any] | None = None
+    fabric: Mapping[str, Any] | None = None
     comparisons: Sequence[Comparison] = ()
     due: Due | None = None
     expected_ranks: int | None = None

@@ -11,7 +11,7 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 from __future__ import annotations
 
 from .witness import Witness
-from .witnesses import job, layers, limits, log, path, ranks, rdma_counters, switch_counters
+from .witnesses import fabric, job, layers, limits, log, path, ranks, rdma_counters, switch_counters
 
 WITNESSES: tuple[Witness, ...] = (
     job.WITNESS,
@@ -22,5 +22,6 @@ WITNESSES: tuple[Witness, ...] = (
     rdma_counters.WITNESS,
     switch_counters.WITNESS,
     limits.WITNESS,
+    fabric.WITNESS,
 )
 NAMES = tuple(witness.name for witness in WITNESSES)

@@ -27,13 +27,14 @@ _FACT = 160  # characters of one witness in the first line
 @dataclasses.dataclass(frozen=True)
 class Heard:
     """One witness. ``state``: agrees, disagrees, missing or impossible; ``evidence``: what it said, in one sentence;
-    ``fact``: the same in a few words."""
+    ``fact``: the same in a few words; ``needed``: whether a run without its word is not proven."""
 
     name: str
     title: str
     state: str
     evidence: str
     fact: str = ""
+    needed: bool = True
 
     def as_result(self) -> dict[str, str]:
         return {"name": self.name, "title": self.title, "state": self.state, "evidence": self.evidence}
@@ -61,18 +62,20 @@ class Verdict:
 
 def hear(evidence: Evidence) -> list[Heard]:
     """Every witness; the list has the same names in the same order for every run."""
-    return [Heard(witness.name, witness.title, *witness.judge(evidence)) for witness in WITNESSES]
+    return [Heard(each.name, each.title, *each.judge(evidence), needed=each.needed) for each in WITNESSES]
 
 
 def judge(witnesses: Sequence[Heard], simulated: bool) -> Verdict:
-    """One impossible witness makes the run invalid; else every witness has to agree."""
-    said = {state: [witness for witness in witnesses if witness.state == state] for state in STATES}
+    """One impossible witness makes the run invalid; else each has to agree that is needed, or that was heard."""
+    witnesses = list(witnesses)
+    asked = [witness for witness in witnesses if witness.needed or witness.state != MISSING]
+    said = {state: [witness for witness in asked if witness.state == state] for state in STATES}
     if said[IMPOSSIBLE]:
         state = INVALID
         reasons = [f"{witness.title}: {witness.evidence}" for witness in said[IMPOSSIBLE]]
         text = "; ".join(reasons)
         reasons += _reasons(said)
-    elif said[DISAGREES] or said[MISSING] or not witnesses:
+    elif said[DISAGREES] or said[MISSING] or not asked:
         state = NOT_PROVEN
         reasons = _reasons(said)
         parts = [_facts(said[DISAGREES])] if said[DISAGREES] else []
@@ -83,7 +86,7 @@ def judge(witnesses: Sequence[Heard], simulated: bool) -> Verdict:
     else:
         state = PROVEN
         reasons = []
-        text = f"{len(witnesses)} independent witnesses agree that the gradients went from GPU to GPU by RDMA"
+        text = f"{len(asked)} independent witnesses agree that the gradients went from GPU to GPU by RDMA"
     if simulated:
         reasons.append("simulated devices prove nothing about hardware")
         text = f"{text}; simulated devices prove nothing about hardware"

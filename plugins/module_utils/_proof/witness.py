@@ -30,12 +30,14 @@ class Said(NamedTuple):
 
 
 class Witness(NamedTuple):
-    """``name``: key in summary.json; ``title``: in the report; ``needs``: what it has to be told, for the docs."""
+    """``name``: key in summary.json; ``title``: in the report; ``needs``: what it has to be told, for the docs;
+    ``needed``: whether a run that it is missing from is not proven."""
 
     name: str
     title: str
     judge: Callable[[Evidence], Said]
     needs: str
+    needed: bool = True
 
 
 @dataclasses.dataclass

@@ -137,8 +137,8 @@ REPORT = (
 
 <section id="witnesses">
 <h2>Witnesses</h2>
-<p class="soft">A run is proven only if every one of these was heard and agrees. What is missing is unknown, not
-good.</p>
+<p class="soft">A run is proven only if every one of these was heard and agrees; the fabric check alone may be missing.
+What is missing is unknown, not good.</p>
 <ul class="plain">
 {% for witness in verdict.witnesses %}
 <li class="witness"><span class="pill {{ witness.state }}">{{ witness.state }}</span><b>{{ witness.title }}</b>
@@ -216,6 +216,16 @@ totals are not added. The warm-up is left out.</p>
 <p>No rank has a result.</p>
 {% endif %}
 </section>
+
+{% if fabric_line %}
+<section id="fabric">
+<h2>Fabric before the job</h2>
+<p>{{ fabric_line }}</p>
+{% if fabric_rows %}{{ cells(fabric_header, fabric_rows, 4) }}{% endif %}
+{% if heat_map %}<figure><img src="{{ heat_map }}" alt="Host against host">
+<figcaption>Host against host; also in fabric.svg</figcaption></figure>{% endif %}
+</section>
+{% endif %}
 
 <section id="limits">
 <h2>Limits</h2>

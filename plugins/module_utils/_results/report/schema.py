@@ -147,6 +147,7 @@ SUMMARY: dict[str, Any] = {
             "versions": _map(_ANY),
             "path": _or_null("object"),
             "counters": _object({"rdma": _or_null("object"), "switch": _or_null("object")}),
+            "fabric": _or_null("object"),
             "limits": _object(
                 {
                     "given": _map(_ANY),
@@ -186,7 +187,7 @@ SUMMARY: dict[str, Any] = {
             ),
         },
         # Summaries of earlier releases lack it.
-        optional=("counters",),
+        optional=("counters", "fabric"),
     ),
 }
 

@@ -38,7 +38,7 @@ TITLES = {
     "run": "Run",
 }
 SIMULATED_WORD = "SIMULATED"
-EVIDENCE = ("job", "nccl_path", "rdma", "switches")
+EVIDENCE = ("job", "nccl_path", "rdma", "switches", "fabric")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +50,8 @@ class Inputs:
     ``started``, ``finished``: ISO 8601, empty: from the marks; ``problems``: texts or {code, message}.
     ``evidence``: the readings that the verdict rests on, as they were read: ``job`` (see `evidence.Job`),
     ``nccl_path`` (what the filter of this name returns), ``rdma`` (node -> start, before, after as module rdma_info
-    returns them, with ``at``), ``switches`` (switch -> before, after, with ``at``);
+    returns them, with ``at``), ``switches`` (switch -> before, after, with ``at``), ``fabric`` (``report`` of role
+    fabric and ``at``, or ``skipped``: why there was no check);
     ``limits``: what a person says of links and GPUs, see `analysis`, before what is found in ``evidence``;
     ``benchmarks``: kind -> content of its result file; ``timeline``: what `timeline.Timeline.as_result` returns;
     ``expected_ranks``: as started.
@@ -127,6 +128,7 @@ def build(inputs: Inputs) -> dict[str, Any]:
     limits = {**nics.limits["limits"], **inputs.limits}
     analysis = analyse(limits, per_rank, result.get("total"), workload, usable, hosts=len(job.hosts) or None)
     layers = {name: _layer(inputs, name) for name in LAYERS}
+    fabric = inputs.evidence.get("fabric") or None
     heard = hear(
         Evidence(
             job=job,
@@ -136,6 +138,7 @@ def build(inputs: Inputs) -> dict[str, Any]:
             path=path,
             rdma=nics.counters,
             switches=nics.switches,
+            fabric=fabric,
             comparisons=analysis.comparisons,
             due=analysis.due,
             expected_ranks=inputs.expected_ranks,
@@ -178,6 +181,7 @@ def build(inputs: Inputs) -> dict[str, Any]:
         "versions": {**_versions(per_rank), **inputs.versions},
         "path": dict(path) if path else None,
         "counters": {"rdma": nics.counters, "switch": nics.switches},
+        "fabric": dict(fabric) if fabric else None,
         "limits": analysis.as_result(limits, nics.sources(inputs.limits), nics.notes(inputs.limits)),
         "benchmarks": measured,
         "throughput_over_time": dict(inputs.timeline) if inputs.timeline else None,
