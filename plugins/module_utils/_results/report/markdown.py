@@ -12,6 +12,7 @@ import json
 from typing import Any, Mapping, Sequence
 
 from ..._proof import counters
+from ..._proof.witness import MISSING
 from .summary import TITLES, headline
 
 _CELL = 300  # characters of a finding in a table; the whole of it is in summary.json
@@ -51,13 +52,19 @@ def render(summary: Mapping[str, Any], plots: Sequence[str] = (), no_plots: str 
     return "\n".join(lines) + "\n"
 
 
+# Of witnesses that do not decide.
+BESIDE = "Beside the verdict: how good that path is. What was not read may be good or bad."
 _STATES = {"agrees": "agrees", "disagrees": "**DISAGREES**", "missing": "missing", "impossible": "**IMPOSSIBLE**"}
 
 
 def _proof_section(summary: Mapping[str, Any]) -> list[str]:
-    lines = ["## Witnesses", "", "| witness | says | evidence |", "|---|---|---|"]
-    for witness in summary["verdict"]["witnesses"]:
-        lines.append(f"| {cell(witness['title'])} | {_STATES[witness['state']]} | {cell(witness['evidence'])} |")
+    lines = ["## Witnesses"]
+    for decides, heading in ((True, ""), (False, BESIDE)):
+        lines += ["", *([heading, ""] if heading else []), "| witness | says | evidence |", "|---|---|---|"]
+        for witness in summary["verdict"]["witnesses"]:
+            if witness["decides"] is decides:
+                says = _STATES[witness["state"]] if decides or witness["state"] != MISSING else "not read"
+                lines.append(f"| {cell(witness['title'])} | {says} | {cell(witness['evidence'])} |")
     rows = counter_rows(summary)
     if rows:
         lines += ["", "Counters, before and after the training:", "", f"| {' | '.join(counters.HEADER)} |"]

@@ -17,7 +17,7 @@ from typing import Any, Mapping, Sequence
 
 from ..._proof import counters
 from ..._proof.verdict import INVALID, PROVEN
-from .markdown import FABRIC_HEADER, counter_rows, fabric_rows, figure, flat, known, number, percent, tables
+from .markdown import BESIDE, FABRIC_HEADER, counter_rows, fabric_rows, figure, flat, known, number, percent, tables
 from .page_text import COMPARE, MACROS, REPORT, STYLE
 from .plots import Plot
 from .summary import TITLES, headline
@@ -55,6 +55,7 @@ def report(summary: Mapping[str, Any], plots: Sequence[Plot] = (), no_plots: str
             benchmarks=[(kind, found, *tables(kind, found["rows"])) for kind, found in summary["benchmarks"].items()],
             layers=[(TITLES[name], layer, _found(layer["found"])) for name, layer in summary["layers"].items()],
             stages=[(name, spent, spent / seconds if seconds else 0.0) for name, spent in summary["stages"].items()],
+            beside=BESIDE,
             counter_header=counters.HEADER,
             counter_rows=counter_rows(summary),
             fabric_line=fabric_line,

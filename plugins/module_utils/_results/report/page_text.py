@@ -139,12 +139,17 @@ REPORT = (
 <h2>Witnesses</h2>
 <p class="soft">A run is proven only if every one of these was heard and agrees; the fabric check alone may be missing.
 What is missing is unknown, not good.</p>
+{% for decides in (true, false) %}
+{% if not decides %}<p class="soft">{{ beside }}</p>{% endif %}
 <ul class="plain">
-{% for witness in verdict.witnesses %}
-<li class="witness"><span class="pill {{ witness.state }}">{{ witness.state }}</span><b>{{ witness.title }}</b>
+{% for witness in verdict.witnesses if witness.decides == decides %}
+<li class="witness"><span class="pill {{ witness.state }}">
+{{- 'not read' if witness.state == 'missing' and not decides else witness.state -}}
+</span><b>{{ witness.title }}</b>
 <span>{{ witness.evidence }}</span></li>
 {% endfor %}
 </ul>
+{% endfor %}
 {% if counter_rows %}
 <h3>Counters, before and after the training</h3>
 {{ cells(counter_header, counter_rows) }}

@@ -54,6 +54,7 @@ _WITNESS = _object(
         "title": _TEXT,
         "state": {"enum": list(STATES)},
         "evidence": _TEXT,
+        "decides": _FLAG,
     }
 )
 _LIMIT = _object({"name": _TEXT, "value": _or_null("number"), "unit": _TEXT, "how": _TEXT})
@@ -126,6 +127,7 @@ SUMMARY: dict[str, Any] = {
                     "simulated": _FLAG,
                     "line": _TEXT,
                     "reasons": _list(_TEXT),
+                    "besides": _list(_TEXT),
                     "witnesses": _list(_WITNESS),
                 }
             ),

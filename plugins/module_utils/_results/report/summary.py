@@ -20,6 +20,8 @@ from ..._layer import RefusedError
 from ..._proof import found_limits, snapshots
 from ..._proof.evidence import Evidence, Job, gathered
 from ..._proof.evidence import networks as cidrs
+from ..._proof.rdma_ports import name as port_name
+from ..._proof.rdma_ports import training_ports
 from ..._proof.verdict import hear, judge
 from ..figures import benchmark_files as bench
 from .analysis import analyse
@@ -144,6 +146,9 @@ def build(inputs: Inputs) -> dict[str, Any]:
             expected_ranks=inputs.expected_ranks,
             nodes_given=inputs.limits.get("nodes"),
             workload=inputs.workload,
+            used=nics.used,
+            start=nics.start,
+            detours=analysis.detours,
         )
     )
     verdict = judge(heard, inputs.simulated)
@@ -191,11 +196,14 @@ def build(inputs: Inputs) -> dict[str, Any]:
 @dataclasses.dataclass(frozen=True)
 class _Nics:
     """What NICs and switches say, read and computed: ``counters`` and ``switches`` as `snapshots` makes them (None: no
-    reading at all), ``limits`` as `found_limits` does."""
+    reading at all), ``limits`` as `found_limits` does; ``start``: first reading of each node, ``used``: the devices of
+    the training in it."""
 
     counters: dict[str, Any] | None
     switches: dict[str, Any] | None
     limits: dict[str, Any]
+    start: dict[str, Mapping[str, Any]]
+    used: dict[str, list[str]]
 
     def sources(self, given: Mapping[str, Any]) -> dict[str, str]:
         return {**self.limits["sources"], **dict.fromkeys(given, "given")}
@@ -212,11 +220,16 @@ def _nics(inputs: Inputs, job: Job, path: Mapping[str, Any] | None) -> _Nics:
     hcas = gathered(job, path)
     networks = job.rdma_networks or cidrs(job.cluster_network)
     nothing: dict[str, Any] = {"limits": {}, "sources": {}, "unknown": {}, "notes": []}
-    start = {node: (reading or {}).get("start") for node, reading in readings.items()}
+    start = {node: (reading or {}).get("start") or {} for node, reading in readings.items()}
     return _Nics(
         counters=snapshots.rdma(readings, nodes, networks, hcas, job.rdma_networks) if readings else None,
         switches=snapshots.switches(switches, len(job.hosts), inputs.simulated) if switches else None,
         limits=found_limits.find(start, nodes, networks, hcas) if readings else nothing,
+        start=start,
+        used={
+            node: [port_name(port) for port in training_ports(start.get(node), networks, hcas.get(node))]
+            for node in job.hosts
+        },
     )
 
 
