@@ -187,11 +187,15 @@ func (l *lab) addHost(spec *HostSpec) error {
 		}
 	}
 	for node, count := range slots {
+		if spec.Pairs[node] > count {
+			count = spec.Pairs[node]
+			slots[node] = count
+		}
 		if count > maxSlotsPerNode {
 			return fmt.Errorf("host %s: more than %d NIC and GPU pairs on NUMA node %d", spec.Name, maxSlotsPerNode, node)
 		}
 	}
-	functions := pciInventory(slots)
+	functions := pciInventory(slots, spec.PCIeSwitches)
 	for _, f := range functions {
 		for _, bus := range spareBus {
 			f.split = f.split || (spec.hasSriov() && f.address() == nicAddress(bus))
