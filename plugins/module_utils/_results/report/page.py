@@ -17,6 +17,7 @@ from typing import Any, Mapping, Sequence
 
 from ..._proof import counters
 from ..._proof.verdict import INVALID, PROVEN
+from . import rank_columns
 from .markdown import counter_rows, figure, flat, known, number, percent, tables
 from .page_text import COMPARE, MACROS, REPORT, STYLE
 from .plots import Plot
@@ -57,6 +58,8 @@ def report(summary: Mapping[str, Any], plots: Sequence[Plot] = (), no_plots: str
             counter_header=counters.HEADER,
             counter_rows=counter_rows(summary),
             known=[(key, flat(value), source) for key, value, source in known(summary)],
+            rank_columns=rank_columns.COLUMNS,
+            rank_rows=rank_columns.rows(summary),
             fold_ranks=summary["ranks"] >= MANY_RANKS,
         )
     )
