@@ -13,6 +13,7 @@ from typing import Any, Mapping, Sequence
 
 from ..._proof import counters
 from ..._proof.witness import MISSING
+from . import rank_columns
 from .summary import TITLES, headline
 
 _CELL = 300  # characters of a finding in a table; the whole of it is in summary.json
@@ -269,18 +270,14 @@ def _speed_section(summary: Mapping[str, Any]) -> list[str]:
     lines = ["## Speed", ""]
     if not summary["ranks"]:
         return [*lines, "No rank has a result.", ""]
-    lines += ["| rank | host | images/s | median step | device |", "|---:|---|---:|---:|---|"]
-    for index, rank in enumerate(summary["rank_details"]):
-        step = rank["step"]["median_ms"] if rank.get("step") else None
-        who = rank["rank"] if rank["rank"] is not None else f"unknown ({index + 1})"
-        lines.append(
-            f"| {who} | {cell(rank['host'] or 'not told')} | {rank['images_per_second']:.2f} "
-            f"| {'not told' if step is None else f'{step:.1f} ms'} | {cell(rank['device'] or 'not told')} |"
-        )
-    lines.append(f"| sum | | {speed['sum_of_ranks']:.2f} | | |")
+    rule = "|".join("---:" if column.figure else "---" for column in rank_columns.COLUMNS)
+    lines += ["| " + " | ".join(column.heading for column in rank_columns.COLUMNS) + " |", f"|{rule}|"]
+    lines += ["| " + " | ".join(map(cell, row)) + " |" for row in rank_columns.rows(summary)]
+    rest = " |" * (len(rank_columns.COLUMNS) - 3)
+    lines.append(f"| sum | | {speed['sum_of_ranks']:,.2f} |{rest}")
     if speed["total"] is None:
         return [*lines, "", "No total was printed: the run did not end normally.", ""]
-    lines.append(f"| **printed total** | | **{speed['total']:.2f}** | | |")
+    lines.append(f"| **printed total** | | **{speed['total']:,.2f}** |{rest}")
     difference = agreement["relative_difference"]
     verdict = "agrees with" if agreement["ok"] else "CONTRADICTS"
     lines += [

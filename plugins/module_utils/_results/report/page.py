@@ -17,6 +17,7 @@ from typing import Any, Mapping, Sequence
 
 from ..._proof import counters
 from ..._proof.verdict import INVALID, PROVEN
+from . import rank_columns
 from .markdown import BESIDE, FABRIC_HEADER, counter_rows, fabric_rows, figure, flat, known, number, percent, tables
 from .page_text import COMPARE, MACROS, REPORT, STYLE
 from .plots import Plot
@@ -63,6 +64,8 @@ def report(summary: Mapping[str, Any], plots: Sequence[Plot] = (), no_plots: str
             fabric_rows=fabric_faults,
             heat_map=heat_map and "data:image/svg+xml;base64," + base64.b64encode(heat_map.encode()).decode(),
             known=[(key, flat(value), source) for key, value, source in known(summary)],
+            rank_columns=rank_columns.COLUMNS,
+            rank_rows=rank_columns.rows(summary),
             fold_ranks=summary["ranks"] >= MANY_RANKS,
         )
     )

@@ -189,24 +189,22 @@ What is missing is unknown, not good.</p>
 <h2>Speed per rank</h2>
 {% if s.ranks %}
 {% if fold_ranks %}<details><summary>{{ s.ranks }} ranks</summary>{% endif %}
-<div class="scroll"><table><thead><tr><th>rank</th><th>host</th><th class="n">images/s</th>
-<th class="n">median step, ms</th><th class="n">95th percentile, ms</th><th>device</th></tr></thead><tbody>
-{% for rank in s.rank_details %}
-<tr><td data-of="rank">{{ rank.rank if rank.rank is not none else '?' }}</td>
-<td data-of="host">{{ rank.host or 'not told' }}</td>
-<td class="n" data-of="images/s">{{ rank.images_per_second|number }}</td>
-<td class="n" data-of="median step, ms">{{ rank.step.median_ms|number(1) if rank.step else '-' }}</td>
-<td class="n" data-of="95th percentile, ms">
-{{- rank.step.p95_ms|number(1) if rank.step and rank.step.p95_ms is defined else '-' }}</td>
-<td data-of="device">{{ rank.device or 'not told' }}</td></tr>
+<div class="scroll"><table><thead><tr>
+{%- for column in rank_columns %}<th{{ ' class="n"'|safe if column.figure and loop.index0 }}>{{ column.heading }}</th>
+{%- endfor %}</tr></thead><tbody>
+{% for row in rank_rows %}
+<tr>
+{%- for text in row %}{% set column = rank_columns[loop.index0] %}
+<td{{ ' class="n"'|safe if column.figure and loop.index0 }} data-of="{{ column.heading }}">{{ text }}</td>
+{%- endfor %}</tr>
 {% endfor %}
 <tr class="sum"><td>sum</td><td></td>
-<td class="n" data-of="images/s">{{ s.images_per_second.sum_of_ranks|number }}</td><td></td>
-<td></td><td></td></tr>
+<td class="n" data-of="images/s">{{ s.images_per_second.sum_of_ranks|number }}</td>
+{{- '<td></td>'|safe * (rank_columns|length - 3) }}</tr>
 {% if s.images_per_second.total is not none %}
 <tr class="sum"><td>printed</td><td></td>
-<td class="n" data-of="images/s">{{ s.images_per_second.total|number }}</td><td></td>
-<td></td><td></td></tr>
+<td class="n" data-of="images/s">{{ s.images_per_second.total|number }}</td>
+{{- '<td></td>'|safe * (rank_columns|length - 3) }}</tr>
 {% endif %}
 </tbody></table></div>
 {% if fold_ranks %}</details>{% endif %}

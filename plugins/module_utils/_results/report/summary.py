@@ -24,6 +24,7 @@ from ..._proof.rdma_ports import name as port_name
 from ..._proof.rdma_ports import training_ports
 from ..._proof.verdict import hear, judge
 from ..figures import benchmark_files as bench
+from . import rank_columns
 from .analysis import analyse
 
 FORMAT = 1
@@ -164,18 +165,7 @@ def build(inputs: Inputs) -> dict[str, Any]:
             "sum_of_ranks": result.get("sum_of_ranks"),
         },
         "agreement": dict(result.get("agreement", {"ok": None, "relative_difference": None})),
-        "rank_details": [
-            {
-                "rank": rank.get("rank"),
-                "host": rank.get("host"),
-                "images_per_second": rank["images_per_second"],
-                "source": rank.get("source"),
-                "device": rank.get("machine", {}).get("device"),
-                "step": rank.get("machine", {}).get("step"),
-                "checksum": rank.get("machine", {}).get("checksum"),
-            }
-            for rank in per_rank
-        ],
+        "rank_details": rank_columns.details(per_rank),
         "hosts_rebooted": sorted(inputs.hosts_rebooted),
         "layers": layers,
         "started": inputs.started or (_iso(min(marks)) if marks else None),
