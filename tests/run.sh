@@ -80,6 +80,7 @@ LONG=(tests/integration/nic/test_molecule_profiles.py tests/integration/nic/test
 ON_NODES=tests/integration/molecule/test_driver_profiles.py
 drivers() { suite drivers -n 2 "${LONG[@]}"; suite drivers-on-nodes -n 0 "$ON_NODES"; }
 site() { suite site tests/integration/site; }
+rails() { suite rails -n 0 tests/rails; }
 faults() { suite faults tests/faults; }
 bench() { suite bench tests/benchmarks; }
 # Some of the lies in the code that were noticed the last time: are they still? `make mutation` tries all.
@@ -111,8 +112,8 @@ all() {
 
 case "${1:-all}" in
   integration) integration; alone ;;
-  all | lint | unit | mutation | sanity | drivers | molecule | site | faults | bench) "${1:-all}" ;;
-  *) echo "usage: tests/run.sh [all|lint|unit|mutation|sanity|integration|drivers|molecule|site|faults|bench]"; exit 2 ;;
+  all | lint | unit | mutation | sanity | drivers | molecule | site | rails | faults | bench) "${1:-all}" ;;
+  *) echo "usage: tests/run.sh [all|lint|unit|mutation|sanity|integration|drivers|molecule|site|rails|faults|bench]"; exit 2 ;;
 esac
 [ ! -s "$tally.unsteady" ] || cat "$tally.unsteady"
 broken=$(awk 'NF > 3 { print $4 }' "$tally" | xargs)

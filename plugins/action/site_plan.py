@@ -36,7 +36,7 @@ class ActionModule(Decision):
             lines.append(f"Not known, because it was not played or did not get that far: {', '.join(unknown)}.")
         if options["show"]:
             # Callbacks fold and quote long lines; a table that is folded is none.
-            Display().display("\n".join(["", *lines, ""]))
+            Display().display("\n".join(["", *lines, "", ""]))
         return {"rows": [row.as_result() for row in rows], "unknown": unknown, "table": lines}
 
     @staticmethod

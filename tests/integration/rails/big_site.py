@@ -74,14 +74,14 @@ def topology() -> dict[str, Any]:
 def card(rail: int) -> dict[str, Any]:
     return {
         "pci": guest_address("nic", rail),
-        "device_id": "1021",
+        "device_id": "101d",
         "kind": "pf",
-        "device_type": "ConnectX7",
-        "name": "MCX75310AAS-NEA_Ax",
-        "description": "ConnectX-7 adapter card; 400GbE (SIMULATED)",
-        "psid": "MT_0000000838",
-        "firmware": "28.39.1002",
-        "mst": f"/dev/mst/mt4129_pciconf{rail}",
+        "device_type": "ConnectX6DX",
+        "name": "MCX623106AN-CDA_Ax",
+        "description": "ConnectX-6 Dx EN adapter card; 100GbE (SIMULATED)",
+        "psid": "MT_0000000359",
+        "firmware": "22.31.1014",
+        "mst": f"/dev/mst/mt4125_pciconf{rail}",
         "netdev": netdev(rail),
         "serial": f"SIMULATED{rail}",
         "numa_node": rail // 4,
@@ -142,7 +142,7 @@ class Guest:
     def lspci(self) -> str:
         """As `lspci -D -vmm -n` has them."""
         records = []
-        for kind, klass, vendor, device in (("gpu", "0302", "10de", "2330"), ("nic", "0200", "15b3", "1021")):
+        for kind, klass, vendor, device in (("gpu", "0302", "10de", "20f1"), ("nic", "0200", "15b3", "101d")):
             for rail in range(RAILS):
                 records.append(
                     f"Slot:\t{guest_address(kind, rail)}\nClass:\t{klass}\nVendor:\t{vendor}\nDevice:\t{device}\n"
@@ -152,7 +152,7 @@ class Guest:
 
     def _programs(self) -> None:
         here = self.root / "bin"
-        gpus = "\n".join(f"GPU {n}: SIMULATED H100 (UUID: GPU-{self.name}-{n})" for n in range(RAILS))
+        gpus = "\n".join(f"GPU {n}: SIMULATED A100 (UUID: GPU-{self.name}-{n})" for n in range(RAILS))
         programs = {
             "ip": f'case " $* " in *" address "*) cat {self.root}/address.json ;; *" -6 "*) echo "[]" ;; '
             f'*" route "*) cat {self.root}/route.json ;; *) echo "SIMULATED ip: $*" >&2; exit 2 ;; esac',

@@ -157,4 +157,4 @@ def test_the_table_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     found = decide("site_plan", SITE, **OPTIONS)
     assert shown == []
     decide("site_plan", SITE, **OPTIONS, show=True)
-    assert shown == ["\n".join(["", *found["table"], ""])]
+    assert shown == ["\n".join(["", *found["table"], "", ""])]
