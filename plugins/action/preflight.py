@@ -22,10 +22,12 @@ import sys
 import time
 from typing import Any, Iterator, Mapping, Sequence
 
+import jinja2
 import yaml
 from ansible.errors import AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
+from jinja2 import meta
 
 from ..module_utils._preflight import controller, devices, nodes, variables
 from ..module_utils._preflight.finding import Finding, note, summary
@@ -240,7 +242,19 @@ def _error(hostvars: Any, host: str, name: str) -> str:
         str(value)
     except (AnsibleError, KeyError) as error:
         return str(error).strip().split("\n", maxsplit=1)[0]
-    return ""
+    return _left_as_written(hostvars, host, value)
+
+
+def _left_as_written(hostvars: Any, host: str, value: Any) -> str:
+    """ansible-core before 2.19 leaves a template with an unknown variable as it is: what is unknown in it."""
+    if not (isinstance(value, str) and "{{" in value):
+        return ""
+    try:
+        names = meta.find_undeclared_variables(jinja2.Environment().parse(value))
+    except jinja2.TemplateSyntaxError:
+        return ""
+    unknown = sorted(name for name in names if name not in hostvars[host])
+    return f"'{unknown[0]}' is undefined" if unknown else ""
 
 
 def _files(hostvars: Any, own: Sequence[str], names: Mapping[str, set[str]]) -> Iterator[variables.File]:
