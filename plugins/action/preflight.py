@@ -22,9 +22,11 @@ import sys
 import time
 from typing import Any, Iterator, Mapping, Sequence
 
+import jinja2
 import yaml
 from ansible.errors import AnsibleError
 from ansible.release import __version__ as ansible_version
+from jinja2 import meta
 
 from ..module_utils._preflight import controller, devices, nodes
 from ..module_utils._preflight import variables as inventory
@@ -229,7 +231,19 @@ def _error(hostvars: Any, host: str, name: str) -> str:
         str(value)
     except (AnsibleError, KeyError) as error:
         return str(error).strip().split("\n", maxsplit=1)[0]
-    return ""
+    return _left_as_written(hostvars, host, value)
+
+
+def _left_as_written(hostvars: Any, host: str, value: Any) -> str:
+    """ansible-core before 2.19 leaves a template with an unknown variable as it is: what is unknown in it."""
+    if not (isinstance(value, str) and "{{" in value):
+        return ""
+    try:
+        names = meta.find_undeclared_variables(jinja2.Environment().parse(value))
+    except jinja2.TemplateSyntaxError:
+        return ""
+    unknown = sorted(name for name in names if name not in hostvars[host])
+    return f"'{unknown[0]}' is undefined" if unknown else ""
 
 
 def _files(hostvars: Any, own: Sequence[str], names: Mapping[str, set[str]]) -> Iterator[inventory.File]:
