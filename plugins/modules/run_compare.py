@@ -18,6 +18,8 @@ description:
   - With O(baseline), says of each case of the benchmark scaling whether it became slower, and how sure that is.
 requirements:
   - jinja2 (comes with Ansible)
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.no_restart
 attributes:
   check_mode:
     support: full
@@ -183,19 +185,6 @@ operations:
   returned: success
 undo:
   description: How to take it back.
-  type: list
-  elements: str
-  returned: success
-reboot_required:
-  description: Always false.
-  type: bool
-  returned: success
-reboot_scope:
-  description: Always V(none).
-  type: str
-  returned: success
-reboot_reasons:
-  description: Always empty.
   type: list
   elements: str
   returned: success

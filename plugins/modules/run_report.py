@@ -26,6 +26,8 @@ description:
 requirements:
   - jinja2 (comes with Ansible)
   - matplotlib (for the plots only; without it the report says so and is otherwise complete)
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.no_restart
 attributes:
   check_mode:
     support: full
@@ -308,19 +310,6 @@ operations:
   returned: success
 undo:
   description: How to take it back.
-  type: list
-  elements: str
-  returned: success
-reboot_required:
-  description: Always false.
-  type: bool
-  returned: success
-reboot_scope:
-  description: Always V(none).
-  type: str
-  returned: success
-reboot_reasons:
-  description: Always empty.
   type: list
   elements: str
   returned: success

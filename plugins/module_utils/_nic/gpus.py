@@ -16,7 +16,8 @@ from typing import Any
 
 from .._layer import ParseError
 from .gpu_state import kind_of, parse_cuda, parse_fabric_version, parse_gpus, parse_unit
-from .transport import Finished, Run, Sysfs, Which, find_program, run_command
+from .node import Node
+from .transport import Finished
 
 CONTROL = "/dev/nvidiactl"
 UNIT = "nvidia-fabricmanager"
@@ -29,24 +30,11 @@ def is_device(path: str) -> bool:
         return False
 
 
-class GpuReader:
-    """One node. Everything that touches the outside comes in through the constructor."""
+class GpuReader(Node):
+    """The GPUs of one node."""
 
-    def __init__(
-        self,
-        host: str,
-        *,
-        timeout: float = 30.0,
-        run: Run = run_command,
-        which: Which = find_program,
-        sysfs: Sysfs | None = None,
-        control: bool | None = None,
-    ) -> None:
-        self.host = host
-        self.timeout = timeout
-        self.sysfs = sysfs or Sysfs()
-        self._run = run
-        self._which = which
+    def __init__(self, host: str, *, timeout: float = 30.0, control: bool | None = None, **outside: Any) -> None:
+        super().__init__(host, timeout=timeout, **outside)
         self._control = is_device(CONTROL) if control is None else control
         self._unreadable: list[dict[str, str]] = []
 
@@ -55,11 +43,11 @@ class GpuReader:
 
     def _tool(self, program: str, *arguments: str) -> Finished | None:
         """None: not installed, or it never answered (which is noted)."""
-        path = self._which(program)
+        path = self.which(program)
         if path is None:
             return None
         try:
-            return self._run([path, *arguments], self.timeout)
+            return self.run([path, *arguments], self.timeout)
         except TimeoutError:
             self._miss(program, f"no answer within {self.timeout:g} s", "look at dmesg for NVRM and Xid")
         except OSError as error:
