@@ -34,6 +34,14 @@ attributes:
     description: There is no difference to show.
 """
 
+    WRITES = r"""
+options: {}
+attributes:
+  check_mode:
+    support: full
+    description: Says what would be written, and writes nothing.
+"""
+
     NO_RESTART = r"""
 options: {}
 notes:

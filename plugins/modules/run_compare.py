@@ -20,10 +20,8 @@ requirements:
   - jinja2 (comes with Ansible)
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.no_restart
+  - rocemesh.multinode.attributes.writes
 attributes:
-  check_mode:
-    support: full
-    description: Says what would be written, and writes nothing.
   diff_mode:
     support: full
     description: Shows the SHA-256 of each file before and after.

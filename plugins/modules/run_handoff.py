@@ -18,10 +18,8 @@ description:
   - Files of an earlier hand-off into the same folder that this job has no more are removed.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.no_restart
+  - rocemesh.multinode.attributes.writes
 attributes:
-  check_mode:
-    support: full
-    description: Says what would be written, and writes nothing.
   diff_mode:
     support: full
     description: Shows each file before and after.

@@ -17,7 +17,6 @@ from typing import Any
 from .._layer import ParseError
 from .gpu_state import kind_of, parse_cuda, parse_fabric_version, parse_gpus, parse_unit
 from .node import Node
-from .transport import Finished
 
 CONTROL = "/dev/nvidiactl"
 UNIT = "nvidia-fabricmanager"
@@ -33,6 +32,8 @@ def is_device(path: str) -> bool:
 class GpuReader(Node):
     """The GPUs of one node."""
 
+    silent = "look at dmesg for NVRM and Xid"
+
     def __init__(self, host: str, *, timeout: float = 30.0, control: bool | None = None, **outside: Any) -> None:
         super().__init__(host, timeout=timeout, **outside)
         self._control = is_device(CONTROL) if control is None else control
@@ -40,19 +41,6 @@ class GpuReader(Node):
 
     def _miss(self, what: str, why: str, remedy: str) -> None:
         self._unreadable.append({"what": what, "why": why, "remedy": remedy})
-
-    def _tool(self, program: str, *arguments: str) -> Finished | None:
-        """None: not installed, or it never answered (which is noted)."""
-        path = self.which(program)
-        if path is None:
-            return None
-        try:
-            return self.run([path, *arguments], self.timeout)
-        except TimeoutError:
-            self._miss(program, f"no answer within {self.timeout:g} s", "look at dmesg for NVRM and Xid")
-        except OSError as error:
-            self._miss(program, str(error), "reinstall the package that the program belongs to")
-        return None
 
     def _gpus(self) -> list[dict[str, Any]] | None:
         """None: nobody could tell; an empty list: there is none."""

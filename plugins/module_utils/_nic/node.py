@@ -8,11 +8,13 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 
 from __future__ import annotations
 
-from .transport import Run, Sysfs, Which, find_program, run_command
+from .transport import Finished, Run, Sysfs, Which, find_program, run_command
 
 
 class Node:
     """One node. Everything that touches the outside comes in through the constructor; ``timeout``: of a command."""
+
+    silent = "look at dmesg"  # what to do if a program does not answer
 
     def __init__(
         self,
@@ -28,3 +30,20 @@ class Node:
         self.sysfs = sysfs or Sysfs()
         self.run = run
         self.which = which
+
+    def _miss(self, what: str, why: str, remedy: str) -> None:
+        """Note what could not be read."""
+        raise NotImplementedError
+
+    def _tool(self, program: str, *arguments: str) -> Finished | None:
+        """None: not installed, or it never answered (which is noted)."""
+        path = self.which(program)
+        if path is None:
+            return None
+        try:
+            return self.run([path, *arguments], self.timeout)
+        except TimeoutError:
+            self._miss(program, f"no answer within {self.timeout:g} s", self.silent)
+        except OSError as error:
+            self._miss(program, str(error), "reinstall the package that the program belongs to")
+        return None

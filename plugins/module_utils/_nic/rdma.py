@@ -71,6 +71,8 @@ class Unreadable:
 class RdmaReader(Node):
     """The RDMA devices of one node."""
 
+    silent = "look at dmesg for the device"
+
     def __init__(self, host: str, *, kernel: str | None = None, **outside: Any) -> None:
         super().__init__(host, **outside)
         self.kernel = platform.release() if kernel is None else kernel
@@ -130,19 +132,6 @@ class RdmaReader(Node):
         except OSError as error:
             self._miss("/".join(parts), str(error), "run with become: true")
             return []
-
-    def _tool(self, program: str, *arguments: str) -> Finished | None:
-        """None: not installed, or it never answered (which is noted)."""
-        path = self.which(program)
-        if path is None:
-            return None
-        try:
-            return self.run([path, *arguments], self.timeout)
-        except TimeoutError:
-            self._miss(program, f"no answer within {self.timeout:g} s", "look at dmesg for the device")
-        except OSError as error:
-            self._miss(program, str(error), "reinstall the package that the program belongs to")
-        return None
 
     @staticmethod
     def _said(done: Finished) -> str:
