@@ -26,10 +26,10 @@ description:
 requirements:
   - jinja2 (comes with Ansible)
   - matplotlib (for the plots only; without it the report says so and is otherwise complete)
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.no_restart
+  - rocemesh.multinode.attributes.writes
 attributes:
-  check_mode:
-    support: full
-    description: Says what would be written, and writes nothing.
   diff_mode:
     support: full
     description: Shows the SHA-256 of each file before and after.
@@ -314,19 +314,6 @@ operations:
   returned: success
 undo:
   description: How to take it back.
-  type: list
-  elements: str
-  returned: success
-reboot_required:
-  description: Always false.
-  type: bool
-  returned: success
-reboot_scope:
-  description: Always V(none).
-  type: str
-  returned: success
-reboot_reasons:
-  description: Always empty.
   type: list
   elements: str
   returned: success

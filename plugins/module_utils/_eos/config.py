@@ -15,29 +15,15 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 from __future__ import annotations
 
 import re
-from typing import Iterable
 
 from .._layer import ParseError
 from .._switch.observed import Marking, PortSeen
-from .._switch.sections import Line
+from .._switch.sections import Line, numbers, thresholds
 
 _MAP = re.compile(r"map dscp (?P<dscps>[\d ,-]+) to traffic-class (?P<tc>\d)")
 _QUEUE_MAP = re.compile(r"map traffic-class (?P<tcs>[\d ,-]+) to (?:uc-tx-queue|tx-queue) (?P<queue>\d+)")
-_ECN = re.compile(
-    r"minimum-threshold (?P<least>\d+) (?P<unit>\w+) maximum-threshold (?P<most>\d+) (?P<unit2>\w+)(?P<rest>.*)"
-)
-_KB = {"bytes": 0.001, "kbytes": 1.0, "mbytes": 1000.0}
-_OTHER_UNITS = ("segments", "milliseconds")
+_UNITS = ("bytes", "kbytes", "mbytes", "segments", "milliseconds")
 _PRIORITY = re.compile(r"priority (?P<number>\d) (?P<word>no-drop|drop)")
-
-
-def numbers(host: str, text: str) -> Iterable[int]:
-    """24 25,26-28 -> the numbers."""
-    for each in re.split(r"[ ,]+", text.strip()):
-        first, _dash, last = each.partition("-")
-        if not first.isdigit() or (last and not last.isdigit()):
-            raise ParseError("not a list of numbers", host=host, raw=text)
-        yield from range(int(first), int(last or first) + 1)
 
 
 def dscp_map(host: str, root: Line) -> dict[int, int]:
@@ -110,21 +96,10 @@ def _marking(host: str, block: Line, queues: dict[int, int]) -> dict[int, Markin
         match = re.fullmatch(r"(?:uc-)?tx-queue (\d+)", line.text)
         for rest in line.rest("random-detect ecn") if match else ():
             if match and rest.startswith("minimum-threshold"):
-                marks[int(match[1])] = _thresholds(host, rest)
+                marks[int(match[1])], _rest = thresholds(host, rest, _UNITS)
             elif rest != "count" and not rest.startswith("delay"):
                 raise ParseError("a line of random-detect ecn that is not known", host=host, raw=rest)
     return {tc: marks[queues.get(tc, tc)] for tc in range(8) if queues.get(tc, tc) in marks}
-
-
-def _thresholds(host: str, rest: str) -> Marking:
-    match = _ECN.fullmatch(rest)
-    if match is None or match["unit"] != match["unit2"] or match["unit"] not in (*_KB, *_OTHER_UNITS):
-        raise ParseError("thresholds of ECN that are not known", host=host, raw=rest)
-    text = f"{match['least']} to {match['most']} {match['unit']}"
-    size = _KB.get(match["unit"])
-    if size is None:
-        return Marking(text)
-    return Marking(text, int(match["least"]) * size, int(match["most"]) * size)
 
 
 def _vlan(host: str, block: Line) -> tuple[str | None, int | None]:

@@ -19,17 +19,14 @@ from typing import Iterable
 
 from .._layer import ParseError
 from .._switch.observed import Marking, PortSeen
-from .._switch.sections import Line
+from .._switch.sections import Line, numbers, thresholds
 
 KINDS = ("qos", "network-qos", "queuing")
 # Names of RFC 2474, 2597 and 3246 that NX-OS takes for a DSCP.
 DSCP_NAMES = {"default": 0, "ef": 46, **{f"cs{number}": 8 * number for number in range(1, 8)}}
 DSCP_NAMES.update({f"af{high}{low}": 8 * high + 2 * low for high in range(1, 5) for low in range(1, 4)})
 _SYSTEM_GROUP = re.compile(r"c-(?:out-)?(?:\dq-)?n?q(?P<number>\d)")
-_DETECT = re.compile(
-    r"minimum-threshold (?P<least>\d+) (?P<unit>\w+) maximum-threshold (?P<most>\d+) (?P<unit2>\w+)(?P<rest>.*)"
-)
-_KB = {"bytes": 0.001, "kbytes": 1.0, "mbytes": 1000.0}
+_UNITS = ("bytes", "kbytes", "mbytes", "packets")
 
 
 class Policies:
@@ -114,23 +111,8 @@ class Policies:
 
     def _mark(self, rest: str) -> Marking | None:
         """Without the word ecn, packets are dropped and not marked."""
-        match = _DETECT.fullmatch(rest)
-        if match is None or match["unit"] != match["unit2"]:
-            raise ParseError("thresholds of random-detect that are not known", host=self._host, raw=rest)
-        if "ecn" not in match["rest"].split():
-            return None
-        text, size = f"{match['least']} to {match['most']} {match['unit']}", _KB.get(match["unit"])
-        if size is None:
-            return Marking(text)
-        return Marking(text, int(match["least"]) * size, int(match["most"]) * size)
-
-
-def numbers(host: str, text: str) -> Iterable[int]:
-    for each in re.split(r"[ ,]+", text.strip()):
-        first, _dash, last = each.partition("-")
-        if not first.isdigit() or (last and not last.isdigit()):
-            raise ParseError("not a list of numbers", host=host, raw=text)
-        yield from range(int(first), int(last or first) + 1)
+        mark, more = thresholds(self._host, rest, _UNITS)
+        return mark if "ecn" in more else None
 
 
 def _attached(block: Line, kind: str) -> str | None:

@@ -81,4 +81,4 @@ def run(read: Callable[[str, Show, int], Observed]) -> None:
         result = facts(seen, chosen(host, params["ports"], seen.ports), wanted)
     except LayerError as error:
         module.fail_json(**error.as_result())
-    module.exit_json(changed=False, **result)
+    module.exit_json(changed=False, switch=result)

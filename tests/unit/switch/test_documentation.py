@@ -10,7 +10,12 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.rocemesh.multinode.plugins.doc_fragments import cumulus, onyx, roce_switch, switch_reading
+from ansible_collections.rocemesh.multinode.plugins.doc_fragments import (
+    cumulus,
+    onyx,
+    roce_switch,
+    switch_reading,
+)
 from ansible_collections.rocemesh.multinode.plugins.modules import (
     cumulus_roce,
     cumulus_roce_info,
