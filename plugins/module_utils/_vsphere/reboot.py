@@ -97,8 +97,6 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         if state.connection != "connected" and not self._rebooted and not self._is_left_alone(state):
             check_host(state, self._wanted)  # nothing can be said about a host that does not answer
         if self._first is None:
-            if state.in_maintenance and self._wanted.in_maintenance in ("adopt", "recover"):
-                self._maintenance.remember()
             self._first = state
             self._reasons = reasons(state, self._wanted) if needs_reboot(state, self._wanted) else []
         self._last = state
@@ -155,6 +153,8 @@ class RebootLayer(Layer[HostState, RebootWanted]):
                 "entered by somebody whom a standalone host does not name",
                 "nothing is recorded on a standalone host",
             )
+        if self._first is None and self._wanted.in_maintenance in ("adopt", "recover"):
+            self._maintenance.remember()  # before what is told of it: whoever takes it over from here on is noticed
         mark = self._records.mark()
         doubt = self._records.doubt(mark)
         story = self._records.story()
