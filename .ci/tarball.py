@@ -33,6 +33,7 @@ SHIPPED = (
     "requirements.txt",
     "docs/*.json",
     "docs/*.md",
+    "docs/*.png",  # pictures of docs/screens.py, if it was run
     "docs/*.yml",
     "inventories/example*/*.yml",
     "lab/README.md",  # the lab stays in the repository; what it simulates, documents link to
