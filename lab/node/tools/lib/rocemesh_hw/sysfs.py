@@ -141,7 +141,7 @@ def make(root: str, addresses: Dict[str, str]) -> None:
 
 
 def main(name: str, argv: Sequence[str]) -> int:
-    if len(argv) < 2 or not all("=" in word for word in argv[1:]):
+    if not argv or not all("=" in word for word in argv[1:]):
         print(f"Usage: {name} ROOT INTERFACE=ADDRESS...", file=sys.stderr)
         return 2
     make(argv[0], dict(word.split("=", 1) for word in argv[1:]))
