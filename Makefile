@@ -4,6 +4,10 @@ PYTHON := .venv/bin/python
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # A terminal without a UTF-8 locale makes Ansible refuse to start.
 export LC_ALL := C.UTF-8
+# What the VMs of the lab have, see lab/shapes: guide (one GPU and one NIC each) or rails (two of both, 8 ranks).
+ifdef SHAPE
+export ROCEMESH_LAB_SHAPE := $(SHAPE)
+endif
 
 .PHONY: help lab lab-up lab-status lab-reset lab-down test lint unit sanity integration drivers molecule site faults bench mutation dev
 

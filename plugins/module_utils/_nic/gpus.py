@@ -39,28 +39,28 @@ class GpuReader(Node):
         self._control = is_device(CONTROL) if control is None else control
         self._unreadable: list[dict[str, str]] = []
 
-    def _miss(self, what: str, why: str, remedy: str) -> None:
+    def miss(self, what: str, why: str, remedy: str) -> None:
         self._unreadable.append({"what": what, "why": why, "remedy": remedy})
 
     def _gpus(self) -> list[dict[str, Any]] | None:
         """None: nobody could tell; an empty list: there is none."""
-        done = self._tool("nvidia-smi", "-L")
+        done = self.tool("nvidia-smi", "-L")
         if done is None:
             return None
         if done.code != 0:
             words = (done.err.strip() or done.out.strip()).splitlines()
-            self._miss("nvidia-smi -L", words[0] if words else f"exit code {done.code}", "dmesg | grep NVRM")
+            self.miss("nvidia-smi -L", words[0] if words else f"exit code {done.code}", "dmesg | grep NVRM")
             return None
         try:
             return parse_gpus(done.out, self.host)
         except ParseError as error:
-            self._miss("nvidia-smi -L", str(error), "report the quoted text; nothing was guessed from it")
+            self.miss("nvidia-smi -L", str(error), "report the quoted text; nothing was guessed from it")
             return None
 
     def _driver(self, answers: bool) -> dict[str, Any]:
-        banner = self._tool("nvidia-smi") if answers else None
-        installed = self._tool("modinfo", "-F", "version", "nvidia")
-        licence = self._tool("modinfo", "-F", "license", "nvidia")
+        banner = self.tool("nvidia-smi") if answers else None
+        installed = self.tool("modinfo", "-F", "version", "nvidia")
+        licence = self.tool("modinfo", "-F", "license", "nvidia")
         return {
             "loaded": self.sysfs.read("module/nvidia/version"),
             "installed": installed.out.strip() if installed is not None and installed.code == 0 else "",
@@ -69,8 +69,8 @@ class GpuReader(Node):
         }
 
     def _fabric(self) -> dict[str, Any]:
-        version = self._tool("nv-fabricmanager", "--version")
-        unit = self._tool("systemctl", "show", "-p", "LoadState,ActiveState,UnitFileState", UNIT)
+        version = self.tool("nv-fabricmanager", "--version")
+        unit = self.tool("systemctl", "show", "-p", "LoadState,ActiveState,UnitFileState", UNIT)
         told = parse_unit(unit.out) if unit is not None and unit.code == 0 else {}
         return {
             "installed": version is not None or told.get("LoadState") == "loaded",

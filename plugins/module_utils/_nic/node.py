@@ -31,11 +31,11 @@ class Node:
         self.run = run
         self.which = which
 
-    def _miss(self, what: str, why: str, remedy: str) -> None:
+    def miss(self, what: str, why: str, remedy: str) -> None:
         """Note what could not be read."""
         raise NotImplementedError
 
-    def _tool(self, program: str, *arguments: str) -> Finished | None:
+    def tool(self, program: str, *arguments: str) -> Finished | None:
         """None: not installed, or it never answered (which is noted)."""
         path = self.which(program)
         if path is None:
@@ -43,7 +43,7 @@ class Node:
         try:
             return self.run([path, *arguments], self.timeout)
         except TimeoutError:
-            self._miss(program, f"no answer within {self.timeout:g} s", self.silent)
+            self.miss(program, f"no answer within {self.timeout:g} s", self.silent)
         except OSError as error:
-            self._miss(program, str(error), "reinstall the package that the program belongs to")
+            self.miss(program, str(error), "reinstall the package that the program belongs to")
         return None

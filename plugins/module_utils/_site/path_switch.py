@@ -124,6 +124,6 @@ def _switch_vlan(
     wanted = wanted[:rails]
     told = "VLAN " + " or ".join(map(str, wanted)) if wanted else "one VLAN"
     for port, vlan in access.items():
-        right = None if vlan is None or not wanted else vlan in wanted
+        right = None if vlan is None else vlan in wanted
         found = None if vlan is None else f"VLAN {vlan}"
         yield row("GID", SWITCH, f"{name} {port}", told, found, right, "make it an access port of that VLAN")

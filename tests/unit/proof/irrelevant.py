@@ -52,6 +52,11 @@ FACTS: tuple[tuple[str, str, str], ...] = (
         "the rank numbers are compared one by one, or host by host",
     ),
     (r"(evidence\.nccl_path|result)\.problems", "drop", "that there is none is said by ok, too"),
+    (
+        r"evidence\.nccl_path\.(relaxed_ordering|settings)",
+        EVERY,
+        "how fast the path is, not whether the data took it; a witness beside the verdict says it",
+    ),
     (r"evidence\.nccl_path\.versions\.\*", "zero|saturate|cut", "the path stands in the channel lines"),
     # ----------------------------------------------------------------------------------------------------------- NICs
     (r"evidence\.rdma\.\*\.(start|before|after)\.devices", AGAIN, "the same said again"),

@@ -248,6 +248,8 @@ def test_ports_outside_the_network_are_left_out() -> None:
     result = look(world)
     assert result["complete"] is True
     assert result["left_out"] == ["gpu01 mlx5_1:1 (ens224): not compared, 172.16.0.1 is in none of 10.78.0.0/24"]
+    other["gids"] = [{"index": 1, "type": "RoCE v2", "ipv4": None}]
+    assert look(world)["left_out"] == ["gpu01 mlx5_1:1 (ens224): not compared, it has no IPv4 address in 10.78.0.0/24"]
 
 
 @pytest.mark.parametrize(

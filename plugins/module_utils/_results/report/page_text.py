@@ -137,14 +137,19 @@ REPORT = (
 
 <section id="witnesses">
 <h2>Witnesses</h2>
-<p class="soft">A run is proven only if every one of these was heard and agrees. What is missing is unknown, not
-good.</p>
+<p class="soft">A run is proven only if every one of these was heard and agrees; the fabric check alone may be missing.
+What is missing is unknown, not good.</p>
+{% for decides in (true, false) %}
+{% if not decides %}<p class="soft">{{ beside }}</p>{% endif %}
 <ul class="plain">
-{% for witness in verdict.witnesses %}
-<li class="witness"><span class="pill {{ witness.state }}">{{ witness.state }}</span><b>{{ witness.title }}</b>
+{% for witness in verdict.witnesses if witness.decides == decides %}
+<li class="witness"><span class="pill {{ witness.state }}">
+{{- 'not read' if witness.state == 'missing' and not decides else witness.state -}}
+</span><b>{{ witness.title }}</b>
 <span>{{ witness.evidence }}</span></li>
 {% endfor %}
 </ul>
+{% endfor %}
 {% if counter_rows %}
 <h3>Counters, before and after the training</h3>
 {{ cells(counter_header, counter_rows) }}
@@ -214,6 +219,16 @@ totals are not added. The warm-up is left out.</p>
 <p>No rank has a result.</p>
 {% endif %}
 </section>
+
+{% if fabric_line %}
+<section id="fabric">
+<h2>Fabric before the job</h2>
+<p>{{ fabric_line }}</p>
+{% if fabric_rows %}{{ cells(fabric_header, fabric_rows, 4) }}{% endif %}
+{% if heat_map %}<figure><img src="{{ heat_map }}" alt="Host against host">
+<figcaption>Host against host; also in fabric.svg</figcaption></figure>{% endif %}
+</section>
+{% endif %}
 
 <section id="limits">
 <h2>Limits</h2>

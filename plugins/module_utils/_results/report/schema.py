@@ -54,6 +54,7 @@ _WITNESS = _object(
         "title": _TEXT,
         "state": {"enum": list(STATES)},
         "evidence": _TEXT,
+        "decides": _FLAG,
     }
 )
 _LIMIT = _object({"name": _TEXT, "value": _or_null("number"), "unit": _TEXT, "how": _TEXT})
@@ -95,7 +96,7 @@ _BENCHMARK = _object(
     {"simulated": _FLAG, "backend": _TEXT, "rows": _list({"type": "object"}), "problems": _list(_TEXT)}
 )
 
-_KINDS = ("bandwidth", "scaling", "scoring", "training", "nccl_tests", "perftest")
+_KINDS = ("bandwidth", "scaling", "scoring", "training", "nccl_tests", "perftest", "advice", "input")
 
 SUMMARY: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -116,6 +117,7 @@ SUMMARY: dict[str, Any] = {
                     "simulated": _FLAG,
                     "line": _TEXT,
                     "reasons": _list(_TEXT),
+                    "besides": _list(_TEXT),
                     "witnesses": _list(_WITNESS),
                 }
             ),
@@ -137,6 +139,7 @@ SUMMARY: dict[str, Any] = {
             "versions": _map(_ANY),
             "path": _or_null("object"),
             "counters": _object({"rdma": _or_null("object"), "switch": _or_null("object")}),
+            "fabric": _or_null("object"),
             "limits": _object(
                 {
                     "given": _map(_ANY),
@@ -176,7 +179,7 @@ SUMMARY: dict[str, Any] = {
             ),
         },
         # Summaries of earlier releases lack it.
-        optional=("counters",),
+        optional=("counters", "fabric"),
     ),
 }
 
