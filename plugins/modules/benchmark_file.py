@@ -32,7 +32,7 @@ options:
   kind:
     description: The benchmark. V(repeat) is one repeat of V(scaling).
     type: str
-    choices: [bandwidth, scaling, scoring, training, nccl_tests, perftest, repeat]
+    choices: [bandwidth, scaling, scoring, training, nccl_tests, perftest, advice, input, repeat]
     required: true
   state:
     description:

@@ -45,6 +45,12 @@ options:
         RV(gpu_links) are left out, and a reading is quicker.
     type: bool
     default: true
+  gather_path:
+    description:
+      - Read what lies between GPU and NIC too (RV(path)). Its parts need root; the firmware's settings need
+        C(mlxconfig) or C(mstconfig).
+    type: bool
+    default: false
   tool_timeout:
     description:
       - Seconds to wait for one call of a tool. A tool that does not answer is named in RV(unreadable).
@@ -232,6 +238,18 @@ gpu_links:
   returned: if O(gather_node=true)
   type: list
   elements: dict
+path:
+  description:
+    - C(machine) (V(vm), V(bare_metal), V(unknown)), C(links) (as RV(gpu_links)),
+      C(gpus) (C(pci), C(numa_node)), and C(nics), RDMA device to its facts.
+    - Of each device C(pci), C(numa_node), C(max_payload) and C(max_read_request) in bytes, C(relaxed_ordering) (RlxdOrd
+      of DevCtl), C(iommu) (V(none), or the type of its group, V(identity), V(DMA), V(DMA-FQ)), C(ats)
+      (V(on), V(off), V(absent)), C(ports_above) (C(pci) and C(acs), whether the port C(redirects)
+      and lets translated requests go straight, C(direct_translated)) and C(firmware) (C(ATS_ENABLED) and
+      C(PCI_WR_ORDERING) as they are now).
+    - In a VM C(ports_above) is null, the ports that it sees are the hypervisor's.
+  returned: if O(gather_path=true)
+  type: dict
 simulated:
   description: Whether a simulated tree was read and not the kernel's.
   returned: success
@@ -263,6 +281,7 @@ def main() -> None:
             "device": {"type": "list", "elements": "str", "default": ["auto"]},
             "gather_counters": {"type": "bool", "default": True},
             "gather_node": {"type": "bool", "default": True},
+            "gather_path": {"type": "bool", "default": False},
             "tool_timeout": {"type": "int", "default": 20},
         },
         supports_check_mode=True,
@@ -272,7 +291,9 @@ def main() -> None:
         module.fail_json(msg=f"{platform.node()}: tool_timeout is {options['tool_timeout']}; give a second or more.")
     try:
         reader = RdmaReader(platform.node(), timeout=options["tool_timeout"])
-        result = reader.read(options["device"], options["gather_counters"], options["gather_node"])
+        result = reader.read(
+            options["device"], options["gather_counters"], options["gather_node"], options["gather_path"]
+        )
     except LayerError as error:
         module.fail_json(**error.as_result())
         return

@@ -173,6 +173,7 @@ class _Check:
                 dict(zip(self.options.programs, findings)),
                 notes=self.found.notes,
                 missing=sorted(missing),
+                form=self.options.form,
                 simulated=simulated,
                 complete=complete,
             ),

@@ -66,12 +66,14 @@ def document(
     *,
     notes: Sequence[str] = (),
     missing: Sequence[str] = (),
+    form: str = "",
     simulated: bool = False,
     complete: bool = True,
 ) -> dict[str, Any]:
     """``ok`` only if nothing was found and everything was looked at: what was not measured is no good news."""
     return {
         "schema": SCHEMA,
+        "form": form,
         "ok": complete and not faults and not missing,
         "complete": complete and not missing,
         "simulated": simulated,

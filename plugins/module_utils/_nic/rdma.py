@@ -20,6 +20,7 @@ import platform
 from typing import Any, Callable, Sequence, TypeVar
 
 from .._layer import ParseError, RefusedError
+from .path_reading import read_path
 from .pcie_state import parse_link_speed, parse_link_width, parse_max_payload
 from .rdma_state import (
     ETHERNET,
@@ -90,10 +91,10 @@ class RdmaReader:
 
     # ---- reading ----------------------------------------------------------------------------------------------------
 
-    def _miss(self, what: str, why: str, remedy: str) -> None:
+    def miss(self, what: str, why: str, remedy: str) -> None:
         self._unreadable.append(Unreadable(what, why, remedy))
 
-    def _file(self, what: str, *parts: str, optional: bool = False) -> str | None:
+    def text(self, what: str, *parts: str, optional: bool = False) -> str | None:
         """Content of a file under the root, or None; a file that is there and refuses to be read is always named."""
         path = os.path.join(self.sysfs.root, *parts)
         try:
@@ -101,49 +102,49 @@ class RdmaReader:
                 return handle.read().strip()
         except FileNotFoundError:
             if not optional:
-                self._miss(what, f"{path}: no such file", "check that the driver of the card is loaded (lsmod)")
+                self.miss(what, f"{path}: no such file", "check that the driver of the card is loaded (lsmod)")
         except OSError as error:
             remedy = "run with become: true" if isinstance(error, PermissionError) else "look at dmesg for the device"
-            self._miss(what, f"{path}: {error.strerror}", remedy)
+            self.miss(what, f"{path}: {error.strerror}", remedy)
         return None
 
-    def _bytes(self, what: str, *parts: str) -> bytes | None:
+    def read_bytes(self, what: str, *parts: str) -> bytes | None:
         """As `_file`, for a file that is no text."""
         path = os.path.join(self.sysfs.root, *parts)
         try:
             with open(path, "rb") as handle:
                 return handle.read(4096)
         except OSError as error:
-            self._miss(what, f"{path}: {error.strerror}", "read LnkSta and DevCtl with lspci -vv as root")
+            self.miss(what, f"{path}: {error.strerror}", "read LnkSta and DevCtl with lspci -vv as root")
         return None
 
-    def _number(self, what: str, *parts: str, optional: bool = False) -> int | None:
-        text = self._file(what, *parts, optional=optional)
+    def number(self, what: str, *parts: str, optional: bool = False) -> int | None:
+        text = self.text(what, *parts, optional=optional)
         if text is None:
             return None
         try:
             return int(text, 0)
         except ValueError:
-            self._miss(what, f"{self._path(*parts)}: {text!r} is no number", _REPORT)
+            self.miss(what, f"{self.path(*parts)}: {text!r} is no number", _REPORT)
             return None
 
-    def _parsed(self, what: str, parse: Callable[..., Parsed], *arguments: Any) -> Parsed | None:
+    def parsed(self, what: str, parse: Callable[..., Parsed], *arguments: Any) -> Parsed | None:
         try:
             return parse(*arguments)
         except ParseError as error:
-            self._miss(what, str(error), _REPORT)
+            self.miss(what, str(error), _REPORT)
             return None
 
-    def _list(self, *parts: str) -> list[str]:
+    def listing(self, *parts: str) -> list[str]:
         try:
             return sorted(os.listdir(os.path.join(self.sysfs.root, *parts)))
         except FileNotFoundError:
             return []
         except OSError as error:
-            self._miss("/".join(parts), str(error), "run with become: true")
+            self.miss("/".join(parts), str(error), "run with become: true")
             return []
 
-    def _tool(self, program: str, *arguments: str) -> Finished | None:
+    def tool(self, program: str, *arguments: str) -> Finished | None:
         """None: not installed, or it never answered (which is noted)."""
         path = self._which(program)
         if path is None:
@@ -151,13 +152,13 @@ class RdmaReader:
         try:
             return self._run([path, *arguments], self.timeout)
         except TimeoutError:
-            self._miss(program, f"no answer within {self.timeout:g} s", "look at dmesg for the device")
+            self.miss(program, f"no answer within {self.timeout:g} s", "look at dmesg for the device")
         except OSError as error:
-            self._miss(program, str(error), "reinstall the package that the program belongs to")
+            self.miss(program, str(error), "reinstall the package that the program belongs to")
         return None
 
     @staticmethod
-    def _said(done: Finished) -> str:
+    def said(done: Finished) -> str:
         lines = (done.err.strip() or done.out.strip()).splitlines()
         return f"exit code {done.code}: {lines[0] if lines else 'no words'}"
 
@@ -166,25 +167,25 @@ class RdmaReader:
     def _gids(self, device: str, port: int) -> list[Gid]:
         base = ("class/infiniband", device, "ports", str(port))
         found = []
-        for index in sorted(int(name) for name in self._list(*base, "gids") if name.isdigit()):
+        for index in sorted(int(name) for name in self.listing(*base, "gids") if name.isdigit()):
             where = f"{device} port {port} GID {index}"
-            text = self._file(where, *base, "gids", str(index))
-            gid = self._parsed(where, parse_gid, text, self.host, where) if text else ""
+            text = self.text(where, *base, "gids", str(index))
+            gid = self.parsed(where, parse_gid, text, self.host, where) if text else ""
             if not gid:
                 continue
-            kind = self._file(f"{where} type", *base, "gid_attrs/types", str(index)) or ""
-            netdev = self._file(f"{where} interface", *base, "gid_attrs/ndevs", str(index), optional=True) or ""
+            kind = self.text(f"{where} type", *base, "gid_attrs/types", str(index)) or ""
+            netdev = self.text(f"{where} interface", *base, "gid_attrs/ndevs", str(index), optional=True) or ""
             found.append(Gid(index, gid, kind, netdev))
         return found
 
     def _netdev(self, device: str, port: int, gids: Sequence[Gid]) -> str:
         """The interface of this port: the only one of the function, else the one with the port's number."""
-        names = self._list("class/infiniband", device, "device/net")
+        names = self.listing("class/infiniband", device, "device/net")
         if len(names) > 1:
             numbered = [
                 name
                 for name in names
-                if self._number(f"{name} port number", "class/net", name, "dev_port", optional=True) == port - 1
+                if self.number(f"{name} port number", "class/net", name, "dev_port", optional=True) == port - 1
             ]
             owned = [name for name in numbered if name in {gid.netdev for gid in gids}]
             names = owned or numbered or names
@@ -193,20 +194,20 @@ class RdmaReader:
         return next((gid.netdev for gid in gids if gid.netdev), "")
 
     def _qos(self, netdev: str) -> Qos | None:
-        done = self._tool("mlnx_qos", "-i", netdev)
+        done = self.tool("mlnx_qos", "-i", netdev)
         if done is not None and done.code == 0:
-            return self._parsed(f"QoS of {netdev}", parse_mlnx_qos, done.out, self.host)
+            return self.parsed(f"QoS of {netdev}", parse_mlnx_qos, done.out, self.host)
         if done is not None:
-            self._miss(f"QoS of {netdev} through mlnx_qos", self._said(done), "trying dcb; run with become: true")
-        answers = [self._tool("dcb", *words, "show", "dev", netdev) for words in (("pfc",), ("-N", "app"), ("ets",))]
+            self.miss(f"QoS of {netdev} through mlnx_qos", self.said(done), "trying dcb; run with become: true")
+        answers = [self.tool("dcb", *words, "show", "dev", netdev) for words in (("pfc",), ("-N", "app"), ("ets",))]
         if answers[0] is not None and answers[0].code == 0:
             pfc, app, ets = (answer.out if answer is not None and answer.code == 0 else "" for answer in answers)
             if answers[1] is not None and answers[1].code == 0:
-                return self._parsed(f"QoS of {netdev}", parse_dcb, pfc, app, ets, self.host)
+                return self.parsed(f"QoS of {netdev}", parse_dcb, pfc, app, ets, self.host)
         failed = next((answer for answer in answers if answer is not None and answer.code != 0), None)
-        self._miss(
+        self.miss(
             f"trust and PFC of {netdev}",
-            "neither mlnx_qos nor dcb is installed" if failed is None else f"dcb: {self._said(failed)}",
+            "neither mlnx_qos nor dcb is installed" if failed is None else f"dcb: {self.said(failed)}",
             "install mlnx-tools or iproute2 5.11 or newer; on a virtual function the ESXi host decides",
         )
         return None
@@ -216,17 +217,17 @@ class RdmaReader:
         for kind in ("counters", "hw_counters"):
             base = ("class/infiniband", device, "ports", str(port), kind)
             values = {}
-            for name in self._list(*base):
-                text = self._file(f"{device} port {port} {kind}/{name}", *base, name)
+            for name in self.listing(*base):
+                text = self.text(f"{device} port {port} {kind}/{name}", *base, name)
                 if name != "lifespan" and text is not None and text.isdigit():
                     values[name] = int(text)
             found[kind] = values
-        done = self._tool("ethtool", "-S", netdev) if netdev else None
+        done = self.tool("ethtool", "-S", netdev) if netdev else None
         if done is not None and done.code == 0:
             found["ethtool"] = parse_ethtool_counters(done.out)
         elif netdev:
-            why = "ethtool is not installed" if done is None else self._said(done)
-            self._miss(f"counters of {netdev}", why, "install ethtool")
+            why = "ethtool is not installed" if done is None else self.said(done)
+            self.miss(f"counters of {netdev}", why, "install ethtool")
         return found
 
     def _ecn(self, netdev: str) -> dict[str, list[int]] | None:
@@ -235,25 +236,25 @@ class RdmaReader:
         found: dict[str, list[int]] = {}
         for side in ("np", "rp"):
             base = ("class/net", netdev, "ecn", f"roce_{side}", "enable")
-            names = [name for name in self._list(*base) if name.isdigit()]
+            names = [name for name in self.listing(*base) if name.isdigit()]
             if not names:
                 return None
             found[side] = [
-                int(name) for name in names if self._number(f"ECN {side} of {netdev} priority {name}", *base, name)
+                int(name) for name in names if self.number(f"ECN {side} of {netdev} priority {name}", *base, name)
             ]
         return found
 
     def _roce_tos(self, device: str, port: int) -> int | None:
         """Default ToS of rdma_cm applications, if its configfs directory is there; making it would be a write."""
         what, base = f"{device} port {port} RoCE ToS", ("kernel/config/rdma_cm", device, "ports", str(port))
-        if not os.path.isdir(self._path(*base)):
-            self._miss(
+        if not os.path.isdir(self.path(*base)):
+            self.miss(
                 what,
                 "configfs has no directory for the device, and making one would be a change",
                 "cma_roce_tos -d DEVICE -p PORT shows it (as root)",
             )
             return None
-        return self._number(what, *base, "default_roce_tos")
+        return self.number(what, *base, "default_roce_tos")
 
     def _pcie(self, device: str) -> dict[str, Any]:
         """The link of the function as this machine sees it; in a VM that is what the host passes on."""
@@ -261,21 +262,21 @@ class RdmaReader:
         for name, parse in (("link_speed", parse_link_speed), ("link_width", parse_link_width)):
             for which in ("current", "max"):
                 what = f"{device} PCIe {which}_{name}"
-                text = self._file(what, "class/infiniband", device, "device", f"{which}_{name}")
-                found[f"{which}_{name}"] = self._parsed(what, parse, text, self.host, what) if text else None
+                text = self.text(what, "class/infiniband", device, "device", f"{which}_{name}")
+                found[f"{which}_{name}"] = self.parsed(what, parse, text, self.host, what) if text else None
         what = f"{device} PCIe MaxPayload"
-        config = self._bytes(what, "class/infiniband", device, "device", "config")
-        found["max_payload"] = self._parsed(what, parse_max_payload, config, self.host, what) if config else None
+        config = self.read_bytes(what, "class/infiniband", device, "device", "config")
+        found["max_payload"] = self.parsed(what, parse_max_payload, config, self.host, what) if config else None
         return found
 
     def _attribute(self, device: str, *parts: str) -> str | None:
         """An attribute that not every driver has: None is then no failure."""
-        return self._file(f"{device} {parts[-1]}", "class/infiniband", device, *parts, optional=True)
+        return self.text(f"{device} {parts[-1]}", "class/infiniband", device, *parts, optional=True)
 
     def _port(self, device: str, port: int, verbs: VerbsPort | None, counters: bool) -> dict[str, Any]:
         first = len(self._unreadable)
         base = ("class/infiniband", device, "ports", str(port))
-        link_layer = self._file(f"{device} link layer", *base, "link_layer")
+        link_layer = self.text(f"{device} link layer", *base, "link_layer")
         gids = self._gids(device, port)
         netdev = self._netdev(device, port, gids)
         ethernet = link_layer == ETHERNET
@@ -287,21 +288,21 @@ class RdmaReader:
             "name": device,
             "port": port,
             "netdev": netdev,
-            "pci": full_address(os.path.basename(os.path.realpath(self._path("class/infiniband", device, "device")))),
+            "pci": full_address(os.path.basename(os.path.realpath(self.path("class/infiniband", device, "device")))),
             "device_id": device_id,
-            "firmware": self._file(f"{device} firmware", "class/infiniband", device, "fw_ver"),
+            "firmware": self.text(f"{device} firmware", "class/infiniband", device, "fw_ver"),
             "psid": self._attribute(device, "board_id"),
             "node_guid": self._attribute(device, "node_guid"),
             "sys_image_guid": self._attribute(device, "sys_image_guid"),
             "link_layer": link_layer,
-            "state": (self._file(f"{device} state", *base, "state") or "").split(":")[-1].strip() or None,
+            "state": (self.text(f"{device} state", *base, "state") or "").split(":")[-1].strip() or None,
             "rate": self._attribute(device, "ports", str(port), "rate"),
             "active_mtu": verbs.active_mtu if verbs else None,
             "max_mtu": verbs.max_mtu if verbs else None,
-            "netdev_mtu": self._number(f"MTU of {netdev}", "class/net", netdev, "mtu") if netdev else None,
+            "netdev_mtu": self.number(f"MTU of {netdev}", "class/net", netdev, "mtu") if netdev else None,
             "pcie": self._pcie(device),
-            "numa_node": self._number(f"{device} NUMA node", *numa, optional=True),
-            "is_vf": device_id in VF_IDS or os.path.exists(self._path("class/infiniband", device, "device/physfn")),
+            "numa_node": self.number(f"{device} NUMA node", *numa, optional=True),
+            "is_vf": device_id in VF_IDS or os.path.exists(self.path("class/infiniband", device, "device/physfn")),
             "gids": [{**dataclasses.asdict(gid), "ipv4": gid.ipv4} for gid in gids],
             "roce_gid_index": best.index if best else None,
             "roce_gid_ipv4": best.ipv4 if best else None,
@@ -314,51 +315,51 @@ class RdmaReader:
         entry["unreadable"] = [missing.as_result() for missing in self._unreadable[first:]]
         return entry
 
-    def _path(self, *parts: str) -> str:
+    def path(self, *parts: str) -> str:
         return os.path.join(self.sysfs.root, *parts)
 
     # ---- the node ---------------------------------------------------------------------------------------------------
 
     def _verbs(self) -> dict[tuple[str, int], VerbsPort]:
-        done = self._tool("ibv_devinfo")
+        done = self.tool("ibv_devinfo")
         if done is not None and done.code == 0:
-            return self._parsed("active MTU", parse_ibv_devinfo, done.out, self.host) or {}
-        why = "ibv_devinfo is not installed" if done is None else f"ibv_devinfo: {self._said(done)}"
-        self._miss("active MTU", why, "install ibverbs-utils and ibverbs-providers; sysfs does not have it")
+            return self.parsed("active MTU", parse_ibv_devinfo, done.out, self.host) or {}
+        why = "ibv_devinfo is not installed" if done is None else f"ibv_devinfo: {self.said(done)}"
+        self.miss("active MTU", why, "install ibverbs-utils and ibverbs-providers; sysfs does not have it")
         return {}
 
     def _interfaces(self) -> list[dict[str, Any]] | None:
         """Every interface with its addresses, RDMA or not: NCCL's TCP connections need one, too."""
-        done = self._tool("ip", "-json", "address", "show")
+        done = self.tool("ip", "-json", "address", "show")
         if done is not None and done.code == 0:
-            return self._parsed("addresses of the interfaces", parse_addresses, done.out, self.host)
-        why = "ip is not installed" if done is None else self._said(done)
-        self._miss("addresses of the interfaces", why, "install iproute2")
+            return self.parsed("addresses of the interfaces", parse_addresses, done.out, self.host)
+        why = "ip is not installed" if done is None else self.said(done)
+        self.miss("addresses of the interfaces", why, "install iproute2")
         return None
 
     def _release(self) -> Release:
-        done = self._tool("dpkg-query", "-W", "-f=${Package} ${db:Status-Status} ${Version}\\n", *_PACKAGES)
+        done = self.tool("dpkg-query", "-W", "-f=${Package} ${db:Status-Status} ${Version}\\n", *_PACKAGES)
         # dpkg-query ends with 1 when one of the packages is unknown, and still prints the others
         found = parse_dpkg(done.out) if done is not None else None
         if found is None:
-            info = self._tool("ofed_info", "-s")
+            info = self.tool("ofed_info", "-s")
             found = parse_ofed_info(info.out) if info is not None and info.code == 0 else None
         return found or Release("inbox", "", "no package and no ofed_info")
 
     def _modinfo(self, module: str, field: str) -> str | None:
         """A field of the module on the disk; '' for a field that it does not have, None for no such module."""
-        done = self._tool("modinfo", "-F", field, module)
+        done = self.tool("modinfo", "-F", field, module)
         if done is None or (done.code != 0 and "not found" not in done.err):
-            why = "modinfo is not installed" if done is None else self._said(done)
-            self._miss(f"{module} on the disk", why, "install kmod")
+            why = "modinfo is not installed" if done is None else self.said(done)
+            self.miss(f"{module} on the disk", why, "install kmod")
             return None
         return done.out.strip() if done.code == 0 else None
 
     def _driver(self) -> dict[str, Any]:
         release = self._release()
-        loaded = os.path.isdir(self._path("module/mlx5_core"))
-        version = self._file("mlx5_core version", "module/mlx5_core/version", optional=True)
-        source = self._file("mlx5_core srcversion", "module/mlx5_core/srcversion", optional=True)
+        loaded = os.path.isdir(self.path("module/mlx5_core"))
+        version = self.text("mlx5_core version", "module/mlx5_core/version", optional=True)
+        source = self.text("mlx5_core srcversion", "module/mlx5_core/srcversion", optional=True)
         disk_version, disk_source = self._modinfo("mlx5_core", "version"), self._modinfo("mlx5_core", "srcversion")
         reload: bool | None = None
         if loaded and source and disk_source:
@@ -384,13 +385,13 @@ class RdmaReader:
     def _peer_memory(self) -> dict[str, Any]:
         modules = {
             name: {
-                "loaded": os.path.isdir(self._path("module", name)),
-                "version": self._file(f"{name} version", "module", name, "version", optional=True),
+                "loaded": os.path.isdir(self.path("module", name)),
+                "version": self.text(f"{name} version", "module", name, "version", optional=True),
                 "installed": self._modinfo(name, "filename") is not None,
             }
             for name in _PEER_MODULES
         }
-        clients = self._list("kernel/mm/memory_peers")
+        clients = self.listing("kernel/mm/memory_peers")
         through = dma_buf(self.kernel, self._modinfo("nvidia", "license"))
         # Two paths say the same thing; tools that look at one of them miss the other.
         usable = [name for name in _PEER_MODULES if modules[name]["loaded"]]
@@ -400,7 +401,7 @@ class RdmaReader:
             "memory_peers": clients,
             "dma_buf": through,
             "usable": [*usable, *(["dma_buf"] if through else [])],
-            "nvidia_loaded_version": self._file("nvidia version", "module/nvidia/version", optional=True),
+            "nvidia_loaded_version": self.text("nvidia version", "module/nvidia/version", optional=True),
         }
 
     def _holders(self) -> list[str]:
@@ -410,16 +411,18 @@ class RdmaReader:
         return [name for name in users if name not in _OWN_MODULES]
 
     def _gpu_links(self) -> list[dict[str, Any]]:
-        done = self._tool("nvidia-smi", "topo", "-m")
+        done = self.tool("nvidia-smi", "topo", "-m")
         if done is None or done.code != 0:
-            why = "nvidia-smi is not installed" if done is None else self._said(done)
-            self._miss("links between GPUs and NICs", why, "install the NVIDIA driver")
+            why = "nvidia-smi is not installed" if done is None else self.said(done)
+            self.miss("links between GPUs and NICs", why, "install the NVIDIA driver")
             return []
-        return self._parsed("links between GPUs and NICs", parse_topology, done.out, self.host) or []
+        return self.parsed("links between GPUs and NICs", parse_topology, done.out, self.host) or []
 
-    def read(self, devices: Sequence[str] = ("auto",), counters: bool = True, node: bool = True) -> dict[str, Any]:
+    def read(
+        self, devices: Sequence[str] = ("auto",), counters: bool = True, node: bool = True, path: bool = False
+    ) -> dict[str, Any]:
         """The whole result of the module. Raises `RefusedError` for a device that is not there."""
-        names = self._list("class/infiniband")
+        names = self.listing("class/infiniband")
         if list(devices) != ["auto"]:
             unknown = [name for name in devices if name not in names]
             if unknown:
@@ -432,25 +435,28 @@ class RdmaReader:
                 )
             names = [name for name in names if name in devices]
         if not names:
-            self._miss(
+            self.miss(
                 "RDMA devices",
-                f"{self._path('class/infiniband')} has none",
+                f"{self.path('class/infiniband')} has none",
                 "load the driver (modprobe mlx5_ib) and check the passthrough of this VM (lspci -d 15b3:)",
             )
         verbs = self._verbs() if names else {}
         ports = [
             self._port(name, int(port), verbs.get((name, int(port))), counters)
             for name in names
-            for port in sorted(self._list("class/infiniband", name, "ports"), key=int)
+            for port in sorted(self.listing("class/infiniband", name, "ports"), key=int)
         ]
-        about_node = {}
+        about_node: dict[str, Any] = {}
+        links = self._gpu_links() if node or path else []
         if node:
             about_node = {
                 "driver": self._driver(),
                 "peer_memory": self._peer_memory(),
                 "holders": self._holders(),
-                "gpu_links": self._gpu_links(),
+                "gpu_links": links,
             }
+        if path:
+            about_node["path"] = read_path(self, names, links)
         return {
             "devices": ports,
             "interfaces": self._interfaces(),

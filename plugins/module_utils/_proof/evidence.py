@@ -14,6 +14,7 @@ import math
 from typing import Any, Mapping, Sequence
 
 from .._layer import RefusedError
+from .._results.figures.detours import Detour
 from .._results.figures.limits import Comparison
 from .counters import Due
 
@@ -77,8 +78,11 @@ class Job:
 
 @dataclasses.dataclass(frozen=True)
 class Evidence:
-    """Everything that witnesses are asked about. ``rdma``, ``switches``: as `snapshots` makes them; ``due``: what the
-    gradients had to move; ``simulated``: devices that do not exist; ``nodes_given``, ``workload``: said by a person."""
+    """Everything that witnesses are asked about. ``rdma``, ``switches``: as `snapshots` makes them; ``fabric``:
+    ``report`` and ``at`` of the fabric check, or ``skipped``; ``due``: what the gradients had to move; ``simulated``:
+    devices that do not exist; ``nodes_given``, ``workload``: said by a person. ``used``: node -> RDMA devices of the
+    training; ``start``: node -> first reading of module rdma_info; ``detours``: GPUDirect and the way through the host,
+    measured in pairs."""
 
     job: Job
     result: Mapping[str, Any] | None = None
@@ -87,11 +91,15 @@ class Evidence:
     path: Mapping[str, Any] | None = None
     rdma: Mapping[str, Any] | None = None
     switches: Mapping[str, Any] | None = None
+    fabric: Mapping[str, Any] | None = None
     comparisons: Sequence[Comparison] = ()
     due: Due | None = None
     expected_ranks: int | None = None
     nodes_given: int | None = None
     workload: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    used: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
+    start: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
+    detours: Sequence[Detour] = ()
 
 
 def short(name: str) -> str:

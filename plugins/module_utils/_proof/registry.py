@@ -11,7 +11,24 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 from __future__ import annotations
 
 from .witness import Witness
-from .witnesses import job, layers, limits, log, path, ranks, rdma_counters, switch_counters
+from .witnesses import (
+    acs,
+    ats,
+    detour,
+    fabric,
+    job,
+    layers,
+    limits,
+    log,
+    numa,
+    path,
+    pcie_link,
+    ranks,
+    rdma_counters,
+    relaxed_ordering,
+    switch_counters,
+    topology,
+)
 
 WITNESSES: tuple[Witness, ...] = (
     job.WITNESS,
@@ -22,5 +39,14 @@ WITNESSES: tuple[Witness, ...] = (
     rdma_counters.WITNESS,
     switch_counters.WITNESS,
     limits.WITNESS,
+    fabric.WITNESS,
+    # Beside the verdict: how good the path is.
+    ats.WITNESS,
+    acs.WITNESS,
+    relaxed_ordering.WITNESS,
+    topology.WITNESS,
+    numa.WITNESS,
+    pcie_link.WITNESS,
+    detour.WITNESS,
 )
 NAMES = tuple(witness.name for witness in WITNESSES)

@@ -23,6 +23,8 @@ from . import rdma_ports
 from .evidence import moment
 
 UNIT_BYTES = 4
+# A rail that carries less than this of its even share carries no channel: connections are set up through it, no more.
+IDLE_SHARE = 0.01
 # Counters of these widths stand still at their largest value (InfiniBand's performance counters) or wrap there.
 _RATE = re.compile(r"(\d+(?:\.\d+)?) Gb/sec\b")
 _LARGEST = tuple(2**width - 1 for width in (16, 32, 64))
@@ -82,8 +84,9 @@ def rdma(
     ``error`` if it failed. ``networks``: where the NICs are looked for (CIDR), one per rail; ``hcas``: node -> the NICs
     that NCCL says it uses, which go before the networks; ``asked``: networks that these have to be in.
 
-    Returns ``places`` (node -> sent_bytes, received_bytes, discards, pauses, events, ports, why, strange, before_at,
-    after_at) as `counters.judge` takes them, and ``reason`` where there is nothing at all to judge.
+    Returns ``places`` (node -> sent_bytes, received_bytes, discards, pauses, events, ports, why, strange, idle,
+    before_at, after_at) as `counters.judge` takes them, and ``reason`` where there is nothing at all to judge.
+    ``idle``: ports of several that carried next to nothing.
     """
     pairs = {node: readings.get(node) or {} for node in nodes}
     if any((pair.get(word) or {}).get("simulated") for pair in pairs.values() for word in ("before", "after")):
@@ -126,13 +129,15 @@ def _node(
             **times,
         }
     ports = list(new)
-    sent, received = (
-        _sum(_labelled(port, growth(_counters(old[port]), _counters(new[port]), counter)) for port in ports)
+    grown = {
+        counter: [_labelled(port, growth(_counters(old[port]), _counters(new[port]), counter)) for port in ports]
         for counter in ("port_xmit_data", "port_rcv_data")
-    )
+    }
+    sent, received = map(_sum, grown.values())
     place = _blind("; ".join(dict.fromkeys(why for why in (sent.why, received.why) if why)), ports)
     place["sent_bytes"] = None if sent.value is None else UNIT_BYTES * sent.value
     place["received_bytes"] = None if received.value is None else UNIT_BYTES * received.value
+    place["idle"] = _idle(ports, grown.values())
     place["discards"] = _of_class(old, new, _NIC_DISCARDS)
     place["pauses"] = _of_class(old, new, _NIC_PAUSES)
     place["events"] = _events(old, new)
@@ -141,6 +146,17 @@ def _node(
         place["strange"] = f"NCCL used {', '.join(outside)}, with no address in {', '.join(asked)}"
     place["most_bytes"] = _most(list(new.values()), times)
     return {**place, **times}
+
+
+def _idle(ports: Sequence[str], directions: Iterable[Sequence[Growth]]) -> list[str]:
+    """Ports that carried less in a direction than this share of what each would carry if all carried the same."""
+    found: dict[str, None] = {}
+    for growths in directions:
+        whole = sum(one.value or 0 for one in growths)
+        for port, one in zip(ports, growths):
+            if one.value is not None and whole and one.value * len(ports) < IDLE_SHARE * whole:
+                found.setdefault(port)
+    return list(found)
 
 
 def _most(ports: Sequence[Mapping[str, Any]], times: Mapping[str, Any]) -> float | None:
@@ -162,6 +178,7 @@ def _blind(why: str, ports: Sequence[str] = ()) -> dict[str, Any]:
         "ports": list(ports),
         "why": why,
         "strange": "",
+        "idle": [],
         "most_bytes": None,
     }
 

@@ -4,7 +4,8 @@
 """PROVEN, NOT PROVEN or INVALID RUN: what independent witnesses say about one run. Pure.
 
 The claim is always the same: the ranks trained together, and their gradients went from GPU to GPU by RDMA over this
-network. A run is proven only if every witness was heard and agrees. Simulated devices cannot prove anything about
+network. A run is proven only if every witness that decides was heard and agrees; what the others say (how good that
+path is) stands beside it. Simulated devices cannot prove anything about
 hardware, so a simulated run is never proven, whatever they answered.
 
 Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -27,27 +28,37 @@ _FACT = 160  # characters of one witness in the first line
 @dataclasses.dataclass(frozen=True)
 class Heard:
     """One witness. ``state``: agrees, disagrees, missing or impossible; ``evidence``: what it said, in one sentence;
-    ``fact``: the same in a few words."""
+    ``fact``: the same in a few words; ``needed``: whether a run without its word is not proven."""
 
     name: str
     title: str
     state: str
     evidence: str
     fact: str = ""
+    needed: bool = True
+    decides: bool = True
 
-    def as_result(self) -> dict[str, str]:
-        return {"name": self.name, "title": self.title, "state": self.state, "evidence": self.evidence}
+    def as_result(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "title": self.title,
+            "state": self.state,
+            "evidence": self.evidence,
+            "decides": self.decides,
+        }
 
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """``line``: the first line of every report."""
+    """``line``: the first line of every report; ``besides``: what witnesses that do not decide say against the path, or
+    could not read."""
 
     state: str
     simulated: bool
     line: str
     reasons: tuple[str, ...]
     witnesses: tuple[Heard, ...]
+    besides: tuple[str, ...] = ()
 
     def as_result(self) -> dict[str, Any]:
         return {
@@ -55,24 +66,30 @@ class Verdict:
             "simulated": self.simulated,
             "line": self.line,
             "reasons": list(self.reasons),
+            "besides": list(self.besides),
             "witnesses": [witness.as_result() for witness in self.witnesses],
         }
 
 
 def hear(evidence: Evidence) -> list[Heard]:
     """Every witness; the list has the same names in the same order for every run."""
-    return [Heard(witness.name, witness.title, *witness.judge(evidence)) for witness in WITNESSES]
+    return [
+        Heard(each.name, each.title, *each.judge(evidence), needed=each.needed, decides=each.decides)
+        for each in WITNESSES
+    ]
 
 
 def judge(witnesses: Sequence[Heard], simulated: bool) -> Verdict:
-    """One impossible witness makes the run invalid; else every witness has to agree."""
-    said = {state: [witness for witness in witnesses if witness.state == state] for state in STATES}
+    """One impossible witness makes it invalid; else each that decides and is needed, or was heard, has to agree."""
+    deciding = [w for w in witnesses if w.decides and (w.needed or w.state != MISSING)]
+    said = {state: [witness for witness in deciding if witness.state == state] for state in STATES}
+    told = {state: [w for w in witnesses if not w.decides and w.state == state] for state in STATES}
     if said[IMPOSSIBLE]:
         state = INVALID
         reasons = [f"{witness.title}: {witness.evidence}" for witness in said[IMPOSSIBLE]]
         text = "; ".join(reasons)
         reasons += _reasons(said)
-    elif said[DISAGREES] or said[MISSING] or not witnesses:
+    elif said[DISAGREES] or said[MISSING] or not deciding:
         state = NOT_PROVEN
         reasons = _reasons(said)
         parts = [_facts(said[DISAGREES])] if said[DISAGREES] else []
@@ -83,12 +100,15 @@ def judge(witnesses: Sequence[Heard], simulated: bool) -> Verdict:
     else:
         state = PROVEN
         reasons = []
-        text = f"{len(witnesses)} independent witnesses agree that the gradients went from GPU to GPU by RDMA"
+        text = f"{len(deciding)} independent witnesses agree that the gradients went from GPU to GPU by RDMA"
     if simulated:
         reasons.append("simulated devices prove nothing about hardware")
         text = f"{text}; simulated devices prove nothing about hardware"
+    if told[DISAGREES]:
+        text = f"{text}; the path has gaps: {_facts(told[DISAGREES])}"
+    besides = tuple(f"{each.title}: {each.evidence}" for each in told[DISAGREES] + told[MISSING])
     line = f"{'SIMULATED - ' if simulated else ''}{state}: {text}."
-    return Verdict(state, simulated, line, tuple(reasons), tuple(witnesses))
+    return Verdict(state, simulated, line, tuple(reasons), tuple(witnesses), besides)
 
 
 def _reasons(said: Mapping[str, Sequence[Heard]]) -> list[str]:

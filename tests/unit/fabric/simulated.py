@@ -8,8 +8,10 @@ Values are drawn with numpy, rail by rail; `as_printed` sends a value through pe
 
 from __future__ import annotations
 
+import array
 import dataclasses
 import random
+from collections.abc import Iterator
 from typing import Any, Sequence
 
 import numpy
@@ -70,25 +72,41 @@ class Fabricated:
 
     def __init__(self, fabric: Fabric, faults: Sequence[Fault], seed: int) -> None:
         self.fabric, self.faults = fabric, list(faults)
-        self.dice = numpy.random.default_rng(seed)
+        self.dice = numpy.random.Generator(numpy.random.SFC64(seed))
         self.of_nic: dict[int, list[Fault]] = {}
         for fault in faults:
             nics = fabric.nics_of(fault.members[0]) if fault.kind == "host" else fault.members
             for nic in nics:
                 self.of_nic.setdefault(nic, []).append(fault)
-        self.index: dict[Any, Any] = {}
+        self.on_rail: dict[int, list[int]] = {}  # hosts of the NICs with a fault
+        for nic in self.of_nic:
+            self.on_rail.setdefault(fabric.rail_of(nic), []).append(fabric.host_of(nic))
 
     def measure(self, rounds: Sequence[schedule.Round], *, printed: bool = False) -> list[judge.Seen]:
-        return [judge.Seen(sweep, self._values(sweep, printed)) for each in rounds for sweep in each.sweeps]
+        return [seen for each in rounds for seen in self._round(each, printed)]
 
-    def _values(self, sweep: schedule.Sweep, printed: bool) -> list[float]:
-        values = (LINE_RATE * (1 + NOISE * self.dice.standard_normal(len(sweep), dtype=numpy.float32))).tolist()
+    def _round(self, each: schedule.Round, printed: bool) -> Iterator[judge.Seen]:
+        """All values of a round are drawn at once; each sweep gets its own, as they lie in memory."""
+        drawn = self.dice.standard_normal(sum(map(len, each.sweeps)), dtype=numpy.float32)
+        drawn *= LINE_RATE * NOISE
+        drawn += LINE_RATE
+        first = 0
+        for sweep in each.sweeps:
+            mine = drawn[first : first + len(sweep)]
+            first += len(sweep)
+            self._spoil(sweep, mine)
+            if printed:
+                yield judge.Seen(sweep, [as_printed(value) for value in mine.tolist()])
+            elif len(mine):
+                yield judge.Seen(sweep, array.array("f", mine.tobytes()), float(mine.min()))
+
+    def _spoil(self, sweep: schedule.Sweep, values: Any) -> None:
         if isinstance(sweep, schedule.Tournament):
             if self.fabric.absent or len(self.fabric.hosts) % 2:
-                values = [value if sweep.plays(index) else float("nan") for index, value in enumerate(values)]
+                values[[index for index in range(len(sweep)) if not sweep.plays(index)]] = numpy.nan
             touched = self._touched(sweep)
         else:
-            touched = range(len(sweep))
+            touched = set(range(len(sweep)))
         for index in touched:
             one, other = sweep[index]
             for fault in {id(fault): fault for nic in (one, other) for fault in self.of_nic.get(nic, ())}.values():
@@ -96,15 +114,11 @@ class Fabricated:
                     continue
                 if self.dice.random() < fault.chance:
                     values[index] *= fault.keeps
-        return [as_printed(value) for value in values] if printed else values
 
     def _touched(self, sweep: schedule.Tournament) -> set[int]:
         """Where in a round the NICs with a fault play."""
         found, last = set(), sweep.players - 1
-        for nic in self.of_nic:
-            host = self.fabric.host_of(nic)
-            if self.fabric.rail_of(nic) != sweep.rail:
-                continue
+        for host in self.on_rail.get(sweep.rail, ()):
             ahead = (host - sweep.number) % last if host != last else 0
             index = min(ahead, last - ahead)
             found.add(index)

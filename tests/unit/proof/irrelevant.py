@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Sequence
 
 EVERY = ".*"
 NOT_THERE = "drop|zero|cut"
@@ -52,6 +54,11 @@ FACTS: tuple[tuple[str, str, str], ...] = (
         "the rank numbers are compared one by one, or host by host",
     ),
     (r"(evidence\.nccl_path|result)\.problems", "drop", "that there is none is said by ok, too"),
+    (
+        r"evidence\.nccl_path\.(relaxed_ordering|settings)",
+        EVERY,
+        "how fast the path is, not whether the data took it; a witness beside the verdict says it",
+    ),
     (r"evidence\.nccl_path\.versions\.\*", "zero|saturate|cut", "the path stands in the channel lines"),
     # ----------------------------------------------------------------------------------------------------------- NICs
     (r"evidence\.rdma\.\*\.(start|before|after)\.devices", AGAIN, "the same said again"),
@@ -180,6 +187,24 @@ FACTS: tuple[tuple[str, str, str], ...] = (
     (r"training log: Precision: .*", EVERY, "see result.parameters.precision"),
     (r"training log: Variables: .*", "line cut short|number one higher", "the same words at its beginning"),
 )
+
+# (fact, other fact, because): neither matters any more once the other was changed.
+TOGETHER: tuple[tuple[str, str, str], ...] = (
+    (
+        r"evidence\.job\.rdma_networks(\.\*)?",
+        r"evidence\.rdma\.\*\.after\.devices\.\*\.gids(\..*)?",
+        "where no network is asked for, no address is compared with it: NCCL names its NICs",
+    ),
+)
+
+
+def together(wheres: Sequence[str]) -> str:
+    """Why a pair of changes may go unnoticed, each of which would not; empty: it may not."""
+    for first, second, reason in TOGETHER:
+        for one, other in itertools.permutations(wheres, 2):
+            if re.fullmatch(first, one) and re.fullmatch(second, other):
+                return reason
+    return ""
 
 
 def because(kind: str, where: str) -> str:

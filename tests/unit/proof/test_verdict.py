@@ -67,6 +67,19 @@ NIC = (*RDMA, "gpu02")
 PORTS = (*SWITCH, "sw01", "after", "ports", "1/1", "counters")
 
 
+def another_fabric(inputs: dict[str, Any]) -> None:
+    inputs["evidence"]["fabric"] = {
+        "at": STARTED - 300,
+        "report": {
+            "ok": False,
+            "complete": True,
+            "hosts": [f"gpu0{number}" for number in range(1, 5)],
+            "faults": [{"thing": "slow", "place": "rail 0", "hosts": [], "found": "bad"}],
+            "measured": {"ib_write_bw": {"tests": 9}},
+        },
+    }
+
+
 def every(key: str, value: Any) -> Callable[[dict[str, Any]], None]:
     """The same in the machine line of each rank."""
 
@@ -173,6 +186,8 @@ TABLE: list[tuple[str, str, Callable[[dict[str, Any]], None], str, str]] = [
      "do not lie around"),
     # ---------------------------------------------------------------------------------------------------------- limits
     ("no-limit-known", "limits", put(*NIC, "start", to=None), "missing", "could be compared with a physical limit"),
+    # ---------------------------------------------------------------------------------------------------------- fabric
+    ("fabric-is-not-right", "fabric", another_fabric, "disagrees", "rail 0: slow (bad)"),
 ]  # fmt: skip
 
 
@@ -188,7 +203,8 @@ def test_a_witness(rule: str, name: str, change: Callable[[dict[str, Any]], None
 
 
 def test_the_table_has_every_witness_and_no_rule_twice() -> None:
-    assert {row[1] for row in TABLE} == set(NAMES)
+    # The others are in test_path_gaps.py.
+    assert {row[1] for row in TABLE} == {witness.name for witness in WITNESSES if witness.decides}
     assert len({row[0] for row in TABLE}) == len(TABLE)
 
 
@@ -294,6 +310,46 @@ def test_one_of_eight_rails_that_nobody_named_is_missed(lost: int) -> None:
         del hcas[next(at for at, hca in enumerate(hcas) if hca["host"] == "gpu01" and hca["index"] == lost)]
 
     assert said("path", change, run=RAILS) == ("missing", "which NICs NCCL used on gpu01 is not told")
+
+
+def idle(node: str, rail: int, bytes_moved: int = 4000) -> Callable[[dict[str, Any]], None]:
+    """The others of the node carry what this one should have."""
+
+    def change(inputs: dict[str, Any]) -> None:
+        before, after = (inputs["evidence"]["rdma"][node][word]["devices"] for word in ("before", "after"))
+        for counter in ("port_xmit_data", "port_rcv_data"):
+            old = before[rail]["counters"]["counters"][counter]
+            lost = after[rail]["counters"]["counters"][counter] - old
+            after[rail]["counters"]["counters"][counter] = old + bytes_moved // 4
+            after[(rail + 1) % 8]["counters"]["counters"][counter] += lost
+
+    return change
+
+
+@pytest.mark.parametrize("moved", [0, 4000], ids=["nothing", "a-few-packets"])
+@pytest.mark.parametrize("rail", range(8))
+def test_one_of_eight_rails_that_carried_nothing_is_named_and_keeps_the_run_from_proven(rail: int, moved: int) -> None:
+    found = summary(idle("gpu02", rail, moved), run=RAILS)
+    state, text = said("rdma_counters", idle("gpu02", rail, moved), run=RAILS)
+    assert found["verdict"]["state"] == "NOT PROVEN" and state == "disagrees"
+    assert f"gpu02: mlx5_{rail} carried nothing, although NCCL was told to use it" in text
+
+
+def test_without_networks_asked_for_the_channels_say_which_rails_were_to_be_used() -> None:
+    def nobody_asked(inputs: dict[str, Any]) -> None:
+        inputs["evidence"]["job"]["rdma_networks"] = []
+        idle("gpu02", 3)(inputs)
+
+    def no_channel_takes_it(inputs: dict[str, Any]) -> None:
+        nobody_asked(inputs)
+        for pair in inputs["evidence"]["nccl_path"]["pairs"]:
+            for side in ("send", "receive"):
+                pair[side]["devices"] = [0 if number == 3 else number for number in pair[side]["devices"]]
+
+    state, text = said("rdma_counters", nobody_asked, run=RAILS)
+    assert state == "disagrees" and "gpu02: mlx5_3 carried nothing" in text
+    state, text = said("rdma_counters", no_channel_takes_it, run=RAILS)
+    assert state == "agrees" and "gpu02: NCCL names mlx5_3, which no channel takes and which carried nothing" in text
 
 
 def test_rails_in_networks_of_their_own_are_no_impossible_speed() -> None:

@@ -26,6 +26,9 @@ HOSTS = (Node("gpu01", "192.0.2.11"), Node("gpu02", "192.0.2.12"), Node("gpu03",
 LOOPBACK = (Node("gpu01", "127.0.0.1"), Node("gpu02", "127.0.0.2", 3))
 IB = "vm2:1:2 [0] transport/net_ib.cc:1192 NCCL WARN NET/IB : Got completion "  # two shapes, NCCL 2.7 to 2.30
 BOX = "ORTE was unable to reliably start one or more daemons.\n* lack of authority to execute on nodes.\n"
+# Rank 1 went away first; rank 2 lost rank 0, which ended because of that. In the words of torch's gloo.
+_PAIR = "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:598] Connection closed by peer "
+LOST_PEERS = f"[1,0]<stdout>:{_PAIR}[192.0.2.12]:29500\n[1,2]<stdout>:{_PAIR}[192.0.2.11]:29500\n"
 
 
 def test_command_line_of_the_guide_put_right() -> None:
@@ -226,6 +229,22 @@ def test_a_network_that_open_mpi_ignored_is_the_cause_only_where_nothing_else_is
         (137, "process rank 1 with PID 27 on node 192.0.2.12 exited on signal 9 (Killed).", "host_memory", ("gpu02",)),
         (139, "process rank 1 with PID 27 on node gpu02 exited on signal 11 (SIGSEGV).", "signal", ("gpu02",)),
         (1, "ORTE has lost communication with a remote daemon.\n  HNP daemon\n", "host_lost", ()),
+        (
+            205,
+            "ORTE has lost communication with a remote daemon.\n\n  HNP daemon   : [[58687,0],0] on node gpu01\n"
+            "  Remote daemon: [[58687,0],1] on node 192.0.2.12\n",
+            "host_lost",
+            ("gpu02",),
+        ),
+        (
+            75,
+            "mesh-broker on gpu03: the request cannot be written to the system log (/dev/log: timed out)\n" + BOX,
+            "broker_silent",
+            ("gpu03",),
+        ),
+        (127, "bash: /usr/local/libexec/rocemesh/mesh-broker: No such file or directory\n", "broker_missing", ()),
+        (1, "[1,1]<stderr>:ValueError: no such layer\n" + LOST_PEERS, "rank_failed", ("gpu02",)),
+        (1, LOST_PEERS, "peer_lost", ("gpu02",)),
         (3, "something new", "unknown", ()),
         (1, "[1,0]<stderr>:UserWarning: Failed to initialize NumPy: No module named 'numpy'\n", "unknown", ()),
         (1, "[1,0]<stderr>:ModuleNotFoundError: No module named 'torch'\n", "program_missing", ("gpu01",)),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from ..binding import around
 from ..counters import few
 from ..counters import judge as judge_counters
-from ..evidence import Evidence
+from ..evidence import Evidence, gathered, short
 from ..witness import Doubts, Said, Witness
 
 
@@ -28,8 +28,36 @@ def judge(evidence: Evidence) -> Said:
     for place, seen in places.items():
         if seen.get("strange"):
             doubts.wrong.append(f"{place}: {seen['strange']}")
+        _idle(place, list(seen.get("idle") or ()), evidence, doubts)
         around(place, seen, job, doubts)
     return doubts.says(text)
+
+
+def _idle(node: str, idle: list[str], evidence: Evidence, doubts: Doubts) -> None:
+    """A rail that NCCL was told to use (its network was asked for, or a channel takes it) has to carry something."""
+    told = idle if evidence.job.rdma_networks else [port for port in idle if port in channels(evidence, node)]
+    if told:
+        doubts.wrong.append(f"{node}: {few(told)} carried nothing, although NCCL was told to use it")
+    spare = [port for port in idle if port not in told]
+    if spare:
+        doubts.notes.append(f"{node}: NCCL names {few(spare)}, which no channel takes and which carried nothing")
+
+
+def channels(evidence: Evidence, node: str) -> set[str]:
+    """The NICs of a node that a channel of NCCL's log takes, as rdma_info names them."""
+    host = short(evidence.job.hosts.get(node, ""))
+    path = evidence.path or {}
+    used = {
+        number
+        for pair in path.get("pairs") or ()
+        for side, end in (("send", "source_host"), ("receive", "target_host"))
+        if short(str(pair.get(end) or "")) == host
+        for number in (pair.get(side) or {}).get("devices") or ()
+    }
+    chosen = [
+        hca for hca in path.get("hcas") or () if hca.get("index") in used and short(str(hca.get("host") or "")) == host
+    ]
+    return gathered(evidence.job, {"hcas": chosen}).get(node, set())
 
 
 WITNESS = Witness(
@@ -38,5 +66,6 @@ WITNESS = Witness(
     judge,
     "the RDMA counters of the NICs that NCCL used, on every host of the job, "
     "read shortly before and after the "
-    "training: at least 90 % of what the gradients had to move, and nothing discarded",
+    "training: at least 90 % of what the gradients had to move, something on every rail that NCCL was told to use, and "
+    "nothing discarded",
 )

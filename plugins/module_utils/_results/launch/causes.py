@@ -48,6 +48,8 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "container_not_running": ("container",),
     "container_missing": ("container",),
     "command_refused": ("refused", "orted command"),
+    "broker_silent": ("mesh-broker on",),
+    "broker_missing": ("mesh-broker:",),
     "orted_missing": ("orted", "prted"),
     "orted_broken": ("orte_", "orted"),
     "nvml_mismatch": ("driver/library version mismatch",),
@@ -188,6 +190,18 @@ RULES: tuple[Rule, ...] = (
         r"mesh-broker on (?P<host>\S+): refused|refused by the forced command|not an orted command",
         "the forced command of the mesh key refused what mpirun wanted to start",
         "the mesh key starts only Open MPI's daemon; check that head and worker have the same Open MPI (image digest)",
+    ),
+    _rule(
+        "broker_silent",
+        r"mesh-broker on (?P<host>\S+): (?P<what>.{1,300})",
+        "the mesh's broker on this host starts nothing",
+        "do what it says; the node's log (journalctl -t mesh-broker) has the same",
+    ),
+    _rule(
+        "broker_missing",
+        r"mesh-broker: (?P<what>No such file or directory|not found|Permission denied)",
+        "the mesh's broker is not where the forced command of a host looks for it, and the host is not named",
+        "play role mesh again: it installs the broker and logs in to each host alone",
     ),
     _rule(
         "orted_missing",

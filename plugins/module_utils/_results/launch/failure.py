@@ -15,15 +15,16 @@ from __future__ import annotations
 import collections
 import dataclasses
 import re
-from typing import Any, Match, Sequence
+from typing import Any, Iterator, Match, Sequence
 
 from ..readers.reading import Source, pieces
 from ..readers.tags import Demultiplexer, Line
 from .causes import RULES, Rule
 from .mpirun import Node
-from .waits import Standstill, Waits
+from .waits import Standstill, Waits, is_echo
 
-TIMED_OUT = (124, 137, 110, 241)  # timeout(1) with SIGTERM, with SIGKILL; mpirun --timeout of Open MPI 4.1, of 5.0
+_KILLED = 137
+TIMED_OUT = (124, _KILLED, 110, 241)  # timeout(1) with SIGTERM, with SIGKILL; mpirun --timeout of Open MPI 4.1, of 5.0
 _KEPT = 300  # characters of a line that are kept as evidence
 # Rules whose lines may be the echo of another rank's end: who stood still says more.
 _ECHOES = ("nccl",)
@@ -63,9 +64,12 @@ _BOX = 12  # lines within which Open MPI 5 names the host whose daemon did not r
 _GENERIC = re.compile("(?:ORTE|PRTE) was unable to reliably start one or more daemons|ORTE does not know how to route")
 _NODE = re.compile(r"^\s*Node:\s+(?P<host>\S+)")
 _LOST = re.compile(
-    r"ORTE has lost communication with a remote daemon|Remote host:\s+(?P<host>\S+)|lost connection to the daemon",
+    r"ORTE has lost communication with a remote daemon|Remote host:\s+(?P<host>\S+)|lost connection to the daemon"
+    r"|Remote daemon:\s+\[\[\d+,\d+\],\d+\] on node (?P<by>\S+)",
     re.IGNORECASE,
 )
+# The last line of a rank's own traceback, as Python prints it.
+_RAISED = re.compile(r"^[A-Za-z_][\w.]{0,80}(?:Error|Exception)(?::\s|$)")
 _COMPLETE = re.compile(r"total images/sec: \d")
 # What mpirun 4.1.4 leaves when its output does not say more. 1 is anything; 128 + n is a signal.
 _STATUS = {
@@ -119,6 +123,7 @@ class Evidence:
         self.waits = Waits()
         self.nodes: dict[str, None] = {}
         self.last_of: dict[int, str] = {}
+        self.raised: dict[int, str] = {}
         self._tail: collections.deque[str] = collections.deque(maxlen=3)
         self._order = len(RULES)  # rules from here on are worth less than the one that was found
         self._before = ""
@@ -147,6 +152,8 @@ class Evidence:
         if line.rank is not None and (line.rank in self.last_of or len(self.last_of) < _RANKS):
             self.last_of[line.rank] = text[:_KEPT]
         lower = text.lower()
+        if line.rank is not None and len(self.raised) < _RANKS and _RAISED.match(text) and not is_echo(lower):
+            self.raised.setdefault(line.rank, text[:_KEPT])
         self._rules(line.rank, text, lower)
         self.waits.line(line.rank, text, lower)
         self._ending(text)
@@ -182,8 +189,10 @@ class Evidence:
             self.signal = _SIGNAL.search(text)
         if self.exited is None and "Exit code:" in text:
             self.exited = _EXIT.search(both)
-        if self.lost is None:
-            self.lost = _LOST.search(text) or (_LOST.search(both) if self._before.endswith("Remote host:") else None)
+        if self.lost is None or not any(self.lost.groupdict().values()):
+            lost = _LOST.search(text) or (_LOST.search(both) if self._before.endswith("Remote host:") else None)
+            # The line that says so names no host; one below it does.
+            self.lost = lost if lost and (self.lost is None or any(lost.groupdict().values())) else self.lost
         if self.generic is None and "RTE " in text:
             self.generic = _GENERIC.search(text)
         self._box = _BOX if "A daemon failed to report back" in text else self._box - 1
@@ -205,6 +214,9 @@ def diagnose(rc: int, stdout: Source, stderr: Source, hosts: Sequence[Node] = ()
     if seen.rule is None or seen.hit is None or seen.rule.cause in _ECHOES:
         still = seen.waits.result(sum(node.slots for node in hosts))
         if still is not None:
+            raised = [rank for rank in seen.raised if still.peers and rank not in still.losers]
+            if raised and not seen.signal:
+                return _by_error(raised[0], seen, hosts)
             return _by_ending(rc, seen, hosts) if _ended_first(still, seen) else _by_standstill(still, hosts)
     if seen.rule is None or seen.hit is None:
         return _by_ending(rc, seen, hosts)
@@ -232,15 +244,30 @@ def _ended_first(still: Standstill, seen: Evidence) -> bool:
     return bool(still.peers and still.losers and first and int(first["rank"]) not in still.losers)
 
 
+def _by_error(rank: int, seen: Evidence, hosts: Sequence[Node]) -> Diagnosis:
+    """A rank that failed by itself, while the others only lost it; mpirun may name one of these as the first."""
+    return Diagnosis(
+        "rank_failed",
+        f"rank {rank} failed by itself; the others lost it",
+        "read what this rank printed in the saved log",
+        _host_of_rank(rank, hosts),
+        rank,
+        seen.raised[rank],
+    )
+
+
 def _by_standstill(still: Standstill, hosts: Sequence[Node]) -> Diagnosis:
     """The victims' own words, turned round."""
     if still.peers:
+        named = {_name(peer, hosts) for peer in still.peers}
+        # A peer that lost somebody itself ended because of that, if every rank of its host did.
+        echoes = {node.name for node, ranks in _ranks(hosts) if ranks and set(ranks) <= still.losers}
         return Diagnosis(
             "peer_lost",
             "the process there ended, or its host left the network; who lost the connection only says so",
             "read what the ranks of this host printed last, then its kernel log (dmesg: OOM killer, Xid, link down); "
             "what other ranks say is an echo",
-            tuple(sorted({_name(peer, hosts) for peer in still.peers})),
+            tuple(sorted(named - echoes or named)),
             evidence=still.evidence,
         )
     how_long = "" if still.seconds is None else f" for {still.seconds:.0f} s"
@@ -313,7 +340,7 @@ def _by_report(seen: Evidence, hosts: Sequence[Node], down: tuple[str, ...]) -> 
             "read what this rank printed in the saved log",
             _host_of_rank(rank, hosts),
             rank,
-            seen.last_of.get(rank, exited[0])[:_KEPT],
+            seen.raised.get(rank, seen.last_of.get(rank, exited[0]))[:_KEPT],
         )
     if seen.unreported:
         return Diagnosis(
@@ -328,7 +355,7 @@ def _by_report(seen: Evidence, hosts: Sequence[Node], down: tuple[str, ...]) -> 
             "host_lost",
             "the connection to a host broke during the run",
             "check power, link and load of this host; then run again",
-            (_name(lost["host"], hosts),) if lost["host"] else down,
+            (_name(lost["host"] or lost["by"], hosts),) if lost["host"] or lost["by"] else down,
             evidence=lost[0].strip(),
         )
     if seen.generic:
@@ -344,7 +371,8 @@ def _by_report(seen: Evidence, hosts: Sequence[Node], down: tuple[str, ...]) -> 
 
 def _timed_out(rc: int, seen: Evidence, hosts: Sequence[Node], down: tuple[str, ...]) -> Diagnosis:
     spoke = seen.last_of
-    how = f"the time limit was reached (status {rc})"
+    # timeout(1) ends so if it had to kill mpirun, and if somebody else did.
+    how = "the time limit was reached" + (", or mpirun was killed" if rc == _KILLED else "") + f" (status {rc})"
     if not spoke:
         return Diagnosis(
             "timeout_at_start",
@@ -382,11 +410,14 @@ def _name(text: str, hosts: Sequence[Node]) -> str:
     return text
 
 
-def _host_of_rank(rank: int, hosts: Sequence[Node]) -> tuple[str, ...]:
-    """With -map-by slot the ranks fill the hosts in the order of -H; empty if the rank is on none of them."""
+def _ranks(hosts: Sequence[Node]) -> Iterator[tuple[Node, range]]:
+    """With -map-by slot the ranks fill the hosts in the order of -H."""
     first = 0
     for node in hosts:
-        if first <= rank < first + node.slots:
-            return (node.name,)
+        yield node, range(first, first + node.slots)
         first += node.slots
-    return ()
+
+
+def _host_of_rank(rank: int, hosts: Sequence[Node]) -> tuple[str, ...]:
+    """Empty if the rank is on none of them."""
+    return next(((node.name,) for node, ranks in _ranks(hosts) if rank in ranks), ())

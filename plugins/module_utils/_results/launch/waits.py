@@ -29,6 +29,13 @@ WORDS = (
     "remote peer",
     "call to recv from",
 )
+
+
+def is_echo(lower: str) -> bool:
+    """Whether this line (in lower case) is what a victim says, or a library for it, and no fault of the rank's own."""
+    return any(word in lower for word in (*WORDS, "nccl", "connection reset", "broken pipe", "torch.distributed"))
+
+
 _WHO = re.compile(r"\[rank(?P<who>\d{1,6})\]:", re.IGNORECASE)
 _WATCHDOG = re.compile(
     r"\[Rank (?P<rank>\d{1,6})\] Watchdog caught collective operation timeout: WorkNCCL\("

@@ -74,12 +74,17 @@ class Pair:
     reason: str
 
 
+# What decides how good a path of GPUDirect RDMA is, and was asked for by a variable.
+SETTINGS = ("NCCL_IB_PCI_RELAXED_ORDERING", "NCCL_TOPO_FILE")
+
+
 @dataclasses.dataclass(frozen=True)
 class Verdict:
     """``nranks``: size of the largest communicator, None if NCCL did not say; ``notes``: worth knowing, no fault.
 
     ``networks``: names of the networks that channels between hosts take; ``hcas``: the NICs that NCCL says it uses;
-    ``grouped``: no communicator holds all ranks, so their numbers are this reader's own.
+    ``grouped``: no communicator holds all ranks, so their numbers are this reader's own; ``relaxed_ordering``: NCCL
+    says [RO], None: it names no NIC; ``settings``: variables of `SETTINGS` that NCCL says it was given.
     """
 
     verdict: str
@@ -95,6 +100,8 @@ class Verdict:
     versions: tuple[str, ...]
     notes: tuple[str, ...]
     problems: tuple[Problem, ...]
+    relaxed_ordering: bool | None = None
+    settings: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def good(self) -> bool:
@@ -121,6 +128,8 @@ class Verdict:
                 for hca in self.hcas
             ],
             "versions": list(self.versions),
+            "relaxed_ordering": self.relaxed_ordering,
+            "settings": dict(self.settings),
             "notes": list(self.notes),
             "problems": [dataclasses.asdict(problem) for problem in self.problems],
         }
@@ -607,6 +616,8 @@ class _Judge:
             self._log.versions,
             tuple(self._notes),
             tuple(self._problems),
+            self._log.relaxed_ordering,
+            {name: self._log.environment[name][0] for name in SETTINGS if self._log.environment.get(name)},
         )
 
 

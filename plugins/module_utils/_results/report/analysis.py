@@ -9,10 +9,10 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 from __future__ import annotations
 
 import dataclasses
-import statistics
 from typing import Any, Mapping, Sequence
 
 from ..._proof.counters import Due
+from ..figures import detours as ways
 from ..figures import limits as lim
 from ..figures.benchmark_files import single_gpu_differs, single_gpu_rate
 
@@ -30,6 +30,7 @@ class Analysis:
     gradient_traffic_bytes: float | None
     due: Due | None
     notes: tuple[str, ...]
+    detours: tuple[ways.Detour, ...] = ()
 
     def as_result(
         self, given: Mapping[str, Any], sources: Mapping[str, str] | None = None, notes: Sequence[str] = ()
@@ -100,6 +101,11 @@ def analyse(
         gradient_traffic_bytes=due.everywhere / due.nodes if due else None,
         due=due,
         notes=tuple(notes),
+        detours=ways.pairs(
+            benchmarks.get("bandwidth", {}).get("rows", ()),
+            benchmarks.get("perftest", {}).get("rows", ()),
+            {comparison.what: comparison.limit.value for comparison in comparisons},
+        ),
     )
 
 
@@ -151,7 +157,7 @@ def _gradients(
 
 
 def _bandwidth(row: Mapping[str, Any], link: lim.Limit, ranks: int | None, nodes: int | None) -> lim.Comparison:
-    what = f"{row['network']} over {row['path']}, {row['ranks']} ranks"
+    what = ways.bandwidth_label(row)
     known_nodes = row.get("nodes") or (nodes if ranks == row["ranks"] else None)
     if row["path"] not in NIC_PATHS:
         limit = lim.unknown("all-reduce bus bandwidth", "GB/s", f"path {row['path']!r} does not say which wire it took")
@@ -195,9 +201,7 @@ def _perftests(
         limit = lim.Limit(name, wire.value / nics, wire.unit, wire.how)
     found = []
     for row in rows:
-        ends = f"{row.get('from', '?')} to {row.get('to', '?')}"
-        what = f"perftest {row.get('test', '')} {ends}, {row.get('size_bytes')} bytes"
-        found.append(lim.Comparison(what, float(row["gb_s"]), limit, physical=True))
+        found.append(lim.Comparison(ways.perftest_label(row), float(row["gb_s"]), limit, physical=True))
     return found
 
 
@@ -224,8 +228,3 @@ def _number(value: Any) -> float | None:
     except (TypeError, ValueError):
         return None
     return number if number > 0 else None
-
-
-def median_step_seconds(per_rank: Sequence[Mapping[str, Any]]) -> float | None:
-    steps = [rank["machine"]["step"]["median_ms"] for rank in per_rank if rank.get("machine", {}).get("step")]
-    return statistics.median(steps) / 1e3 if steps else None

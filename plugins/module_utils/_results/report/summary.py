@@ -20,8 +20,11 @@ from ..._layer import RefusedError
 from ..._proof import found_limits, snapshots
 from ..._proof.evidence import Evidence, Job, gathered
 from ..._proof.evidence import networks as cidrs
+from ..._proof.rdma_ports import name as port_name
+from ..._proof.rdma_ports import training_ports
 from ..._proof.verdict import hear, judge
 from ..figures import benchmark_files as bench
+from . import rank_columns
 from .analysis import analyse
 
 FORMAT = 1
@@ -38,7 +41,7 @@ TITLES = {
     "run": "Run",
 }
 SIMULATED_WORD = "SIMULATED"
-EVIDENCE = ("job", "nccl_path", "rdma", "switches")
+EVIDENCE = ("job", "nccl_path", "rdma", "switches", "fabric")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +53,8 @@ class Inputs:
     ``started``, ``finished``: ISO 8601, empty: from the marks; ``problems``: texts or {code, message}.
     ``evidence``: the readings that the verdict rests on, as they were read: ``job`` (see `evidence.Job`),
     ``nccl_path`` (what the filter of this name returns), ``rdma`` (node -> start, before, after as module rdma_info
-    returns them, with ``at``), ``switches`` (switch -> before, after, with ``at``);
+    returns them, with ``at``), ``switches`` (switch -> before, after, with ``at``), ``fabric`` (``report`` of role
+    fabric and ``at``, or ``skipped``: why there was no check);
     ``limits``: what a person says of links and GPUs, see `analysis`, before what is found in ``evidence``;
     ``benchmarks``: kind -> content of its result file; ``timeline``: what `timeline.Timeline.as_result` returns;
     ``expected_ranks``: as started.
@@ -127,6 +131,7 @@ def build(inputs: Inputs) -> dict[str, Any]:
     limits = {**nics.limits["limits"], **inputs.limits}
     analysis = analyse(limits, per_rank, result.get("total"), workload, usable, hosts=len(job.hosts) or None)
     layers = {name: _layer(inputs, name) for name in LAYERS}
+    fabric = inputs.evidence.get("fabric") or None
     heard = hear(
         Evidence(
             job=job,
@@ -136,11 +141,15 @@ def build(inputs: Inputs) -> dict[str, Any]:
             path=path,
             rdma=nics.counters,
             switches=nics.switches,
+            fabric=fabric,
             comparisons=analysis.comparisons,
             due=analysis.due,
             expected_ranks=inputs.expected_ranks,
             nodes_given=inputs.limits.get("nodes"),
             workload=inputs.workload,
+            used=nics.used,
+            start=nics.start,
+            detours=analysis.detours,
         )
     )
     verdict = judge(heard, inputs.simulated)
@@ -156,18 +165,7 @@ def build(inputs: Inputs) -> dict[str, Any]:
             "sum_of_ranks": result.get("sum_of_ranks"),
         },
         "agreement": dict(result.get("agreement", {"ok": None, "relative_difference": None})),
-        "rank_details": [
-            {
-                "rank": rank.get("rank"),
-                "host": rank.get("host"),
-                "images_per_second": rank["images_per_second"],
-                "source": rank.get("source"),
-                "device": rank.get("machine", {}).get("device"),
-                "step": rank.get("machine", {}).get("step"),
-                "checksum": rank.get("machine", {}).get("checksum"),
-            }
-            for rank in per_rank
-        ],
+        "rank_details": rank_columns.details(per_rank),
         "hosts_rebooted": sorted(inputs.hosts_rebooted),
         "layers": layers,
         "started": inputs.started or (_iso(min(marks)) if marks else None),
@@ -178,6 +176,7 @@ def build(inputs: Inputs) -> dict[str, Any]:
         "versions": {**_versions(per_rank), **inputs.versions},
         "path": dict(path) if path else None,
         "counters": {"rdma": nics.counters, "switch": nics.switches},
+        "fabric": dict(fabric) if fabric else None,
         "limits": analysis.as_result(limits, nics.sources(inputs.limits), nics.notes(inputs.limits)),
         "benchmarks": measured,
         "throughput_over_time": dict(inputs.timeline) if inputs.timeline else None,
@@ -187,11 +186,14 @@ def build(inputs: Inputs) -> dict[str, Any]:
 @dataclasses.dataclass(frozen=True)
 class _Nics:
     """What NICs and switches say, read and computed: ``counters`` and ``switches`` as `snapshots` makes them (None: no
-    reading at all), ``limits`` as `found_limits` does."""
+    reading at all), ``limits`` as `found_limits` does; ``start``: first reading of each node, ``used``: the devices of
+    the training in it."""
 
     counters: dict[str, Any] | None
     switches: dict[str, Any] | None
     limits: dict[str, Any]
+    start: dict[str, Mapping[str, Any]]
+    used: dict[str, list[str]]
 
     def sources(self, given: Mapping[str, Any]) -> dict[str, str]:
         return {**self.limits["sources"], **dict.fromkeys(given, "given")}
@@ -208,11 +210,16 @@ def _nics(inputs: Inputs, job: Job, path: Mapping[str, Any] | None) -> _Nics:
     hcas = gathered(job, path)
     networks = job.rdma_networks or cidrs(job.cluster_network)
     nothing: dict[str, Any] = {"limits": {}, "sources": {}, "unknown": {}, "notes": []}
-    start = {node: (reading or {}).get("start") for node, reading in readings.items()}
+    start = {node: (reading or {}).get("start") or {} for node, reading in readings.items()}
     return _Nics(
         counters=snapshots.rdma(readings, nodes, networks, hcas, job.rdma_networks) if readings else None,
         switches=snapshots.switches(switches, len(job.hosts), inputs.simulated) if switches else None,
         limits=found_limits.find(start, nodes, networks, hcas) if readings else nothing,
+        start=start,
+        used={
+            node: [port_name(port) for port in training_ports(start.get(node), networks, hcas.get(node))]
+            for node in job.hosts
+        },
     )
 
 
