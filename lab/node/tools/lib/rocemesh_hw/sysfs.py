@@ -15,7 +15,8 @@ import shutil
 import sys
 from typing import Any, Dict, List, Sequence
 
-from .hardware import MELLANOX, Hardware, device_guid
+from .config_space import endpoint, switch_port
+from .hardware import MELLANOX, NVIDIA, Hardware, device_guid
 from .modinfo import disk
 from .qos import network_root
 
@@ -67,9 +68,36 @@ def guid(card: Dict[str, Any]) -> str:
     return ":".join(digits[i : i + 4] for i in range(0, 16, 4))
 
 
-def make_device(root: str, index: int, card: Dict[str, Any], address: str) -> None:
-    name, netdev = f"mlx5_{index}", card.get("netdev", "")
+def write_bytes(path: str, content: bytes) -> None:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as handle:
+        handle.write(content)
+
+
+def make_function(root: str, card: Dict[str, Any]) -> str:
+    """The directory of the function: below the ports that ``above`` names (``pci``, ``acs``), as the kernel has it."""
     function = os.path.join(root, "bus/pci/devices", card["pci"])
+    if card.get("above"):
+        place = os.path.join(root, "devices/pci0000:00")
+        for above in card["above"]:
+            place = os.path.join(place, above["pci"])
+            write_bytes(os.path.join(place, "config"), switch_port(above.get("acs")))
+        place = os.path.join(place, card["pci"])
+        os.makedirs(place)
+        os.makedirs(os.path.dirname(function), exist_ok=True)
+        os.symlink(os.path.relpath(place, os.path.dirname(function)), function)
+    return function
+
+
+def make_gpu(root: str, address: str, view: Dict[str, Any]) -> None:
+    for label, text in (("class", "0x030200"), ("vendor", f"0x{NVIDIA}"), ("numa_node", view["numa_node"])):
+        write(os.path.join(root, "bus/pci/devices", address, label), text)
+
+
+def make_device(root: str, index: int, card: Dict[str, Any], address: str, config: bytes) -> None:
+    name, netdev = f"mlx5_{index}", card.get("netdev", "")
+    function = make_function(root, card)
+    write_bytes(os.path.join(function, "config"), config)
     device = os.path.join(function, "infiniband", name)
     for label, text in (
         ("class", f"0x{card.get('class', '0200')}00"),
@@ -118,7 +146,8 @@ def make_device(root: str, index: int, card: Dict[str, Any], address: str) -> No
             os.symlink(os.path.join(network_root(), netdev, label), os.path.join(interface, label))
         os.symlink(f"../../../bus/pci/devices/{card['pci']}", os.path.join(interface, "device"))
         os.makedirs(os.path.join(function, "net"), exist_ok=True)
-        os.symlink(f"../../../../../class/net/{netdev}", os.path.join(function, "net", netdev))
+        net = os.path.join(os.path.realpath(function), "net")
+        os.symlink(os.path.relpath(os.path.realpath(interface), net), os.path.join(net, netdev))
 
 
 def make(root: str, addresses: Dict[str, str]) -> None:
@@ -126,7 +155,13 @@ def make(root: str, addresses: Dict[str, str]) -> None:
     shutil.rmtree(root, ignore_errors=True)
     write(os.path.join(root, "SIMULATED"), "A tree of the lab. No driver and no card stands behind it.")
     for index, card in enumerate(hardware.cards):
-        make_device(root, index, card, addresses.get(card.get("netdev", ""), ""))
+        view = hardware.functions[card["pci"]]
+        address = addresses.get(card.get("netdev", ""), "")
+        make_device(root, index, card, address, endpoint(card, view, not hardware.faults.get("config_space_256")))
+    for place, view in hardware.functions.items():
+        # A GPU is in the tree only where a test says on which NUMA node: to the roles it would be one to be used.
+        if "numa_node" in view and hardware.card(place) is None:
+            make_gpu(root, place, view)
     if hardware.cards:
         loaded = disk(hardware)
         for module, fields in loaded.items():
@@ -142,7 +177,7 @@ def make(root: str, addresses: Dict[str, str]) -> None:
 
 def main(name: str, argv: Sequence[str]) -> int:
     if not argv or not all("=" in word for word in argv[1:]):
-        print(f"Usage: {name} ROOT INTERFACE=ADDRESS...", file=sys.stderr)
+        print(f"Usage: {name} ROOT [INTERFACE=ADDRESS...]", file=sys.stderr)
         return 2
     make(argv[0], dict(word.split("=", 1) for word in argv[1:]))
     return 0
