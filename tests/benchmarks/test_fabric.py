@@ -4,12 +4,14 @@
 """How often the fabric check names the right place on simulated fabrics of 16 to 1,000 hosts with 8 rails, and how long
 the controller thinks about every pair of 256 hosts. SIMULATED. Needs no lab.
 
-ROCEMESH_FABRIC_CASES random cases per size and form (20), and as many fabrics without a fault. ``pytest -s -k
-"full-256"`` takes one of them. `python -m tests.benchmarks.fabric_table --publish` makes the tables of docs/fabric.md.
+ROCEMESH_FABRIC_CASES random cases per size and form (20), and as many fabrics without a fault, in
+ROCEMESH_FABRIC_JOBS processes (one per CPU). ``pytest -s -k "full-256"`` takes one of them. `python -m
+tests.benchmarks.fabric_table --publish` makes the tables of docs/fabric.md.
 """
 
 from __future__ import annotations
 
+import concurrent.futures
 import json
 import os
 import random
@@ -37,36 +39,47 @@ def keep(name: str, result: dict[str, Any]) -> None:
     (record.BENCH / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
 
 
+def some_cases(form: str, hosts: int, cases: range) -> tuple[int, int, int]:
+    """Right ones, right fabrics with somebody accused, and most rounds."""
+    fabric = Fabric(tuple(f"host{number}" for number in range(hosts)), 8)
+    plan = schedule.rounds(fabric, form)
+    right = accused = most = 0
+    for case in cases:
+        dice = random.Random(case)
+        faults = simulated.some_faults(fabric, dice, dice.randint(1, MOST_FAULTS), KINDS[form])
+        findings, rounds = simulated.check(fabric, faults, form, case, plan=plan)
+        right += {place.key for place in findings.accused} == {fault.key for fault in faults}
+        most = max(most, rounds)
+        accused += bool(simulated.check(fabric, [], form, CASES + case, plan=plan)[0].accused)
+    return right, accused, most
+
+
 @pytest.mark.parametrize("hosts", [16, 64, 256, 1000])
 @pytest.mark.parametrize("form", ["quick", "full"])
 def test_right_place_in_99_of_100_and_nobody_accused_without_a_fault(form: str, hosts: int) -> None:
-    fabric = Fabric(tuple(f"host{number}" for number in range(hosts)), 8)
-    right = accused = most = 0
-    start = time.perf_counter()
-    for case in range(CASES):
-        dice = random.Random(case)
-        faults = simulated.some_faults(fabric, dice, dice.randint(1, MOST_FAULTS), KINDS[form])
-        findings, rounds = simulated.check(fabric, faults, form, case)
-        right += {place.key for place in findings.accused} == {fault.key for fault in faults}
-        most = max(most, rounds)
-        accused += bool(simulated.check(fabric, [], form, CASES + case)[0].accused)
-    base = len(schedule.rounds(fabric, form))
+    parts = [range(first, min(first + 50, CASES)) for first in range(0, CASES, 50)]
+    base = len(schedule.rounds(Fabric(tuple(map(str, range(hosts))), 8), form))
     bound = 2 * MOST_FAULTS * (hosts - 1).bit_length() + (hosts - 1 if form == "full" else 0)
-    keep(
-        f"fabric_{form}_{hosts}",
-        {
-            "form": form,
-            "hosts": hosts,
-            "rails": 8,
-            "cases": CASES,
-            "right": right,
-            "accused_without_fault": accused,
-            "rounds": base,
-            "rounds_with_confirmation": most,
-            "bound": bound,
-            "seconds_per_case": round((time.perf_counter() - start) / CASES, 3),
-        },
-    )
+    right = accused = most = 0
+    with concurrent.futures.ProcessPoolExecutor(int(os.environ.get("ROCEMESH_FABRIC_JOBS", "0")) or None) as pool:
+        found = pool.map(some_cases, [form] * len(parts), [hosts] * len(parts), parts)
+        for part, (rights, accusations, rounds) in zip(parts, found, strict=True):
+            right, accused, most = right + rights, accused + accusations, max(most, rounds)
+            # After each part: what was done stays if the rest is too long for somebody.
+            keep(
+                f"fabric_{form}_{hosts}",
+                {
+                    "form": form,
+                    "hosts": hosts,
+                    "rails": 8,
+                    "cases": part.stop,
+                    "right": right,
+                    "accused_without_fault": accused,
+                    "rounds": base,
+                    "rounds_with_confirmation": most,
+                    "bound": bound,
+                },
+            )
     assert accused == 0
     assert right >= 0.99 * CASES
     assert most <= bound

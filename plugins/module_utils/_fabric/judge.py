@@ -151,7 +151,13 @@ class _Search:
         self.fabric, self.seen, self.groups, self.enough = fabric, seen, groups, enough
         self.all_bad = list(bad)
         self.bad = list(bad)
-        self.totals: dict[int, int] = {}
+        # Sweeps of a tournament by their rails; with most of a plan in them, a NIC is looked for in the others alone.
+        self.tournaments = collections.Counter(
+            group_of(each.sweep, fabric) for each in seen if isinstance(each.sweep, Tournament)
+        )
+        self.listed = collections.Counter(
+            nic for each in seen if not isinstance(each.sweep, Tournament) for pair in each.sweep for nic in pair
+        )
         self.found: list[Place] = []
         self.open: list[Place] = []
         self.culprits: set[int] = set()
@@ -256,16 +262,9 @@ class _Search:
 
     def _total(self, nic: int) -> int:
         """How often a NIC was measured."""
-        if nic not in self.totals:
-            rail, total = self.fabric.rail_of(nic), 0
-            for each in self.seen:
-                if isinstance(each.sweep, Tournament):
-                    group = group_of(each.sweep, self.fabric)
-                    total += (group[0] == rail) + (group[1] == rail and group[0] != rail)
-                else:
-                    total += sum(nic in pair for pair in each.sweep)
-            self.totals[nic] = max(1, total)
-        return self.totals[nic]
+        rail = self.fabric.rail_of(nic)
+        total = self.listed[nic] + sum(count for group, count in self.tournaments.items() if rail in group)
+        return max(1, total)
 
     def _describe(self, kind: str, members: tuple[int, ...], nics: set[int], switch: str = "") -> Place:
         mine = [test for test in self.bad if test[0] in nics or test[1] in nics]

@@ -67,6 +67,7 @@ def document(
     notes: Sequence[str] = (),
     missing: Sequence[str] = (),
     form: str = "",
+    counters: Mapping[str, Mapping[str, int]] | None = None,
     simulated: bool = False,
     complete: bool = True,
 ) -> dict[str, Any]:
@@ -103,6 +104,7 @@ def document(
             }
             for name, each in findings.items()
         },
+        "counters": {name: dict(counts) for name, counts in (counters or {}).items()},
         "notes": list(notes),
         "table": table(fabric, faults, simulated),
     }

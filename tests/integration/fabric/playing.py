@@ -22,13 +22,20 @@ def entry(tasks_from: str, what: dict[str, Any], **variables: Any) -> dict[str, 
         "vars": {
             "fabric_hosts": what["hosts"],
             "fabric_readings": what["readings"],
+            "fabric_switches": what["switches"],
             "fabric_networks": what["options"]["networks"],
             **variables,
         },
     }
 
 
-def play(folder: Path, *words: str, entries: list[dict[str, Any]]) -> subprocess.CompletedProcess[str]:
+def play(
+    folder: Path,
+    *words: str,
+    entries: list[dict[str, Any]],
+    collections: Path = ROOT / "collections",
+    env: dict[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
     shown = {"ansible.builtin.debug": {"msg": "outcome: {{ fabric_outcome | default('none') }}"}}
     tasks = [task for each in entries for task in (each, shown)]
     (folder / "play.json").write_text(
@@ -37,7 +44,7 @@ def play(folder: Path, *words: str, entries: list[dict[str, Any]]) -> subprocess
                 {
                     "hosts": "localhost",
                     "gather_facts": False,
-                    "vars": {"fabric_dir": str(folder / "reports")},
+                    "vars": {"fabric_dir": str(folder / "reports"), "ansible_python_interpreter": sys.executable},
                     "tasks": tasks,
                 }
             ]
@@ -49,7 +56,8 @@ def play(folder: Path, *words: str, entries: list[dict[str, Any]]) -> subprocess
         cwd=folder,
         env={
             **os.environ,
-            "ANSIBLE_COLLECTIONS_PATH": f"{ROOT / 'collections'}:{os.environ.get('ANSIBLE_COLLECTIONS_PATH', '')}",
+            **(env or {}),
+            "ANSIBLE_COLLECTIONS_PATH": f"{collections}:{os.environ.get('ANSIBLE_COLLECTIONS_PATH', '')}",
         },
         capture_output=True,
         text=True,

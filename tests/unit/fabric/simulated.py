@@ -8,10 +8,10 @@ Values are drawn with numpy, rail by rail; `as_printed` sends a value through pe
 
 from __future__ import annotations
 
-import array
 import dataclasses
+import itertools
+import math
 import random
-from collections.abc import Iterator
 from typing import Any, Sequence
 
 import numpy
@@ -78,31 +78,37 @@ class Fabricated:
             nics = fabric.nics_of(fault.members[0]) if fault.kind == "host" else fault.members
             for nic in nics:
                 self.of_nic.setdefault(nic, []).append(fault)
+        self.gaps = bool(fabric.absent or len(fabric.hosts) % 2)
         self.on_rail: dict[int, list[int]] = {}  # hosts of the NICs with a fault
         for nic in self.of_nic:
             self.on_rail.setdefault(fabric.rail_of(nic), []).append(fabric.host_of(nic))
 
     def measure(self, rounds: Sequence[schedule.Round], *, printed: bool = False) -> list[judge.Seen]:
-        return [seen for each in rounds for seen in self._round(each, printed)]
-
-    def _round(self, each: schedule.Round, printed: bool) -> Iterator[judge.Seen]:
-        """All values of a round are drawn at once; each sweep gets its own, as they lie in memory."""
-        drawn = self.dice.standard_normal(sum(map(len, each.sweeps)), dtype=numpy.float32)
+        """All values of a plan are drawn at once; each sweep gets a view of its own, with the least in it."""
+        sweeps = [sweep for each in rounds for sweep in each.sweeps]
+        lengths = [len(sweep) for sweep in sweeps]
+        if not any(lengths):
+            return []
+        drawn = self.dice.standard_normal(sum(lengths), dtype=numpy.float32)
         drawn *= LINE_RATE * NOISE
         drawn += LINE_RATE
-        first = 0
-        for sweep in each.sweeps:
-            mine = drawn[first : first + len(sweep)]
-            first += len(sweep)
-            self._spoil(sweep, mine)
-            if printed:
-                yield judge.Seen(sweep, [as_printed(value) for value in mine.tolist()])
-            elif len(mine):
-                yield judge.Seen(sweep, array.array("f", mine.tobytes()), float(mine.min()))
+        ends = list(itertools.accumulate(lengths))
+        starts = [end - length for end, length in zip(ends, lengths, strict=True)]
+        for sweep, start, end in zip(sweeps, starts, ends, strict=True):
+            self._spoil(sweep, drawn[start:end])
+        view = memoryview(drawn)
+        return [
+            judge.Seen(sweep, [as_printed(value) for value in view[start:end]])
+            if printed
+            else judge.Seen(sweep, view[start:end], lowest)
+            for sweep, start, end, lowest in zip(sweeps, starts, ends, _least(drawn, starts, lengths), strict=True)
+        ]
 
     def _spoil(self, sweep: schedule.Sweep, values: Any) -> None:
         if isinstance(sweep, schedule.Tournament):
-            if self.fabric.absent or len(self.fabric.hosts) % 2:
+            if sweep.rail not in self.on_rail and not self.gaps:
+                return
+            if self.gaps:
                 values[[index for index in range(len(sweep)) if not sweep.plays(index)]] = numpy.nan
             touched = self._touched(sweep)
         else:
@@ -125,6 +131,13 @@ class Fabricated:
         return found
 
 
+def _least(drawn: Any, starts: list[int], lengths: list[int]) -> list[float]:
+    """Of each sweep; NaN where one of them is."""
+    filled = [start for start, length in zip(starts, lengths, strict=True) if length]
+    lowest = iter(numpy.minimum.reduceat(drawn, filled).tolist())
+    return [next(lowest) if length else math.nan for length in lengths]
+
+
 def as_printed(value: float) -> float:
     """The value as ib_write_bw prints it and as this collection's reader reads it; a test that died prints no row."""
     if numpy.isnan(value):
@@ -140,11 +153,20 @@ def as_printed(value: float) -> float:
 
 
 def check(
-    fabric: Fabric, faults: Sequence[Fault], form: str, seed: int, *, printed: bool = False
+    fabric: Fabric,
+    faults: Sequence[Fault],
+    form: str,
+    seed: int,
+    *,
+    printed: bool = False,
+    plan: Sequence[schedule.Round] = (),
 ) -> tuple[judge.Findings, int]:
-    """The whole check: base rounds, then at most two times what is needed to be sure. Findings, and rounds in all."""
+    """The whole check: base rounds, then at most two times what is needed to be sure. Findings, and rounds in all.
+
+    ``plan``: the base rounds of this form, if they are there already.
+    """
     site = Fabricated(fabric, faults, seed)
-    plan = schedule.rounds(fabric, form)
+    plan = plan or schedule.rounds(fabric, form)
     seen, used = site.measure(plan, printed=printed), len(plan)
     left = schedule.follow_up_limit(len(fabric.hosts))
     findings = judge.judge(fabric, seen)

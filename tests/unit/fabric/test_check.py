@@ -62,14 +62,24 @@ def site(
     }
 
 
-def printed(part: dict[str, Any], value: Any = lambda _pair: 390.0, silent: tuple[int, ...] = ()) -> str:
-    """What the first host would print: every probe answered, every measurement with `value` of its pair."""
+def printed(
+    part: dict[str, Any],
+    value: Any = lambda _pair: 390.0,
+    silent: tuple[int, ...] = (),
+    counted: dict[int, Any] | None = None,
+) -> str:
+    """What the first host would print: every probe answered, every measurement with `value` of its pair.
+
+    ``counted``: host to the counters of its NICs that grew.
+    """
     plan = json.loads(zlib.decompress(base64.b64decode(part["plan"])))
     rails, count = plan["rails"], len(plan["hosts"])
     lines: dict[int, dict[str, Any]] = {
         host: {"look": {}, "probes": [], "heard": {}, "sources": {}, "heads": [HEAD], "tests": []}
         for host in range(count)
     }
+    for host, found in (counted or {}).items() if part["part"] == "measure" else ():
+        lines[host]["counters"] = found
     for turn, sweeps in enumerate(plan["rounds"]):
         for pair in (pair for sweep in sweeps for pair in NODE.pairs(sweep, count, rails, plan["absent"])):
             if part["part"] == "reach":
@@ -91,7 +101,10 @@ def printed(part: dict[str, Any], value: Any = lambda _pair: 390.0, silent: tupl
 
 
 def whole(
-    what: dict[str, Any], value: Any = lambda _pair: 390.0, silent: tuple[int, ...] = ()
+    what: dict[str, Any],
+    value: Any = lambda _pair: 390.0,
+    silent: tuple[int, ...] = (),
+    counted: dict[int, Any] | None = None,
 ) -> tuple[dict[str, Any], list[str]]:
     outputs: list[str] = []
     parts = []
@@ -99,7 +112,7 @@ def whole(
     while part["part"] != "done":
         parts.append(part["part"])
         assert len(parts) < 6
-        outputs.append(printed(part, value, silent))
+        outputs.append(printed(part, value, silent, counted))
         part = next_part(what, outputs)
     return part, parts
 
