@@ -17,6 +17,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._results.reader
 from tests.integration.mesh import many
 from tests.integration.mesh.fleet import Fleet, fleet, missing
 
+SECONDS = 240  # a busy machine takes a while for so many logins
 pytestmark = [
     pytest.mark.skipif(bool(missing()), reason=missing()),
     pytest.mark.skipif(shutil.which("mpirun") is None, reason="needs openmpi-bin"),
@@ -41,7 +42,7 @@ def version() -> str:
 
 
 def test_every_host_answers_with_the_key_on_the_head_only(nodes: Fleet, version: str) -> None:
-    done = many.mpirun(nodes, ["hostname"], version)
+    done = many.mpirun(nodes, ["hostname"], version, seconds=SECONDS)
     assert done.returncode == 0, done.stderr[-3000:]
     assert by_rank(done.stdout) == {rank: [node.name] for rank, node in enumerate(nodes.nodes)}
     head, *workers = nodes.nodes
@@ -54,7 +55,7 @@ def test_every_host_answers_with_the_key_on_the_head_only(nodes: Fleet, version:
 
 def test_the_shape_of_the_launch_decides_beyond_64_workers(nodes: Fleet, version: str) -> None:
     """What `plm_rsh_no_tree_spawn` is for: without it a worker starts the 66th, which it was not told of."""
-    done = many.mpirun(nodes, ["hostname"], version, plm_rsh_no_tree_spawn=0)
+    done = many.mpirun(nodes, ["hostname"], version, seconds=SECONDS, plm_rsh_no_tree_spawn=0)
     if len(nodes.nodes) <= 65:
         assert done.returncode == 0, done.stderr[-3000:]
     else:
