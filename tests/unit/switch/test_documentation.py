@@ -38,8 +38,13 @@ OPTIONS = (
         for name, option in yaml.safe_load(roce_switch.ModuleDocFragment.DOCUMENTATION)["options"].items()
     ]
     + [
-        (f"switch_reading.{name}", option)
-        for name, option in yaml.safe_load(switch_reading.ModuleDocFragment.DOCUMENTATION)["options"].items()
+        (f"{name}.{option_name}", option)
+        for name, text in {
+            "switch_reading": switch_reading.ModuleDocFragment.DOCUMENTATION,
+            "switch_ssh": switch_ssh.ModuleDocFragment.DOCUMENTATION,
+            "switch_ssh.look": switch_ssh.ModuleDocFragment.LOOK,
+        }.items()
+        for option_name, option in yaml.safe_load(text)["options"].items()
     ]
 )
 UNITS = dict.fromkeys(("timeout", "wait_for_links", "apply_timeout", "confirm_timeout"), "seconds") | {"mtu": "bytes"}
