@@ -4,13 +4,17 @@ PYTHON := .venv/bin/python
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # A terminal without a UTF-8 locale makes Ansible refuse to start.
 export LC_ALL := C.UTF-8
+# What the VMs of the lab have, see lab/shapes: guide (one GPU and one NIC each) or rails (two of both, 8 ranks).
+ifdef SHAPE
+export ROCEMESH_LAB_SHAPE := $(SHAPE)
+endif
 
-.PHONY: help lab lab-up lab-status lab-reset lab-down test lint unit sanity integration drivers molecule site faults bench mutation dev
+.PHONY: help lab lab-up lab-status lab-reset lab-down test lint unit sanity integration drivers molecule site rails faults bench mutation dev
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-lab: lab-up ## build the twin if there is none, run the whole guide on it, one line per stage (V=1: everything), show the report
+lab: lab-up ## build the twin if there is none, run the whole guide on it, one line per stage (V=1: everything), show the report; SHAPE=rails: two GPUs and NICs per VM
 	@$(PYTHON) -m lab site $(if $(V),--everything)
 
 lab-up: ## build and start the twin only
@@ -56,6 +60,10 @@ molecule: dev lab-up ## one scenario per role
 
 site: dev lab-up ## the whole guide in the lab: first run, second run, check mode, wrong order, bad input, secrets
 	@tests/run.sh site
+
+rails: export ROCEMESH_LAB_SHAPE := rails
+rails: dev lab-up ## two GPUs and two NICs per VM in two networks: the whole guide, then each mismatch on the second rail
+	@tests/run.sh rails
 
 faults: dev lab-up ## ansible-playbook killed at ten moments
 	@tests/run.sh faults

@@ -26,9 +26,10 @@ def link(path: str) -> str:
     return f"[{path.rpartition('/')[2]}](../{path})"
 
 
-def test_link(test: str) -> str:
+def test_name(test: str) -> str:
     path, _colons, name = test.partition("::")
-    return f"[{path.rpartition('/')[2] if name == '*' else name}](../{path})"
+    # No link: tests stay in the repository when the collection is installed.
+    return f"`{path if name == '*' else test}`"
 
 
 def errata(data: dict[str, Any]) -> str:
@@ -65,7 +66,7 @@ def guide(data: dict[str, Any]) -> str:
                 str(item["id"]),
                 cell(item["guide"]),
                 " ".join(map(link, item.get("here", []))),
-                " ".join(map(test_link, item.get("tests", []))),
+                " ".join(map(test_name, item.get("tests", []))),
                 "; ".join(wrong),
             ]
             parts.append(f"| {' | '.join(columns)} |\n")
@@ -79,10 +80,12 @@ def causes() -> str:
         layers = importlib.import_module("module_utils._doctor.model").LAYERS
     finally:
         sys.path.pop(0)
-    said: dict[str, list[Any]] = {}
+    said: dict[str, list[str]] = {}
     for entry in catalogue.RULES:
         for name in entry.causes:
-            said.setdefault(name, []).append(entry)
+            said.setdefault(name, []).append(f"`{cell(entry.when)}`: {cell(entry.source)}")
+    for entry in catalogue.COMPARES:
+        said.setdefault(entry.cause, []).append(f"`{entry.sign}` of one host differs from the others'")
     parts = [
         "# Causes\n\n<!-- made from plugins/module_utils/_doctor/rules by generate.py: change those files -->\n\n"
         "What the [doctor](doctor.md) can name, layer by layer: what it means, how to check it, what puts it right, "
@@ -96,7 +99,7 @@ def causes() -> str:
         )
         parts.append("|---|---|---|---|---|\n")
         for cause in here:
-            rules = "; ".join(dict.fromkeys(f"`{cell(entry.when)}`: {cell(entry.source)}" for entry in said[cause.id]))
+            rules = "; ".join(dict.fromkeys(said[cause.id]))
             parts.append(
                 f"| `{cause.id}` | {cell(cause.means)} | {cell(cause.where)}: `{cell(cause.look)}` | {cell(cause.fix)} "
                 f"(interrupts {cause.interrupts}) | {rules} |\n"

@@ -48,13 +48,14 @@ def current_ats(card: Mapping[str, Any]) -> bool:
 def pci_functions(
     cards: Sequence[Mapping[str, Any]], *, ats_runtime: bool, extra_config: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
-    """What `lspci -vvv` of the guest can find, for each NIC and the GPU. ``stu`` is the smallest translation unit."""
+    """What `lspci -vvv` of the guest can find, for each NIC and each GPU. ``stu`` is the smallest translation unit."""
     allowed = ats_runtime and p2p_in_force(extra_config)
     functions: dict[str, dict[str, Any]] = {}
     for card in cards:
         capable = current_ats(card)
         functions[card["pci"]] = {"ats_capability": capable, "ats_enabled": capable and allowed, "stu": 0}
-    functions[config.GPU_PCI] = {"ats_capability": False, "ats_enabled": False, "stu": 0}
+    for gpu in config.SHAPE.gpus:
+        functions[gpu] = {"ats_capability": False, "ats_enabled": False, "stu": 0}
     return functions
 
 
@@ -78,13 +79,13 @@ def waiting_parameters(cards: Sequence[Mapping[str, Any]]) -> list[tuple[str, st
 
 
 def factory_cards() -> list[Card]:
-    """The NIC of one VM as delivered: ConnectX-6 Dx, physical function, firmware with ATS, ATS off.
+    """The NICs of one VM, one per rail, as delivered: ConnectX-6 Dx, physical function, firmware with ATS, ATS off.
 
     Values are inferred from the guide's listing and from public mlxconfig output for this model.
     """
     return [
         {
-            "pci": config.NIC_PCI,
+            "pci": rail.nic,
             "device_id": "101d",
             "kind": "pf",
             "device_type": "ConnectX6DX",
@@ -94,10 +95,11 @@ def factory_cards() -> list[Card]:
             ),
             "psid": "MT_0000000359",
             "firmware": "22.31.1014",
-            "mst": "/dev/mst/mt4125_pciconf0",
-            "netdev": "eth0",
+            "mst": f"/dev/mst/mt4125_pciconf{number}",
+            "netdev": rail.netdev,
             "params": {"ATS_ENABLED": {"default": 0, "current": 0, "next": 0}},
         }
+        for number, rail in enumerate(config.RAILS)
     ]
 
 

@@ -19,17 +19,17 @@ import dataclasses
 import logging
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from . import config, control
+from . import config, control, shapes
 
 log = logging.getLogger("physics")
 
 CHAIN = "ROCEMESH-SWITCH"
-# The first four ports are cabled to the nodes, in their order.
-PORTS = {node.name: f"1/{node.number}" for node in config.NODES}
-ADDRESSES = {node.name: node.cluster_ip for node in config.NODES}
+# The nodes are cabled in their order.
+PORTS = {node.name: config.RAILS[0].port(node.number) for node in config.NODES}
+ADDRESSES = {node.name: config.RAILS[0].address(node.number) for node in config.NODES}
 _LINE = re.compile(r"^\s*(\d+)\s+(\d+)\s+(DROP|RETURN)\b.*?\s(\d+\.\d+\.\d+\.\d+)\s+\S+(.*)$", re.MULTILINE)
 _ROUND_SECONDS = 0.5
 _COUNT_ROUNDS = 20  # counters are read every so many rounds: each reading is a process in every node
@@ -47,25 +47,30 @@ class Path:
     limit: int
 
 
-def paths_to(node: str, links: Links) -> tuple[Path, ...]:
+def paths_to(node: str, links: Links, ports: Mapping[str, str] = PORTS) -> tuple[Path, ...]:
     """What reaches ``node`` from the others. ``links``: port -> up, mtu, untagged (VLAN of untagged frames or None)."""
-    here = links.get(PORTS[node], {})
+    here = links.get(ports[node], {})
     result = []
-    for other in sorted(PORTS):
+    for other in sorted(ports):
         if other == node:
             continue
-        there = links.get(PORTS[other], {})
+        there = links.get(ports[other], {})
         together = here.get("untagged") is not None and here.get("untagged") == there.get("untagged")
         carried = bool(here.get("up") and there.get("up") and together)
         result.append(Path(other, min(int(here["mtu"]), int(there["mtu"])) if carried else 0))
     return tuple(result)
 
 
-def rules(arriving: tuple[Path, ...], addresses: Mapping[str, str]) -> str:
+def chain(device: str) -> str:
+    """Each interface has rules of its own."""
+    return CHAIN if device == "eth0" else f"{CHAIN}-{device}"
+
+
+def rules(arriving: tuple[Path, ...], addresses: Mapping[str, str], device: str = "eth0") -> str:
     """Input of iptables-restore: the whole chain, put in place at once."""
-    lines = ["*raw", f":{CHAIN} - [0:0]"]
+    lines = ["*raw", f":{chain(device)} - [0:0]"]
     for path in arriving:
-        source = f"-A {CHAIN} -s {addresses[path.source]}"
+        source = f"-A {chain(device)} -s {addresses[path.source]}"
         if 0 < path.limit < config.LINK_MTU:
             lines.append(f"{source} -m length --length {path.limit + 1}:65535 -j DROP")
         lines.append(f"{source} -j {'RETURN' if path.limit else 'DROP'}")
@@ -75,13 +80,14 @@ def rules(arriving: tuple[Path, ...], addresses: Mapping[str, str]) -> str:
 def read_script(arriving: tuple[Path, ...], device: str = "eth0") -> str:
     """Prints what has been counted since the last time, and keeps the guest from packets that say nothing."""
     measured = any(0 < path.limit < config.LINK_MTU for path in arriving)
-    return f"ip link set dev {device} gso_max_segs {1 if measured else 65535}\niptables -w -t raw -nvxL {CHAIN} -Z\n"
+    offload = f"ip link set dev {device} gso_max_segs {1 if measured else 65535}"
+    return f"{offload}\niptables -w -t raw -nvxL {chain(device)} -Z\n"
 
 
 def apply_script(arriving: tuple[Path, ...], addresses: Mapping[str, str], device: str = "eth0") -> str:
-    jump = f"PREROUTING -i {device} -j {CHAIN}"
+    jump = f"PREROUTING -i {device} -j {chain(device)}"
     return (
-        f"iptables-restore -w --noflush <<'RULES' || exit 1\n{rules(arriving, addresses)}RULES\n"
+        f"iptables-restore -w --noflush <<'RULES' || exit 1\n{rules(arriving, addresses, device)}RULES\n"
         f"iptables -w -t raw -C {jump} 2>/dev/null || iptables -w -t raw -I {jump}\n"
     )
 
@@ -89,8 +95,8 @@ def apply_script(arriving: tuple[Path, ...], addresses: Mapping[str, str], devic
 def remove_script(device: str = "eth0") -> str:
     return (
         f"ip link set dev {device} gso_max_segs 65535\n"
-        f"iptables -w -t raw -D PREROUTING -i {device} -j {CHAIN}\n"
-        f"iptables -w -t raw -F {CHAIN} && iptables -w -t raw -X {CHAIN}\n"
+        f"iptables -w -t raw -D PREROUTING -i {device} -j {chain(device)}\n"
+        f"iptables -w -t raw -F {chain(device)} && iptables -w -t raw -X {chain(device)}\n"
         "true\n"
     )
 
@@ -114,13 +120,14 @@ def counted(text: str, addresses: Mapping[str, str]) -> dict[str, dict[str, int]
 class Traffic:
     """Counters of the switch's ports, as the switch would have counted what its nodes have received."""
 
-    def __init__(self) -> None:
+    def __init__(self, ports: Mapping[str, str] = PORTS) -> None:
         keys = ("rx_packets", "rx_bytes", "rx_discards", "tx_packets", "tx_bytes")
-        self.ports: dict[str, dict[str, int]] = {port: dict.fromkeys(keys, 0) for port in PORTS.values()}
+        self._of = ports
+        self.ports: dict[str, dict[str, int]] = {port: dict.fromkeys(keys, 0) for port in ports.values()}
 
     def add(self, node: str, arrived: Mapping[str, Mapping[str, int]]) -> None:
         for source, entry in arrived.items():
-            into, out_of = self.ports[PORTS[source]], self.ports[PORTS[node]]
+            into, out_of = self.ports[self._of[source]], self.ports[self._of[node]]
             into["rx_packets"] += entry["packets"] + entry["too_long"]
             into["rx_bytes"] += entry["bytes"]
             into["rx_discards"] += entry["too_long"]
@@ -137,18 +144,21 @@ class Carrier:
         addresses: Mapping[str, str] = ADDRESSES,
         ask: Callable[[], Links] | None = None,
         tell: Callable[[dict[str, dict[str, int]]], None] | None = None,
+        *,
         device: str = "eth0",
+        ports: Mapping[str, str] = PORTS,
     ) -> None:
         self._run = run
         self._addresses = addresses
         self._ask = ask or (lambda: dict(control.request("GET", control.url("switch", "/links"))))
         self._tell = tell or (lambda ports: control.request("POST", control.url("switch", "/traffic"), ports))
         self._device = device
+        self._ports = ports
         self._lock = threading.Lock()
         self._in_place: dict[str, tuple[Path, ...]] = {}
         self.on = False
         self.said = ""
-        self.traffic = Traffic()
+        self.traffic = Traffic(ports)
 
     def as_json(self) -> dict[str, Any]:
         return {"on": self.on, "problem": self.said, "ports": self.traffic.ports}
@@ -183,7 +193,7 @@ class Carrier:
                 return
             self.said = ""
             for node in sorted(self._addresses):
-                self._visit(node, paths_to(node, links), count)
+                self._visit(node, paths_to(node, links, self._ports), count)
             if count:
                 try:
                     self._tell(self.traffic.ports)
@@ -218,3 +228,44 @@ class Carrier:
             except (OSError, config.LabError, ValueError) as error:
                 self.said = str(error)
                 log.warning("carrier: %s", error)
+
+
+class Carriers:
+    """One carrier per rail of the lab."""
+
+    def __init__(self, run: Runner, rails: Iterable[shapes.Rail] = config.RAILS) -> None:
+        self.each = tuple(
+            Carrier(
+                run,
+                {node.name: rail.address(node.number) for node in config.NODES},
+                device=rail.netdev,
+                ports={node.name: rail.port(node.number) for node in config.NODES},
+            )
+            for rail in rails
+        )
+
+    @property
+    def on(self) -> bool:
+        return all(one.on for one in self.each)
+
+    @on.setter
+    def on(self, on: bool) -> None:
+        for one in self.each:
+            one.on = on
+
+    def as_json(self) -> dict[str, Any]:
+        ports: dict[str, dict[str, int]] = {}
+        for one in self.each:
+            ports |= one.traffic.ports
+        return {"on": self.on, "problem": "; ".join(one.said for one in self.each if one.said), "ports": ports}
+
+    def switch_on(self, on: bool) -> None:
+        for one in self.each:
+            one.switch_on(on)
+
+    @contextlib.contextmanager
+    def held(self, *nodes: str) -> Iterator[None]:
+        with contextlib.ExitStack() as stack:
+            for one in self.each:
+                stack.enter_context(one.held(*nodes))
+            yield

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``python -m lab``: up, site, down, status, reset, logs, stages, carry."""
+"""``python -m lab``: up, site, down, status, reset, logs, stages, carry, fault."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from . import config, control, engine, files, lifecycle, site, status
+from .gym import command as gym
 
 
 def _status(arguments: argparse.Namespace) -> int:
@@ -64,6 +65,21 @@ def _carry(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _fault(arguments: argparse.Namespace) -> int:
+    run = config.paths().run
+    up = (run / "engine.json").exists()
+    folder = Path(arguments.bundle) if arguments.bundle else run / "gym"
+    if arguments.word == "list":
+        print(gym.listing(), end="")
+    elif arguments.word == "clear":
+        print(gym.clear(folder, up=up))
+    elif not arguments.name:
+        raise config.LabError("fault set: which one? `python -m lab fault list` names them")
+    else:
+        print(gym.set_fault(arguments.name, arguments.where, folder, up=up))
+    return 0
+
+
 def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(
         prog="python -m lab", description="A data centre on one machine (SIMULATED hardware)."
@@ -89,6 +105,11 @@ def parser() -> argparse.ArgumentParser:
         "carry", help="whether the switch's VLANs, MTU and links decide over the nodes' traffic"
     )
     carry.add_argument("word", choices=["on", "off"])
+    fault = commands.add_parser("fault", help="break one thing and see what the whole site prints then")
+    fault.add_argument("word", choices=["list", "set", "clear"])
+    fault.add_argument("name", nargs="?")
+    fault.add_argument("where", nargs="?", default=gym.DEFAULT_HOST, help="host that it is set at (%(default)s)")
+    fault.add_argument("--bundle", metavar="DIR", help="where the site's outputs are written")
     stages = commands.add_parser("stages", help="how long each stage took")
     stages.add_argument("file", nargs="?", help="summary.json of a site run; default: the last `up`")
     return result
@@ -111,7 +132,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         elif chosen.command == "down":
             lifecycle.down(keep_cache=chosen.keep_cache)
         else:
-            return {"status": _status, "logs": _logs, "stages": _stages, "carry": _carry}[chosen.command](chosen)
+            return {"status": _status, "logs": _logs, "stages": _stages, "carry": _carry, "fault": _fault}[
+                chosen.command
+            ](chosen)
     except config.LabError as error:
         print(f"lab: {error}", file=sys.stderr)
         return 1

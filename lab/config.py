@@ -9,6 +9,8 @@ import dataclasses
 import os
 from pathlib import Path
 
+from . import shapes
+
 REPO = Path(__file__).resolve().parent.parent
 
 SWITCH_IP, SWITCH_NAME = "127.78.0.2", "sw01"
@@ -21,12 +23,9 @@ VCENTER_USER = "administrator@vsphere.local"
 REGISTRY_USER = "rocemesh"
 NODE_USER = "nvidia"
 
-NETWORK = "rocemesh-lab"
-SUBNET, GATEWAY = "10.78.0.0/24", "10.78.0.1"
-BRIDGE = "rocemesh0"
 # What the wire of the lab can carry (the switch's largest MTU). A guest starts at 1500, as after an installation.
 LINK_MTU = 9216
-REGISTRY_IP, REGISTRY_NAME, REGISTRY_PORT = "10.78.0.5", "registry", 5000
+REGISTRY_NAME, REGISTRY_PORT = "registry", 5000
 REGISTRY_CONTAINER, REGISTRY_VOLUME = "rocemesh-registry", "rocemesh-registry"
 
 SUITE = "bookworm"
@@ -44,9 +43,6 @@ OWNER_LABEL, SOURCES_LABEL, VM_LABEL = "rocemesh.lab.dir", "rocemesh.lab.sources
 # Of the machine, not of one clone: the engine that the lab starts where there is none, and the downloaded base.
 MACHINE_DIR = Path("/var/lib/rocemesh-lab")
 CACHE_DIR = Path("/var/cache/rocemesh-lab")
-
-# PCI addresses inside each VM, as in the guide's own listing.
-NIC_PCI, GPU_PCI = "0000:3b:00.0", "0000:af:00.0"
 
 
 class LabError(Exception):
@@ -75,7 +71,7 @@ class Node:
 
     @property
     def cluster_ip(self) -> str:
-        return f"10.78.0.{10 + self.number}"
+        return RAILS[0].address(self.number)
 
 
 NODES = tuple(Node(f"gpu{i:02d}", f"esx{(i + 1) // 2:02d}", i) for i in range(1, 5))
@@ -120,6 +116,37 @@ class Paths:
         return self.root / "ssh" / "controller_ed25519"
 
 
+def _root() -> Path:
+    return Path(os.environ.get("ROCEMESH_LAB_DIR") or REPO / ".lab").resolve()
+
+
+def _shape() -> shapes.Shape:
+    """That of the lab that is up; else what $ROCEMESH_LAB_SHAPE says. Raises ShapeError where the two differ."""
+    asked, built = os.environ.get("ROCEMESH_LAB_SHAPE") or "", _root() / "shape"
+    there = built.read_text().strip() if built.exists() else ""
+    if asked and there and asked != there:
+        raise shapes.ShapeError(
+            f"the lab of {_root()} has shape {there}, and ROCEMESH_LAB_SHAPE (SHAPE of make) asks for {asked}; "
+            f"`make lab-down` first, or leave SHAPE out"
+        )
+    return shapes.read(there or asked or shapes.DEFAULT)
+
+
+def keep_shape(paths: Paths) -> str:
+    """For as long as this lab is there; everything else that looks at it finds the shape in its folder."""
+    paths.root.mkdir(parents=True, exist_ok=True)
+    (paths.root / "shape").write_text(SHAPE.name + "\n")
+    return SHAPE.name
+
+
 def paths() -> Paths:
     """The lab of this clone: $ROCEMESH_LAB_DIR, or .lab in the repository."""
-    return Paths(Path(os.environ.get("ROCEMESH_LAB_DIR") or REPO / ".lab").resolve())
+    return Paths(_root())
+
+
+SHAPE = _shape()
+RAILS = SHAPE.rails
+# The first network also carries what is not RoCE; the guide's shape has no other. PCI addresses are the guide's own.
+NETWORK, SUBNET, GATEWAY, BRIDGE = RAILS[0].network, RAILS[0].subnet, RAILS[0].gateway, RAILS[0].bridge
+REGISTRY_IP = f"{RAILS[0].prefix}.5"
+NIC_PCI, GPU_PCI = RAILS[0].nic, SHAPE.gpus[0]

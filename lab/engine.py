@@ -286,7 +286,11 @@ def stop_own(paths: config.Paths, *, keep_cache: bool) -> list[str]:
             # The record stays (with --keep-cache): what was before all engines is still to be put back one day.
             done.append("another dockerd runs on this machine: left docker's chains and docker0 to it")
         else:
-            done += hostnet.restore(before, (config.BRIDGE,), config.SUBNET)
+            done += hostnet.restore(
+                before,
+                tuple(rail.bridge for rail in config.RAILS),
+                tuple(rail.subnet for rail in config.RAILS),
+            )
             _BEFORE.unlink()
     for path in (_OWNER, SOCKET):
         path.unlink(missing_ok=True)

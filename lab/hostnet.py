@@ -40,9 +40,11 @@ def parse_save(text: str) -> Tables:
     return tables
 
 
-def undo_arguments(before: Tables, after: Tables, bridges: tuple[str, ...], subnet: str) -> list[list[str]]:
+def undo_arguments(
+    before: Tables, after: Tables, bridges: tuple[str, ...], subnets: tuple[str, ...]
+) -> list[list[str]]:
     """Argument lists for iptables that bring ``after`` back to ``before``, as far as an engine made the difference."""
-    ours = re.compile("|".join([_ENGINE.pattern, *map(re.escape, bridges), re.escape(subnet)]))
+    ours = re.compile("|".join([_ENGINE.pattern, *map(re.escape, bridges), *map(re.escape, subnets)]))
     result: list[list[str]] = []
     for name, table in after.items():
         old = before.get(name, {"policies": {}, "rules": []})
@@ -85,7 +87,7 @@ def record() -> dict[str, Any]:
     }
 
 
-def restore(before: dict[str, Any], bridges: tuple[str, ...], subnet: str) -> list[str]:
+def restore(before: dict[str, Any], bridges: tuple[str, ...], subnets: tuple[str, ...]) -> list[str]:
     """Takes back what the engine changed since ``before``; returns what was done, and what did not work."""
     done: list[str] = []
 
@@ -97,7 +99,7 @@ def restore(before: dict[str, Any], bridges: tuple[str, ...], subnet: str) -> li
         if bridge not in before["links"] and Path("/sys/class/net", bridge).exists():
             run("ip", "link", "delete", bridge)
     for family, tables in before["tables"].items():
-        for arguments in undo_arguments(tables, _tables(family), ("docker0", *bridges), subnet):
+        for arguments in undo_arguments(tables, _tables(family), ("docker0", *bridges), subnets):
             run(family, "-w", *arguments)
     for name, value in before["sysctl"].items():
         if _sysctl(name).read_text().strip() != value:

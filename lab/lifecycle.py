@@ -77,10 +77,11 @@ def up() -> None:
     with only_one(paths):
         stages = Stages()
         stages.run("checks", lambda: preflight.ports(paths))
+        stages.run("shape", lambda: config.keep_shape(paths))
         stages.run("keys", lambda: ", ".join(keys.make_all(paths)) or "already there")
         stages.run("engine", lambda: engine.ensure(paths))
         stages.run("conflicts", lambda: preflight.in_engine(paths))
-        if engine.inspect("network", config.NETWORK) is None:
+        if any(engine.inspect("network", rail.network) is None for rail in config.RAILS):
             preflight.disk()
         stages.run("base image", base_image.ensure)
         stages.run("network", lambda: nodes.ensure_network(paths))
@@ -115,6 +116,7 @@ def _switch(paths: config.Paths) -> str:
             *("--control", f"{config.SWITCH_IP}:{config.CONTROL_PORT}", "--name", config.SWITCH_NAME),
             # As NVIDIA's own listing of `show roce` has it: nobody is heard behind any port.
             "--no-lldp",
+            *("--cabled", str(len(config.NODES) * len(config.RAILS))),
             *("--host-key", str(paths.switch / "host_key"), "--password-file", str(paths.secret("switch"))),
         ],
         ready=lambda: control.answers("switch"),
@@ -149,8 +151,26 @@ _AWKWARD_VMS: dict[str, dict[str, object]] = {
 _AWKWARD_HOSTS: dict[str, dict[str, object]] = {"esx01": {"firmware_tables": "incomplete"}}
 
 
+# Several devices of a kind lie on both NUMA nodes of the host: the first of each on 0, the second on 1.
+_NUMA_NODES = 2
+
+
+def _devices() -> dict[str, object]:
+    """Of a VM with more than one GPU or NIC; one of each is what the simulator makes by itself."""
+    nics, gpus = len(config.RAILS), len(config.SHAPE.gpus)
+    if (nics, gpus) == (1, 1):
+        return {}
+    if max(nics, gpus) > _NUMA_NODES:
+        raise config.LabError(
+            f"shape {config.SHAPE.name}: at most {_NUMA_NODES} GPUs and NICs per VM, one per NUMA node"
+        )
+    kinds = [("nic", node) for node in range(nics)] + [("gpu", node) for node in range(gpus)]
+    return {"node": 0, "gpu_node": 1, "devices": [{"kind": kind, "node": node} for kind, node in kinds]}
+
+
 def topology() -> dict[str, object]:
     """What lab/vsphere reads. The tools state of a VM comes from its real node, so none is assumed."""
+    several = _devices()
     return {
         "datacenter": "lab-dc",
         "cluster": "lab",
@@ -165,7 +185,7 @@ def topology() -> dict[str, object]:
                         "name": vm,
                         "tools": "notRunning",
                         "ip": config.BY_NAME[vm].cluster_ip,
-                        **_AWKWARD_VMS.get(vm, {}),
+                        **(several or _AWKWARD_VMS.get(vm, {})),
                     }
                     for vm in vms
                 ],

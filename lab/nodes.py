@@ -29,14 +29,16 @@ def usable_resolvers(texts: Iterable[str]) -> list[str]:
 
 
 def ensure_network(paths: config.Paths) -> None:
-    if engine.inspect("network", config.NETWORK):
-        return
-    engine.docker(
-        *("network", "create", "--subnet", config.SUBNET, "--gateway", config.GATEWAY),
-        *("--opt", f"com.docker.network.bridge.name={config.BRIDGE}"),
-        *("--opt", f"com.docker.network.driver.mtu={config.LINK_MTU}"),
-        *("--label", f"{config.OWNER_LABEL}={paths.root}", config.NETWORK),
-    )
+    """One network per rail."""
+    for rail in config.RAILS:
+        if engine.inspect("network", rail.network):
+            continue
+        engine.docker(
+            *("network", "create", "--subnet", rail.subnet, "--gateway", rail.gateway),
+            *("--opt", f"com.docker.network.bridge.name={rail.bridge}"),
+            *("--opt", f"com.docker.network.driver.mtu={config.LINK_MTU}"),
+            *("--label", f"{config.OWNER_LABEL}={paths.root}", rail.network),
+        )
 
 
 def create_arguments(
@@ -55,6 +57,8 @@ def create_arguments(
         *("--env", f"LAB_AUTHORIZED_KEY={controller_key}"),
         *("--env", f"LAB_ADDRESS={node.cluster_ip}/24", "--env", f"LAB_GATEWAY={config.GATEWAY}"),
         *("--env", f"LAB_DNS={' '.join(resolvers)}"),
+        *("--env", f"LAB_RAILS={' '.join(f'{rail.netdev}={rail.address(node.number)}' for rail in config.RAILS)}"),
+        *("--env", f"LAB_GPUS={len(config.SHAPE.gpus)}"),
         # overlay2 refuses to lie on another overlay.
         *("--volume", f"{node.volume}:/var/lib/docker"),
         *("--volume", f"{paths.hw / node.name}:/var/lib/lab-hw"),
@@ -78,6 +82,9 @@ def create(node: config.Node, paths: config.Paths) -> bool:
             resolvers=usable_resolvers(path.read_text() for path in _RESOLVERS if path.exists()),
         )
     )
+    # In the order of the rails: Docker numbers the interfaces so.
+    for rail in config.RAILS[1:]:
+        engine.docker("network", "connect", "--ip", rail.address(node.number), rail.network, node.container)
     return True
 
 

@@ -58,7 +58,7 @@ class Physics:
         self._expected: Counter[str] = Counter()
         self._outbox = threading.Condition()
         self._messages: list[dict[str, str]] = []
-        self.carrier = carrier.Carrier(_in_node)
+        self.carrier = carrier.Carriers(_in_node)
         self.carrier.on = bool(stored.get("carry", True))
         self._awaited: set[str] = set()
 
@@ -484,7 +484,8 @@ def main() -> None:
     for loop in (physics.speak, physics.watch_boots, physics.watch_engine):
         threading.Thread(target=loop, name=loop.__name__, daemon=True).start()
 
-    threading.Thread(target=physics.carrier.keep, args=(threading.Event(),), name="carrier", daemon=True).start()
+    for one in physics.carrier.each:
+        threading.Thread(target=one.keep, args=(threading.Event(),), name="carrier", daemon=True).start()
 
     def stop(number: int, _frame: object) -> None:
         threading.Thread(target=server.shutdown, daemon=True).start()

@@ -76,7 +76,7 @@ def in_engine(paths: config.Paths) -> None:
     """Names in the engine that belong to another clone's lab, and the node addresses."""
     here = str(paths.root)
     for kind, names in {
-        "network": [config.NETWORK],
+        "network": [rail.network for rail in config.RAILS],
         "container": [config.REGISTRY_CONTAINER, *(node.container for node in config.NODES)],
     }.items():
         for name in names:
@@ -93,12 +93,14 @@ def in_engine(paths: config.Paths) -> None:
     for node in config.NODES:
         if engine.inspect("container", node.container) is None:
             _free(node.ssh_ip, config.SSH_PORT)
-    if engine.inspect("network", config.NETWORK) is None:
+    for rail in config.RAILS:
+        if engine.inspect("network", rail.network) is not None:
+            continue
         listed = subprocess.run(["ip", "-json", "route"], capture_output=True, text=True, check=True).stdout
-        clash = overlapping_route(json.loads(listed), config.SUBNET)
+        clash = overlapping_route(json.loads(listed), rail.subnet)
         if clash:
             raise config.LabError(
-                f"this machine already has a route to {clash} and the lab's cluster network is {config.SUBNET}; "
+                f"this machine already has a route to {clash} and a network of the lab is {rail.subnet}; "
                 "leave that network (a VPN?) while the lab is up"
             )
 

@@ -97,7 +97,8 @@ def play(arguments: Sequence[str], *, everything: bool) -> int:
     progress = Progress((lambda _line: None) if everything else (lambda line: print(line, flush=True)))
     with subprocess.Popen(
         [
-            *(str(Path(sys.executable).with_name("ansible-playbook")), "playbooks/site.yml", "-i", "inventories/lab"),
+            *(str(Path(sys.executable).with_name("ansible-playbook")), "playbooks/site.yml"),
+            *(word for inventory in config.SHAPE.inventories for word in ("-i", inventory)),
             # The lab is the one place where a restart needs no further word: it is simulated.
             *("-e", "rocemesh_allow_reboot=true", *arguments),
         ],

@@ -23,7 +23,7 @@ for place in /home/nvidia/.ssh /etc/{docker,netplan,rocemesh,security/limits.d,s
   find "$place" -printf '%M %u %g %y %p %l\n' 2>/dev/null | sort
 done
 dpkg --list | sha256sum
-ip -oneline link show eth0 | grep -o 'mtu [0-9]*'
+ip -oneline link show | grep -o 'eth[0-9].* mtu [0-9]*' | grep -o '^eth[0-9]*\|mtu [0-9]*'
 """
 
 
@@ -152,12 +152,10 @@ def _vm_row(node: config.Node, facts: Mapping[str, Any]) -> list[str]:
     vm = facts["vsphere"]["vms"].get(node.name, {})
     physics = facts["physics"] or {"nic": {}, "pci": {}}
     cards = physics["nic"].get(node.name, {}).get("cards", [])
-    parameter = cards[0].get("params", {}).get("ATS_ENABLED") if cards else None
-    value = "absent" if parameter is None else f"{parameter['current']} (next {parameter['next']})"
-    function = physics["pci"].get(node.name, {}).get("functions", {}).get(config.NIC_PCI, {})
-    if vm.get("power") == "off":
-        function = {}
-    control_bit = "-" if not function.get("ats_capability") else "Enable+" if function["ats_enabled"] else "Enable-"
+    parameters = [card.get("params", {}).get("ATS_ENABLED") for card in cards] or [None]
+    values = ["absent" if each is None else f"{each['current']} (next {each['next']})" for each in parameters]
+    functions = physics["pci"].get(node.name, {}).get("functions", {}) if vm.get("power") != "off" else {}
+    bits = [_control_bit(functions.get(rail.nic, {})) for rail in config.RAILS]
     here = facts["nodes"][node.name]
     return [
         *(node.name, node.host, vm.get("power", "-"), vm.get("tools", "-")),
@@ -166,8 +164,13 @@ def _vm_row(node: config.Node, facts: Mapping[str, Any]) -> list[str]:
             here["address"],
             here["cluster_address"],
         ),
-        *("in force" if ats.p2p_in_force(vm.get("in_force") or {}) else "no", value, control_bit),
+        "in force" if ats.p2p_in_force(vm.get("in_force") or {}) else "no",
+        *(", ".join(values), ", ".join(bits)),
     ]
+
+
+def _control_bit(function: Mapping[str, Any]) -> str:
+    return "-" if not function.get("ats_capability") else "Enable+" if function["ats_enabled"] else "Enable-"
 
 
 def fingerprint() -> str:

@@ -1,6 +1,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads pytest's JUnit file: `passed failed skipped`, then one line for each skip that nobody allowed.
+"""Reads pytest's JUnit file: `passed failed skipped`, then one line for each skip that nobody allowed. With
+`--failed` before the file: the ids of what failed, nothing if a skip or a file that broke is among it.
 
 A skip that tests/allowed_skips.json does not name is a failure: what a test needs, lab/bootstrap.sh brings. A name
 there is that of a test function, for all its parameters. A file that is not there counts as nothing run.
@@ -36,6 +37,19 @@ def name_of(case: ET.Element) -> str:
     return f"{module.replace('.', '/')}.py::{name}" if module else f"{name.replace('.', '/')}.py"
 
 
+def _has_failed(case: ET.Element) -> bool:
+    return case.find("failure") is not None or case.find("error") is not None
+
+
+def failed_tests(path: str, may_skip: dict[str, str]) -> list[str]:
+    """Ids for pytest of the tests that failed; nothing where running these again would not be the whole answer."""
+    counts = count(path, may_skip)
+    if counts.refused or not counts.failed:
+        return []
+    found = [name_of(case) for case in ET.parse(path).getroot().iter("testcase") if _has_failed(case)]
+    return list(dict.fromkeys(found)) if all("::" in name for name in found) else []
+
+
 def count(path: str, may_skip: dict[str, str]) -> Counts:
     try:
         cases = list(ET.parse(path).getroot().iter("testcase"))
@@ -45,7 +59,7 @@ def count(path: str, may_skip: dict[str, str]) -> Counts:
     refused = []
     for case in cases:
         skip = case.find("skipped")
-        if case.find("failure") is not None or case.find("error") is not None:
+        if _has_failed(case):
             failed += 1
         elif skip is None:
             passed += 1
@@ -57,6 +71,10 @@ def count(path: str, may_skip: dict[str, str]) -> Counts:
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "--failed":
+        for name in failed_tests(sys.argv[2], allowed()):
+            print(name)
+        raise SystemExit
     counts = count(sys.argv[1], allowed())
     print(counts.passed, counts.failed, counts.skipped)
     for line in counts.refused:

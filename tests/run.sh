@@ -30,9 +30,20 @@ suite() { # name, pytest arguments...: adds pytest's own figures; a skip that te
   rc=$?
   { read -r p f s; cat; } < <(python tests/junit.py "$xml")
   if [ "$rc" -ne 0 ] && [ "$f" -eq 0 ]; then f=1; fi
+  if [ -n "${in_company:-}" ] && passes_alone "$xml"; then p=$((p + f)) f=0; fi
   [ "$f" -eq 0 ] || broken=$name
   echo "$p $f $s $broken" >> "$tally"
   printf '%-8s%-28s %4d s\n' "$([ -z "$broken" ] && echo ok || echo FAILED)" "$name" $((SECONDS - begun))
+}
+
+# What runs beside two other workers and the lab may lose against their load: at most three failures are tried again,
+# alone. A test that passes then is no failure, and stands by its name before the closing line: it is to be mended.
+passes_alone() { # JUnit file
+  local lost
+  mapfile -t lost < <(python tests/junit.py --failed "$1")
+  [ "${#lost[@]}" -gt 0 ] && [ "${#lost[@]}" -le 3 ] || return 1
+  python -m pytest -q -n 0 --tb=short "${lost[@]}" || return 1
+  printf 'UNSTEADY, failed in company and passed alone: %s\n' "${lost[@]}" | tee -a "$tally.unsteady"
 }
 
 lint() {
@@ -53,6 +64,7 @@ integration() {
     local built=${ROCEMESH_LAB_DIR:-.lab}/bin/labvsphere
     if [ -x "$built" ]; then ROCEMESH_LABVSPHERE=$(realpath "$built"); export ROCEMESH_LABVSPHERE; fi
   fi
+  local in_company=yes
   suite integration -n 3 --ignore=tests/integration/site --ignore=tests/integration/molecule "${LONG[@]/#/--ignore=}" \
     "${ALONE[@]/#/--deselect=}" tests/integration
 }
@@ -68,6 +80,7 @@ LONG=(tests/integration/nic/test_molecule_profiles.py tests/integration/nic/test
 ON_NODES=tests/integration/molecule/test_driver_profiles.py
 drivers() { suite drivers -n 2 "${LONG[@]}"; suite drivers-on-nodes -n 0 "$ON_NODES"; }
 site() { suite site tests/integration/site; }
+rails() { suite rails -n 0 tests/rails; }
 faults() { suite faults tests/faults; }
 bench() { suite bench tests/benchmarks; }
 # Some of the lies in the code that were noticed the last time: are they still? `make mutation` tries all.
@@ -99,9 +112,10 @@ all() {
 
 case "${1:-all}" in
   integration) integration; alone ;;
-  all | lint | unit | mutation | sanity | drivers | molecule | site | faults | bench) "${1:-all}" ;;
-  *) echo "usage: tests/run.sh [all|lint|unit|mutation|sanity|integration|drivers|molecule|site|faults|bench]"; exit 2 ;;
+  all | lint | unit | mutation | sanity | drivers | molecule | site | rails | faults | bench) "${1:-all}" ;;
+  *) echo "usage: tests/run.sh [all|lint|unit|mutation|sanity|integration|drivers|molecule|site|rails|faults|bench]"; exit 2 ;;
 esac
+[ ! -s "$tally.unsteady" ] || cat "$tally.unsteady"
 broken=$(awk 'NF > 3 { print $4 }' "$tally" | xargs)
 [ -z "$broken" ] || echo "broken: $broken"
 awk '{ passed += $1; failed += $2; skipped += $3 }

@@ -56,8 +56,9 @@ def environment() -> dict[str, str]:
 
 def command(playbook: str, *arguments: str) -> list[str]:
     program = pathlib.Path(sys.executable).parent / "ansible-playbook"
+    inventories = [word for inventory in config.SHAPE.inventories for word in ("-i", inventory)]
     # An absolute path stays what it is.
-    return [str(program), str(ROOT / "playbooks" / playbook), "-i", "inventories/lab", *arguments]
+    return [str(program), str(ROOT / "playbooks" / playbook), *inventories, *arguments]
 
 
 def play(

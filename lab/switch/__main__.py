@@ -36,6 +36,7 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--name", default="sw01", help="host name in the prompt (default %(default)s)")
     result.add_argument("--version", default="3.10.4006", help="Onyx release; JSON shape follows (default %(default)s)")
     result.add_argument("--ports", type=int, default=32, help="number of ports (default %(default)s)")
+    result.add_argument("--cabled", type=int, default=4, help="first ports, with a node behind (default %(default)s)")
     result.add_argument("--command-delay", type=float, default=0.0, help="seconds before each answer")
     result.add_argument("--login-delay", type=float, default=0.0, help="seconds before the first prompt")
     result.add_argument("--link-delay", type=float, default=0.3, help="seconds a bounced link stays down")
@@ -50,7 +51,7 @@ async def serve(args: argparse.Namespace) -> None:
     password = args.password_file.read_text(encoding="utf-8").rstrip("\n")
     if not password:
         raise SystemExit("{0} is empty: refusing to run with an empty password".format(args.password_file))
-    switch = Switch(args.name, args.version, args.ports, args.link_delay, lldp=not args.no_lldp)
+    switch = Switch(args.name, args.version, args.ports, args.link_delay, lldp=not args.no_lldp, nodes=args.cabled)
     listener = Listener(
         switch,
         (args.host, args.port),

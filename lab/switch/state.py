@@ -115,13 +115,16 @@ def factory_config(hostname: str, count: int, lldp: bool = True) -> Config:
 class Switch:
     """One switch. Nothing here knows about SSH or about how a line is typed."""
 
-    def __init__(self, hostname: str, version: str, ports: int, link_delay: float = 0.3, *, lldp: bool = True) -> None:
+    def __init__(
+        self, hostname: str, version: str, ports: int, link_delay: float = 0.3, *, lldp: bool = True, nodes: int = 4
+    ) -> None:
         self.version = version
         self.release = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
         self.link_delay = link_delay
         self.faults = Faults()
         self.current_line = ""  # the one that is being carried out, for faults that look at it
         self._factory = factory_config(hostname, ports, lldp)
+        self._nodes = nodes
         self.reset()
 
     def reset(self) -> None:
@@ -134,10 +137,10 @@ class Switch:
         self.snapshots: Dict[str, Config] = {}
         self.log = Log()
         self.traffic: Dict[str, Dict[str, int]] = {}
-        # Cables: the first four ports (the nodes) and the six special ones; the rest is empty.
+        # Cables: the first ports (the nodes) and the six special ones; the rest is empty.
         names = sorted(self.running.ports, key=port_key)
         special = {name for name, port in self.running.ports.items() if port.mode != "access" or port.lag}
-        self.cabled: Set[str] = set(names[:4]) | special | {name for name in names if name.count("/") == 2}
+        self.cabled: Set[str] = set(names[: self._nodes]) | special | {name for name in names if name.count("/") == 2}
 
     def reload(self) -> None:
         """A power cycle: what was not written is gone."""

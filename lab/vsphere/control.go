@@ -59,6 +59,7 @@ func (c *control) handler() http.Handler {
 }
 
 func (c *control) reset(w http.ResponseWriter, _ *http.Request) {
+	c.lab.void() // before hosts are woken that would boot now
 	for _, host := range c.lab.hosts {
 		host.pressPowerButton()
 	}

@@ -19,6 +19,7 @@ type DeviceSpec struct {
 	Number  *int   `json:"number"`  // key 13000+number and label "PCI device <number>"; default: position in the list
 	Profile string `json:"profile"` // of a vGPU
 	Group   *int32 `json:"group"`   // instance key of the vendor device group
+	Slot    int32  `json:"slot"`    // pciSlotNumber, by which the guest knows it; 0: not said
 }
 
 const (
@@ -182,6 +183,9 @@ func (d *labDevice) virtual(host *labHost, position int) types.BaseVirtualDevice
 	number := orInt(d.spec.Number, position)
 	device := types.VirtualDevice{Key: int32(nicKey + number),
 		DeviceInfo: &types.Description{Label: fmt.Sprintf("PCI device %d", number), Summary: "SIMULATED"}}
+	if d.spec.Slot != 0 {
+		device.SlotInfo = &types.VirtualDevicePciBusSlotInfo{PciSlotNumber: d.spec.Slot}
+	}
 	switch d.spec.Backing {
 	case sriovBacking:
 		id := automatic + notYet

@@ -139,23 +139,10 @@ func (h *labHost) EnterMaintenanceModeTask(ctx *simulator.Context, request *type
 		if failed := l.injected("EnterMaintenanceMode_Task", h.subject()); failed != nil {
 			return failed
 		}
-		l.mu.Lock()
-		generation := l.generation
-		switch {
-		case h.connection != types.HostSystemConnectionStateConnected:
-			l.mu.Unlock()
-			return failure(&types.HostNotConnected{}, hostDownText)
-		case h.maintenance:
-			l.mu.Unlock()
-			return failure(&types.InvalidState{}, wrongStateText)
-		case h.entering:
-			l.mu.Unlock()
-			return failure(&types.TaskInProgress{}, inProgressText)
+		if failed := l.during(t.began, h.beginEntering); failed != nil {
+			return failed
 		}
-		h.entering = true
-		l.mu.Unlock()
 		t.progress(2)
-		h.evacuate()
 		var expired <-chan time.Time
 		if request.Timeout > 0 {
 			timer := time.NewTimer(time.Duration(request.Timeout) * time.Second)
@@ -167,25 +154,19 @@ func (h *labHost) EnterMaintenanceModeTask(ctx *simulator.Context, request *type
 		leave := func(failed *taskFailure) *taskFailure {
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			if l.generation == generation {
+			if l.generation == t.began {
 				h.entering = false
 			}
 			return failed
 		}
 		for {
-			blocked := l.faults.match("maintenance_blocked", h.subject()) != nil
-			l.mu.Lock()
-			if l.generation != generation {
-				l.mu.Unlock()
-				return failure(&types.RequestCanceled{}, "The lab was reset.")
-			}
-			if !blocked && len(h.running()) == 0 {
-				h.maintenance, h.entering = true, false
-				l.mu.Unlock()
-				h.showMaintenance(true, user)
+			entered := false
+			if failed := l.during(t.began, func() *taskFailure {
+				entered = h.tryToEnter(user)
 				return nil
+			}); failed != nil || entered {
+				return failed
 			}
-			l.mu.Unlock()
 			select {
 			case <-expired:
 				return leave(failure(&types.Timedout{}, "Operation timed out."))
@@ -198,10 +179,42 @@ func (h *labHost) EnterMaintenanceModeTask(ctx *simulator.Context, request *type
 	return &methods.EnterMaintenanceMode_TaskBody{Res: &types.EnterMaintenanceMode_TaskResponse{Returnval: ref}}
 }
 
+func (h *labHost) beginEntering() *taskFailure {
+	h.lab.mu.Lock()
+	switch {
+	case h.connection != types.HostSystemConnectionStateConnected:
+		h.lab.mu.Unlock()
+		return failure(&types.HostNotConnected{}, hostDownText)
+	case h.maintenance:
+		h.lab.mu.Unlock()
+		return failure(&types.InvalidState{}, wrongStateText)
+	case h.entering:
+		h.lab.mu.Unlock()
+		return failure(&types.TaskInProgress{}, inProgressText)
+	}
+	h.entering = true
+	h.lab.mu.Unlock()
+	h.evacuate()
+	return nil
+}
+
+func (h *labHost) tryToEnter(user string) bool {
+	blocked := h.lab.faults.match("maintenance_blocked", h.subject()) != nil
+	h.lab.mu.Lock()
+	if blocked || len(h.running()) > 0 {
+		h.lab.mu.Unlock()
+		return false
+	}
+	h.maintenance, h.entering = true, false
+	h.lab.mu.Unlock()
+	h.showMaintenance(true, user)
+	return true
+}
+
 func (h *labHost) ExitMaintenanceModeTask(ctx *simulator.Context, _ *types.ExitMaintenanceMode_Task) soap.HasFault {
 	l, user := h.lab, userOf(ctx)
 	l.record("ExitMaintenanceMode_Task", h.spec.Name, nil)
-	ref := l.startTask(h.host, "exitMaintenanceMode", false, func(*labTask) *taskFailure {
+	ref := l.startTask(h.host, "exitMaintenanceMode", false, func(t *labTask) *taskFailure {
 		if failed := l.injected("ExitMaintenanceMode_Task", h.subject()); failed != nil {
 			return failed
 		}
@@ -211,15 +224,17 @@ func (h *labHost) ExitMaintenanceModeTask(ctx *simulator.Context, _ *types.ExitM
 		if l.faults.match("exit_maintenance_fails", h.subject()) != nil {
 			return failure(&types.Timedout{}, "Operation timed out.")
 		}
-		l.mu.Lock()
-		if !h.maintenance {
+		return l.during(t.began, func() *taskFailure {
+			l.mu.Lock()
+			if !h.maintenance {
+				l.mu.Unlock()
+				return failure(&types.InvalidState{}, wrongStateText)
+			}
+			h.maintenance = false
 			l.mu.Unlock()
-			return failure(&types.InvalidState{}, wrongStateText)
-		}
-		h.maintenance = false
-		l.mu.Unlock()
-		h.showMaintenance(false, user)
-		return nil
+			h.showMaintenance(false, user)
+			return nil
+		})
 	})
 	return &methods.ExitMaintenanceMode_TaskBody{Res: &types.ExitMaintenanceMode_TaskResponse{Returnval: ref}}
 }
@@ -228,22 +243,24 @@ func (h *labHost) ExitMaintenanceModeTask(ctx *simulator.Context, _ *types.ExitM
 func (h *labHost) RebootHostTask(request *types.RebootHost_Task) soap.HasFault {
 	l := h.lab
 	l.record("RebootHost_Task", h.spec.Name, map[string]string{"force": strconv.FormatBool(request.Force)})
-	ref := l.startTask(h.host, "reboot", false, func(*labTask) *taskFailure {
+	ref := l.startTask(h.host, "reboot", false, func(t *labTask) *taskFailure {
 		if failed := l.injected("RebootHost_Task", h.subject()); failed != nil {
 			return failed
 		}
-		l.mu.Lock()
-		if h.connection != types.HostSystemConnectionStateConnected {
-			l.mu.Unlock()
-			return failure(&types.HostNotConnected{}, hostDownText)
-		}
-		if !h.maintenance && !request.Force {
-			l.mu.Unlock()
-			return failure(&types.InvalidState{}, wrongStateText)
-		}
-		h.saveState()
-		h.goDown(false) // releases the lock
-		return nil
+		return l.during(t.began, func() *taskFailure {
+			l.mu.Lock()
+			if h.connection != types.HostSystemConnectionStateConnected {
+				l.mu.Unlock()
+				return failure(&types.HostNotConnected{}, hostDownText)
+			}
+			if !h.maintenance && !request.Force {
+				l.mu.Unlock()
+				return failure(&types.InvalidState{}, wrongStateText)
+			}
+			h.saveState()
+			h.goDown(false) // releases the lock
+			return nil
+		})
 	})
 	return &methods.RebootHost_TaskBody{Res: &types.RebootHost_TaskResponse{Returnval: ref}}
 }
@@ -262,7 +279,7 @@ func (h *labHost) goDown(cold bool) {
 	h.showConnection(types.HostSystemConnectionStateNotResponding)
 	go func() {
 		for _, vm := range killed {
-			vm.showPower()
+			l.during(generation, func() *taskFailure { vm.showPower(); return nil })
 			if err := l.hook.post(event{"event": "vm_power_off", "vm": vm.spec.Name}); err != nil {
 				complain("%v", err)
 			}
@@ -331,11 +348,13 @@ func (h *labHost) bootUp(generation int, wake chan struct{}, cold bool) {
 			mode = "kernel"
 		}
 	}
+	l.during(generation, func() *taskFailure { h.comeBack(mode); return nil })
+}
+
+// comeBack is the moment in which vCenter has the host again, with the fault that its boot has.
+func (h *labHost) comeBack(mode string) {
+	l := h.lab
 	l.mu.Lock()
-	if l.generation != generation {
-		l.mu.Unlock()
-		return
-	}
 	if mode != "same_boot" {
 		h.boots++
 	}

@@ -25,9 +25,11 @@ type call struct {
 	Detail map[string]string `json:"detail,omitempty"`
 }
 
-// lab is the whole simulated site. Lock order: lab.mu, then registry locks; no lock is held while the hook is called.
+// lab is the whole simulated site. Lock order: lab.epochs, lab.mu, then registry locks; no lock is held while the hook is
+// called.
 type lab struct {
-	announcing sync.Mutex // taken before mu
+	announcing sync.Mutex   // taken before mu
+	epochs     sync.RWMutex // a reset has it alone; see during
 	mu         sync.Mutex
 	generation int // a reset makes everything that is still under way void
 	hosts      []*labHost
@@ -67,10 +69,23 @@ func (l *lab) record(method, entity string, detail map[string]string) {
 	l.calls = append(l.calls, call{method, entity, detail})
 }
 
-func (l *lab) current(generation int) bool {
+func (l *lab) present() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.generation == generation
+	return l.generation
+}
+
+func (l *lab) current(generation int) bool { return l.present() == generation }
+
+// during carries out one step of something that was begun in that generation: what the books say and what is published
+// of it change together, or a reset came first and nothing changes. A step neither waits nor begins another.
+func (l *lab) during(generation int, step func() *taskFailure) *taskFailure {
+	l.epochs.RLock()
+	defer l.epochs.RUnlock()
+	if !l.current(generation) {
+		return failure(&types.RequestCanceled{}, "The lab was reset.")
+	}
+	return step()
 }
 
 // update changes properties of a managed object under its own lock, so that property collectors see it.
@@ -172,11 +187,15 @@ func (l *lab) addHost(spec *HostSpec) error {
 		}
 	}
 	for node, count := range slots {
+		if spec.Pairs[node] > count {
+			count = spec.Pairs[node]
+			slots[node] = count
+		}
 		if count > maxSlotsPerNode {
 			return fmt.Errorf("host %s: more than %d NIC and GPU pairs on NUMA node %d", spec.Name, maxSlotsPerNode, node)
 		}
 	}
-	functions := pciInventory(slots)
+	functions := pciInventory(slots, spec.PCIeSwitches)
 	for _, f := range functions {
 		for _, bus := range spareBus {
 			f.split = f.split || (spec.hasSriov() && f.address() == nicAddress(bus))
@@ -331,6 +350,13 @@ func (l *lab) announce(patience time.Duration) error {
 
 // reset puts everything back to the factory state of the topology.
 func (l *lab) reset() error {
+	l.forgetAll()
+	return l.announce(10 * time.Second)
+}
+
+func (l *lab) forgetAll() {
+	l.epochs.Lock()
+	defer l.epochs.Unlock()
 	l.faults.clear()
 	l.events.forget()
 	l.fields.forget()
@@ -349,7 +375,15 @@ func (l *lab) reset() error {
 		}
 		vm.factory()
 	}
-	return l.announce(10 * time.Second)
+}
+
+// void makes what is under way stop at its next step.
+func (l *lab) void() {
+	l.epochs.Lock()
+	defer l.epochs.Unlock()
+	l.mu.Lock()
+	l.generation++
+	l.mu.Unlock()
 }
 
 // state is the durable state: no times, nothing that reading changes.

@@ -23,7 +23,7 @@ func (v *labVM) RelocateVMTask(request *types.RelocateVM_Task) soap.HasFault {
 func (v *labVM) relocate(method string, target *types.ManagedObjectReference) types.ManagedObjectReference {
 	l := v.lab
 	l.record(method, v.spec.Name, nil)
-	return l.startTask(v.vm, method, false, func(*labTask) *taskFailure {
+	return l.startTask(v.vm, method, false, func(t *labTask) *taskFailure {
 		if failed := l.injected(method, v.subject()); failed != nil {
 			return failed
 		}
@@ -44,8 +44,10 @@ func (v *labVM) relocate(method string, target *types.ManagedObjectReference) ty
 		case to.closed():
 			return failure(&types.InvalidState{}, wrongStateText)
 		}
-		v.moveTo(to)
-		return nil
+		return l.during(t.began, func() *taskFailure {
+			v.moveTo(to)
+			return nil
+		})
 	})
 }
 

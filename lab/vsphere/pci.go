@@ -58,22 +58,32 @@ func a100(bus, node int, parent string) *pciFunction {
 		name: "GA100 [A100 PCIe 40GB]", parent: parent, node: node, capable: true, enabled: true, memoryGB: 40}
 }
 
-// complexAt returns root ports, both ports of one NIC, and one GPU.
-func complexAt(bus, node int) []*pciFunction {
+func switchPort(bus, slot, node int, parent string) *pciFunction {
+	return &pciFunction{bus: bus, slot: slot, vendor: 0x1000, device: 0xc030, class: 0x0604, vendorName: "Broadcom / LSI",
+		name: "PCIe Switch", parent: parent, node: node}
+}
+
+// complexAt returns the bridges, both ports of one NIC, and one GPU: below root ports of their own, or below one switch.
+func complexAt(bus, node int, switched bool) []*pciFunction {
 	nicRoot, gpuRoot := root(bus-1, 0, node), root(bus-1, 2, node)
-	return []*pciFunction{
-		nicRoot, gpuRoot,
+	bridges := []*pciFunction{nicRoot, gpuRoot}
+	if switched {
+		top := root(bus-3, 0, node)
+		up := switchPort(bus-2, 0, node, top.address())
+		nicRoot, gpuRoot = switchPort(bus-1, 0, node, up.address()), switchPort(bus-1, 2, node, up.address())
+		bridges = []*pciFunction{top, up, nicRoot, gpuRoot}
+	}
+	return append(bridges,
 		connectX(bus, 0, node, nicRoot.address(), true),
 		connectX(bus, 1, node, nicRoot.address(), false),
-		a100(bus+2, node, gpuRoot.address()),
-	}
+		a100(bus+2, node, gpuRoot.address()))
 }
 
 func nicAddress(bus int) string { return fmt.Sprintf("0000:%02x:00.0", bus) }
 func gpuAddress(bus int) string { return fmt.Sprintf("0000:%02x:00.0", bus+2) }
 
 // pciInventory is the host's inventory with `slots[n]` NIC+GPU complexes on node n, plus spares and ordinary devices.
-func pciInventory(slots [numaNodes]int) []*pciFunction {
+func pciInventory(slots [numaNodes]int, switched bool) []*pciFunction {
 	functions := []*pciFunction{
 		{vendor: 0x8086, device: 0x2020, class: 0x0600, vendorName: "Intel Corporation", name: "Sky Lake-E DMI3 Registers", node: 0},
 		root(0, 1, 0),
@@ -84,9 +94,9 @@ func pciInventory(slots [numaNodes]int) []*pciFunction {
 		{bus: 0x65, vendor: 0x144d, device: 0xa808, class: 0x0108, vendorName: "Samsung Electronics Co Ltd", name: "NVMe SSD Controller SM981/PM981", node: 0, capable: true},
 	}
 	for node := 0; node < numaNodes; node++ {
-		functions = append(functions, complexAt(spareBus[node], node)...)
+		functions = append(functions, complexAt(spareBus[node], node, switched)...)
 		for slot := 0; slot < slots[node]; slot++ {
-			functions = append(functions, complexAt(firstBus[node]+0x10*slot, node)...)
+			functions = append(functions, complexAt(firstBus[node]+0x10*slot, node, switched)...)
 		}
 	}
 	return functions

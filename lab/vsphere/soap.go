@@ -75,7 +75,12 @@ func (l *lab) serveSDK(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if f := l.faults.match("slow", subject); f != nil {
+		asked := l.present()
 		time.Sleep(time.Duration(f.number("seconds", 1) * float64(time.Second)))
+		if !l.current(asked) { // a reset meanwhile: nobody waits for this any more
+			hangUp(w)
+			return
+		}
 	}
 	if l.faults.match("drop_connection", subject) != nil {
 		hangUp(w)

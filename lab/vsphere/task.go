@@ -35,6 +35,7 @@ type labTask struct {
 	reference types.ManagedObjectReference
 	ref       types.ManagedObjectReference // of the real Task
 	cancel    chan struct{}                // nil: cannot be cancelled
+	began     int                          // generation of the lab in which it was asked for
 }
 
 func (t *labTask) Reference() types.ManagedObjectReference { return t.reference }
@@ -42,7 +43,7 @@ func (t *labTask) Reference() types.ManagedObjectReference { return t.reference 
 // startTask registers a task on entity and runs body in the background.
 func (l *lab) startTask(entity mo.Reference, name string, cancelable bool, body func(t *labTask) *taskFailure) types.ManagedObjectReference {
 	task := simulator.CreateTask(entity, name, nil)
-	t := &labTask{reference: types.ManagedObjectReference{Type: "LabTask", Value: task.Self.Value}, ref: task.Self}
+	t := &labTask{reference: types.ManagedObjectReference{Type: "LabTask", Value: task.Self.Value}, ref: task.Self, began: l.present()}
 	if cancelable {
 		t.cancel = make(chan struct{}, 1)
 	}

@@ -29,6 +29,10 @@ type HostSpec struct {
 	Kernel map[string]string `json:"kernel"` // setting -> value that is configured and in force at the start
 	// "incomplete": the tables name no node for GPUs and no bridge for NICs, as those of some servers do
 	FirmwareTables string `json:"firmware_tables"`
+	// pairs of a NIC and a GPU on each NUMA node, if it has more than one per VM; their VMs name them by address
+	Pairs [numaNodes]int `json:"pairs"`
+	// each pair is below a PCIe switch of its own, and not below two root ports
+	PCIeSwitches bool `json:"pcie_switches"`
 }
 
 // VMSpec is one VM; a plain string in the file means a GPU VM of that name with all defaults.

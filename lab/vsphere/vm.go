@@ -222,58 +222,63 @@ func (v *labVM) ReconfigVMTask(ctx *simulator.Context, request *types.ReconfigVM
 		given[option.GetOptionValue().Key] = stored(option.GetOptionValue().Value)
 	}
 	l.record("ReconfigVM_Task", v.spec.Name, given)
-	ref := l.startTask(v.vm, "reconfigVm", false, func(*labTask) *taskFailure {
-		if failed := l.injected("ReconfigVM_Task", v.subject()); failed != nil {
-			return failed
-		}
-		if v.host.down() {
-			return failure(&types.HostNotConnected{}, hostDownText)
-		}
-		if l.faults.match("concurrent_change", v.subject()) != nil {
-			v.showConfig() // somebody else was faster
-		}
-		var shown string
-		simulator.Map.WithLock(v.vm.Self, func() { shown = v.vm.Config.ChangeVersion })
-		if request.Spec.ChangeVersion != "" && request.Spec.ChangeVersion != shown {
-			return failure(&types.ConcurrentAccess{}, "The virtual machine configuration was changed by another client.")
-		}
-		l.mu.Lock()
-		if v.on && request.Spec.Firmware != "" {
-			l.mu.Unlock()
-			return failure(&types.InvalidPowerState{RequestedState: types.VirtualMachinePowerStatePoweredOff,
-				ExistingState: types.VirtualMachinePowerStatePoweredOn}, poweredOnText)
-		}
-		if v.on && l.faults.match("hot_change_allowed", v.subject()) == nil {
-			for key := range given {
-				if offOnly(key) {
-					l.mu.Unlock()
-					return failure(&types.InvalidPowerState{RequestedState: types.VirtualMachinePowerStatePoweredOff,
-						ExistingState: types.VirtualMachinePowerStatePoweredOn}, poweredOnText)
-				}
-			}
-		}
-		for _, key := range sortedKeys(given) {
-			dropped := l.faults.match("drop_key", map[string]string{"vm": v.spec.Name, "key": key}) != nil
-			if !fixedFields[strings.ToLower(key)] && !dropped {
-				v.extra.set(key, given[key])
-			}
-		}
-		l.mu.Unlock()
-		if failed := v.changeReservation(&request.Spec); failed != nil {
-			return failed
-		}
-		rest := request.Spec
-		rest.ExtraConfig, rest.ChangeVersion = nil, ""
-		rest.MemoryReservationLockedToMax, rest.MemoryAllocation = nil, nil
-		inner := &types.ReconfigVM_Task{This: v.vm.Self, Spec: rest}
-		simulator.Map.WithLock(v.vm.Self, func() { v.vm.ReconfigVMTask(ctx, inner) })
-		v.postEvent(ctx, func(e types.VmEvent) types.BaseEvent {
-			return &types.VmReconfiguredEvent{VmEvent: e, ConfigSpec: request.Spec}
-		})
-		v.showConfig()
-		return nil
+	ref := l.startTask(v.vm, "reconfigVm", false, func(t *labTask) *taskFailure {
+		return l.during(t.began, func() *taskFailure { return v.reconfigure(ctx, request, given) })
 	})
 	return &methods.ReconfigVM_TaskBody{Res: &types.ReconfigVM_TaskResponse{Returnval: ref}}
+}
+
+func (v *labVM) reconfigure(ctx *simulator.Context, request *types.ReconfigVM_Task, given map[string]string) *taskFailure {
+	l := v.lab
+	if failed := l.injected("ReconfigVM_Task", v.subject()); failed != nil {
+		return failed
+	}
+	if v.host.down() {
+		return failure(&types.HostNotConnected{}, hostDownText)
+	}
+	if l.faults.match("concurrent_change", v.subject()) != nil {
+		v.showConfig() // somebody else was faster
+	}
+	var shown string
+	simulator.Map.WithLock(v.vm.Self, func() { shown = v.vm.Config.ChangeVersion })
+	if request.Spec.ChangeVersion != "" && request.Spec.ChangeVersion != shown {
+		return failure(&types.ConcurrentAccess{}, "The virtual machine configuration was changed by another client.")
+	}
+	l.mu.Lock()
+	if v.on && request.Spec.Firmware != "" {
+		l.mu.Unlock()
+		return failure(&types.InvalidPowerState{RequestedState: types.VirtualMachinePowerStatePoweredOff,
+			ExistingState: types.VirtualMachinePowerStatePoweredOn}, poweredOnText)
+	}
+	if v.on && l.faults.match("hot_change_allowed", v.subject()) == nil {
+		for key := range given {
+			if offOnly(key) {
+				l.mu.Unlock()
+				return failure(&types.InvalidPowerState{RequestedState: types.VirtualMachinePowerStatePoweredOff,
+					ExistingState: types.VirtualMachinePowerStatePoweredOn}, poweredOnText)
+			}
+		}
+	}
+	for _, key := range sortedKeys(given) {
+		dropped := l.faults.match("drop_key", map[string]string{"vm": v.spec.Name, "key": key}) != nil
+		if !fixedFields[strings.ToLower(key)] && !dropped {
+			v.extra.set(key, given[key])
+		}
+	}
+	l.mu.Unlock()
+	if failed := v.changeReservation(&request.Spec); failed != nil {
+		return failed
+	}
+	rest := request.Spec
+	rest.ExtraConfig, rest.ChangeVersion = nil, ""
+	rest.MemoryReservationLockedToMax, rest.MemoryAllocation = nil, nil
+	inner := &types.ReconfigVM_Task{This: v.vm.Self, Spec: rest}
+	simulator.Map.WithLock(v.vm.Self, func() { v.vm.ReconfigVMTask(ctx, inner) })
+	v.postEvent(ctx, func(e types.VmEvent) types.BaseEvent {
+		return &types.VmReconfiguredEvent{VmEvent: e, ConfigSpec: request.Spec}
+	})
+	v.showConfig()
+	return nil
 }
 
 func sortedKeys(m map[string]string) []string {
@@ -337,88 +342,97 @@ func (v *labVM) PowerOnVMTask(ctx *simulator.Context, request *types.PowerOnVM_T
 		}
 	}
 	l.record("PowerOnVM_Task", v.spec.Name, asked)
-	ref := l.startTask(v.vm, "powerOn", false, func(*labTask) *taskFailure {
+	ref := l.startTask(v.vm, "powerOn", false, func(t *labTask) *taskFailure {
 		if failed := l.injected("PowerOnVM_Task", v.subject()); failed != nil {
 			return failed
 		}
-		v.place(request.Host)
-		l.mu.Lock()
-		if failed := v.obstacle(); failed != nil {
-			l.mu.Unlock()
+		var e event
+		var force map[string]string
+		failed := l.during(t.began, func() *taskFailure {
+			v.place(request.Host)
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if failed := v.obstacle(); failed != nil {
+				return failed
+			}
+			v.busy, v.toolsSet = true, false
+			e, force = v.powerOnEvent(), v.extra.plain()
+			return nil
+		})
+		if failed != nil {
 			return failed
 		}
-		v.busy, v.toolsSet = true, false
-		generation, e, force := l.generation, v.powerOnEvent(), v.extra.plain()
-		l.mu.Unlock()
 		err := l.hook.post(e)
-		l.mu.Lock()
-		if l.generation != generation {
-			l.mu.Unlock()
-			return failure(&types.RequestCanceled{}, "The lab was reset.")
-		}
-		v.busy = false
-		if err != nil {
-			l.mu.Unlock()
-			return failure(&types.GenericVmConfigFault{Reason: "hook"}, "Module 'DevicePowerOn' power on failed. (SIMULATED node: "+err.Error()+")")
-		}
-		v.on, v.inForce = true, force
-		if !v.toolsSet {
-			v.tools = v.spec.Tools
-		}
-		l.mu.Unlock()
-		v.showDevices()
-		v.showPower()
-		v.showConfig() // hostd rewrites keys of its own at every power-on
-		v.postEvent(ctx, func(e types.VmEvent) types.BaseEvent { return &types.VmPoweredOnEvent{VmEvent: e} })
-		return nil
+		return l.during(t.began, func() *taskFailure { return v.poweredOn(ctx, force, err) })
 	})
 	return &methods.PowerOnVM_TaskBody{Res: &types.PowerOnVM_TaskResponse{Returnval: ref}}
 }
 
-// takeDown tells the hook, then turns the VM off.
-func (v *labVM) takeDown(eventName string) *taskFailure {
+func (v *labVM) poweredOn(ctx *simulator.Context, force map[string]string, err error) *taskFailure {
 	l := v.lab
 	l.mu.Lock()
-	if !v.on {
-		l.mu.Unlock()
-		return failure(&types.InvalidPowerState{RequestedState: types.VirtualMachinePowerStatePoweredOff,
-			ExistingState: types.VirtualMachinePowerStatePoweredOff}, poweredOffText)
-	}
-	if v.busy {
-		l.mu.Unlock()
-		return failure(&types.TaskInProgress{}, inProgressText)
-	}
-	v.busy = true
-	generation := l.generation
-	l.mu.Unlock()
-	err := l.hook.post(event{"event": eventName, "vm": v.spec.Name})
-	l.mu.Lock()
-	if l.generation != generation {
-		l.mu.Unlock()
-		return failure(&types.RequestCanceled{}, "The lab was reset.")
-	}
 	v.busy = false
 	if err != nil {
 		l.mu.Unlock()
-		return failure(&types.GenericVmConfigFault{Reason: "hook"}, "The power operation failed. (SIMULATED node: "+err.Error()+")")
+		return failure(&types.GenericVmConfigFault{Reason: "hook"}, "Module 'DevicePowerOn' power on failed. (SIMULATED node: "+err.Error()+")")
 	}
-	v.lose()
+	v.on, v.inForce = true, force
+	if !v.toolsSet {
+		v.tools = v.spec.Tools
+	}
 	l.mu.Unlock()
 	v.showDevices()
 	v.showPower()
+	v.showConfig() // hostd rewrites keys of its own at every power-on
+	v.postEvent(ctx, func(e types.VmEvent) types.BaseEvent { return &types.VmPoweredOnEvent{VmEvent: e} })
 	return nil
+}
+
+// takeDown tells the hook, then turns the VM off. `began`: the generation in which that was asked for.
+func (v *labVM) takeDown(eventName string, began int) *taskFailure {
+	l := v.lab
+	failed := l.during(began, func() *taskFailure {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if !v.on {
+			return failure(&types.InvalidPowerState{RequestedState: types.VirtualMachinePowerStatePoweredOff,
+				ExistingState: types.VirtualMachinePowerStatePoweredOff}, poweredOffText)
+		}
+		if v.busy {
+			return failure(&types.TaskInProgress{}, inProgressText)
+		}
+		v.busy = true
+		return nil
+	})
+	if failed != nil {
+		return failed
+	}
+	err := l.hook.post(event{"event": eventName, "vm": v.spec.Name})
+	return l.during(began, func() *taskFailure {
+		l.mu.Lock()
+		v.busy = false
+		if err != nil {
+			l.mu.Unlock()
+			return failure(&types.GenericVmConfigFault{Reason: "hook"}, "The power operation failed. (SIMULATED node: "+err.Error()+")")
+		}
+		v.lose()
+		l.mu.Unlock()
+		v.showDevices()
+		v.showPower()
+		return nil
+	})
 }
 
 func (v *labVM) PowerOffVMTask(*types.PowerOffVM_Task) soap.HasFault {
 	v.lab.record("PowerOffVM_Task", v.spec.Name, nil)
-	ref := v.lab.startTask(v.vm, "powerOff", false, func(*labTask) *taskFailure {
+	ref := v.lab.startTask(v.vm, "powerOff", false, func(t *labTask) *taskFailure {
 		if failed := v.lab.injected("PowerOffVM_Task", v.subject()); failed != nil {
 			return failed
 		}
 		if v.host.down() {
 			return failure(&types.HostNotConnected{}, hostDownText)
 		}
-		return v.takeDown("vm_power_off")
+		return v.takeDown("vm_power_off", t.began)
 	})
 	return &methods.PowerOffVM_TaskBody{Res: &types.PowerOffVM_TaskResponse{Returnval: ref}}
 }
@@ -446,11 +460,12 @@ func (v *labVM) ShutdownGuest(*types.ShutdownGuest) soap.HasFault {
 		return &methods.ShutdownGuestBody{Fault_: fault}
 	}
 	if v.lab.faults.match("guest_ignores_shutdown", v.subject()) == nil {
+		began := v.lab.present()
 		go func() {
 			if !v.lab.hook.present() {
 				time.Sleep(v.lab.shutdown)
 			}
-			if failed := v.takeDown("vm_shutdown_guest"); failed != nil {
+			if failed := v.takeDown("vm_shutdown_guest", began); failed != nil {
 				complain("shutdown of %s: %s", v.spec.Name, failed.message)
 			}
 		}()
@@ -464,30 +479,36 @@ func (v *labVM) RebootGuest(*types.RebootGuest) soap.HasFault {
 	if fault := v.guestCall(); fault != nil {
 		return &methods.RebootGuestBody{Fault_: fault}
 	}
-	go v.restart()
+	go v.restart(v.lab.present())
 	return &methods.RebootGuestBody{Res: &types.RebootGuestResponse{}}
 }
 
-func (v *labVM) restart() {
-	v.guestTold(toolsNotRunning)
-	v.lab.mu.Lock()
-	v.toolsSet = false
-	v.lab.mu.Unlock()
+func (v *labVM) restart(began int) {
+	v.lab.during(began, func() *taskFailure {
+		v.guestTold(toolsNotRunning)
+		v.lab.mu.Lock()
+		v.toolsSet = false
+		v.lab.mu.Unlock()
+		return nil
+	})
 	if err := v.lab.hook.post(event{"event": "vm_reboot_guest", "vm": v.spec.Name}); err != nil {
 		complain("%v", err)
 		return
 	}
-	v.lab.mu.Lock()
-	told := v.toolsSet
-	v.lab.mu.Unlock()
-	if !told {
-		v.guestTold(v.spec.Tools)
-	}
+	v.lab.during(began, func() *taskFailure {
+		v.lab.mu.Lock()
+		told := v.toolsSet
+		v.lab.mu.Unlock()
+		if !told {
+			v.guestTold(v.spec.Tools)
+		}
+		return nil
+	})
 }
 
 func (v *labVM) ResetVMTask(*types.ResetVM_Task) soap.HasFault {
 	v.lab.record("ResetVM_Task", v.spec.Name, nil)
-	ref := v.lab.startTask(v.vm, "reset", false, func(*labTask) *taskFailure {
+	ref := v.lab.startTask(v.vm, "reset", false, func(t *labTask) *taskFailure {
 		v.lab.mu.Lock()
 		on := v.on
 		v.lab.mu.Unlock()
@@ -495,7 +516,7 @@ func (v *labVM) ResetVMTask(*types.ResetVM_Task) soap.HasFault {
 			return failure(&types.InvalidPowerState{RequestedState: types.VirtualMachinePowerStatePoweredOn,
 				ExistingState: types.VirtualMachinePowerStatePoweredOff}, poweredOffText)
 		}
-		v.restart()
+		v.restart(t.began)
 		return nil
 	})
 	return &methods.ResetVM_TaskBody{Res: &types.ResetVM_TaskResponse{Returnval: ref}}

@@ -22,22 +22,19 @@ import sys
 import time
 from typing import Any, Iterator, Mapping, Sequence
 
+import jinja2
 import yaml
 from ansible.errors import AnsibleError
-from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
+from jinja2 import meta
 
-from ..module_utils._preflight import controller, devices, nodes, variables
+from ..module_utils._preflight import controller, devices, nodes
+from ..module_utils._preflight import variables as inventory
 from ..module_utils._preflight.finding import Finding, note, summary
+from ..modules.preflight import DOCUMENTATION
+from ..plugin_utils.decision import Decision
 
 _HERE = pathlib.Path(__file__).resolve().parents[2]
-ARGUMENTS = {
-    "switches": {"type": "dict", "default": {}},
-    "vcenter": {"type": "dict", "default": {}},
-    "nodes": {"type": "dict", "default": {}},
-    "windows": {"type": "bool", "default": False},
-    "dest": {"type": "path", "default": ""},
-}
 # Variables that a stage asks for; without them the site stops there, perhaps after others have been changed.
 _NEEDS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "switches": (
@@ -71,28 +68,22 @@ _UNLESS: Mapping[str, tuple[str, str]] = {
 }
 
 
-class ActionModule(ActionBase):
-    _requires_connection = False
-    _supports_check_mode = True
-    _supports_async = False
+class ActionModule(Decision):
+    documentation = DOCUMENTATION
 
-    def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        _validation, options = self.validate_argument_spec(ARGUMENTS)  # type: ignore[no-untyped-call]
-        everything = task_vars or {}
-        hostvars, groups = everything["hostvars"], everything["groups"]
+    def decide(self, options: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
+        hostvars, groups = variables["hostvars"], variables["groups"]
         findings = list(controller.judge(_controller(), groups))
-        findings += list(variables.groups(groups))
+        findings += list(inventory.groups(groups))
         found, unset = _of_inventory(hostvars, groups)
         findings += found
         findings += list(_devices({**options, "dry": self._task.check_mode}, hostvars, groups, unset))
         looked_at = ["controller", "inventory", *options["switches"], *options["nodes"]]
         looked_at += ["vCenter"] if options["vcenter"] else []
         told = summary(findings, looked_at)
-        result.update(changed=False, **told)
         if options["dest"] and not self._task.check_mode:
             _write(pathlib.Path(options["dest"]), {**told, "at": time.time()})
-        return result
+        return dict(told)
 
 
 def _devices(
@@ -167,7 +158,7 @@ def _collection(name: str) -> str | None:
 def _of_inventory(hostvars: Any, groups: Mapping[str, Sequence[str]]) -> tuple[list[Finding], set[str]]:
     """Findings, and the hosts that lack a value: their devices cannot be asked."""
     known, prefixes = known_variables()
-    own = list(dict.fromkeys(name for group in variables.GROUPS for name in groups.get(group) or ()))
+    own = list(dict.fromkeys(name for group in inventory.GROUPS for name in groups.get(group) or ()))
     names = {host: _names(hostvars, host) for host in own}
     needs: dict[tuple[str, str, str], list[str]] = {}
     asked = set()
@@ -185,13 +176,13 @@ def _of_inventory(hostvars: Any, groups: Mapping[str, Sequence[str]]) -> tuple[l
             error = _error(hostvars, host, name)
             if error:
                 doubtful.setdefault((name, error), []).append(host)
-    wanting = [variables.Need(name, tuple(hosts), error, what) for (name, error, what), hosts in needs.items()]
-    unclear = [variables.Need(name, tuple(hosts), error, "") for (name, error), hosts in doubtful.items()]
+    wanting = [inventory.Need(name, tuple(hosts), error, what) for (name, error, what), hosts in needs.items()]
+    unclear = [inventory.Need(name, tuple(hosts), error, "") for (name, error), hosts in doubtful.items()]
     findings = [
-        *variables.unread(names, known | _mentioned(hostvars, own, names), prefixes),
-        *variables.unset(wanting),
-        *variables.unread_here(unclear),
-        *variables.files(_files(hostvars, own, names)),
+        *inventory.unread(names, known | _mentioned(hostvars, own, names), prefixes),
+        *inventory.unset(wanting),
+        *inventory.unread_here(unclear),
+        *inventory.files(_files(hostvars, own, names)),
     ]
     return findings, {host for need in wanting for host in need.hosts}
 
@@ -240,10 +231,22 @@ def _error(hostvars: Any, host: str, name: str) -> str:
         str(value)
     except (AnsibleError, KeyError) as error:
         return str(error).strip().split("\n", maxsplit=1)[0]
-    return ""
+    return _left_as_written(hostvars, host, value)
 
 
-def _files(hostvars: Any, own: Sequence[str], names: Mapping[str, set[str]]) -> Iterator[variables.File]:
+def _left_as_written(hostvars: Any, host: str, value: Any) -> str:
+    """ansible-core before 2.19 leaves a template with an unknown variable as it is: what is unknown in it."""
+    if not (isinstance(value, str) and "{{" in value):
+        return ""
+    try:
+        names = meta.find_undeclared_variables(jinja2.Environment().parse(value))
+    except jinja2.TemplateSyntaxError:
+        return ""
+    unknown = sorted(name for name in names if name not in hostvars[host])
+    return f"'{unknown[0]}' is undefined" if unknown else ""
+
+
+def _files(hostvars: Any, own: Sequence[str], names: Mapping[str, set[str]]) -> Iterator[inventory.File]:
     seen: set[tuple[str, str]] = set()
     for host in own:
         for variable, remedy in _FILES.items():
@@ -254,18 +257,18 @@ def _files(hostvars: Any, own: Sequence[str], names: Mapping[str, set[str]]) -> 
             if path and (variable, path) not in seen:
                 seen.add((variable, path))
                 place = pathlib.Path(path).expanduser()
-                yield variables.File(variable, path, place.is_file(), os.access(place, os.R_OK), remedy)
+                yield inventory.File(variable, path, place.is_file(), os.access(place, os.R_OK), remedy)
 
 
 def known_variables() -> tuple[set[str], set[str]]:
     """All variables that roles and playbooks of this collection read, and the prefixes of its roles."""
     roles = sorted(path.parent.parent for path in _HERE.glob("roles/*/meta/argument_specs.yml"))
-    known: set[str] = set(variables.SITE_VARIABLES)
+    known: set[str] = set(inventory.SITE_VARIABLES)
     for role in roles:
         content = yaml.safe_load((role / "meta" / "argument_specs.yml").read_text())
         for entry in content["argument_specs"].values():
             known |= set(entry.get("options") or {})
-    return known, {f"{role.name}_" for role in roles} | {variables.SITE_PREFIX}
+    return known, {f"{role.name}_" for role in roles} | {inventory.SITE_PREFIX}
 
 
 def _write(path: pathlib.Path, content: Mapping[str, Any]) -> None:

@@ -9,8 +9,6 @@ class ModuleDocFragment:
     """Options and attributes of modules that talk to an Onyx switch."""
 
     DOCUMENTATION = r"""
-requirements:
-  - netmiko >= 4.8 with paramiko 4 (C(netmiko[par4])) where the module runs, usually the controller
 options:
   hostname:
     description:
@@ -18,10 +16,6 @@ options:
       - The environment variable E(ONYX_HOST) is used if this is not set.
     type: str
     required: true
-  port:
-    description: TCP port of the switch's SSH server. No effect on traffic.
-    type: int
-    default: 22
   username:
     description:
       - User with the C(admin) capability; one that needs no enable password. No effect on traffic.
@@ -34,25 +28,6 @@ options:
       - The environment variable E(ONYX_PASSWORD) is used if this is not set.
     type: str
     required: true
-  known_hosts:
-    description:
-      - File with the switch's host key, in the format of OpenSSH. No effect on traffic.
-      - The known hosts of the user who runs the module are used if this is not set.
-    type: path
-  host_key_checking:
-    description:
-      - Whether to refuse a switch whose host key is not in O(known_hosts).
-      - Without it anybody who can answer at O(hostname) gets the password. No effect on traffic.
-    type: bool
-    default: true
-  timeout:
-    description:
-      - Seconds of silence after which the switch counts as not answering.
-      - Holds for the connection, the login and each command.
-      - If it is over, the module stops and does not know whether the line under way still takes effect; run it again.
-        It has no effect on traffic of its own.
-    type: int
-    default: 30
 """
 
     ATTRIBUTES = r"""

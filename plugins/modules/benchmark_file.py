@@ -18,13 +18,8 @@ description:
   - Whatever a reader complains about is a problem of the file. A log without a figure is one, too.
   - A measurement is a record, not a change of the cluster, so nothing is reported as changed.
   - Runs on the controller. The node is not asked.
-attributes:
-  check_mode:
-    support: full
-    description: It changes no host, and decides in check mode as well.
-  diff_mode:
-    support: none
-    description: There is no difference to show.
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.decides
 options:
   folder:
     description: Folder of the files on the controller. With O(state=read) not needed.
@@ -32,7 +27,7 @@ options:
   kind:
     description: The benchmark. V(repeat) is one repeat of V(scaling).
     type: str
-    choices: [bandwidth, scaling, scoring, training, nccl_tests, perftest, repeat]
+    choices: [bandwidth, scaling, scoring, training, nccl_tests, perftest, advice, input, repeat]
     required: true
   state:
     description:

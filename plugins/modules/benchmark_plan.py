@@ -18,13 +18,8 @@ description:
   - The name of a repeat holds a digest of all of its parameters. What lies in O(folder) under that name and was
     made with the same parameters is done; what was made with other parameters has another name.
   - Runs on the controller. The node is not asked.
-attributes:
-  check_mode:
-    support: full
-    description: It changes no host, and decides in check mode as well.
-  diff_mode:
-    support: none
-    description: There is no difference to show.
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.decides
 options:
   hosts:
     description: The hosts, the head first.

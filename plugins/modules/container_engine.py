@@ -17,13 +17,8 @@ description:
     it. Every key of the file stays as it is and where it is. An entry of that name is never replaced.
   - Compares what the running engine knows with what is on the disk. It needs no memory of an earlier run.
   - Runs on the controller. The node is not asked.
-attributes:
-  check_mode:
-    support: full
-    description: It changes no host, and decides in check mode as well.
-  diff_mode:
-    support: none
-    description: There is no difference to show.
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.decides
 options:
   config:
     description: The present C(daemon.json), empty where there is none. With O(offer), RV(merged) is returned.

@@ -113,6 +113,7 @@ extends_documentation_fragment:
   - rocemesh.multinode.roce_switch
   - rocemesh.multinode.cumulus
   - rocemesh.multinode.cumulus.attributes
+  - rocemesh.multinode.attributes.no_restart
 """
 
 EXAMPLES = r"""
@@ -173,19 +174,6 @@ undo:
     - The commands that take the operations back, in the order in which they have to be given, before
       C(nv config apply).
   returned: always, unless the request was refused
-  type: list
-  elements: str
-reboot_required:
-  description: Always V(false).
-  returned: success
-  type: bool
-reboot_scope:
-  description: Always V(none).
-  returned: success
-  type: str
-reboot_reasons:
-  description: Always empty.
-  returned: success
   type: list
   elements: str
 version:

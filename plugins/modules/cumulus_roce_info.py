@@ -22,14 +22,6 @@ notes:
   - Tested against simulated switches. Not verified on hardware are the places of the counters per port, which moved
     between releases; a counter that a release does not print is left out.
 options:
-  ports:
-    description:
-      - The ports to look at, as ports and ranges such as V(swp1-4), V(swp9), V(swp3s0-1).
-      - All ports if this is empty. A port that does not exist is an error.
-      - Each port costs up to three requests. No effect on traffic.
-    type: list
-    elements: str
-    default: []
   mode:
     description:
       - The RoCE mode that ought to be; another one becomes one of RV(problems).
@@ -38,25 +30,16 @@ options:
       - No effect on the switch or on traffic.
     type: str
     choices: [lossless, semi-lossless, lossy, lossless-single-ipool, lossy-multi-tc, dci-1, dci-custom, absent]
-  priority:
-    description: The priority of RoCE traffic, on which PFC and ECN ought to be in force. No effect on traffic.
-    type: int
-    default: 3
   bridge_domain:
     description:
       - The bridge whose VLANs are looked at. No effect on traffic.
     type: str
     default: br_default
 extends_documentation_fragment:
+  - rocemesh.multinode.attributes.reads
   - rocemesh.multinode.cumulus
   - rocemesh.multinode.cumulus.attributes
-attributes:
-  check_mode:
-    description: The module never changes anything.
-    support: full
-  diff_mode:
-    description: The module never changes anything.
-    support: none
+  - rocemesh.multinode.switch_ssh.look
 seealso:
   - module: rocemesh.multinode.cumulus_roce
   - module: rocemesh.multinode.onyx_roce_info

@@ -17,13 +17,8 @@ description:
     by the variables of the role P(rocemesh.multinode.esxi_host#role) that the inventory gives them.
   - Takes the results of M(rocemesh.multinode.esxi_kernel_setting) over these batches apart, host by host.
   - Runs on the controller. The node is not asked.
-attributes:
-  check_mode:
-    support: full
-    description: It changes no host, and decides in check mode as well.
-  diff_mode:
-    support: none
-    description: There is no difference to show.
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.decides
 options:
   hosts:
     description: Inventory names, for example C(ansible_play_hosts).

@@ -16,13 +16,6 @@ description:
     what vSphere keeps apart - the device, its passthrough state, the NUMA node that it belongs to, and the VM that owns
     it.
   - RV(numa_locality) names the NICs and GPUs of each node. A VM for GPUDirect RDMA must be given both from one node.
-attributes:
-  check_mode:
-    support: full
-    description: Reads only.
-  diff_mode:
-    support: none
-    description: Changes nothing.
 options:
   esxi_hostname:
     description:
@@ -62,6 +55,7 @@ options:
     type: bool
     default: false
 extends_documentation_fragment:
+  - rocemesh.multinode.attributes.reads
   - rocemesh.multinode.vsphere
   - rocemesh.multinode.vsphere.attributes
 notes:

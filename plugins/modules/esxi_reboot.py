@@ -118,6 +118,8 @@ options:
   run_name:
     description:
       - Name of this run in the lease and in the mark. By default each C(ansible-playbook) is a run of its own.
+      - All that runs under one name is one run, and has its lease together. Never give a fixed name to what may run
+        twice at once.
     type: str
   vsan_mode:
     description:

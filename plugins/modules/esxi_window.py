@@ -50,6 +50,8 @@ options:
   run_name:
     description:
       - Name of this run in the lease. By default each C(ansible-playbook) is a run of its own.
+      - All that runs under one name is one run, and has its lease together. Never give a fixed name to what may run
+        twice at once.
     type: str
 extends_documentation_fragment:
   - rocemesh.multinode.vsphere

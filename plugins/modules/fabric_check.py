@@ -16,13 +16,8 @@ description:
   - Takes what is known so far and returns the next part to run, or the answer. Starts nothing.
   - The parts are V(reach) (probes), V(measure) (rounds of perftest), V(confirm) (repeats, at most twice) and V(done).
   - Runs on the controller. The node is not asked.
-attributes:
-  check_mode:
-    support: full
-    description: It changes no host, and decides in check mode as well.
-  diff_mode:
-    support: none
-    description: There is no difference to show.
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.decides
 options:
   site:
     description:

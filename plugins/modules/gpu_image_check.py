@@ -17,13 +17,8 @@ description:
     new for the driver. Both are named, with what to do.
   - A host that did not answer is named too.
   - Runs on the controller. The node is not asked.
-attributes:
-  check_mode:
-    support: full
-    description: It changes no host, and decides in check mode as well.
-  diff_mode:
-    support: none
-    description: There is no difference to show.
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.decides
 options:
   answers:
     description: >-

@@ -15,18 +15,13 @@ description:
     and loads nothing.
   - What is wrong stands in RV(problems), each with the host, the versions and the next command. The module does not
     fail because of it.
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.reads
 author:
   - rocemesh.multinode contributors (@rocemesh)
 requirements:
   - Python 3.8 or newer on the node
   - C(nvidia-smi), C(modinfo), C(nv-fabricmanager) and C(systemctl) as far as they are there
-attributes:
-  check_mode:
-    support: full
-    description: Reads only.
-  diff_mode:
-    support: none
-    description: Changes nothing.
 options:
   ranks:
     description: Ranks (slots) that this node shall have. V(0) - as many as GPUs.

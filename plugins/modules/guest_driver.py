@@ -15,13 +15,8 @@ author: rocemesh.multinode contributors (@rocemesh)
 description:
   - Each reading that is given is judged. Readings are what the named programs print, in the locale C.
   - Runs on the controller. The node is not asked.
-attributes:
-  check_mode:
-    support: full
-    description: It changes no host, and decides in check mode as well.
-  diff_mode:
-    support: none
-    description: There is no difference to show.
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.decides
 options:
   failure:
     description: Result of a task that failed. Whether a disk was full is looked for in all of it.

@@ -17,13 +17,8 @@ description:
     not have, a namespace that cannot exist, hosts with different numbers of ranks, variables that belong to the
     launcher, names that look like secrets.
   - Runs on the controller. The node is not asked.
-attributes:
-  check_mode:
-    support: full
-    description: It changes no host, and decides in check mode as well.
-  diff_mode:
-    support: none
-    description: There is no difference to show.
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.decides
 options:
   job:
     description: >-

@@ -17,13 +17,8 @@ description:
     counters before and after, begin and end - and says what the launcher says of a job that did not end well.
   - What is missing stays missing, and the verdict of the report says so.
   - Runs on the controller. The node is not asked.
-attributes:
-  check_mode:
-    support: full
-    description: It changes no host, and decides in check mode as well.
-  diff_mode:
-    support: none
-    description: There is no difference to show.
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.decides
 options:
   path:
     description: The folder, on the controller.

@@ -15,13 +15,8 @@ author: rocemesh.multinode contributors (@rocemesh)
 description:
   - One line per node, in their order - address, exit status of ssh, milliseconds, message.
   - Runs on the controller. The node is not asked.
-attributes:
-  check_mode:
-    support: full
-    description: It changes no host, and decides in check mode as well.
-  diff_mode:
-    support: none
-    description: There is no difference to show.
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.decides
 options:
   lines:
     description: Lines of the probe.

@@ -15,13 +15,8 @@ author: rocemesh.multinode contributors (@rocemesh)
 description:
   - Each reading that is given is joined with O(hosts).
   - Runs on the controller. The node is not asked.
-attributes:
-  check_mode:
-    support: full
-    description: It changes no host, and decides in check mode as well.
-  diff_mode:
-    support: none
-    description: There is no difference to show.
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.decides
 options:
   hosts:
     description: Hosts of the job, the head first.

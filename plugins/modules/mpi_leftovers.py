@@ -17,13 +17,8 @@ description:
     mark of a job of this site and the container of the head says that this job has no supervisor any more.
   - Everything else is somebody's. What is not known is somebody else's.
   - Runs on the controller. The node is not asked.
-attributes:
-  check_mode:
-    support: full
-    description: It changes no host, and decides in check mode as well.
-  diff_mode:
-    support: none
-    description: There is no difference to show.
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.decides
 options:
   found:
     description: Name of the host to what was found there (C(pid), C(user), C(since), C(command), C(job), C(ours)).

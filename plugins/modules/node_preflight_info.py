@@ -13,17 +13,12 @@ description:
   - Reads Python, clock, space, GPUs, NVIDIA driver, container toolkit, Docker engine and RDMA devices, and tries to
     reach the registry. Changes nothing and judges nothing; M(rocemesh.multinode.preflight) does.
   - Run it with C(become) to learn whether that works.
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.reads
 author:
   - rocemesh.multinode contributors (@rocemesh)
 requirements:
   - Python 3.8 or newer on the node
-attributes:
-  check_mode:
-    support: full
-    description: Reads only.
-  diff_mode:
-    support: none
-    description: Changes nothing.
 options:
   controller_time:
     description: The controller's clock, seconds since 1970 in UTC, to compare the node's with. V(0) compares nothing.

@@ -99,6 +99,8 @@ extends_documentation_fragment:
   - rocemesh.multinode.roce_switch
   - rocemesh.multinode.onyx
   - rocemesh.multinode.onyx.attributes
+  - rocemesh.multinode.attributes.no_restart
+  - rocemesh.multinode.switch_ssh
 """
 
 EXAMPLES = r"""
@@ -166,19 +168,6 @@ operations:
 undo:
   description: The commands that take the operations back, in the order in which they have to be sent.
   returned: always, unless the request was refused
-  type: list
-  elements: str
-reboot_required:
-  description: Always V(false).
-  returned: success
-  type: bool
-reboot_scope:
-  description: Always V(none).
-  returned: success
-  type: str
-reboot_reasons:
-  description: Always empty.
-  returned: success
   type: list
   elements: str
 version:

@@ -22,14 +22,6 @@ notes:
   - Tested against a simulated switch. Not verified on hardware are the JSON shapes of C(counters pfc) and of several
     ports in C(congestion-control); a table that cannot be read is named in RV(unreadable) with the text of the switch.
 options:
-  ports:
-    description:
-      - The ports to look at, as ports and ranges such as V(1/1-1/4), V(1/9), V(1/10/1-1/10/2).
-      - All ports if this is empty. A port that does not exist is an error.
-      - No effect on traffic.
-    type: list
-    elements: str
-    default: []
   mode:
     description:
       - The RoCE mode that ought to be; another one becomes one of RV(problems).
@@ -37,20 +29,12 @@ options:
       - No effect on the switch or on traffic.
     type: str
     choices: [lossless, semi-lossless, lossy, absent]
-  priority:
-    description: The priority of RoCE traffic, on which PFC and ECN ought to be in force. No effect on traffic.
-    type: int
-    default: 3
 extends_documentation_fragment:
+  - rocemesh.multinode.attributes.reads
   - rocemesh.multinode.onyx
   - rocemesh.multinode.onyx.attributes
-attributes:
-  check_mode:
-    description: The module never changes anything.
-    support: full
-  diff_mode:
-    description: The module never changes anything.
-    support: none
+  - rocemesh.multinode.switch_ssh
+  - rocemesh.multinode.switch_ssh.look
 seealso:
   - module: rocemesh.multinode.onyx_roce
   - module: rocemesh.multinode.cumulus_roce_info

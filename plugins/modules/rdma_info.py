@@ -14,19 +14,14 @@ description:
     node. Changes nothing.
   - Works for a normal user. What cannot be read is null and stands in RV(unreadable) with the reason and what to do;
     it is never filled with a likely value.
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.reads
 author:
   - rocemesh.multinode contributors (@rocemesh)
 requirements:
   - Python 3.8 or newer on the node
   - C(ibv_devinfo) for the active MTU, C(mlnx_qos) or C(dcb) (iproute2 5.11) for trust mode and flow control,
     C(ethtool) for the counters of priorities, C(modinfo) for drivers on the disk. All of them are optional.
-attributes:
-  check_mode:
-    support: full
-    description: Reads only.
-  diff_mode:
-    support: none
-    description: Changes nothing.
 options:
   device:
     description:

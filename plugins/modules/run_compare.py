@@ -18,10 +18,10 @@ description:
   - With O(baseline), says of each case of the benchmark scaling whether it became slower, and how sure that is.
 requirements:
   - jinja2 (comes with Ansible)
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.no_restart
+  - rocemesh.multinode.attributes.writes
 attributes:
-  check_mode:
-    support: full
-    description: Says what would be written, and writes nothing.
   diff_mode:
     support: full
     description: Shows the SHA-256 of each file before and after.
@@ -183,19 +183,6 @@ operations:
   returned: success
 undo:
   description: How to take it back.
-  type: list
-  elements: str
-  returned: success
-reboot_required:
-  description: Always false.
-  type: bool
-  returned: success
-reboot_scope:
-  description: Always V(none).
-  type: str
-  returned: success
-reboot_reasons:
-  description: Always empty.
   type: list
   elements: str
   returned: success

@@ -16,10 +16,10 @@ description:
   - A file that this module did not write, or that was edited since, is never written over or removed. The module then
     fails before it changes anything.
   - Files of an earlier hand-off into the same folder that this job has no more are removed.
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.no_restart
+  - rocemesh.multinode.attributes.writes
 attributes:
-  check_mode:
-    support: full
-    description: Says what would be written, and writes nothing.
   diff_mode:
     support: full
     description: Shows each file before and after.
@@ -59,19 +59,6 @@ operations:
   returned: success
 undo:
   description: How to take it back.
-  type: list
-  elements: str
-  returned: success
-reboot_required:
-  description: Always false.
-  type: bool
-  returned: success
-reboot_scope:
-  description: Always V(none).
-  type: str
-  returned: success
-reboot_reasons:
-  description: Always empty.
   type: list
   elements: str
   returned: success

@@ -26,10 +26,10 @@ description:
 requirements:
   - jinja2 (comes with Ansible)
   - matplotlib (for the plots only; without it the report says so and is otherwise complete)
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.no_restart
+  - rocemesh.multinode.attributes.writes
 attributes:
-  check_mode:
-    support: full
-    description: Says what would be written, and writes nothing.
   diff_mode:
     support: full
     description: Shows the SHA-256 of each file before and after.
@@ -145,6 +145,12 @@ options:
         description: >-
           Switch to C(before) and C(after), each C(ports) as the info modules of the switches return them, C(at) and
           C(error).
+        type: dict
+      fabric:
+        description: >-
+          The fabric check before the job - C(report) (C(fabric_report) of role P(rocemesh.multinode.fabric#role)),
+          C(at) (seconds since 1970, UTC) and C(heat_map) (SVG); or C(skipped), the reason why there was none. The only
+          one that may be missing.
         type: dict
   limits:
     description: >-
@@ -311,19 +317,6 @@ undo:
   type: list
   elements: str
   returned: success
-reboot_required:
-  description: Always false.
-  type: bool
-  returned: success
-reboot_scope:
-  description: Always V(none).
-  type: str
-  returned: success
-reboot_reasons:
-  description: Always empty.
-  type: list
-  elements: str
-  returned: success
 """
 
 import dataclasses
@@ -374,6 +367,12 @@ def _timeline(log: Path, inputs: Inputs) -> dict[str, Any]:
     except (TypeError, ValueError):
         batch = 0.0
     return timeline.from_steps(reader.result().steps, batch).as_result()
+
+
+def _heat_map(inputs: Inputs) -> str:
+    """The picture of the fabric check, taken out of the evidence: a file of its own, and not in summary.json."""
+    fabric = inputs.evidence.get("fabric") or {}
+    return str(fabric.pop("heat_map", "") or "") if isinstance(fabric, dict) else ""
 
 
 def _benchmarks(folder: Path) -> dict[str, Any]:
@@ -474,6 +473,9 @@ def main() -> None:
     try:
         inputs = Inputs(**options, benchmarks=_benchmarks(Path(folder)))
         files: dict[str, bytes | Path] = {}
+        heat_map = _heat_map(inputs)
+        if heat_map:
+            files["fabric.svg"] = heat_map.encode()
         if log:
             source = _log_file(log)
             files["mpirun.log"] = source
@@ -486,8 +488,8 @@ def main() -> None:
         files["summary.json"] = (json.dumps(summary, indent=2, allow_nan=False) + "\n").encode()
         files.update({f"{plot.name}.png": plot.light for plot in drawn})
         names = [f"{plot.name}.png" for plot in drawn]
-        files["report.md"] = render(summary, names, no_plots).encode(errors="replace")
-        files["report.html"] = page.report(summary, drawn, no_plots).encode(errors="replace")
+        files["report.md"] = render(summary, names, no_plots, "fabric.svg" if heat_map else "").encode(errors="replace")
+        files["report.html"] = page.report(summary, drawn, no_plots, heat_map).encode(errors="replace")
         wanted = Wanted(files, latest)
         facts = {
             "summary": summary,

@@ -15,13 +15,8 @@ author: rocemesh.multinode contributors (@rocemesh)
 description:
   - Collects one fact from the hosts of each layer and folds it for the role P(rocemesh.multinode.report#role).
   - Runs on the controller. The node is not asked.
-attributes:
-  check_mode:
-    support: full
-    description: It changes no host, and decides in check mode as well.
-  diff_mode:
-    support: none
-    description: There is no difference to show.
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.decides
 options:
   layers:
     description: Layer name to a list of two texts, the inventory group and the name of the fact.

@@ -17,13 +17,8 @@ description:
   - Says how many hosts may be down at once, and whether a change window is open by the clock of the controller.
   - Each part is decided where its options are given.
   - Runs on the controller. The node is not asked.
-attributes:
-  check_mode:
-    support: full
-    description: It changes no host, and decides in check mode as well.
-  diff_mode:
-    support: none
-    description: There is no difference to show.
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.decides
 options:
   hosts:
     description:

@@ -23,6 +23,8 @@ description:
   - C(authorized_keys) and C(config) of the user are never replaced. One marked block in each belongs to this module,
     all other bytes stay as they are, and O(state=absent) gives back exactly the file that was there before.
   - Symbolic links are not followed and files of other owners are not touched; both are errors.
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.no_restart
 attributes:
   check_mode:
     description: Can run in C(check_mode) and say what it would change without changing anything.
@@ -355,19 +357,6 @@ operations:
   elements: dict
 undo:
   description: How to take it back, last change first. Keys that were deleted cannot be brought back.
-  returned: always
-  type: list
-  elements: str
-reboot_required:
-  description: Always false for this module.
-  returned: always
-  type: bool
-reboot_scope:
-  description: Always V(none) for this module.
-  returned: always
-  type: str
-reboot_reasons:
-  description: Always empty for this module.
   returned: always
   type: list
   elements: str

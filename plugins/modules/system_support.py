@@ -16,13 +16,8 @@ description:
   - Compares distribution and release of each host with the collection's table of supported systems.
   - A host whose facts hold no distribution is left out.
   - Runs on the controller. The node is not asked.
-attributes:
-  check_mode:
-    support: full
-    description: It changes no host, and decides in check mode as well.
-  diff_mode:
-    support: none
-    description: There is no difference to show.
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.decides
 options:
   systems:
     description: Host to its facts, with C(distribution) and C(distribution_version).

@@ -28,15 +28,9 @@ options:
     elements: str
     default: []
 extends_documentation_fragment:
+  - rocemesh.multinode.attributes.reads
   - rocemesh.multinode.vsphere
   - rocemesh.multinode.vsphere.attributes
-attributes:
-  check_mode:
-    support: full
-    description: Reads only.
-  diff_mode:
-    support: none
-    description: Changes nothing.
 notes:
   - Not verified on hardware. The lab's account has every privilege; a lack of them is shown to govmomi's own roles.
 seealso:

@@ -107,6 +107,14 @@ options:
     description: Permit O(gpu_pci_ids) to name one GPU for two devices of the VM. Otherwise that is refused.
     type: bool
     default: false
+  wanted:
+    description:
+      - Options that say what keys and fields shall be, by name, as RV(resolved) of an earlier run or a variable has
+        them.
+        They go before the same options given singly; null leaves a key alone.
+      - Come into force at the next power-on, like those.
+    type: dict
+    default: {}
   power_only:
     description:
       - Change no key and no field, whatever the other options say, only the power as O(final_power) wants it.
@@ -298,14 +306,45 @@ reboot_reasons:
 
 from typing import Any
 
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+
 from ..module_utils._layer import RefusedError
 from ..module_utils._vsphere.arguments import make_module, run_layer, vsphere_argument_spec
-from ..module_utils._vsphere.keys import VmxWanted
+from ..module_utils._vsphere.keys import TRUTHS, VmxWanted
 from ..module_utils._vsphere.layers import VmxLayer
+
+# What keys and fields shall be: options of the module, and what O(wanted) may name.
+KEY_OPTIONS: dict[str, dict[str, Any]] = {
+    "allow_p2p": {"type": "bool", "default": True},
+    "relax_acs": {"type": "bool", "default": True},
+    "numa_node_affinity": {"type": "list", "elements": "str"},
+    "gpu_pci_ids": {"type": "dict", "default": {}},
+    "use_64bit_mmio": {"type": "bool"},
+    "mmio_size_gb": {"type": "str"},
+    "reserve_memory": {"type": "bool"},
+    "firmware": {"type": "str", "choices": ["efi"]},
+    "allow_shared_gpu": {"type": "bool", "default": False},
+}
+
+
+def _checked(vm: str, wanted: dict[str, Any]) -> dict[str, Any]:
+    """Of their types; nothing is added. Raises `RefusedError` for what is no such option, or not of its type."""
+    given = {name: value for name, value in wanted.items() if value is not None and name in KEY_OPTIONS}
+    result = ArgumentSpecValidator({name: {**KEY_OPTIONS[name], "default": None} for name in given}).validate(given)
+    strange = [f"{name} is no such option" for name in wanted if name not in KEY_OPTIONS]
+    if strange or result.error_messages:
+        raise RefusedError(
+            "; ".join([*strange, *result.error_messages]),
+            host=vm,
+            thing="wanted",
+            remedy="name only " + ", ".join(KEY_OPTIONS),
+        )
+    return {**dict.fromkeys(wanted), **result.validated_parameters}
 
 
 def wanted_from(params: dict[str, Any], check_mode: bool) -> VmxWanted:
-    """Raises `RefusedError` for a device number that is not one."""
+    """Raises `RefusedError` for a device number that is not one, and for what O(wanted) may not name."""
+    params = {**params, **_checked(params["vm"], params["wanted"])}
     if params["power_only"]:
         return VmxWanted(allow_p2p=None, relax_acs=None, final_power=params["final_power"], plan_only=check_mode)
     gpu_pci_ids: dict[int, str] = {}
@@ -321,9 +360,7 @@ def wanted_from(params: dict[str, Any], check_mode: bool) -> VmxWanted:
         gpu_pci_ids[int(number)] = str(address or "")
     numa = tuple(node.strip() for node in params["numa_node_affinity"] or ()) or None
     return VmxWanted(
-        allow_p2p=params["allow_p2p"],
-        relax_acs=params["relax_acs"],
-        use_64bit_mmio=params["use_64bit_mmio"],
+        **{name: params[name] for name in TRUTHS},
         mmio_size_gb=params["mmio_size_gb"],
         reserve_memory=params["reserve_memory"],
         firmware=params["firmware"] or "",
@@ -343,16 +380,9 @@ def main() -> None:
             vm={"type": "str", "required": True},
             folder={"type": "str"},
             uuid={"type": "str"},
-            allow_p2p={"type": "bool", "default": True},
-            relax_acs={"type": "bool", "default": True},
-            numa_node_affinity={"type": "list", "elements": "str"},
-            gpu_pci_ids={"type": "dict", "default": {}},
+            **KEY_OPTIONS,
             planned_host={"type": "str"},
-            use_64bit_mmio={"type": "bool"},
-            mmio_size_gb={"type": "str"},
-            reserve_memory={"type": "bool"},
-            firmware={"type": "str", "choices": ["efi"]},
-            allow_shared_gpu={"type": "bool", "default": False},
+            wanted={"type": "dict", "default": {}},
             power_only={"type": "bool", "default": False},
             power_policy={"type": "str", "choices": ["fail", "shutdown", "poweroff"], "default": "fail"},
             final_power={"type": "str", "choices": ["as_found", "on"], "default": "as_found"},

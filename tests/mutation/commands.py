@@ -17,6 +17,7 @@ from tests.mutation.mutant import drawn
 from tests.mutation.operators import mutants
 
 SAMPLE = 20
+_IN_THE_LAB = ("molecule/", "tests/integration/site/")
 
 
 def run(what: str, home: pathlib.Path, arguments: argparse.Namespace) -> int:
@@ -132,11 +133,11 @@ def guide(home: pathlib.Path, arguments: argparse.Namespace) -> int:
         item = f"item {change['id']}"
         if rows.get(item, {}).get("by"):
             continue
-        near = [name for name in tests_of[change["id"]] if name.startswith("tests/unit")]
+        near = [name for name in tests_of[change["id"]] if not name.startswith(_IN_THE_LAB)]
         begun = time.monotonic()
         engine.control(near)
         with engine.planted(trial.replaced(item, change, "guide")) as mutant:
-            by = engine.ask(near, 120.0)
+            by = engine.ask(near, 300.0)
         rows[item] = trial.row(mutant, by, time.monotonic() - begun)
         _tell(rows[item])
         trial.keep(home, "guide", rows.values())

@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""docs/mutation.md, from tests/mutation/results: `python -m tests.mutation.figures`, or with `--check`."""
+"""docs/mutation.md, and the rate in docs/architecture.md, from tests/mutation/results.
+
+`python -m tests.mutation.figures` writes them; `--check`: are they current?
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,8 @@ from tests.mutation import trial
 
 HOME = pathlib.Path(__file__).resolve().parents[2]
 PAGE = HOME / "docs/mutation.md"
+ARCHITECTURE = HOME / "docs/architecture.md"
+BEGIN, END = "<!-- mutation: made by tests/mutation/figures.py -->\n", "<!-- end of mutation -->\n"
 _TEXT = """# Mutation: do the tests notice?
 
 <!-- Made by `python -m tests.mutation.figures` from tests/mutation/results. -->
@@ -46,26 +51,43 @@ notice. `python -m tests.mutation code --room nic --new` tries again what surviv
 """
 
 
-def page() -> str:
+def _parts() -> list[tuple[str, list[dict[str, Any]]]]:
     parts: list[tuple[str, list[dict[str, Any]]]] = []
     rooms = collections.defaultdict(list)
     for entry in trial.kept(HOME, "code"):
         rooms[trial.room_of(entry["file"])].append(entry)
     parts += [(f"code: {room}", entries) for room, entries in rooms.items()]
-    parts += [(name, trial.kept(HOME, name)) for name in ("roles", "known", "guide")]
+    return parts + [(name, trial.kept(HOME, name)) for name in ("roles", "known", "guide")]
+
+
+def page() -> str:
+    parts = _parts()
     everything = [entry for _name, entries in parts for entry in entries]
     rows = "\n".join(_row(name, entries) for name, entries in parts if entries)
-    caught = sum(bool(entry["by"]) for entry in everything)
     by_file = collections.defaultdict(list)
     for entry in everything:
         by_file[entry["file"]].append(bool(entry["by"]))
     files = "\n".join(f"| {file} | {len(found)} | {sum(found)} |" for file, found in sorted(by_file.items()))
-    left = len(trial.unexplained(everything))
-    summary = (
-        f"{len(everything)} mutants of {len(by_file)} files were tried: {caught} are caught "
-        f"({100 * caught / len(everything):.1f} %), {left} survive without an explanation."
+    return _TEXT.format(summary=_summary(everything), rows=rows, files=files)
+
+
+def _summary(entries: list[dict[str, Any]]) -> str:
+    caught, left = sum(bool(entry["by"]) for entry in entries), len(trial.unexplained(entries))
+    return (
+        f"{len(entries)} mutants of {len({entry['file'] for entry in entries})} files were tried: {caught} are caught "
+        f"({100 * caught / len(entries):.1f} %), {left} survive without an explanation."
     )
-    return _TEXT.format(summary=summary, rows=rows, files=files)
+
+
+def architecture() -> str:
+    """The page with the rate as it is now."""
+    text = ARCHITECTURE.read_text()
+    before, begin, rest = text.partition(BEGIN)
+    _old, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError("docs/architecture.md has no place for the rate of the mutants")
+    everything = [entry for _name, entries in _parts() for entry in entries]
+    return f"{before}{begin}\n{_summary(everything)}\n\n{end}{after}"
 
 
 def _row(name: str, entries: list[dict[str, Any]]) -> str:
@@ -77,8 +99,10 @@ def _row(name: str, entries: list[dict[str, Any]]) -> str:
 
 def main() -> int:
     if sys.argv[1:] == ["--check"]:
-        return 0 if PAGE.exists() and PAGE.read_text() == page() else 1
+        current = PAGE.exists() and PAGE.read_text() == page() and ARCHITECTURE.read_text() == architecture()
+        return 0 if current else 1
     PAGE.write_text(page())
+    ARCHITECTURE.write_text(architecture())
     return 0
 
 

@@ -18,7 +18,7 @@ from tests.mutation.mutant import Mutant, drawn
 
 PER_ROLE = 8
 _CALLBACKS = pathlib.Path(__file__).resolve().parent / "callback"
-# A playbook takes seconds; tests that take longer than this are left to the suites.
+# A playbook takes seconds of CPU; tests that take more than this are left to the suites.
 _LONG = 45.0
 
 Played = dict[str, dict[str, float]]
@@ -29,7 +29,7 @@ def chosen(cache: pathlib.Path, only: Sequence[str] | None, per_role: int) -> It
     for role, files in trial.rooms()["roles"].items():
         if only and role not in only:
             continue
-        played = _recorded(role, files, cache)
+        played = _recorded(files, cache)
         tests_of: dict[str, list[str]] = {}
         for condition in _of_role(role):
             places = {f"{condition.mutant.file}:{line}" for line in condition.tasks}
@@ -54,15 +54,22 @@ def _of_role(role: str) -> list[Condition]:
     return found
 
 
-def _recorded(role: str, files: Sequence[str], cache: pathlib.Path) -> Played:
+def _recorded(files: Sequence[str], cache: pathlib.Path) -> Played:
+    """Kept by file of tests, which several roles may share."""
     digest = hashlib.sha256()
-    for path in [*sorted(map(str, pathlib.Path("roles", role).rglob("*.yml"))), *files]:
-        digest.update(pathlib.Path(path).read_bytes())
-    kept = cache / f"role-{role}-{digest.hexdigest()[:16]}.json"
-    if not kept.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        kept.write_text(json.dumps(_record(files)))
-    return dict(json.loads(kept.read_text()))
+    for path in sorted(pathlib.Path("roles").rglob("*.yml")):
+        digest.update(path.read_bytes())
+    found: Played = {}
+    for file in files:
+        own = digest.copy()
+        own.update(pathlib.Path(file).read_bytes())
+        kept = cache / f"played-{pathlib.Path(file).stem}-{own.hexdigest()[:16]}.json"
+        if not kept.exists():
+            cache.mkdir(parents=True, exist_ok=True)
+            kept.write_text(json.dumps(_record([file])))
+        for place, by_test in json.loads(kept.read_text()).items():
+            found.setdefault(place, {}).update(by_test)
+    return found
 
 
 def _record(files: Sequence[str]) -> Played:

@@ -67,5 +67,6 @@ def test_a_test_that_is_named_twice_over_runs_once() -> None:
         assert [item.nodeid for item in found] == expected
 
 
-def test_the_page_is_made_from_the_results() -> None:
+def test_the_pages_are_made_from_the_results() -> None:
     assert figures.PAGE.read_text() == figures.page(), "python -m tests.mutation.figures"
+    assert figures.ARCHITECTURE.read_text() == figures.architecture(), "python -m tests.mutation.figures"

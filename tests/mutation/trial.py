@@ -23,7 +23,7 @@ from tests.mutation.operators import mutants
 HERE = pathlib.Path(__file__).resolve().parent
 RESULTS = "tests/mutation/results"
 PER_FILE = 5
-# Seconds of tests per question, as the recording took them: it is a few times slower than the tests alone.
+# Seconds of CPU of tests per question, as the recording took them: it is a few times slower than the tests alone.
 _ENOUGH = 20.0
 
 
@@ -66,20 +66,22 @@ def replaced(name: str, change: Mapping[str, str], rule: str) -> Mutant:
 
 
 class Recording:
-    """Which tests of a room enter a function; taken once per state of the tree, and kept under ``cache``."""
+    """Which tests of a room enter a function; taken once per file of tests and state of the code, and kept under
+    ``cache``."""
 
     def __init__(self, room: str, cache: pathlib.Path) -> None:
         files = rooms()["code"][room]["files"]
-        paths = test_files(room)
-        digest = hashlib.sha256()
-        for path in sorted({*files, *paths, *map(str, pathlib.Path("plugins/module_utils").rglob("*.py"))}):
-            digest.update(pathlib.Path(path).read_bytes())
-        kept = cache / f"{room}-{digest.hexdigest()[:16]}.json"
-        if not kept.exists():
-            said = engine.record(paths, files)
+        kept = {path: cache / f"{room}-{digest}.json" for path, digest in _digests(room).items()}
+        new = [path for path, place in kept.items() if not place.exists()]
+        if new:
             cache.mkdir(parents=True, exist_ok=True)
-            kept.write_text(json.dumps(said))
-        self._tests: dict[str, Any] = json.loads(kept.read_text())
+            said = engine.record(new, files)
+            for path in new:
+                own = {name: entry for name, entry in said.items() if name.split("::")[0] == path}
+                kept[path].write_text(json.dumps(own))
+        self._tests: dict[str, Any] = {}
+        for place in kept.values():
+            self._tests.update(json.loads(place.read_text()))
         self._functions = {file: _functions(pathlib.Path(file).read_text()) for file in files}
 
     def _quickest_first(self, tests: Iterable[str]) -> list[str]:
@@ -111,6 +113,21 @@ class Recording:
 
     def patience(self, tests: Iterable[str]) -> float:
         return 30.0 + 4 * float(sum(self._tests[test]["seconds"] for test in tests))
+
+
+def _digests(room: str) -> dict[str, str]:
+    """Of each file of tests with the code that it may enter."""
+    code = hashlib.sha256()
+    for path in sorted(
+        {*rooms()["code"][room]["files"], *map(str, pathlib.Path("plugins/module_utils").rglob("*.py"))}
+    ):
+        code.update(pathlib.Path(path).read_bytes())
+    found = {}
+    for path in test_files(room):
+        own = code.copy()
+        own.update(path.encode() + pathlib.Path(path).read_bytes())
+        found[path] = own.hexdigest()[:16]
+    return found
 
 
 def _functions(source: str) -> list[tuple[int, int]]:

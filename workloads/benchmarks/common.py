@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import platform
 import sys
@@ -24,6 +25,7 @@ import joining
 import output
 from architectures import Network, find
 
+PERIOD = 251  # elements after which known values repeat; prime, so that no shift by a frame or block fits
 RESULT_MARK = "ROCEMESH-BENCHMARK "
 PROGRESS_MARK = "ROCEMESH-PROGRESS "
 # What a run of the seeds' time and one of today may be told to use; recorded if set.
@@ -135,6 +137,26 @@ def timed(action: Callable[[], Any], joined: Any) -> float:
     action()
     settle(joined.device)
     return max(gathered(time.perf_counter() - begun, joined))
+
+
+def fill(flat: Any, row: Any) -> None:
+    """``row`` (PERIOD values) over and over again."""
+    whole = flat.numel() // PERIOD * PERIOD
+    flat[:whole].view(-1, PERIOD).copy_(row)
+    flat[whole:].copy_(row[: flat.numel() - whole])
+
+
+def deviation(flat: Any, row: Any) -> float:
+    """The largest relative deviation of what `fill` would have left; infinite if there is a nan."""
+    worst = 0.0
+    # In blocks: the comparison in double precision would else need three times the largest array.
+    for begin in range(0, flat.numel(), 4096 * PERIOD):
+        block = flat[begin : begin + 4096 * PERIOD].double()
+        rows = (block.numel() + PERIOD - 1) // PERIOD
+        exact = row.repeat(rows)[: block.numel()]
+        found = float(((block - exact) / exact).abs().max())
+        worst = max(worst, found) if math.isfinite(found) else math.inf
+    return worst
 
 
 REASONS = ("", "out of memory", "one value per channel is too little for batch normalisation (larger batch or image)")

@@ -7,7 +7,8 @@ Three measurements per case, each the median of --iterations, on the slowest ran
 optimizer, without any exchange), "comm_s" (all-reduce of all gradient arrays, alone) and "step_s" (a whole step with
 DistributedDataParallel, where both overlap). exposed_s = step_s - compute_s is the communication that nobody hides;
 comm_over_compute below 1 means that it could be hidden. img_s = all ranks' images / seconds over all timed steps.
---trace writes the profile of one step of the first case that ran, in the format of chrome://tracing, by rank 0.
+--trace writes the profile of one step of the first case that ran, in the format of chrome://tracing, by rank 0, and
+puts the operators that took most time into the settings.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class Case:
         if self._parallel is None:
             device = [self._joined.device.index] if self._joined.gpu else None
             self._parallel = self._nn.parallel.DistributedDataParallel(
-                self._module, device_ids=device, gradient_as_bucket_view=True
+                self._module, device_ids=device, gradient_as_bucket_view=True, broadcast_buffers=False
             )
         self._train(self._parallel)
 
@@ -169,7 +170,30 @@ def write_trace(path: str, case: Case, joined: Any, tell: common.Teller, what: s
     temporary = f"{path}.{os.getpid()}.tmp.json"
     profile.export_chrome_trace(temporary)
     os.replace(temporary, path)
+    tell.result({"settings": {"operators": {"step": what, "by_self_time": operators(profile, joined.gpu)}}})
     tell.result({"trace": {"file": path, "bytes": os.path.getsize(path), "step": what}})
+
+
+def operators(profile: Any, gpu: bool) -> list[dict[str, Any]]:
+    """The 15 operators with the most time of their own (not that of what they call), on the GPU where there is one."""
+
+    def own_us(event: Any) -> float:
+        if not gpu:
+            return float(event.self_cpu_time_total)
+        # torch 2.4 renamed it.
+        return float(getattr(event, "self_device_time_total", 0) or getattr(event, "self_cuda_time_total", 0))
+
+    events = sorted(profile.key_averages(), key=own_us, reverse=True)
+    total = sum(own_us(event) for event in events) or 1.0
+    return [
+        {
+            "operator": event.key[:60],
+            "calls": event.count,
+            "self_us": round(own_us(event), 1),
+            "share": round(own_us(event) / total, 4),
+        }
+        for event in events[:15]
+    ]
 
 
 if __name__ == "__main__":

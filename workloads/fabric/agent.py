@@ -46,6 +46,21 @@ _KEEP = re.compile(
     r"Test\s*$|#bytes|^\s*\d+\s+\d+\s|Failed|Unable|Couldn't|Completion with|Did not detect|Mtu\s|GID index"
     r"|SIMULATED|initializing CUDA"
 )
+# What the controller judges (module_utils/_fabric/counters.py).
+COUNTERS = [
+    "symbol_error",
+    "link_error_recovery",
+    "link_downed",
+    "port_rcv_errors",
+    "rx_icrc_encapsulated",
+    "rx_crc_errors",
+    "out_of_sequence",
+    "packet_seq_err",
+    "local_ack_timeout_err",
+    "implied_nak_seq_err",
+    "rnr_nak_retry_err",
+    "out_of_buffer",
+]
 _children: dict[int, subprocess.Popen[bytes]] = {}
 
 
@@ -237,6 +252,36 @@ def look(own: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def counters(own: dict[str, Any]) -> dict[str, int]:
+    """Of the NIC's port and of its interface; what is not there is left out."""
+    ports = f"/sys/class/infiniband/{own.get('device')}/ports/"
+    try:
+        numbers = os.listdir(ports)
+    except OSError:
+        numbers = []
+    # Of a card with several ports nobody says here which one is the rail's.
+    folders = [f"{ports}{numbers[0]}/{kind}/" for kind in ("counters", "hw_counters")] if len(numbers) == 1 else []
+    if own.get("netdev"):
+        folders.append(f"/sys/class/net/{own['netdev']}/statistics/")
+    found: dict[str, int] = {}
+    for folder in folders:
+        for name in COUNTERS:
+            value = _file(folder + name)
+            if value.isdigit():
+                found[name] = int(value)
+    return found
+
+
+def grown(before: dict[int, dict[str, int]], after: dict[int, dict[str, int]]) -> dict[str, dict[str, list[int]]]:
+    """Those that differ: a NIC without one is not there."""
+    found: dict[str, dict[str, list[int]]] = {}
+    for nic, counts in after.items():
+        for name, count in counts.items():
+            if name in before.get(nic, {}) and before[nic][name] != count:
+                found.setdefault(str(nic), {})[name] = [before[nic][name], count]
+    return found
+
+
 def reach(site: Site, line: Line) -> dict[str, Any]:
     plan, first = site.plan, site.me * site.rails
     answers: dict[str, Any] = {"look": {}, "probes": [], "heard": {}, "sources": {}}
@@ -293,6 +338,8 @@ def measure(site: Site, line: Line) -> dict[str, Any]:
     results: list[Any] = []
     heads: list[str] = []
     slot, programs = float(plan["slot"]), plan["programs"]
+    mine = [nic for nic in range(site.me * site.rails, (site.me + 1) * site.rails) if site.nic(nic)]
+    before = {nic: counters(site.nic(nic)) for nic in mine}
     begin = line.begin()
 
     def one_test(turn: int, step: int, pair: Pair, start: float) -> None:
@@ -330,13 +377,15 @@ def measure(site: Site, line: Line) -> dict[str, Any]:
             ]
         )
 
-    for turn, mine in enumerate(site.rounds()):
+    for turn, tests in enumerate(site.rounds()):
         for step in range(len(programs)):
             start = begin + (turn * len(programs) + step) * slot
             _sleep_until(start)
-            _together([threading.Thread(target=one_test, args=(turn, step, pair, start), daemon=True) for pair in mine])
+            _together(
+                [threading.Thread(target=one_test, args=(turn, step, pair, start), daemon=True) for pair in tests]
+            )
     _sleep_until(begin + len(plan["rounds"]) * len(programs) * slot)
-    return {"heads": heads, "tests": results}
+    return {"heads": heads, "tests": results, "counters": grown(before, {nic: counters(site.nic(nic)) for nic in mine})}
 
 
 def _command(program: Sequence[str], own: dict[str, Any], port: int, address: str) -> list[str]:

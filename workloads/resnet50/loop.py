@@ -8,11 +8,13 @@ Runs on torch 1.13 and later, with and without numpy: only tensors are exchanged
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import ctypes
 import dataclasses
 import hashlib
-import math
+import inspect
+import statistics
 import time
 from typing import Any, Callable
 
@@ -21,6 +23,7 @@ import torch.distributed as dist
 from model import resnet50
 from torch import nn
 
+ALONE = 3  # passes without exchange, after the clock
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
@@ -36,6 +39,7 @@ class Settings:
     memory_format: str = "auto"
     compiled: bool = False
     cuda_graph: bool = False
+    gradients: str = "fp32"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +50,10 @@ class Measured:
     clock; ``warmup_seconds``: everything before, from the first step on, with compiling and capturing where asked for;
     ``busy_seconds``: as ``wall_seconds``, without waiting at the closing barrier; ``images_per_second``: this rank's
     images / ``wall_seconds``; ``total``: images of all ranks / the slowest rank's ``wall_seconds``.
+    ``alone_seconds``: of each rank in their order, forward and backward of one step without any exchange, the median
+    of ALONE passes: in a step with exchange all ranks take as long as the slowest one. ``tf32``: whether fp32
+    convolutions are computed with 10 bits of mantissa, which is torch's default on GPUs from Ampere on; None without
+    a GPU.
     """
 
     step_seconds: tuple[float, ...]
@@ -59,6 +67,8 @@ class Measured:
     peak_memory_bytes: int | None
     warmup_seconds: float
     memory_format: str
+    alone_seconds: tuple[float, ...]
+    tf32: bool | None
 
 
 class HostClock:
@@ -73,6 +83,9 @@ class HostClock:
     def seconds(self) -> list[float]:
         return [after - before for before, after in zip(self._marks, self._marks[1:])]
 
+    def is_over(self, step: int) -> bool:
+        return step < len(self._marks)
+
 
 class CudaClock:
     """Step times on a GPU, by events in its queue: the host may run ahead without spoiling them."""
@@ -86,11 +99,16 @@ class CudaClock:
         event.record()
         self._marks.append(event)
 
+    def is_over(self, step: int) -> bool:
+        """Whether the GPU has done it. Asks, and does not wait."""
+        return step < len(self._marks) and bool(self._marks[step].query())
+
     def seconds(self) -> list[float]:
-        if self._marks:
-            self._marks[-1].synchronize()
+        """Of the steps that are over."""
         done = len(self._seconds)
         for before, after in zip(self._marks[done:], self._marks[done + 1 :]):
+            if not after.query():
+                break
             self._seconds.append(before.elapsed_time(after) / 1e3)
         return list(self._seconds)
 
@@ -117,13 +135,21 @@ def _grad_scaler(enabled: bool) -> Any:
     return torch.cuda.amp.GradScaler(enabled=enabled)  # before torch 2.3
 
 
+def _compressing(precision: str) -> Any:
+    """What turns gradients into half precision for the exchange, and back."""
+    from torch.distributed.algorithms.ddp_comm_hooks import default_hooks  # noqa: PLC0415
+
+    return {"bf16": default_hooks.bf16_compress_hook, "fp16": default_hooks.fp16_compress_hook}[precision]
+
+
 class Trainer:
     """The network, its optimizer and one synthetic batch on ``device``; `step` trains on that batch once."""
 
     def __init__(self, settings: Settings, device: torch.device, rank: int) -> None:
         gpu = device.type == "cuda"
-        # channels_last is what the tensor cores work in; on a CPU it gains or loses with the version of torch.
-        last = settings.memory_format == "channels_last" or (gpu and settings.memory_format == "auto")
+        # What the tensor cores work in, and oneDNN on CPUs as torch 2 brings it; before, it lost time on CPUs.
+        gains = gpu or int(torch.__version__.partition(".")[0]) >= 2
+        last = settings.memory_format == "channels_last" or (gains and settings.memory_format == "auto")
         self.memory_format = "channels_last" if last else "contiguous"
         layout = torch.channels_last if last else torch.contiguous_format
         torch.manual_seed(settings.seed)
@@ -139,8 +165,16 @@ class Trainer:
                 torch.compile(self.network) if settings.compiled else self.network,
                 device_ids=[device.index] if gpu else None,
                 gradient_as_bucket_view=True,
+                # Each rank normalises with its own batch; sending rank 0's running means before each step costs time.
+                broadcast_buffers=False,
             )
-        self._optimizer = torch.optim.SGD(self._parallel.parameters(), lr=0.01, momentum=0.9)
+        if settings.gradients != "fp32":
+            self._parallel.register_comm_hook(None, _compressing(settings.gradients))
+        # One kernel for all parameters, and with fp16 no question to the host at each step (torch 2.3 and later).
+        fused = gpu and "fused" in inspect.signature(torch.optim.SGD).parameters
+        self._optimizer = torch.optim.SGD(
+            self._parallel.parameters(), lr=0.01, momentum=0.9, **({"fused": True} if fused else {})
+        )
         self._criterion = nn.CrossEntropyLoss()
         self._precision = settings.precision
         self._scaler = _grad_scaler(gpu and settings.precision == "fp16")
@@ -166,21 +200,37 @@ class Trainer:
             self._loss = self._eager()
         self._graph = graph
 
+    def alone(self) -> None:
+        """Forward and backward without any exchange; the weights stay as they are. Not as a graph."""
+        with self._on_stream(), self._parallel.no_sync(), self._mixed():
+            loss = self._criterion(self._parallel(self._images), self._labels)
+        with self._on_stream(), self._parallel.no_sync():
+            self._scaler.scale(loss).backward()
+        self._optimizer.zero_grad(set_to_none=True)
+
+    def _mixed(self) -> Any:
+        if self._precision == "fp32":
+            return contextlib.nullcontext()
+        # Its cache of converted weights would outlive the capture.
+        return torch.autocast(self.device.type, dtype=DTYPES[self._precision], cache_enabled=self._stream is None)
+
     def _on_stream(self) -> Any:
         return contextlib.nullcontext() if self._stream is None else torch.cuda.stream(self._stream)
 
     def _eager(self) -> torch.Tensor:
         self._optimizer.zero_grad(set_to_none=True)
-        mixed: Any = contextlib.nullcontext()
-        if self._precision != "fp32":
-            # Its cache of converted weights would outlive the capture.
-            mixed = torch.autocast(self.device.type, dtype=DTYPES[self._precision], cache_enabled=self._stream is None)
-        with mixed:
+        with self._mixed():
             loss = self._criterion(self._parallel(self._images), self._labels)
         self._scaler.scale(loss).backward()
         self._scaler.step(self._optimizer)
         self._scaler.update()
         return loss.detach()
+
+    def on_the_way(self, loss: torch.Tensor) -> torch.Tensor:
+        """A copy in host memory, there when the step is over. The next step may overwrite the original."""
+        if self.device.type != "cuda":
+            return loss.clone()
+        return torch.empty((), dtype=loss.dtype, pin_memory=True).copy_(loss, non_blocking=True)
 
     def settle(self) -> None:
         """Wait until the device has done everything that was asked of it."""
@@ -218,14 +268,23 @@ def train(
     clock = trainer.clock()
     started = time.perf_counter()
     clock.mark()
-    loss = torch.tensor(math.nan)
+    last_loss = float("nan")
+    # Steps to show, with the loss on its way to the host: asking for it at once would stop the GPU's queue each time.
+    shown: collections.deque[tuple[int, torch.Tensor]] = collections.deque()
     for number in range(1, settings.num_batches + 1):
         loss = trainer.step()
-        clock.mark()
         if number == 1 or number % settings.display_every == 0 or number == settings.num_batches:
-            on_step(number, clock.seconds(), float(loss))
+            shown.append((number, trainer.on_the_way(loss)))
+        clock.mark()
+        while shown and clock.is_over(shown[0][0]):
+            step, value = shown.popleft()
+            last_loss = float(value)
+            on_step(step, clock.seconds()[:step], last_loss)
     trainer.settle()
     busy = time.perf_counter() - started
+    for step, value in shown:
+        last_loss = float(value)
+        on_step(step, clock.seconds()[:step], last_loss)
     # A rank that is done early has to wait for the others in any real run: the waiting is part of its time. Without
     # this, short runs on busy CPUs would show ranks that are together faster than the whole.
     dist.barrier()
@@ -245,10 +304,25 @@ def train(
         busy_seconds=busy,
         images_per_second=images_done / wall,
         total=sum(row[1] for row in rows) / max(row[0] for row in rows),
-        loss=float(loss),
+        loss=last_loss,
         checksum=digest.hex(),
         checksums_equal=all(other == digest for other in digests),
         peak_memory_bytes=torch.cuda.max_memory_allocated(trainer.device) if gpu else None,
         warmup_seconds=warmup,
         memory_format=trainer.memory_format,
+        alone_seconds=_alone(trainer, world),
+        tf32=bool(torch.backends.cudnn.allow_tf32) and torch.cuda.get_device_capability()[0] >= 8 if gpu else None,
     )
+
+
+def _alone(trainer: Trainer, world: int) -> tuple[float, ...]:
+    """Of each rank; the first pass, which takes memory of its own, does not count."""
+    times = []
+    for _number in range(ALONE + 1):
+        trainer.settle()
+        begun = time.perf_counter()
+        trainer.alone()
+        trainer.settle()
+        times.append(time.perf_counter() - begun)
+    mine = torch.tensor([statistics.median(times[1:])], dtype=torch.float64, device=trainer.device)
+    return tuple(float(row) for row in _gather(mine, world))

@@ -17,6 +17,7 @@ from typing import Any, Mapping, Sequence
 
 RULE = "-" * 64
 HEADER = "Step\tImg/sec\ttotal_loss"
+STRAGGLES = 0.1
 MACHINE_MARK = "ROCEMESH "
 MACHINE_LIMIT = 4000  # bytes; below PIPE_BUF (4096), so that the kernel does not split it
 
@@ -47,6 +48,17 @@ def step_line(step: int, batch_size: int, step_seconds: Sequence[float], loss: f
 
 def total_lines(images_per_second: float) -> Sequence[str]:
     return (RULE, f"total images/sec: {images_per_second:.2f}", RULE)
+
+
+def straggler_line(alone_seconds: Sequence[float]) -> str:
+    """Which rank computes slowest when nobody waits for another, by more than STRAGGLES; else empty."""
+    middle, slowest = statistics.median(alone_seconds), max(alone_seconds)
+    if slowest <= middle * (1 + STRAGGLES):
+        return ""
+    return (
+        f"Straggler: rank {list(alone_seconds).index(slowest)} takes {1e3 * slowest:.1f} ms to compute a step without "
+        f"any exchange, the median rank {1e3 * middle:.1f} ms"
+    )
 
 
 def step_summary(step_seconds: Sequence[float]) -> dict[str, float]:

@@ -40,7 +40,10 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
         "--memory_format",
         choices=("auto", "channels_last", "contiguous"),
         default="auto",
-        help="auto: channels_last on a GPU",
+        help="auto: channels_last, but contiguous on a CPU before torch 2",
+    )
+    parser.add_argument(
+        "--gradients", choices=("fp32", "bf16", "fp16"), default="fp32", help="data type in which they are exchanged"
     )
     parser.add_argument("--compile", action="store_true", help="torch.compile the network (torch 2.0 or later)")
     parser.add_argument(
@@ -89,6 +92,7 @@ def run(options: argparse.Namespace) -> int:
         memory_format=options.memory_format,
         compiled=options.compile,
         cuda_graph=options.cuda_graph,
+        gradients=options.gradients,
     )
     if here.rank == 0:
         for line in banner(options, backend, here.world, torch.__version__):
@@ -104,6 +108,9 @@ def run(options: argparse.Namespace) -> int:
     measured = train(Trainer(settings, device, here.rank), settings, here.world, on_warm, on_step)
     for line in output.total_lines(measured.total):
         output.emit(line)
+    straggler = output.straggler_line(measured.alone_seconds)
+    if here.rank == 0 and straggler:
+        output.emit(straggler)
     finite = math.isfinite(measured.loss)
     record: dict[str, Any] = {
         "format": 1,
@@ -119,6 +126,9 @@ def run(options: argparse.Namespace) -> int:
         "batch_size": options.batch_size,
         "image_size": options.image_size,
         "precision": options.precision,
+        "gradients": options.gradients,
+        "tf32": measured.tf32,
+        "alone_ms": round(1e3 * measured.alone_seconds[here.rank], 3),
         "memory_format": measured.memory_format,
         "compiled": options.compile,
         "cuda_graph": options.cuda_graph,
@@ -158,7 +168,8 @@ def banner(options: argparse.Namespace, backend: str, world: int, version: str) 
         f"             {options.batch_size} per device",
         f"Num batches: {options.num_batches}",
         f"Image size:  {options.image_size}",
-        f"Precision:   {options.precision}",
+        f"Precision:   {options.precision}"
+        + (f", gradients {options.gradients}" if options.gradients != "fp32" else ""),
         f"Variables:   distributed_data_parallel ({backend})",
         "==========",
         "Running warm up",

@@ -26,6 +26,7 @@ from .rules import (
     pcie_vm,
     pcie_vm_causes,
     rdma,
+    site,
     start,
 )
 
@@ -85,6 +86,7 @@ SIGNS: tuple[Sign, ...] = (
     *pcie_vm.SIGNS,
     *host_signs.SIGNS,
     *job.SIGNS,
+    *site.SIGNS,
     *normal.SIGNS,
     *_SIGNS,
 )
@@ -96,9 +98,10 @@ RULES: tuple[Rule, ...] = (
     *pcie_vm.RULES,
     *host.RULES,
     *job.RULES,
+    *site.RULES,
     *_RULES,
 )
-COMPARES: tuple[Compare, ...] = job.COMPARES
+COMPARES: tuple[Compare, ...] = (*job.COMPARES, *site.COMPARES)
 
 if any(cause.layer not in LAYERS for cause in CAUSES.values()):
     raise ValueError("a cause has a layer that is not in the vocabulary")

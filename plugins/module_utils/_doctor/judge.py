@@ -34,6 +34,11 @@ from .reading import PER_FORM, Hit, Reading
 
 _SHOWN = 8  # findings of an answer
 _EVIDENCE = 4
+_HOSTS = 64  # that a finding names
+_TOLD = 3.0  # what a device says of itself outweighs what any three others say of it
+_VAGUE = 0.3
+# What a suffering job says whatever the fault is.
+SYMPTOMS = frozenset({"slow", "hang", "wc_retry_exceeded", "modify_qp_timeout", "connect_timeout", "connect_refused"})
 _DEPTH = {layer: number for number, layer in enumerate(LAYERS)}
 _BEGUN, _DONE = "init_start", "init_end"
 _GENERAL = (
@@ -61,6 +66,9 @@ class Finding:
     hits: list[Hit]
     rules: list[Rule]
     explains: list[str] = dataclasses.field(default_factory=list)
+    told: bool = False  # by the device itself, not by who suffers from it
+    first: bool = False  # what a rule thinks of first, not what it might be as well
+    odd: list[str] = dataclasses.field(default_factory=list)  # hosts that differ from the others
 
     def as_dict(self) -> dict[str, Any]:
         first = self.hits[0] if self.hits else None
@@ -70,6 +78,14 @@ class Finding:
             "certainty": self.certainty,
             "means": self.cause.means,
             "host": next((hit.host for hit in self.hits if hit.host), ""),
+            "hosts": list(
+                dict.fromkeys(
+                    [
+                        *self.odd,
+                        *(hit.host for hit in self.hits if hit.host and hit.placed == self.told and not self.odd),
+                    ]
+                )
+            ),
             "rank": next((hit.rank for hit in self.hits if hit.rank is not None), None),
             "device": next((hit.device for hit in self.hits if hit.device), ""),
             "evidence": [{"file": hit.file, "line": hit.line, "text": hit.quote} for hit in self.hits[:_EVIDENCE]],
@@ -117,31 +133,91 @@ def _findings(reading: Reading) -> list[Finding]:
     seen = reading.seen
     table: dict[str, Finding] = {}
     fired = [rule for rule in RULES if _fires(rule, seen)]
-    told = {name for rule in fired for group in rule.needed for name in group}
-    if any(seen[name].sign.kind != ECHO for name in told if name in seen):
+    heard = {name for rule in fired for group in rule.needed for name in group}
+    if any(seen[name].sign.kind != ECHO for name in heard if name in seen):
         # Who only says that somebody else failed is heard if nobody else speaks.
         louder = [rule for rule in fired if any(_loud(group, seen) for group in rule.needed)]
         echoes = [rule for rule in fired if rule not in louder]
         fired = louder or fired
     else:
         echoes = []
+    telling = [rule for rule in fired if _told(rule, seen)]
+    explicit = [rule for rule in fired if not _vague(rule, seen)] if _places(seen) else []
     for rule in fired:
-        hits = [hit for group in rule.needed for name in group if name in seen for hit in seen[name].hits[:2]]
+        named = [seen[name] for group in rule.needed for name in group if name in seen]
+        hits = sorted((hit for entry in named for hit in _of_hosts(entry)), key=lambda hit: _loudness(hit, seen))
+        told = rule in telling
         strength = len(rule.needed) + sum(hit.device != "" or hit.host != "" for hit in hits[:1]) * 0.01
+        if explicit and _vague(rule, seen):
+            strength *= _VAGUE
         for place, cause in enumerate(rule.causes):
-            weight = strength - 0.15 * place
-            entry = table.get(cause)
-            certainty = rule.certainty if place == 0 else CANDIDATE
-            if entry is None:
-                table[cause] = Finding(CAUSES[cause], certainty, weight, list(dict.fromkeys(hits)), [rule])
-            else:
-                entry.weight = max(entry.weight, weight) + 0.3 * min(entry.weight, weight)
-                entry.certainty = min(entry.certainty, certainty, key=CERTAINTIES.index)
-                entry.hits = list(dict.fromkeys([*entry.hits, *hits]))
-                entry.rules.append(rule)
+            weight = strength - 0.15 * place + (_TOLD if told and place == 0 else 0)
+            certainty = min(rule.certainty, rule.told if told else CANDIDATE, key=CERTAINTIES.index)
+            _enter(
+                table,
+                cause,
+                hits,
+                rule,
+                certainty=certainty if place == 0 else CANDIDATE,
+                weight=weight,
+                told=told and place == 0,
+            )
+            table[cause].first = table[cause].first or (place == 0 and rule in explicit)
     _compare(reading, table)
     found = sorted(table.values(), key=_order)
     return _one_per_layer(_explained(found, echoes, reading))
+
+
+def _enter(
+    table: dict[str, Finding],
+    cause: str,
+    hits: list[Hit],
+    rule: Rule,
+    *,
+    certainty: str,
+    weight: float,
+    told: bool,
+) -> None:
+    entry = table.setdefault(cause, Finding(CAUSES[cause], CANDIDATE, 0.0, [], []))
+    entry.weight = max(entry.weight, weight) + 0.3 * min(entry.weight, weight)
+    entry.certainty = min(entry.certainty, certainty, key=CERTAINTIES.index)
+    # What the device says of itself stands before what others say of it.
+    entry.hits = list(dict.fromkeys([*hits, *entry.hits] if told and not entry.told else [*entry.hits, *hits]))
+    entry.rules.append(rule)
+    entry.told = entry.told or told
+
+
+def _places(seen: Any) -> bool:
+    """The bundle tells of its pieces whose they are: then nearly every fault is said by somebody in plain words."""
+    return any(hit.placed for entry in seen.values() for hit in entry.hits)
+
+
+def _of_hosts(seen: Any) -> list[Hit]:
+    """A few hits, and the first of each host."""
+    return list(dict.fromkeys([*seen.hits[:2], *list(seen.hosts.values())[:_HOSTS]]))
+
+
+def _loudness(hit: Hit, seen: Any) -> int:
+    return 2 * int(seen[hit.sign].sign.kind != FAULT) + int(not hit.placed)
+
+
+def _told(rule: Rule, seen: Any) -> bool:
+    """Every fault that it rests on was said by a device itself, in a piece of its own."""
+    if _vague(rule, seen):
+        return False
+    faults = [
+        [seen[name] for name in group if name in seen and seen[name].sign.kind == FAULT and name not in SYMPTOMS]
+        for group in rule.needed
+    ]
+    return any(faults) and all(
+        any(hit.placed for entry in group for hit in entry.hosts.values()) for group in faults if group
+    )
+
+
+def _vague(rule: Rule, seen: Any) -> bool:
+    """It rests on nothing but what a suffering job says, whatever the fault is."""
+    names = {name for group in rule.needed for name in group if name in seen}
+    return all(seen[name].sign.kind != FAULT or name in SYMPTOMS for name in names)
 
 
 def _loud(group: tuple[str, ...], seen: Any) -> bool:
@@ -171,6 +247,7 @@ def _explained(found: list[Finding], echoes: list[Rule], reading: Reading) -> li
         name
         for finding in certain
         for rule in finding.rules
+        if rule.causes[0] == finding.cause.id
         for name in (*(name for group in rule.needed for name in group), *rule.explains)
     }
     rest = []
@@ -204,7 +281,8 @@ def _one_per_layer(found: list[Finding]) -> list[Finding]:
     again: list[Finding] = []
     layers: set[str] = set()
     for finding in found:
-        (again if finding.cause.layer in layers and finding.certainty == CANDIDATE else first).append(finding)
+        later = finding.cause.layer in layers and finding.certainty == CANDIDATE and not (finding.told or finding.first)
+        (again if later else first).append(finding)
         layers.add(finding.cause.layer)
     return [*first, *again]
 
@@ -223,11 +301,15 @@ def _compare(reading: Reading, table: dict[str, Finding]) -> None:
         hosts = [{host for host in by_host if host} for by_host in values.values()]
         if len(values) < 2 or not all(hosts) or len(set.union(*hosts)) < 2 or set.intersection(*hosts):
             continue
-        hits = [next(hit for host, hit in by_host.items() if host) for by_host in values.values()]
+        # Who differs from most stands first.
+        ordered = sorted(values.values(), key=len)
+        hits = [next(hit for host, hit in by_host.items() if host) for by_host in ordered]
         rule = Rule(compare.id, compare.sign.replace("+", "|"), compare.certainty, (compare.cause,), compare.source)
         entry_found = table.setdefault(compare.cause, Finding(CAUSES[compare.cause], CANDIDATE, 0.0, [], []))
         entry_found.certainty = min(entry_found.certainty, compare.certainty, key=CERTAINTIES.index)
-        entry_found.weight += 2
+        entry_found.weight += 2 + _TOLD
+        entry_found.odd.append(hits[0].host)
+        entry_found.told = entry_found.told or hits[0].placed
         entry_found.hits = [*hits, *entry_found.hits]
         entry_found.rules.append(rule)
 

@@ -80,18 +80,20 @@ class Cause:
 @dataclasses.dataclass(frozen=True)
 class Sign:
     """A line matches ``pattern`` and, if there is a ``test``, its figures do, too. The group ``value`` is compared
-    between hosts, ``host`` and ``device`` say where."""
+    between hosts, ``host`` and ``device`` say where. ``piece``: heard only in pieces whose name has this."""
 
     name: str
     pattern: Pattern[str]
     kind: str = FAULT
     test: Callable[[Match[str]], bool] | None = None
+    piece: Pattern[str] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
     """``when``: names of signs; "a|b" either of them, "!a" not. ``causes``: most probable first. ``explains``:
-    signs that follow from it; echoes always do."""
+    signs that follow from it; echoes always do. ``told``: how sure it is where the device itself says so, in a piece
+    of its own."""
 
     id: str
     when: str
@@ -99,6 +101,7 @@ class Rule:
     causes: tuple[str, ...]
     source: str
     explains: tuple[str, ...] = ()
+    told: str = CANDIDATE
 
     @property
     def needed(self) -> tuple[tuple[str, ...], ...]:
@@ -120,9 +123,25 @@ class Compare:
     certainty: str = LIKELY
 
 
-def sign(name: str, pattern: str, kind: str = FAULT, test: Callable[[Match[str]], bool] | None = None) -> Sign:
-    return Sign(name, re.compile(pattern, re.IGNORECASE), kind, test)
+def sign(
+    name: str,
+    pattern: str,
+    kind: str = FAULT,
+    test: Callable[[Match[str]], bool] | None = None,
+    *,
+    piece: str = "",
+) -> Sign:
+    return Sign(name, re.compile(pattern, re.IGNORECASE), kind, test, re.compile(piece) if piece else None)
 
 
-def rule(id: str, when: str, certainty: str, causes: str, source: str, *, explains: str = "") -> Rule:  # noqa: A002
-    return Rule(id, when, certainty, tuple(causes.split()), source, tuple(explains.split()))
+def rule(
+    id: str,  # noqa: A002
+    when: str,
+    certainty: str,
+    causes: str,
+    source: str,
+    *,
+    explains: str = "",
+    told: str = CANDIDATE,
+) -> Rule:
+    return Rule(id, when, certainty, tuple(causes.split()), source, tuple(explains.split()), told)

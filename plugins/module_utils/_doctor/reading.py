@@ -44,16 +44,17 @@ _ALARM = re.compile(
     r"warn(?:ing)?|unsupported|not supported|deadlock|exceed(?:s|ed)|insufficient|bug|oops|"
     r"slow(?:er|ly)?|degraded|worse|drops?|dropped|discard(?:s|ed)?|stops?|stopp(?:ed|ing)|missing|"
     r"disconnected|reset|never|bad|wrong|out of|no route|down|disabled|only|instead|poor"
-    r"|low(?:er)?)\b|"
+    r"|low(?:er)?|expected)\b|"
     r"失败|错误|error:|\b\w+(?:error|exception)\b|\berr\b",
     re.IGNORECASE,
 )
 _NOTHING = re.compile(
-    r"(?:\b0 (?:errors?|failures?|failed|out of bounds|warnings?|drops?|dropped|discards?)\b"
+    r"(?:\b0 +(?:discard|error|drop\w*|pause|unknown\w*) packets\b"
+    r"|\b0 (?:errors?|failures?|failed|out of bounds|warnings?|drops?|dropped|discards?)\b"
     r"|(?:errors?|dropped|drops?|discards?|failures?|lost|timeouts?|out_of_sequence|\w*err\w*"
     r"|\w*drop\w*|\w*discard\w*"
     r"|\w*down\w*|\w*lost\w*|\w*exceeded\w*)"
-    r"[\"']?\s*[:=]\s*0\b|out of bounds values\s*:\s*0 ok|no errors?\b|without errors?\b"
+    r"(?: packets)?[\"']?\s*[:=]\s*0\b|out of bounds values\s*:\s*0 ok|no errors?\b|without errors?\b"
     r"|errors? ?: ?none|not active)",
     re.IGNORECASE,
 )
@@ -86,6 +87,7 @@ class Hit:
     rank: int | None = None
     device: str = ""
     value: str = ""
+    placed: bool = False  # said in a piece of the device's own
 
 
 @dataclasses.dataclass
@@ -116,7 +118,8 @@ def _prepared(signs: tuple[Sign, ...]) -> tuple[_Words, re.Pattern[bytes]]:
     for number, entry in enumerate(signs):
         for word in words_of(entry.pattern):
             table.setdefault(word, []).append(number)
-    words = {*table, *(word for reader in READERS for word in reader().words)}
+    # A form has no digits.
+    words = {*table, *(re.sub(r"[0-9]", "", word) for reader in READERS for word in reader().words)}
     starts: _Words = {}
     for word, numbers in table.items():
         starts.setdefault(word[:SHORTEST], []).append((word, tuple(numbers)))
@@ -171,7 +174,9 @@ class Reading:
         self.lines += number
         for reader in readers:
             for found in reader.result():
-                self._add(found.sign, Hit(found.sign.name, piece.name, found.line, found.quote[:_QUOTE], piece.host))
+                quote = found.quote[:_QUOTE]
+                hit = Hit(found.sign.name, piece.name, found.line, quote, piece.host, placed=bool(piece.host))
+                self._add(found.sign, hit)
 
     def _line(self, piece: Piece, number: int, text: str, readers: Iterable[Reader]) -> bool:
         """Whether there was anything in it."""
@@ -180,6 +185,8 @@ class Reading:
         silent = False
         for index in self._possible(lower):
             entry = self._signs[index]
+            if entry.piece is not None and not entry.piece.search(piece.name):
+                continue
             match = entry.pattern.search(text)
             if match and (entry.test is None or entry.test(match)):
                 found.append((entry, match))
@@ -229,7 +236,7 @@ class Reading:
         named = _DEVICE.search(text)
         if named:
             device = named["device"]
-        return Hit("", piece.name, number, text.strip()[:_QUOTE], host, rank, device)
+        return Hit("", piece.name, number, text.strip()[:_QUOTE], host, rank, device, placed=bool(piece.host))
 
 
 def _figures(form: bytes) -> bool:
@@ -307,6 +314,7 @@ _ALARM_WORDS = [
     "disabled",
     "only",
     "instead",
+    "expected",
     "poor",
     "low",
     "out",

@@ -17,7 +17,7 @@ from typing import Any, Mapping, Sequence
 
 from .._layer import RefusedError
 from .._results.readers.tags import by_rank
-from . import judge, reach, readings, report, schedule, wire
+from . import counters, judge, reach, readings, report, schedule, wire
 
 CONFIRMATIONS = 2
 _LATENCY = ("ib_send_lat", "ib_write_lat", "ib_read_lat")
@@ -137,9 +137,11 @@ class _Check:
         seen: list[list[judge.Seen]] = [[] for _command in self.commands]
         findings: list[judge.Findings] = []
         left = self.budget
+        answered: list[Mapping[str, Any]] = []
         for turn, output in enumerate(outputs[1:]):
             got = wire.answers(self.fabric, output)
             missing |= set(got.missing)
+            answered += got.by_host.values()
             measured = wire.measured(parts, len(self.commands), got)
             simulated |= measured.simulated
             failures += measured.failures
@@ -153,14 +155,17 @@ class _Check:
             if turn == len(outputs) - 2 and parts and turn < CONFIRMATIONS and not sure:
                 return self._part("confirm", parts)
             left -= len(parts)
+        grown = counters.moved(answered)
+        accused: list[Any] = []
         for program, each in zip(self.options.programs, findings):
             what = "bandwidth" if program in _BANDWIDTH else "speed of answering"
             known = {fault.place.key for fault in faults}
-            faults += [
+            accused += [
                 report.accusation(self.fabric, place, what, failures)
                 for place in each.accused
                 if place.key not in known
             ]
+        faults += counters.joined(self.fabric, accused, grown)
         # Nobody knows what was not measured, and what was seen once and could not be repeated is not settled.
         complete = not any(each.open for each in findings) and all(
             not math.isnan(value) for each in seen[0] for value in _played(each)
@@ -173,6 +178,8 @@ class _Check:
                 dict(zip(self.options.programs, findings)),
                 notes=self.found.notes,
                 missing=sorted(missing),
+                form=self.options.form,
+                counters=counters.document(self.fabric, grown),
                 simulated=simulated,
                 complete=complete,
             ),

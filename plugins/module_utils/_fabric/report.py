@@ -66,12 +66,15 @@ def document(
     *,
     notes: Sequence[str] = (),
     missing: Sequence[str] = (),
+    form: str = "",
+    counters: Mapping[str, Mapping[str, int]] | None = None,
     simulated: bool = False,
     complete: bool = True,
 ) -> dict[str, Any]:
     """``ok`` only if nothing was found and everything was looked at: what was not measured is no good news."""
     return {
         "schema": SCHEMA,
+        "form": form,
         "ok": complete and not faults and not missing,
         "complete": complete and not missing,
         "simulated": simulated,
@@ -101,6 +104,7 @@ def document(
             }
             for name, each in findings.items()
         },
+        "counters": {name: dict(counts) for name, counts in (counters or {}).items()},
         "notes": list(notes),
         "table": table(fabric, faults, simulated),
     }

@@ -16,7 +16,7 @@ from typing import Any
 
 from .._layer import ParseError
 from .gpu_state import kind_of, parse_cuda, parse_fabric_version, parse_gpus, parse_unit
-from .transport import Finished, Run, Sysfs, Which, find_program, run_command
+from .node import Node
 
 CONTROL = "/dev/nvidiactl"
 UNIT = "nvidia-fabricmanager"
@@ -29,62 +29,38 @@ def is_device(path: str) -> bool:
         return False
 
 
-class GpuReader:
-    """One node. Everything that touches the outside comes in through the constructor."""
+class GpuReader(Node):
+    """The GPUs of one node."""
 
-    def __init__(
-        self,
-        host: str,
-        *,
-        timeout: float = 30.0,
-        run: Run = run_command,
-        which: Which = find_program,
-        sysfs: Sysfs | None = None,
-        control: bool | None = None,
-    ) -> None:
-        self.host = host
-        self.timeout = timeout
-        self.sysfs = sysfs or Sysfs()
-        self._run = run
-        self._which = which
+    silent = "look at dmesg for NVRM and Xid"
+
+    def __init__(self, host: str, *, timeout: float = 30.0, control: bool | None = None, **outside: Any) -> None:
+        super().__init__(host, timeout=timeout, **outside)
         self._control = is_device(CONTROL) if control is None else control
         self._unreadable: list[dict[str, str]] = []
 
-    def _miss(self, what: str, why: str, remedy: str) -> None:
+    def miss(self, what: str, why: str, remedy: str) -> None:
         self._unreadable.append({"what": what, "why": why, "remedy": remedy})
-
-    def _tool(self, program: str, *arguments: str) -> Finished | None:
-        """None: not installed, or it never answered (which is noted)."""
-        path = self._which(program)
-        if path is None:
-            return None
-        try:
-            return self._run([path, *arguments], self.timeout)
-        except TimeoutError:
-            self._miss(program, f"no answer within {self.timeout:g} s", "look at dmesg for NVRM and Xid")
-        except OSError as error:
-            self._miss(program, str(error), "reinstall the package that the program belongs to")
-        return None
 
     def _gpus(self) -> list[dict[str, Any]] | None:
         """None: nobody could tell; an empty list: there is none."""
-        done = self._tool("nvidia-smi", "-L")
+        done = self.tool("nvidia-smi", "-L")
         if done is None:
             return None
         if done.code != 0:
             words = (done.err.strip() or done.out.strip()).splitlines()
-            self._miss("nvidia-smi -L", words[0] if words else f"exit code {done.code}", "dmesg | grep NVRM")
+            self.miss("nvidia-smi -L", words[0] if words else f"exit code {done.code}", "dmesg | grep NVRM")
             return None
         try:
             return parse_gpus(done.out, self.host)
         except ParseError as error:
-            self._miss("nvidia-smi -L", str(error), "report the quoted text; nothing was guessed from it")
+            self.miss("nvidia-smi -L", str(error), "report the quoted text; nothing was guessed from it")
             return None
 
     def _driver(self, answers: bool) -> dict[str, Any]:
-        banner = self._tool("nvidia-smi") if answers else None
-        installed = self._tool("modinfo", "-F", "version", "nvidia")
-        licence = self._tool("modinfo", "-F", "license", "nvidia")
+        banner = self.tool("nvidia-smi") if answers else None
+        installed = self.tool("modinfo", "-F", "version", "nvidia")
+        licence = self.tool("modinfo", "-F", "license", "nvidia")
         return {
             "loaded": self.sysfs.read("module/nvidia/version"),
             "installed": installed.out.strip() if installed is not None and installed.code == 0 else "",
@@ -93,8 +69,8 @@ class GpuReader:
         }
 
     def _fabric(self) -> dict[str, Any]:
-        version = self._tool("nv-fabricmanager", "--version")
-        unit = self._tool("systemctl", "show", "-p", "LoadState,ActiveState,UnitFileState", UNIT)
+        version = self.tool("nv-fabricmanager", "--version")
+        unit = self.tool("systemctl", "show", "-p", "LoadState,ActiveState,UnitFileState", UNIT)
         told = parse_unit(unit.out) if unit is not None and unit.code == 0 else {}
         return {
             "installed": version is not None or told.get("LoadState") == "loaded",

@@ -15,7 +15,7 @@ import glob
 import os
 import shutil
 import tempfile
-from typing import Iterator, Mapping, Sequence
+from typing import Any, Iterator, Mapping, Sequence
 
 from .._layer import LayerError, UnreachableError
 from .interface_plan import LIST_DIRECTORY, wants_link
@@ -38,7 +38,8 @@ from .interface_state import (
     split_terse,
     uses_dhcp_mtu,
 )
-from .transport import Finished, Run, Sysfs, Which, find_program, run_command
+from .node import Node
+from .transport import Finished
 
 # In systemd's own order: an earlier folder's file hides one of the same name.
 NETWORK_FOLDERS = (
@@ -52,26 +53,12 @@ _GENERATORS = ("/usr/libexec/netplan/generate", "/usr/lib/netplan/generate", "/l
 _NETPLAN = ("etc/netplan", "run/netplan", "lib/netplan", "usr/lib/netplan")
 
 
-class InterfaceReader:
-    """One node. ``root``: where its files lie; everything that touches the outside comes in through the constructor."""
+class InterfaceReader(Node):
+    """The interfaces of one node. ``root``: where its files lie."""
 
-    def __init__(
-        self,
-        host: str,
-        *,
-        timeout: float = 20.0,
-        run: Run = run_command,
-        which: Which = find_program,
-        sysfs: Sysfs | None = None,
-        root: str = "/",
-        generators: Sequence[str] = _GENERATORS,
-    ) -> None:
-        self.host = host
-        self.timeout = timeout
-        self.sysfs = sysfs or Sysfs()
+    def __init__(self, host: str, *, root: str = "/", generators: Sequence[str] = _GENERATORS, **outside: Any) -> None:
+        super().__init__(host, **outside)
         self.root = root
-        self.run = run
-        self.which = which
         self.generators = generators
 
     def path(self, name: str) -> str:

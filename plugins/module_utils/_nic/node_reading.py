@@ -10,33 +10,30 @@ Imports on Python 3.8: it runs on nodes.
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 import platform
 import pwd
 import shutil
 import socket
-import subprocess
 import time
 from typing import Any, Sequence
 
-NVIDIA, MELLANOX = "0x10de", "0x15b3"
-# Display, VGA and 3D controllers.
-_GPU_CLASSES = ("0x0300", "0x0302")
+from .gpus import GpuReader
+from .state import MELLANOX
+from .transport import Finished, Sysfs, find_program, run_command
+
 # Ethernet and InfiniBand controllers.
-_NIC_CLASSES = ("0x0200", "0x0207")
+_NIC_CLASSES = ("0200", "0207")
 _IMAGES = ("/var/lib/docker", "/var/lib/containerd")
 
 
 def read_node(controller_time: float, registry: str, socket_path: str, timeout: float) -> dict[str, Any]:
     now = time.time()
-    sysfs = os.environ.get("ROCEMESH_SYSFS_ROOT") or ""
-    root = sysfs or "/sys"
+    sysfs = Sysfs()
     docker = ["docker", "--host", f"unix://{socket_path}"]
     place = _answer([*docker, "info", "--format", "{{.DockerRootDir}}"], timeout)
-    listed = _answer(["nvidia-smi", "-L"], timeout)
-    release = _answer(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], timeout)
+    gpus = GpuReader(socket.gethostname(), timeout=timeout, sysfs=sysfs).read()
     return {
         "python": platform.python_version(),
         "uid": os.geteuid(),
@@ -44,16 +41,16 @@ def read_node(controller_time: float, registry: str, socket_path: str, timeout: 
         "distribution": _distribution(),
         "clock_skew": round(now - controller_time, 1) if controller_time else None,
         "free_gib": free_space([place] if place else _IMAGES),
-        "gpu_devices": len(pci_devices(root, NVIDIA, _GPU_CLASSES)),
-        "gpus": sum(line.startswith("GPU ") for line in listed.split("\n")) if listed else None,
-        "nvidia_driver": release.split("\n")[0].strip() or _loaded_driver(root),
+        "gpu_devices": sum(device["kind"] == "gpu" for device in gpus["pci"]),
+        "gpus": None if gpus["gpus"] is None else len(gpus["gpus"]),
+        "nvidia_driver": gpus["driver"]["loaded"],
         "gpu_processes": gpu_processes(timeout),
         "toolkit": _toolkit(docker, timeout),
         "engine": engine(docker, timeout),
-        "rdma_devices": sorted(_names(os.path.join(root, "class", "infiniband"))),
-        "nics": len(pci_devices(root, MELLANOX, _NIC_CLASSES)),
+        "rdma_devices": sorted(_names(os.path.join(sysfs.root, "class", "infiniband"))),
+        "nics": sum(function.vendor == MELLANOX and function.device_class in _NIC_CLASSES for function in sysfs.bus()),
         "registry": reach(registry, timeout) if registry else {},
-        "simulated": bool(sysfs),
+        "simulated": sysfs.simulated,
     }
 
 
@@ -87,20 +84,6 @@ def free_space(paths: Sequence[str]) -> dict[str, float]:
     return free
 
 
-def pci_devices(root: str, vendor: str, classes: Sequence[str]) -> list[str]:
-    """PCI addresses."""
-    found = []
-    for place in sorted(glob.glob(os.path.join(root, "bus", "pci", "devices", "*"))):
-        kind = _text(os.path.join(place, "class")).strip()[:6]
-        if kind in classes and _text(os.path.join(place, "vendor")).strip() == vendor:
-            found.append(os.path.basename(place))
-    return found
-
-
-def _loaded_driver(root: str) -> str:
-    return _text(os.path.join(root, "module", "nvidia", "version")).strip()
-
-
 def gpu_processes(timeout: float) -> list[str]:
     said = _answer(["nvidia-smi", "--query-compute-apps=pid,process_name", "--format=csv,noheader"], timeout)
     return [line.strip() for line in said.split("\n") if line.strip()]
@@ -108,25 +91,25 @@ def gpu_processes(timeout: float) -> list[str]:
 
 def _toolkit(docker: Sequence[str], timeout: float) -> bool:
     programs = ("nvidia-ctk", "nvidia-container-runtime-hook")
-    if any(shutil.which(program, path=_path()) for program in programs):
+    if any(find_program(program) for program in programs):
         return True
     return "nvidia" in _answer([*docker, "info", "--format", "{{json .Runtimes}}"], timeout)
 
 
 def engine(docker: Sequence[str], timeout: float) -> dict[str, str]:
     """Docker's release, or why it does not answer."""
-    if not shutil.which("docker", path=_path()):
+    if not find_program("docker"):
         return {"version": "", "error": ""}
     done = _run([*docker, "version", "--format", "{{json .Server.Version}}"], timeout)
     if done is None:
         return {"version": "", "error": f"no answer within {timeout:.0f} s"}
-    if done.returncode != 0:
-        said = [line for line in done.stderr.strip().split("\n") if line]
-        return {"version": "", "error": said[-1] if said else f"exit status {done.returncode}"}
+    if done.code != 0:
+        said = [line for line in done.err.strip().split("\n") if line]
+        return {"version": "", "error": said[-1] if said else f"exit status {done.code}"}
     try:
-        return {"version": str(json.loads(done.stdout)), "error": ""}
+        return {"version": str(json.loads(done.out)), "error": ""}
     except ValueError:
-        return {"version": "", "error": f"docker version printed {done.stdout[:200]!r}"}
+        return {"version": "", "error": f"docker version printed {done.out[:200]!r}"}
 
 
 def reach(registry: str, timeout: float) -> dict[str, str]:
@@ -158,26 +141,18 @@ def _text(path: str) -> str:
         return ""
 
 
-def _path() -> str:
-    return os.environ.get("PATH", "") + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
-
-def _run(command: Sequence[str], timeout: float) -> subprocess.CompletedProcess[str] | None:
+def _run(command: Sequence[str], timeout: float) -> Finished | None:
+    """None: not there, or no answer in time."""
+    program = find_program(command[0])
+    if program is None:
+        return None
     try:
-        return subprocess.run(
-            list(command),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-            env={**os.environ, "PATH": _path(), "LC_ALL": "C"},
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        return run_command([program, *command[1:]], timeout)
+    except (OSError, TimeoutError):
         return None
 
 
 def _answer(command: Sequence[str], timeout: float) -> str:
     """What the program printed, "" if it is not there or failed."""
     done = _run(command, timeout)
-    return done.stdout.strip() if done is not None and done.returncode == 0 else ""
+    return done.out.strip() if done is not None and done.code == 0 else ""

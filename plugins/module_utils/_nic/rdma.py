@@ -20,6 +20,7 @@ import platform
 from typing import Any, Callable, Sequence, TypeVar
 
 from .._layer import ParseError, RefusedError
+from .node import Node
 from .path_reading import read_path
 from .pcie_state import parse_link_speed, parse_link_width, parse_max_payload
 from .rdma_state import (
@@ -43,7 +44,7 @@ from .rdma_state import (
     parse_topology,
 )
 from .state import VF_IDS, full_address
-from .transport import Finished, Run, Sysfs, Which, find_program, run_command
+from .transport import Finished
 
 _PACKAGES = ("doca-ofed", "mlnx-ofed-kernel-dkms")
 _PEER_MODULES = ("nvidia_peermem", "nv_peer_mem")
@@ -68,25 +69,14 @@ class Unreadable:
         return dataclasses.asdict(self)
 
 
-class RdmaReader:
-    """One node. Everything that touches the outside comes in through the constructor."""
+class RdmaReader(Node):
+    """The RDMA devices of one node."""
 
-    def __init__(
-        self,
-        host: str,
-        *,
-        timeout: float = 20.0,
-        run: Run = run_command,
-        which: Which = find_program,
-        sysfs: Sysfs | None = None,
-        kernel: str | None = None,
-    ) -> None:
-        self.host = host
-        self.timeout = timeout
-        self.sysfs = sysfs or Sysfs()
+    silent = "look at dmesg for the device"
+
+    def __init__(self, host: str, *, kernel: str | None = None, **outside: Any) -> None:
+        super().__init__(host, **outside)
         self.kernel = platform.release() if kernel is None else kernel
-        self._run = run
-        self._which = which
         self._unreadable: list[Unreadable] = []
 
     # ---- reading ----------------------------------------------------------------------------------------------------
@@ -143,19 +133,6 @@ class RdmaReader:
         except OSError as error:
             self.miss("/".join(parts), str(error), "run with become: true")
             return []
-
-    def tool(self, program: str, *arguments: str) -> Finished | None:
-        """None: not installed, or it never answered (which is noted)."""
-        path = self._which(program)
-        if path is None:
-            return None
-        try:
-            return self._run([path, *arguments], self.timeout)
-        except TimeoutError:
-            self.miss(program, f"no answer within {self.timeout:g} s", "look at dmesg for the device")
-        except OSError as error:
-            self.miss(program, str(error), "reinstall the package that the program belongs to")
-        return None
 
     @staticmethod
     def said(done: Finished) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Mapping
 
 from ansible.module_utils.common.parameters import env_fallback
 
-from .transport import Settings
+from .._switch.ssh import Settings
 
 LOGIN: dict[str, dict[str, object]] = {
     "hostname": {"type": "str", "required": True, "fallback": (env_fallback, ["ONYX_HOST"])},

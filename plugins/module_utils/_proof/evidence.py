@@ -78,10 +78,11 @@ class Job:
 
 @dataclasses.dataclass(frozen=True)
 class Evidence:
-    """Everything that witnesses are asked about. ``rdma``, ``switches``: as `snapshots` makes them; ``due``: what the
-    gradients had to move; ``simulated``: devices that do not exist; ``nodes_given``, ``workload``: said by a person.
-    ``used``: node -> RDMA devices of the training; ``start``: node -> first reading of module rdma_info; ``detours``:
-    GPUDirect and the way through the host, measured in pairs."""
+    """Everything that witnesses are asked about. ``rdma``, ``switches``: as `snapshots` makes them; ``fabric``:
+    ``report`` and ``at`` of the fabric check, or ``skipped``; ``due``: what the gradients had to move; ``simulated``:
+    devices that do not exist; ``nodes_given``, ``workload``: said by a person. ``used``: node -> RDMA devices of the
+    training; ``start``: node -> first reading of module rdma_info; ``detours``: GPUDirect and the way through the host,
+    measured in pairs."""
 
     job: Job
     result: Mapping[str, Any] | None = None
@@ -90,6 +91,7 @@ class Evidence:
     path: Mapping[str, Any] | None = None
     rdma: Mapping[str, Any] | None = None
     switches: Mapping[str, Any] | None = None
+    fabric: Mapping[str, Any] | None = None
     comparisons: Sequence[Comparison] = ()
     due: Due | None = None
     expected_ranks: int | None = None

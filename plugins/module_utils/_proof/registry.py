@@ -15,6 +15,7 @@ from .witnesses import (
     acs,
     ats,
     detour,
+    fabric,
     job,
     layers,
     limits,
@@ -38,6 +39,7 @@ WITNESSES: tuple[Witness, ...] = (
     rdma_counters.WITNESS,
     switch_counters.WITNESS,
     limits.WITNESS,
+    fabric.WITNESS,
     # Beside the verdict: how good the path is.
     ats.WITNESS,
     acs.WITNESS,

@@ -28,13 +28,14 @@ _FACT = 160  # characters of one witness in the first line
 @dataclasses.dataclass(frozen=True)
 class Heard:
     """One witness. ``state``: agrees, disagrees, missing or impossible; ``evidence``: what it said, in one sentence;
-    ``fact``: the same in a few words."""
+    ``fact``: the same in a few words; ``needed``: whether a run without its word is not proven."""
 
     name: str
     title: str
     state: str
     evidence: str
     fact: str = ""
+    needed: bool = True
     decides: bool = True
 
     def as_result(self) -> dict[str, Any]:
@@ -73,13 +74,14 @@ class Verdict:
 def hear(evidence: Evidence) -> list[Heard]:
     """Every witness; the list has the same names in the same order for every run."""
     return [
-        Heard(witness.name, witness.title, *witness.judge(evidence), decides=witness.decides) for witness in WITNESSES
+        Heard(each.name, each.title, *each.judge(evidence), needed=each.needed, decides=each.decides)
+        for each in WITNESSES
     ]
 
 
 def judge(witnesses: Sequence[Heard], simulated: bool) -> Verdict:
-    """One impossible witness makes the run invalid; else every witness that decides has to agree."""
-    deciding = [witness for witness in witnesses if witness.decides]
+    """One impossible witness makes it invalid; else each that decides and is needed, or was heard, has to agree."""
+    deciding = [w for w in witnesses if w.decides and (w.needed or w.state != MISSING)]
     said = {state: [witness for witness in deciding if witness.state == state] for state in STATES}
     told = {state: [w for w in witnesses if not w.decides and w.state == state] for state in STATES}
     if said[IMPOSSIBLE]:

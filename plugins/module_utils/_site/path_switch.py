@@ -53,6 +53,17 @@ def switch_rows(name: str, switch: Mapping[str, Any], largest: int, intent: Inte
         if facts.get("trust"):
             right = str(facts["trust"]).lower() in _TRUST_DSCP
             yield row("DSCP", SWITCH, f"{name} {port} trust", "L3 (dscp)", facts["trust"], right, "set trust L3")
+    if roce.get("dscp_priorities"):
+        found = roce["dscp_priorities"].get(str(intent.dscp))
+        yield row(
+            "DSCP",
+            SWITCH,
+            f"{name} DSCP {intent.dscp}",
+            f"priority {intent.priority}",
+            None if found is None else f"priority {found}",
+            None if found is None else found == intent.priority,
+            f"map DSCP {intent.dscp} to priority {intent.priority}",
+        )
     if intent.traffic_class & 3:
         ecn = str(roce.get("ecn") or "")
         marks = re.search(r"\becn\b|enabled", ecn, re.IGNORECASE) is not None and "disabled" not in ecn.lower()
@@ -85,6 +96,12 @@ def _switch_priority(
         f"enable PFC on priority {intent.priority} alone (RoCE mode lossless)",
     )
     for port, facts in ports.items():
+        lossless = facts.get("pfc_priorities")
+        if lossless is not None:
+            right, remedy = list(lossless) == [intent.priority], f"enable PFC on priority {intent.priority} alone"
+            yield row(
+                "priority", SWITCH, f"{name} {port}", f"PFC [{intent.priority}]", f"PFC {list(lossless)}", right, remedy
+            )
         oper = facts.get("pfc_oper")
         if oper:
             right = str(oper).lower() in ("enabled", "on")
@@ -107,6 +124,6 @@ def _switch_vlan(
     wanted = wanted[:rails]
     told = "VLAN " + " or ".join(map(str, wanted)) if wanted else "one VLAN"
     for port, vlan in access.items():
-        right = None if vlan is None or not wanted else vlan in wanted
+        right = None if vlan is None else vlan in wanted
         found = None if vlan is None else f"VLAN {vlan}"
         yield row("GID", SWITCH, f"{name} {port}", told, found, right, "make it an access port of that VLAN")

@@ -41,6 +41,12 @@ class Books:
         if other is not None and self._wanted.take_over != other.run.name:
             raise self._lease.refusal(other)
 
+    def clear_stale_mark(self) -> None:
+        """On a host that is not in maintenance mode: left behind by a run that died after it had left that mode."""
+        if self.records.mark() is None or self._lease.holder() is not None:
+            return  # asked in this order: who writes a mark this moment has the lease
+        self.records.clear()
+
     def open(self) -> None:
         """Take the lease, keep it alive from now on, and see that the mark can be written, before anything stops."""
         self._user = self.records.user()

@@ -14,10 +14,12 @@ RELAX_ACS = "pciPassthru.RelaxACSforP2P"
 USE_64BIT_MMIO = "pciPassthru.use64bitMMIO"
 MMIO_SIZE_GB = "pciPassthru.64bitMMIOSizeGB"
 NUMA_AFFINITY = "numa.nodeAffinity"
+# Option and field of the keys that are true or false.
+TRUTHS = {"allow_p2p": ALLOW_P2P, "relax_acs": RELAX_ACS, "use_64bit_mmio": USE_64BIT_MMIO}
 GPU_KEY = re.compile(r"^pciPassthru(\d{1,3})\.cfg\.gpu-pci-id$", re.IGNORECASE)
 
 # The only keys that this collection ever writes. hostd keeps keys of its own beside them, some with the same prefixes.
-OWNED_KEYS = frozenset(key.lower() for key in (ALLOW_P2P, RELAX_ACS, USE_64BIT_MMIO, MMIO_SIZE_GB, NUMA_AFFINITY))
+OWNED_KEYS = frozenset(key.lower() for key in (*TRUTHS.values(), MMIO_SIZE_GB, NUMA_AFFINITY))
 MEMORY_FIELD, RESERVATION_FIELD, FIRMWARE_FIELD = (
     "memoryReservationLockedToMax",
     "memoryAllocation.reservation",
@@ -82,9 +84,7 @@ class VmxWanted:
     def arguments(self) -> dict[str, Any]:
         """The module's own options for the same wish: what a later call needs to do exactly this."""
         return {
-            "allow_p2p": self.allow_p2p,
-            "relax_acs": self.relax_acs,
-            "use_64bit_mmio": self.use_64bit_mmio,
+            **{name: getattr(self, name) for name in TRUTHS},
             "mmio_size_gb": None if self.mmio_size_gb is None else str(self.mmio_size_gb),
             "reserve_memory": self.reserve_memory,
             "firmware": self.firmware or None,

@@ -10,7 +10,7 @@ from typing import Any, Callable
 
 from .._layer import ApplyError, LayerError, UnreachableError
 from .guests import followed
-from .ownership import MaintenanceEvent, Mark
+from .ownership import MaintenanceEvent, Mark, last_entry
 from .records import HostRecords
 from .this_run import Run
 from .transport import Connection
@@ -95,13 +95,19 @@ class Maintenance:
     def _mark_of(self, entry: MaintenanceEvent | None, asked: datetime.datetime) -> Mark:
         return Mark(self._run, entry.at if entry else asked, entry.key if entry else 0)
 
+    def remember(self) -> None:
+        """The maintenance mode of this moment, which is to be adopted: no later one is meant by that."""
+        entry = last_entry(self._records.events() or ()) if self._records is not None else None
+        if entry is not None:
+            self._mark = Mark(self._run, entry.at, entry.key)
+
     def adopt(self) -> None:
         """What an interrupted run had entered, or a person says is this run's."""
         self.entered = True
 
     # ------------------------------------------------------------ still ours?
     def check(self) -> None:
-        """Raises `ApplyError` if the maintenance mode that this run had entered is somebody else's by now."""
+        """Raises `ApplyError` if the maintenance mode that this run had entered or found is somebody else's by now."""
         if self._records is None or self._mark is None or not self._mark.event or self.left:
             return
         doubt = self._connection.persistently(

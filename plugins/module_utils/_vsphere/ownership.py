@@ -18,6 +18,7 @@ from .this_run import Run
 MARK_FIELD = "rocemesh.window"
 _MARK, _LEASE = "rocemesh-window", "rocemesh-lease"
 _CLOCK_STEP = datetime.timedelta(seconds=1)  # the event's time is written with less precision
+_SLACK = datetime.timedelta(seconds=60)  # between the clocks of vCenter and of whoever stamps the event
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,6 +152,19 @@ def last_entry(events: Sequence[MaintenanceEvent]) -> MaintenanceEvent | None:
     """The event by which the host came into the maintenance mode that it is in; None if the last word is another."""
     ordered = in_order(events)
     return ordered[-1] if ordered and ordered[-1].kind == "entered" else None
+
+
+def own_entry(events: Sequence[MaintenanceEvent], asked: datetime.datetime, user: str) -> MaintenanceEvent | None:
+    """The entry that a task has made which was asked for at ``asked`` by ``user``, and succeeded.
+
+    It is the first since then, not the last: whoever left it and entered again before anybody looked owns that entry.
+    """
+    since = [event for event in in_order(events) if event.kind == "entered" and event.at >= asked]
+    named = [event for event in since if event.user.lower() == user.lower()]
+    if since:
+        return (named or since)[0]
+    entry = last_entry(events)
+    return entry if entry is not None and entry.at >= asked - _SLACK else None
 
 
 def who_entered(events: Sequence[MaintenanceEvent] | None) -> str:

@@ -11,15 +11,13 @@ from .._layer import Operation, Pending, Reboot, RefusedError
 from .devices import numbering_gap, physical_gpu
 from .keys import (
     ABSENT,
-    ALLOW_P2P,
     AUTO,
     FIRMWARE_FIELD,
     MEMORY_FIELD,
     MMIO_SIZE_GB,
     NUMA_AFFINITY,
-    RELAX_ACS,
     RESERVATION_FIELD,
-    USE_64BIT_MMIO,
+    TRUTHS,
     VmxWanted,
     gpu_key,
     gpu_key_index,
@@ -133,11 +131,8 @@ def wanted_keys(state: VmState, wanted: VmxWanted) -> dict[str, str]:
     ``wanted`` has no "auto" left: see `computed.resolve`.
     """
     values: dict[str, str] = {}
-    for key, truth in (
-        (ALLOW_P2P, wanted.allow_p2p),
-        (RELAX_ACS, wanted.relax_acs),
-        (USE_64BIT_MMIO, wanted.use_64bit_mmio),
-    ):
+    for name, key in TRUTHS.items():
+        truth = getattr(wanted, name)
         if truth is not None:
             values[key] = boolean_text(truth)
     if wanted.mmio_size_gb is not None:

@@ -153,6 +153,8 @@ class RebootLayer(Layer[HostState, RebootWanted]):
                 "entered by somebody whom a standalone host does not name",
                 "nothing is recorded on a standalone host",
             )
+        if self._first is None and self._wanted.in_maintenance in ("adopt", "recover"):
+            self._maintenance.remember()  # before what is told of it: whoever takes it over from here on is noticed
         mark = self._records.mark()
         doubt = self._records.doubt(mark)
         story = self._records.story()
@@ -350,16 +352,12 @@ class RebootLayer(Layer[HostState, RebootWanted]):
 
     # ------------------------------------------------------------ every way out
     def commit(self, operations: Sequence[Operation]) -> None:
-        if self._wanted.in_maintenance == "recover" and not operations:
-            self._clear_stale_mark()
-        if self._books is not None:
-            self._books.let_go()
-
-    def _clear_stale_mark(self) -> None:
-        """Left behind by a run that died after it had left maintenance mode."""
-        out = self._last is not None and self._last.connection == "connected" and not self._last.in_maintenance
-        if self._records is not None and out and self._records.mark() is not None:
-            self._records.clear()
+        if self._books is None:
+            return
+        is_out = self._last is not None and self._last.connection == "connected" and not self._last.in_maintenance
+        if self._wanted.in_maintenance == "recover" and not operations and is_out:
+            self._books.clear_stale_mark()
+        self._books.let_go()
 
     def failed(self, error: LayerError) -> None:
         if self._begun and self._maintenance.entered and (self._maintenance.left or self._maintenance.taken_by):

@@ -19,6 +19,7 @@ from .ownership import (
     Mark,
     last_entry,
     not_ours,
+    own_entry,
     read_mark,
     who_entered,
     write_mark,
@@ -27,7 +28,6 @@ from .transport import Connection, vim
 
 _PATIENCE = 60.0  # seconds for a vCenter that restarts
 _EVENT_PATIENCE = 10.0  # seconds until the event of a finished task must be there
-_SLACK = datetime.timedelta(seconds=60)
 
 
 class CustomFields:
@@ -177,10 +177,14 @@ class HostRecords:
         because no answer says that it was our task."""
         connection = self._connection
         deadline = connection.clock() + _EVENT_PATIENCE
+        user = self.user()
         while True:
-            entry = last_entry(self.events() or ())
-            if entry is not None and entry.at >= asked - _SLACK:
-                if mine_only and (entry.at < asked or entry.user.lower() != self.user().lower()):
+            events = self.events() or ()
+            entry = own_entry(events, asked, user)
+            if entry is not None:
+                if mine_only and (
+                    entry != last_entry(events) or entry.at < asked or entry.user.lower() != user.lower()
+                ):
                     return None
                 return entry
             if connection.clock() >= deadline:

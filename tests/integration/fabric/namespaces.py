@@ -141,11 +141,17 @@ class Namespaces:
                     text=True,
                 )
             )
-        outputs = [process.communicate(timeout=120) for process in processes]
+        outputs = [process.communicate(timeout=400) for process in processes]
         assert not outputs[0][1], outputs[0][1]
         return outputs[0][0].splitlines()
 
-    def plan(self, rounds: Sequence[schedule.Round], phase: str, programs: Sequence[Sequence[str]] = ()) -> str:
+    def plan(
+        self,
+        rounds: Sequence[schedule.Round],
+        phase: str,
+        programs: Sequence[Sequence[str]] = (),
+        slot: float = SLOT,
+    ) -> str:
         return wire.encode(
             self.fabric,
             rounds,
@@ -153,8 +159,8 @@ class Namespaces:
             desk=("10.91.0.1", PORT - 1),
             port=PORT,
             word="test",
-            limit=60,
-            slot=SLOT,
+            limit=60 + len(rounds) * slot,
+            slot=slot,
             programs=programs,
             tos=TOS,
             netdevs=self.netdevs,

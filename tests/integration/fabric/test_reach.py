@@ -96,6 +96,11 @@ FAULTS: dict[str, tuple[list[tuple[int | None, str]], list[tuple[str, str, tuple
         [(2, "ip route replace 10.90.0.0/24 dev r1 src 10.90.1.3 metric 0")],
         [("route", "nic", (4,))],
     ),
+    "port through which nothing is received": (
+        [(1, "iptables -A INPUT -i r0 -p udp -j DROP")],
+        [("silent", "nic", (2,))],
+    ),
+    "interface without ARP": ([(3, "ip link set r1 arp off")], [("neighbour", "nic", (7,))]),
     "prohibited network": ([(1, "ip rule add to 10.90.1.0/24 pref 1 prohibit")], [("route", "nic", (3,))]),
 }
 

@@ -124,7 +124,7 @@ class Server:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,  # whatever hangs; a busy machine is not meant
             check=False,
         )
 

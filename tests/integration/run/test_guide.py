@@ -72,6 +72,11 @@ def test_a_host_with_more_gpus_than_ranks_is_refused_unless_asked_for(tmp_path: 
     assert play(tmp_path / "two", Job(hosts=HOSTS), steps=("gpu_check",), answers=answers, **asked).failed == ""
 
 
+def test_no_gpu_is_looked_for_where_none_is_expected(tmp_path: Path) -> None:
+    outcome = play(tmp_path, Job(hosts=HOSTS), steps=("gpu_check",), run_expect_gpus="false")
+    assert (outcome.failed, outcome.calls) == ("", [])
+
+
 def stacks(*told: dict[str, Any]) -> dict[str, str]:
     lines = [f"[1,{rank}]<stdout>:ROCEMESH-STACK {json.dumps(one)}\n" for rank, one in enumerate(told)]
     return {"ROCEMESH-STACK": "".join(lines)}

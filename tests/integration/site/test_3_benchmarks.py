@@ -17,7 +17,7 @@ import pytest
 from tests import site_run
 
 NODES = ("gpu01", "gpu02", "gpu03", "gpu04")
-KINDS = ("bandwidth", "scaling", "scoring", "training")
+KINDS = ("bandwidth", "scaling", "scoring", "training", "advice", "input")
 pytestmark = pytest.mark.usefixtures("twin")
 
 
@@ -91,25 +91,47 @@ def test_every_benchmark_leaves_its_file_from_four_ranks(everything: site_run.Ru
     assert found["problems"] == []
     assert found["results"]
     if kind != "scaling":
-        assert {result["ranks"] for result in found["results"]} == {4}
+        alone = ("point_to_point", "both_ways")
+        assert {result["ranks"] for result in found["results"] if result.get("path") not in alone} == {4}
     else:
         assert [result["nodes"] for result in found["results"]] == [1, 2, 4]
         assert {len(result["repeats"]) for result in found["results"]} == {2}
 
 
 def test_every_sum_over_four_ranks_was_right(everything: site_run.Run) -> None:
-    results = document(IDENTITY, "bandwidth")["results"]
+    results = [result for result in document(IDENTITY, "bandwidth")["results"] if result["ranks"] == 4]
     assert {(result["network"], result["path"]) for result in results} == {
-        (network, path) for network in ("resnet50", "inception-bn") for path in ("cpu", "cpu_staged")
+        (network, path)
+        for network in ("resnet50", "inception-bn")
+        for path in ("cpu", "cpu_staged", "servers", "servers_async")
     }
+    assert {result["servers"] for result in results if result["path"].startswith("servers")} == {2}
+    assert {result["optimizer"] for result in results} == {"sgd"}
     for result in results:
         assert 0 < result["error"] < 1e-6
         middle = sorted(result["seconds"])[len(result["seconds"]) // 2]
         assert result["gb_s"] == pytest.approx(result["size_bytes"] * 1.5 / middle / 1e9, rel=1e-4)
 
 
+def test_each_node_sends_to_the_next_and_what_arrives_is_what_was_sent(everything: site_run.Run) -> None:
+    pairs = [result for result in document(IDENTITY, "bandwidth")["results"] if result["ranks"] == 2]
+    assert len(pairs) == 8 and {result["path"] for result in pairs} == {"point_to_point", "both_ways"}
+    assert {result["network"] for result in pairs} == {
+        f"{node} rank {rank} to {NODES[(rank + 1) % 4]} rank {(rank + 1) % 4}" for rank, node in enumerate(NODES)
+    }
+    assert {result["error"] for result in pairs} == {0}
+
+
+def test_advice_is_compared_and_input_decoded(everything: site_run.Run) -> None:
+    advice = document(IDENTITY, "advice")["results"]
+    assert [row["advice"] for row in advice] == ["none", "half_the_processors", "affinity", "both"]
+    decoded = [row for row in document(IDENTITY, "input")["results"] if row["step"] == "decode"]
+    assert [row["decoders"] for row in decoded] == [1, 2] and all(row["slowest_img_s"] > 0 for row in decoded)
+
+
 def test_profile_and_published_keys_are_there(everything: site_run.Run) -> None:
     assert json.loads((outputs(IDENTITY) / "training-trace.json").read_text())
+    assert document(IDENTITY, "training")["settings"]["operators"]["by_self_time"]
     table = json.loads((outputs(IDENTITY) / "fp32_bz2_result.json").read_text())["rn50"]
     assert list(table) == ["1n1g", "2n1g", "4n1g"]
     assert table["1n1g"]["speedup"] == 1.0

@@ -187,7 +187,7 @@ def test_counters_of_a_driver_from_outside_are_published_or_the_reason(facts: di
 @pytest.mark.parametrize(
     ("host", "words"),
     [
-        ("misspelt", "is neither onyx nor cumulus nor the full name of a role"),
+        ("misspelt", "is neither a driver of the role switch"),
         ("foreign_mode", "a switch with onyx knows lossless, semi-lossless, lossy, absent"),
     ],
 )

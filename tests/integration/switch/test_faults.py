@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import UnreachableError, converge
 from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx.layer import SwitchLayer
-from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx.transport import OnyxSession, Settings
+from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx.transport import OnyxSession
 from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.request import Wanted
+from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.ssh import Settings
 
 from tests.integration.switch.harness import ADDRESS, PASSWORD, Simulator, run_module
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from tests.integration.switch.harness import ADDRESS, PASSWORD, Simulator, playbook
 
 
@@ -121,3 +123,19 @@ def test_a_switch_that_lets_nobody_in_is_a_reading_with_a_reason(simulator: Simu
     status, readings = read_counters(simulator, switch_password="wrong")
     assert status == 0
     assert all(reading["ports"] == {} and reading["error"] for reading in readings.values())
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"accept_warnings": "true", "host_key_checking": "false", "rollback": "true", "svi": "false"},
+        {"accept_warnings": "no", "host_key_checking": "yes", "rollback": "0", "svi": "false"},
+    ],
+    ids=["one-way", "the-other-way"],
+)
+def test_booleans_of_the_command_line_are_strings_and_mean_the_same(
+    simulator: Simulator, given: dict[str, str]
+) -> None:
+    flags = [word for name, value in given.items() for word in ("-e", f"switch_{name}={value}")]
+    status, results = run_role(simulator, *flags)
+    assert status == 0 and results["outcome"]["switch_outcome"]["verified"], results

@@ -27,11 +27,14 @@ from typing import Any
 import pytest
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.testing import patch_module_args
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere import arguments
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import Connection, Endpoint
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+
+from .patience import Patient
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SOURCES = ROOT / "lab" / "vsphere"
@@ -252,11 +255,15 @@ Run = Callable[..., Result]
 def run_module(name: str, parameters: dict[str, Any], check: bool = False) -> Result:
     module = importlib.import_module(f"ansible_collections.rocemesh.multinode.plugins.modules.{name}")
     printed = io.StringIO()
-    arguments = {**parameters, "_ansible_check_mode": check, "_ansible_diff": True}
+    given = {**parameters, "_ansible_check_mode": check, "_ansible_diff": True}
     # In a process that has imported any of Ansible's controller, warnings go to its display and not into the result.
     warned: list[str] = []
     collected = unittest.mock.patch.object(AnsibleModule, "warn", lambda _self, text, **_more: warned.append(text))
-    with collected, patch_module_args(arguments), contextlib.redirect_stdout(printed), pytest.raises(SystemExit):
+    used = (
+        Patient if arguments.Connection is Connection else arguments.Connection
+    )  # one that a test has put there stays
+    waiting = unittest.mock.patch.object(arguments, "Connection", used)
+    with waiting, collected, patch_module_args(given), contextlib.redirect_stdout(printed), pytest.raises(SystemExit):
         module.main()
     result = Result(json.loads(printed.getvalue().strip().splitlines()[-1]))
     result["warnings"] = warned

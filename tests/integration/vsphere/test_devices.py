@@ -214,7 +214,7 @@ def test_request_that_never_arrived_leaves_a_running_vm_or_says_what_starts_it(r
 
 
 def test_vcenter_that_stays_away_after_a_shutdown_is_told_as_what_may_be_off(running: Vcenter) -> None:
-    running.fault("vcenter_restart_after", method="ShutdownGuest", seconds=14, count=1)
+    running.fault("vcenter_restart_after", method="ShutdownGuest", seconds=3600, count=1)  # until the next reset
     failed = vmx(running, "vgpu", power_policy="shutdown", shutdown_timeout=1, power_timeout=1)
     assert "may be powered off now. To start it: ansible localhost" in failed.msg
     running.ask("POST", "/reset")

@@ -53,7 +53,7 @@ def test_pending_setting_is_brought_into_force_by_one_orderly_reboot(run: Run, v
     assert vcenter.calls() == STEPS
     assert done["rebooted"] and done["entered_maintenance"] and not done["in_maintenance"]
     assert done["vms_shut_down"] == done["vms_powered_on"] == ["gpu01", "gpu02"]
-    assert done["boot_time_after"] > done["boot_time_before"] and done["elapsed"] >= 0.5
+    assert done["boot_time_after"] > done["boot_time_before"] and done["elapsed"] > 0
     assert not done["reboot_required"] and done["undo"] == []
     assert "atsSupport is configured TRUE" in done["reasons"][0]
     host = vcenter.host("esx01")
@@ -268,7 +268,7 @@ def test_power_on_takes_only_vms_of_this_host(run: Run, vcenter: Vcenter) -> Non
 
 
 # ---------------------------------------------------------------- helpers
-def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "the state did not come"

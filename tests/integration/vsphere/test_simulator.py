@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import Connection, Endpoint
 
-from .conftest import TOPOLOGY, Pki, Run, Vcenter, change_while_on, run_module, start
+from .conftest import TOPOLOGY, USER, Pki, Run, Vcenter, change_while_on, run_module, start
+from .test_reboot import wait_until
 
 
 class Physics:
@@ -138,6 +140,23 @@ def test_reset_brings_the_vms_of_a_silent_host_back(vcenter: Vcenter, run: Run) 
     assert "disconnected" in run("vmx_passthru", vm="split").msg
     vcenter.ask("POST", "/reset")
     assert not run("vmx_passthru", vm="split").failed
+
+
+def test_reset_voids_what_is_under_way(binary: pathlib.Path, pki: Pki, tmp_path: pathlib.Path) -> None:
+    """A guest that was asked before a reset does not go down after it; one that is asked later does."""
+    vcenter = start(binary, pki, tmp_path, {**TOPOLOGY, "shutdown_seconds": 0.3})
+    try:
+        with Connection(Endpoint("127.0.0.1", USER, vcenter.password, vcenter.port, ca_path=str(vcenter.ca))) as client:
+            client.find_vm("gpu01").ShutdownGuest()
+            vcenter.ask("POST", "/reset")
+            client.find_vm("gpu02").ShutdownGuest()
+            wait_until(lambda: vcenter.vm("gpu02")["power"] == "off")
+            client.find_vm("gpu03").ShutdownGuest()  # by now the first one's time is over for certain
+            wait_until(lambda: vcenter.vm("gpu03")["power"] == "off")
+        assert vcenter.vm("gpu01")["power"] == "on"
+    finally:
+        vcenter.process.terminate()
+        vcenter.process.wait(timeout=10)
 
 
 def test_events_of_a_vm_are_all_there_however_many(vcenter: Vcenter, run: Run) -> None:

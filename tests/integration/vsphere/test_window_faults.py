@@ -16,10 +16,12 @@ from .windows import (
     TECHNICIAN,
     TOPOLOGY,
     WINDOW,
+    Killer,
     Prepare,
     admin,
     fault,
     heal_and_resume,
+    killed_run,
     lies,
     meanwhile,
     run_as,
@@ -104,14 +106,14 @@ CASES = [
         "admin_starts_a_vm_again",
         meanwhile("before", "EnterMaintenanceMode_Task", "on", vm="gpu01"),
         ("not done after", "VMs that are on: gpu01", "gpu02"),
-        {"maintenance_timeout": 1},
+        {"maintenance_timeout": 10},
     ),
     # entering
     Case(
         "maintenance_blocked",
         fault("maintenance_blocked", host="esx01"),
         ("not done after", RESTORED),
-        {"maintenance_timeout": 1},
+        {"maintenance_timeout": 10},
     ),
     Case(
         "vcenter_restarts_after_enter",
@@ -244,6 +246,19 @@ CASES = [
         off=BOTH,
         foreign=True,
     ),
+    Case(
+        "admin_reenters_before_our_entry_is_read",
+        meanwhile("before", "QueryEvents", "reenter"),
+        (f"entered by {TECHNICIAN}", "gpu01", "gpu02"),
+        maintenance=True,
+        off=BOTH,
+        foreign=True,
+    ),
+    Case(
+        "admin_leaves_before_our_entry_is_read",
+        meanwhile("before", "QueryEvents", "exit"),
+        ("ended the maintenance mode", RESTORED),
+    ),
     Case("admin_reboots_first", meanwhile("after", "QueryEvents", "reboot"), fails=False, boots=1),
     Case(
         "admin_leaves_at_the_very_request", meanwhile("before", "RebootHost_Task", "exit"), ("InvalidState", RESTORED)
@@ -370,3 +385,34 @@ def test_outcome_is_told_truly_and_can_be_gone_on_from(vcenter: Vcenter, case: C
             and vcenter.host("esx01")["maintenance"]
             and TECHNICIAN in again.warned.replace("\\\\", "\\")
         )
+
+
+SAME_ACCOUNT = "administrator@vsphere.local"
+
+
+def test_reentry_under_our_own_account_before_the_entry_is_read_is_not_ours(vcenter: Vcenter) -> None:
+    meanwhile("before", "QueryEvents", "reenter", user=SAME_ACCOUNT)(vcenter)
+    failed = run_as(vcenter, "first", **WINDOW)
+    assert failed.failed and f"entered by {SAME_ACCOUNT}" in failed.msg
+    assert (vcenter.host("esx01")["boots"], vcenter.host("esx01")["maintenance"]) == (0, True)
+    assert "in_maintenance" not in failed["resume"]
+
+
+@pytest.mark.parametrize("policy", ["adopt", "recover"])
+@pytest.mark.parametrize(
+    ("when", "method", "boots"),
+    [("after", "SetField", 0), ("after", "RebootHost_Task", 1)],
+    ids=["before_anything", "while_it_boots"],
+)
+def test_adopted_maintenance_that_somebody_takes_over_meanwhile_stays(
+    vcenter: Vcenter, policy: str, when: str, method: str, boots: int
+) -> None:
+    """A person has said of the maintenance mode of that moment that it is this run's, and of no later one."""
+    killed_run(vcenter, Killer("RebootHost_Task", "before"), **WINDOW)
+    options = {**WINDOW, "in_maintenance": policy, "power_on": list(BOTH)}
+    meanwhile(when, method, "reenter")(vcenter)
+    failed = run_as(vcenter, "second", **options)
+    assert failed.failed and f"entered by {TECHNICIAN}" in failed.msg, failed.msg
+    host = vcenter.host("esx01")
+    assert (host["maintenance"], host["boots"]) == (True, boots), failed.msg
+    assert "in_maintenance" not in failed.get("resume", {}), "nobody is told to end what is not ours"

@@ -18,8 +18,9 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.this_r
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import Endpoint, vim
 
 from .conftest import USER, Pki, Result, Vcenter, run_module, start
+from .patience import Quick
 from .test_reboot import wait_until
-from .windows import TOPOLOGY, WINDOW, Killer, Quick, admin, dead_process, killed_run, marks, run_as
+from .windows import TOPOLOGY, WINDOW, Killer, admin, dead_process, killed_run, marks, run_as
 
 ALL = ["esx01", "esx02", "esx03"]
 

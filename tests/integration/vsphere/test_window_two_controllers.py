@@ -28,7 +28,8 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.window
 from pyVmomi import SoapAdapter
 
 from .conftest import USER, Pki, Vcenter, start
-from .windows import TOPOLOGY, Quick, marks, run_as
+from .patience import Quick
+from .windows import TOPOLOGY, marks, run_as
 
 COUNT = int(os.environ.get("ROCEMESH_INTERLEAVINGS", "6"))
 HOSTS = {"esx01": ("gpu01", "gpu02"), "esx02": ("gpu03",)}
@@ -164,10 +165,9 @@ def play_both(vcenter: Vcenter, seed: int) -> tuple[Site, Site]:
     def one_by_one(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         return [work(item) for item in items]
 
-    with (
-        unittest.mock.patch.object(SoapAdapter.SoapStubAdapter, "InvokeMethod", invoke),
-        unittest.mock.patch.object(kernel, "side_by_side", one_by_one),  # the dealer knows a player by its thread
-    ):
+    dealt = unittest.mock.patch.object(SoapAdapter.SoapStubAdapter, "InvokeMethod", invoke)
+    in_turn = unittest.mock.patch.object(kernel, "side_by_side", one_by_one)  # the dealer knows a player by its thread
+    with dealt, in_turn:
         threads = [threading.Thread(target=begin, args=(number,)) for number in (0, 1)]
         for thread in threads:
             thread.start()

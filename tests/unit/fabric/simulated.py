@@ -9,6 +9,8 @@ Values are drawn with numpy, rail by rail; `as_printed` sends a value through pe
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import math
 import random
 from typing import Any, Sequence
 
@@ -70,25 +72,47 @@ class Fabricated:
 
     def __init__(self, fabric: Fabric, faults: Sequence[Fault], seed: int) -> None:
         self.fabric, self.faults = fabric, list(faults)
-        self.dice = numpy.random.default_rng(seed)
+        self.dice = numpy.random.Generator(numpy.random.SFC64(seed))
         self.of_nic: dict[int, list[Fault]] = {}
         for fault in faults:
             nics = fabric.nics_of(fault.members[0]) if fault.kind == "host" else fault.members
             for nic in nics:
                 self.of_nic.setdefault(nic, []).append(fault)
-        self.index: dict[Any, Any] = {}
+        self.gaps = bool(fabric.absent or len(fabric.hosts) % 2)
+        self.on_rail: dict[int, list[int]] = {}  # hosts of the NICs with a fault
+        for nic in self.of_nic:
+            self.on_rail.setdefault(fabric.rail_of(nic), []).append(fabric.host_of(nic))
 
     def measure(self, rounds: Sequence[schedule.Round], *, printed: bool = False) -> list[judge.Seen]:
-        return [judge.Seen(sweep, self._values(sweep, printed)) for each in rounds for sweep in each.sweeps]
+        """All values of a plan are drawn at once; each sweep gets a view of its own, with the least in it."""
+        sweeps = [sweep for each in rounds for sweep in each.sweeps]
+        lengths = [len(sweep) for sweep in sweeps]
+        if not any(lengths):
+            return []
+        drawn = self.dice.standard_normal(sum(lengths), dtype=numpy.float32)
+        drawn *= LINE_RATE * NOISE
+        drawn += LINE_RATE
+        ends = list(itertools.accumulate(lengths))
+        starts = [end - length for end, length in zip(ends, lengths, strict=True)]
+        for sweep, start, end in zip(sweeps, starts, ends, strict=True):
+            self._spoil(sweep, drawn[start:end])
+        view = memoryview(drawn)
+        return [
+            judge.Seen(sweep, [as_printed(value) for value in view[start:end]])
+            if printed
+            else judge.Seen(sweep, view[start:end], lowest)
+            for sweep, start, end, lowest in zip(sweeps, starts, ends, _least(drawn, starts, lengths), strict=True)
+        ]
 
-    def _values(self, sweep: schedule.Sweep, printed: bool) -> list[float]:
-        values = (LINE_RATE * (1 + NOISE * self.dice.standard_normal(len(sweep), dtype=numpy.float32))).tolist()
+    def _spoil(self, sweep: schedule.Sweep, values: Any) -> None:
         if isinstance(sweep, schedule.Tournament):
-            if self.fabric.absent or len(self.fabric.hosts) % 2:
-                values = [value if sweep.plays(index) else float("nan") for index, value in enumerate(values)]
+            if sweep.rail not in self.on_rail and not self.gaps:
+                return
+            if self.gaps:
+                values[[index for index in range(len(sweep)) if not sweep.plays(index)]] = numpy.nan
             touched = self._touched(sweep)
         else:
-            touched = range(len(sweep))
+            touched = set(range(len(sweep)))
         for index in touched:
             one, other = sweep[index]
             for fault in {id(fault): fault for nic in (one, other) for fault in self.of_nic.get(nic, ())}.values():
@@ -96,19 +120,22 @@ class Fabricated:
                     continue
                 if self.dice.random() < fault.chance:
                     values[index] *= fault.keeps
-        return [as_printed(value) for value in values] if printed else values
 
     def _touched(self, sweep: schedule.Tournament) -> set[int]:
         """Where in a round the NICs with a fault play."""
         found, last = set(), sweep.players - 1
-        for nic in self.of_nic:
-            host = self.fabric.host_of(nic)
-            if self.fabric.rail_of(nic) != sweep.rail:
-                continue
+        for host in self.on_rail.get(sweep.rail, ()):
             ahead = (host - sweep.number) % last if host != last else 0
             index = min(ahead, last - ahead)
             found.add(index)
         return found
+
+
+def _least(drawn: Any, starts: list[int], lengths: list[int]) -> list[float]:
+    """Of each sweep; NaN where one of them is."""
+    filled = [start for start, length in zip(starts, lengths, strict=True) if length]
+    lowest = iter(numpy.minimum.reduceat(drawn, filled).tolist())
+    return [next(lowest) if length else math.nan for length in lengths]
 
 
 def as_printed(value: float) -> float:
@@ -126,11 +153,20 @@ def as_printed(value: float) -> float:
 
 
 def check(
-    fabric: Fabric, faults: Sequence[Fault], form: str, seed: int, *, printed: bool = False
+    fabric: Fabric,
+    faults: Sequence[Fault],
+    form: str,
+    seed: int,
+    *,
+    printed: bool = False,
+    plan: Sequence[schedule.Round] = (),
 ) -> tuple[judge.Findings, int]:
-    """The whole check: base rounds, then at most two times what is needed to be sure. Findings, and rounds in all."""
+    """The whole check: base rounds, then at most two times what is needed to be sure. Findings, and rounds in all.
+
+    ``plan``: the base rounds of this form, if they are there already.
+    """
     site = Fabricated(fabric, faults, seed)
-    plan = schedule.rounds(fabric, form)
+    plan = plan or schedule.rounds(fabric, form)
     seen, used = site.measure(plan, printed=printed), len(plan)
     left = schedule.follow_up_limit(len(fabric.hosts))
     findings = judge.judge(fabric, seen)

@@ -38,7 +38,7 @@ COMMIT
 
 def undo(before: str, after: str) -> list[str]:
     arguments = hostnet.undo_arguments(
-        hostnet.parse_save(before), hostnet.parse_save(after), ("rocemesh0",), "10.78.0.0/24"
+        hostnet.parse_save(before), hostnet.parse_save(after), ("rocemesh0",), ("10.78.0.0/24",)
     )
     return [" ".join(line) for line in arguments]
 
@@ -78,6 +78,6 @@ def test_what_was_there_before_the_engine_stays() -> None:
 def test_quoted_words_of_a_rule_stay_one_argument() -> None:
     after = CLEAN.replace("COMMIT", '-A INPUT -i rocemesh0 -m comment --comment "two words" -j DROP\nCOMMIT')
     (arguments,) = hostnet.undo_arguments(
-        hostnet.parse_save(CLEAN), hostnet.parse_save(after), ("rocemesh0",), "10.78.0.0/24"
+        hostnet.parse_save(CLEAN), hostnet.parse_save(after), ("rocemesh0",), ("10.78.0.0/24",)
     )
     assert "two words" in arguments

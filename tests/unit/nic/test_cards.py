@@ -33,6 +33,18 @@ def test_a_virtual_function_is_never_set_whatever_it_says_of_itself() -> None:
     ]
 
 
+@pytest.mark.parametrize(("supported", "stored"), [(True, None), (False, True)])
+def test_no_reboot_is_waited_for_where_nothing_can_be_set_or_nobody_says_what_is_stored(
+    supported: bool, stored: bool | None
+) -> None:
+    assert not planning.needs_host_reboot(device(False, stored, ABSENT, supported=supported))
+
+
+def test_a_value_that_is_not_told_is_called_unknown() -> None:
+    (reason,) = planning.pending(state(device(None, True, ABSENT))).reasons
+    assert "is True for the next boot, unknown now" in reason
+
+
 @pytest.mark.parametrize(
     ("stderr", "failure"),
     [

@@ -92,8 +92,15 @@ def test_firmware_is_burnt_only_if_told() -> None:
 
 
 def test_the_driver_is_restarted_only_behind_the_check_that_nobody_uses_it() -> None:
-    text = (ROLE / "tasks" / "restart_driver.yml").read_text(encoding="utf-8")
-    assert text.index("__guest_in_use.refusals") < text.index("openibd, restart")
+    _told, load_now = load("tasks/restart_driver.yml")
+    assert load_now["when"] == "guest_allow_openibd_restart | bool"  # type: ignore[index]
+    tasks = load_now["block"]  # type: ignore[index]
+    (check,) = [at for at, task in enumerate(tasks) if "ansible.builtin.assert" in task]
+    assert tasks[check]["ansible.builtin.assert"]["that"] == ["__guest_refusals | length == 0"]
+    assert tasks[check]["vars"] == {"__guest_refusals": "{{ __guest_in_use.refusals }}"}
+    assert not {"when", "failed_when", "ignore_errors"} & set(tasks[check])
+    (restart,) = [at for at, task in enumerate(tasks) if "openibd" in str(task.get("ansible.builtin.command"))]
+    assert tasks[restart]["ansible.builtin.command"]["argv"] == ["/etc/init.d/openibd", "restart"] and check < restart
     others = [path for path in ROLE.rglob("*.yml") if "openibd, restart" in path.read_text(encoding="utf-8")]
     assert [path.name for path in others] == ["restart_driver.yml"]
     assert load("defaults/main.yml")["guest_allow_openibd_restart"] is False  # type: ignore[index]

@@ -137,7 +137,8 @@ class Rack:
             values = {"mtu": mtu, "address": f"02:42:0a:4e:00:{index + 11:02x}", "operstate": "up", "dev_port": 0}
             for name, value in values.items():
                 (interface / name).write_text(f"{value}\n", encoding="utf-8")
-        assert run_tool(self.directory, "lab-sysfs", str(self.directory / "sys"), address).code == 0
+        told = [f"{entry['netdev']}={address}" for entry in self.cards]
+        assert run_tool(self.directory, "lab-sysfs", str(self.directory / "sys"), *told).code == 0
         return self.directory / "sys"
 
     # ---- the module's outside -------------------------------------------------------------------------------------

@@ -250,6 +250,13 @@ def test_an_allowed_conversion_knows_its_way_back(
     assert access.command == "interface ethernet 1/1 switchport access vlan 111"
 
 
+def test_a_routed_port_without_a_line_of_its_own_still_loses_its_routing() -> None:
+    bare = port("1/1", mode="routed", access_vlan=None)
+    wanted = Wanted(mode=None, vlan=111, ports=("1/1",), convertible=None)
+    conversion, _access = planning.plan(switch(bare, vlans={111: Vlan("", ())}), wanted)
+    assert conversion.disrupts == "port 1/1 loses routing on it"
+
+
 def test_a_port_of_another_name_stays_protected() -> None:
     with pytest.raises(RefusedError, match="1/1 is a trunk port"):
         planning.plan(switch(TRUNK), Wanted(vlan=111, ports=("1/1",), convertible=frozenset({"1/2"})))

@@ -20,6 +20,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import (
 )
 from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx import state as parsing
 from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx import transport
+from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.ssh import Settings
 
 HOST = "sw01"
 LOGIN = """
@@ -87,7 +88,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def open_session(monkeypatch: pytest.MonkeyPatch, tape: Tape, timeout: float = 0.3) -> transport.OnyxSession:
     monkeypatch.setattr(transport, "_connect", lambda settings: tape)
-    return transport.OnyxSession(transport.Settings(HOST, "admin", "secret", timeout=timeout))
+    return transport.OnyxSession(Settings(HOST, "admin", "secret", timeout=timeout))
 
 
 def script(prompt: str, **answers: str) -> dict[str, str]:

@@ -116,6 +116,11 @@ def test_traffic_classes_belong_to_the_port_before_them() -> None:
     assert state.parse_congestion(HOST, printed.CONGESTION) == {"1/1": {0: "none", 3: "ECN"}, "1/2": {3: "none"}}
 
 
+def test_a_port_without_a_traffic_class_beside_others_is_left_to_another_question() -> None:
+    text = '[{"Interface ethernet": "Eth1/1"}, {"Interface ethernet": "Eth1/2"}, {"header": "TC-3", "Mode": "ECN"}]'
+    assert state.parse_congestion(HOST, text) == {"1/1": {}, "1/2": {3: "ECN"}}
+
+
 def test_trust_is_read_per_port() -> None:
     assert state.parse_trust(HOST, printed.QOS) == {"1/1": "L3", "1/2": "both"}
 

@@ -298,6 +298,15 @@ def test_discards_pauses_and_marks_of_the_switch_are_named_with_their_port() -> 
     assert "tx_discards at leaf01 1/2 4" in text and "ecn_marked at leaf01 1/2 6" in text
 
 
+@pytest.mark.parametrize(("shown", "words"), [("before", "after the run"), ("after", "before the run")])
+def test_a_counter_of_discards_that_is_shown_once_is_not_known(shown: str, words: str) -> None:
+    """A third counter appears beside two that did not grow: nobody knows what it had counted."""
+    before, after = copy.deepcopy(QUIET), copy.deepcopy(BUSY)
+    {"before": before, "after": after}[shown]["ports"]["1/2"]["counters"]["tx_hoq_discards"] = 0
+    state, text = switch_judged(before, after)
+    assert state == "missing" and f"leaf01 1/2: tx_hoq_discards was not read {words}" in text
+
+
 def test_discards_of_the_switch_that_nobody_read_are_missing() -> None:
     before, after = copy.deepcopy(QUIET), copy.deepcopy(BUSY)
     for reading_of in (before, after):

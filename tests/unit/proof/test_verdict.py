@@ -67,6 +67,19 @@ NIC = (*RDMA, "gpu02")
 PORTS = (*SWITCH, "sw01", "after", "ports", "1/1", "counters")
 
 
+def another_fabric(inputs: dict[str, Any]) -> None:
+    inputs["evidence"]["fabric"] = {
+        "at": STARTED - 300,
+        "report": {
+            "ok": False,
+            "complete": True,
+            "hosts": [f"gpu0{number}" for number in range(1, 5)],
+            "faults": [{"thing": "slow", "place": "rail 0", "hosts": [], "found": "bad"}],
+            "measured": {"ib_write_bw": {"tests": 9}},
+        },
+    }
+
+
 def every(key: str, value: Any) -> Callable[[dict[str, Any]], None]:
     """The same in the machine line of each rank."""
 
@@ -173,6 +186,8 @@ TABLE: list[tuple[str, str, Callable[[dict[str, Any]], None], str, str]] = [
      "do not lie around"),
     # ---------------------------------------------------------------------------------------------------------- limits
     ("no-limit-known", "limits", put(*NIC, "start", to=None), "missing", "could be compared with a physical limit"),
+    # ---------------------------------------------------------------------------------------------------------- fabric
+    ("fabric-is-not-right", "fabric", another_fabric, "disagrees", "rail 0: slow (bad)"),
 ]  # fmt: skip
 
 

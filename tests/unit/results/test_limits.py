@@ -181,6 +181,14 @@ def test_exposed_communication_by_hand() -> None:
     assert found.overlap == pytest.approx(0.5)
 
 
+def test_a_run_that_is_faster_than_one_rank_alone_says_so() -> None:
+    assert "the run is the faster one" in limits.communication(0.2, 0.25, None).how
+    for step in (0.25, 0.3):
+        assert "the run is the faster one" not in limits.communication(step, 0.25, None).how
+    assert "something else waits, too" in limits.communication(0.4, 0.2, 0.1).how
+    assert "something else waits, too" not in limits.communication(0.3, 0.2, 0.1001).how
+
+
 def test_exposed_communication_without_the_single_rate_is_unknown() -> None:
     found = limits.communication(0.25, None, 0.1)
     assert (found.exposed_share, found.overlap) == (None, None)
@@ -245,6 +253,37 @@ def test_a_path_that_does_not_say_its_wire_is_not_held_against_the_nic() -> None
     found = analyse(KNOWN, RANKS, None, OWN, read({"bandwidth": {"kind": "bandwidth", "results": results}}))
     assert [entry.ratio is None for entry in found.comparisons] == [True, False]
     assert found.comparisons[1].exceeded  # 15 GB/s through 12.24
+
+
+def test_the_largest_all_reduce_of_nccl_tests_is_compared_and_no_other_collective() -> None:
+    row = {"ranks": 4, "hosts": 4, "in_place_busbw_gb_s": 1.0}
+    rows = [
+        {**row, "size_bytes": 8, "out_of_place_busbw_gb_s": 99.0},
+        {**row, "size_bytes": 1024, "out_of_place_busbw_gb_s": 11.0, "collective": "all_reduce_perf"},
+        {**row, "size_bytes": 4096, "out_of_place_busbw_gb_s": 77.0, "collective": "all_gather"},
+        {**row, "size_bytes": None, "out_of_place_busbw_gb_s": 88.0},
+    ]
+    found = comparison(analyse(KNOWN, RANKS, None, OWN, {"nccl_tests": {"rows": rows}}), "all-reduce bus bandwidth")
+    assert (found.achieved, "1024 bytes" in found.what) == (11.0, True)
+    assert not analyse(KNOWN, RANKS, None, OWN, {"nccl_tests": {"rows": rows[2:]}}).comparisons
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, 102_228_128),
+        ({"parameters": 1000}, 4000),  # what was told goes before what is known of the collection's own workload
+        ({"gradient_precision": "bf16"}, 51_114_064),
+        ({"parameters": 1000, "gradient_precision": "bf16"}, 2000),
+    ],
+)
+def test_what_was_told_of_the_gradients_goes_before_what_is_known_of_the_own_workload(
+    given: dict[str, Any], expected: int
+) -> None:
+    own = {key: value for key, value in KNOWN.items() if key not in ("parameters", "gradient_precision")}
+    found = analyse({**own, **given}, [{"host": "a"}, {"host": "b"}], None, OWN, {})
+    (size,) = [limit for limit in found.limits if limit.unit == "bytes"]
+    assert size.value == expected
 
 
 def test_gradients_of_an_unknown_workload_are_not_guessed() -> None:

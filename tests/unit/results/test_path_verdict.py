@@ -195,6 +195,21 @@ CASES = [
         "rdma_via_host",
         "DMA-BUF is not available",
     ),
+    # Of a log that was filtered, or cut at its left edge: a line that names no host may be of any.
+    Case(
+        "a-distance-without-a-host-is-told-all-the-same",
+        Job(send=STAGED, receive=STAGED).text()
+        + "NCCL INFO GPU Direct RDMA Disabled for GPU 0 / HCA 0 (distance 8 > 5)\n",
+        "rdma_via_host",
+        "GPU and NIC look too far apart",
+    ),
+    Case(
+        "enabled-without-a-host-is-no-cause",
+        Job(send=STAGED, receive=STAGED).text()
+        + "NCCL INFO GPU Direct RDMA Enabled for GPU 0 / HCA 0 (distance 4 <= 4)\n",
+        "rdma_via_host",
+        "NCCL prints why only with",
+    ),
     Case(
         "level-by-environment-is-named",
         Job(send=STAGED, receive=STAGED, extra=("NCCL_NET_GDR_LEVEL set by environment to LOC",)).text(),
@@ -515,6 +530,13 @@ def test_ranks_of_a_smaller_communicator_are_named_as_in_the_whole_job() -> None
     verdict = judge(parse(job.text() + group), 4, HOSTS[:2])
     (bad,) = [pair for pair in verdict.pairs if pair.verdict == "rdma_via_host"]
     assert (bad.source, bad.target, bad.source_host, bad.target_host) == (0, 2, "gpu01", "gpu02")
+
+
+def test_hosts_that_were_started_by_address_are_those_that_the_log_names() -> None:
+    addresses = [f"192.0.2.{number}" for number in range(1, 5)]
+    assert judge(parse(Job().text(), addresses), 4, addresses).good
+    other = judge(parse(Job().text(), addresses), 4, [*addresses[:3], "192.0.2.9"])
+    assert not other.good and any("192.0.2.9" in problem.message for problem in other.problems)
 
 
 def test_roce_is_told_from_infiniband() -> None:

@@ -106,10 +106,3 @@ def test_hooks_are_the_tools_of_the_test_runner() -> None:
             assert (ROOT / words[0]).is_file()
         else:
             assert f"{tool} {words[0]}" in runner
-
-
-def test_what_goes_to_galaxy_is_chosen() -> None:
-    """The page about security belongs to what it speaks of; the way in is for whoever has the repository."""
-    left_out = load(ROOT / "galaxy.yml")["build_ignore"]
-    assert {".*", "CONTRIBUTING.md", "lab", "tests"} <= set(left_out)
-    assert "SECURITY.md" not in left_out

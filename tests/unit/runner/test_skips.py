@@ -44,6 +44,15 @@ def test_a_skip_counts_as_failed_unless_the_list_names_it(written: str) -> None:
     assert refused[1] == "test_it.py::test_must: no such program", refused
 
 
+def test_what_failed_can_be_run_again_by_its_id(written: str) -> None:
+    may_skip = {"test_it.py::test_may": "", "test_it.py::test_must": "", "test_whole.py": ""}
+    assert junit.failed_tests(written, may_skip) == ["test_it.py::test_fails", "test_it.py::test_without_its_fixture"]
+
+
+def test_nothing_is_run_again_where_a_skip_counts_as_failed(written: str) -> None:
+    assert junit.failed_tests(written, {}) == []
+
+
 def test_a_run_that_left_no_file_counts_nothing(tmp_path: pathlib.Path) -> None:
     assert junit.count(str(tmp_path / "none.xml"), {}) == (0, 0, 0, ())
 

@@ -109,6 +109,8 @@ SINGLE = [
     ((*SW, "roce", "pfc_priorities"), [3, 4], "switch", "priority", "sw01 PFC"),
     ((*SW, "roce", "pfc"), "disabled", "switch", "priority", "sw01 PFC"),
     ((*SW, "ports", "1/2", "pfc_oper"), "disabled", "switch", "priority", "sw01 1/2 PFC"),
+    ((*SW, "ports", "1/2", "pfc_priorities"), [3, 4], "switch", "priority", "sw01 1/2"),
+    ((*SW, "roce", "dscp_priorities"), {"26": 4}, "switch", "DSCP", "sw01 DSCP 26"),
     ((*SW, "ports", "1/2", "access_vlan"), 1, "switch", "GID", "sw01 1/2"),
     ((*NIC, "active_mtu"), 1024, "nic", "MTU", "RDMA"),
     ((*NIC, "qos", "trust"), "pcp", "nic", "DSCP", "trust"),
@@ -246,6 +248,8 @@ def test_ports_outside_the_network_are_left_out() -> None:
     result = look(world)
     assert result["complete"] is True
     assert result["left_out"] == ["gpu01 mlx5_1:1 (ens224): not compared, 172.16.0.1 is in none of 10.78.0.0/24"]
+    other["gids"] = [{"index": 1, "type": "RoCE v2", "ipv4": None}]
+    assert look(world)["left_out"] == ["gpu01 mlx5_1:1 (ens224): not compared, it has no IPv4 address in 10.78.0.0/24"]
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,12 @@ def test_a_port_without_any_gid_is_no_port_of_the_network() -> None:
         nccl_variables(nodes(port("mlx5_0")), NETWORK)
 
 
+@pytest.mark.parametrize("none", ["", " , ", []])
+def test_no_network_at_all_is_refused(none: str | list[str]) -> None:
+    with pytest.raises(AnsibleFilterError, match=r"no network.*one per rail"):
+        nccl_variables(SAME, none)
+
+
 def test_without_a_vlan_of_the_switch_the_port_that_differs_from_the_others_is_named() -> None:
     world = broken((*SW, "ports", "1/2", "access_vlan"), 7)
     del world["switches"]["sw01"]["vlan"]

@@ -10,7 +10,12 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.rocemesh.multinode.plugins.doc_fragments import cumulus, onyx, roce_switch
+from ansible_collections.rocemesh.multinode.plugins.doc_fragments import (
+    cumulus,
+    onyx,
+    roce_switch,
+    switch_reading,
+)
 from ansible_collections.rocemesh.multinode.plugins.modules import (
     cumulus_roce,
     cumulus_roce_info,
@@ -19,17 +24,24 @@ from ansible_collections.rocemesh.multinode.plugins.modules import (
 )
 
 FRAGMENT_OF = {onyx_roce: onyx, onyx_roce_info: onyx, cumulus_roce: cumulus, cumulus_roce_info: cumulus}
-OPTIONS = [
-    (f"{module.__name__.rpartition('.')[2]}.{name}", option)
-    for module, fragment in FRAGMENT_OF.items()
-    for name, option in {
-        **yaml.safe_load(fragment.ModuleDocFragment.DOCUMENTATION)["options"],
-        **yaml.safe_load(module.DOCUMENTATION)["options"],
-    }.items()
-] + [
-    (f"roce_switch.{name}", option)
-    for name, option in yaml.safe_load(roce_switch.ModuleDocFragment.DOCUMENTATION)["options"].items()
-]
+OPTIONS = (
+    [
+        (f"{module.__name__.rpartition('.')[2]}.{name}", option)
+        for module, fragment in FRAGMENT_OF.items()
+        for name, option in {
+            **yaml.safe_load(fragment.ModuleDocFragment.DOCUMENTATION)["options"],
+            **yaml.safe_load(module.DOCUMENTATION)["options"],
+        }.items()
+    ]
+    + [
+        (f"roce_switch.{name}", option)
+        for name, option in yaml.safe_load(roce_switch.ModuleDocFragment.DOCUMENTATION)["options"].items()
+    ]
+    + [
+        (f"switch_reading.{name}", option)
+        for name, option in yaml.safe_load(switch_reading.ModuleDocFragment.DOCUMENTATION)["options"].items()
+    ]
+)
 UNITS = dict.fromkeys(("timeout", "wait_for_links", "apply_timeout", "confirm_timeout"), "seconds") | {"mtu": "bytes"}
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.records import CustomFields
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import Connection, Endpoint, vim
 
 ENDPOINT = Endpoint("vcenter.example.org", "user", "secret")
@@ -231,3 +232,41 @@ class Reference:
 
     def __getattr__(self, method: str) -> Any:
         return lambda **arguments: self._site.call(self._moId, method, arguments)
+
+
+class Attributes(FakeSite):
+    """Custom attributes as vCenter keeps them: a name is defined once, a key is never given again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: dict[str, int] = {}
+        self.given = 100
+        self.patience = 0.0
+        self.later = datetime.timedelta()
+        self.rows["datacenter-1"] = {"customValue": []}
+
+    def server_time(self) -> Any:
+        return super().server_time() + self.later
+
+    def definitions(self) -> dict[str, int]:
+        return dict(self.names)
+
+    def define(self, name: str, kind: Any) -> int | None:
+        if name in self.names:
+            return None
+        self.given += 1
+        self.names[name] = self.given
+        return self.given
+
+    def undefine(self, key: int) -> bool:
+        known = key in self.names.values()
+        self.names = {name: other for name, other in self.names.items() if other != key}
+        return known
+
+    def write(self, kind: str, moid: str, key: int, value: str) -> bool:
+        if key not in self.names.values():
+            return False
+        self.rows[moid]["customValue"] = [SimpleNamespace(key=key, value=value)]
+        return True
+
+    value = staticmethod(CustomFields.value)

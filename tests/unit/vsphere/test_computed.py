@@ -236,7 +236,10 @@ def test_limit_of_devices_follows_hardware_version_and_release(hardware: int, re
         (0x233B, "H200 NVL", 141), (0x2901, "B200", 180), (0x2342, "GH200 480GB", 96), (0x2342, "GH200 120GB", 96),
         (0x26B9, "L40S", 48), (0x26B8, "L40G", 24), (0x26B5, "L40", 48), (0x27B8, "L4", 24),
         (0x2BB5, "RTX PRO 6000 Blackwell Server Edition", 96), (0x2329, "H20", 96), (0x20F1, "A100 PCIe 40GB", 40),
-        (0x20B2, "A100 SXM4 80GB", 80), (0x1EB8, "T4", 16), (0x7FFF, "A1000 6GB", 6), (0x7FFF, "nothing", None),
+        (0x20B2, "A100 SXM4 80GB", 80), (0x1EB8, "T4", 16), (0x1DB1, "V100", 16), (0x1DB4, "V100", 16),
+        (0x1DB5, "V100", 32), (0x1DB6, "V100", 32), (0x20B5, "A100", 80), (0x20B0, "A100", 40), (0x20B7, "A30", 24),
+        (0x2322, "H800", 80), (0x2324, "H800", 80), (0x233A, "H800 NVL", 94), (0x2235, "A40", 48), (0x2236, "A10", 24),
+        (0x25B6, "A16", 16), (0x7FFF, "A1000 6GB", 6), (0x7FFF, "nothing", None),
     ],
 )  # fmt: skip
 def test_memory_of_a_model_is_that_of_the_gpu(device_id: int, name: str, memory: int | None) -> None:
@@ -289,3 +292,10 @@ def test_stale_address_is_told_unless_this_run_sets_that_very_key() -> None:
 
     assert told(VmxWanted()) == ["pciPassthru0.cfg.gpu-pci-id", "pciPassthru1.cfg.gpu-pci-id"]
     assert told(VmxWanted(gpu_pci_ids={1: GPU1.address})) == ["pciPassthru0.cfg.gpu-pci-id"]
+
+
+def test_peer_to_peer_needs_both_a_gpu_and_a_nic_and_says_what_there_is() -> None:
+    wanted = VmxWanted(allow_p2p=True)
+    for devices, missing in (([GPU0, NIC0], False), ([GPU0], True), ([NIC0], True), ([], True)):
+        told = prerequisites(vm([fixed(each) for each in devices]), wanted)
+        assert any("peer-to-peer needs a GPU and a NIC" in text for text in told) is missing

@@ -14,6 +14,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.owners
     describe_lease,
     last_entry,
     not_ours,
+    own_entry,
     read_lease,
     read_mark,
     who_entered,
@@ -121,3 +122,27 @@ def test_lease_is_described_with_holder_age_and_end() -> None:
         "until 2026-01-02 03:34:05 UTC",
     ):
         assert words in text
+
+
+ANNA = "LAB\\anna"
+
+
+@pytest.mark.parametrize(
+    ("events", "key"),
+    [
+        pytest.param([entered(17, 1)], 17, id="ours"),
+        pytest.param([entered(17, 1), left(18, 2), entered(19, 3, ANNA)], 17, id="somebody_entered_again"),
+        pytest.param([entered(17, 1), left(18, 2), entered(19, 3)], 17, id="under_our_account_too"),
+        pytest.param([entered(17, 1), left(18, 2)], 17, id="somebody_left"),
+        pytest.param([entered(15, 1, ANNA), left(16, 2), entered(17, 3)], 17, id="the_first_under_our_name"),
+        pytest.param([entered(17, 1, "other\\spelling")], 17, id="account_spelled_otherwise"),
+        pytest.param([entered(17, 1, "lab\\AUTOMATION")], 17, id="account_in_other_letters"),
+        pytest.param([entered(17, -5)], 17, id="stamped_by_a_clock_that_is_late"),
+        pytest.param([entered(16, -5, ANNA), left(17, -4)], None, id="over_before_we_asked"),
+        pytest.param([entered(17, -90)], None, id="long_before_we_asked"),
+        pytest.param([], None, id="not_written_yet"),
+    ],
+)
+def test_entry_of_a_task_is_the_first_since_it_was_asked_for(events: list[MaintenanceEvent], key: int | None) -> None:
+    found = own_entry(events, T0, "LAB\\automation")
+    assert (found.key if found else None) == key

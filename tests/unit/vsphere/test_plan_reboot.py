@@ -12,6 +12,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import O
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.host_boot import is_newer_boot
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.plan_reboot import (
     RebootWanted,
+    may_leave,
     needs_reboot,
     plan_reboot,
 )
@@ -108,6 +109,48 @@ def test_refusals_name_host_and_reason(state: HostState, wanted: RebootWanted, r
     with pytest.raises(RefusedError, match=reason) as caught:
         plan_reboot(state, wanted)
     assert str(caught.value).startswith("esx01") and "nothing was changed" in str(caught.value)
+
+
+EVACUATE = dataclasses.replace(SHUTDOWN, vm_policy="evacuate", vm_allowlist=("pinned",))
+PINNED, FREE = guest("pinned", has_passthrough=True), guest("free")
+
+
+def test_vms_that_can_move_move_and_those_with_devices_of_the_host_stop() -> None:
+    expected = ["move free", "shutdown pinned", "enter", "reboot", "exit", "poweron pinned"]
+    assert steps(host(PINNED, FREE, refuges=(("host-2", "esx02"),)), EVACUATE) == expected
+    assert steps(host(PINNED, FREE, drs=True), EVACUATE) == expected[1:], "DRS moves by itself"
+    with pytest.raises(RefusedError, match="no other host of its cluster is connected and open for free"):
+        plan_reboot(host(PINNED, FREE), EVACUATE)
+    with pytest.raises(RefusedError, match="not in vm_allowlist, and its passthrough devices keep it on this host"):
+        plan_reboot(host(PINNED), dataclasses.replace(EVACUATE, vm_allowlist=()))
+
+
+def test_of_two_vms_of_one_name_the_managed_object_id_says_which() -> None:
+    twins = host(guest("a"), dataclasses.replace(guest("a", "poweredOff"), moid="vm-2"))
+    by_id = dataclasses.replace(SHUTDOWN, vm_allowlist=("vm-a",))
+    assert steps(twins, by_id)[0] == "shutdown a"
+    with pytest.raises(RefusedError, match="the name of several VMs on this host"):
+        plan_reboot(twins, dataclasses.replace(SHUTDOWN, vm_allowlist=("a", "vm-2")))
+
+
+@pytest.mark.parametrize(
+    ("entered", "in_maintenance", "doubt", "leaves"),
+    [
+        (True, "refuse", "a doubt", True),
+        (False, "adopt", "a doubt", True),
+        (False, "recover", "", True),
+        (False, "recover", "a doubt", False),
+        (False, "allow", "", False),
+        (False, "refuse", "", False),
+    ],
+)
+def test_maintenance_mode_is_ended_only_by_whom_it_belongs_to(
+    entered: bool, in_maintenance: str, doubt: str, leaves: bool
+) -> None:
+    state = host(in_maintenance=True, entered_maintenance=entered, doubt=doubt, pending=())
+    wanted = dataclasses.replace(SHUTDOWN, in_maintenance=in_maintenance)
+    assert may_leave(state, wanted) is leaves
+    assert steps(state, wanted) == (["exit"] if leaves else [])
 
 
 def test_every_vm_in_the_way_is_named_at_once() -> None:

@@ -181,3 +181,33 @@ def test_agents_are_left_to_vcenter_and_nothing_else_is(row: dict[str, Any], age
 def test_answer_that_is_no_soap_is_an_error_with_a_remedy() -> None:
     with pytest.raises(UnreachableError, match=r"no SOAP.*proxy"), translated(Endpoint("v", "u", "p").name, "reading"):
         xml.parsers.expat.ParserCreate().Parse("", True)
+
+
+def test_a_host_that_does_not_come_back_is_in_this_runs_maintenance_mode_and_the_way_on_is_told() -> None:
+    class Dark(FakeSite):
+        def call(self, moid: str, method: str, arguments: dict[str, Any]) -> Any:
+            task = super().call(moid, method, arguments)
+            if method == "RebootHost_Task":
+                self.rows["host-1"]["runtime.connectionState"] = "notResponding"
+            return task
+
+    site = Dark(vm=vm_row(power="poweredOn"))
+    with pytest.raises(UnreachableError) as caught:
+        reboot(site)
+    told = str(caught.value)
+    assert "esx01 is in maintenance mode (entered by this run)" in told
+    assert "in_maintenance=adopt and power_on=['gpu01']" in told
+    assert caught.value.details["rebooted"] is False
+
+
+@pytest.mark.parametrize(("in_maintenance", "looks"), [("recover", 1), ("refuse", 0), ("adopt", 0)])
+def test_other_runs_are_looked_for_once_before_a_recovery_and_only_then(in_maintenance: str, looks: int) -> None:
+    wanted = RebootWanted(in_maintenance=in_maintenance)
+    layer = RebootLayer(FakeSite(), "esx01", wanted, Timeouts())
+    asked: list[str] = []
+    layer._books = SimpleNamespace(  # type: ignore[assignment]
+        refuse_beside_others=lambda: asked.append("others"), records=SimpleNamespace(mark=lambda: None)
+    )
+    layer.observe()
+    layer.observe()
+    assert asked == ["others"] * looks

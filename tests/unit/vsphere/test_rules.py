@@ -58,7 +58,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transp
 
 from tests import site_run
 from tests.unit.decisions import decide
-from tests.unit.vsphere.fakes import BOOT, ENDPOINT, FakeSite, host_row, passthrough, vm_row
+from tests.unit.vsphere.fakes import BOOT, ENDPOINT, Attributes, FakeSite, host_row, passthrough, vm_row
 
 P2P, ACS, NUMA = "pciPassthru.allowP2P", "pciPassthru.RelaxACSforP2P", "numa.nodeAffinity"
 SIZE = "pciPassthru.64bitMMIOSizeGB"
@@ -669,44 +669,6 @@ def mark_counts_only_while_its_event_is_the_last_word() -> None:
     entry = MaintenanceEvent(7, "entered", BOOT, "LAB\\automation")
     later = dataclasses.replace(entry, key=8, at=BOOT + datetime.timedelta(seconds=5))
     assert not not_ours(mark, [entry]) and not_ours(mark, [entry, later]) and not_ours(None, [entry])
-
-
-class Attributes(FakeSite):
-    """Custom attributes as vCenter keeps them: a name is defined once, a key is never given again."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: dict[str, int] = {}
-        self.given = 100
-        self.patience = 0.0
-        self.later = datetime.timedelta()
-        self.rows["datacenter-1"] = {"customValue": []}
-
-    def server_time(self) -> Any:
-        return super().server_time() + self.later
-
-    def definitions(self) -> dict[str, int]:
-        return dict(self.names)
-
-    def define(self, name: str, kind: Any) -> int | None:
-        if name in self.names:
-            return None
-        self.given += 1
-        self.names[name] = self.given
-        return self.given
-
-    def undefine(self, key: int) -> bool:
-        known = key in self.names.values()
-        self.names = {name: other for name, other in self.names.items() if other != key}
-        return known
-
-    def write(self, kind: str, moid: str, key: int, value: str) -> bool:
-        if key not in self.names.values():
-            return False
-        self.rows[moid]["customValue"] = [SimpleNamespace(key=key, value=value)]
-        return True
-
-    value = staticmethod(CustomFields.value)
 
 
 @rule("5.5.13")

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pathlib
@@ -14,6 +15,7 @@ from types import ModuleType
 from typing import Any, Callable
 
 import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures.benchmark_files import read
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures.benchmarks import records
 
 from tests.system_torch import TORCH_PYTHON as PYTHON
@@ -112,6 +114,8 @@ def test_only_what_a_smaller_case_would_cure_is_left_out(load: Load, error: Base
         ("bandwidth.py", ["--iterations", "0"], "at least 1"),
         ("bandwidth.py", ["--iterations", "201"], "at most 200"),
         ("bandwidth.py", ["--networks", "lenet"], "there is: alexnet"),
+        ("bandwidth.py", ["--asynchronous"], "with --asynchronous 1 or more"),
+        ("bandwidth.py", ["--servers", "1", "--staged"], "in host memory anyway"),
         ("scoring.py", ["--batches", "0"], "at least 1"),
         ("training.py", ["--image_size", "16"], "at least 32"),
         ("training.py", ["--precision", "fp8"], "invalid choice"),
@@ -161,7 +165,17 @@ def run(world: int, script: str, *options: str) -> tuple[list[int], dict[str, An
 
 
 @needs_torch
-@pytest.mark.parametrize(("options", "path"), [((), "cpu"), (("--staged",), "cpu_staged")])
+@pytest.mark.parametrize(
+    ("options", "path"),
+    [
+        ((), "cpu"),
+        (("--staged",), "cpu_staged"),
+        (("--optimizer", "sgd"), "cpu"),
+        (("--servers", "3", "--optimizer", "sgd"), "servers"),
+        (("--servers", "2", "--asynchronous", "--optimizer", "sgd"), "servers_async"),
+    ],
+    ids=lambda value: "_".join(value).replace("-", "") or "plain" if isinstance(value, tuple) else value,
+)
 def test_every_sum_over_the_ranks_is_checked(options: tuple[str, ...], path: str) -> None:
     codes, said, errors = run(3, "bandwidth.py", "--networks", "inception-bn", *options)
     assert codes == [0, 0, 0], errors
@@ -173,6 +187,65 @@ def test_every_sum_over_the_ranks_is_checked(options: tuple[str, ...], path: str
     middle = sum(result["seconds"]) / 2
     assert result["gb_s"] == pytest.approx(result["size_bytes"] * 4 / 3 / middle / 1e9, rel=1e-4)
     assert said["settings"]["threads"] == 1
+
+
+def test_servers_keep_every_element_once_and_share_the_load(load: Load) -> None:
+    """resnet200 has no array above 2.4 million elements but many above one: four servers, each a quarter."""
+    architectures, servers = load("benchmarks", "architectures"), load("benchmarks", "servers")
+    elements = [array.elements for array in architectures.arrays(architectures.find("resnet200"))]
+    parts = servers.spread(elements, 4)
+    for number, count in enumerate(elements):
+        pieces = sorted((part.begin, part.end) for part in parts if part.array == number)
+        assert pieces[0][0] == 0 and pieces[-1][1] == count
+        assert all(before[1] == after[0] for before, after in zip(pieces, pieces[1:]))
+        assert len(pieces) == (4 if count > servers.SPLIT else 1)
+    kept = [sum(part.end - part.begin for part in parts if part.server == server) for server in range(4)]
+    assert max(kept) < 1.05 * min(kept)
+    assert [part.server for part in servers.spread(elements, 1)] == [0] * len(elements)
+
+
+@needs_torch
+def test_a_synchronous_server_answers_when_all_have_pushed_and_an_asynchronous_one_at_once() -> None:
+    text = (
+        "import sys, types; sys.path.insert(0, sys.argv[1]); import servers, torch; "
+        "future = lambda: torch.futures.Future(); grad = torch.ones(5); "
+        "sync = servers.Store(2, False, True); a, b = future(), future(); "
+        "sync.push(0, grad, a); print(a.done()); "
+        "sync.push(0, 3 * grad, b); print(a.wait()[0].item(), b.wait()[4].item()); "
+        "free = servers.Store(2, True, False); a, b = future(), future(); "
+        "free.push(7, grad, a); print(a.wait()[0].item()); "
+        "free.push(7, 3 * grad, b); print(b.wait()[0].item(), a.wait()[0].item())"
+    )
+    done = subprocess.run(
+        [PYTHON, "-c", text, str(WORKLOADS / "benchmarks")], env=QUIET, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["False", "-0.5", "-0.5", "1.0", "4.0", "1.0"]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "pairs"),
+    [
+        (["a"], []),
+        (["a", "b"], [(0, 1)]),
+        (["a", "a", "b"], [(0, 1), (1, 2), (2, 0)]),
+        (["a"] * 40 + ["b"] * 40 + ["c"] * 40, [(0, 40), (40, 80), (80, 0)]),
+        (["a"] * 80, []),
+    ],
+    ids=["alone", "two", "ring", "first_of_each_host", "one_large_host"],
+)
+def test_each_rank_sends_to_the_next(load: Load, hosts: list[str], pairs: list[tuple[int, int]]) -> None:
+    assert load("benchmarks", "point_to_point").ring(hosts) == pairs
+
+
+@needs_torch
+def test_what_two_ranks_send_each_other_arrives_and_is_timed() -> None:
+    codes, said, errors = run(2, "point_to_point.py", "--bytes", "4000000")
+    assert codes == [0, 0], errors
+    one, both = said["results"]
+    assert (one["path"], both["path"], one["ranks"], one["error"]) == ("point_to_point", "both_ways", 2, 0)
+    assert one["gb_s"] == pytest.approx(4e6 / (sum(one["seconds"]) / 2) / 1e9, rel=1e-3)
+    rows = read({"bandwidth": {"kind": "bandwidth", "simulated": False, "results": said["results"]}})["bandwidth"]
+    assert len(rows["rows"]) == 2 and rows["problems"] == []
 
 
 @needs_torch
@@ -222,6 +295,63 @@ def test_scoring_gives_each_case_and_tells_what_it_leaves_out() -> None:
     assert said["problems"] == ["inception-v3: needs images of 75 pixels or more, not 64; left out"]
 
 
+@pytest.mark.parametrize(
+    ("advice", "environment"),
+    [
+        ("none", {}),
+        ("without_autotune", {}),
+        ("half_the_processors", {"OMP_NUM_THREADS": "4"}),
+        ("both", {"OMP_NUM_THREADS": "4", "KMP_AFFINITY": "granularity=fine,compact,1,0"}),
+    ],
+)
+def test_advice_is_what_the_page_says(load: Load, advice: str, environment: dict[str, str]) -> None:
+    found = load("benchmarks", "scoring").follow(advice, ranks_here=2, processors=16)
+    assert {name: found[name] for name in environment} == environment
+    assert bool(found) == bool(environment)
+
+
+@needs_torch
+def test_advice_about_threads_is_followed_and_named() -> None:
+    table = ("--models", "alexnet", "--batches", "1", "--image_size", "64", "--advice", "both")
+    codes, said, errors = run(1, "scoring.py", *table)
+    assert codes == [0], errors
+    (result,) = said["results"]
+    assert (result["advice"], result["threads"]) == ("both", max(1, (os.cpu_count() or 1) // 2))
+    assert said["settings"]["environment"]["OMP_PROC_BIND"] == "close"
+
+
+@needs_torch
+def test_input_reads_and_decodes_real_pictures(tmp_path: pathlib.Path) -> None:
+    options = ("--images", "6", "--decoders", "1", "2", "--image_size", "64", "--folder", str(tmp_path))
+    codes, said, errors = run(2, "input.py", *options)
+    assert codes == [0, 0], errors
+    read_once, *decoded = said["results"]
+    assert read_once["step"] == "read" and read_once["size_bytes"] > 6 * 20_000 and read_once["mb_s"] > 0
+    assert [(each["decoders"], each["step"]) for each in decoded] == [(1, "decode"), (2, "decode")]
+    assert all(0 < each["slowest_img_s"] <= each["img_s"] for each in decoded)
+    assert list(tmp_path.iterdir()) == [], "the record files are gone"
+
+
+@needs_torch
+def test_input_says_where_it_may_not_write() -> None:
+    codes, said, _errors = run(1, "input.py", "--images", "1", "--folder", "/proc")
+    assert codes == [0]
+    assert said["problems"] == ["no record file in /proc: it cannot be written there on at least one rank"]
+
+
+def test_a_record_file_is_read_back_and_a_broken_one_refused(load: Load) -> None:
+    records_of = load("benchmarks", "records")
+    stream = io.BytesIO()
+    for number, image in enumerate([b"", b"abc", b"x" * 1000]):
+        records_of.write(stream, number, number / 2, image)
+    whole = stream.getvalue()
+    assert whole[:4] == bytes.fromhex("0a23d7ce") and len(whole) % 4 == 0
+    assert list(records_of.read(io.BytesIO(whole))) == [(0, 0.0, b""), (1, 0.5, b"abc"), (2, 1.0, b"x" * 1000)]
+    for broken, words in ((whole[:-1], "ends within"), (whole[:5], "the head"), (b"\0" * 64, "no whole record")):
+        with pytest.raises(ValueError, match=words):
+            list(records_of.read(io.BytesIO(broken)))
+
+
 @needs_torch
 def test_training_splits_computing_from_communicating_and_profiles_a_step(tmp_path: pathlib.Path) -> None:
     trace = tmp_path / "trace.json"
@@ -235,6 +365,10 @@ def test_training_splits_computing_from_communicating_and_profiles_a_step(tmp_pa
     assert result["size_bytes"] == 25_557_032 * 4
     assert said["trace"]["bytes"] == trace.stat().st_size
     assert json.loads(trace.read_text())
+    operators = said["settings"]["operators"]["by_self_time"]
+    shares = [each["share"] for each in operators]
+    assert shares == sorted(shares, reverse=True) and 0 < sum(shares) <= 1.001
+    assert any("conv" in each["operator"] for each in operators), operators
 
 
 @needs_torch

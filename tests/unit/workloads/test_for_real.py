@@ -97,12 +97,14 @@ def test_what_a_cpu_cannot_do_is_refused_before_the_ranks_meet() -> None:
 
 @needs_torch
 def test_the_order_of_the_axes_changes_and_the_warm_up_is_reported_apart() -> None:
-    process = start(0, 1, free_port(), "--memory_format", "channels_last")
+    process = start(0, 1, free_port(), "--memory_format", "channels_last", "--gradients", "fp16")
     out, err = process.communicate(timeout=240)
     assert process.returncode == 0, err
     (machine,) = [json.loads(line[9:]) for line in out.splitlines() if line.startswith("ROCEMESH ")]
     assert machine["memory_format"] == "channels_last"
     assert (machine["compiled"], machine["cuda_graph"]) == (False, False)
+    assert (machine["gradients"], machine["tf32"]) == ("fp16", None)
+    assert machine["alone_ms"] > 0, "computing alone is measured apart from the exchange"
     assert machine["warmup_seconds"] > 0
 
 

@@ -165,3 +165,19 @@ def test_the_interface_is_found_by_network_and_never_docker0(ranks: ModuleType) 
 
 def test_the_loopback_interface_of_this_machine_is_found(ranks: ModuleType) -> None:
     assert ("lo", "127.0.0.1") in ranks.local_addresses()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        ((0.1, 0.1, 0.109), ""),
+        (
+            (0.1, 0.1, 0.15, 0.1),
+            "rank 2 takes 150.0 ms to compute a step without any exchange, the median rank 100.0 ms",
+        ),
+        ((0.1,), ""),
+    ],
+)
+def test_the_rank_that_computes_slowest_has_a_name(load: Load, seconds: tuple[float, ...], words: str) -> None:
+    found = load("resnet50", "output").straggler_line(seconds)
+    assert words in found and bool(words) == bool(found)

@@ -58,7 +58,7 @@ SIGNS = (
     sign("xid_other", r"NVRM: Xid "),
     sign(
         "gpu_throttle",
-        r"(?:HW|SW)? ?(?:Thermal|Power Brake|Power Cap|HW Slowdown"
+        r"(?:HW|SW)? ?(?:Thermal|Power Brake|HW Slowdown"
         r"|SW Thermal) ?(?:Slowdown)?\s*: Active|thermal(?:ly)? throttl\w+|throttl\w+.*(?:thermal"
         r"|temperature|power)|GPU.{0,20}(?:overheat\w*|over temperature)|power brake"
         r"|clocks_(?:throttle|event)_reasons\.(?:hw_\w+|sw_thermal\w*)\W+Active|power excursion",

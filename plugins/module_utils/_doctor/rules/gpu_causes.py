@@ -55,6 +55,16 @@ CAUSES = (
         interrupts="the jobs on this host",
     ),
     Cause(
+        "driver_differs",
+        "gpu_driver",
+        "The hosts do not run the same driver of the GPUs.",
+        "on every host",
+        "nvidia-smi --query-gpu=driver_version --format=csv",
+        "one driver on all hosts of the job",
+        "nodes compared; CUDA compatibility guide",
+        interrupts="the jobs on this host",
+    ),
+    Cause(
         "fabric_manager",
         "gpu_driver",
         "NVSwitch GPUs are not initialised: the fabric manager is missing, stopped, of another "

@@ -162,6 +162,13 @@ RULES = (
         "wrong_interface no_path_between_nics",
         "ip-route(8); kernel ip-sysctl",
     ),
+    rule(
+        "address_family",
+        "family_unsupported",
+        CANDIDATE,
+        "wrong_interface vars_wrong container_caps",
+        "errno EAFNOSUPPORT: no address of the family (IPv4, IPv6) that the program wants",
+    ),
     rule("name", "name_unknown", CANDIDATE, "name_resolution vars_wrong launch_failed", "getaddrinfo(3)"),
     rule(
         "unreachable",

@@ -17,7 +17,7 @@ _BYTES = re.compile(r"\sbytes\b")
 _SMALL = 1 << 20  # KiB; less than this is not enough for the buffers of one rank
 
 
-def _small_lock(match: Match[str]) -> bool:
+def small_lock(match: Match[str]) -> bool:
     """In KiB, as ``ulimit -l`` has it; /proc/PID/limits and docker run count bytes."""
     before, after = match.string[: match.start()], match.string[match.end() :]
     scale = 1024 if _BYTES.search(after) or before.endswith(("--ulimit ", "--ulimit=")) else 1
@@ -133,7 +133,7 @@ SIGNS: tuple[Sign, ...] = (
         "memlock_small",
         r"(?:ulimit -l|memlock|max locked memory|Max locked memory"
         r"|locked-in-memory)\b[^0-9\n]{0,40}?(?<![-\d])(?P<value>\d+)\b",
-        test=_small_lock,
+        test=small_lock,
         kind=FACT,
     ),
     sign(
@@ -144,7 +144,8 @@ SIGNS: tuple[Sign, ...] = (
     ),
     sign(
         "shm_full",
-        r"posix_fallocate failed ?: No space|/dev/shm.*(?:No space|full|too small|not enough)"
+        r"posix_fallocate failed ?: No space|fail\w* to extend /dev/shm|/dev/shm.*(?:No space|full"
+        r"|too small|not enough)"
         r"|(?:creating|create|open|attach|extend) .{0,30}shared memory (?:segment|region|file"
         r"|object)|shm_open.*fail|nccl-shm\S*.*(?:fail|No space|error)|Failed to (?:allocate"
         r"|create) shared memory|insufficient shared memory|shared memory \(shm\)"
@@ -161,7 +162,7 @@ SIGNS: tuple[Sign, ...] = (
     sign(
         "disk_full",
         r"No space left on device|Disk quota exceeded|ENOSPC|disk (?:is )?full|\b100% /(?!snap"
-        r"|dev/loop|boot/efi)",
+        r"|dev/loop|dev/shm|boot/efi)",
     ),
     sign(
         "nofile",
@@ -220,7 +221,7 @@ SIGNS: tuple[Sign, ...] = (
     ),
     sign(
         "name_unknown",
-        r"Could not resolve hostname|Name or service not known"
+        r"Could not resolve hostname|Name or service not known|\bhost not found\b"
         r"|Temporary failure in name resolution|nodename nor servname|getaddrinfo\w*.*(?:fail\w*"
         r"|error|-2|-3)|Unknown host|hostname .*(?:not (?:found|resolv\w+)|cannot be resolved"
         r"|could not be resolved)|NXDOMAIN|unable to resolve|failed to resolve"
@@ -232,6 +233,7 @@ SIGNS: tuple[Sign, ...] = (
         r"|Destination Host Unreachable|icmp.*(?:prohibited|unreachable)"
         r"|admin(?:istratively)?[- ]prohibited",
     ),
+    sign("family_unsupported", r"Address family not supported|EAFNOSUPPORT"),
     sign("connect_refused", r"Connection refused|ECONNREFUSED|connect\w*\W+(?:returned|failed).*refused"),
     sign(
         "connect_timeout",

@@ -206,7 +206,7 @@ SIGNS = (
     ),
     sign(
         "slow",
-        r"\bslow(?:er|ly|down|ness|s)?\b|\b\d+(?:\.\d+)? ?% of\b|(?:only|just|about"
+        r"\bslow(?:er|ly|down(?!\s*:)|ness|s)?\b|\b\d+(?:\.\d+)? ?% of\b|(?:only|just|about"
         r"|~) ?\d+(?:\.\d+)? ?(?:GB/s|Gb/s|Gbps|MB/s|GiB/s|Gbit/s)|\bhalf\b.{0,30}(?:bandwidth"
         r"|rate|speed|performance|throughput)|(?:bandwidth|busbw|algbw|throughput|performance"
         r"|speed|BW)\b.{0,60}(?:low\w*|poor|bad|drop\w*|degrad\w+|half|worse|slow\w*|instead"
@@ -249,7 +249,6 @@ COMPARES = (
         "nccl_mixed",
         "two implementations of the network do not talk to each other",
     ),
-    Compare("drivers", "smi_driver", "nvml_mismatch", "nodes compared: driver", CANDIDATE),
     Compare("mtus", "mtu_value", "mtu_differs", "nodes compared: the path MTU is the smaller one", LIKELY),
     Compare("link_mtus", "link_mtu", "mtu_differs", "nodes compared: MTU of interfaces", CANDIDATE),
 )
@@ -330,7 +329,7 @@ RULES = (
     rule("mpi_comm", "mpi_comm", CANDIDATE, "mpi_transport wrong_interface firewall", "Open MPI and UCX documentation"),
     rule(
         "store",
-        "torch_store !port_taken",
+        "torch_store !port_taken|name_unknown",
         CANDIDATE,
         "wrong_interface firewall vars_wrong",
         "PyTorch: every rank connects to MASTER_ADDR",
@@ -380,7 +379,13 @@ RULES = (
     rule(
         "order", "mismatch_said", CANDIDATE, "app_collective_mismatch nccl_mixed", "PyTorch distributed documentation"
     ),
-    rule("program", "traceback !libcuda_missing|cuda_library_missing", CANDIDATE, "application_failed", "Python"),
+    rule(
+        "program",
+        "traceback !libcuda_missing|cuda_library_missing|name_unknown",
+        CANDIDATE,
+        "application_failed",
+        "Python",
+    ),
     rule(
         "hang",
         "hang",

@@ -63,7 +63,8 @@ SIGNS = (
     ),
     sign(
         "link_speed_low",
-        r"(?:degraded|reduced|wrong|lower) (?:link )?(?:speed|rate|width)|rate:\s*(?:10|25|40"
+        r"\bexpected (?:at least )?\d+ ?(?:Mb|Gb|GT)|(?:degraded|reduced|wrong|lower) (?:link )?(?:speed"
+        r"|rate|width)|rate:\s*(?:10|25|40"
         r"|50) Gb/sec.*(?:expected|instead)|Link (?:speed|is).*(?:expected|instead of)"
         r"|auto-?neg.*fail",
     ),
@@ -212,7 +213,12 @@ SIGNS = (
         r"|older than|requires? (?:at least|firmware))|(?:upgrad|updat)\w+ (?:the )?(?:nic |hca "
         r"|connectx\S* )?(?:firmware|fw)|(?:FW|firmware) (?:Version )?\(Running\).*",
     ),
-    sign("ats_nic_off", r"ATS_ENABLED\s+(?:\S+\s+)?(?:False\(0\)|0\b)|ATS_ENABLED.*(?:False|disabled|not set)"),
+    # mlxconfig -e has three columns: Default, Current, Next Boot; without -e there is Next Boot alone.
+    sign(
+        "ats_nic_off",
+        r"ATS_ENABLED\s+(?:\S+\s+(?:False\(0\)|0)\s+\S+|(?:False\(0\)|0)\s*$)"
+        r"|ATS_ENABLED\W+(?:is )?(?:False|disabled|not set)(?!\S*\s+True)|doesn't support ATS_ENABLED",
+    ),
     sign("ats_nic_pending", r"ATS_ENABLED\s+False\(0\)\s+False\(0\)\s+True\(1\)"),
     sign("link_type_ib", r"LINK_TYPE_P\d\s+\S*IB\(1\)|link_layer:\s+InfiniBand", FACT),
     sign("ethernet_wanted", r"\broce\b|link_layer:\s+Ethernet", FACT),

@@ -68,6 +68,19 @@ SIGNS = (
         r"|Expansion ROM at .*\[disabled\]|#wrong(?!\s+[1-9])|Remapping Failure Occurred\s*: No\b"
         r"|Maintenance Mode: Disabled|WARNING: No swap limit",
     ),
+    # Said at every end of a communicator, at every start of a VM with passthrough, in every table of a GPU's memory.
+    normal(
+        "routine",
+        r"comm 0x\w+ rank \d+ .*(?:Abort|Destroy) COMPLETE|Failed to get cpu affinity: libnuma"
+        r"|PCIPassthru: (?:successfully created the IOMMU|Device \S+ barIndex)|^\s*Correctable Error\s*:\s*\d+\s*$"
+        r"|SW Power Cap\s*: (?:Active|Not Active)",
+    ),
+    # Keys of a VM that are as they should be.
+    normal(
+        "vmx_keys",
+        r"^\s*(?:pciPassthru\d*\.(?:use64bitMMIO|allowP2P|RelaxACSforP2P)\s*=\s*\"?TRUE"
+        r"|pciPassthru\d*\.64bitMMIOSizeGB\s*=\s*\"?\d{2,}|numa\.nodeAffinity\s*=\s*\"?\d|sched\.mem\.pin\s*=\s*\"?TRUE)",
+    ),
     # lspci -vv names every bit, the ones that are not set with a minus; a mask is no error.
     normal(
         "lspci_words",

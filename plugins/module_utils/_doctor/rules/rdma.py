@@ -166,7 +166,7 @@ RULES = (
     ),
     rule(
         "retry_roce",
-        "wc_retry_exceeded ethernet_wanted",
+        "wc_retry_exceeded ethernet_wanted !gid_link_local|completion_peer_fe80|gids_link_local_only",
         CANDIDATE,
         "nic_qos_differs gid_wrong switch_pfc",
         "RoCE drops packets where the path is not lossless; InfiniBand does not",

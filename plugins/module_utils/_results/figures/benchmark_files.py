@@ -17,7 +17,7 @@ from ..._layer import LayerError
 from .limits import bus_gbyte_per_s
 from .statistics import Case, describe, groups, scaling
 
-KINDS = ("bandwidth", "scaling", "scoring", "training", "nccl_tests", "perftest")
+KINDS = ("bandwidth", "scaling", "scoring", "training", "nccl_tests", "perftest", "advice", "input")
 # A bandwidth that a file prints beside size and time has to follow from them; both are rounded when they are written.
 GB_S_TOLERANCE = 0.01
 _UNREADABLE = (AttributeError, KeyError, OverflowError, TypeError, ValueError, LayerError)
@@ -159,6 +159,7 @@ def _training(results: Sequence[Any], problems: list[str]) -> list[dict[str, Any
             row = {
                 "model": _name(entry, "model"),
                 "batch": _batch(entry),
+                "ranks": None if entry.get("ranks") is None else _whole(entry["ranks"], "ranks"),
                 "compute_s": compute,
                 "comm_s": comm,
                 "comm_share": comm / (compute + comm),
@@ -215,6 +216,8 @@ _READERS: Mapping[str, Callable[[Sequence[Any], list[str]], list[dict[str, Any]]
     "training": _training,
     "nccl_tests": _as_given,
     "perftest": _as_given,
+    "advice": _as_given,
+    "input": _as_given,
 }
 
 

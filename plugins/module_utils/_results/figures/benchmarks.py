@@ -25,7 +25,7 @@ from ..launch.mpirun import nodes
 from ..readers.tags import lines_of
 
 MARK = "ROCEMESH-BENCHMARK "
-KINDS = ("bandwidth", "scaling", "scoring", "training", "nccl_tests", "perftest")
+KINDS = ("bandwidth", "scaling", "scoring", "training", "nccl_tests", "perftest", "advice", "input")
 _CASE = re.compile(r"([1-9]\d*)n([1-9]\d*)g")
 
 

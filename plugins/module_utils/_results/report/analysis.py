@@ -9,7 +9,6 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 from __future__ import annotations
 
 import dataclasses
-import statistics
 from typing import Any, Mapping, Sequence
 
 from ..._proof.counters import Due
@@ -229,8 +228,3 @@ def _number(value: Any) -> float | None:
     except (TypeError, ValueError):
         return None
     return number if number > 0 else None
-
-
-def median_step_seconds(per_rank: Sequence[Mapping[str, Any]]) -> float | None:
-    steps = [rank["machine"]["step"]["median_ms"] for rank in per_rank if rank.get("machine", {}).get("step")]
-    return statistics.median(steps) / 1e3 if steps else None

@@ -9,7 +9,7 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterable, Mapping, Sequence, Tuple
 
 from ..._layer import LayerError, RefusedError
 from ..figures import published
@@ -82,6 +82,7 @@ def build(
         _scaling(entries, with_published),
         _bandwidth(entries, with_published),
         _step(entries),
+        _training_per_device(entries, with_published),
         _scoring(entries, with_published),
     ]
     gates = _gates(entries, baseline, margin, confidence) if baseline else []
@@ -337,18 +338,41 @@ def _scoring(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
         for entry in entries
         for row in _benchmarks(entry, "scoring")["rows"]
     ]
-    if with_published:
-        found += [
-            (f"MXNet, {device}", "resnet50", batch, rate, published.MARK)
-            for device, rates in published.SCORING.items()
-            for batch, rate in rates.items()
-        ]
+    return _by_batch("Scoring (forward only)", found, published.scoring() if with_published else ())
+
+
+def _training_per_device(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
+    """What the benchmark measured of all ranks together, divided by them: as the published page has one device."""
+    found = [
+        (
+            entry.name,
+            row["model"],
+            row["batch"],
+            row["images_per_second"] / row["ranks"],
+            _mark(entry, _benchmarks(entry, "training")),
+        )
+        for entry in entries
+        for row in _benchmarks(entry, "training")["rows"]
+        if row.get("ranks") and isinstance(row["batch"], int)
+    ]
+    return _by_batch("Training, each device", found, published.training() if with_published else ())
+
+
+_Rate = Tuple[str, str, int, float, str]  # run, model, batch, images/s, mark
+
+
+def _by_batch(title: str, own: Sequence[_Rate], others: Iterable[tuple[str, str, int, float]]) -> dict[str, Any]:
+    """A column for each batch size."""
+    found = [
+        *own,
+        *((f"MXNet, {device}", model, batch, rate, published.MARK) for device, model, batch, rate in others),
+    ]
     batches = sorted({batch for _name, _model, batch, _rate, _mark_ in found})
     rates: dict[tuple[str, str, str], dict[int, float]] = {}
     for name, model, batch, rate, mark in found:
         rates.setdefault((name, model, mark), {})[batch] = rate
     return {
-        "title": "Scoring (forward only)",
+        "title": title,
         "note": "images/s of one device.",
         "header": ["run", "model", *(f"batch {batch}" for batch in batches)],
         "figures": list(range(2, 2 + len(batches))),

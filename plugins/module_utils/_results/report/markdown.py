@@ -13,13 +13,14 @@ from typing import Any, Mapping, Sequence
 
 from ..._proof import counters
 from ..._proof.witness import MISSING
+from . import rank_columns
 from .summary import TITLES, headline
 
 _CELL = 300  # characters of a finding in a table; the whole of it is in summary.json
 
 
-def render(summary: Mapping[str, Any], plots: Sequence[str] = (), no_plots: str = "") -> str:
-    """report.md. ``plots``: names of the files beside it; ``no_plots``: why there are none."""
+def render(summary: Mapping[str, Any], plots: Sequence[str] = (), no_plots: str = "", heat_map: str = "") -> str:
+    """report.md. ``plots``, ``heat_map``: names of the files beside it; ``no_plots``: why there are none."""
     simulated = summary["simulated"]
     lines = [f"# {summary['verdict']['line']}", "", f"**{_text(headline(summary))}**", ""]
     lines += [f"Multi-node training run {summary['run_id']}", ""]
@@ -32,6 +33,7 @@ def render(summary: Mapping[str, Any], plots: Sequence[str] = (), no_plots: str 
     lines += _proof_section(summary)
     lines += _speed_section(summary)
     lines += _plot_section(plots, no_plots)
+    lines += _fabric_section(summary, heat_map)
     lines += _limit_section(summary)
     lines += _benchmark_sections(summary)
     lines += _layer_section(summary)
@@ -81,6 +83,42 @@ def _plot_section(plots: Sequence[str], no_plots: str) -> list[str]:
     if plots:
         return ["## Plots", "", *(f"![{name.rsplit('.', 1)[0]}]({name})" for name in plots), ""]
     return ["## Plots", "", f"None: {no_plots}", ""] if no_plots else []
+
+
+FABRIC_HEADER = ("thing", "place", "found", "what to do")
+
+
+def fabric_rows(summary: Mapping[str, Any]) -> tuple[str, list[list[str]]]:
+    """What the fabric check came to, in a line and its faults, for Markdown and HTML alike; "": none was given."""
+    told = summary.get("fabric") or {}
+    report = told.get("report") or {}
+    if not report:
+        return (f"Not checked: {told['skipped']}." if told.get("skipped") else ""), []
+    medians = [
+        f"{program} {rail} {value:.4g}"
+        for program, each in (report.get("measured") or {}).items()
+        for rail, value in (each.get("medians") or {}).items()
+    ]
+    mark = "SIMULATED. " if report.get("simulated") else ""
+    whole = "" if report.get("complete") else " Not everything was measured."
+    line = (
+        f"{mark}Form {report.get('form')}, {len(report.get('hosts') or ())} hosts, {report.get('rails')} rail(s), "
+        f"{len(report.get('faults') or ())} fault(s).{whole} Medians (Gb/s, 1/us for latency): "
+        f"{', '.join(medians) or 'none'}."
+    )
+    keys = ("thing", "place", "found", "remedy")
+    return line, [[flat(fault.get(key, "")) for key in keys] for fault in report.get("faults") or ()]
+
+
+def _fabric_section(summary: Mapping[str, Any], heat_map: str) -> list[str]:
+    line, rows = fabric_rows(summary)
+    if not line:
+        return []
+    lines = ["## Fabric before the job", "", _text(line), ""]
+    if rows:
+        lines += ["| " + " | ".join(FABRIC_HEADER) + " |", "|---|---|---|---|"]
+        lines += [*("| " + " | ".join(map(cell, row)) + " |" for row in rows), ""]
+    return [*lines, *([f"![host against host]({heat_map})", ""] if heat_map else [])]
 
 
 def number(value: float | None, digits: int = 2) -> str:
@@ -232,18 +270,14 @@ def _speed_section(summary: Mapping[str, Any]) -> list[str]:
     lines = ["## Speed", ""]
     if not summary["ranks"]:
         return [*lines, "No rank has a result.", ""]
-    lines += ["| rank | host | images/s | median step | device |", "|---:|---|---:|---:|---|"]
-    for index, rank in enumerate(summary["rank_details"]):
-        step = rank["step"]["median_ms"] if rank.get("step") else None
-        who = rank["rank"] if rank["rank"] is not None else f"unknown ({index + 1})"
-        lines.append(
-            f"| {who} | {cell(rank['host'] or 'not told')} | {rank['images_per_second']:.2f} "
-            f"| {'not told' if step is None else f'{step:.1f} ms'} | {cell(rank['device'] or 'not told')} |"
-        )
-    lines.append(f"| sum | | {speed['sum_of_ranks']:.2f} | | |")
+    rule = "|".join("---:" if column.figure else "---" for column in rank_columns.COLUMNS)
+    lines += ["| " + " | ".join(column.heading for column in rank_columns.COLUMNS) + " |", f"|{rule}|"]
+    lines += ["| " + " | ".join(map(cell, row)) + " |" for row in rank_columns.rows(summary)]
+    rest = " |" * (len(rank_columns.COLUMNS) - 3)
+    lines.append(f"| sum | | {speed['sum_of_ranks']:,.2f} |{rest}")
     if speed["total"] is None:
         return [*lines, "", "No total was printed: the run did not end normally.", ""]
-    lines.append(f"| **printed total** | | **{speed['total']:.2f}** | | |")
+    lines.append(f"| **printed total** | | **{speed['total']:,.2f}** |{rest}")
     difference = agreement["relative_difference"]
     verdict = "agrees with" if agreement["ok"] else "CONTRADICTS"
     lines += [

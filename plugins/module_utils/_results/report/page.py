@@ -17,7 +17,8 @@ from typing import Any, Mapping, Sequence
 
 from ..._proof import counters
 from ..._proof.verdict import INVALID, PROVEN
-from .markdown import BESIDE, counter_rows, figure, flat, known, number, percent, tables
+from . import rank_columns
+from .markdown import BESIDE, FABRIC_HEADER, counter_rows, fabric_rows, figure, flat, known, number, percent, tables
 from .page_text import COMPARE, MACROS, REPORT, STYLE
 from .plots import Plot
 from .summary import TITLES, headline
@@ -34,8 +35,9 @@ MANY_RANKS = 32  # from here on the table of ranks starts folded
 _TONES = {PROVEN: "good", INVALID: "bad"}
 
 
-def report(summary: Mapping[str, Any], plots: Sequence[Plot] = (), no_plots: str = "") -> str:
-    """report.html. ``no_plots``: why there are none."""
+def report(summary: Mapping[str, Any], plots: Sequence[Plot] = (), no_plots: str = "", heat_map: str = "") -> str:
+    """report.html. ``no_plots``: why there are none; ``heat_map``: SVG of the fabric check."""
+    fabric_line, fabric_faults = fabric_rows(summary)
     verdict = summary["verdict"]
     tone = "warn" if summary["simulated"] and verdict["state"] != INVALID else _TONES.get(verdict["state"], "warn")
     seconds = sum(summary["stages"].values())
@@ -57,7 +59,13 @@ def report(summary: Mapping[str, Any], plots: Sequence[Plot] = (), no_plots: str
             beside=BESIDE,
             counter_header=counters.HEADER,
             counter_rows=counter_rows(summary),
+            fabric_line=fabric_line,
+            fabric_header=FABRIC_HEADER,
+            fabric_rows=fabric_faults,
+            heat_map=heat_map and "data:image/svg+xml;base64," + base64.b64encode(heat_map.encode()).decode(),
             known=[(key, flat(value), source) for key, value, source in known(summary)],
+            rank_columns=rank_columns.COLUMNS,
+            rank_rows=rank_columns.rows(summary),
             fold_ranks=summary["ranks"] >= MANY_RANKS,
         )
     )

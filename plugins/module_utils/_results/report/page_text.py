@@ -137,8 +137,8 @@ REPORT = (
 
 <section id="witnesses">
 <h2>Witnesses</h2>
-<p class="soft">A run is proven only if every one of these was heard and agrees. What is missing is unknown, not
-good.</p>
+<p class="soft">A run is proven only if every one of these was heard and agrees; the fabric check alone may be missing.
+What is missing is unknown, not good.</p>
 {% for decides in (true, false) %}
 {% if not decides %}<p class="soft">{{ beside }}</p>{% endif %}
 <ul class="plain">
@@ -189,24 +189,22 @@ good.</p>
 <h2>Speed per rank</h2>
 {% if s.ranks %}
 {% if fold_ranks %}<details><summary>{{ s.ranks }} ranks</summary>{% endif %}
-<div class="scroll"><table><thead><tr><th>rank</th><th>host</th><th class="n">images/s</th>
-<th class="n">median step, ms</th><th class="n">95th percentile, ms</th><th>device</th></tr></thead><tbody>
-{% for rank in s.rank_details %}
-<tr><td data-of="rank">{{ rank.rank if rank.rank is not none else '?' }}</td>
-<td data-of="host">{{ rank.host or 'not told' }}</td>
-<td class="n" data-of="images/s">{{ rank.images_per_second|number }}</td>
-<td class="n" data-of="median step, ms">{{ rank.step.median_ms|number(1) if rank.step else '-' }}</td>
-<td class="n" data-of="95th percentile, ms">
-{{- rank.step.p95_ms|number(1) if rank.step and rank.step.p95_ms is defined else '-' }}</td>
-<td data-of="device">{{ rank.device or 'not told' }}</td></tr>
+<div class="scroll"><table><thead><tr>
+{%- for column in rank_columns %}<th{{ ' class="n"'|safe if column.figure and loop.index0 }}>{{ column.heading }}</th>
+{%- endfor %}</tr></thead><tbody>
+{% for row in rank_rows %}
+<tr>
+{%- for text in row %}{% set column = rank_columns[loop.index0] %}
+<td{{ ' class="n"'|safe if column.figure and loop.index0 }} data-of="{{ column.heading }}">{{ text }}</td>
+{%- endfor %}</tr>
 {% endfor %}
 <tr class="sum"><td>sum</td><td></td>
-<td class="n" data-of="images/s">{{ s.images_per_second.sum_of_ranks|number }}</td><td></td>
-<td></td><td></td></tr>
+<td class="n" data-of="images/s">{{ s.images_per_second.sum_of_ranks|number }}</td>
+{{- '<td></td>'|safe * (rank_columns|length - 3) }}</tr>
 {% if s.images_per_second.total is not none %}
 <tr class="sum"><td>printed</td><td></td>
-<td class="n" data-of="images/s">{{ s.images_per_second.total|number }}</td><td></td>
-<td></td><td></td></tr>
+<td class="n" data-of="images/s">{{ s.images_per_second.total|number }}</td>
+{{- '<td></td>'|safe * (rank_columns|length - 3) }}</tr>
 {% endif %}
 </tbody></table></div>
 {% if fold_ranks %}</details>{% endif %}
@@ -221,6 +219,16 @@ totals are not added. The warm-up is left out.</p>
 <p>No rank has a result.</p>
 {% endif %}
 </section>
+
+{% if fabric_line %}
+<section id="fabric">
+<h2>Fabric before the job</h2>
+<p>{{ fabric_line }}</p>
+{% if fabric_rows %}{{ cells(fabric_header, fabric_rows, 4) }}{% endif %}
+{% if heat_map %}<figure><img src="{{ heat_map }}" alt="Host against host">
+<figcaption>Host against host; also in fabric.svg</figcaption></figure>{% endif %}
+</section>
+{% endif %}
 
 <section id="limits">
 <h2>Limits</h2>

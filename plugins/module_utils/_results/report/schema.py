@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
-from ..._proof.registry import NAMES
 from ..._proof.verdict import VERDICTS
 from ..._proof.witness import STATES
+from .rank_columns import FACTS
 
 
 def _object(properties: Mapping[str, Any], optional: Sequence[str] = (), **more: Any) -> dict[str, Any]:
@@ -50,7 +50,7 @@ _ANY: dict[str, Any] = {}
 
 _WITNESS = _object(
     {
-        "name": {"enum": list(NAMES)},
+        "name": _TEXT,  # those of this release: docs/problems.md
         "title": _TEXT,
         "state": {"enum": list(STATES)},
         "evidence": _TEXT,
@@ -91,22 +91,12 @@ _LAYER = _object(
         "simulated": _FLAG,
     }
 )
-_RANK = _object(
-    {
-        "rank": _or_null("integer"),
-        "host": _or_null("string"),
-        "images_per_second": _NUMBER,
-        "source": _or_null("string"),
-        "device": _or_null("string"),
-        "step": _or_null("object", additionalProperties=_NUMBER),
-        "checksum": _or_null("string"),
-    }
-)
+_RANK = _object({fact.key: fact.schema for fact in FACTS})
 _BENCHMARK = _object(
     {"simulated": _FLAG, "backend": _TEXT, "rows": _list({"type": "object"}), "problems": _list(_TEXT)}
 )
 
-_KINDS = ("bandwidth", "scaling", "scoring", "training", "nccl_tests", "perftest")
+_KINDS = ("bandwidth", "scaling", "scoring", "training", "nccl_tests", "perftest", "advice", "input")
 
 SUMMARY: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -149,6 +139,7 @@ SUMMARY: dict[str, Any] = {
             "versions": _map(_ANY),
             "path": _or_null("object"),
             "counters": _object({"rdma": _or_null("object"), "switch": _or_null("object")}),
+            "fabric": _or_null("object"),
             "limits": _object(
                 {
                     "given": _map(_ANY),
@@ -188,7 +179,7 @@ SUMMARY: dict[str, Any] = {
             ),
         },
         # Summaries of earlier releases lack it.
-        optional=("counters",),
+        optional=("counters", "fabric"),
     ),
 }
 

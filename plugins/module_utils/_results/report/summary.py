@@ -24,6 +24,7 @@ from ..._proof.rdma_ports import name as port_name
 from ..._proof.rdma_ports import training_ports
 from ..._proof.verdict import hear, judge
 from ..figures import benchmark_files as bench
+from . import rank_columns
 from .analysis import analyse
 
 FORMAT = 1
@@ -40,7 +41,7 @@ TITLES = {
     "run": "Run",
 }
 SIMULATED_WORD = "SIMULATED"
-EVIDENCE = ("job", "nccl_path", "rdma", "switches")
+EVIDENCE = ("job", "nccl_path", "rdma", "switches", "fabric")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +53,8 @@ class Inputs:
     ``started``, ``finished``: ISO 8601, empty: from the marks; ``problems``: texts or {code, message}.
     ``evidence``: the readings that the verdict rests on, as they were read: ``job`` (see `evidence.Job`),
     ``nccl_path`` (what the filter of this name returns), ``rdma`` (node -> start, before, after as module rdma_info
-    returns them, with ``at``), ``switches`` (switch -> before, after, with ``at``);
+    returns them, with ``at``), ``switches`` (switch -> before, after, with ``at``), ``fabric`` (``report`` of role
+    fabric and ``at``, or ``skipped``: why there was no check);
     ``limits``: what a person says of links and GPUs, see `analysis`, before what is found in ``evidence``;
     ``benchmarks``: kind -> content of its result file; ``timeline``: what `timeline.Timeline.as_result` returns;
     ``expected_ranks``: as started.
@@ -129,6 +131,7 @@ def build(inputs: Inputs) -> dict[str, Any]:
     limits = {**nics.limits["limits"], **inputs.limits}
     analysis = analyse(limits, per_rank, result.get("total"), workload, usable, hosts=len(job.hosts) or None)
     layers = {name: _layer(inputs, name) for name in LAYERS}
+    fabric = inputs.evidence.get("fabric") or None
     heard = hear(
         Evidence(
             job=job,
@@ -138,6 +141,7 @@ def build(inputs: Inputs) -> dict[str, Any]:
             path=path,
             rdma=nics.counters,
             switches=nics.switches,
+            fabric=fabric,
             comparisons=analysis.comparisons,
             due=analysis.due,
             expected_ranks=inputs.expected_ranks,
@@ -161,18 +165,7 @@ def build(inputs: Inputs) -> dict[str, Any]:
             "sum_of_ranks": result.get("sum_of_ranks"),
         },
         "agreement": dict(result.get("agreement", {"ok": None, "relative_difference": None})),
-        "rank_details": [
-            {
-                "rank": rank.get("rank"),
-                "host": rank.get("host"),
-                "images_per_second": rank["images_per_second"],
-                "source": rank.get("source"),
-                "device": rank.get("machine", {}).get("device"),
-                "step": rank.get("machine", {}).get("step"),
-                "checksum": rank.get("machine", {}).get("checksum"),
-            }
-            for rank in per_rank
-        ],
+        "rank_details": rank_columns.details(per_rank),
         "hosts_rebooted": sorted(inputs.hosts_rebooted),
         "layers": layers,
         "started": inputs.started or (_iso(min(marks)) if marks else None),
@@ -183,6 +176,7 @@ def build(inputs: Inputs) -> dict[str, Any]:
         "versions": {**_versions(per_rank), **inputs.versions},
         "path": dict(path) if path else None,
         "counters": {"rdma": nics.counters, "switch": nics.switches},
+        "fabric": dict(fabric) if fabric else None,
         "limits": analysis.as_result(limits, nics.sources(inputs.limits), nics.notes(inputs.limits)),
         "benchmarks": measured,
         "throughput_over_time": dict(inputs.timeline) if inputs.timeline else None,

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Makes a SIMULATED /sys of the node's RDMA devices: what a driver would show after it has bound the cards at boot.
 
-``lab-sysfs ROOT ADDRESS``: ADDRESS is the node's IPv4 address on the wire. The interface's own files are links to the
-real ones, so its MTU is always the one in force. The collection reads the tree if ROCEMESH_SYSFS_ROOT names it.
+``lab-sysfs ROOT INTERFACE=ADDRESS...``: the IPv4 address of each interface on its wire. The interface's own files are
+links to the real ones, so its MTU is always the one in force. The collection reads the tree if ROCEMESH_SYSFS_ROOT
+names it.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ def make_device(root: str, index: int, card: Dict[str, Any], address: str, confi
     ):
         write(os.path.join(port, label), text)
     mac = read(os.path.join(network_root(), netdev, "address"))
-    table: List[str] = [link_local(mac)] * 2 + [mapped(address)] * 2
+    table: List[str] = [link_local(mac)] * 2 + ([mapped(address)] * 2 if address else [])
     for slot in range(8):
         write(os.path.join(port, "gids", str(slot)), table[slot] if slot < len(table) else ":".join(["0000"] * 8))
         if slot < len(table):
@@ -149,12 +150,13 @@ def make_device(root: str, index: int, card: Dict[str, Any], address: str, confi
         os.symlink(os.path.relpath(os.path.realpath(interface), net), os.path.join(net, netdev))
 
 
-def make(root: str, address: str) -> None:
+def make(root: str, addresses: Dict[str, str]) -> None:
     hardware = Hardware()
     shutil.rmtree(root, ignore_errors=True)
     write(os.path.join(root, "SIMULATED"), "A tree of the lab. No driver and no card stands behind it.")
     for index, card in enumerate(hardware.cards):
         view = hardware.functions[card["pci"]]
+        address = addresses.get(card.get("netdev", ""), "")
         make_device(root, index, card, address, endpoint(card, view, not hardware.faults.get("config_space_256")))
     for place, view in hardware.functions.items():
         # A GPU is in the tree only where a test says on which NUMA node: to the roles it would be one to be used.
@@ -174,8 +176,8 @@ def make(root: str, address: str) -> None:
 
 
 def main(name: str, argv: Sequence[str]) -> int:
-    if len(argv) != 2:
-        print(f"Usage: {name} ROOT ADDRESS", file=sys.stderr)
+    if not argv or not all("=" in word for word in argv[1:]):
+        print(f"Usage: {name} ROOT [INTERFACE=ADDRESS...]", file=sys.stderr)
         return 2
-    make(argv[0], argv[1])
+    make(argv[0], dict(word.split("=", 1) for word in argv[1:]))
     return 0

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Failed connections: the message names the cause, whatever netmiko calls it, and never the password."""
+"""Failed connections: the message names the cause, whatever netmiko calls it, and never the password. Only reading."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import (
     CredentialError,
     LayerError,
+    ParseError,
+    RefusedError,
     UnreachableError,
 )
-from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx.transport import Settings, explain
+from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.commands import Commands, json_of, rows
+from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.ssh import Settings, explain
 from netmiko.exceptions import NetmikoAuthenticationException, NetmikoTimeoutException
 from paramiko import RSAKey
 from paramiko.ssh_exception import AuthenticationException, BadHostKeyException, IncompatiblePeer, SSHException
@@ -92,3 +95,37 @@ def test_a_refused_login_names_the_user_and_not_the_password() -> None:
 
 def test_the_password_is_not_in_the_settings_text() -> None:
     assert "do-not-show" not in repr(SETTINGS)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "configure terminal",
+        "show version; reload",
+        "show version\nreload",
+        "show version > flash:file",
+        "show version | redirect bootflash:`x`",
+        "cat /etc/shadow",
+        "cat /etc/sonic/config_db.json /etc/shadow",
+        "sudo config save",
+        "",
+    ],
+)
+def test_a_session_that_reads_sends_nothing_else(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Commands, "_connect", lambda self: None)
+    with pytest.raises(RefusedError, match="not a command that only reads"):
+        Commands(SETTINGS)(command)
+
+
+def test_json_is_read_behind_lines_for_people() -> None:
+    assert json_of("sw01", "show it", 'Warning: soon\n  {"a": 1}\n') == {"a": 1}
+    for text in ("", "% no", "{broken"):
+        with pytest.raises(ParseError, match="no JSON from 'show it'"):
+            json_of("sw01", "show it", text)
+
+
+def test_rows_of_a_table_are_a_list_of_one_or_nothing() -> None:
+    table = {"TABLE_a": {"ROW_a": [{"TABLE_b": {"ROW_b": {"x": 1}}}, {"TABLE_b": ""}, {}]}}
+    assert rows("sw01", table, "TABLE_a", "ROW_a", "TABLE_b", "ROW_b") == [{"x": 1}]
+    with pytest.raises(ParseError, match="is no table"):
+        rows("sw01", {"TABLE_a": 7}, "TABLE_a", "ROW_a")

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Build the collection from an allowlist: tracked files that match a line of SHIPPED, and nothing else that lies about.
+
+    python .ci/tarball.py [FOLDER]    # builds there (default: the working directory) and names the tarball
+    python .ci/tarball.py --list      # the files, one per line
+
+`build_ignore` in galaxy.yml says the same for whoever installs from git, where only tracked files are: a manifest there
+would ask every user for the Python library distlib. tests/unit/shipping compares the two.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+# As fnmatch reads them: * also matches a slash.
+SHIPPED = (
+    "galaxy.yml",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE",
+    "README.md",
+    "SECURITY.md",
+    "bindep.txt",
+    "execution-environment.yml",
+    "requirements.txt",
+    "docs/*.json",
+    "docs/*.md",
+    "docs/*.png",  # pictures of docs/screens.py, if it was run
+    "docs/*.yml",
+    "inventories/example*/*.yml",
+    "lab/README.md",  # the lab stays in the repository; what it simulates, documents link to
+    "meta/*.yml",
+    "playbooks/*.yml",
+    "plugins/*.py",
+    "roles/*.j2",
+    "roles/*.md",
+    "roles/*.py",
+    "roles/*.yml",
+    "workloads/.dockerignore",
+    "workloads/*.py",
+    "workloads/multinode/Dockerfile*",
+)
+
+
+def shipped(names: list[str]) -> list[str]:
+    return sorted(name for name in names if any(fnmatch.fnmatchcase(name, pattern) for pattern in SHIPPED))
+
+
+def tracked() -> list[str]:
+    """Raises CalledProcessError outside of a git checkout."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True)
+    return [name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
+
+
+def build(folder: pathlib.Path) -> str:
+    """Path of the tarball. Raises CalledProcessError; what ansible-galaxy says stands on the terminal."""
+    with tempfile.TemporaryDirectory() as work:
+        for name in shipped(tracked()):
+            target = pathlib.Path(work, name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, target)
+        done = subprocess.run(
+            ["ansible-galaxy", "collection", "build", "--force", "--output-path", str(folder.resolve()), work],
+            check=True, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+    return next(word for word in done.stdout.split() if word.endswith(".tar.gz"))
+
+
+if __name__ == "__main__":
+    if "--list" in sys.argv:
+        print("\n".join(shipped(tracked())))
+    else:
+        print(build(pathlib.Path(*sys.argv[1:2])))

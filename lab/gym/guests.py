@@ -1,0 +1,362 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Faults of guests: RDMA drivers, kernel, limits, storage, routes, firewalls, containers."""
+
+from __future__ import annotations
+
+from .model import HOST, JOB, add, fault, swap
+
+_H = "hosts/{host}/"
+_C = "containers/{host}/"
+_J = "job/job.log"
+_NCCL = "{host}:40{n}:41{n} [0] "
+_SHM = "tmpfs           252G  1.1M  252G   1% /dev/shm"
+
+FAULTS = (
+    fault(
+        "peermem_not_loaded",
+        "guest_driver: peermem_missing",
+        HOST,
+        "NVIDIA/nccl issue 1537; NVIDIA GPUDirect RDMA documentation",
+        swap(_H + "lsmod.txt", "nvidia_peermem         16384  0\n", ""),
+        add(_H + "dmesg.txt", "[    7.1] modprobe: FATAL: Module nvidia_peermem not found in directory /lib/modules"),
+        swap(
+            _J,
+            "{host}:40{n}:41{n} [0] NCCL INFO GPU Direct RDMA Enabled for HCA 0 'mlx5_0'",
+            "{host}:40{n}:41{n} [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'",
+        ),
+        symptom="slow",
+    ),
+    fault(
+        "peermem_abi",
+        "guest_driver: peermem_abi",
+        HOST,
+        "Mellanox/nv_peer_memory issue 79",
+        add(_H + "dmesg.txt", "[    7.1] nvidia_peermem: Unknown symbol ib_register_peer_memory_client (err -2)"),
+        symptom="slow",
+    ),
+    fault(
+        "ofed_modules",
+        "guest_driver: guest_ofed_mismatch",
+        HOST,
+        "omnia issue 1903; kernel: module versions",
+        add(_H + "dmesg.txt", "[    4.1] mlx5_ib: disagrees about version of symbol ib_register_device"),
+        swap(_H + "ibv_devinfo.txt", "hca_id:	mlx5_0", "Failed to get IB devices list: Function not implemented\n"),
+        symptom="gone",
+    ),
+    fault(
+        "ofed_no_device",
+        "guest_driver: guest_ofed_mismatch",
+        HOST,
+        "rdma-core: ibv_get_device_list(3)",
+        add(_H + "ibv_devinfo.txt", "No IB devices found"),
+        symptom="gone",
+    ),
+    fault(
+        "ofed_not_started",
+        "guest_driver: guest_ofed_mismatch",
+        HOST,
+        "MLNX_OFED user manual: openibd",
+        add(_H + "dmesg.txt", "[    4.1] systemd[1]: openibd.service: Failed with result 'exit-code'."),
+        symptom="gone",
+    ),
+    fault(
+        "dmabuf_refused",
+        "guest_driver: gdr_broken",
+        HOST,
+        "NVIDIA/nccl issue 778",
+        add(
+            _J,
+            _NCCL + "misc/ibvwrap.cc:288 NCCL WARN Call to ibv_reg_dmabuf_mr failed with error Operation not supported",
+        ),
+        symptom="gone",
+    ),
+    fault(
+        "kernel_without_p2pdma",
+        "guest_kernel: kernel_p2pdma",
+        HOST,
+        "siderolabs/pkgs pull 1356; kernel: drivers/pci/Kconfig",
+        add(_H + "kernel-config.txt", "# CONFIG_PCI_P2PDMA is not set"),
+        symptom="slow",
+    ),
+    fault(
+        "kernel_pinning",
+        "guest_kernel: kernel_pinning",
+        HOST,
+        "kernel: pin_user_pages, FOLL_LONGTERM",
+        add(_H + "meminfo.txt", "CmaTotal:         262144 kB", "CmaFree:          261000 kB"),
+        add(
+            _J,
+            _NCCL + "misc/ibvwrap.cc:154 NCCL WARN Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory",
+        ),
+        symptom="gone",
+    ),
+    fault(
+        "kernel_lockup",
+        "guest_kernel: kernel_fault",
+        HOST,
+        "kernel documentation: lockup watchdogs",
+        add(_H + "dmesg.txt", "[ 8120.1] watchdog: BUG: soft lockup - CPU#12 stuck for 26s! [python:4012]"),
+        symptom="hang",
+    ),
+    fault(
+        "kernel_hung_task",
+        "guest_kernel: kernel_fault",
+        HOST,
+        "kernel documentation: hung tasks",
+        add(_H + "dmesg.txt", "[ 8120.1] INFO: task python:4012 blocked for more than 120 seconds."),
+        symptom="hang",
+    ),
+    fault(
+        "cpu_powersave",
+        "numa_bios: numa_bios_setting",
+        HOST,
+        "NVIDIA and AMD tuning guides; cpupower(1)",
+        add(_H + "cpupower.txt", "The governor powersave may decide which speed to use"),
+        symptom="slow",
+    ),
+    fault(
+        "memlock_host",
+        "host_limits: memlock_host",
+        HOST,
+        "ibv_reg_mr(3); limits.conf(5)",
+        swap(_H + "ulimit.txt", "ulimit -l: unlimited", "ulimit -l: 64"),
+        add(
+            _J,
+            _NCCL + "misc/ibvwrap.cc:154 NCCL WARN Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory",
+        ),
+        symptom="gone",
+    ),
+    fault(
+        "open_files",
+        "host_limits: limits_host",
+        HOST,
+        "errno EMFILE; getrlimit(2)",
+        add(_J, _NCCL + "misc/socket.cc:80 NCCL WARN Call to socket failed : Too many open files"),
+        symptom="gone",
+    ),
+    fault(
+        "disk_full",
+        "host_limits: limits_host",
+        HOST,
+        "errno ENOSPC",
+        swap(_H + "df.txt", "/dev/sda2       400G  120G  280G  31% /", "/dev/sda2       400G  400G     0 100% /"),
+        add(_J, "[1,{r}]<stderr>:OSError: [Errno 28] No space left on device: '/data/checkpoint'"),
+        symptom="gone",
+    ),
+    fault(
+        "storage_away",
+        "application: application_failed",
+        HOST,
+        "kernel: NFS client",
+        add(_H + "dmesg.txt", "[ 8120.1] nfs: server store01 not responding, still trying"),
+        symptom="hang",
+    ),
+    fault(
+        "out_of_memory",
+        "host_limits: limits_host",
+        HOST,
+        "kernel: OOM killer",
+        add(_H + "dmesg.txt", "[ 8120.1] Out of memory: Killed process 4012 (python) total-vm:912381020kB"),
+        symptom="gone",
+    ),
+    fault(
+        "routes_twice",
+        "host_routing: wrong_interface",
+        HOST,
+        "NVIDIA/nccl issue 1581",
+        add(_H + "ip-route.txt", "192.0.2.0/25 dev ens192 proto kernel scope link src 192.0.2.9{n}"),
+        symptom="hang",
+    ),
+    fault(
+        "neighbour_failed",
+        "host_routing: wrong_interface host_out_of_reach",
+        HOST,
+        "ip-neighbour(8); kernel ip-sysctl",
+        add(_H + "ip-neigh.txt", "192.0.2.99 dev ens224  FAILED"),
+        symptom="retry",
+    ),
+    fault(
+        "name_to_loopback",
+        "host_routing: name_resolution",
+        HOST,
+        "getaddrinfo(3); Debian's 127.0.1.1",
+        swap(_H + "getent.txt", "getent: 192.0.2.1{n} {host}", "getent: 127.0.1.1 {host}"),
+        symptom="hang",
+    ),
+    fault(
+        "name_unknown",
+        "host_routing: name_resolution",
+        JOB,
+        "pytorch/pytorch issue 73682",
+        swap(_H + "getent.txt", "getent: 192.0.2.1{n} {host}\n", "getent:\n"),
+        add(_J, "[rank{r}]: getaddrinfo failed for {host}: Name or service not known"),
+        symptom="gone",
+    ),
+    fault(
+        "bootstrap_docker0",
+        "host_routing: wrong_interface",
+        HOST,
+        "NVIDIA/nccl issue 367",
+        swap(
+            _J,
+            "{host}:40{n}:40{n} [0] NCCL INFO Bootstrap : Using ens224:192.0.2.1{n}<0>",
+            "{host}:40{n}:40{n} [0] NCCL INFO Bootstrap : Using docker0:172.17.0.1<0>",
+        ),
+        symptom="hang",
+    ),
+    fault(
+        "firewall_drop",
+        "firewall: firewall",
+        HOST,
+        "iptables(8)",
+        swap(_H + "firewall.txt", "-P INPUT ACCEPT", "-P INPUT DROP"),
+        add(
+            _J,
+            "gpu01:401:411 [0] misc/socket.cc:50 NCCL WARN Call to connect to 192.0.2.1{n}<40001> failed : "
+            "Connection timed out",
+        ),
+        symptom="hang",
+        call=("physics", {"name": "cluster_ports_blocked", "vm": "{host}"}),
+    ),
+    fault(
+        "firewall_reject",
+        "firewall: firewall",
+        HOST,
+        "iptables(8): icmp-host-prohibited",
+        add(_H + "firewall.txt", "-A INPUT -j REJECT --reject-with icmp-host-prohibited"),
+        add(
+            _J,
+            "gpu01:401:411 [0] misc/socket.cc:50 NCCL WARN Call to connect to 192.0.2.1{n}<40001> failed : "
+            "No route to host",
+        ),
+        symptom="gone",
+    ),
+    fault(
+        "firewall_ufw",
+        "firewall: firewall",
+        HOST,
+        "ufw(8)",
+        add(
+            _H + "dmesg.txt", "[ 8120.1] [UFW BLOCK] IN=ens224 OUT= SRC=192.0.2.11 DST=192.0.2.1{n} PROTO=TCP DPT=40001"
+        ),
+        symptom="hang",
+    ),
+    fault(
+        "foreign_client",
+        "foreign_traffic: foreign_client",
+        HOST,
+        "NVIDIA/nccl issue 1808",
+        add(
+            _J,
+            _NCCL
+            + "misc/socket.cc:484 NCCL WARN socketFinalizeAccept: wrong magic 74656d2f20544547 != 7970663b906d70b9",
+        ),
+        symptom="hang",
+    ),
+    fault(
+        "host_frozen",
+        "guest_kernel: kernel_fault",
+        HOST,
+        "kernel documentation: hung tasks",
+        add(_H + "answer", "unreachable: did not answer"),
+        add(
+            "vms/{host}/vmware.log",
+            "2026-02-01T11:00:00.000Z Wa(03) vcpu-0 - Guest: NMI watchdog: hard LOCKUP on cpu 3",
+        ),
+        symptom="hang",
+        call=("physics", {"name": "node_frozen", "vm": "{host}"}),
+    ),
+    fault(
+        "container_memlock",
+        "container: container_memlock",
+        HOST,
+        "docker run, --ulimit; NVIDIA/nccl-tests issue 206",
+        swap(_C + "ulimit.txt", "ulimit -l: unlimited", "ulimit -l: 64"),
+        add(
+            _J,
+            _NCCL + "misc/ibvwrap.cc:154 NCCL WARN Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory",
+        ),
+        symptom="gone",
+        call=("physics", {"name": "memlock_refused", "vm": "{host}"}),
+    ),
+    fault(
+        "container_shm",
+        "container: container_shm",
+        HOST,
+        "docker run, --shm-size; NVIDIA/nccl issue 342",
+        swap(_C + "df.txt", _SHM, "shm              64M   64M     0 100% /dev/shm"),
+        add(
+            _J,
+            _NCCL + "misc/shmutils.cc:72 NCCL WARN Error: failed to extend /dev/shm/nccl-9wqGbE to 9637892 bytes, "
+            "No space left on device",
+        ),
+        symptom="gone",
+    ),
+    fault(
+        "container_no_devices",
+        "container: container_devices",
+        HOST,
+        "NVIDIA/nccl issue 451; docker run, --device",
+        swap(
+            _C + "devices.txt",
+            "/dev/infiniband/rdma_cm\n/dev/infiniband/uverbs0",
+            "ls: cannot access '/dev/infiniband': No such file or directory",
+        ),
+        add(_J, _NCCL + "NCCL INFO NET/IB : No device found."),
+        symptom="slow",
+    ),
+    fault(
+        "container_no_verbs",
+        "container: container_libraries",
+        HOST,
+        "NVIDIA/nccl issue 367",
+        add(_J, _NCCL + "misc/ibvwrap.cc:63 NCCL WARN Failed to open libibverbs.so[.1]"),
+        symptom="slow",
+    ),
+    fault(
+        "container_no_gpu",
+        "container: container_no_gpu",
+        HOST,
+        "NVIDIA container toolkit documentation",
+        add(
+            _C + "docker.txt",
+            'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].',
+        ),
+        symptom="gone",
+    ),
+    fault(
+        "container_gpu_taken",
+        "container: container_gpu_taken",
+        HOST,
+        "nvidia-container-toolkit: troubleshooting, daemon-reload",
+        add(_C + "nvidia-smi.txt", "Failed to initialize NVML: Unknown Error"),
+        add(_H + "dmesg.txt", "[ 8100.1] systemd[1]: Reloading."),
+        symptom="gone",
+    ),
+    fault(
+        "container_stopped",
+        "container: container_down",
+        HOST,
+        "docker documentation",
+        add(_C + "docker.txt", "Error response from daemon: container mpi is not running"),
+        symptom="gone",
+    ),
+    fault(
+        "container_oom",
+        "container: container_memory",
+        HOST,
+        "cgroup v2: memory.max",
+        add(_H + "dmesg.txt", "[ 8120.1] Memory cgroup out of memory: Killed process 4012 (python)"),
+        symptom="gone",
+    ),
+    fault(
+        "container_seccomp",
+        "container: container_caps",
+        HOST,
+        "NVIDIA/nccl troubleshooting; seccomp(2)",
+        add(_J, _NCCL + "NCCL WARN mbind: Operation not permitted"),
+        symptom="gone",
+    ),
+)

@@ -1,0 +1,50 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Attributes of modules that change nothing, and what those that cannot restart anything say of restarts."""
+
+    DOCUMENTATION = r"""
+options: {}
+"""
+
+    READS = r"""
+options: {}
+attributes:
+  check_mode:
+    support: full
+    description: Reads only.
+  diff_mode:
+    support: none
+    description: Changes nothing.
+"""
+
+    DECIDES = r"""
+options: {}
+attributes:
+  check_mode:
+    support: full
+    description: It changes no host, and decides in check mode as well.
+  diff_mode:
+    support: none
+    description: There is no difference to show.
+"""
+
+    WRITES = r"""
+options: {}
+attributes:
+  check_mode:
+    support: full
+    description: Says what would be written, and writes nothing.
+"""
+
+    NO_RESTART = r"""
+options: {}
+notes:
+  - Nothing here waits for a restart. C(reboot_required), C(reboot_scope) and C(reboot_reasons) are returned as by every
+    module of this collection that changes something, and are always V(false), V(none) and empty.
+"""

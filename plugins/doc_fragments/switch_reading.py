@@ -1,0 +1,38 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Options and attributes of modules that only read a switch, through commands over SSH."""
+
+    DOCUMENTATION = r"""
+options:
+  hostname:
+    description: Address of the switch's management port. Logging in has no effect on traffic.
+    type: str
+    required: true
+  username:
+    description: User who may read. No effect on traffic.
+    type: str
+    required: true
+  password:
+    description: Password of O(username). It is never logged or returned. No effect on traffic.
+    type: str
+    required: true
+  mode:
+    description:
+      - What ought to be, V(lossless) (PFC and ECN on O(priority)), V(lossy) (ECN alone) or V(absent). Something else
+        becomes one of RV(switch). What only systems with RoCE modes of their own have is refused.
+      - If it is not set, anything is right and only contradictions are problems. No effect on traffic.
+    type: str
+    choices: [lossless, semi-lossless, lossy, lossless-single-ipool, lossy-multi-tc, dci-1, dci-custom, absent]
+  vlan:
+    description: The VLAN that the ports ought to be access ports of. Any if it is not set. No effect on traffic.
+    type: int
+  mtu:
+    description: The MTU in bytes that the ports ought to have. Any if it is not set. No effect on traffic.
+    type: int
+"""

@@ -1,0 +1,142 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An archive that the doctor reads: redacted texts and a manifest. The same material makes the same bytes.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import hashlib
+import io
+import json
+import os
+import tarfile
+from pathlib import Path
+from typing import Any, Iterable, Mapping, Sequence
+
+from .._doctor.bundle import Bundle
+from . import patterns
+from .redact import Redactor
+
+MANIFEST = "rocemesh-bundle.json"
+TOTAL_LIMIT = 512 << 20  # texts are held in memory: a name that stands in the last piece is replaced in the first, too
+
+
+class WouldOverwriteError(Exception):
+    """There is a file at the destination. The text says what to do."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Pieces:
+    """Name -> text, in the order in which the doctor reads them; and what was left out, and why."""
+
+    texts: Mapping[str, str]
+    notes: Sequence[str] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Redacted:
+    texts: Mapping[str, str]
+    stand_ins: Mapping[str, int]
+    notes: Sequence[str]
+
+
+def of_folder(path: str | Path) -> Pieces:
+    """Texts of a file, folder or archive. Raises OSError if it cannot be read."""
+    bundle = Bundle(path, total_limit=TOTAL_LIMIT)
+    texts: dict[str, str] = {}
+    for piece in bundle.pieces():
+        text = b"\n".join(piece.chunks).decode("utf-8", "replace")
+        if Path(piece.name).name != MANIFEST:
+            texts[_free(piece.name, texts)] = text
+    return Pieces(texts, list(bundle.notes))
+
+
+def redacted(pieces: Pieces, secrets: Iterable[str], names: Iterable[str]) -> Redacted:
+    """Everything with stand-ins. Hosts that are known only from the texts themselves are found first."""
+    seed = hashlib.sha256()
+    for name, text in pieces.texts.items():
+        seed.update(name.encode() + b"\0" + text.encode() + b"\0")
+    redactor = Redactor(secrets, names, seed.digest())
+    redactor.learn({host for text in pieces.texts.values() for host in patterns.hosts_in(text)})
+    redactor.learn({host for name in pieces.texts for host in [patterns.host_of_piece(name)] if host})
+    texts: dict[str, str] = {}
+    for name, text in pieces.texts.items():
+        texts[_free(redactor.piece(name), texts)] = redactor.text(text)
+    return Redacted(texts, redactor.counts(), [redactor.text(note) for note in pieces.notes])
+
+
+def manifest(found: Redacted) -> dict[str, Any]:
+    return {
+        "format": 1,
+        "redacted": True,
+        "pieces": [
+            {"name": name, "bytes": len(text.encode()), "sha256": hashlib.sha256(text.encode()).hexdigest()}
+            for name, text in found.texts.items()
+        ],
+        "stand_ins": dict(found.stand_ins),
+    }
+
+
+def packed(found: Redacted) -> bytes:
+    """A gzipped tar; no time, no owner, no name of the machine in it."""
+    stream = io.BytesIO()
+    listed = json.dumps(manifest(found), indent=2, sort_keys=True) + "\n"
+    with gzip.GzipFile(fileobj=stream, mode="wb", filename="", mtime=0) as zipped, tarfile.open(
+        fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT
+    ) as archive:
+        for name, text in [(MANIFEST, listed), *found.texts.items()]:
+            data = text.encode()
+            member = tarfile.TarInfo(name)
+            member.size, member.mode, member.mtime = len(data), 0o600, 0
+            archive.addfile(member, io.BytesIO(data))
+    return stream.getvalue()
+
+
+def write(data: bytes, path: Path) -> None:
+    """For the owner alone. Raises WouldOverwriteError if there is anything at ``path``, even a link, and OSError."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise WouldOverwriteError(
+            f"collect: dest {str(path)!r}: there is something already, and it is left alone. What to do: name another "
+            "file, or move that one away"
+        ) from None
+    with os.fdopen(handle, "wb") as stream:
+        stream.write(data)
+
+
+def table(found: Redacted, path: str) -> list[str]:
+    """For a person, before anything is sent anywhere."""
+    kinds = ", ".join(f"{count} {_PLURAL.get(kind, kind)}" for kind, count in found.stand_ins.items() if count)
+    return [
+        f"{path}: {len(found.texts)} pieces. Nothing was sent anywhere; look through it before you do.",
+        f"Stand-ins were put for: {kinds or 'nothing'}.",
+        *(f"  {name}  {len(text.encode())} bytes" for name, text in found.texts.items()),
+        *(f"note: {note}" for note in found.notes),
+    ]
+
+
+_PLURAL = {
+    "address": "addresses",
+    "domain": "domains",
+    "host": "hosts",
+    "mac": "MAC addresses",
+    "network": "networks",
+    "other network": "other networks",
+    "secret": "secrets",
+    "serial": "serial numbers",
+    "user": "users",
+}
+
+
+def _free(name: str, taken: Mapping[str, str]) -> str:
+    """Two members of an archive may have one name, and so may two pieces whose names were redacted."""
+    number, free = 2, name
+    while free in taken:
+        free, number = f"{name}.{number}", number + 1
+    return free

@@ -1,0 +1,239 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Stand-ins for secrets, addresses, serial numbers and names: the same for the same thing, another for another.
+
+Networks keep their structure: addresses that share a prefix share as long a prefix of their stand-ins (IPv4 from /8
+on, IPv6 from /48 on). Stand-ins of IPv4 lie in 240.0.0.0/4, which no network uses (RFC 1112), those of IPv6 in
+3fff::/20 (RFC 9637), so that none is somebody's address. What tells nothing of a site stays: loopback, link-local
+prefixes, multicast, masks, Docker's default network.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import collections
+import hashlib
+import ipaddress
+import re
+from typing import Callable, Iterable, Match
+
+from . import patterns
+
+_V4_OWN = 14  # first bytes 240 to 253
+_V4_KEPT = tuple(
+    ipaddress.IPv4Network(text)
+    for text in ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.17.0.0/16", "224.0.0.0/4", "255.0.0.0/8")
+)
+_SPLIT = re.compile(r"^(?P<key>.*?[:=][ \t]*(?:(?:Bearer|Basic)[ \t]+)?|--?[\w-]+[ =])(?P<value>.*)$", re.DOTALL | re.I)
+_NO_VALUE = re.compile(
+    r"[\"']?(?:|none|null|n/a|true|false|yes|no|0+|unknown|unlimited|\{\{.*|\[secret-\d+\]?)[\"']?$", re.I
+)
+_FIGURE = re.compile(r"[\"']?[\d.]+[\"']?$")
+_EVERYBODY = frozenset({"root", "admin", "ubuntu", "nvidia", "git", "ec2-user", "core", "debian", "nobody", "user"})
+
+
+class Redactor:
+    """``seed``: what the constants follow from; the same material gives the same stand-ins. ``text()`` in any order,
+    but numbers count by first appearance."""
+
+    def __init__(self, secrets: Iterable[str] = (), names: Iterable[str] = (), seed: bytes = b"") -> None:
+        # Shorter ones would be found in every second word; what such a secret stands beside is redacted by its key.
+        self._secrets = {each for each in secrets if len(each) > 3}
+        self._names = {form for each in names for form in _forms(each)}
+        self._key = hashlib.sha256(b"rocemesh" + seed).digest()
+        self._given: dict[str, dict[str, str]] = collections.defaultdict(dict)
+        self._pattern = patterns.everything(self._secrets, self._names)
+
+    def learn(self, names: Iterable[str]) -> None:
+        """More names of hosts; before the first ``text()``."""
+        self._names |= {form for each in names for form in _forms(each)}
+        self._pattern = patterns.everything(self._secrets, self._names)
+
+    def counts(self) -> dict[str, int]:
+        """Kind -> how many different things have a stand-in."""
+        return {kind: len(given) for kind, given in sorted(self._given.items())}
+
+    def text(self, text: str) -> str:
+        return self._pattern.sub(self._one, text)
+
+    def piece(self, name: str) -> str:
+        """The name of a piece; the host in it has the stand-in that it has in the texts."""
+        host = patterns.host_of_piece(name)
+        parts = [self._host(part) if part == host else self.text(part) for part in name.split("/")]
+        return "/".join(parts)
+
+    def _one(self, match: Match[str]) -> str:
+        kind, text = str(match.lastgroup), match.group()
+        if kind in ("secret", "token", "userinfo", "pem"):
+            # As many lines as before: the doctor names lines.
+            return self._stand_in("secret", text, "[secret-{}]") + "\n" * text.count("\n")
+        if kind in ("flag", "setting", "serial"):
+            return self._value(kind, text)
+        others: dict[str, Callable[[str], str]] = {
+            "user": self._user, "home": self._user, "known": self._domain, "domain": self._domain, "name": self._host,
+            "uuid": self._uuid, "biosuuid": self._hex, "eui": self._hex, "guid": self._hex, "mac": self._mac,
+            "v4": self._v4, "v6": self._v6, "dashed": self._dashed,
+        }  # fmt: skip
+        return others[kind](text)
+
+    def _stand_in(self, kind: str, text: str, form: str) -> str:
+        given = self._given[kind]
+        if text not in given:
+            number = len(given) + 1
+            taken = set(given.values()) | self._names
+            while form.format(number) in taken:
+                number += 1
+            given[text] = form.format(number)
+        return given[text]
+
+    def _value(self, kind: str, text: str) -> str:
+        match = _SPLIT.match(text)
+        key, value = (match["key"], match["value"]) if match else ("", text)
+        secret = kind != "serial"
+        # "tokens: 4096" is a figure of a job; a password may well be one.
+        figure = secret and "token" in key.lower() and _FIGURE.match(value)
+        key = self.text(key)
+        if _NO_VALUE.match(value) or figure:
+            return key + value
+        bare = value.strip("\"'")
+        form = (
+            self._stand_in("secret", bare, "[secret-{}]") if secret else self._stand_in("serial", bare, "SERIAL{:04d}")
+        )
+        return key + value.replace(bare, form, 1)
+
+    def _user(self, text: str) -> str:
+        return text if text in _EVERYBODY else self._stand_in("user", text, "user-{}")
+
+    def _host(self, text: str) -> str:
+        # What is no host to the doctor ("node1") is to have a stand-in that is none either.
+        form = "node9{:03d}" if re.match(r"node\d*$", text) else "host-{}"
+        return self._stand_in("host", text.lower(), form)
+
+    def _domain(self, text: str) -> str:
+        if patterns.is_public(text) and text.lower() not in self._names:
+            return text
+        first, _dot, rest = text.lower().partition(".")
+        if "." not in rest:
+            return self._stand_in("domain", text.lower(), "domain-{}.invalid")
+        return f"{self._host(first)}.{self._stand_in('domain', rest, 'domain-{}.invalid')}"
+
+    def _uuid(self, text: str) -> str:
+        head, bare = (text[:4], text[4:]) if text[3] == "-" else ("", text)
+        return head + self._stand_in("serial", bare.lower(), "00000000-0000-4000-8000-{:012d}")
+
+    def _hex(self, text: str) -> str:
+        """Any number in digits of 16, in groups: as long, with the same separators."""
+        head, prefix, bare = text.rpartition("0x")
+        head += prefix
+        digits = re.sub(r"[^0-9a-f]", "", bare.lower())
+        if set(digits) <= {"0"} or set(digits) <= {"f"}:
+            return text
+        known = self._stand_in("serial", digits, "{}")
+        made = iter(f"02{int(known):0{len(digits) - 2}d}")
+        return head + "".join(next(made) if letter.lower() in "0123456789abcdef" else letter for letter in bare)
+
+    def _mac(self, text: str) -> str:
+        digits = re.sub(r"[^0-9a-f]", "", text.lower())
+        # Everybody, nobody, and groups (the lowest bit of the first byte).
+        if int(digits[:2], 16) & 1 or not int(digits, 16):
+            return text
+        made = iter(self._mac_digits(digits))
+        return "".join(next(made) if letter.lower() in "0123456789abcdef" else letter for letter in text)
+
+    def _mac_digits(self, digits: str) -> str:
+        return self._stand_in("mac", digits, "0200{:08d}")
+
+    def _dashed(self, text: str) -> str:
+        return "ip-" + self._v4(text[3:].replace("-", ".")).replace(".", "-")
+
+    def _v4(self, text: str) -> str:
+        bare, _slash, length = text.partition("/")
+        try:
+            changed = self._mapped(ipaddress.IPv4Address(bare))
+            if not length or ipaddress.IPv4Interface(text).network.network_address != ipaddress.IPv4Address(bare):
+                return f"{changed}/{length}" if length else str(changed)
+            # The name of a network: that of its stand-in, no bit beyond the prefix.
+            return str(ipaddress.IPv4Network(f"{changed}/{length}", strict=False))
+        except ValueError:
+            return text
+
+    def _mapped(self, address: ipaddress.IPv4Address) -> ipaddress.IPv4Address:
+        if any(address in network for network in _V4_KEPT):
+            return address
+        self._given["address"].setdefault(str(address), "")
+        first, second, third, fourth = address.packed
+        place = int(self._stand_in("network", str(first), "{}")) - 1
+        if place < _V4_OWN:
+            head = bytes((240 + place, second ^ self._constant(f"v4 {first}", 8)))
+        else:
+            # A log of the whole Internet: networks beyond that are told apart by their first half alone.
+            place = int(self._stand_in("other network", f"{first}.{second}", "{}")) - 1
+            if place > 254:
+                return ipaddress.IPv4Address("254.255.255.254")
+            head = bytes((254, place))
+        low = (
+            third ^ self._constant(f"v4 {first}.{second}", 8),
+            fourth ^ self._constant(f"v4 {first}.{second}.{third}", 8),
+        )
+        return ipaddress.IPv4Address(head + bytes(low))
+
+    def _v6(self, text: str) -> str:
+        bare, _slash, length = text.partition("/")
+        try:
+            address = ipaddress.IPv6Address(bare)
+            named = length and ipaddress.IPv6Interface(text).network.network_address == address
+        except ValueError:
+            return text
+        mapped = address.ipv4_mapped
+        if mapped is not None:
+            changed = ipaddress.IPv6Address((0xFFFF << 32) | int(self._mapped(mapped)))
+        elif address.is_loopback or address.is_unspecified or address.is_multicast:
+            return text
+        else:
+            changed = self._mapped6(address)
+        if named:
+            return str(ipaddress.IPv6Network(f"{changed}/{length}", strict=False))
+        tail = f"/{length}" if length else ""
+        if len(bare) == len(changed.exploded):
+            return changed.exploded + tail
+        if "." in bare and mapped is not None:
+            return f"::ffff:{self._mapped(mapped)}{tail}"
+        return str(changed) + tail
+
+    def _mapped6(self, address: ipaddress.IPv6Address) -> ipaddress.IPv6Address:
+        high, low = divmod(int(address), 1 << 64)
+        if not address.is_link_local:
+            number = int(self._stand_in("network", f"6 {high >> 16}", "{}"))
+            subnet = (high & 0xFFFF) ^ self._constant(f"v6 {high >> 16}", 16)
+            high = (0x3FFF << 48) | (number << 16) | subnet
+        self._given["address"].setdefault(str(address), "")
+        if (low >> 24) & 0xFFFF == 0xFFFE:
+            # An identifier made from a MAC (RFC 4291): that of its stand-in.
+            digits = f"{(low >> 40) ^ 0x020000:06x}{low & 0xFFFFFF:06x}"
+            made = int(self._mac_digits(digits), 16)
+            low = (((made >> 24) ^ 0x020000) << 40) | (0xFFFE << 24) | (made & 0xFFFFFF)
+        else:
+            low ^= self._constant("v6 identifier", 64)
+        return ipaddress.IPv6Address((high << 64) | low)
+
+    def _constant(self, of: str, bits: int) -> int:
+        """The same for the same ``of``, never 0: with XOR a mapping that keeps every common prefix."""
+        digest = hashlib.sha256(self._key + of.encode()).digest()
+        return int.from_bytes(digest[: bits // 8], "big") or 1
+
+
+def _forms(name: str) -> list[str]:
+    """How a name may be written: whole, its first label if that is no common word, in capitals."""
+    name = name.strip()
+    try:
+        ipaddress.ip_address(name)
+        return []
+    except ValueError:
+        pass
+    if not name or name.lower() in ("localhost", "all", "none", *_EVERYBODY):
+        return []
+    first = name.partition(".")[0]
+    found = [name] + ([first] if re.search(r"\d", first) and len(first) > 2 else [])
+    return [*found, *(each.upper() for each in found if not re.match(r"(?:gpu|node|nic|cpu)\d*$", each, re.I))]

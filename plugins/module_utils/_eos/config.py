@@ -1,0 +1,118 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The QoS of ports in the running configuration of EOS. Pure.
+
+Lines and their forms: aristanetworks/avd, schema and templates of eos_cli_config_gen (ethernet_interfaces, qos,
+qos_profiles: qos trust, service-profile, priority-flow-control, uc_tx_queues.random_detect.ecn.threshold with its
+units); a whole RoCE profile as published for an Arista 7388 in AMD's documentation of its GPU clusters. The map from
+DSCP to traffic class that holds by default is not printed and depends on the platform, so only DSCPs that the
+configuration maps count.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .._layer import ParseError
+from .._switch.observed import Marking, PortSeen
+from .._switch.sections import Line, numbers, thresholds
+
+_MAP = re.compile(r"map dscp (?P<dscps>[\d ,-]+) to traffic-class (?P<tc>\d)")
+_QUEUE_MAP = re.compile(r"map traffic-class (?P<tcs>[\d ,-]+) to (?:uc-tx-queue|tx-queue) (?P<queue>\d+)")
+_UNITS = ("bytes", "kbytes", "mbytes", "segments", "milliseconds")
+_PRIORITY = re.compile(r"priority (?P<number>\d) (?P<word>no-drop|drop)")
+
+
+def dscp_map(host: str, root: Line) -> dict[int, int]:
+    found = {}
+    for rest in root.rest("qos"):
+        match = _MAP.fullmatch(rest)
+        if match:
+            found.update({dscp: int(match["tc"]) for dscp in numbers(host, match["dscps"])})
+        elif rest.startswith("map dscp "):
+            raise ParseError("a map of DSCPs that is not known", host=host, raw=rest)
+    return found
+
+
+def queue_map(host: str, root: Line) -> dict[int, int]:
+    """Traffic class -> queue, where it is not the queue of the same number."""
+    found = {}
+    for rest in root.rest("qos"):
+        match = _QUEUE_MAP.fullmatch(rest)
+        if match:
+            found.update({tc: int(match["queue"]) for tc in numbers(host, match["tcs"])})
+    return found
+
+
+def port(host: str, root: Line, name: str, queues: dict[int, int]) -> PortSeen:
+    """What is configured at a port; a profile's lines come first, and the port's own go before them."""
+    block = next(root.lines(f"interface {name}"), Line(""))
+    below = [*_profile(host, root, block), *block.below]
+    whole = Line(name, below)
+    trust = None
+    for rest in whole.rest("qos trust"):
+        trust = rest
+    if whole.has("no qos trust"):
+        trust = "untrusted"
+    mode, vlan = _vlan(host, block)
+    return PortSeen(
+        mode=mode,
+        access_vlan=vlan,
+        trust=trust,
+        lossless=_lossless(host, whole),
+        marking=_marking(host, whole, queues),
+    )
+
+
+def _profile(host: str, root: Line, block: Line) -> list[Line]:
+    for rest in block.rest("service-profile"):
+        profile = next(root.lines(f"qos profile {rest}"), None)
+        if profile is None:
+            raise ParseError(f"a port names the profile {rest}, which is not there", host=host, raw=rest)
+        return list(profile.below)
+    return []
+
+
+def _lossless(host: str, block: Line) -> frozenset[int]:
+    on = False
+    found: set[int] = set()
+    for rest in block.rest("priority-flow-control"):
+        match = _PRIORITY.fullmatch(rest)
+        if match:
+            (found.add if match["word"] == "no-drop" else found.discard)(int(match["number"]))
+        elif rest in ("on", "mode on"):
+            on = True
+        elif not re.match(r"pause\b", rest):  # the watchdog
+            raise ParseError("a line of priority-flow-control that is not known", host=host, raw=rest)
+    return frozenset(found) if on else frozenset()
+
+
+def _marking(host: str, block: Line, queues: dict[int, int]) -> dict[int, Marking]:
+    marks = {}
+    for line in block.below:
+        match = re.fullmatch(r"(?:uc-)?tx-queue (\d+)", line.text)
+        for rest in line.rest("random-detect ecn") if match else ():
+            if match and rest.startswith("minimum-threshold"):
+                marks[int(match[1])], _rest = thresholds(host, rest, _UNITS)
+            elif rest != "count" and not rest.startswith("delay"):
+                raise ParseError("a line of random-detect ecn that is not known", host=host, raw=rest)
+    return {tc: marks[queues.get(tc, tc)] for tc in range(8) if queues.get(tc, tc) in marks}
+
+
+def _vlan(host: str, block: Line) -> tuple[str | None, int | None]:
+    """A switched port without a word is an access port of VLAN 1."""
+    if any(block.rest("channel-group")):
+        return "bond", None
+    if block.has("no switchport"):
+        return "routed", None
+    for rest in block.rest("switchport mode"):
+        if rest != "access":
+            return rest, None
+    for rest in block.rest("switchport access vlan"):
+        if not rest.isdigit():
+            raise ParseError("an access VLAN that is no number", host=host, raw=rest)
+        return "access", int(rest)
+    return "access", 1

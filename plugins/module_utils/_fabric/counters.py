@@ -1,0 +1,95 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the NICs' own counters say of the rounds: each host reads them right before and right after. Pure.
+
+Names: Linux, Documentation/ABI (sysfs-class-infiniband, sysfs-class-net-statistics), and for hw_counters NVIDIA's
+"Understanding mlx5 Linux Counters". Not verified on hardware.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import collections
+import statistics
+from typing import Any, Iterable, Mapping, Sequence
+
+from .judge import Place
+from .model import Fabric
+from .reach import Fault
+
+# Bits that were damaged on the way to this NIC, or a link that went: never a matter of load.
+DAMAGE = (
+    "symbol_error",
+    "link_error_recovery",
+    "link_downed",
+    "port_rcv_errors",
+    "rx_icrc_encapsulated",
+    "rx_crc_errors",
+)
+# Packets that were lost on the way to this NIC; the other end counts what it sent again.
+LOSS = ("out_of_sequence",)
+SENT_AGAIN = ("packet_seq_err", "local_ack_timeout_err", "implied_nak_seq_err", "rnr_nak_retry_err", "out_of_buffer")
+NAMES = (*DAMAGE, *LOSS, *SENT_AGAIN)
+MANY = 10  # lost packets, and times the rail's median, from which on a NIC stands out
+Moved = Mapping[int, Mapping[str, int]]
+
+
+def moved(answers: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, int]]:
+    """NIC to its counters that grew, over all parts. One that went back was cleared: what it counted is not known."""
+    found: dict[int, dict[str, int]] = {}
+    for answer in answers:
+        for nic, pairs in (answer.get("counters") or {}).items():
+            for name, (before, after) in pairs.items():
+                if name in NAMES and after > before:
+                    mine = found.setdefault(int(nic), {})
+                    mine[name] = mine.get(name, 0) + after - before
+    return found
+
+
+def text(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} +{count:,}" for name, count in sorted(counts.items()))
+
+
+def faults(fabric: Fabric, grown: Moved) -> list[Fault]:
+    """NICs with damaged bits, and those that lost far more than the others of their rail."""
+    found = []
+    rails: dict[int, list[int]] = collections.defaultdict(list)
+    for nic in range(len(fabric.hosts) * fabric.rails):
+        if nic not in fabric.absent:
+            rails[fabric.rail_of(nic)].append(sum(grown.get(nic, {}).get(name, 0) for name in LOSS))
+    usual = {rail: statistics.median(counts) for rail, counts in rails.items()}
+    for nic, counts in sorted(grown.items()):
+        damaged = {name: count for name, count in counts.items() if name in DAMAGE}
+        lost = {name: count for name, count in counts.items() if name in LOSS}
+        place = Place("nic", (nic,))
+        if damaged:
+            remedy = "clean or swap the cable and its optics, then the switch port; look at the port's counters there"
+            found.append(Fault("damage", place, f"during the rounds {text(damaged)}", remedy))
+        elif sum(lost.values()) >= MANY * max(1.0, usual[fabric.rail_of(nic)]):
+            remedy = "packets to it are lost: PFC and its priority on the switch port and on the NIC, buffers, DSCP"
+            found.append(Fault("loss", place, f"during the rounds {text(lost)}; the rail has few", remedy))
+    return found
+
+
+def joined(fabric: Fabric, measured: Sequence[Fault], grown: Moved) -> list[Fault]:
+    """Measured faults with what the counters of their NICs say, then what only the counters show."""
+    told: list[Fault] = []
+    explained: set[int] = set()
+    for fault in measured:
+        nics = fabric.nics_of(fault.place.members[0]) if fault.place.kind == "host" else fault.place.members
+        if fault.place.kind not in ("host", "nic", "pair"):
+            nics = ()
+        explained.update(nics if fault.place.kind != "pair" else ())
+        total: collections.Counter[str] = collections.Counter()
+        for nic in nics:
+            total.update(grown.get(nic, {}))
+        more = f"; counters: {text(total)}" if total else ""
+        told.append(Fault(fault.thing, fault.place, fault.found + more, fault.remedy))
+    return [*told, *(fault for fault in faults(fabric, grown) if fault.place.members[0] not in explained)]
+
+
+def document(fabric: Fabric, grown: Moved) -> dict[str, dict[str, int]]:
+    """For the report: the NIC's name to what grew."""
+    return {fabric.name(nic): dict(counts) for nic, counts in sorted(grown.items())}

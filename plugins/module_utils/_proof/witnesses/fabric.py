@@ -1,0 +1,64 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Witness: nothing was found between the job's hosts when every rail was checked, shortly before the training. Pure.
+
+It may be missing: the data path is proven by others. What it found does count.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+from ..binding import shortly_before
+from ..evidence import Evidence, short
+from ..witness import Doubts, Said, Witness
+
+
+def judge(evidence: Evidence) -> Said:
+    told, doubts = evidence.fabric or {}, Doubts()
+    report = told.get("report")
+    if not isinstance(report, Mapping) or not report:
+        reason = str(told.get("skipped") or "nobody checked it before this run")
+        doubts.missing.append(reason)
+        return doubts.says("")
+    shortly_before(told.get("at"), evidence.job, "the fabric check", doubts)
+    checked = {short(str(name)) for name in report.get("hosts") or ()}
+    job = {short(name) for name in evidence.job.hosts}
+    if job - checked or not job:
+        doubts.missing.append(f"not checked: {', '.join(sorted(job - checked)[:4]) or 'which hosts the job had'}")
+    faults = [fault for fault in report.get("faults") or () if isinstance(fault, Mapping)]
+    for fault in faults:
+        hosts = {short(str(name)) for name in fault.get("hosts") or ()}
+        text = f"{fault.get('place')}: {fault.get('thing')} ({fault.get('found')})"
+        # A rail, switch or the whole fabric names no host: then it is everybody's.
+        (doubts.wrong if not hosts or hosts & job else doubts.notes).append(text)
+    if report.get("complete") is not True:
+        lacking = ", ".join(map(str, report.get("missing") or ()))
+        doubts.missing.append("not everything was measured" + (f", no answer from {lacking}" if lacking else ""))
+    elif report.get("ok") is not True and not faults:
+        doubts.missing.append("its report does not say that it is in order")
+    tests = sum(_count(each) for each in (report.get("measured") or {}).values())
+    if not tests:
+        doubts.missing.append("nothing was measured in it")
+    return doubts.says(
+        f"{report.get('form', 'a')} form: {tests:,} measurements between {len(checked)} hosts on "
+        f"{report.get('rails')} rail(s), nothing found"
+    )
+
+
+def _count(measured: Any) -> int:
+    tests = measured.get("tests") if isinstance(measured, Mapping) else 0
+    return tests if isinstance(tests, int) and not isinstance(tests, bool) and tests > 0 else 0
+
+
+WITNESS = Witness(
+    "fabric",
+    "Fabric check before the job",
+    judge,
+    "the report of role fabric of the hour before the training, complete, on all hosts of the job, without a fault of "
+    "theirs; it may be missing",
+    needed=False,
+)

@@ -1,0 +1,152 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Commands that only read, each in an SSH channel of its own without a terminal: no paging, no prompt, no mode.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from typing import Any, Protocol
+
+from .._layer import LayerError, ParseError, RefusedError, UnreachableError
+from . import ssh
+
+try:
+    import paramiko
+    from paramiko.ssh_exception import SSHException
+except ImportError:  # ssh.IMPORT_ERROR says it
+    pass
+
+# Nothing that writes begins so; a line break, a semicolon or a redirection could make a second command of it.
+_READS = re.compile(r"(?:show [A-Za-z0-9 ./_|,-]+|cat /etc/sonic/config_db\.json)")
+_POLL_SECONDS = 0.01
+_CHUNK = 65536
+# The most that a switch is listened to; the running configuration of a large one has about a megabyte.
+_MOST_BYTES = 64 << 20
+
+
+class Show(Protocol):
+    """What a reader needs of a session; tests bring their own."""
+
+    def __call__(self, command: str) -> str:
+        """The text that a command prints, errors included."""
+
+
+class Commands:
+    """One login; as many commands as wanted."""
+
+    def __init__(self, settings: ssh.Settings) -> None:
+        self._settings = settings
+        self._client = self._connect()
+
+    def _connect(self) -> Any:
+        settings = self._settings
+        ssh.check_known_hosts(settings)
+        client = paramiko.SSHClient()
+        client.set_missing_host_key_policy(ssh.policy(settings.host_key_checking))
+        try:
+            if settings.host_key_checking and settings.known_hosts:
+                client.load_host_keys(settings.known_hosts)
+            elif settings.host_key_checking:
+                client.load_system_host_keys()
+            client.connect(
+                settings.host,
+                port=settings.port,
+                username=settings.username,
+                password=settings.password,
+                timeout=settings.timeout,
+                banner_timeout=settings.timeout,
+                auth_timeout=settings.timeout,
+                look_for_keys=False,
+                allow_agent=False,
+            )
+        except (SSHException, OSError, EOFError) as error:
+            client.close()
+            raise ssh.explain(error, settings) from None
+        return client
+
+    def __call__(self, command: str) -> str:
+        if not _READS.fullmatch(command):
+            raise RefusedError(
+                "not a command that only reads",
+                host=self._settings.host,
+                thing="command",
+                value=command,
+                remedy="report this",
+            )
+        try:
+            return self._run(command)
+        except (SSHException, OSError, EOFError) as error:
+            raise UnreachableError(
+                f"the session broke while {command!r} was read ({error or type(error).__name__})",
+                host=self._settings.host,
+                remedy="run this again; it only reads",
+            ) from None
+
+    def _channel(self) -> Any:
+        try:
+            return self._client.get_transport().open_session(timeout=self._settings.timeout)
+        except (SSHException, EOFError):
+            # A switch may grant one channel for each login.
+            self._client.close()
+            self._client = self._connect()
+            return self._client.get_transport().open_session(timeout=self._settings.timeout)
+
+    def _run(self, command: str) -> str:
+        channel = self._channel()
+        channel.set_combine_stderr(True)
+        channel.exec_command(command)
+        data, heard = bytearray(), time.monotonic()
+        while True:
+            over = channel.exit_status_ready() or channel.closed or channel.eof_received
+            if channel.recv_ready():
+                data += channel.recv(_CHUNK)
+                heard = time.monotonic()
+                if len(data) > _MOST_BYTES:
+                    raise self._unfinished(command, f"printed more than {_MOST_BYTES >> 20} MiB")
+            elif over:
+                break
+            elif time.monotonic() - heard > self._settings.timeout:
+                raise self._unfinished(command, f"was silent for {self._settings.timeout:g} s")
+            else:
+                time.sleep(_POLL_SECONDS)
+        channel.close()
+        return data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "")
+
+    def _unfinished(self, command: str, what: str) -> LayerError:
+        return UnreachableError(
+            f"the switch {what} while {command!r} was read",
+            host=self._settings.host,
+            remedy="look at the switch's console; raise timeout if it is only slow",
+        )
+
+    def close(self) -> None:
+        self._client.close()
+
+
+def json_of(host: str, command: str, text: str) -> Any:
+    """The JSON that a command printed, perhaps after lines for people. Raises `ParseError`."""
+    start = re.search(r"^\s*[{\[]", text, re.MULTILINE)
+    try:
+        return json.loads(text[start.start() :]) if start else json.loads(text)
+    except ValueError:
+        raise ParseError(f"no JSON from {command!r}", host=host, raw=text) from None
+
+
+def rows(host: str, table: Any, *path: str) -> list[dict[str, Any]]:
+    """The rows of a table within tables as NX-OS prints them: a single row is no list, an empty table is not there."""
+    found = [table]
+    for name in path:
+        below: list[Any] = []
+        for each in found:
+            if not isinstance(each, dict):
+                raise ParseError(f"{'/'.join(path)} is no table", host=host, raw=json.dumps(table)[:2000])
+            inner = each.get(name)
+            below += inner if isinstance(inner, list) else [] if inner in (None, "") else [inner]
+        found = below
+    return [each for each in found if isinstance(each, dict)]

@@ -1,0 +1,239 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What was read of a switch that is only looked at, as the facts of a driver, and what contradicts RoCE in it. Pure.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import types
+from typing import Any, Callable, Iterable, Mapping, Sequence, TypeVar
+
+from .._layer import ParseError, RefusedError
+from .guards import Neighbor
+from .request import PRIORITY
+
+T = TypeVar("T")
+NOTHING: Any = types.MappingProxyType({})
+_LAST_NUMBER = re.compile(r"(?P<before>.*?)(?P<first>\d+)(?:-(?P<last>\d+))?")
+
+
+@dataclasses.dataclass(frozen=True)
+class Marking:
+    """ECN of one queue. Thresholds in thousands of bytes; None: printed in another unit, which ``text`` has."""
+
+    text: str
+    min_kb: float | None = None
+    max_kb: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class PortSeen:
+    """One port; None: not read, or the switch does not say.
+
+    ``lossless``: priorities with PFC as configured; ``pfc_oper``: whether PFC works there; ``dscp``: DSCP -> priority,
+    as far as it is configured; ``marking``: priority -> ECN; ``counters``: name -> packets, as far as they are there.
+    """
+
+    mtu: int | None = None
+    admin: bool | None = None
+    up: bool | None = None
+    mode: str | None = None
+    access_vlan: int | None = None
+    trust: str | None = None
+    lossless: frozenset[int] | None = None
+    pfc_oper: bool | None = None
+    dscp: Mapping[int, int] = dataclasses.field(default_factory=dict)
+    marking: Mapping[int, Marking] = dataclasses.field(default_factory=dict)
+    neighbors: tuple[Neighbor, ...] = ()
+    counters: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Observed:
+    """One switch. ``vlans``: number -> its access ports; ``saved`` None: not known; ``unreadable``: what, and why."""
+
+    host: str
+    version: str
+    ports: Mapping[str, PortSeen]
+    saved: bool | None = None
+    unreadable: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def vlans(self) -> dict[int, list[str]]:
+        found: dict[int, list[str]] = {}
+        for name, port in self.ports.items():
+            if port.access_vlan is not None:
+                found.setdefault(port.access_vlan, []).append(name)
+        return found
+
+
+@dataclasses.dataclass(frozen=True)
+class Expected:
+    """What ought to be. ``mode``: lossless, lossy, absent or None (any); ``vlan``, ``mtu`` None: any."""
+
+    mode: str | None = None
+    priority: int = PRIORITY
+    vlan: int | None = None
+    mtu: int | None = None
+
+
+class Sections:
+    """Reads a table at a time: what cannot be read does not hide the others, and is named."""
+
+    def __init__(self) -> None:
+        self.unreadable: list[tuple[str, str]] = []
+
+    def __call__(self, name: str, read: Callable[[], T], otherwise: T) -> T:
+        try:
+            return read()
+        except ParseError as error:
+            self.unreadable.append((name, str(error)))
+            return otherwise
+
+
+def chosen(host: str, specs: Sequence[str], existing: Iterable[str]) -> list[str]:
+    """The ports that are looked at, in the switch's order; all of them if none is named.
+
+    A range such as Ethernet1/1-4 means those of its ports that there are; a port that is not there is refused.
+    """
+    names = list(existing)
+    if not specs:
+        return names
+    wanted: set[str] = set()
+    missing: list[str] = []
+    for spec in (part.strip() for each in specs for part in each.split(",")):
+        match = _LAST_NUMBER.fullmatch(spec)
+        found = [spec] if spec in names else []
+        if not found and match and match["last"]:
+            span = range(int(match["first"]), int(match["last"]) + 1)
+            found = [name for name in names if any(name == f"{match['before']}{number}" for number in span)]
+        wanted |= set(found)
+        missing += [] if found else [spec]
+    if missing:
+        raise RefusedError(
+            "no such port on this switch",
+            host=host,
+            thing="ports",
+            value=", ".join(missing),
+            remedy="choose from " + ", ".join(names),
+            missing=missing,
+        )
+    return [name for name in names if name in wanted]
+
+
+def facts(seen: Observed, names: Sequence[str], expected: Expected) -> dict[str, Any]:
+    """The result of a module that reads, in the shape that roles/switch/README.md asks of a driver."""
+    ports = {name: seen.ports[name] for name in names}
+    problems = [*_problems(seen, ports, expected), *(f"could not be read: {what}" for what, _why in seen.unreadable)]
+    return {
+        "version": seen.version,
+        "roce": _roce(ports, expected.priority),
+        "vlans": {str(number): {"members": members} for number, members in sorted(seen.vlans.items())},
+        "ports": {name: _port(port, expected.priority) for name, port in ports.items()},
+        "saved": seen.saved,
+        "unreadable": [{"what": what, "reason": why} for what, why in seen.unreadable],
+        "problems": problems,
+        "healthy": not problems,
+    }
+
+
+def _roce(ports: Mapping[str, PortSeen], priority: int) -> dict[str, Any]:
+    """Where ports differ, ``trust`` has all their words and ``pfc_priorities`` only what is lossless at each."""
+    judged = [port for port in ports.values() if port.up] or list(ports.values())
+    known = [port.lossless for port in judged if port.lossless is not None]
+    lossless = sorted(frozenset.intersection(*known)) if known and len(known) == len(judged) else None
+    trusts = sorted({port.trust for port in judged if port.trust})
+    marks = [port.marking.get(priority) for port in judged]
+    marking = marks[0] if marks and all(mark == marks[0] for mark in marks) else None
+    maps = [port.dscp for port in judged]
+    common = {dscp: to for dscp, to in maps[0].items() if all(each.get(dscp) == to for each in maps)} if maps else {}
+    return {
+        "mode": _mode(judged, priority),
+        "trust": ", ".join(trusts) or None,
+        "ecn": None if not marks else "ECN" if all(marks) else "disabled",
+        "ecn_min_kb": marking.min_kb if marking else None,
+        "ecn_max_kb": marking.max_kb if marking else None,
+        "ecn_thresholds": marking.text if marking else None,
+        "pfc": None if lossless is None else "enabled" if lossless else "disabled",
+        "pfc_priorities": lossless,
+        "dscp_priorities": {str(dscp): to for dscp, to in sorted(common.items())},
+    }
+
+
+def _mode(ports: Sequence[PortSeen], priority: int) -> str | None:
+    """As the words of systems that have a RoCE mode; None: not known."""
+    if not ports or any(port.lossless is None for port in ports):
+        return None
+    if all(priority in (port.lossless or ()) for port in ports):
+        return "lossless"
+    return "lossy" if all(port.marking.get(priority) for port in ports) else "absent"
+
+
+def _port(port: PortSeen, priority: int) -> dict[str, Any]:
+    mark = port.marking.get(priority)
+    return {
+        "mode": port.mode,
+        "access_vlan": port.access_vlan,
+        "mtu": port.mtu,
+        "admin": _word(port.admin, "up", "down"),
+        "oper": _word(port.up, "up", "down"),
+        "trust": port.trust,
+        "pfc_priorities": None if port.lossless is None else sorted(port.lossless),
+        "pfc_oper": _word(port.pfc_oper, "enabled", "disabled"),
+        "congestion_control": mark.text if mark else None,
+        "neighbors": [
+            {"system": each.system, "port": each.port, "description": each.description} for each in port.neighbors
+        ],
+        "counters": dict(port.counters),
+    }
+
+
+def _word(value: bool | None, yes: str, no: str) -> str | None:
+    return None if value is None else yes if value else no
+
+
+def _problems(seen: Observed, ports: Mapping[str, PortSeen], expected: Expected) -> list[str]:
+    mode = _mode([port for port in ports.values() if port.up] or list(ports.values()), expected.priority)
+    found = []
+    if expected.mode is not None and mode != expected.mode:
+        found.append(f"RoCE mode is {mode or 'unknown'}, not {expected.mode}")
+    wants = expected.mode in ("lossless", "lossy") or (expected.mode is None and mode in ("lossless", "lossy"))
+    lossless = expected.mode == "lossless" or (expected.mode is None and mode == "lossless")
+    for name, port in ports.items():
+        if expected.mtu is not None and port.mtu != expected.mtu:
+            found.append(f"{name}: MTU {_told(port.mtu)}, not {expected.mtu}")
+        if expected.vlan is not None and port.access_vlan != expected.vlan:
+            found.append(
+                f"{name}: access VLAN {_told(port.access_vlan)} ({port.mode or 'mode unknown'}), not {expected.vlan}"
+            )
+        if port.up and wants:
+            found += [f"{name}: {what}" for what in _contradictions(port, expected.priority, lossless)]
+    return found
+
+
+def _contradictions(port: PortSeen, priority: int, lossless: bool) -> list[str]:
+    """What keeps RoCE from working at a port that has a link."""
+    found = []
+    if "dscp" not in (port.trust or ""):
+        found.append(f"trust is {port.trust or 'not configured'}, not dscp")
+    if priority not in port.dscp.values():
+        found.append(f"no DSCP is mapped to priority {priority}")
+    if lossless and port.lossless is not None and priority not in port.lossless:
+        found.append(f"PFC is not on for priority {priority}")
+    if lossless and port.lossless is not None and port.lossless - {priority}:
+        others = ", ".join(map(str, sorted(port.lossless - {priority})))
+        found.append(f"PFC is on for priority {others} as well")
+    if lossless and port.pfc_oper is False:
+        found.append("PFC is not in operation")
+    if not port.marking.get(priority):
+        found.append(f"congestion is not marked on priority {priority}")
+    return found
+
+
+def _told(value: int | None) -> str:
+    return "unknown" if value is None else str(value)

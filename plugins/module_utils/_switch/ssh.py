@@ -1,0 +1,187 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Logging in to a switch over SSH: host keys, and why it failed.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import os
+import traceback
+from typing import Any
+
+from .._layer import CredentialError, LayerError, RefusedError, UnreachableError
+
+IMPORT_ERROR: str | None = None
+try:
+    import paramiko
+    from netmiko.exceptions import NetmikoAuthenticationException
+    from paramiko.ssh_exception import AuthenticationException, BadHostKeyException, IncompatiblePeer, SSHException
+except ImportError:
+    IMPORT_ERROR = traceback.format_exc()
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Where and how to log in. ``known_hosts`` None: the user's own file. ``timeout``: seconds of silence."""
+
+    host: str
+    username: str
+    password: str = dataclasses.field(repr=False)
+    port: int = 22
+    known_hosts: str | None = None
+    host_key_checking: bool = True
+    timeout: float = 30.0
+
+
+def check_known_hosts(settings: Settings) -> None:
+    """Before a login: the file is there, and what paramiko logs stays quiet.
+
+    Paramiko logs what it raises anyway, with a traceback, and Python prints that where nobody handles it.
+    """
+    logger = logging.getLogger("paramiko")
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())
+    if settings.host_key_checking and settings.known_hosts and not os.path.isfile(settings.known_hosts):
+        raise RefusedError(
+            "no such file, so that no host key could be checked",
+            host=settings.host,
+            thing="known_hosts",
+            value=settings.known_hosts,
+            remedy="create it with ssh-keyscan and compare the fingerprint on the switch's console",
+        )
+
+
+def policy(host_key_checking: bool) -> Any:
+    """What happens to a key that is not known; its bases exist only where paramiko is installed."""
+
+    class Refuse(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]
+        def missing_host_key(self, client: Any, hostname: str, key: Any) -> None:
+            error = SSHException("unknown host key")
+            error.offered_key = key  # for the fingerprint in the message
+            raise error
+
+    class Accept(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]
+        """Accepts and writes no file, which paramiko's AutoAddPolicy may do."""
+
+        def missing_host_key(self, client: Any, hostname: str, key: Any) -> None:
+            return None
+
+    return Refuse() if host_key_checking else Accept()
+
+
+def explain(error: BaseException, settings: Settings) -> LayerError:
+    """A failed connection as a message that names the cause; netmiko reports most of them as a timeout."""
+    chain = _chain(error)
+    for kind, make in _CAUSES.items():
+        link = next((link for link in chain if _is(link, kind)), None)
+        if link is not None:
+            return make(link, settings)
+    return UnreachableError(
+        f"no connection ({' '.join(str(chain[-1]).split())[:200] or type(chain[-1]).__name__})",
+        host=f"{settings.host}:{settings.port}",
+        thing="ssh",
+        remedy="check address, port, cabling of the management port and firewalls",
+    )
+
+
+def _is(link: BaseException, kind: str) -> bool:
+    text = str(link).lower()
+    tests = {
+        "changed key": isinstance(link, BadHostKeyException),
+        "unknown key": hasattr(link, "offered_key"),
+        "algorithms": isinstance(link, IncompatiblePeer) or "incompatible ssh peer" in text,
+        "login timeout": isinstance(link, AuthenticationException) and "timeout" in text,
+        "login": isinstance(link, (AuthenticationException, NetmikoAuthenticationException)),
+        # Paramiko says "no existing session" when its own timer runs out before the server's banner came.
+        "no ssh": isinstance(link, SSHException) and ("banner" in text or "no existing session" in text),
+    }
+    return tests[kind]
+
+
+def _changed_key(_link: BaseException, settings: Settings) -> LayerError:
+    return CredentialError(
+        "the host key differs from the known one: another device answers, or the switch was replaced",
+        host=f"{settings.host}:{settings.port}",
+        thing="known_hosts",
+        value=settings.known_hosts or "~/.ssh/known_hosts",
+        remedy="compare the fingerprint on the switch's console before you replace the entry",
+    )
+
+
+def _unknown_key(link: BaseException, settings: Settings) -> LayerError:
+    key = getattr(link, "offered_key", None)
+    name = key.get_name() if key else ""
+    return CredentialError(
+        f"the host key is not known ({name} {getattr(key, 'fingerprint', '')})",
+        host=f"{settings.host}:{settings.port}",
+        thing="known_hosts",
+        value=settings.known_hosts or "~/.ssh/known_hosts",
+        remedy="compare the fingerprint on the switch's console, then add the key: "
+        f"ssh-keyscan -p {settings.port} {settings.host} >> {settings.known_hosts or '~/.ssh/known_hosts'}",
+    )
+
+
+def _algorithms(link: BaseException, settings: Settings) -> LayerError:
+    return UnreachableError(
+        f"no SSH algorithm in common ({' '.join(str(link).split())}): older images offer only SHA-1 key exchange or "
+        f"ssh-rsa host keys, which paramiko 5 removed (installed: paramiko {paramiko.__version__})",
+        host=f"{settings.host}:{settings.port}",
+        thing="ssh",
+        remedy="install netmiko[par4], which keeps paramiko 4, or upgrade the switch",
+    )
+
+
+def _login_timeout(_link: BaseException, settings: Settings) -> LayerError:
+    return UnreachableError(
+        f"no answer to the login within {settings.timeout:g} s",
+        host=f"{settings.host}:{settings.port}",
+        thing="ssh",
+        remedy="look at the switch's console; raise timeout if it is only slow",
+    )
+
+
+def _login(_link: BaseException, settings: Settings) -> LayerError:
+    return CredentialError(
+        "the login was refused",
+        host=f"{settings.host}:{settings.port}",
+        thing="user",
+        value=settings.username,
+        remedy="check username and password",
+    )
+
+
+def _no_ssh(_link: BaseException, settings: Settings) -> LayerError:
+    return UnreachableError(
+        f"the port is open, but no SSH server answered there within {settings.timeout:g} s",
+        host=f"{settings.host}:{settings.port}",
+        thing="ssh",
+        remedy="check that SSH is enabled on the switch and that this is its port",
+    )
+
+
+# In order: the first cause that is found in the chain of exceptions is the one to tell.
+_CAUSES = {
+    "changed key": _changed_key,
+    "unknown key": _unknown_key,
+    "algorithms": _algorithms,
+    "login timeout": _login_timeout,
+    "login": _login,
+    "no ssh": _no_ssh,
+}
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """The error and what it came from; netmiko raises its own types from inside the handlers of the real ones."""
+    links: list[BaseException] = []
+    pending: list[BaseException | None] = [error]
+    while pending:
+        link = pending.pop(0)
+        if link is not None and link not in links:
+            links.append(link)
+            pending += [link.__cause__, link.__context__]
+    return links

@@ -1,0 +1,84 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A module that only reads a switch: options, login, result. What knows the system is given.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+from typing import Callable
+
+from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+
+from .._layer import LayerError, RefusedError
+from . import ssh
+from .commands import Commands, Show
+from .observed import Expected, Observed, chosen, facts
+from .request import PRIORITY
+
+MODES = ("lossless", "lossy", "absent")
+# Of systems with RoCE modes of their own: refused in words that say what there is instead.
+_CHOICES = (
+    "lossless",
+    "semi-lossless",
+    "lossy",
+    "lossless-single-ipool",
+    "lossy-multi-tc",
+    "dci-1",
+    "dci-custom",
+    "absent",
+)
+# Documented in the fragment switch_reading.
+ARGUMENTS: dict[str, dict[str, object]] = {
+    "hostname": {"type": "str", "required": True},
+    "port": {"type": "int", "default": 22},
+    "username": {"type": "str", "required": True},
+    "password": {"type": "str", "required": True, "no_log": True},
+    "known_hosts": {"type": "path"},
+    "host_key_checking": {"type": "bool", "default": True},
+    "timeout": {"type": "int", "default": 30},
+    "ports": {"type": "list", "elements": "str", "default": []},
+    "mode": {"type": "str", "choices": list(_CHOICES)},
+    "priority": {"type": "int", "default": PRIORITY},
+    "vlan": {"type": "int"},
+    "mtu": {"type": "int"},
+}
+
+
+def expected(host: str, mode: str | None, priority: int, vlan: int | None, mtu: int | None) -> Expected:
+    if mode is not None and mode not in MODES:
+        raise RefusedError(
+            "not a RoCE mode of a switch that has none of its own",
+            host=host,
+            thing="mode",
+            value=mode,
+            remedy=f"choose one of {', '.join(MODES)}",
+        )
+    if not 0 <= priority <= 7:
+        raise RefusedError(
+            "a priority of 802.1p goes from 0 to 7", host=host, thing="priority", value=priority, remedy="use 3"
+        )
+    return Expected(mode, priority, vlan, mtu)
+
+
+def run(read: Callable[[str, Show, int], Observed]) -> None:
+    """``read``: (name of the switch, its commands, priority of RoCE) -> what it is."""
+    module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
+    if ssh.IMPORT_ERROR:
+        module.fail_json(msg=missing_required_lib("netmiko[par4]"), exception=ssh.IMPORT_ERROR)
+    params = module.params
+    host = params["hostname"]
+    try:
+        wanted = expected(host, *(params[key] for key in ("mode", "priority", "vlan", "mtu")))
+        login = ("username", "password", "port", "known_hosts", "host_key_checking", "timeout")
+        session = Commands(ssh.Settings(host, *(params[key] for key in login)))
+        try:
+            seen = read(host, session, wanted.priority)
+        finally:
+            session.close()
+        result = facts(seen, chosen(host, params["ports"], seen.ports), wanted)
+    except LayerError as error:
+        module.fail_json(**error.as_result())
+    module.exit_json(changed=False, switch=result)

@@ -1,0 +1,237 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""inventories/example-rails with SIMULATED devices behind it: 4 hosts, 32 GPUs, 32 NICs, two switches.
+
+vCenter and the switches are the lab's simulators. The four VMs are folders on this machine: ``ansible_connection``
+local, and a Python of their own that shows each its bus, its RDMA devices and its addresses. Only check mode is played.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+from typing import Any
+
+import yaml
+
+from tests.integration.switch.harness import PASSWORD, Simulator
+from tests.integration.vsphere.conftest import ROOT, USER, Vcenter
+
+HOSTS, RAILS = 4, 8
+FIRST_INDEX = 90002  # of the interfaces; none of this machine's own has it
+NODES = [f"gpu{number:02d}" for number in range(1, HOSTS + 1)]
+NODE_TOOLS = ROOT / "lab" / "node" / "tools"
+INVENTORY = ROOT / "inventories" / "example-rails"
+# The simulated host has a pair of NIC and GPU below each of its eight PCIe switches, four on each NUMA node.
+BUSES = [0x3B + 0x10 * pair for pair in range(4)] + [0xAF + 0x10 * pair for pair in range(4)]
+
+
+def host_address(kind: str, rail: int) -> str:
+    return f"0000:{BUSES[rail] + (2 if kind == 'gpu' else 0):02x}:00.0"
+
+
+def guest_address(kind: str, rail: int) -> str:
+    """The guest shows its GPUs in the reverse order of the host: only the slot says which is which."""
+    return f"0000:{0x41 + rail if kind == 'nic' else 0x21 + RAILS - 1 - rail:02x}:00.0"
+
+
+def slot(kind: str, rail: int) -> int:
+    return (1184 if kind == "nic" else 256) + 32 * rail
+
+
+def netdev(rail: int) -> str:
+    return f"ens{slot('nic', rail)}np0"
+
+
+def address(node: str, rail: int) -> str:
+    return f"10.{rail + 1}.0.{11 + NODES.index(node)}"
+
+
+def topology() -> dict[str, Any]:
+    """What the simulated vCenter has."""
+    devices = [
+        {"kind": kind, "address": host_address(kind, rail), "slot": slot(kind, rail), "number": number * RAILS + rail}
+        for number, kind in enumerate(("nic", "gpu"))
+        for rail in range(RAILS)
+    ]
+    hosts = [
+        {
+            "name": f"esx{number:02d}.example.com",
+            "pairs": [4, 4],
+            "pcie_switches": True,
+            "vms": [{"name": node, "devices": devices, "memory_mb": 262144}],
+        }
+        for number, node in enumerate(NODES, 1)
+    ]
+    return {"datacenter": "dc", "cluster": "gpu", "hosts": hosts}
+
+
+def card(rail: int) -> dict[str, Any]:
+    return {
+        "pci": guest_address("nic", rail),
+        "device_id": "101d",
+        "kind": "pf",
+        "device_type": "ConnectX6DX",
+        "name": "MCX623106AN-CDA_Ax",
+        "description": "ConnectX-6 Dx EN adapter card; 100GbE (SIMULATED)",
+        "psid": "MT_0000000359",
+        "firmware": "22.31.1014",
+        "mst": f"/dev/mst/mt4125_pciconf{rail}",
+        "netdev": netdev(rail),
+        "serial": f"SIMULATED{rail}",
+        "numa_node": rail // 4,
+        "params": {"ATS_ENABLED": {"default": 0, "current": 0, "next": 0}},
+    }
+
+
+class Guest:
+    """The folder of one VM, and the interpreter that sees it as its machine."""
+
+    def __init__(self, root: pathlib.Path, name: str) -> None:
+        self.root, self.name = root / name, name
+        for folder in ("hw", "run", "mst", "bin"):
+            (self.root / folder).mkdir(parents=True)
+        functions = {
+            guest_address(kind, rail): {"ats_capability": False, "ats_enabled": False, "stu": 0, "numa_node": rail // 4}
+            for kind in ("nic", "gpu")
+            for rail in range(RAILS)
+        }
+        self._json("hw/nic.json", {"cards": [card(rail) for rail in range(RAILS)], "faults": {}})
+        self._json("hw/pci.json", {"functions": functions})
+        for rail in range(RAILS):
+            self._interface(netdev(rail), rail + 2)
+        self._json("address.json", self.addresses())
+        self._json("route.json", [{"dst": "default", "dev": "ens192", "gateway": "198.51.100.1"}])
+        (self.root / "lspci.txt").write_text(self.lspci())
+        self._programs()
+        told = [f"{netdev(rail)}={address(name, rail)}" for rail in range(RAILS)]
+        make = [sys.executable, str(NODE_TOOLS / "lab-sysfs"), str(self.root / "sys"), *told]
+        subprocess.run(make, env={**os.environ, **self.environment()}, check=True)
+
+    def _json(self, name: str, content: Any) -> None:
+        (self.root / name).write_text(json.dumps(content, indent=1))
+
+    def _interface(self, name: str, index: int) -> None:
+        place = self.root / "net" / name
+        place.mkdir(parents=True)
+        mac = f"02:00:00:{NODES.index(self.name):02x}:00:{index:02x}"
+        for label, text in (("mtu", 1500), ("address", mac), ("operstate", "up"), ("dev_port", 0), ("carrier", 1)):
+            (place / label).write_text(f"{text}\n")
+
+    def addresses(self) -> list[dict[str, Any]]:
+        """As `ip -json address show` has them."""
+        rows = [("ens192", f"198.51.100.{11 + NODES.index(self.name)}")]
+        rows += [(netdev(rail), address(self.name, rail)) for rail in range(RAILS)]
+        return [
+            {
+                "ifindex": index,
+                "ifname": name,
+                "mtu": 1500,
+                "operstate": "UP",
+                "flags": ["BROADCAST", "MULTICAST", "UP", "LOWER_UP"],
+                "addr_info": [{"family": "inet", "local": own, "prefixlen": 24, "scope": "global"}],
+            }
+            for index, (name, own) in enumerate(rows, FIRST_INDEX)
+        ]
+
+    def lspci(self) -> str:
+        """As `lspci -D -vmm -n` has them."""
+        records = []
+        for kind, klass, vendor, device in (("gpu", "0302", "10de", "20f1"), ("nic", "0200", "15b3", "101d")):
+            for rail in range(RAILS):
+                records.append(
+                    f"Slot:\t{guest_address(kind, rail)}\nClass:\t{klass}\nVendor:\t{vendor}\nDevice:\t{device}\n"
+                    f"PhySlot:\t{slot(kind, rail)}\nNUMANode:\t{rail // 4}\n"
+                )
+        return "\n".join(sorted(records)) + "\n"
+
+    def _programs(self) -> None:
+        here = self.root / "bin"
+        gpus = "\n".join(f"GPU {n}: SIMULATED A100 (UUID: GPU-{self.name}-{n})" for n in range(RAILS))
+        programs = {
+            "ip": f'case " $* " in *" address "*) cat {self.root}/address.json ;; *" -6 "*) echo "[]" ;; '
+            f'*" route "*) cat {self.root}/route.json ;; *) echo "SIMULATED ip: $*" >&2; exit 2 ;; esac',
+            "nvidia-smi": f'[ "$*" = -L ] && cat <<\'END\' || echo "CUDA Version: 12.4 (SIMULATED)"\n{gpus}\nEND',
+            "lspci": f'case " $* " in *" -vmm "*) cat {self.root}/lspci.txt ;; '
+            f'*) exec {sys.executable} {NODE_TOOLS}/lspci "$@" ;; esac',
+        }
+        for name, script in programs.items():
+            (here / name).write_text(f"#!/bin/sh\n{script}\n")
+        words = " ".join(f"{key}='{value}'" for key, value in self.environment().items())
+        (here / "python").write_text(f'#!/bin/sh\nexec env {words} {sys.executable} "$@"\n')
+        for path in here.iterdir():
+            path.chmod(0o755)
+
+    def environment(self) -> dict[str, str]:
+        return {
+            "LAB_HW_DIR": str(self.root / "hw"),
+            "LAB_RUN_DIR": str(self.root / "run"),
+            "LAB_MST_DIR": str(self.root / "mst"),
+            "LAB_NET_DIR": str(self.root / "net"),
+            "ROCEMESH_SYSFS_ROOT": str(self.root / "sys"),
+            "PATH": f"{self.root / 'bin'}:{NODE_TOOLS}:/usr/sbin:/usr/bin:/sbin:/bin",
+        }
+
+
+class Site:
+    """The example inventory as it is, and one beside it that says where the simulators listen."""
+
+    def __init__(self, root: pathlib.Path, vcenter: Vcenter, leaves: dict[str, Simulator]) -> None:
+        self.root = root
+        self.guests = {name: Guest(root / "guests", name) for name in NODES}
+        shutil.copytree(INVENTORY, root / "example")
+        vault = {"vault_vcenter_password": vcenter.password, "vault_switch_password": PASSWORD}
+        (root / "example/group_vars/all/vault.yml").write_text(
+            yaml.safe_dump({**vault, "vault_registry_password": "not-used-in-check-mode"})
+        )
+        (root / "where" / "group_vars").mkdir(parents=True)
+        # Variables of the later inventory go before those of the example.
+        told = {
+            "rocemesh_vcenter_hostname": "127.0.0.1",
+            "rocemesh_vcenter_port": vcenter.port,
+            "rocemesh_vcenter_username": USER,
+            "rocemesh_vcenter_ca_path": str(vcenter.ca),
+            # The factory state of the simulated switch has links of others; here nobody uses them.
+            "switch_allow_disruption": "any",
+        }
+        (root / "where" / "group_vars" / "all.yml").write_text(yaml.safe_dump(told))
+        where = {
+            "switches": {
+                "hosts": {
+                    name: {
+                        "ansible_host": "127.0.0.1",
+                        "switch_port": leaf.port,
+                        "switch_known_hosts": str(leaf.known_hosts),
+                    }
+                    for name, leaf in leaves.items()
+                }
+            },
+            "gpu_vms": {
+                "hosts": {
+                    name: {
+                        "ansible_connection": "local",
+                        "ansible_python_interpreter": str(guest.root / "bin" / "python"),
+                    }
+                    for name, guest in self.guests.items()
+                }
+            },
+        }
+        (root / "where" / "hosts.yml").write_text(yaml.safe_dump(where))
+
+    def play(self, *words: str) -> subprocess.CompletedProcess[str]:
+        program = str(pathlib.Path(sys.executable).with_name("ansible-playbook"))
+        inventories = ("-i", str(self.root / "example" / "hosts.yml"), "-i", str(self.root / "where" / "hosts.yml"))
+        return subprocess.run(
+            [program, *words, *inventories, "--check"],
+            cwd=ROOT,
+            env={**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_FORKS": "4", "ANSIBLE_HOME": str(self.root / "home")},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )

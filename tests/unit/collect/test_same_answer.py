@@ -1,0 +1,65 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The doctor says the same of what was redacted as of the original: verdict, causes, layers, how sure."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any, Iterator
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._collect import archive
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose
+
+from tests.unit.doctor import test_doctor, test_rules
+from tests.unit.doctor.healthy import OUTPUTS
+
+LOGS = pathlib.Path(__file__).parents[1] / "results" / "fixtures"
+
+
+def essence(found: dict[str, Any]) -> tuple[Any, ...]:
+    rows = [(each["cause"], each["layer"], each["certainty"], bool(each["host"])) for each in found["findings"]]
+    return found["verdict"], rows, len(found["unknown"]), found["asked"]
+
+
+def bundles() -> Iterator[tuple[str, str]]:
+    """Every text that the tests of the doctor ask about."""
+    for name, _source, text in OUTPUTS:
+        yield name, text
+    for number, (_layer, _verdict, text) in enumerate(test_doctor.FAULTS):
+        yield f"fault {number}", text
+    for table in ("NOT_HEALTHY", "FIRST", "CERTAIN", "NOT_CERTAIN", "NOT_SAID", "HEALTHY"):
+        for number, row in enumerate(getattr(test_rules, table)):
+            yield f"{table.lower()} {number}", row if isinstance(row, str) else row[-1]
+    for path in sorted(LOGS.rglob("*.log")):
+        yield path.stem, path.read_text(errors="replace")
+
+
+TABLE = list(bundles())
+
+
+def test_the_table_is_that_of_the_doctor() -> None:
+    assert len(TABLE) > 190
+
+
+@pytest.mark.parametrize("piece", ["job.log", "hosts/gpu01/piece.txt"])
+def test_the_doctor_says_the_same_of_the_redacted(piece: str) -> None:
+    wrong = []
+    for name, text in TABLE:
+        before = diagnose(None, {piece: text})
+        found = archive.redacted(
+            archive.Pieces({piece: text}), ["secret-of-mine"], ["gpu01", "gpu02", "esx01.lab.corp"]
+        )
+        after = diagnose(None, found.texts)
+        if essence(before) != essence(after):
+            wrong.append((name, essence(before)[:2], essence(after)[:2], next(iter(found.texts.values()))[:300]))
+    assert wrong == []
+
+
+def test_the_whole_in_an_archive_is_the_same_as_live(tmp_path: pathlib.Path) -> None:
+    texts = {f"hosts/gpu{number % 7:02d}/{number}.txt": text for number, (_name, text) in enumerate(TABLE)}
+    found = archive.redacted(archive.Pieces(texts), [], [])
+    archive.write(archive.packed(found), tmp_path / "a.tar.gz")
+    live, offline = diagnose(None, texts), diagnose(tmp_path / "a.tar.gz")
+    assert essence(live) == essence(offline)
+    assert live["findings"] and offline["read"][0] == archive.MANIFEST

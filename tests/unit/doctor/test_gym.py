@@ -1,0 +1,151 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The doctor on a whole site with one fault, and with two. ROCEMESH_GYM_PAIRS: how many pairs (all by hand: 300)."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import CAUSES
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.model import LAYERS
+
+from lab import cli, config, control, physics
+from lab.gym import command, model, site
+from lab.gym.faults import FAULTS
+from lab.gym.model import Fault
+from lab.switch.faults import Faults as SwitchFaults
+
+ROOT = Path(__file__).resolve().parents[3]
+PAIRS = int(os.environ.get("ROCEMESH_GYM_PAIRS", "40"))
+
+
+def names_it(finding: dict[str, Any], fault: Fault, host: str) -> bool:
+    place = model.where(fault, host)
+    return (
+        finding["cause"] in fault.causes
+        and finding["layer"] == fault.layer
+        and (not place or place in finding["hosts"])
+    )
+
+
+def test_a_right_site_is_healthy_and_nothing_is_found() -> None:
+    found = diagnose(None, site.right())
+    assert (found["verdict"], found["findings"], found["unknown"]) == ("healthy", [], [])
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_one_fault_is_named_first_at_its_place(name: str) -> None:
+    fault = FAULTS[name]
+    found = diagnose(None, model.broken([(fault, "gpu02")]))
+    first = found["findings"][0]
+    assert names_it(first, fault, "gpu02"), (first["cause"], first["hosts"])
+    assert first["host"] == (model.where(fault, "gpu02") or first["host"])
+    assert found["verdict"] != "healthy"
+
+
+def drawn() -> list[tuple[str, str]]:
+    rng, pairs = random.Random(7), []
+    while len(pairs) < PAIRS:
+        one, other = rng.sample(sorted(FAULTS), 2)
+        try:
+            model.broken([(FAULTS[one], "gpu02"), (FAULTS[other], "gpu03")])
+        except model.Clash:
+            continue
+        pairs.append((one, other))
+    return pairs
+
+
+@pytest.mark.parametrize(("one", "other"), drawn())
+def test_of_two_faults_both_are_among_the_first_three(one: str, other: str) -> None:
+    first, second = FAULTS[one], FAULTS[other]
+    found = diagnose(None, model.broken([(first, "gpu02"), (second, "gpu03")]))
+    shown = found["findings"][:3]
+    assert any(names_it(finding, first, "gpu02") for finding in shown), [finding["cause"] for finding in shown]
+    assert any(names_it(finding, second, "gpu03") for finding in shown), [finding["cause"] for finding in shown]
+
+
+def test_the_table_is_whole_and_in_the_doctor_s_words() -> None:
+    assert len(FAULTS) >= 80
+    assert {fault.layer for fault in FAULTS.values()} == set(LAYERS)
+    for fault in FAULTS.values():
+        assert all(CAUSES[cause].layer == fault.layer for cause in fault.causes), fault.name
+        assert fault.source and fault.changes, fault.name
+
+
+def test_the_lab_s_devices_know_every_fault_that_they_are_told() -> None:
+    known = re.findall(r'^\t"(\w+)":', (ROOT / "lab/vsphere/faults.go").read_text(encoding="utf-8"), re.MULTILINE)
+    told = [(fault.call, command.body(fault.call, "gpu02")) for fault in FAULTS.values() if fault.call]
+    assert {call.program for call, _body in told} == set(command.PROGRAMS)
+    for call, body in told:
+        assert not re.search(r"[{}]", str([value for value in body.values() if isinstance(value, str)])), body
+        if call.program == "switch":
+            SwitchFaults().inject(body)
+        elif call.program == "physics":
+            assert set(body) == {"name", *physics.FAULTS[body["name"]]}
+        else:
+            assert body["name"] in known
+
+
+def test_a_fault_is_set_at_its_device_and_cleared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    said: list[tuple[str, str, Any]] = []
+
+    def request(method: str, address: str, body: Any = None, timeout: float = 10) -> None:
+        said.append((method, address, body))
+
+    monkeypatch.setattr(control, "request", request)
+    folder = tmp_path / "gym"
+    text = command.set_fault("switch_drops", "gpu03", folder, up=True)
+    assert "set in the lab (switch)" in text
+    assert said == [
+        ("POST", control.url("switch", "/fault"), {"name": "counters", "port": "1/3", "tx_discards": 48211})
+    ]
+    assert diagnose(folder)["findings"][0]["cause"] == "switch_pfc"
+    said.clear()
+    command.clear(folder, up=True)
+    assert [method for method, _address, _body in said] == ["DELETE"] * 3
+    assert not folder.exists()
+
+
+def test_without_the_lab_the_outputs_alone_are_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def request(*_arguments: Any, **_options: Any) -> None:
+        raise AssertionError("the lab is not up")
+
+    monkeypatch.setattr(control, "request", request)
+    assert "the lab is not up" in command.set_fault("switch_drops", "gpu02", tmp_path / "a", up=False)
+    assert "no device of the lab" in command.set_fault("gpu_ecc", "gpu02", tmp_path / "b", up=False)
+    assert "SIMULATED" in (tmp_path / "b" / "SIMULATED").read_text(encoding="utf-8")
+    assert cli.main(["fault", "list"]) == 0
+    assert "gpu_ecc" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "host", "says"), [("no_such", "gpu02", "no fault"), ("gpu_ecc", "gpu99", "no host 'gpu99'")]
+)
+def test_an_unknown_fault_or_host_is_refused(name: str, host: str, says: str, tmp_path: Path) -> None:
+    with pytest.raises(config.LabError, match=says):
+        command.write(name, host, tmp_path / "gym")
+    assert not (tmp_path / "gym").exists()
+
+
+def test_a_folder_that_is_not_the_gym_s_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine", encoding="utf-8")
+    with pytest.raises(config.LabError, match="not the gym's"):
+        command.write("gpu_ecc", "gpu02", tmp_path)
+    command.clear(tmp_path, up=False)
+    assert (tmp_path / "mine").read_text(encoding="utf-8") == "mine"
+
+
+def test_a_change_of_a_text_that_the_site_does_not_print_is_refused() -> None:
+    fault = model.fault(
+        "x", "gpu_hardware: gpu_fault", "host", "none", model.swap("hosts/{host}/df.txt", "no such", "")
+    )
+    with pytest.raises(ValueError, match="has no 'no such'"):
+        model.broken([(fault, "gpu02")])

@@ -1,0 +1,149 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An EOS switch that is only read."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._eos.reading import read
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import CredentialError, ParseError
+from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.observed import Expected, facts
+
+from tests.unit.eos.answers import ANSWERS, RUNNING
+
+PORTS = ["Ethernet1/1", "Ethernet2/1"]
+CONFIG = "show running-config"
+ECN = "random-detect ecn minimum-threshold 150 kbytes maximum-threshold 1500 kbytes max-mark-probability 20 weight 0"
+
+
+def said(command: str = "", text: str = "") -> dict[str, Any]:
+    answers = {**ANSWERS, **({command: text} if command else {})}
+    return facts(read("leaf01", answers.__getitem__, 3), PORTS, Expected("lossless", 3, 111, 9214))
+
+
+def test_what_is_right_is_healthy_and_has_every_fact() -> None:
+    found = said()
+    assert found["problems"] == [] and found["healthy"] and found["saved"] is True
+    assert found["version"] == "4.32.2F"
+    assert found["roce"] == {
+        "mode": "lossless",
+        "trust": "dscp",
+        "ecn": "ECN",
+        "ecn_min_kb": 150.0,
+        "ecn_max_kb": 1500.0,
+        "ecn_thresholds": "150 to 1500 kbytes",
+        "pfc": "enabled",
+        "pfc_priorities": [3],
+        "dscp_priorities": {"24": 3, "26": 3, "48": 6},
+    }
+    first = found["ports"]["Ethernet1/1"]
+    assert first["counters"] == {
+        "rx_discards": 0,
+        "tx_discards": 4,
+        "rx_pfc_pause": 12,
+        "tx_pfc_pause": 3,
+        "ecn_marked": 77,
+    }
+    assert first["neighbors"] == [{"system": "gpu01", "port": "ens1f0np0", "description": ""}]
+    assert "ecn_marked" not in found["ports"]["Ethernet2/1"]["counters"]
+    assert first["pfc_oper"] is None, "not in the JSON that is known"
+
+
+def test_only_front_ports_are_looked_at_and_one_that_is_routed_or_off_says_so() -> None:
+    seen = read("leaf01", ANSWERS.__getitem__, 3)
+    assert list(seen.ports) == [*PORTS, "Ethernet3/1"]
+    third = seen.ports["Ethernet3/1"]
+    assert (third.mode, third.access_vlan, third.admin, third.up) == ("routed", None, False, False)
+    assert third.trust is None and third.lossless == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("   priority-flow-control priority 3 no-drop\n   !", "   !", "Ethernet1/1: PFC is not on for priority 3"),
+        (
+            "qos trust dscp\n   priority-flow-control on\n   priority-flow-control priority 3 no-drop\n   p",
+            "p",
+            "Ethernet2/1: trust is not configured, not dscp",
+        ),
+        (
+            "   qos trust dscp\n   priority-flow-control on\n   priority-flow-control priority 3 no-drop\n   !",
+            "   !",
+            "Ethernet1/1: trust is not configured, not dscp",
+        ),
+        (
+            "qos map dscp 24 26 to traffic-class 3",
+            "qos map dscp 24 26 to traffic-class 4",
+            "Ethernet1/1: no DSCP is mapped to priority 3",
+        ),
+        (f"tx-queue 3\n      {ECN}\n!", "tx-queue 3\n!", "Ethernet2/1: congestion is not marked on priority 3"),
+        (
+            "switchport access vlan 111\n   service",
+            "switchport mode trunk\n   service",
+            "Ethernet1/1: access VLAN unknown (trunk), not 111",
+        ),
+        ("switchport access vlan 111\n   service", "service", "Ethernet1/1: access VLAN 1 (access), not 111"),
+        ("service-profile ROCE", "service-profile OTHER", "could not be read: QoS of Ethernet1/1"),
+        (
+            "priority-flow-control pause watchdog",
+            "priority-flow-control sideways",
+            "could not be read: QoS of Ethernet2/1",
+        ),
+        (
+            "kbytes maximum-threshold 1500 kbytes",
+            "cells maximum-threshold 1500 cells",
+            "could not be read: QoS of Ethernet1/1",
+        ),
+        ("qos map dscp 48 to traffic-class 6", "qos map dscp 48 to wherever", "could not be read: map of DSCPs"),
+    ],
+)
+def test_a_difference_is_a_problem(old: str, new: str, problem: str) -> None:
+    assert old in RUNNING
+    assert problem in said(CONFIG, RUNNING.replace(old, new))["problems"]
+
+
+def test_thresholds_in_another_unit_are_shown_and_not_converted() -> None:
+    text = RUNNING.replace("150 kbytes", "2000 segments").replace("1500 kbytes", "10000 segments")
+    roce = said(CONFIG, text)["roce"]
+    assert roce["ecn"] == "ECN" and roce["ecn_min_kb"] is None and roce["ecn_thresholds"] == "2000 to 10000 segments"
+
+
+def test_a_traffic_class_leaves_by_the_queue_that_is_mapped() -> None:
+    text = "qos map traffic-class 3 to uc-tx-queue 5\n" + RUNNING.replace("tx-queue 3", "tx-queue 5")
+    assert said(CONFIG, text)["roce"]["ecn"] == "ECN"
+
+
+def test_unsaved_lines_are_not_saved() -> None:
+    assert (
+        said("show running-config diffs", "--- flash:/startup-config\n+++ system:/running-config\n")["saved"] is False
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        command
+        for command in ANSWERS
+        if "json" in command and "version" not in command and "interfaces |" not in command
+    ],
+)
+@pytest.mark.parametrize("text", ["{}", "nothing like it", "% Invalid input (at token 1: 'qos')"])
+def test_a_table_that_is_not_known_is_named_and_hides_no_other(command: str, text: str) -> None:
+    found = said(command, text)
+    assert len(found["unreadable"]) == 1 and "leaf01" in found["unreadable"][0]["reason"] and not found["healthy"]
+    assert found["roce"]["mode"] == "lossless"
+
+
+def test_a_login_that_may_not_read_the_configuration_is_told_what_it_needs() -> None:
+    with pytest.raises(CredentialError, match="privilege 15"):
+        said(CONFIG, "% Invalid input (privileged mode required)")
+
+
+@pytest.mark.parametrize("command", ["show version | json", "show interfaces | json"])
+def test_without_release_or_ports_nothing_is_said(command: str) -> None:
+    with pytest.raises(ParseError):
+        said(command, json.dumps({"errors": ["no"]}))

@@ -1,0 +1,137 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An NX-OS switch that is only read."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import ParseError
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nxos.reading import read
+from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.observed import Expected, facts
+
+from tests.unit.nxos.answers import ANSWERS, PORTS, RUNNING, interface, table
+
+CONFIG = "show running-config"
+ECN = "random-detect minimum-threshold 150 kbytes maximum-threshold 1500 kbytes drop-probability 7 weight 0 ecn"
+
+
+def said(command: str = "", text: str = "") -> dict[str, Any]:
+    answers = {**ANSWERS, **({command: text} if command else {})}
+    return facts(read("leaf01", answers.__getitem__, 3), PORTS, Expected("lossless", 3, 111, 9216))
+
+
+def test_what_is_right_is_healthy_and_has_every_fact() -> None:
+    found = said()
+    assert found["problems"] == [] and found["healthy"] and found["saved"] is True
+    assert found["version"] == "10.3(5)"
+    assert found["roce"] == {
+        "mode": "lossless",
+        "trust": "dscp",
+        "ecn": "ECN",
+        "ecn_min_kb": 150.0,
+        "ecn_max_kb": 1500.0,
+        "ecn_thresholds": "150 to 1500 kbytes",
+        "pfc": "enabled",
+        "pfc_priorities": [3],
+        "dscp_priorities": {"24": 3, "26": 3, "48": 7},
+    }
+    first = found["ports"]["Ethernet1/1"]
+    assert first["counters"] == {
+        "rx_discards": 0,
+        "tx_discards": 5,
+        "rx_pfc_pause": 12,
+        "tx_pfc_pause": 3,
+        "tx_roce_packets": 4811,
+    }
+    assert first["neighbors"] == [{"system": "gpu01", "port": "ens1f0np0", "description": "Linux"}]
+    assert first["pfc_oper"] == "enabled"
+    assert "tx_roce_packets" not in found["ports"]["Ethernet1/2"]["counters"]
+
+
+def test_a_neighbor_that_forwards_is_known_by_its_capabilities() -> None:
+    ports = read("leaf01", ANSWERS.__getitem__, 3).ports
+    assert [ports[name].neighbors[0].forwards for name in PORTS] == [False, True]
+
+
+def test_a_single_row_is_a_table_of_one_row() -> None:
+    answers = {**ANSWERS, "show interface | json": json.dumps(table("interface", interface("Ethernet1/1")))}
+    assert list(read("leaf01", answers.__getitem__, 3).ports) == ["Ethernet1/1"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        (
+            "priority-flow-control mode on\n",
+            "priority-flow-control mode off\n",
+            "Ethernet1/1: PFC is not on for priority 3",
+        ),
+        ("    pause pfc-cos 3\n", "", "Ethernet1/2: PFC is not on for priority 3"),
+        ("pause pfc-cos 3", "pause pfc-cos 4", "Ethernet1/1: PFC is on for priority 4 as well"),
+        ("input MARKING no-stats", "input OTHER", "could not be read: QoS of Ethernet1/1"),
+        ("  service-policy type qos input MARKING no-stats\n", "", "Ethernet1/1: trust is not configured, not dscp"),
+        ("match dscp 24,26", "match cos 3", "Ethernet1/1: no DSCP is mapped to priority 3"),
+        ("match dscp 24,26", "match dscp fast", "could not be read: QoS of Ethernet1/1"),
+        ("weight 0 ecn", "weight 0", "Ethernet1/1: congestion is not marked on priority 3"),
+        (ECN, "random-detect cells 4", "could not be read: QoS of Ethernet1/1"),
+        ("pause pfc-cos 3", "pause no-drop", "could not be read: QoS of Ethernet1/1"),
+        (
+            "system qos\n  service-policy type network-qos FABRIC",
+            "system qos\n  service-policy type network-qos default-nq-policy",
+            "Ethernet1/1: PFC is not on for priority 3",
+        ),
+    ],
+)
+def test_a_difference_is_a_problem(old: str, new: str, problem: str) -> None:
+    assert old in RUNNING
+    assert problem in said(CONFIG, RUNNING.replace(old, new))["problems"]
+
+
+def test_classes_of_the_system_are_known_by_their_names() -> None:
+    text = RUNNING.replace("network-qos NQ3\n    mtu", "network-qos c-8q-nq3\n    mtu").replace(
+        "queuing Q3\n    b", "queuing c-out-8q-q3\n    b"
+    )
+    assert text != RUNNING and said(CONFIG, text)["healthy"]
+
+
+def test_pfc_that_does_not_work_is_a_problem_although_it_is_configured() -> None:
+    command = "show interface priority-flow-control | json"
+    found = said(command, ANSWERS[command].replace("On (8)", "Off"))
+    assert "Ethernet1/1: PFC is not in operation" in found["problems"]
+
+
+def test_unsaved_lines_are_not_saved() -> None:
+    assert said("show running-config diff", "*** Startup-config\n--- Running-config\n")["saved"] is False
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "show interface priority-flow-control | json",
+        "show queuing interface | json",
+        "show lldp neighbors detail | json",
+    ],
+)
+@pytest.mark.parametrize(
+    "text", ["nothing like it", "% Invalid command at '^' marker.", '{"TABLE_module": 7, "TABLE_nbor_detail": 7}']
+)
+def test_a_table_that_is_not_known_is_named_and_hides_no_other(command: str, text: str) -> None:
+    found = said(command, text)
+    assert len(found["unreadable"]) == 1 and "leaf01" in found["unreadable"][0]["reason"] and not found["healthy"]
+    assert found["roce"]["mode"] == "lossless"
+
+
+def test_an_oper_that_is_not_known_is_no_answer() -> None:
+    command = "show interface priority-flow-control | json"
+    found = said(command, ANSWERS[command].replace("On (8)", "Maybe"))
+    assert "could not be read: PFC" in found["problems"] and found["ports"]["Ethernet1/1"]["pfc_oper"] is None
+
+
+@pytest.mark.parametrize(("command", "text"), [("show version | json", "{}"), ("show interface | json", "{}")])
+def test_without_release_or_ports_nothing_is_said(command: str, text: str) -> None:
+    with pytest.raises(ParseError):
+        said(command, text)

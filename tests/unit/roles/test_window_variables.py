@@ -1,0 +1,63 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a site may say about its windows reaches the module that carries them out."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.unit.roles.collection import ROOT, tasks
+
+REBOOT = "rocemesh.multinode.esxi_reboot"
+# The page's table: `rocemesh_NAME` | default | meaning
+NAMED = re.findall(r"^\| (`rocemesh_[^|]*`) \|", (ROOT / "docs/maintenance.md").read_text(), re.MULTILINE)
+VARIABLES = [name for cell in NAMED for name in re.findall(r"`(rocemesh_\w+)`", cell)]
+# In the option of the same name; the others are decided by modules and playbooks of their own.
+OPTIONS = {
+    "reboot.yml": ["vm_policy", "hard_off", "vsan_mode", "shutdown_timeout", "maintenance_timeout", "reboot_timeout",
+                   "power_on_timeout", "lease_seconds"],
+    "recover.yml": ["maintenance_timeout", "reboot_timeout", "lease_seconds", "take_over"],
+}  # fmt: skip
+
+
+def call(playbook: str) -> dict[str, Any]:
+    (found,) = [task[REBOOT] for task in tasks(ROOT / "playbooks" / playbook) if REBOOT in task]
+    return dict(found)
+
+
+def window_variables() -> dict[str, str]:
+    return dict(yaml.safe_load((ROOT / "playbooks/vars/window.yml").read_text()))
+
+
+@pytest.mark.parametrize(
+    ("playbook", "option"), [(playbook, option) for playbook, options in OPTIONS.items() for option in options]
+)
+def test_site_variable_reaches_the_window(playbook: str, option: str) -> None:
+    told = str(call(playbook)[option])
+    for name, template in window_variables().items():  # what the playbooks share
+        told = told.replace(name, str(template))
+    assert f"rocemesh_{option}" in told
+    assert f"rocemesh_{option}" in VARIABLES, "docs/maintenance.md says nothing of it"
+
+
+@pytest.mark.parametrize("variable", VARIABLES)
+def test_documented_variable_is_read_by_the_window_playbooks(variable: str) -> None:
+    read = [ROOT / "playbooks" / name for name in ("reboot.yml", "recover.yml", "vars/window.yml")]
+    assert any(variable in path.read_text() for path in read)
+
+
+def test_window_is_bound_to_the_boot_that_it_was_planned_for() -> None:
+    told = call("reboot.yml")
+    assert told["only_if_booted_at"] == "{{ seen.boot_time }}", "two controllers reboot a host twice without it"
+    assert told["esxi_hostname"] == "{{ esxi_host_pending.host_moid }}", "a name may be another host's"
+    assert "vm_moid" in told["vm_allowlist"]
+
+
+def test_recovery_ends_only_what_the_records_prove_or_a_person_names() -> None:
+    assert call("recover.yml")["in_maintenance"] == "{{ 'adopt' if adopted else 'recover' }}"
+    assert "in_maintenance" not in call("reboot.yml"), "a window refuses a host that is in maintenance mode"

@@ -1,0 +1,131 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is said of a switch that is only read: chosen ports, facts over several ports, what contradicts RoCE."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import ParseError, RefusedError
+from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.observed import (
+    NOTHING,
+    Expected,
+    Marking,
+    Observed,
+    PortSeen,
+    Sections,
+    chosen,
+    facts,
+)
+from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.sections import tree
+from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.survey import expected
+
+NAMES = ["Ethernet1/1", "Ethernet1/2", "Ethernet1/3/1", "Ethernet2/1"]
+RIGHT = PortSeen(
+    mtu=9216,
+    admin=True,
+    up=True,
+    mode="access",
+    access_vlan=111,
+    trust="dscp",
+    lossless=frozenset({3}),
+    dscp={26: 3},
+    marking={3: Marking("150 to 1500 kbytes", 150.0, 1500.0)},
+)
+
+
+LOSSLESS = Expected("lossless")
+
+
+def said(wanted: Expected = LOSSLESS, **ports: PortSeen) -> dict[str, Any]:
+    return facts(Observed("leaf01", "1", ports, True), list(ports), wanted)
+
+
+@pytest.mark.parametrize(
+    ("specs", "names"),
+    [
+        ([], NAMES),
+        (["Ethernet2/1", "Ethernet1/1"], ["Ethernet1/1", "Ethernet2/1"]),
+        (["Ethernet1/1-4"], ["Ethernet1/1", "Ethernet1/2"]),
+        (["Ethernet1/3/1-8, Ethernet2/1"], ["Ethernet1/3/1", "Ethernet2/1"]),
+    ],
+)
+def test_ports_are_chosen_in_the_order_of_the_switch(specs: list[str], names: list[str]) -> None:
+    assert chosen("leaf01", specs, NAMES) == names
+
+
+@pytest.mark.parametrize("spec", ["Ethernet1/9", "Ethernet3/1-4", "1/1", ""])
+def test_a_port_that_is_not_there_is_refused(spec: str) -> None:
+    with pytest.raises(RefusedError, match="no such port"):
+        chosen("leaf01", ["Ethernet1/1", spec], NAMES)
+
+
+def test_ports_that_differ_are_not_told_as_one() -> None:
+    other = dataclasses.replace(RIGHT, trust="cos", lossless=frozenset({3, 4}), dscp={26: 4}, marking={})
+    roce = said(a=RIGHT, b=other)["roce"]
+    assert (roce["trust"], roce["pfc_priorities"], roce["dscp_priorities"]) == ("cos, dscp", [3], {})
+    assert (roce["ecn"], roce["ecn_min_kb"]) == ("disabled", None)
+
+
+def test_a_port_without_a_link_does_not_speak_for_the_others() -> None:
+    idle = PortSeen(up=False, lossless=frozenset())
+    found = said(a=RIGHT, b=idle)
+    assert found["roce"]["mode"] == "lossless" and found["problems"] == []
+
+
+def test_what_was_not_read_is_not_off() -> None:
+    roce = said(a=dataclasses.replace(RIGHT, lossless=None))["roce"]
+    assert (roce["mode"], roce["pfc"], roce["pfc_priorities"]) == (None, None, None)
+    assert facts(Observed("leaf01", "1", {}, None), [], Expected())["roce"]["ecn"] is None
+
+
+@pytest.mark.parametrize(
+    ("mode", "change", "problems"),
+    [
+        ("lossless", {}, []),
+        (None, {}, []),
+        ("lossy", {}, ["RoCE mode is lossless, not lossy"]),
+        ("absent", {}, ["RoCE mode is lossless, not absent"]),
+        ("lossy", {"lossless": frozenset()}, []),
+        ("absent", {"lossless": frozenset(), "marking": {}}, []),
+        (None, {"lossless": frozenset(), "marking": {}, "trust": None}, []),
+        ("lossless", {"pfc_oper": False}, ["a: PFC is not in operation"]),
+        ("lossless", {"trust": "cos"}, ["a: trust is cos, not dscp"]),
+        ("lossless", {"up": None}, []),
+    ],
+)
+def test_problems_follow_from_what_ought_to_be(mode: str | None, change: dict[str, Any], problems: list[str]) -> None:
+    found = said(Expected(mode), a=dataclasses.replace(RIGHT, **change))
+    assert found["problems"] == problems and found["healthy"] is (not problems)
+
+
+def test_what_was_not_readable_is_a_problem() -> None:
+    seen = Observed("leaf01", "1", {"a": RIGHT}, None, (("neighbors", "why"),))
+    found = facts(seen, ["a"], Expected())
+    assert found["problems"] == ["could not be read: neighbors"] and not found["healthy"]
+    assert found["unreadable"] == [{"what": "neighbors", "reason": "why"}]
+
+
+@pytest.mark.parametrize(("mode", "priority", "thing"), [("dci-1", 3, "mode"), (None, 8, "priority")])
+def test_a_request_that_makes_no_sense_is_refused(mode: str | None, priority: int, thing: str) -> None:
+    with pytest.raises(RefusedError, match=f"leaf01: {thing}.*What to do"):
+        expected("leaf01", mode, priority, None, None)
+
+
+def test_blocks_of_a_configuration_end_where_the_indentation_does() -> None:
+    root = tree("a\n  b\n   ! between\n      c 1\n  d\ne\n")
+    assert [line.text for line in root.below] == ["a", "e"]
+    assert [line.text for line in root.below[0].below] == ["b", "d"]
+    assert root.below[0].below[0].rest("c") == ["1"] and root.has("e")
+
+
+def test_sections_tell_what_is_not_readable_and_go_on() -> None:
+    def broken() -> dict[str, int]:
+        raise ParseError("no table", host="leaf01", raw="x")
+
+    section = Sections()
+    assert section("one", broken, NOTHING) == {} and section("two", lambda: {"a": 1}, NOTHING) == {"a": 1}
+    assert [what for what, _why in section.unreadable] == ["one"]
