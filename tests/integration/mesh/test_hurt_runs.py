@@ -143,8 +143,9 @@ class Job:
     def time_is_over(self) -> None:
         """What timeout(1) does when its own alarm rings: now, and not after so many seconds of a machine under load."""
         for pid in processes(self.nodes.nodes[0], MPIRUN):
-            if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"timeout\0"):
-                os.kill(pid, signal.SIGALRM)
+            with contextlib.suppress(OSError):  # mpirun may have ended by itself meanwhile
+                if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"timeout\0"):
+                    os.kill(pid, signal.SIGALRM)
 
     def left(self) -> list[str]:
         """What still lives of it on any node."""
@@ -244,8 +245,9 @@ def test_a_killed_mpirun_is_told_and_its_ranks_end(start: Start, nodes: Fleet) -
     job = start(outside=True)
     job.ready()
     for pid in processes(nodes.nodes[0], MPIRUN, "hurt_rank.py"):
-        if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(MPIRUN.encode()):
-            os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(MPIRUN.encode()):
+                os.kill(pid, signal.SIGKILL)
     ended = job.ended()
     job.note("go")
     found = ended.why(job.hosts)
