@@ -240,7 +240,7 @@ class _Search:
         behind = self.fabric.switches.get(self.fabric.port(worst).switch, [])
         if len(mine) > 1 and len(hot.intersection(mine)) >= max(2, MOST * len(mine)):
             members, kind = (self.fabric.host_of(worst),), "host"
-        elif 2 < len(behind) < self._nics() and self._spoilt(behind, counts):
+        elif 2 < len(behind) < self._nics() and self._spoilt(behind, counts, worst):
             members, kind, switch = tuple(behind), "switch", self.fabric.port(worst).switch
         nics = set(mine) if kind == "host" else set(members)
         place = self._describe(kind, members, nics, switch)
@@ -249,8 +249,16 @@ class _Search:
         self.bad = [test for test in self.bad if test[0] not in nics and test[1] not in nics]
         return True
 
-    def _spoilt(self, nics: Sequence[int], counts: Mapping[int, int]) -> bool:
-        """Whether most of what a switch carried is bad; each NIC of a small one may look bad through a single other."""
+    def _spoilt(self, nics: Sequence[int], counts: Mapping[int, int], worst: int) -> bool:
+        """Whether most of what a switch carried is bad; each NIC of a small one may look bad through a single other.
+
+        So a good part has to be bad without the worst of them: repeats are measured with that one alone.
+        """
+        behind = set(nics)
+        mine = [test for test in self.bad if test[0] in behind or test[1] in behind]
+        rest = sum(worst not in test[:2] for test in mine)
+        if rest < 2 or 4 * rest < len(mine):
+            return False
         return sum(counts.get(nic, 0) for nic in nics) >= MOST * sum(map(self._total, nics))
 
     def _is_one_pair(self, nic: int) -> bool:

@@ -143,6 +143,11 @@ def test_slow_nic_is_confirmed_and_named_with_its_switch_port() -> None:
     assert not part["report"]["ok"]
 
 
+def test_slow_nic_of_a_small_switch_is_not_the_switch() -> None:
+    part, _parts = whole(site(4), lambda pair: 150.0 if 5 in pair else 390.0)
+    assert [fault["place"] for fault in part["report"]["faults"]] == ["gpu02 rail 1 (mlx5_1) at leaf1 1/3"]
+
+
 def test_what_perftest_said_stands_beside_a_dead_place() -> None:
     part, _parts = whole(site(), lambda pair: 0.0 if 4 in pair or 5 in pair else 390.0)
     (fault,) = part["report"]["faults"]

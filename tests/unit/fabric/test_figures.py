@@ -1,0 +1,36 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""docs/fabric.md shows what docs/fabric.json holds, and that is what the check promises."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+from tests.benchmarks import fabric_table
+
+FIGURES = json.loads(fabric_table.FIGURES.read_text())
+SIZES = (16, 64, 256, 1000)
+
+
+def test_page_and_figures_agree() -> None:
+    text = fabric_table.PAGE.read_text()
+    assert {found[1] for found in fabric_table.BLOCK.findall(text)} == {"judgement", "controller"}
+    assert fabric_table.made(text) == text, "run: python -m tests.benchmarks.fabric_table"
+
+
+def test_every_form_and_size_was_measured_and_names_the_right_place() -> None:
+    measured = {(each["form"], each["hosts"]): each for each in FIGURES["judgement"]}
+    assert set(measured) == set(itertools.product(("quick", "full"), SIZES))
+    for each in measured.values():
+        assert each["cases"] and each["simulated"]
+        assert each["right"] >= 0.99 * each["cases"] and each["accused_without_fault"] == 0
+        assert each["rounds_with_confirmation"] <= each["bound"]
+
+
+def test_controller_took_a_tenth_of_a_plan_of_15_minutes_at_most() -> None:
+    assert FIGURES["controller"]
+    for each in FIGURES["controller"]:
+        assert each["plan_seconds"] <= 15 * 60
+        assert each["controller_seconds"] <= 0.1 * each["plan_seconds"]
