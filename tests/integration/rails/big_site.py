@@ -97,7 +97,7 @@ class Guest:
         for folder in ("hw", "run", "mst", "bin"):
             (self.root / folder).mkdir(parents=True)
         functions = {
-            guest_address(kind, rail): {"ats_capability": False, "ats_enabled": False, "stu": 0, "numa_node": rail // 4}
+            guest_address(kind, rail): {"ats_capability": False, "ats_enabled": False, "stu": 0}
             for kind in ("nic", "gpu")
             for rail in range(RAILS)
         }
