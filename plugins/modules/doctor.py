@@ -96,6 +96,11 @@ findings:
       description: Host that the evidence names, or an empty string.
       type: str
       returned: success
+    hosts:
+      description: All hosts, switches or ESXi hosts that the evidence names as the place of the fault.
+      type: list
+      elements: str
+      returned: success
     rank:
       description: Rank that the evidence names, or null.
       type: int

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How long the doctor reads a bundle of ROCEMESH_BENCH_LOG_MIB mebibytes (default 1024), and in how much memory;
 how long 256 hosts' outputs take. Limits of the first: 60 CPU seconds and 256 MiB.
-The second is only recorded: it is about 45 CPU seconds and has to come down to 10.
+The second is only recorded; it has to stay below 10.
 
 The bundle is one file: NCCL's lines of 64 ranks, figures of steps, a
 kernel log, and lines that are all different, in equal parts. Writes reports/bench/doctor.json.

@@ -252,7 +252,7 @@ def _explained(found: list[Finding], echoes: list[Rule], reading: Reading) -> li
     }
     rest = []
     for finding in found:
-        if finding in certain:
+        if finding in certain or finding.odd:
             rest.append(finding)
             continue
         needed = {name for rule in finding.rules for group in rule.needed for name in group if name in reading.seen}

@@ -19,12 +19,14 @@ from typing import Dict, Iterable, List, Match, Sequence, Tuple
 from .bundle import Piece
 from .model import ECHO, FAULT, NORMAL, Sign
 from .readers import READERS, Reader
-from .words import SHORTEST, one_of, words_of
+from .words import SHORTEST, one_of, tells_digits_apart, words_of
 
 _KEPT = 6  # hits of one sign that are kept whole; the others are counted
 _VALUES = 4096
 _QUOTE = 300
 _FORMS = 100_000
+_SHAPES = 10_000
+_ZEROS = str.maketrans("123456789", "0" * 9)
 _ALARMS = 20
 PER_FORM = 400  # lines of one form in one piece that are read one by one
 _FIGURES = (b"xid", b"status", b"error", b"count")  # forms whose figures say which fault it is: many more of them
@@ -111,7 +113,7 @@ class Seen:
 
 
 @functools.lru_cache(maxsize=4)
-def _prepared(signs: tuple[Sign, ...]) -> tuple[_Words, re.Pattern[bytes]]:
+def _prepared(signs: tuple[Sign, ...]) -> tuple[_Words, re.Pattern[bytes], tuple[bool, ...]]:
     """Words with the signs that have them, and the pattern that finds any word. Once per set of signs. Words stand
     under their first letters: a line is asked for the few words that may begin in it, not for all of them."""
     table: dict[str, list[int]] = {}
@@ -123,7 +125,7 @@ def _prepared(signs: tuple[Sign, ...]) -> tuple[_Words, re.Pattern[bytes]]:
     starts: _Words = {}
     for word, numbers in table.items():
         starts.setdefault(word[:SHORTEST], []).append((word, tuple(numbers)))
-    return starts, one_of(words, _ALARM_WORDS)
+    return starts, one_of(words, _ALARM_WORDS), tuple(tells_digits_apart(entry.pattern) for entry in signs)
 
 
 class Reading:
@@ -135,7 +137,9 @@ class Reading:
         self.lines = 0
         self.skipped = 0
         self._signs = tuple(signs)
-        self._words, self._any = _prepared(self._signs)
+        self._words, self._any, self._apart = _prepared(self._signs)
+        # Shape of a line (each digit a 0) -> signs that may be in it, and whether it looks like trouble.
+        self._shapes: dict[str, tuple[list[int], bool]] = {}
         # Forms without a word of any sign: the same in every piece, for words hold no digits.
         self._dull: set[bytes] = set()
 
@@ -183,7 +187,8 @@ class Reading:
         lower = text.lower()
         found: list[tuple[Sign, Match[str]]] = []
         silent = False
-        for index in self._possible(lower):
+        possible, troubled = self._shape(text, lower)
+        for index in possible:
             entry = self._signs[index]
             if entry.piece is not None and not entry.piece.search(piece.name):
                 continue
@@ -202,10 +207,26 @@ class Reading:
             reader.line(number, text)
         # A fact or a good word says nothing of the rest of its line.
         known = any(entry.kind in (FAULT, ECHO, NORMAL) for entry, _match in found)
-        alarm = not known and _ALARM.search(text) is not None and _ALARM.search(_NOTHING.sub("", text)) is not None
+        alarm = troubled and not known and _ALARM.search(_NOTHING.sub("", text)) is not None
         if alarm and len(self.alarms) < _ALARMS:
             self.alarms.append(self._where(piece, number, text))
         return bool(found or read or alarm)
+
+    def _shape(self, text: str, lower: str) -> tuple[list[int], bool]:
+        """Most lines of a site have the shape of a line of another host: what was asked there is not asked again."""
+        shape = text.translate(_ZEROS)
+        known = self._shapes.get(shape)
+        if known is None:
+            found = [
+                index
+                for index in self._possible(lower)
+                if self._apart[index] or self._signs[index].pattern.search(text) is not None
+            ]
+            known = found, _ALARM.search(text) is not None
+            if len(self._shapes) >= _SHAPES:
+                self._shapes.clear()
+            self._shapes[shape] = known
+        return known
 
     def _possible(self, lower: str) -> list[int]:
         """Numbers of the signs of which this line has a word."""
@@ -244,13 +265,17 @@ def _figures(form: bytes) -> bool:
 
 
 def _hit(entry: Sign, match: Match[str], where: Hit) -> Hit:
-    groups = match.groupdict()
-    return dataclasses.replace(
-        where,
-        sign=entry.name,
-        value=(groups.get("value") or "").strip(),
-        host=groups.get("host") or where.host,
-        device=groups.get("device") or where.device,
+    groups = match.groupdict() if entry.pattern.groupindex else {}
+    return Hit(
+        entry.name,
+        where.file,
+        where.line,
+        where.quote,
+        groups.get("host") or where.host,
+        where.rank,
+        groups.get("device") or where.device,
+        (groups.get("value") or "").strip(),
+        where.placed,
     )
 
 

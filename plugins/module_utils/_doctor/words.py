@@ -18,6 +18,7 @@ from typing import Any, Iterable, Pattern
 
 _parser: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
 SHORTEST = 3
+_ZERO, _NINE = ord("0"), ord("9")
 
 
 def words_of(pattern: Pattern[str]) -> tuple[str, ...]:
@@ -59,6 +60,28 @@ def _inner(name: str, value: Any) -> frozenset[str]:
         parts = [_words(part) for part in value[1]]
         return frozenset().union(*parts) if all(parts) else frozenset()
     return frozenset()
+
+
+def tells_digits_apart(pattern: Pattern[str]) -> bool:
+    """Whether two lines that differ in some digits alone may differ for this pattern: it names a digit, or some of
+    them. ``\\d`` takes any of them."""
+    return _apart(_parser.parse(pattern.pattern, pattern.flags & ~re.UNICODE))
+
+
+def _apart(parsed: Any) -> bool:
+    if isinstance(parsed, tuple) and len(parsed) == 2:
+        name, value = str(parsed[0]), parsed[1]
+        if name in ("LITERAL", "NOT_LITERAL"):
+            return bool(_ZERO <= value <= _NINE)
+        if name == "RANGE":
+            low, high = value
+            return bool(low <= _NINE and high >= _ZERO and (low > _ZERO or high < _NINE))
+        if name.startswith("GROUPREF"):
+            return True
+        return name not in ("CATEGORY", "AT", "ANY") and _apart(value)
+    if isinstance(parsed, (list, tuple, _parser.SubPattern)):
+        return any(_apart(part) for part in parsed)
+    return False
 
 
 def one_of(words: Iterable[str], whole: Iterable[str]) -> Pattern[bytes]:

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tarfile
@@ -18,7 +19,7 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import bundle, catalogue, model, readers
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose, evidence_texts
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.questions import Question, rank
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.words import words_of
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.words import tells_digits_apart, words_of
 
 from tests.unit.doctor.healthy import OUTPUTS
 
@@ -62,6 +63,22 @@ def test_every_rule_names_signs_and_causes_that_exist_and_a_source() -> None:
 def test_every_cause_is_said_by_a_rule() -> None:
     said = {cause for rule in catalogue.RULES for cause in rule.causes} | {entry.cause for entry in catalogue.COMPARES}
     assert set(catalogue.CAUSES) - said == set()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "apart"),
+    [
+        (r"abc\d+", False),
+        (r"err [1-9]", True),
+        (r"a{3,40}x", False),
+        (r"x[^0-9\n]y", False),
+        (r"mlx5", True),
+        (r"(?:a|b2)", True),
+        (r"(?!7)ab", True),
+    ],
+)
+def test_a_pattern_that_names_no_digit_takes_any(pattern: str, apart: bool) -> None:
+    assert tells_digits_apart(re.compile(pattern)) is apart
 
 
 def test_every_pattern_has_words_without_digits() -> None:

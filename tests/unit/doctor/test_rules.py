@@ -107,6 +107,10 @@ FIRST = (
     ("firewall", "container istio-proxy started\nNCCL WARN Connection closed by remote peer"),
     ("nic_qos_differs", "np_ecn_marked_roce_packets: 812345"),
     ("vars_wrong", "sharp_coll_init failed: Cannot connect to the daemon"),
+    ("wrong_interface", "NCCL WARN Socket creation failed : Address family not supported by protocol"),
+    ("name_resolution", "in _create_tcp_store\nValueError: host not found: Name or service not known"),
+    ("container_shm", "NCCL WARN Error: failed to extend /dev/shm/nccl-a to 9 bytes\nshm 2G 2G 0 100% /dev/shm"),
+    ("link_faulty", "Speed: 25000Mb/s\nexpected 100000Mb/s"),
     ("application_failed", "nfs: server store01 not responding, still trying"),
     (
         "launch_failed",
@@ -177,6 +181,13 @@ def test_a_line_that_means_something_else_does_not_lead_there(cause: str, text: 
 
 
 HEALTHY = (
+    GOOD + "gpu01:1:1 [0] NCCL INFO comm 0x5d rank 1 nranks 4 cudaDev 1 busId 2b000 - Abort COMPLETE",
+    GOOD + "WARNING: Failed to get cpu affinity: libnuma not available",
+    GOOD + "        SW Power Cap                      : Active\n        Correctable Error                 : 2",
+    GOOD + "vmx - PCIPassthru: Device 0000:3b:00.0 barIndex 0 type 3 realaddr 0x3ffe0000000 size 134217728",
+    GOOD + "    0              discard packets\n    0              error packets",
+    GOOD + 'pciPassthru.use64bitMMIO = "TRUE"\npciPassthru.64bitMMIOSizeGB = "256"\nnuma.nodeAffinity = "0"',
+    GOOD + "ATS_ENABLED                         False(0)        True(1)         True(1)",
     LSPCI,
     "I tensorflow: Created device GPU:0, compute capability: 9.0\n" + GOOD,
     GOOD + "/usr/lib/python3/loader.py:55: UserWarning: This DataLoader will create 16 worker processes",
