@@ -24,7 +24,7 @@ SITE_PREFIX = "rocemesh_"
 SITE_VARIABLES = frozenset((
     "rocemesh_address", "rocemesh_adopt_maintenance", "rocemesh_allow_cpu", "rocemesh_allow_idle_gpus",
     "rocemesh_allow_reboot", "rocemesh_allow_unlisted_system", "rocemesh_change_window",
-    "rocemesh_change_window_least_minutes", "rocemesh_hard_off", "rocemesh_lease_seconds",
+    "rocemesh_change_window_least_minutes", "rocemesh_fabric_gate", "rocemesh_hard_off", "rocemesh_lease_seconds",
     "rocemesh_maintenance_timeout", "rocemesh_max_unavailable", "rocemesh_plan_host_reboot_minutes",
     "rocemesh_plan_power_cycle_minutes", "rocemesh_power_on_timeout",
     "rocemesh_reboot_timeout", "rocemesh_roce_networks", "rocemesh_roce_priority", "rocemesh_shutdown_timeout",

@@ -15,6 +15,7 @@ from ansible_collections.rocemesh.multinode.plugins.doc_fragments import (
     onyx,
     roce_switch,
     switch_reading,
+    switch_ssh,
 )
 from ansible_collections.rocemesh.multinode.plugins.modules import (
     cumulus_roce,
