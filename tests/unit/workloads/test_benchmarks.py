@@ -183,7 +183,7 @@ def test_every_sum_over_the_ranks_is_checked(options: tuple[str, ...], path: str
     assert (result["network"], result["path"], result["ranks"]) == ("inception-bn", path, 3)
     assert result["size_bytes"] == 11_285_224 * 4
     assert len(result["seconds"]) == 2
-    assert 0 < result["error"] < 1e-6
+    assert 0 <= result["error"] < 1e-6, "0 where rounding happens to cancel"
     middle = sum(result["seconds"]) / 2
     assert result["gb_s"] == pytest.approx(result["size_bytes"] * 4 / 3 / middle / 1e9, rel=1e-4)
     assert said["settings"]["threads"] == 1
