@@ -79,6 +79,8 @@ def run(options: argparse.Namespace) -> int:
 
     if options.compile and not hasattr(torch, "compile"):
         raise SystemExit(f"{host}: --compile needs torch 2.0 or later; this is {torch.__version__}")
+    if options.gradients == "bf16" and not gpu:
+        raise SystemExit(f"{host}: --gradients bf16 needs a GPU and NCCL; between CPUs take fp16 or fp32")
     if options.cuda_graph and not gpu:
         raise SystemExit(f"{host}: --cuda_graph needs a GPU")
     settings = Settings(

@@ -192,7 +192,7 @@ def test_slot_of_an_older_generation_in_all_hosts_is_no_fault() -> None:
 
 def test_host_with_one_more_port_is_refused_where_no_network_says_which_are_rails() -> None:
     what = site()
-    what["networks"] = []
+    what["options"]["networks"] = []
     extra = {**what["readings"]["gpu02"]["devices"][0], "name": "mlx5_9", "netdev": "eth9", "roce_gid_ipv4": "10.9.0.2"}
     what["readings"]["gpu02"]["devices"].append(extra)
     with pytest.raises(LayerError, match="rocemesh_roce_networks") as refused:

@@ -204,6 +204,15 @@ def test_servers_keep_every_element_once_and_share_the_load(load: Load) -> None:
     assert [part.server for part in servers.spread(elements, 1)] == [0] * len(elements)
 
 
+@pytest.mark.parametrize(("world", "rounds"), [(1, 1), (11, 12), (64, 202), (1024, 1)])
+def test_known_values_fit_into_half_precision(load: Load, world: int, rounds: int) -> None:
+    common = load("benchmarks", "common")
+    scale = common.scale("fp16", world, rounds)
+    assert common.PERIOD / 3 * world * (world + 1) / 2 * rounds / scale <= 32768
+    assert 1 / 3 / scale > 6.2e-5, "the smallest one is a normal number"
+    assert common.scale("fp32", world, rounds) == common.scale("bf16", world, rounds) == 1
+
+
 @needs_torch
 def test_a_synchronous_server_answers_when_all_have_pushed_and_an_asynchronous_one_at_once() -> None:
     text = (
