@@ -121,7 +121,7 @@ def _counts(row: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, int]:
 
 def _oper(host: str, row: Mapping[str, Any]) -> bool:
     """On, or On with a bitmap of the paused priorities; Off."""
-    word = str(row.get("oper", "")).split("(")[0].strip().lower()
+    word = str(row.get("oper", "")).split("(", maxsplit=1)[0].strip().lower()
     if word not in ("on", "off"):
         raise ParseError("neither on nor off in 'show interface priority-flow-control'", host=host, raw=str(row))
     return word == "on"
