@@ -35,6 +35,7 @@ MARKS = "show qos interfaces ecn counters queue | json"
 LLDP = "show lldp neighbors detail | json"
 UNSAVED = "show running-config diffs"
 _PORT = re.compile(r"Ethernet\d+(?:/\d+)*")
+_DSCPS = 64
 _ERROR = re.compile(r"^% ?(.+)", re.MULTILINE)
 
 
@@ -60,6 +61,7 @@ def read(host: str, show: Show, priority: int) -> Observed:
             admin=facts.get("interfaceStatus") != "disabled",
             up=facts.get("lineProtocolStatus") == "up",
             dscp=dscp,
+            dscp_whole=len(dscp) == _DSCPS,
             neighbors=neighbors.get(name, ()),
             counters=counted,
         )
