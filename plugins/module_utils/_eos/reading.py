@@ -21,7 +21,7 @@ import re
 from typing import Any, Mapping
 
 from .._layer import CredentialError, ParseError
-from .._switch.commands import Show, json_of
+from .._switch.commands import Show, error_in, json_of
 from .._switch.guards import Neighbor
 from .._switch.observed import NOTHING, Observed, PortSeen, Sections
 from .._switch.sections import tree
@@ -36,7 +36,6 @@ LLDP = "show lldp neighbors detail | json"
 UNSAVED = "show running-config diffs"
 _PORT = re.compile(r"Ethernet\d+(?:/\d+)*")
 _DSCPS = 64
-_ERROR = re.compile(r"^% ?(.+)", re.MULTILINE)
 
 
 def read(host: str, show: Show, priority: int) -> Observed:
@@ -73,16 +72,16 @@ def read(host: str, show: Show, priority: int) -> Observed:
 
 def _allowed(host: str, command: str, text: str) -> str:
     """EOS refuses the configuration to a login that is not privileged."""
-    error = _ERROR.search(text)
-    if error and "privileged" in error[1].lower():
+    error = error_in(text)
+    if "privileged" in error.lower():
         raise CredentialError(
-            f"{command!r} was refused ({error[1]})",
+            f"{command!r} was refused ({error})",
             host=host,
             thing="user",
             remedy="use an account of privilege 15, with 'aaa authorization exec default local'",
         )
     if error:
-        raise ParseError(f"{command!r} was not answered", host=host, raw=text)
+        raise ParseError(f"{command!r} was not answered", host=host, raw=error)
     return text
 
 

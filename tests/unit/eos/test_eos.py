@@ -156,6 +156,14 @@ def test_a_table_that_is_not_known_is_named_and_hides_no_other(command: str, tex
     assert found["roce"]["mode"] == "lossless"
 
 
+def test_a_banner_is_no_error_and_an_error_shows_its_own_line_alone() -> None:
+    secret = "username admin secret sha512 Not-to-be-seen-4712\n"
+    assert said(CONFIG, f"{secret}banner motd\n% keep out\nEOF\n{RUNNING}")["healthy"]
+    with pytest.raises(ParseError, match="Ambiguous command") as caught:
+        said(CONFIG, f"% Ambiguous command\n{secret}")
+    assert "4712" not in str(caught.value.as_result())
+
+
 def test_a_login_that_may_not_read_the_configuration_is_told_what_it_needs() -> None:
     with pytest.raises(CredentialError, match="privilege 15"):
         said(CONFIG, "% Invalid input (privileged mode required)")
