@@ -20,7 +20,7 @@ import re
 from typing import Any, Mapping
 
 from .._layer import ParseError
-from .._switch.commands import Show, json_of, rows
+from .._switch.commands import Show, error_in, json_of, rows
 from .._switch.guards import Neighbor
 from .._switch.observed import NOTHING, Observed, PortSeen, Sections
 from .._switch.sections import tree
@@ -35,7 +35,6 @@ QUEUES = "show queuing interface | json"
 LLDP = "show lldp neighbors detail | json"
 UNSAVED = "show running-config diff"
 _PORT = re.compile(r"Ethernet\d+(?:/\d+)+")
-_ERROR = re.compile(r"^% ?(.+)", re.MULTILINE)
 Rows = dict[str, dict[str, Any]]
 
 
@@ -93,8 +92,8 @@ def _version(host: str, data: Any) -> str:
 
 
 def _answered(host: str, command: str, text: str) -> str:
-    if _ERROR.search(text):
-        raise ParseError(f"{command!r} was not answered", host=host, raw=text)
+    if error := error_in(text):
+        raise ParseError(f"{command!r} was not answered", host=host, raw=error)
     return text
 
 
