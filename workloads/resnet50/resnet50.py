@@ -170,8 +170,8 @@ def banner(options: argparse.Namespace, backend: str, world: int, version: str) 
         f"             {options.batch_size} per device",
         f"Num batches: {options.num_batches}",
         f"Image size:  {options.image_size}",
-        f"Precision:   {options.precision}"
-        + (f", gradients {options.gradients}" if options.gradients != "fp32" else ""),
+        f"Precision:   {options.precision}",
+        *([f"Gradients:   {options.gradients}"] if options.gradients != "fp32" else []),
         f"Variables:   distributed_data_parallel ({backend})",
         "==========",
         "Running warm up",
