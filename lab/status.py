@@ -23,7 +23,7 @@ for place in /home/nvidia/.ssh /etc/{docker,netplan,rocemesh,security/limits.d,s
   find "$place" -printf '%M %u %g %y %p %l\n' 2>/dev/null | sort
 done
 dpkg --list | sha256sum
-ip -oneline link show | grep -o 'eth[0-9].* mtu [0-9]*' | grep -o '^eth[0-9]*\|mtu [0-9]*'
+ip -oneline link show | sed -nE 's/^[0-9]+: (eth[0-9]+)[@:].* (mtu [0-9]+) .*/\1\n\2/p'
 """
 
 

@@ -67,6 +67,8 @@ _UNLESS: Mapping[str, tuple[str, str]] = {
     "rocemesh_vcenter_ca_path": ("rocemesh_vcenter_validate_certs", "false"),
 }
 
+_MMIO = frozenset(("mmio_size_gb", "use_64bit_mmio"))  # of module vmx_passthru, as gpu_vm_wanted names them
+
 
 class ActionModule(Decision):
     documentation = DOCUMENTATION
@@ -102,7 +104,8 @@ def _devices(
             "slots": _value(hostvars, name, "rocemesh_slots"),
             "mmio": any(
                 variable in hostvars.raw_get(name) for variable in ("gpu_vm_mmio_size_gb", "gpu_vm_use_64bit_mmio")
-            ),
+            )
+            or bool(_MMIO & set(_value(hostvars, name, "gpu_vm_wanted") or ())),
             "toolkit_repository": "container_toolkit_repository" in hostvars.raw_get(name),
             "no_gpus": "none"
             in (_value(hostvars, name, "container_gpus"), _value(hostvars, name, "container_toolkit")),

@@ -31,7 +31,7 @@ class ActionModule(Decision):
                     rows += plan_table.rows_of(layer, host, said, summary)
         rows += self._windows(rows, options, variables, unknown)
         rows = plan_table.together(rows)
-        lines = plan_table.table(rows, options["batch"])
+        lines = plan_table.table(rows, options["batch"], whole=not unknown)
         if unknown:
             lines.append(f"Not known, because it was not played or did not get that far: {', '.join(unknown)}.")
         if options["show"]:

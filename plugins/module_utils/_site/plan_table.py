@@ -138,10 +138,12 @@ def _lines(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
     return ["  ".join(part.ljust(width) for part, width in zip(line, widths)).rstrip() for line in parts]
 
 
-def table(rows: Sequence[Row], batch: int = 1) -> list[str]:
-    """Lines with aligned columns, and what it comes to. ``batch``: how many hosts have their window at a time."""
+def table(rows: Sequence[Row], batch: int = 1, *, whole: bool = True) -> list[str]:
+    """Lines with aligned columns, and what it comes to. ``batch``: how many hosts have their window at a time;
+    ``whole``: every device has told, so that what is not in ``rows`` is not done either."""
     if not rows:
-        return ["Nothing would be changed, interrupted or restarted."]
+        known = "Nothing" if whole else "Nothing that is known"
+        return [f"{known} would be changed, interrupted or restarted."]
     cells = [HEADINGS, *(row.cells() for row in rows)]
     widths = [min(max(map(len, column)), most) for column, most in zip(zip(*cells), _WIDTHS)]
     lines = [line for each in cells for line in _lines(each, widths)]
@@ -150,7 +152,9 @@ def table(rows: Sequence[Row], batch: int = 1) -> list[str]:
     disturbing = sum(len(row.devices) for row in rows if row.minutes is None and row.interrupts != NOBODY)
     told = f"{changes} change(s); {disturbing} of them interrupt somebody at once"
     if not waiting:
-        return [*lines, f"{told}. Nothing restarts."]
+        restarts = any(row.restart != NO_RESTART for row in rows)
+        quiet = "Nothing restarts." if whole else "Nothing of this restarts."
+        return [*lines, f"{told}. {'Maintenance windows are not known.' if restarts else quiet}"]
     longest = max(row.minutes or 0 for row in waiting)
     total = math.ceil(len(waiting) / batch) * longest
     at_a_time = f"{len(waiting)} host(s) need a maintenance window, {batch} at a time: about {total} minutes (assumed)"

@@ -166,6 +166,16 @@ class Maintenance:
         self.left = True
         self.clear()
 
+    def clear_own(self) -> str:
+        """As `clear`, for a run that failed: a mark that another run has written since then stays."""
+        try:
+            mark = self._records.mark() if self._records is not None else None
+        except LayerError as error:
+            return f" Whose mark is on it could not be read ({error})."
+        event = self._mark.event if self._mark is not None else 0
+        ours = mark is not None and (mark.run.name == self._run.name or (event and mark.event == event))
+        return self.clear() if ours else ""
+
     def clear(self) -> str:
         """Take the mark away; "" or what keeps it there. A mark that stays proves nothing once the host is out."""
         if self._records is None:

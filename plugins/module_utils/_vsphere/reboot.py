@@ -361,7 +361,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
 
     def failed(self, error: LayerError) -> None:
         if self._begun and self._maintenance.entered and (self._maintenance.left or self._maintenance.taken_by):
-            self._maintenance.clear()
+            self._maintenance.clear_own()
         text = self._books.let_go() if self._books is not None else ""
         if text:
             error.args = (f"{error}{text}",)

@@ -233,5 +233,6 @@ class Site:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
+            timeout=600,
             check=False,
         )

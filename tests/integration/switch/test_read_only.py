@@ -55,6 +55,12 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
         hosts[system] = common
         switches[system] = switch
     hosts["differs"] = {**hosts["sonic"], "switch_mtu": 9000}
+    unsaved = Switch({**eos.ANSWERS, "show running-config diffs": "--- flash:/startup-config\n"}, folder)
+    hosts["unsaved"] = {
+        **hosts["eos"],
+        "switch_port": unsaved.port,
+        "switch_known_hosts": str(unsaved.known_hosts),
+    }
     hosts["stranger"] = {**hosts["sonic"], "switch_known_hosts": str(switches["eos"].known_hosts)}
     hosts["password"] = {**hosts["sonic"], "switch_password": "wrong-4713"}
     hosts["mode"] = {**hosts["sonic"], "switch_roce_mode": "dci-1"}
@@ -96,7 +102,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     found["heard"] = {name: set(switch.heard) for name, switch in switches.items()}
     found["output"] = done.stdout + done.stderr
     yield found
-    for switch in switches.values():
+    for switch in (*switches.values(), unsaved):
         switch.close()
 
 
@@ -124,10 +130,16 @@ def test_the_consistency_check_takes_its_facts(facts: dict[str, Any], system: st
 def test_what_differs_is_planned_and_told_and_nothing_is_sent(facts: dict[str, Any]) -> None:
     host = facts["differs"]
     assert [each["description"] for each in host["switch_plan"]] == [
-        "Ethernet0: MTU 9216, not 9000",
-        "Ethernet4: MTU 9216, not 9000",
+        "by hand: Ethernet0: MTU 9216, not 9000",
+        "by hand: Ethernet4: MTU 9216, not 9000",
     ]
+    assert {each["command"] for each in host["switch_plan"]} == {"# by hand: this driver sends nothing"}
     assert "reads and sends nothing" in host["why"] and "What to do: configure the switch by hand" in host["why"]
+
+
+def test_what_is_not_saved_is_left_to_a_person(facts: dict[str, Any]) -> None:
+    why = facts["unsaved"]["why"]
+    assert "is not saved" in why and "by hand: this driver sends nothing" in why and "switch_save" not in why
 
 
 @pytest.mark.parametrize(

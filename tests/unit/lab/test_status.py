@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import subprocess
 from typing import Any
 
 import pytest
@@ -18,6 +19,17 @@ def vsphere(**vm: Any) -> dict[str, Any]:
 
 def test_nothing_is_pending_when_everything_is_in_force() -> None:
     assert status.pending({"unsaved": False}, vsphere(), {"gpu01": {"cards": ats.factory_cards()}}) == []
+
+
+def test_the_interfaces_of_containers_are_no_part_of_the_fingerprint() -> None:
+    shown = """1: lo: <LOOPBACK,UP> mtu 65536 qdisc noqueue state UNKNOWN mode DEFAULT
+5: eth0@if6: <BROADCAST,MULTICAST,UP> mtu 1500 qdisc noqueue state UP mode DEFAULT
+7: veth3f1@if2: <BROADCAST,MULTICAST,UP> mtu 1500 qdisc noqueue master docker0 state UP mode DEFAULT
+8: eth1: <BROADCAST,MULTICAST,UP> mtu 9000 qdisc noqueue state UP mode DEFAULT"""
+    (line,) = [each for each in status._NODE_FACTS.splitlines() if each.startswith("ip ")]
+    script = f"ip() {{ echo '{shown}'; }}\n{line}"
+    told = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout
+    assert told.split("\n") == ["eth0", "mtu 1500", "eth1", "mtu 9000", ""]
 
 
 def test_nothing_is_claimed_about_what_does_not_answer() -> None:

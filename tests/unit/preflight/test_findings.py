@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 import pytest
+from ansible_collections.rocemesh.multinode.plugins.action import preflight
 from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight import (
     controller,
     devices,
@@ -50,6 +51,28 @@ def test_a_right_site_is_quiet() -> None:
 def test_the_table_of_faults_is_as_long_as_promised() -> None:
     assert len(PROBLEMS) + len(CAUTIONS) >= 50
     assert len({fault.name for fault in [*PROBLEMS, *CAUTIONS]}) == len(PROBLEMS) + len(CAUTIONS)
+
+
+class Hostvars(dict[str, dict[str, Any]]):
+    raw_get = dict.__getitem__
+
+
+@pytest.mark.parametrize(
+    ("variables_of_host", "level"),
+    [
+        ({}, "problem"),
+        ({"gpu_vm_wanted": {"allow_p2p": True}}, "problem"),
+        ({"gpu_vm_wanted": None}, "problem"),
+        ({"gpu_vm_mmio_size_gb": 256}, "warning"),
+        ({"gpu_vm_wanted": {"mmio_size_gb": 256}}, "warning"),
+        ({"gpu_vm_wanted": {"use_64bit_mmio": True}}, "warning"),
+    ],
+)
+def test_a_driver_that_waits_for_mmio_space_stops_no_run(variables_of_host: dict[str, Any], level: str) -> None:
+    reading = {**site()["gpu01"], "nvidia_driver": "", "gpus": None}
+    options = {"switches": {}, "nodes": {"gpu01": reading}, "vcenter": {}, "windows": False, "dry": False}
+    told = list(preflight._devices(options, Hostvars(gpu01=variables_of_host), {"gpu_vms": ["gpu01"]}, set()))
+    assert [finding.level for finding in told if finding.thing == "NVIDIA driver"] == [level]
 
 
 @pytest.mark.parametrize("fault", PROBLEMS, ids=lambda fault: fault.name)

@@ -107,6 +107,18 @@ def test_a_site_as_it_should_be_says_so_in_one_line() -> None:
     assert found["table"] == ["Nothing would be changed, interrupted or restarted."]
 
 
+def test_what_is_not_known_is_not_told_as_nothing() -> None:
+    hole = site(gpu01={"guest_plan": None})
+    quiet = {"groups": {"gpu_vms": ["gpu01"]}, "hostvars": hole["hostvars"]}
+    found = decide("site_plan", quiet, layers={"guest": ["gpu_vms", "guest_plan"]})
+    assert found["table"][0] == "Nothing that is known would be changed, interrupted or restarted."
+    restarting = decide("site_plan", site(gpu01={"guest_pending": None}), **OPTIONS)["table"]
+    assert "Maintenance windows are not known." in restarting[-2] and "Nothing restarts" not in restarting[-2]
+    row = Row(("sw01",), "MTU")
+    assert plan_table.table([row])[-1].endswith("Nothing restarts.")
+    assert plan_table.table([row], whole=False)[-1].endswith("Nothing of this restarts.")
+
+
 def test_words_that_stand_for_many_changes_stand_once_and_only_if_there_are_any() -> None:
     variables = {
         "groups": {"gpu_vms": ["gpu01", "gpu02", "gpu03"]},

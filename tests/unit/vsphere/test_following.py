@@ -151,6 +151,9 @@ class Records:
             raise ApplyError("no permission", host="vcenter")
         self.marks.append(None)
 
+    def mark(self) -> Mark | None:
+        return self.marks[-1] if self.marks else None
+
     def doubt(self, mark: Mark | None) -> str:
         assert mark is self.marks[-1]
         return self.says
@@ -224,6 +227,17 @@ def test_a_mark_that_cannot_be_taken_away_is_told() -> None:
     mode.enter("")
     assert "Its mark could not be taken away (" in mode.clear() and "no permission" in mode.clear()
     assert window(None)[0].clear() == "" and window(Records())[0].clear() == ""
+
+
+@pytest.mark.parametrize(
+    ("run", "event", "stays"), [("a", 7, False), ("a", 9, False), ("b", 7, False), ("b", 9, True), ("b", 0, True)]
+)
+def test_a_run_that_failed_takes_away_its_own_mark_and_no_other(run: str, event: int, stays: bool) -> None:
+    records = Records()
+    mode, _site = window(records)
+    mode.enter("")
+    records.write(Mark(Run(run, "ctl"), BOOT, event))
+    assert mode.clear_own() == "" and (records.mark() is not None) is stays
 
 
 def test_a_host_that_came_back_without_it_has_lost_it() -> None:

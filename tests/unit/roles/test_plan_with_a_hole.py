@@ -1,0 +1,69 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host that failed before the window leaves a hole in the plan: refused; a check run still shows its table."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+import yaml
+
+from tests.unit.roles.collection import ROOT, load
+
+# Plays of the window that ask no device, as long as nothing has to be done.
+DECIDING = ("Plan and permission", "The lease of the site", "One host at a time")
+SITE: dict[str, Any] = {
+    "switches": {"hosts": {"sw01": {"switch_plan": []}}},
+    "esxi_hosts": {
+        "hosts": {
+            "esx01": {
+                "esxi_host_outcome": {"changes": ["configure atsSupport"]},
+                "esxi_host_pending": {
+                    "host": "esx01",
+                    "host_moid": "h-1",
+                    "reboot_required": False,
+                    "reboot_reasons": [],
+                },
+            }
+        }
+    },
+    "gpu_vms": {"hosts": {"gpu01": {"guest_plan": [], "container_outcome": {"changes": []}}}},
+}
+
+
+def play(folder: pathlib.Path, *words: str) -> str:
+    plays = [each for each in load(ROOT / "playbooks/reboot.yml") if each["name"] in DECIDING]
+    assert len(plays) == len(DECIDING)
+    for each in plays:
+        each.pop("vars_files", None)
+    (folder / "play.yml").write_text(yaml.safe_dump([*plays, *load(ROOT / "playbooks/plan.yml")]))
+    (folder / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": SITE}}))
+    done = subprocess.run(
+        [
+            str(pathlib.Path(sys.executable).with_name("ansible-playbook")),
+            *("-i", str(folder / "hosts.yml"), str(folder / "play.yml"), *words),
+        ],
+        cwd=ROOT,
+        env={**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_HOME": str(folder / "home")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert (done.returncode == 0) is ("--check" in words), done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_check_run_shows_the_table_and_names_who_was_silent(tmp_path: pathlib.Path) -> None:
+    told = play(tmp_path, "--check")
+    assert "configure atsSupport" in told and "Maintenance windows are not known." in told
+    assert "did not get that far: gpu01 (mesh), gpu01 (window)." in " ".join(told.split())
+
+
+def test_a_run_that_would_restart_something_is_refused(tmp_path: pathlib.Path) -> None:
+    assert "gpu01: failed or cannot be reached above, so nobody knows what waits there." in play(tmp_path)
