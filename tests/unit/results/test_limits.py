@@ -273,7 +273,7 @@ def test_a_path_that_does_not_say_its_wire_is_not_held_against_the_nic() -> None
          "another-network", "fewer-ranks"],
 )  # fmt: skip
 def test_the_time_of_the_all_reduce_is_of_an_all_reduce(other: dict[str, Any]) -> None:
-    """1024 images per step at 2000 images/s: 0.512 s, of which 0.256 s are computed; the all-reduce alone takes 0.4 s."""
+    """1024 images per step at 2000 images/s: 0.512 s, of which 0.256 s are computed; its all-reduce takes 0.4 s."""
     row = {"network": "resnet50", "ranks": 4, "size_bytes": 1e6}
     slow, quick = {**row, "path": "cpu", "seconds": [0.4] * 5}, {**row, **other, "seconds": [0.001] * 5}
     given = {**KNOWN, "single_gpu_images_per_s": 1000.0}
