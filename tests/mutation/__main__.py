@@ -10,7 +10,7 @@
     python -m tests.mutation sample    # some of those that were caught: still caught? A minute; part of `make test`
 
 ``--room`` and ``--per-file`` narrow or widen it; ``--new`` leaves out what the results have as caught. Results:
-tests/mutation/results; who survives has to stand in explained.yml with the reason.
+tests/mutation/results; who survives has to stand in explained.yml with the reason, or is named in undecided.yml.
 
 Why no mutmut or cosmic-ray: both want to import the package from a plain layout and start pytest per mutant. The
 collection is imported through a link as ansible_collections.rocemesh.multinode, ansible takes seconds to import, and

@@ -13,6 +13,8 @@ import pathlib
 import sys
 from typing import Any
 
+import yaml
+
 from tests.mutation import trial
 
 HOME = pathlib.Path(__file__).resolve().parents[2]
@@ -33,13 +35,15 @@ repeats a sample of those that were caught, drawn by a fixed seed.
 |---|---|---|---|---|---|
 {rows}
 
+{open}\
 - **Code** is what decides, by room (`tests/mutation/rooms.yml`): a few mutants of each file, drawn by a fixed seed.
   Only the room's own unit tests are asked: what playbooks, simulators and the lab notice besides does not count.
 - **Roles** are conditions (`when`, `assert`, `until`, `failed_when`, `changed_when`) of tasks that a test plays against
   a simulator. Conditions that only the lab plays are not counted.
 - **Known** are the mutants that survived a review of the tests, by name (`tests/mutation/known.yml`).
-- **Guide** are items of docs/guide.yml, drawn by a fixed seed and taken away: a test that the row names has to fail.
-
+- **Guide** are items of docs/guide.yml, taken away: a test that the row names has to fail. Some are drawn by a fixed
+  seed, the others chosen: what a review found to be done and guarded by nothing (`tests/mutation/guide_breaks.yml`).
+{unasked}
 A mutant that survives is a rule without a test: write the test, or say in `tests/mutation/explained.yml` why nobody can
 notice. `python -m tests.mutation code --room nic --new` tries again what survived in one room.
 
@@ -68,7 +72,32 @@ def page() -> str:
     for entry in everything:
         by_file[entry["file"]].append(bool(entry["by"]))
     files = "\n".join(f"| {file} | {len(found)} | {sum(found)} |" for file, found in sorted(by_file.items()))
-    return _TEXT.format(summary=_summary(everything), rows=rows, files=files)
+    left = trial.unexplained(everything)
+    return _TEXT.format(
+        summary=_summary(everything), rows=rows, files=files, open=_open(left), unasked=_unasked(dict(parts)["guide"])
+    )
+
+
+def _open(left: list[dict[str, Any]]) -> str:
+    """Who survives without a reason, by name."""
+    if not left:
+        return ""
+    lines = "\n".join(f"- `{trial.key_of(entry)}`" for entry in left)
+    return f"""What survives was asked of a part of the room's tests only; whether a test is missing is not decided
+(`tests/mutation/undecided.yml`):
+
+{lines}
+
+"""
+
+
+def _unasked(entries: list[dict[str, Any]]) -> str:
+    """Items that are listed and of which there is no result."""
+    listed = [row["id"] for row in yaml.safe_load((trial.HERE / "guide_breaks.yml").read_text())]
+    missing = sorted({f"{number}" for number in listed} - {entry["scope"].split()[-1] for entry in entries}, key=int)
+    if not missing:
+        return ""
+    return f"  {len(listed)} are listed, {len(missing)} of them were not asked (items {', '.join(missing)}).\n"
 
 
 def _summary(entries: list[dict[str, Any]]) -> str:

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import subprocess
 import sys
 
-import pytest
 import yaml
 
 from tests.mutation import figures, trial
@@ -25,9 +25,13 @@ def test_a_sample_of_the_mutants_is_still_caught() -> None:
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_every_survivor_is_explained(part: str) -> None:
-    assert [trial.key_of(entry) for entry in trial.unexplained(trial.kept(ROOT, part))] == []
+def test_every_survivor_is_explained_or_named_as_undecided() -> None:
+    left = [trial.key_of(entry) for part in PARTS for entry in trial.unexplained(trial.kept(ROOT, part))]
+    assert sorted(left) == sorted(trial.undecided())
+
+
+def test_no_explanation_says_that_there_is_none() -> None:
+    assert [mutant for mutant, reason in trial.explained().items() if "not decided" in reason] == []
 
 
 def test_every_explanation_is_of_a_mutant_that_survives() -> None:
@@ -65,6 +69,14 @@ def test_a_test_that_is_named_twice_over_runs_once() -> None:
         found = list(items)
         Selector(wanted).pytest_collection_modifyitems(found)  # type: ignore[arg-type]
         assert [item.nodeid for item in found] == expected
+
+
+def test_the_page_names_the_items_of_the_guide_that_were_not_asked() -> None:
+    listed = {row["id"] for row in yaml.safe_load((ROOT / "tests/mutation/guide_breaks.yml").read_text())}
+    asked = {int(entry["scope"].split()[-1]) for entry in trial.kept(ROOT, "guide")}
+    (told,) = re.findall(r"(\d+) are listed, (\d+) of them were not asked \(items ([\d, ]+)\)", figures.page())
+    assert (int(told[0]), int(told[1])) == (len(listed), len(listed - asked))
+    assert {int(number) for number in told[2].split(",")} == listed - asked
 
 
 def test_the_pages_are_made_from_the_results() -> None:

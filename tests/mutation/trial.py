@@ -39,6 +39,12 @@ def explained() -> dict[str, str]:
     return {row["mutant"]: row["because"] for row in rows}
 
 
+@functools.cache
+def undecided() -> frozenset[str]:
+    """Survivors of which nobody knows yet whether a test is missing."""
+    return frozenset(yaml.safe_load((HERE / "undecided.yml").read_text()) or [])
+
+
 def room_of(file: str) -> str:
     return next(str(name) for name, room in rooms()["code"].items() if file in room["files"])
 

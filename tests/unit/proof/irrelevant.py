@@ -55,7 +55,7 @@ FACTS: tuple[tuple[str, str, str], ...] = (
     ),
     (r"(evidence\.nccl_path|result)\.problems", "drop", "that there is none is said by ok, too"),
     (
-        r"evidence\.nccl_path\.(relaxed_ordering|settings)",
+        r"evidence\.nccl_path\.((without_)?relaxed_ordering|settings)",
         EVERY,
         "how fast the path is, not whether the data took it; a witness beside the verdict says it",
     ),

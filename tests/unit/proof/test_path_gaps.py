@@ -96,7 +96,8 @@ def summary(
         start["path"] = reading.get("path")
         if reading:
             start["devices"][0]["pcie"] = reading["devices"][0]["pcie"]
-    inputs["evidence"]["nccl_path"] = json.loads(path(ordering, *settings))
+    log = more.pop("log", None)
+    inputs["evidence"]["nccl_path"] = RUN.path(log) if log else json.loads(path(ordering, *settings))
     relaxed = more.pop("relaxed", None)
     if relaxed is not None:
         inputs["layers"]["vm"]["found"] = {"gpu01": {KEY: relaxed}, "gpu02": {KEY: "TRUE"}}
@@ -218,6 +219,14 @@ def test_relaxed_ordering_is_asked_for_allowed_and_in_use(sound: dict[str, dict[
     settings = (f"NCCL_IB_PCI_RELAXED_ORDERING={asked}",) if asked else ()
     told, evidence = said(summary(reading, reading, ordering, settings))["relaxed_ordering"]
     assert told == state and words in evidence
+
+
+def test_one_host_without_relaxed_ordering_is_named_whatever_the_others_say(sound: dict[str, dict[str, Any]]) -> None:
+    lines = RUN.nccl().splitlines(keepends=True)
+    text = "".join(line.replace(" [RO]", "") if "gpu02:" in line else line for line in lines)
+    assert said(summary(sound["bare_metal"], sound["bare_metal"]))["relaxed_ordering"][0] == "agrees"
+    state, evidence = said(summary(sound["bare_metal"], sound["bare_metal"], log=text))["relaxed_ordering"]
+    assert state == "disagrees" and "on gpu02 (no [RO]" in evidence and "gpu01" not in evidence
 
 
 def test_a_flat_bus_is_no_gap_where_nccl_is_given_a_topology(sound: dict[str, dict[str, Any]]) -> None:

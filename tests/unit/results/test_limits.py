@@ -257,6 +257,36 @@ def test_a_path_that_does_not_say_its_wire_is_not_held_against_the_nic() -> None
     assert found.comparisons[1].exceeded  # 15 GB/s through 12.24
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"path": "servers"},
+        {"path": "servers_async"},
+        {"path": "point_to_point"},
+        {"path": "both_ways"},
+        {"path": "gpu_direct", "servers": 2},
+        {"path": "gpu_direct", "optimizer": "sgd"},
+        {"path": "gpu_direct", "network": "vgg16"},
+        {"path": "gpu_direct", "ranks": 2},
+    ],
+    ids=["servers", "servers_async", "point_to_point", "both_ways", "servers-of-any-name", "optimizer",
+         "another-network", "fewer-ranks"],
+)  # fmt: skip
+def test_the_time_of_the_all_reduce_is_of_an_all_reduce(other: dict[str, Any]) -> None:
+    """1024 images per step at 2000 images/s: 0.512 s, of which 0.256 s are computed; its all-reduce takes 0.4 s."""
+    row = {"network": "resnet50", "ranks": 4, "size_bytes": 1e6}
+    slow, quick = {**row, "path": "cpu", "seconds": [0.4] * 5}, {**row, **other, "seconds": [0.001] * 5}
+    given = {**KNOWN, "single_gpu_images_per_s": 1000.0}
+
+    def overlap(*results: dict[str, Any]) -> float | None:
+        files = read({"bandwidth": {"kind": "bandwidth", "results": [*results]}})
+        return analyse(given, RANKS, 2000.0, OWN, files).communication.overlap
+
+    assert overlap(slow) == pytest.approx(1 - 0.256 / 0.4)
+    assert overlap(slow, quick) == overlap(slow)
+    assert overlap(quick) is None
+
+
 def test_the_largest_all_reduce_of_nccl_tests_is_compared_and_no_other_collective() -> None:
     row = {"ranks": 4, "hosts": 4, "in_place_busbw_gb_s": 1.0}
     rows = [

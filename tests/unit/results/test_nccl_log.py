@@ -118,6 +118,29 @@ def test_devices_of_the_using_line(line: str, devices: list[tuple[Any, ...]], or
     assert found.relaxed_ordering is ordered
 
 
+USING = "{}:{}:2000 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE{}; OOB ens192:192.0.2.1<0>\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "ordered", "without"),
+    [
+        (USING.format("gpu01", 1, " [RO]") + USING.format("gpu02", 1, " [RO]"), True, []),
+        (USING.format("gpu01", 1, " [RO]") + USING.format("gpu02", 1, " "), False, ["gpu02"]),
+        (USING.format("gpu01", 1, " ") + USING.format("gpu02", 1, " [RO]"), False, ["gpu01"]),
+        (USING.format("gpu01", 1, " [RO]") + USING.format("gpu01", 2, " "), False, ["gpu01"]),
+        ("gpu01:1:2000 [0] NCCL INFO NET/IB : No device found.\n", None, []),
+    ],
+    ids=["all", "not-the-second", "not-the-first", "one-process-of-a-host-not", "no-device"],
+)
+def test_relaxed_ordering_is_in_use_if_every_process_says_so(
+    text: str, ordered: bool | None, without: list[str]
+) -> None:
+    found = parse(text)
+    assert found.relaxed_ordering is ordered
+    assert [process.host for process in found.without_relaxed_ordering] == without
+    assert judge(found).as_result()["without_relaxed_ordering"] == without
+
+
 def test_shape_of_nccl_2_2_without_its_word() -> None:
     found = parse(
         "gpu01:340762:340937 [0] INFO NET/IB: [0] mlx5_0:1/IB\ngpu01:340762:340937 [0] INFO Using internal Network IB\n"

@@ -8,6 +8,7 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 
 from __future__ import annotations
 
+from ..counters import few
 from ..evidence import Evidence
 from ..path_nics import NOT_READ, nics, tell
 from ..witness import Doubts, Said, Witness
@@ -33,7 +34,9 @@ def judge(evidence: Evidence) -> Said:
         doubts.wrong.append(f"switched off by {_VARIABLE}=0")
     elif in_use is False and not (count and forced == count):
         why = f"although {_VARIABLE}={asked} asked for it" if asked else "neither asked for nor chosen by itself"
-        doubts.wrong.append(f"NCCL does not use it (no [RO] behind its NICs), {why}")
+        without = path.get("without_relaxed_ordering")
+        where = few([str(host) for host in without] if isinstance(without, list) else []) or "a host (not told which)"
+        doubts.wrong.append(f"NCCL does not use it on {where} (no [RO] behind its NICs), {why}")
     elif in_use is False:
         doubts.notes.append("NCCL does not ask; the firmware forces it (PCI_WR_ORDERING force_relax)")
     elif in_use is not True:

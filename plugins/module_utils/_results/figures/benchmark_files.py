@@ -133,6 +133,7 @@ def _bandwidth(results: Sequence[Any], problems: list[str]) -> list[dict[str, An
                 "gb_s_low": None if spread.high is None else bus_gbyte_per_s(size, ranks, spread.high),
                 "gb_s_high": None if spread.low is None else bus_gbyte_per_s(size, ranks, spread.low),
                 "error": entry.get("error"),
+                **{key: entry[key] for key in ("servers", "optimizer") if entry.get(key)},
             }
         except _UNREADABLE as error:
             problems.append(_left_out("bandwidth", position, entry, error))

@@ -28,6 +28,7 @@ from typing import Any, Iterable, Mapping, Sequence
 
 from ..readers.nccl_facts import Channel, Edge, GdrLine, Hca, NcclLog, Process, Rank
 from ..readers.reading import Problem
+from ..readers.reading import names as listed
 
 NOT_ONE_JOB = "not_one_job"
 SOCKETS = "sockets"
@@ -84,7 +85,8 @@ class Verdict:
 
     ``networks``: names of the networks that channels between hosts take; ``hcas``: the NICs that NCCL says it uses;
     ``grouped``: no communicator holds all ranks, so their numbers are this reader's own; ``relaxed_ordering``: NCCL
-    says [RO], None: it names no NIC; ``settings``: variables of `SETTINGS` that NCCL says it was given.
+    says [RO] on every host, None: it names no NIC; ``without_relaxed_ordering``: hosts (or processes, where the log
+    does not name the host) whose NICs it names without; ``settings``: variables of `SETTINGS` that NCCL was given.
     """
 
     verdict: str
@@ -101,6 +103,7 @@ class Verdict:
     notes: tuple[str, ...]
     problems: tuple[Problem, ...]
     relaxed_ordering: bool | None = None
+    without_relaxed_ordering: tuple[str, ...] = ()
     settings: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
@@ -129,6 +132,7 @@ class Verdict:
             ],
             "versions": list(self.versions),
             "relaxed_ordering": self.relaxed_ordering,
+            "without_relaxed_ordering": list(self.without_relaxed_ordering),
             "settings": dict(self.settings),
             "notes": list(self.notes),
             "problems": [dataclasses.asdict(problem) for problem in self.problems],
@@ -598,8 +602,11 @@ class _Judge:
                 "collnet",
                 f"{self._log.collnet} COLLNET channel lines: in-network reduction, whose path is not judged here",
             )
-        if self._log.relaxed_ordering is False and verdict in (GDRDMA, VIA_HOST):
-            self._notes.setdefault("relaxed ordering is off (no [RO]); inside VMs it often decides about the speed")
+        without = tuple(sorted({process.host or process.name for process in self._log.without_relaxed_ordering}))
+        if without and verdict in (GDRDMA, VIA_HOST):
+            self._notes.setdefault(
+                f"relaxed ordering is off on {listed(without)} (no [RO]); inside VMs it often decides about the speed"
+            )
         if verdict == NOT_ONE_JOB:
             self._problem(NOT_ONE_JOB, reason)
         return Verdict(
@@ -617,6 +624,7 @@ class _Judge:
             tuple(self._notes),
             tuple(self._problems),
             self._log.relaxed_ordering,
+            without,
             {name: self._log.environment[name][0] for name in SETTINGS if self._log.environment.get(name)},
         )
 

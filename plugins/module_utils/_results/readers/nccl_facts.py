@@ -122,6 +122,7 @@ class NcclLog:
     networks: Mapping[Process, tuple[str, ...]]
     hcas: tuple[Hca, ...]
     relaxed_ordering: bool | None
+    without_relaxed_ordering: tuple[Process, ...]
     sockets: Mapping[str, tuple[str, ...]]
     no_ib_device: tuple[Process, ...]
     gdr: tuple[GdrLine, ...]

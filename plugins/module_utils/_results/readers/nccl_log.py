@@ -155,7 +155,7 @@ class Reader(LogReader):
         self._channels: dict[tuple[Any, ...], list[Any]] = {}
         self._networks: dict[Process, dict[str, None]] = collections.defaultdict(dict)
         self._hcas: dict[Hca, None] = {}
-        self._relaxed: bool | None = None
+        self._relaxed: dict[Process, bool] = {}  # who named its NICs -> whether with [RO]
         self._sockets: dict[str, dict[str, None]] = collections.defaultdict(dict)
         self._no_ib: dict[Process, None] = {}
         self._gdr: dict[tuple[Any, ...], GdrLine] = {}
@@ -192,7 +192,8 @@ class Reader(LogReader):
             channels=tuple(Channel(*key, *[*seen[:2], tuple(sorted(seen[2]))]) for key, seen in self._channels.items()),
             networks={process: tuple(names) for process, names in self._networks.items()},
             hcas=tuple(self._hcas),
-            relaxed_ordering=self._relaxed,
+            relaxed_ordering=all(self._relaxed.values()) if self._relaxed else None,
+            without_relaxed_ordering=tuple(process for process, used in self._relaxed.items() if not used),
             sockets={host: tuple(names) for host, names in self._sockets.items()},
             no_ib_device=tuple(self._no_ib),
             gdr=tuple(self._gdr.values()),
@@ -220,6 +221,9 @@ class Reader(LogReader):
             self._ranks[rank.process, rank.rank, rank.nranks, rank.comm, rank.device] = rank
         for process in [process for process in self._networks if self._process(process) != process]:
             self._networks[self._process(process)].update(self._networks.pop(process))
+        for process in [process for process in self._relaxed if self._process(process) != process]:
+            used = self._relaxed.pop(process)
+            self._relaxed[self._process(process)] = self._relaxed.get(self._process(process), False) or used
         for process in [process for process in self._edges if self._process(process) != process]:
             self._edges[self._process(process)].update(self._edges.pop(process))
         for process in [process for process in self._connected if self._process(process) != process]:
@@ -456,7 +460,7 @@ class Reader(LogReader):
         if using:
             for match in _IB_DEVICE.finditer(using["devices"]):
                 self._hcas.setdefault(Hca(host, int(match["index"]), match["name"], int(match["port"]), match["layer"]))
-            self._relaxed = bool(self._relaxed) or "[RO]" in using["devices"]
+            self._relaxed[record.process] = self._relaxed.get(record.process, False) or "[RO]" in using["devices"]
             oob = using.groupdict().get("oob")
             if host and oob and ":" in oob:
                 self._sockets[host].setdefault(" ".join(oob.split(":", 1)))

@@ -20,6 +20,8 @@ from ..figures.benchmark_files import single_gpu_differs, single_gpu_rate
 SUPERLINEAR_MARGIN = 0.05
 # Paths whose bytes leave through the NICs that the limits describe; others are shown without a limit.
 NIC_PATHS = ("gpu_direct", "gpu_host", "gdrdma", "rdma_via_host")
+# Labels of the benchmark bandwidth that are no all-reduce, though their rows have times of the same network.
+NO_ALL_REDUCE = ("servers", "servers_async", "point_to_point", "both_ways")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -216,11 +218,16 @@ def _perftests(
 def _allreduce(
     benchmarks: Mapping[str, Mapping[str, Any]], workload: Mapping[str, Any], ranks: int | None
 ) -> float | None:
-    """Median seconds of the all-reduce of this model's gradients with as many ranks, over the fastest path measured."""
+    """Median seconds of the all-reduce of this model's gradients with as many ranks, over the fastest path measured.
+
+    Rows by parameter servers (some answer before anybody was waited for), of two ranks alone, or with an optimizer's
+    step in their time do not count.
+    """
     found = [
         row["median_s"]
         for row in benchmarks.get("bandwidth", {}).get("rows", ())
         if row["network"] == workload.get("model") and row["ranks"] == ranks
+        if row["path"] not in NO_ALL_REDUCE and not row.get("servers") and not row.get("optimizer")
     ]
     return min(found, default=None)
 
