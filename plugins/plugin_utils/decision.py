@@ -51,5 +51,7 @@ class Decision(ActionBase):
             return {**result, "changed": False, **self.decide(options, task_vars or {})}
         except KeyError as error:
             return {**result, "failed": True, "msg": f"{documented['module']}: what was read has no {error}"}
-        except (LayerError, ValueError) as error:
+        except LayerError as error:
+            return {**result, "failed": True, **error.as_result()}
+        except ValueError as error:
             return {**result, "failed": True, "msg": str(error)}

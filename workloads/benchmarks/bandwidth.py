@@ -62,10 +62,12 @@ def gigabytes_per_second(size_bytes: int, ranks: int, seconds: float) -> float:
 class Exchange:
     """The arrays of one network on this rank, filled with values whose sum over the ranks is known.
 
-    Element i of rank r is ((i mod PERIOD) + 1) / 3 x (r + 1), so the exact sum is ((i mod PERIOD) + 1) / 3 x n(n+1)/2.
+    Element i of rank r is v x (r + 1) with v = ((i mod PERIOD) + 1) / 3 / scale, so the exact sum is v x n(n+1)/2.
     """
 
-    def __init__(self, shapes: Sequence[tuple[int, ...]], joined: Any, dtype: Any, update: bool = False) -> None:
+    def __init__(
+        self, shapes: Sequence[tuple[int, ...]], joined: Any, dtype: Any, update: bool = False, scale: float = 1.0
+    ) -> None:
         import torch  # noqa: PLC0415
         import torch.distributed as dist  # noqa: PLC0415
 
@@ -78,7 +80,7 @@ class Exchange:
         weights = [torch.zeros_like(tensor, dtype=torch.float32) for tensor in self._tensors] if update else []
         self._weights = weights
         self._rounds = 0
-        row = (torch.arange(common.PERIOD, dtype=torch.float64) + 1) / 3
+        row = (torch.arange(common.PERIOD, dtype=torch.float64) + 1) / 3 / scale
         self._mine = (row * (joined.rank + 1)).to(device=joined.device, dtype=dtype)
         self._sum = (row * (joined.world * (joined.world + 1) / 2)).to(joined.device)
 
@@ -131,9 +133,13 @@ def default_path(options: argparse.Namespace, gpu: bool) -> str:
 
 
 def made(number: int, shapes: Sequence[tuple[int, ...]], joined: Any, dtype: Any, options: argparse.Namespace) -> Any:
+    # Weights and what an asynchronous server keeps grow with each round; a plain sum begins anew.
+    grows = options.asynchronous or options.optimizer == "sgd"
+    rounds = options.warmup + options.iterations if grows else 1
+    scale = common.scale(options.precision, joined.world, rounds)
     if options.servers:
-        return servers.ServerExchange(number, shapes, joined, dtype, options)
-    return Exchange(shapes, joined, dtype, update=options.optimizer == "sgd")
+        return servers.ServerExchange(number, shapes, joined, dtype, options, scale=scale)
+    return Exchange(shapes, joined, dtype, update=options.optimizer == "sgd", scale=scale)
 
 
 def in_step(

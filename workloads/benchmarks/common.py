@@ -139,6 +139,13 @@ def timed(action: Callable[[], Any], joined: Any) -> float:
     return max(gathered(time.perf_counter() - begun, joined))
 
 
+def scale(precision: str, world: int, rounds: int) -> float:
+    """By what the known values are divided, so that the sum over ranks and rounds stays below 32768: half of what fp16
+    holds. A power of two rounds nothing. The other types hold any of these sums."""
+    largest = PERIOD / 3 * world * (world + 1) / 2 * rounds
+    return 1.0 if precision != "fp16" else 2.0 ** max(0, math.ceil(math.log2(largest / 32768)))
+
+
 def fill(flat: Any, row: Any) -> None:
     """``row`` (PERIOD values) over and over again."""
     whole = flat.numel() // PERIOD * PERIOD

@@ -13,6 +13,7 @@ Needs Pillow. Source of the advice: MXNet's perf.md, "Input Data" (record format
 from __future__ import annotations
 
 import argparse
+import collections
 import concurrent.futures
 import contextlib
 import io
@@ -22,7 +23,7 @@ import statistics
 import sys
 import tempfile
 import time
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Iterator, Sequence
 
 import common
 import joining
@@ -43,12 +44,16 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     return options
 
 
+def noise(source: random.Random, count: int) -> bytes:
+    return source.getrandbits(8 * count).to_bytes(count, "little")  # randbytes came with Python 3.9
+
+
 def picture(source: random.Random) -> bytes:
     """A JPEG of ImageNet's usual size and detail: coarse noise, enlarged, with fine noise over it."""
     from PIL import Image  # noqa: PLC0415
 
-    coarse = Image.frombytes("RGB", (25, 19), source.randbytes(25 * 19 * 3)).resize((WIDTH, HEIGHT), Image.BICUBIC)
-    fine = Image.frombytes("RGB", (WIDTH, HEIGHT), source.randbytes(WIDTH * HEIGHT * 3))
+    coarse = Image.frombytes("RGB", (25, 19), noise(source, 25 * 19 * 3)).resize((WIDTH, HEIGHT), Image.BICUBIC)
+    fine = Image.frombytes("RGB", (WIDTH, HEIGHT), noise(source, WIDTH * HEIGHT * 3))
     stream = io.BytesIO()
     Image.blend(coarse, fine, 0.12).save(stream, "JPEG", quality=QUALITY)
     return stream.getvalue()
@@ -105,9 +110,23 @@ def decoding(path: str, threads: int, options: argparse.Namespace) -> float:
         for _number in range(options.warmup + options.iterations):
             begun = time.perf_counter()
             with open(path, "rb") as stream:
-                count = sum(1 for _size in pool.map(one, records.read(stream)))
+                count = run_through(pool, one, records.read(stream), 4 * threads)
             speeds.append(count / (time.perf_counter() - begun))
     return statistics.median(speeds[options.warmup :])
+
+
+def run_through(pool: concurrent.futures.Executor, work: Callable[[Any], Any], items: Iterator[Any], most: int) -> int:
+    """How many there were. No more than ``most`` lie in memory at a time; `map` would take them all at once."""
+    waiting: collections.deque[concurrent.futures.Future[Any]] = collections.deque()
+    count = 0
+    for item in items:
+        if len(waiting) >= most:
+            waiting.popleft().result()
+        waiting.append(pool.submit(work, item))
+        count += 1
+    for each in waiting:
+        each.result()
+    return count
 
 
 def run(options: argparse.Namespace) -> int:

@@ -126,7 +126,9 @@ def start(joined: Any, options: Any) -> None:
         rank=joined.rank,
         world_size=joined.world,
         rpc_backend_options=rpc.TensorPipeRpcBackendOptions(
-            num_worker_threads=16, init_method=f"tcp://{address}:{port}", rpc_timeout=options.init_timeout
+            num_worker_threads=joined.world + 16,
+            init_method=f"tcp://{address}:{port}",
+            rpc_timeout=options.init_timeout,
         ),
     )
 
@@ -140,7 +142,9 @@ def stop() -> None:
 class ServerExchange:
     """The arrays of one network, by way of the servers; the same questions as `bandwidth.Exchange` answers."""
 
-    def __init__(self, number: int, shapes: Sequence[tuple[int, ...]], joined: Any, dtype: Any, options: Any) -> None:
+    def __init__(
+        self, number: int, shapes: Sequence[tuple[int, ...]], joined: Any, dtype: Any, options: Any, *, scale: float
+    ) -> None:
         import torch  # noqa: PLC0415
         from torch.distributed import rpc  # noqa: PLC0415
 
@@ -150,7 +154,7 @@ class ServerExchange:
         self._parts = spread(self._elements, options.servers)
         self._gradients = [torch.empty(count, dtype=dtype, device=joined.device) for count in self._elements]
         self._values = [torch.empty_like(gradient) for gradient in self._gradients]
-        row = (torch.arange(common.PERIOD, dtype=torch.float64) + 1) / 3
+        row = (torch.arange(common.PERIOD, dtype=torch.float64) + 1) / 3 / scale
         self._mine = (row * (joined.rank + 1)).to(device=joined.device, dtype=dtype)
         self._sum = (row * (joined.world * (joined.world + 1) / 2)).to(joined.device)
         self._rounds = 0

@@ -105,6 +105,11 @@ class Site:
     def mine(self, nic: int) -> bool:
         return nic // self.rails == self.me
 
+    def counters(self) -> dict[int, dict[str, int]]:
+        """Of this host's NICs."""
+        own = range(self.me * self.rails, (self.me + 1) * self.rails)
+        return {nic: counters(self.nic(nic)) for nic in own if self.nic(nic)}
+
     def rounds(self) -> Iterator[list[Pair]]:
         """Of each round, the pairs of this host."""
         for sweeps in self.plan["rounds"]:
@@ -333,13 +338,12 @@ def _together(threads: Sequence[threading.Thread]) -> None:
 # -------------------------------------------------------------------------------------------------------- measuring
 
 
-def measure(site: Site, line: Line) -> dict[str, Any]:
+def measure(site: Site, line: Line, before: dict[int, Any]) -> dict[str, Any]:
+    """``before``: the counters, read before anybody waits: a NIC that answers late must not shift its host's clock."""
     plan = site.plan
     results: list[Any] = []
     heads: list[str] = []
     slot, programs = float(plan["slot"]), plan["programs"]
-    mine = [nic for nic in range(site.me * site.rails, (site.me + 1) * site.rails) if site.nic(nic)]
-    before = {nic: counters(site.nic(nic)) for nic in mine}
     begin = line.begin()
 
     def one_test(turn: int, step: int, pair: Pair, start: float) -> None:
@@ -385,7 +389,7 @@ def measure(site: Site, line: Line) -> dict[str, Any]:
                 [threading.Thread(target=one_test, args=(turn, step, pair, start), daemon=True) for pair in tests]
             )
     _sleep_until(begin + len(plan["rounds"]) * len(programs) * slot)
-    return {"heads": heads, "tests": results, "counters": grown(before, {nic: counters(site.nic(nic)) for nic in mine})}
+    return {"heads": heads, "tests": results, "counters": grown(before, site.counters())}
 
 
 def _command(program: Sequence[str], own: dict[str, Any], port: int, address: str) -> list[str]:
@@ -560,9 +564,10 @@ def main(arguments: Sequence[str]) -> int:
     if desk is not None:
         desk.start()
     try:
-        line = Line(address, port, me, plan["word"], limit)
         site = Site(plan, me)
-        line.say({"result": reach(site, line) if plan["phase"] == "reach" else measure(site, line)})
+        before = {} if plan["phase"] == "reach" else site.counters()
+        line = Line(address, port, me, plan["word"], limit)
+        line.say({"result": reach(site, line) if plan["phase"] == "reach" else measure(site, line, before)})
         line.close()
     except OSError as error:
         sys.stderr.write(f"host {me} did not take part: {error}\n")

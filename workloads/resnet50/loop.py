@@ -14,6 +14,7 @@ import ctypes
 import dataclasses
 import hashlib
 import inspect
+import os
 import statistics
 import time
 from typing import Any, Callable
@@ -170,8 +171,9 @@ class Trainer:
             )
         if settings.gradients != "fp32":
             self._parallel.register_comm_hook(None, _compressing(settings.gradients))
-        # One kernel for all parameters, and with fp16 no question to the host at each step (torch 2.3 and later).
-        fused = gpu and "fused" in inspect.signature(torch.optim.SGD).parameters
+        # One kernel for all parameters (torch 2.3 and later). Not with fp16: if the loss scaling skips the first step,
+        # the fused kernel leaves its momentum unwritten, and the next step takes what lay in memory.
+        fused = gpu and settings.precision != "fp16" and "fused" in inspect.signature(torch.optim.SGD).parameters
         self._optimizer = torch.optim.SGD(
             self._parallel.parameters(), lr=0.01, momentum=0.9, **({"fused": True} if fused else {})
         )
@@ -311,8 +313,14 @@ def train(
         warmup_seconds=warmup,
         memory_format=trainer.memory_format,
         alone_seconds=_alone(trainer, world),
-        tf32=bool(torch.backends.cudnn.allow_tf32) and torch.cuda.get_device_capability()[0] >= 8 if gpu else None,
+        tf32=_tf32() if gpu else None,
     )
+
+
+def _tf32() -> bool:
+    """NVIDIA_TF32_OVERRIDE=0 acts within the libraries: torch goes on saying that it is allowed."""
+    allowed = torch.backends.cudnn.allow_tf32 and os.environ.get("NVIDIA_TF32_OVERRIDE") != "0"
+    return bool(allowed) and torch.cuda.get_device_capability()[0] >= 8
 
 
 def _alone(trainer: Trainer, world: int) -> tuple[float, ...]:

@@ -79,6 +79,8 @@ def run(options: argparse.Namespace) -> int:
 
     if options.compile and not hasattr(torch, "compile"):
         raise SystemExit(f"{host}: --compile needs torch 2.0 or later; this is {torch.__version__}")
+    if options.gradients == "bf16" and not gpu:
+        raise SystemExit(f"{host}: --gradients bf16 needs a GPU and NCCL; between CPUs take fp16 or fp32")
     if options.cuda_graph and not gpu:
         raise SystemExit(f"{host}: --cuda_graph needs a GPU")
     settings = Settings(
@@ -168,8 +170,8 @@ def banner(options: argparse.Namespace, backend: str, world: int, version: str) 
         f"             {options.batch_size} per device",
         f"Num batches: {options.num_batches}",
         f"Image size:  {options.image_size}",
-        f"Precision:   {options.precision}"
-        + (f", gradients {options.gradients}" if options.gradients != "fp32" else ""),
+        f"Precision:   {options.precision}",
+        *([f"Gradients:   {options.gradients}"] if options.gradients != "fp32" else []),
         f"Variables:   distributed_data_parallel ({backend})",
         "==========",
         "Running warm up",

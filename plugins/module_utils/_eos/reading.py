@@ -21,7 +21,7 @@ import re
 from typing import Any, Mapping
 
 from .._layer import CredentialError, ParseError
-from .._switch.commands import Show, json_of
+from .._switch.commands import Show, error_in, json_of
 from .._switch.guards import Neighbor
 from .._switch.observed import NOTHING, Observed, PortSeen, Sections
 from .._switch.sections import tree
@@ -35,7 +35,7 @@ MARKS = "show qos interfaces ecn counters queue | json"
 LLDP = "show lldp neighbors detail | json"
 UNSAVED = "show running-config diffs"
 _PORT = re.compile(r"Ethernet\d+(?:/\d+)*")
-_ERROR = re.compile(r"^% ?(.+)", re.MULTILINE)
+_DSCPS = 64
 
 
 def read(host: str, show: Show, priority: int) -> Observed:
@@ -60,6 +60,7 @@ def read(host: str, show: Show, priority: int) -> Observed:
             admin=facts.get("interfaceStatus") != "disabled",
             up=facts.get("lineProtocolStatus") == "up",
             dscp=dscp,
+            dscp_whole=len(dscp) == _DSCPS,
             neighbors=neighbors.get(name, ()),
             counters=counted,
         )
@@ -71,16 +72,16 @@ def read(host: str, show: Show, priority: int) -> Observed:
 
 def _allowed(host: str, command: str, text: str) -> str:
     """EOS refuses the configuration to a login that is not privileged."""
-    error = _ERROR.search(text)
-    if error and "privileged" in error[1].lower():
+    error = error_in(text)
+    if "privileged" in error.lower():
         raise CredentialError(
-            f"{command!r} was refused ({error[1]})",
+            f"{command!r} was refused ({error})",
             host=host,
             thing="user",
             remedy="use an account of privilege 15, with 'aaa authorization exec default local'",
         )
     if error:
-        raise ParseError(f"{command!r} was not answered", host=host, raw=text)
+        raise ParseError(f"{command!r} was not answered", host=host, raw=error)
     return text
 
 

@@ -176,7 +176,7 @@ class _Check:
                 self.fabric,
                 faults,
                 dict(zip(self.options.programs, findings)),
-                notes=self.found.notes,
+                notes=(*self.found.notes, *counters.losses(self.fabric, grown)),
                 missing=sorted(missing),
                 form=self.options.form,
                 counters=counters.document(self.fabric, grown),

@@ -53,23 +53,33 @@ def text(counts: Mapping[str, int]) -> str:
 
 
 def faults(fabric: Fabric, grown: Moved) -> list[Fault]:
-    """NICs with damaged bits, and those that lost far more than the others of their rail."""
+    """NICs with damaged bits."""
     found = []
+    for nic, counts in sorted(grown.items()):
+        damaged = {name: count for name, count in counts.items() if name in DAMAGE}
+        place = Place("nic", (nic,))
+        if damaged:
+            remedy = "clean or swap the cable and its optics, then the switch port; look at the port's counters there"
+            found.append(Fault("damage", place, f"during the rounds {text(damaged)}", remedy))
+    return found
+
+
+def losses(fabric: Fabric, grown: Moved) -> list[str]:
+    """NICs that lost far more than the others of their rail, as notes: a NIC that sends badly raises the counters of
+    all that it was paired with, so these alone accuse nobody."""
     rails: dict[int, list[int]] = collections.defaultdict(list)
     for nic in range(len(fabric.hosts) * fabric.rails):
         if nic not in fabric.absent:
             rails[fabric.rail_of(nic)].append(sum(grown.get(nic, {}).get(name, 0) for name in LOSS))
     usual = {rail: statistics.median(counts) for rail, counts in rails.items()}
+    found = []
     for nic, counts in sorted(grown.items()):
-        damaged = {name: count for name, count in counts.items() if name in DAMAGE}
         lost = {name: count for name, count in counts.items() if name in LOSS}
-        place = Place("nic", (nic,))
-        if damaged:
-            remedy = "clean or swap the cable and its optics, then the switch port; look at the port's counters there"
-            found.append(Fault("damage", place, f"during the rounds {text(damaged)}", remedy))
-        elif sum(lost.values()) >= MANY * max(1.0, usual[fabric.rail_of(nic)]):
-            remedy = "packets to it are lost: PFC and its priority on the switch port and on the NIC, buffers, DSCP"
-            found.append(Fault("loss", place, f"during the rounds {text(lost)}; the rail has few", remedy))
+        if sum(lost.values()) >= MANY * max(1.0, usual[fabric.rail_of(nic)]):
+            found.append(
+                f"{fabric.name(nic)} missed packets during the rounds ({text(lost)}; its rail has few): either end of "
+                "the way lost them. If the rail is slow: PFC and its priority on switch ports and NICs, buffers, DSCP"
+            )
     return found
 
 

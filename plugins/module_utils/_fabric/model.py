@@ -92,6 +92,7 @@ def from_hosts(hosts: Sequence[Mapping[str, Any]]) -> Fabric:
             host=names[0] if names else "(no host)",
             thing="fabric_hosts",
             remedy="give two hosts or more, each with an RDMA port in the RoCE network",
+            no_plan=True,
         )
     ports: dict[int, Port] = {}
     absent = set()

@@ -48,6 +48,8 @@ def fabric_from(
         ports = [port for port in (readings.get(name) or {}).get("devices") or () if _usable(name, port, nets, notes)]
         ports.sort(key=lambda port: _length_first(str(port["name"])))
         chosen[name] = _in_rails(name, ports, nets)
+    if not nets:
+        _same_number(chosen)
     if not any(filter(None, (port for row in chosen.values() for port in row))):
         raise RefusedError(
             "no host has an active RoCE v2 port over IPv4" + (f" in {', '.join(networks)}" if networks else ""),
@@ -55,6 +57,7 @@ def fabric_from(
             thing="fabric_networks",
             value=list(networks),
             remedy="; ".join(notes[:3]) or "run the guest stage, and look at rdma_info on the hosts",
+            no_plan=True,
         )
     plugged = _plugged(switches or {}, chosen)
     fabric = from_hosts(
@@ -79,6 +82,21 @@ def fabric_from(
         tuple(notes),
         any(bool((readings.get(name) or {}).get("simulated")) for name in chosen),
     )
+
+
+def _same_number(chosen: Mapping[str, Sequence[Any]]) -> None:
+    """Without networks the order of the devices says the rail, so a host with one more has rails that nobody knows."""
+    counts = collections.Counter(len(row) for row in chosen.values() if row)
+    usual = counts.most_common(1)[0][0] if counts else 0
+    more = [name for name, row in chosen.items() if len(row) > usual]
+    if more:
+        raise RefusedError(
+            f"{len(chosen[more[0]])} RoCE ports, most hosts have {usual}: which of them are rails is not known",
+            host=more[0],
+            thing="fabric_networks",
+            remedy="name the networks of the rails in rocemesh_roce_networks",
+            no_plan=True,
+        )
 
 
 def _absent(fabric: Fabric, readings: Mapping[str, Any]) -> Iterator[Fault]:
@@ -221,9 +239,12 @@ def _odd_ones(fabric: Fabric, ports: Mapping[int, Mapping[str, Any]]) -> list[Fa
                 )
     for nic, port in sorted(ports.items()):
         link = port.get("pcie") or {}
+        rail = [ports[each].get("pcie") or {} for each in rails[fabric.rail_of(nic)]]
         for key, unit in (("width", "lanes"), ("speed", "GT/s")):
             now, most = link.get(f"current_link_{key}"), link.get(f"max_link_{key}")
-            if now and most and now < most:
+            # A slot of an older generation is how the machines were bought, where the whole rail is like that.
+            best = max(each.get(f"current_link_{key}") or 0 for each in rail)
+            if now and most and now < min(most, best):
                 found.append(
                     Fault(
                         "pcie",

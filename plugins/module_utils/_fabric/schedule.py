@@ -220,4 +220,5 @@ def refuse_too_long(wanted: Cost, limit: float, form: str) -> None:
         thing="fabric_limit",
         value=limit,
         remedy="raise fabric_limit, lower fabric_seconds, list fewer hosts, or take fabric_form=quick",
+        no_plan=True,
     )

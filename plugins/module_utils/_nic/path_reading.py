@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._layer import ParseError
 from .pcie_state import parse_acs, parse_ats, parse_device_control
-from .state import PARAMETER, full_address, parse_query
+from .state import PARAMETER, VF_IDS, full_address, parse_query
 from .tool_state import environment_of
 
 if TYPE_CHECKING:
@@ -54,7 +54,12 @@ def _nic(reader: RdmaReader, name: str, machine: str) -> dict[str, Any]:
     real = os.path.realpath(reader.path(*base))
     config = reader.read_bytes(f"{name} configuration space", *base, "config") or b""
     where = f"{name} Device Control"
-    control = reader.parsed(where, parse_device_control, config, reader.host, where) if config else None
+    control = None
+    if _is_function_of_another(reader, *base):
+        # PCIe, SR-IOV: these fields of a virtual function read 0, and mean nothing.
+        reader.miss(where, "a virtual function has none of its own", "read its physical function on the host")
+    elif config:
+        control = reader.parsed(where, parse_device_control, config, reader.host, where)
     where = f"{name} ATS"
     address = full_address(os.path.basename(real)) or ""
     return {
@@ -68,6 +73,11 @@ def _nic(reader: RdmaReader, name: str, machine: str) -> dict[str, Any]:
         "ports_above": None if machine == VM else _ports(reader, name, real),
         "firmware": {setting: _setting(reader, name, address, setting) for setting in (PARAMETER, ORDERING)},
     }
+
+
+def _is_function_of_another(reader: RdmaReader, *base: str) -> bool:
+    kind = (reader.text(f"{base[1]} device id", *base, "device", optional=True) or "").strip().lower()
+    return kind.replace("0x", "") in VF_IDS or os.path.exists(reader.path(*base, "physfn"))
 
 
 def _iommu(reader: RdmaReader, name: str) -> str | None:

@@ -20,7 +20,7 @@ import re
 from typing import Any, Mapping
 
 from .._layer import ParseError
-from .._switch.commands import Show, json_of, rows
+from .._switch.commands import Show, error_in, json_of, rows
 from .._switch.guards import Neighbor
 from .._switch.observed import NOTHING, Observed, PortSeen, Sections
 from .._switch.sections import tree
@@ -35,7 +35,6 @@ QUEUES = "show queuing interface | json"
 LLDP = "show lldp neighbors detail | json"
 UNSAVED = "show running-config diff"
 _PORT = re.compile(r"Ethernet\d+(?:/\d+)+")
-_ERROR = re.compile(r"^% ?(.+)", re.MULTILINE)
 Rows = dict[str, dict[str, Any]]
 
 
@@ -93,8 +92,8 @@ def _version(host: str, data: Any) -> str:
 
 
 def _answered(host: str, command: str, text: str) -> str:
-    if _ERROR.search(text):
-        raise ParseError(f"{command!r} was not answered", host=host, raw=text)
+    if error := error_in(text):
+        raise ParseError(f"{command!r} was not answered", host=host, raw=error)
     return text
 
 
@@ -121,7 +120,7 @@ def _counts(row: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, int]:
 
 def _oper(host: str, row: Mapping[str, Any]) -> bool:
     """On, or On with a bitmap of the paused priorities; Off."""
-    word = str(row.get("oper", "")).split("(")[0].strip().lower()
+    word = str(row.get("oper", "")).split("(", maxsplit=1)[0].strip().lower()
     if word not in ("on", "off"):
         raise ParseError("neither on nor off in 'show interface priority-flow-control'", host=host, raw=str(row))
     return word == "on"

@@ -13,8 +13,7 @@ import re
 from typing import Any, Iterator, Mapping
 
 from .path_intent import SWITCH, Intent, Row, row
-
-_TRUST_DSCP = frozenset({"l3", "dscp", "both"})
+from .rdma_facts import trusts_dscp
 
 
 def switch_rows(name: str, switch: Mapping[str, Any], largest: int, intent: Intent) -> Iterator[Row]:
@@ -46,14 +45,14 @@ def switch_rows(name: str, switch: Mapping[str, Any], largest: int, intent: Inte
         f"{name} trust",
         "L3 (dscp)",
         trust or None,
-        trust.lower() in _TRUST_DSCP if trust else None,
+        trusts_dscp(trust) if trust else None,
         "put the switch into its lossless RoCE mode",
     )
     for port, facts in ports.items():
         if facts.get("trust"):
-            right = str(facts["trust"]).lower() in _TRUST_DSCP
+            right = trusts_dscp(facts["trust"])
             yield row("DSCP", SWITCH, f"{name} {port} trust", "L3 (dscp)", facts["trust"], right, "set trust L3")
-    if roce.get("dscp_priorities"):
+    if roce.get("dscp_priorities") is not None:
         found = roce["dscp_priorities"].get(str(intent.dscp))
         yield row(
             "DSCP",

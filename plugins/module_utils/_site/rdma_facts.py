@@ -18,7 +18,7 @@ from typing import Any, Mapping, Sequence
 # and cards are DSCP / 8, so a site with another priority p has 8 p + 2 in the same place.
 ROCE_PRIORITY = 3
 _IN_CLASS = 2
-_TRUSTS_DSCP = ("l3", "both", "dscp")
+_TRUSTS_DSCP = frozenset(("l3", "both", "dscp"))
 
 
 def usable(readings: Mapping[str, Any], nodes: Sequence[str]) -> dict[str, Any]:
@@ -59,7 +59,8 @@ def lossless_dscp(
 ) -> dict[str, Any]:
     """``dscp`` that every switch puts into its lossless class, None if that is not known; ``reason``.
 
-    ``switches``: name -> what its layer found (``roce``: mode, trust, pfc_priorities); ``devices``: readings of the
+    ``switches``: name -> what its layer found (``roce``: mode, trust, pfc_priorities, and dscp_priorities
+    where the switch tells its map; a system without it has the default one); ``devices``: readings of the
     nodes, whose own maps must not contradict; ``priority``: of RoCE on this site.
     """
     if not 0 <= priority <= 7:
@@ -71,6 +72,14 @@ def lossless_dscp(
         why = _not_lossless(found, priority)
         if why:
             return {"dscp": None, "reason": f"{name}: {why}; no traffic class is set"}
+        mapped = found["roce"].get("dscp_priorities")
+        if mapped is not None and mapped.get(str(dscp)) != priority:
+            there = mapped.get(str(dscp))
+            place = "not among those that it tells of" if there is None else f"in priority {there}"
+            return {
+                "dscp": None,
+                "reason": f"{name}: DSCP {dscp} is {place}, not in {priority}; no traffic class is set",
+            }
     for node, reading in (devices or {}).items():
         for port in (reading or {}).get("devices") or ():
             mapped = ((port.get("qos") or {}).get("dscp_prio") or {}).get(str(dscp))
@@ -89,14 +98,21 @@ def lossless_dscp(
     }
 
 
+def trusts_dscp(trust: Any) -> bool:
+    """Whether these words of a switch mean DSCP at every port. A blank after the comma divides the words of ports that
+    differ ("cos, dscp"); without it, it is one port that looks at both (Cumulus Linux: "pcp,dscp")."""
+    return all(_TRUSTS_DSCP & set(port.strip().split(",")) for port in str(trust or "").lower().split(", "))
+
+
 def _not_lossless(found: Any, priority: int) -> str:
     roce = found.get("roce") if isinstance(found, Mapping) else None
     if not isinstance(roce, Mapping):
         return "its RoCE state was not read"
-    if str(roce.get("mode") or "absent") == "absent":
+    if not roce.get("mode"):
+        return "whether RoCE is on was not read"
+    if roce["mode"] == "absent":
         return "RoCE is off"
-    trust = str(roce.get("trust") or "").lower()
-    if not any(word in trust.replace(",", " ").split() for word in _TRUSTS_DSCP):
+    if not trusts_dscp(roce.get("trust")):
         return f"it does not say that it trusts DSCP (trust {roce.get('trust') or 'not told'})"
     priorities = list(roce.get("pfc_priorities") or ())
     if priority not in priorities:

@@ -30,7 +30,9 @@ def config(host: str, data: Any) -> Config:
     if not isinstance(data, Mapping) or not isinstance(data.get("PORT"), Mapping):
         several = isinstance(data, Mapping) and "localhost" in data and "asic0" in data
         what = "a switch of several ASICs, which is not known here" if several else "no table PORT in the CONFIG_DB"
-        raise ParseError(what, host=host, raw=json.dumps(data)[:2000])
+        # The tables hold keys and passwords too: their names are all that a message shows.
+        raw = "tables " + ", ".join(map(str, data)) if isinstance(data, Mapping) else f"a {type(data).__name__}"
+        raise ParseError(what, host=host, raw=raw)
     return {name: table for name, table in data.items() if isinstance(table, Mapping)}
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import time
 from typing import Any, Protocol
 
@@ -24,6 +25,10 @@ except ImportError:  # ssh.IMPORT_ERROR says it
 
 # Nothing that writes begins so; a line break, a semicolon or a redirection could make a second command of it.
 _READS = re.compile(r"(?:show [A-Za-z0-9 ./_|,-]+|cat /etc/sonic/config_db\.json)")
+# A whole configuration holds secrets: of one that cannot be read, no message shows any of it.
+_CONFIGURATION = re.compile(r"show running|cat ")
+# NX-OS puts a line with a caret before its error. A line further down that begins so may be part of a banner.
+_ERROR = re.compile(r"[\s^]*% ?(.+)")
 _POLL_SECONDS = 0.01
 _CHUNK = 65536
 # The most that a switch is listened to; the running configuration of a large one has about a megabyte.
@@ -100,7 +105,7 @@ class Commands:
     def _run(self, command: str) -> str:
         channel = self._channel()
         channel.set_combine_stderr(True)
-        channel.exec_command(command)
+        self._send(channel, command)
         data, heard = bytearray(), time.monotonic()
         while True:
             over = channel.exit_status_ready() or channel.closed or channel.eof_received
@@ -118,6 +123,28 @@ class Commands:
         channel.close()
         return data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "")
 
+    def _send(self, channel: Any, command: str) -> None:
+        """paramiko waits for ever for a switch that neither takes nor refuses a command; a closed channel ends that."""
+        late = threading.Event()
+
+        def give_up() -> None:
+            late.set()
+            channel.close()
+
+        watch = threading.Timer(self._settings.timeout, give_up)
+        watch.daemon = True
+        watch.start()
+        try:
+            channel.exec_command(command)
+        except (SSHException, EOFError):
+            if not late.is_set():
+                raise
+        finally:
+            watch.cancel()
+            watch.join()  # one that has begun closes the channel, and what is read of that is no whole answer
+        if late.is_set():
+            raise self._unfinished(command, f"was silent for {self._settings.timeout:g} s")
+
     def _unfinished(self, command: str, what: str) -> LayerError:
         return UnreachableError(
             f"the switch {what} while {command!r} was read",
@@ -130,12 +157,19 @@ class Commands:
 
 
 def json_of(host: str, command: str, text: str) -> Any:
-    """The JSON that a command printed, perhaps after lines for people. Raises `ParseError`."""
+    """The JSON that a command printed, perhaps between lines for people. Raises `ParseError`."""
     start = re.search(r"^\s*[{\[]", text, re.MULTILINE)
     try:
-        return json.loads(text[start.start() :]) if start else json.loads(text)
+        return json.JSONDecoder().raw_decode(text[start.start() if start else 0 :].lstrip())[0]
     except ValueError:
-        raise ParseError(f"no JSON from {command!r}", host=host, raw=text) from None
+        raw = f"{len(text)} characters" if _CONFIGURATION.match(command) else text
+        raise ParseError(f"no JSON from {command!r}", host=host, raw=raw) from None
+
+
+def error_in(text: str) -> str:
+    """What an answer says that is an error and nothing else, as EOS and NX-OS begin one; "" for any other answer."""
+    match = _ERROR.match(text)
+    return match[1].strip() if match else ""
 
 
 def rows(host: str, table: Any, *path: str) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from .guards import Neighbor
 from .request import PRIORITY
 
 T = TypeVar("T")
+UNTRUSTED = "not configured"  # said of a port that was read and trusts neither DSCP nor anything else
 NOTHING: Any = types.MappingProxyType({})
 _LAST_NUMBER = re.compile(r"(?P<before>.*?)(?P<first>\d+)(?:-(?P<last>\d+))?")
 
@@ -35,8 +36,10 @@ class Marking:
 class PortSeen:
     """One port; None: not read, or the switch does not say.
 
-    ``lossless``: priorities with PFC as configured; ``pfc_oper``: whether PFC works there; ``dscp``: DSCP -> priority,
-    as far as it is configured; ``marking``: priority -> ECN; ``counters``: name -> packets, as far as they are there.
+    ``lossless``: priorities with PFC as configured; None: nothing of its QoS was read, so nobody judges it;
+    ``pfc_oper``: whether PFC works there; ``dscp``: DSCP -> priority, as far as it is configured; ``dscp_whole``: False
+    where a default that is not printed holds for the others; ``marking``: priority -> ECN; ``counters``: name ->
+    packets, as far as they are there.
     """
 
     mtu: int | None = None
@@ -48,6 +51,7 @@ class PortSeen:
     lossless: frozenset[int] | None = None
     pfc_oper: bool | None = None
     dscp: Mapping[int, int] = dataclasses.field(default_factory=dict)
+    dscp_whole: bool = True
     marking: Mapping[int, Marking] = dataclasses.field(default_factory=dict)
     neighbors: tuple[Neighbor, ...] = ()
     counters: Mapping[str, int] = dataclasses.field(default_factory=dict)
@@ -146,8 +150,9 @@ def _roce(ports: Mapping[str, PortSeen], priority: int) -> dict[str, Any]:
     """Where ports differ, ``trust`` has all their words and ``pfc_priorities`` only what is lossless at each."""
     judged = [port for port in ports.values() if port.up] or list(ports.values())
     known = [port.lossless for port in judged if port.lossless is not None]
-    lossless = sorted(frozenset.intersection(*known)) if known and len(known) == len(judged) else None
-    trusts = sorted({port.trust for port in judged if port.trust})
+    whole = len(known) == len(judged) > 0
+    lossless = sorted(frozenset.intersection(*known)) if whole else None
+    trusts = sorted({_trust(port) or "" for port in judged} - {""})
     marks = [port.marking.get(priority) for port in judged]
     marking = marks[0] if marks and all(mark == marks[0] for mark in marks) else None
     maps = [port.dscp for port in judged]
@@ -155,7 +160,7 @@ def _roce(ports: Mapping[str, PortSeen], priority: int) -> dict[str, Any]:
     return {
         "mode": _mode(judged, priority),
         "trust": ", ".join(trusts) or None,
-        "ecn": None if not marks else "ECN" if all(marks) else "disabled",
+        "ecn": None if not whole else "ECN" if all(marks) else "disabled",
         "ecn_min_kb": marking.min_kb if marking else None,
         "ecn_max_kb": marking.max_kb if marking else None,
         "ecn_thresholds": marking.text if marking else None,
@@ -174,6 +179,10 @@ def _mode(ports: Sequence[PortSeen], priority: int) -> str | None:
     return "lossy" if all(port.marking.get(priority) for port in ports) else "absent"
 
 
+def _trust(port: PortSeen) -> str | None:
+    return port.trust or (None if port.lossless is None else UNTRUSTED)
+
+
 def _port(port: PortSeen, priority: int) -> dict[str, Any]:
     mark = port.marking.get(priority)
     return {
@@ -182,7 +191,7 @@ def _port(port: PortSeen, priority: int) -> dict[str, Any]:
         "mtu": port.mtu,
         "admin": _word(port.admin, "up", "down"),
         "oper": _word(port.up, "up", "down"),
-        "trust": port.trust,
+        "trust": _trust(port),
         "pfc_priorities": None if port.lossless is None else sorted(port.lossless),
         "pfc_oper": _word(port.pfc_oper, "enabled", "disabled"),
         "congestion_control": mark.text if mark else None,
@@ -211,22 +220,26 @@ def _problems(seen: Observed, ports: Mapping[str, PortSeen], expected: Expected)
             found.append(
                 f"{name}: access VLAN {_told(port.access_vlan)} ({port.mode or 'mode unknown'}), not {expected.vlan}"
             )
-        if port.up and wants:
+        if port.up and wants and port.lossless is not None:
             found += [f"{name}: {what}" for what in _contradictions(port, expected.priority, lossless)]
     return found
 
 
 def _contradictions(port: PortSeen, priority: int, lossless: bool) -> list[str]:
-    """What keeps RoCE from working at a port that has a link."""
+    """What keeps RoCE from working at a port that has a link and whose QoS was read."""
     found = []
     if "dscp" not in (port.trust or ""):
-        found.append(f"trust is {port.trust or 'not configured'}, not dscp")
+        found.append(f"trust is {_trust(port)}, not dscp")
     if priority not in port.dscp.values():
-        found.append(f"no DSCP is mapped to priority {priority}")
-    if lossless and port.lossless is not None and priority not in port.lossless:
+        unknown = (
+            f"which DSCPs are in priority {priority} is not known (a default map is not printed; map them by name)"
+        )
+        found.append(f"no DSCP is mapped to priority {priority}" if port.dscp_whole else unknown)
+    priorities = port.lossless or frozenset()
+    if lossless and priority not in priorities:
         found.append(f"PFC is not on for priority {priority}")
-    if lossless and port.lossless is not None and port.lossless - {priority}:
-        others = ", ".join(map(str, sorted(port.lossless - {priority})))
+    if lossless and priorities - {priority}:
+        others = ", ".join(map(str, sorted(priorities - {priority})))
         found.append(f"PFC is on for priority {others} as well")
     if lossless and port.pfc_oper is False:
         found.append("PFC is not in operation")

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One rank of a job without torch: it exchanges a byte with the others at every step, prints what a training prints,
@@ -18,13 +17,15 @@ import signal
 import socket
 import sys
 import time
-from typing import Any
+from typing import Any, NoReturn
 
 FOLDER = pathlib.Path(sys.argv[1])
 RANK, WORLD = int(os.environ["OMPI_COMM_WORLD_RANK"]), int(os.environ["OMPI_COMM_WORLD_SIZE"])
 SHAPE: dict[str, Any] = json.loads((FOLDER / "shape.json").read_text())
 MINE = SHAPE.get("rank") == RANK
 PATIENCE_MS = 1000  # after the moment at which something went wrong
+PARENT = os.getppid()  # Open MPI's daemon, or mpirun itself
+END_SECONDS = 10  # that a victim gives Open MPI to end it
 STEPS, AT = 6, 3
 GLOO = "[../third_party/gloo/gloo/transport/tcp"
 
@@ -55,6 +56,17 @@ def gave_up() -> None:
     sys.exit(1)
 
 
+def lost(text: str) -> NoReturn:
+    """A victim ends by Open MPI, not by itself: else its own exit may be reported before that of the rank it lost."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    say(f"RuntimeError: {GLOO}/pair.cc:598] {text}")
+    until = time.monotonic() + END_SECONDS
+    while time.monotonic() < until and os.getppid() == PARENT:
+        if signal.sigtimedwait({signal.SIGTERM}, 0.05):
+            break
+    sys.exit(1)
+
+
 def take(peer: socket.socket, name: str) -> None:
     """A byte of a peer."""
     since: float | None = None
@@ -71,8 +83,7 @@ def take(peer: socket.socket, name: str) -> None:
             data = b""
         if data:
             return
-        say(f"RuntimeError: {GLOO}/pair.cc:598] Connection closed by peer [{name}]:29500")
-        sys.exit(1)
+        lost(f"Connection closed by peer [{name}]:29500")
 
 
 def join() -> list[tuple[socket.socket, str]]:
@@ -100,8 +111,7 @@ def exchange(peers: list[tuple[socket.socket, str]]) -> None:
             try:
                 peer.send(b"x")
             except OSError:
-                say(f"RuntimeError: {GLOO}/pair.cc:598] Write error [{name}]:29500: Broken pipe")
-                sys.exit(1)
+                lost(f"Write error [{name}]:29500: Broken pipe")
 
 
 def hurt(how: str) -> None:

@@ -26,6 +26,7 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.failure import Diagnosis, diagnose
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import Node as Host
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import command
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.open_mpi import parse_version
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import tf_cnn
 
 from tests.integration.mesh import many
@@ -63,8 +64,16 @@ def fixture_place() -> Iterator[Path]:
         yield Path(directory)
 
 
+@pytest.fixture(scope="module", name="version")
+def fixture_version() -> str:
+    said = subprocess.run([MPIRUN, "--version"], capture_output=True, text=True, check=True).stdout
+    if parse_version(said).major != 4:
+        pytest.skip("the distribution's Open MPI is not version 4, whose words and daemon (orted) are told apart here")
+    return said
+
+
 @pytest.fixture(scope="module", name="nodes")
-def fixture_nodes(place: Path) -> Iterator[Fleet]:
+def fixture_nodes(version: str, place: Path) -> Iterator[Fleet]:
     with fleet(len(HOSTS), shared=place) as started:
         many.join(started)
         yield started
@@ -94,7 +103,9 @@ def processes(node: Node, *words: str) -> list[int]:
 class Job:
     """One run. ``folder`` is its own; what it leaves is looked for by that name, and by the names of Open MPI."""
 
-    def __init__(self, nodes: Fleet, place: Path, shape: dict[str, Any], seconds: int, **options: Any) -> None:
+    def __init__(
+        self, nodes: Fleet, place: Path, version: str, shape: dict[str, Any], seconds: int, **options: Any
+    ) -> None:
         self.nodes = nodes
         self.folder = Path(tempfile.mkdtemp(prefix="run-", dir=place))
         self.folder.chmod(0o777)
@@ -102,7 +113,7 @@ class Job:
         head = nodes.nodes[0]
         (self.folder / "shape.json").write_text(json.dumps({"head": head.address, **shape}))
         program = options.pop("program", [many.PYTHON, str(place / "hurt_rank.py"), str(self.folder)])
-        argv = command(self.hosts, program, NETWORK, timeout=seconds, version="4.1.4", kill_after=2, **options)
+        argv = command(self.hosts, program, NETWORK, timeout=seconds, version=version, kill_after=2, **options)
         argv = [MPIRUN if word == "mpirun" else word for word in argv]
         self._out, self._err = ((self.folder / name).open("w+b") for name in ("out", "err"))
         self.process = subprocess.Popen(
@@ -167,13 +178,13 @@ class Job:
 
 
 @pytest.fixture(name="start")
-def fixture_start(nodes: Fleet, place: Path) -> Iterator[Callable[..., Job]]:
+def fixture_start(nodes: Fleet, place: Path, version: str) -> Iterator[Callable[..., Job]]:
     jobs: list[Job] = []
 
     def start(seconds: int = LIMIT, *, options: dict[str, Any] | None = None, **shape: Any) -> Job:
         for node in nodes.nodes:
             node.journal()  # a full log would keep the broker from starting anything
-        jobs.append(Job(nodes, place, shape, seconds, **(options or {})))
+        jobs.append(Job(nodes, place, version, shape, seconds, **(options or {})))
         return jobs[-1]
 
     try:

@@ -15,6 +15,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.observe
 
 from tests.unit.eos.answers import ANSWERS, RUNNING
 
+UNKNOWN_MAP = "which DSCPs are in priority 3 is not known (a default map is not printed; map them by name)"
 PORTS = ["Ethernet1/1", "Ethernet2/1"]
 CONFIG = "show running-config"
 ECN = "random-detect ecn minimum-threshold 150 kbytes maximum-threshold 1500 kbytes max-mark-probability 20 weight 0"
@@ -78,7 +79,7 @@ def test_only_front_ports_are_looked_at_and_one_that_is_routed_or_off_says_so() 
         (
             "qos map dscp 24 26 to traffic-class 3",
             "qos map dscp 24 26 to traffic-class 4",
-            "Ethernet1/1: no DSCP is mapped to priority 3",
+            f"Ethernet1/1: {UNKNOWN_MAP}",
         ),
         (f"tx-queue 3\n      {ECN}\n!", "tx-queue 3\n!", "Ethernet2/1: congestion is not marked on priority 3"),
         (
@@ -104,6 +105,23 @@ def test_only_front_ports_are_looked_at_and_one_that_is_routed_or_off_says_so() 
 def test_a_difference_is_a_problem(old: str, new: str, problem: str) -> None:
     assert old in RUNNING
     assert problem in said(CONFIG, RUNNING.replace(old, new))["problems"]
+
+
+def test_a_map_that_is_not_printed_is_not_known_and_accuses_nobody() -> None:
+    text = "".join(line for line in RUNNING.splitlines(keepends=True) if not line.startswith("qos map dscp"))
+    assert said(CONFIG, text)["problems"] == [f"{port}: {UNKNOWN_MAP}" for port in PORTS]
+    every = text + "qos map dscp 0-63 to traffic-class 4\n"
+    assert said(CONFIG, every)["problems"] == [f"{port}: no DSCP is mapped to priority 3" for port in PORTS]
+
+
+def test_a_port_whose_settings_could_not_be_read_is_not_accused() -> None:
+    found = said(CONFIG, RUNNING.replace("service-profile ROCE", "service-profile OTHER"))
+    of_port = [text for text in found["problems"] if "Ethernet1/1" in text]
+    assert of_port == [
+        "Ethernet1/1: access VLAN unknown (mode unknown), not 111",
+        "could not be read: QoS of Ethernet1/1",
+    ]
+    assert found["roce"]["ecn"] is None and found["ports"]["Ethernet1/1"]["trust"] is None
 
 
 def test_thresholds_in_another_unit_are_shown_and_not_converted() -> None:
@@ -136,6 +154,14 @@ def test_a_table_that_is_not_known_is_named_and_hides_no_other(command: str, tex
     found = said(command, text)
     assert len(found["unreadable"]) == 1 and "leaf01" in found["unreadable"][0]["reason"] and not found["healthy"]
     assert found["roce"]["mode"] == "lossless"
+
+
+def test_a_banner_is_no_error_and_an_error_shows_its_own_line_alone() -> None:
+    secret = "username admin secret sha512 Not-to-be-seen-4712\n"
+    assert said(CONFIG, f"{secret}banner motd\n% keep out\nEOF\n{RUNNING}")["healthy"]
+    with pytest.raises(ParseError, match="Ambiguous command") as caught:
+        said(CONFIG, f"% Ambiguous command\n{secret}")
+    assert "4712" not in str(caught.value.as_result())
 
 
 def test_a_login_that_may_not_read_the_configuration_is_told_what_it_needs() -> None:

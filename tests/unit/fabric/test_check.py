@@ -184,6 +184,22 @@ def test_nic_that_reads_otherwise_than_its_rail_is_named(change: dict[str, Any],
     assert [(fault["thing"], fault["hosts"]) for fault in part["report"]["faults"]] == [(thing, ["gpu04"])]
 
 
+def test_slot_of_an_older_generation_in_all_hosts_is_no_fault() -> None:
+    link = {"pcie": {"current_link_speed": 16.0, "max_link_speed": 32.0}}
+    part, _parts = whole(site(changed={(host, 1): link for host in range(6)}))
+    assert part["report"]["faults"] == [] and part["report"]["ok"]
+
+
+def test_host_with_one_more_port_is_refused_where_no_network_says_which_are_rails() -> None:
+    what = site()
+    what["options"]["networks"] = []
+    extra = {**what["readings"]["gpu02"]["devices"][0], "name": "mlx5_9", "netdev": "eth9", "roce_gid_ipv4": "10.9.0.2"}
+    what["readings"]["gpu02"]["devices"].append(extra)
+    with pytest.raises(LayerError, match="rocemesh_roce_networks") as refused:
+        next_part(what, [])
+    assert refused.value.host == "gpu02" and refused.value.as_result()["no_plan"]
+
+
 def test_cable_in_another_switch_is_named_by_lldp() -> None:
     what = site()
     what["switches"]["leaf9"] = {"ports": {"1/7": what["switches"]["leaf1"]["ports"].pop("1/3")}}

@@ -40,15 +40,21 @@ def test_one_damaged_packet_is_a_fault_of_this_nic(name: str) -> None:
     assert (fault.thing, fault.place.members) == ("damage", (5,)) and f"{name} +1" in fault.found
 
 
-def test_nic_that_loses_far_more_than_its_rail_is_named() -> None:
-    (fault,) = counters.faults(
-        FABRIC, {5: {"out_of_sequence": 400}, 1: {"out_of_sequence": 3}, 7: {"packet_seq_err": 999}}
-    )
-    assert (fault.thing, fault.place.members) == ("loss", (5,))
+def test_nic_that_loses_far_more_than_its_rail_is_told_and_not_accused() -> None:
+    grown = {5: {"out_of_sequence": 400}, 1: {"out_of_sequence": 3}, 7: {"packet_seq_err": 999}}
+    (note,) = counters.losses(FABRIC, grown)
+    assert note.startswith(FABRIC.name(5)) and "out_of_sequence +400" in note and "either end" in note
+    assert counters.faults(FABRIC, grown) == []
 
 
-def test_loss_that_the_whole_rail_has_accuses_no_nic() -> None:
-    assert counters.faults(FABRIC, {nic: {"out_of_sequence": 400 + nic} for nic in (1, 3, 5, 7)}) == []
+def test_a_bad_sender_accuses_none_of_those_that_it_sent_to() -> None:
+    slow = Fault("slow", Place("nic", (5,)), "4 of 4 bad", "swap")
+    grown = {nic: {"out_of_sequence": 200} for nic in (1, 3)}
+    assert [fault.place.members for fault in counters.joined(FABRIC, [slow], grown)] == [(5,)]
+
+
+def test_loss_that_the_whole_rail_has_is_not_told() -> None:
+    assert counters.losses(FABRIC, {nic: {"out_of_sequence": 400 + nic} for nic in (1, 3, 5, 7)}) == []
 
 
 def test_counters_stand_beside_what_was_measured_and_are_not_told_twice() -> None:

@@ -162,12 +162,12 @@ def test_a_list_of_interfaces_that_is_none_is_refused(text: str) -> None:
 
 
 def test_links_and_routes_are_read_as_iproute2_prints_them() -> None:
-    (link,) = states.parse_links(
+    found = states.parse_links(
         '[{}, {"ifname": "roce", "ifindex": 7, "mtu": 9000, "link": "ens224", "master": "vrf1", '
         '"linkinfo": {"info_kind": "vlan"}, "addr_info": [{"local": "198.51.100.11", "prefixlen": 24}]}]',
         "gpu01",
-    ).values()
-    assert link == Link("roce", 7, 9000, "vlan", "vrf1", "ens224", ("198.51.100.11/24",))
+    )
+    assert list(found.values()) == [Link("roce", 7, 9000, "vlan", "vrf1", "ens224", ("198.51.100.11/24",))]
     assert states.parse_links("", "gpu01") == {}
     routes = '[{"dst": "default", "dev": "ens192"}, {"dst": "default", "nexthops": [{"dev": "ens1"}, {"dev": "ens2"}]}]'
     assert states.parse_default_routes(routes, "gpu01") == {"ens192", "ens1", "ens2"}

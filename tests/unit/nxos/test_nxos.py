@@ -104,6 +104,14 @@ def test_pfc_that_does_not_work_is_a_problem_although_it_is_configured() -> None
     assert "Ethernet1/1: PFC is not in operation" in found["problems"]
 
 
+def test_a_banner_is_no_error_and_an_error_shows_its_own_line_alone() -> None:
+    secret = "username admin password 5 Not-to-be-seen-4712\n"
+    assert said(CONFIG, f"{secret}banner motd #\n% keep out\n#\n{RUNNING}")["healthy"]
+    with pytest.raises(ParseError, match="Invalid command") as caught:
+        said(CONFIG, f"     ^\n% Invalid command at '^' marker.\n{secret}")
+    assert "4712" not in str(caught.value.as_result())
+
+
 def test_unsaved_lines_are_not_saved() -> None:
     assert said("show running-config diff", "*** Startup-config\n--- Running-config\n")["saved"] is False
 

@@ -73,8 +73,9 @@ def told(at: float = STARTED - 300, **changed: Any) -> dict[str, Any]:
         pytest.param(told(complete=False, missing=["gpu03"]), "missing", "no answer from gpu03", "PROVEN", id="cut"),
         pytest.param(told(measured={}), "missing", "nothing was measured", "PROVEN", id="nothing measured"),
         pytest.param(told(ok=False), "missing", "does not say that it is in order", "PROVEN", id="not ok, no fault"),
-        pytest.param(told(at=STARTED - 7200), "disagrees", "60 minutes before", "NOT PROVEN", id="an old one"),
-        pytest.param(told(at=STARTED + 50), "disagrees", "60 minutes before", "NOT PROVEN", id="one of afterwards"),
+        pytest.param(told(at=STARTED - 7200), "missing", "60 minutes before", "PROVEN", id="an old one"),
+        pytest.param(told(at=STARTED + 50), "missing", "60 minutes before", "PROVEN", id="one of afterwards"),
+        pytest.param(told(simulated=True), "missing", "SIMULATED", "PROVEN", id="of stand-ins"),
     ],
 )
 def test_witness(fabric: dict[str, Any] | None, state: str, text: str, verdict: str) -> None:

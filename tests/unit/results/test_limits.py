@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import re
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures import limits
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures.benchmark_files import read
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures.limits import Limit
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import tf_cnn
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.analysis import analyse
 from hypothesis import given
 from hypothesis import strategies as st
@@ -284,6 +286,43 @@ def test_what_was_told_of_the_gradients_goes_before_what_is_known_of_the_own_wor
     found = analyse({**own, **given}, [{"host": "a"}, {"host": "b"}], None, OWN, {})
     (size,) = [limit for limit in found.limits if limit.unit == "bytes"]
     assert size.value == expected
+
+
+def _reported(*formats: str | None) -> list[dict[str, Any]]:
+    """Details of the ranks of a log, whose machine lines name the number format of the gradients (None: an old one)."""
+    records = [
+        {"rank": rank, "world": len(formats), "host": f"gpu{rank}", "images_per_second": 10.0}
+        | ({"gradients": name} if name else {})
+        for rank, name in enumerate(formats)
+    ]
+    text = "".join(f"[1,{record['rank']}]<stdout>:ROCEMESH {json.dumps(record)}\n" for record in records)
+    return list(tf_cnn.parse(text, len(formats)).as_result()["per_rank"])
+
+
+@pytest.mark.parametrize(
+    ("formats", "expected"),
+    [
+        (("fp32", "fp32"), 102_228_128),
+        (("bf16", "bf16"), 51_114_064),
+        (("fp16", "fp16"), 51_114_064),
+        ((None, None), 102_228_128),
+        (("bf16", "fp32"), None),
+        (("bf16", None), None),
+    ],
+    ids=["fp32", "bf16", "fp16", "not-told", "not-the-same", "one-does-not-say"],
+)
+def test_the_gradients_are_as_large_as_the_format_in_which_every_rank_exchanged_them(
+    formats: tuple[str | None, ...], expected: int | None
+) -> None:
+    ranks = _reported(*formats)
+    found = analyse(KNOWN, ranks, None, OWN, {})
+    (size,) = [limit for limit in found.limits if limit.unit == "bytes"]
+    assert size.value == expected
+    assert (None if found.due is None else found.due.gradient_bytes) == (None if expected is None else 100 * expected)
+    (told,) = [limit for limit in analyse({**KNOWN, "gradient_precision": "fp32"}, ranks, None, OWN, {}).limits
+               if limit.unit == "bytes"]  # fmt: skip
+    assert told.value == 102_228_128
+    assert expected is not None or any("do not say the same (" in note for note in found.notes)
 
 
 def test_gradients_of_an_unknown_workload_are_not_guessed() -> None:

@@ -159,3 +159,49 @@ def test_the_first_cause_stays_before_the_echo_of_its_victims() -> None:
 
 def test_a_run_without_any_of_it_is_judged_as_before() -> None:
     assert diagnose(1, "", "[1,0]<stdout>:all is well\n", HOSTS).cause == "unknown"
+
+
+STEPS = "".join(f"[1,0]<stdout>:{step}\timages/sec: 10.0 +/- 0.0 (jitter = 0.0)\t7.0\n" for step in (10, 20))
+ERROR = "[1,0]<stderr>:ValueError: cannot read cache, rebuilding\n"
+EXIT = "  Process name: [[9877,1],{rank}]\n  Exit code:    1\n"
+
+
+@pytest.mark.parametrize(
+    ("stdout", "stderr", "expected"),
+    [
+        ("", ERROR + STEPS + closed(1, "192.0.2.13"), ("peer_lost", ("gpu03",), None)),
+        (STEPS, ERROR + closed(1, "192.0.2.13"), ("peer_lost", ("gpu03",), None)),
+        (STEPS, ERROR + closed(1, "192.0.2.11"), ("rank_failed", ("gpu01",), 0)),
+        ("", ERROR + STEPS + closed(1, "192.0.2.11"), ("peer_lost", ("gpu01",), None)),
+        ("", ERROR + closed(1, "198.51.100.7"), ("rank_failed", ("gpu01",), 0)),
+        ("", ERROR + STEPS + closed(1, "198.51.100.7"), ("peer_lost", ("198.51.100.7",), None)),
+    ],
+    ids=[
+        "went-on-and-another-was-lost",
+        "another-was-lost",
+        "its-last-words-and-it-was-lost",
+        "went-on-and-was-lost",
+        "its-last-words-and-the-lost-address-is-nobodys",
+        "went-on-and-the-lost-address-is-nobodys",
+    ],
+)
+def test_an_error_accuses_only_a_rank_that_it_may_have_ended(
+    stdout: str, stderr: str, expected: tuple[str, tuple[str, ...], int | None]
+) -> None:
+    """Steps and errors may come in one stream or in two."""
+    assert told(diagnose(1, stdout, stderr, THREE)) == expected
+
+
+@pytest.mark.parametrize(
+    ("behind", "words"),
+    [
+        ("[1,0]<stderr>:KeyError: 'weight'\n", "KeyError"),
+        ("[1,0]<stderr>:[W] Warning: ProcessGroupNCCL was not destroyed\n", "cannot read cache"),
+        ("[1,0]<stderr>:nothing is left to try\n", "left to try"),
+    ],
+    ids=["last-error", "echo-behind-it", "went-on"],
+)
+def test_the_evidence_of_a_failed_rank_is_its_last_error_unless_it_went_on(behind: str, words: str) -> None:
+    found = diagnose(1, "", ERROR + behind + EXIT.format(rank=0), THREE)
+    assert told(found) == ("rank_failed", ("gpu01",), 0)
+    assert words in found.evidence

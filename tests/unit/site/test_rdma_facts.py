@@ -102,10 +102,25 @@ def test_dscp_of_the_roce_profile_is_taken_if_every_switch_shows_it_in_force() -
         ({"roce": None}, "leaf02: its RoCE state was not read"),
         ({"roce": {**ROCE["roce"], "mode": "absent"}}, "leaf02: RoCE is off"),
         ({"roce": {**ROCE["roce"], "trust": "L2"}}, "(trust L2)"),
+        ({"roce": {**ROCE["roce"], "mode": None}}, "leaf02: whether RoCE is on was not read"),
         ({"roce": {**ROCE["roce"], "trust": None}}, "(trust not told)"),
+        ({"roce": {**ROCE["roce"], "trust": "dscp, not configured"}}, "(trust dscp, not configured)"),
+        ({"roce": {**ROCE["roce"], "dscp_priorities": {"26": 1}}}, "leaf02: DSCP 26 is in priority 1, not in 3"),
+        ({"roce": {**ROCE["roce"], "dscp_priorities": {}}}, "leaf02: DSCP 26 is not among those that it tells of"),
         ({"roce": {**ROCE["roce"], "pfc_priorities": [4]}}, "flow control is not on priority 3 (on [4])"),
     ],
-    ids=["empty", "unreadable", "off", "trust-L2", "trust-unknown", "other-priority"],
+    ids=[
+        "empty",
+        "unreadable",
+        "off",
+        "trust-L2",
+        "mode-unknown",
+        "trust-unknown",
+        "one-port-trusts-nothing",
+        "mapped-elsewhere",
+        "map-unknown",
+        "other-priority",
+    ],
 )
 def test_dscp_is_not_guessed(other: dict[str, Any], words: str) -> None:
     found = switch_dscp({"leaf01": ROCE, "leaf02": other})
@@ -134,4 +149,5 @@ def test_a_nic_that_puts_the_dscp_elsewhere_contradicts_the_switch() -> None:
 
 
 def test_cumulus_spells_its_trust_with_a_comma() -> None:
-    assert switch_dscp({"leaf01": {"roce": {**ROCE["roce"], "trust": "pcp,dscp"}}})["dscp"] == 26
+    cumulus = {"roce": {**ROCE["roce"], "trust": "pcp,dscp", "dscp_priorities": {"26": 3}}}
+    assert switch_dscp({"leaf01": cumulus})["dscp"] == 26

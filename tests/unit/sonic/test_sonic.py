@@ -139,6 +139,12 @@ def test_what_is_no_config_db_is_refused(data: Any, words: str) -> None:
         config.config("leaf01", data)
 
 
+def test_of_a_config_db_that_is_not_known_the_names_of_tables_alone_are_shown() -> None:
+    with pytest.raises(ParseError, match="tables TACPLUS, VLAN") as caught:
+        config.config("leaf01", {"TACPLUS": {"global": {"passkey": "Not-to-be-seen-4712"}}, "VLAN": {}})
+    assert "4712" not in str(caught.value.as_result())
+
+
 def test_without_a_release_nothing_is_said() -> None:
     with pytest.raises(ParseError, match="no release"):
         said(show_version="bash: show: command not found")

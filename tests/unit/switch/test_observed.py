@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import ParseError, RefusedError
+from ansible_collections.rocemesh.multinode.plugins.module_utils._site.path_intent import Intent
+from ansible_collections.rocemesh.multinode.plugins.module_utils._site.path_switch import switch_rows
 from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.observed import (
     NOTHING,
     Expected,
@@ -76,9 +78,28 @@ def test_a_port_without_a_link_does_not_speak_for_the_others() -> None:
     assert found["roce"]["mode"] == "lossless" and found["problems"] == []
 
 
+def test_a_port_that_trusts_nothing_speaks_for_itself() -> None:
+    found = said(a=RIGHT, b=dataclasses.replace(RIGHT, trust=None))
+    assert found["roce"]["trust"] == "dscp, not configured"
+    assert found["ports"]["b"]["trust"] == "not configured"
+    rows = {row.where: row.verdict for row in switch_rows("leaf01", found, 0, Intent())}
+    verdicts = [rows[f"leaf01 {place}trust"] for place in ("", "a ", "b ")]
+    assert verdicts == ["mismatch", "ok", "mismatch"]
+
+
+@pytest.mark.parametrize(("dscp", "verdict"), [({26: 3}, "ok"), ({26: 1}, "mismatch"), ({}, "unknown")])
+def test_a_map_that_is_empty_is_not_known_and_not_left_out(dscp: dict[int, int], verdict: str) -> None:
+    found = said(a=dataclasses.replace(RIGHT, dscp=dscp))
+    rows = {row.where: row.verdict for row in switch_rows("leaf01", found, 0, Intent())}
+    assert rows["leaf01 DSCP 26"] == verdict
+
+
 def test_what_was_not_read_is_not_off() -> None:
     roce = said(a=dataclasses.replace(RIGHT, lossless=None))["roce"]
     assert (roce["mode"], roce["pfc"], roce["pfc_priorities"]) == (None, None, None)
+    other = said(a=RIGHT, b=PortSeen(up=True))
+    assert (other["roce"]["trust"], other["roce"]["ecn"], other["ports"]["b"]["trust"]) == ("dscp", None, None)
+    assert other["problems"] == ["RoCE mode is unknown, not lossless"]
     assert facts(Observed("leaf01", "1", {}, None), [], Expected())["roce"]["ecn"] is None
 
 

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import socket
+import threading
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import (
@@ -15,7 +17,12 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import (
     RefusedError,
     UnreachableError,
 )
-from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.commands import Commands, json_of, rows
+from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.commands import (
+    Commands,
+    error_in,
+    json_of,
+    rows,
+)
 from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.ssh import Settings, explain
 from netmiko.exceptions import NetmikoAuthenticationException, NetmikoTimeoutException
 from paramiko import RSAKey
@@ -122,6 +129,58 @@ def test_json_is_read_behind_lines_for_people() -> None:
     for text in ("", "% no", "{broken"):
         with pytest.raises(ParseError, match="no JSON from 'show it'"):
             json_of("sw01", "show it", text)
+
+
+def test_json_is_read_before_lines_for_people() -> None:
+    assert json_of("sw01", "show it", '{"a": {"b": 1}}\nDone.\n') == {"a": {"b": 1}}
+
+
+@pytest.mark.parametrize(
+    "command", ["show running-config", "show runningconfiguration all", "cat /etc/sonic/config_db.json"]
+)
+def test_a_configuration_that_cannot_be_read_is_not_shown(command: str) -> None:
+    text = '{"TACPLUS": {"global": {"passkey": "Not-to-be-seen-4712"}'
+    with pytest.raises(ParseError, match=f"the raw text was: '{len(text)} characters'") as caught:
+        json_of("sw01", command, text)
+    assert "4712" not in str(caught.value.as_result())
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("% Invalid input (at token 1: 'qos')\n", "Invalid input (at token 1: 'qos')"),
+        ("                  ^\n% Invalid command at '^' marker.\n", "Invalid command at '^' marker."),
+        ("banner motd\n% keep out\nEOF\nusername admin secret sha512 $6$x\n", ""),
+        ("", ""),
+    ],
+    ids=["EOS", "NX-OS", "banner", "nothing"],
+)
+def test_an_error_is_an_answer_that_begins_as_one(text: str, error: str) -> None:
+    assert error_in(text) == error
+
+
+class Mute:
+    """A switch that neither takes nor refuses a command: as in paramiko, the wait ends when the channel is closed."""
+
+    def __init__(self) -> None:
+        self._closed = threading.Event()
+
+    def set_combine_stderr(self, _on: bool) -> None:
+        pass
+
+    def exec_command(self, _command: str) -> None:
+        assert self._closed.wait(20), "nobody ended the wait"
+        raise SSHException("Channel closed.")
+
+    def close(self) -> None:
+        self._closed.set()
+
+
+def test_a_switch_that_does_not_take_a_command_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Commands, "_connect", lambda self: None)
+    monkeypatch.setattr(Commands, "_channel", lambda self: Mute())
+    with pytest.raises(UnreachableError, match=r"sw01: the switch was silent for 0\.1 s while 'show version' was read"):
+        Commands(dataclasses.replace(SETTINGS, timeout=0.1))("show version")
 
 
 def test_rows_of_a_table_are_a_list_of_one_or_nothing() -> None:

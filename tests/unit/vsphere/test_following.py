@@ -161,7 +161,7 @@ class Records:
 
 def window(records: Records | None, site: FakeSite | None = None) -> tuple[Maintenance, FakeSite]:
     site = site or FakeSite()
-    kept = cast("HostRecords | None", records)
+    kept = cast(HostRecords, records)
     return Maintenance(
         site, lambda: site.reference("host", "host-1"), "esx01", 600.0, records=kept, run=Run("a", "ctl")
     ), site

@@ -181,3 +181,15 @@ def test_the_loopback_interface_of_this_machine_is_found(ranks: ModuleType) -> N
 def test_the_rank_that_computes_slowest_has_a_name(load: Load, seconds: tuple[float, ...], words: str) -> None:
     found = load("resnet50", "output").straggler_line(seconds)
     assert words in found and bool(words) == bool(found)
+
+
+@pytest.mark.parametrize(
+    ("gradients", "lines"), [("fp32", []), ("bf16", ["Gradients:   bf16"])], ids=["fp32", "bf16-a-line-of-its-own"]
+)
+def test_the_precision_in_the_head_is_the_precision_alone(load: Load, gradients: str, lines: list[str]) -> None:
+    """The rate of one GPU is looked up by it."""
+    program = load("resnet50", "resnet50")
+    options = program.parse_arguments(["--precision", "bf16", "--gradients", gradients])
+    head = program.banner(options, "nccl", 2, "2.13.0")
+    assert [line for line in head if line.startswith("Gradients:")] == lines
+    assert parse("\n".join(head) + "\n").parameters["precision"] == "bf16"

@@ -17,6 +17,7 @@ from ..witness import Doubts, Said, Witness
 _KEY = "pciPassthru.RelaxACSforP2P"
 _VM = "a VM sees no switch of its host; DirectTrans of ACSCtl shows on the host only"
 _PORTS = "the ports above the NIC, or their ACSCtl, are not shown (root is needed)"
+_ROOT = "the NIC has a root port of its own, so what goes to a GPU passes the root complex"
 _REDIRECTS = "a port above the NIC redirects requests to the root complex, and DirectTrans is off"
 _KEY_OFF = f"the VM has not got {_KEY} in force, so the switches of its host redirect"
 
@@ -24,7 +25,7 @@ _KEY_OFF = f"the VM has not got {_KEY} in force, so the switches of its host red
 def judge(evidence: Evidence) -> Said:
     doubts, count, translated = Doubts(), 0, 0
     found: dict[str, list[str]] = {_REDIRECTS: [], _KEY_OFF: []}
-    missing: dict[str, list[str]] = {_VM: [], _PORTS: []}
+    missing: dict[str, list[str]] = {_VM: [], _PORTS: [], _ROOT: []}
     for nic in nics(evidence, doubts):
         count += 1
         if nic.in_vm:
@@ -32,6 +33,12 @@ def judge(evidence: Evidence) -> Said:
             (found[_KEY_OFF] if asked is False else missing[_VM]).append(nic.label)
             continue
         ports = nic.facts.get("ports_above")
+        if isinstance(ports, list) and ports:
+            # The last is the root port: what stays below a switch never gets there, and the kernel sets its ACS.
+            ports = ports[:-1]
+            if not ports:
+                missing[_ROOT].append(nic.label)
+                continue
         states = [port.get("acs") for port in ports if isinstance(port, Mapping)] if isinstance(ports, list) else []
         known = [state for state in states if isinstance(state, Mapping) and isinstance(state.get("redirects"), bool)]
         redirecting = [state for state in known if state["redirects"]]
@@ -44,7 +51,9 @@ def judge(evidence: Evidence) -> Said:
     tell(doubts, found, missing)
     if translated:
         doubts.notes.append(f"by DirectTrans above {translated}, which serves requests that ATS translated")
-    return doubts.says(f"no port above {count} NICs redirects what goes from device to device")
+    return doubts.says(
+        f"no switch port above {count} NICs redirects what goes from device to device; those above GPUs were not read"
+    )
 
 
 def _relaxed(found: Any, node: str) -> bool | None:
@@ -59,6 +68,7 @@ WITNESS = Witness(
     "acs",
     "PCIe ports above the NIC (ACS, DirectTrans)",
     judge,
-    "ACSCtl of every port above each NIC, read as root on bare metal; in a VM it cannot be read, and is never good",
+    "ACSCtl of every switch port above each NIC, read as root on bare metal; in a VM it cannot be read, and is never "
+    "good",
     decides=False,
 )

@@ -24,7 +24,14 @@ def judge(evidence: Evidence) -> Said:
         reason = str(told.get("skipped") or "nobody checked it before this run")
         doubts.missing.append(reason)
         return doubts.says("")
-    shortly_before(told.get("at"), evidence.job, "the fabric check", doubts)
+    if report.get("simulated"):
+        doubts.missing.append("its devices or programs were SIMULATED")
+    when = Doubts()
+    shortly_before(told.get("at"), evidence.job, "the fabric check", when)
+    # Too old, or of another time, is as good as none: it says nothing for or against this run.
+    if when.wrong or when.missing:
+        doubts.missing += [*when.wrong, *when.missing]
+        return doubts.says("")
     checked = {short(str(name)) for name in report.get("hosts") or ()}
     job = {short(name) for name in evidence.job.hosts}
     if job - checked or not job:

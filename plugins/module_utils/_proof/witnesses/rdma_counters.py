@@ -28,14 +28,18 @@ def judge(evidence: Evidence) -> Said:
     for place, seen in places.items():
         if seen.get("strange"):
             doubts.wrong.append(f"{place}: {seen['strange']}")
-        _idle(place, list(seen.get("idle") or ()), evidence, doubts)
+        _idle(place, len(seen.get("ports") or ()), list(seen.get("idle") or ()), evidence, doubts)
         around(place, seen, job, doubts)
     return doubts.says(text)
 
 
-def _idle(node: str, idle: list[str], evidence: Evidence, doubts: Doubts) -> None:
+def _idle(node: str, rails: int, idle: list[str], evidence: Evidence, doubts: Doubts) -> None:
     """A rail that NCCL was told to use (its network was asked for, or a channel takes it) has to carry something."""
-    told = idle if evidence.job.rdma_networks else [port for port in idle if port in channels(evidence, node)]
+    # With fewer ranks on a node than rails one may rightly be left: then a channel of NCCL's has to name it.
+    job = evidence.job
+    each = job.ranks / len(job.hosts) if job.ranks and job.hosts else rails
+    everywhere = job.rdma_networks and each >= rails
+    told = idle if everywhere else [port for port in idle if port in channels(evidence, node)]
     if told:
         doubts.wrong.append(f"{node}: {few(told)} carried nothing, although NCCL was told to use it")
     spare = [port for port in idle if port not in told]

@@ -39,7 +39,7 @@ def pairs(
             found += _pair(f"all-reduce of {row.get('network')}, {row.get('ranks')} ranks", row, other, True, limits)
     for row in perftest:
         if row.get("memory") == "GPU":
-            alike = ("from", "to", "test", "size_bytes", "bidirectional", "queue_pairs")
+            alike = ("from", "to", "test", "size_bytes", "bidirectional", "queue_pairs", "device")
             other = _alike(row, perftest, alike, {"memory": "host"})
             found += _pair(perftest_label(row), row, other, False, limits)
     return tuple(found)

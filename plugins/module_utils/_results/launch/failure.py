@@ -123,7 +123,8 @@ class Evidence:
         self.waits = Waits()
         self.nodes: dict[str, None] = {}
         self.last_of: dict[int, str] = {}
-        self.raised: dict[int, str] = {}
+        self.raised: dict[int, str] = {}  # rank -> its last error, if that is the last thing it said in that stream
+        self._erring: set[int] = set()  # ranks whose last words in the stream that is read are an error
         self._tail: collections.deque[str] = collections.deque(maxlen=3)
         self._order = len(RULES)  # rules from here on are worth less than the one that was found
         self._before = ""
@@ -132,6 +133,7 @@ class Evidence:
     def read(self, source: Source) -> None:
         """One stream of the run, from its start to its end."""
         demultiplexer = Demultiplexer()
+        self._erring.clear()
         for piece in pieces(source):
             for line in demultiplexer.lines(piece):
                 self.line(line)
@@ -152,8 +154,15 @@ class Evidence:
         if line.rank is not None and (line.rank in self.last_of or len(self.last_of) < _RANKS):
             self.last_of[line.rank] = text[:_KEPT]
         lower = text.lower()
-        if line.rank is not None and len(self.raised) < _RANKS and _RAISED.match(text) and not is_echo(lower):
-            self.raised.setdefault(line.rank, text[:_KEPT])
+        if line.rank is not None and not is_echo(lower):
+            # Whoever goes on behind an error was not ended by it. What libraries say while a rank ends is no going on.
+            if line.rank in self._erring:
+                self._erring.discard(line.rank)
+                self.raised.pop(line.rank, None)
+            if len(self.raised) < _RANKS and _RAISED.match(text):
+                self.raised.pop(line.rank, None)
+                self.raised[line.rank] = text[:_KEPT]
+                self._erring.add(line.rank)
         self._rules(line.rank, text, lower)
         self.waits.line(line.rank, text, lower)
         self._ending(text)
@@ -214,7 +223,7 @@ def diagnose(rc: int, stdout: Source, stderr: Source, hosts: Sequence[Node] = ()
     if seen.rule is None or seen.hit is None or seen.rule.cause in _ECHOES:
         still = seen.waits.result(sum(node.slots for node in hosts))
         if still is not None:
-            raised = [rank for rank in seen.raised if still.peers and rank not in still.losers]
+            raised = _failed_alone(still, seen, hosts)
             if raised and not seen.signal:
                 return _by_error(raised[0], seen, hosts)
             return _by_ending(rc, seen, hosts) if _ended_first(still, seen) else _by_standstill(still, hosts)
@@ -242,6 +251,16 @@ def _ended_first(still: Standstill, seen: Evidence) -> bool:
     those that ended because of it, is an echo."""
     first = seen.signal or seen.exited
     return bool(still.peers and still.losers and first and int(first["rank"]) not in still.losers)
+
+
+def _failed_alone(still: Standstill, seen: Evidence, hosts: Sequence[Node]) -> list[int]:
+    """Ranks that ended with an error and lost nobody, on a host that others lost (on any, if no lost host is known)."""
+    lost = {_name(peer, hosts) for peer in still.peers} & {node.name for node in hosts}
+    return [
+        rank
+        for rank in seen.raised
+        if still.peers and rank not in still.losers and (not lost or lost & set(_host_of_rank(rank, hosts)))
+    ]
 
 
 def _by_error(rank: int, seen: Evidence, hosts: Sequence[Node]) -> Diagnosis:

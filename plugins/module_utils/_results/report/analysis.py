@@ -142,6 +142,7 @@ def _gradients(
     if len(told) == 1:
         return lim.Limit("size of the gradients", float(told.pop()), "bytes", "as the ranks report it")
     parameters, precision = given.get("parameters"), given.get("gradient_precision")
+    formats = {str(rank.get("machine", {}).get("gradients") or "nothing") for rank in per_rank}
     own = (
         str(workload.get("variables", "")).startswith("distributed_data_parallel")
         and workload.get("model") == "resnet50"
@@ -149,10 +150,17 @@ def _gradients(
     if own and not parameters:
         parameters = lim.RESNET50_PARAMETERS
     if own and not precision:
-        precision = "fp32"
-        notes.append(
-            "Gradients in fp32: this collection's workload keeps its parameters so, whatever autocast computes in."
-        )
+        if formats <= {"nothing", "fp32"}:
+            precision = "fp32"
+            notes.append(
+                "Gradients in fp32: this collection's workload keeps its parameters so, whatever autocast computes in."
+            )
+        elif len(formats) == 1:
+            precision = formats.pop()
+            notes.append(f"Gradients are exchanged in {precision}, as every rank says; the parameters are fp32.")
+        else:
+            said = ", ".join(sorted(formats))
+            notes.append(f"Number format of the gradients: not known, because the ranks do not say the same ({said}).")
     return lim.gradient_bytes(parameters, precision)
 
 
