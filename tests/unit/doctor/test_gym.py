@@ -131,7 +131,11 @@ def test_a_fault_is_set_at_its_device_and_cleared(monkeypatch: pytest.MonkeyPatc
     folder = tmp_path / "gym"
     text = command.set_fault("switch_drops", "gpu03", folder, up=True)
     assert "set in the lab (switch)" in text
-    assert said == [
+    # What was set before is taken back: the outputs speak of one fault.
+    assert [(method, address) for method, address, _body in said[:-1]] == [
+        ("DELETE", control.url(program, "/fault")) for program in command.PROGRAMS
+    ]
+    assert said[-1:] == [
         ("POST", control.url("switch", "/fault"), {"name": "counters", "port": "1/3", "tx_discards": 48211})
     ]
     assert diagnose(folder)["findings"][0]["cause"] == "switch_pfc"
@@ -164,8 +168,11 @@ def test_an_unknown_fault_or_host_is_refused(name: str, host: str, says: str, tm
     assert not (tmp_path / "gym").exists()
 
 
-def test_a_folder_that_is_not_the_gym_s_is_left_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("marked", [False, True])
+def test_a_folder_that_is_not_the_gym_s_is_left_alone(marked: bool, tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine", encoding="utf-8")
+    if marked:
+        (tmp_path / "SIMULATED").write_text("of somebody else", encoding="utf-8")
     with pytest.raises(config.LabError, match="not the gym's"):
         command.write("gpu_ecc", "gpu02", tmp_path)
     command.clear(tmp_path, up=False)
