@@ -70,7 +70,16 @@ def build(folder: pathlib.Path) -> str:
             ["ansible-galaxy", "collection", "build", "--force", "--output-path", str(folder.resolve()), work],
             check=True, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
-    return next(word for word in done.stdout.split() if word.endswith(".tar.gz"))
+    return named(done.stdout)
+
+
+def named(said: str) -> str:
+    """The path in what ansible-galaxy says: "Created collection for NAME at PATH". Raises ValueError without one."""
+    for line in said.splitlines():
+        _what, at, path = line.partition(" at ")
+        if at and path.endswith(".tar.gz"):
+            return path
+    raise ValueError(f"ansible-galaxy names no tarball: {said!r}")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@
     python docs/screens.py --check             # is it the noted one, and do reports still look so?
 
 What a report looks like is decided by the files in PAGE; their digest is noted beside that of the picture. If one of
-them changes, the check asks for a new picture. Exit status: 0 current, 1 not, 2 no picture or no chromium.
+them changes, the check (by hand, no test) asks for a new picture.
+Exit status: 0 current, 1 not, 2 no picture or no chromium.
 """
 
 from __future__ import annotations
@@ -37,13 +38,17 @@ def look() -> str:
     return digest(b"".join(path.name.encode() + path.read_bytes() for path in files))
 
 
-def stale(picture: pathlib.Path, note: pathlib.Path) -> list[str]:
-    """What is not as it was noted; raises FileNotFoundError if one of the two is missing."""
+def another(picture: pathlib.Path, note: pathlib.Path) -> list[str]:
+    """Whether the picture is not the noted one; raises FileNotFoundError if one of the two is missing."""
     noted = json.loads(note.read_text())
-    wrong = []
-    if noted["picture"] != digest(picture.read_bytes()):
-        wrong.append(f"{picture.name} is not the picture that {note.name} speaks of")
-    if noted["look"] != look():
+    same = noted["picture"] == digest(picture.read_bytes())
+    return [] if same else [f"{picture.name} is not the picture that {note.name} speaks of"]
+
+
+def stale(picture: pathlib.Path, note: pathlib.Path) -> list[str]:
+    """What is not as it was noted, what decides what pages look like as well; raises as ``another``."""
+    wrong = another(picture, note)
+    if json.loads(note.read_text())["look"] != look():
         wrong.append(f"{PAGE} has changed since {picture.name} was made")
     return wrong
 

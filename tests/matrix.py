@@ -42,7 +42,8 @@ TESTS = (
     "tests/unit/roles/test_contracts.py",
     "tests/unit/roles/test_inventories.py",
 )
-NEEDED = ("-r", "collections/requirements.yml", "ansible.posix")  # ansible.posix: the callback that tests read
+# One command each, for ansible-galaxy takes a file or names. ansible.posix: the callback that tests read.
+NEEDED = (("-r", "collections/requirements.yml"), ("ansible.posix",))
 
 
 def interpreter(python: str) -> str:
@@ -75,6 +76,10 @@ def ran(command: list[str], **more: str) -> tuple[bool, str]:
     return done.returncode == 0, done.stdout + done.stderr
 
 
+def last_line(said: str) -> str:
+    return (said.strip().splitlines() or ["it said nothing"])[-1]
+
+
 def cell(core: str, python: str, path: str, collections: str, verbose: bool) -> tuple[str, str]:
     """What came of it (passed, FAILED or NOT INSTALLED), and the line that says so."""
     with tempfile.TemporaryDirectory() as folder:
@@ -96,18 +101,19 @@ def cell(core: str, python: str, path: str, collections: str, verbose: bool) -> 
         if collections:
             (place / "ansible_collections").symlink_to(pathlib.Path(collections, "ansible_collections").resolve())
         else:
-            commands.append([str(programs / "ansible-galaxy"), "collection", "install", "-p", str(place), *NEEDED])
+            galaxy = [str(programs / "ansible-galaxy"), "collection", "install", "-p", str(place)]
+            commands += [[*galaxy, *each] for each in NEEDED]
         for command in commands:
             good, said = ran(command)
             if not good:
-                return "NOT INSTALLED", said.strip().splitlines()[-1]
+                return "NOT INSTALLED", last_line(said)
         good, said = ran(
             [str(programs / "python"), "-m", "pytest", "-q", "-n", "0", "-W", "ignore", *TESTS],
             PATH=f"{programs}:{os.environ['PATH']}", HOME=f"{folder}/home",
         )  # fmt: skip
     if verbose and not good:
         print(said)
-    return "passed" if good else "FAILED", said.strip().splitlines()[-1].strip("= ")
+    return "passed" if good else "FAILED", last_line(said).strip("= ")
 
 
 def main() -> int:

@@ -41,11 +41,19 @@ def _known(name: str) -> model.Fault:
     return FAULTS[name]
 
 
+def _ours(folder: Path) -> bool:
+    """A file of that name alone is nobody's word for it."""
+    try:
+        return (folder / MARK).read_text(encoding="utf-8", errors="replace") == _MARKED
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return False
+
+
 def write(name: str, host: str, folder: Path) -> int:
     """The outputs of the site with this fault, as a bundle; the number of pieces. Raises LabError for an unknown fault
     or host, and for a folder that somebody else made."""
     fault = _known(name)
-    if folder.exists() and not (folder / MARK).exists():
+    if folder.exists() and not _ours(folder):
         raise config.LabError(f"{folder} is there and not the gym's; give another folder with --bundle")
     try:
         pieces = model.broken([(fault, host)])
@@ -60,13 +68,16 @@ def write(name: str, host: str, folder: Path) -> int:
 
 
 def set_fault(name: str, host: str, folder: Path, *, up: bool) -> str:
-    """What was done, for a person. With the lab up, a fault that a simulated device can show is set there, too."""
+    """What was done, for a person. With the lab up, a fault that a simulated device can show is set there, too,
+    in place of those before: the lab has the fault of the outputs and no other."""
     fault = _known(name)
     pieces = write(name, host, folder)
     lines = [
         f"{name} at {model.where(fault, host) or 'the job'}: {pieces} SIMULATED outputs in {folder}",
         f"  ask: python3 workloads/doctor.py {folder}",
     ]
+    if up:
+        _cleared()
     if fault.call is None:
         lines.append("  no device of the lab shows this fault; its outputs alone do")
     elif not up:
@@ -79,11 +90,16 @@ def set_fault(name: str, host: str, folder: Path, *, up: bool) -> str:
 
 def clear(folder: Path, *, up: bool) -> str:
     """Every fault of the lab's devices is taken back, the outputs are removed."""
-    if (folder / MARK).exists():
+    if _ours(folder):
         shutil.rmtree(folder)
-    for program in PROGRAMS if up else ():
-        control.request("DELETE", control.url(program, "/fault"), timeout=120)
+    if up:
+        _cleared()
     return "no fault is set" if up else "the outputs are gone; the lab is not up"
+
+
+def _cleared() -> None:
+    for program in PROGRAMS:
+        control.request("DELETE", control.url(program, "/fault"), timeout=120)
 
 
 DEFAULT_HOST = site.HOSTS[1]

@@ -17,8 +17,9 @@ description:
   - Makes an archive that M(rocemesh.multinode.doctor) reads as it reads the originals, and that can be sent.
   - Secrets, IP and MAC addresses, names of hosts, domains and users, serial numbers and UUIDs become stand-ins, the
     same for the same thing in all pieces. Addresses of one network stay in one network.
-  - What is secret and what is a name follows from the inventory (variables with C(password), C(secret), C(token) or
-    C(key) in their name; names, addresses and users of all hosts) and from what stands in the texts.
+  - What is secret and what is a name follows from the inventory (variables, and keys in them, with C(password),
+    C(secret) or C(token) in their name, or C(_key) at its end; names, addresses and users of all hosts) and from what
+    stands in the texts.
   - Changes nothing, contacts nothing, writes nothing but O(dest), which the owner alone can read, and overwrites
     nothing.
   - A name that is in no inventory, and that stands where no program prints names, cannot be known as one. Look through
@@ -26,7 +27,7 @@ description:
 attributes:
   check_mode:
     support: full
-    description: Tells what the archive would hold; O(dest) is not written.
+    description: Tells what the archive would hold; O(dest) is looked at as without it, and not written.
   diff_mode:
     support: none
     description: Nothing of a site changes.
@@ -45,7 +46,7 @@ options:
       - A folder, an archive (tar, zip) or a file with logs of a job, read as M(rocemesh.multinode.doctor) reads it.
     type: path
   dest:
-    description: The archive, a gzipped tar. It must not be there.
+    description: The archive, a gzipped tar. It must not be there, its folder must.
     type: path
     required: true
 seealso:

@@ -9,6 +9,7 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 from __future__ import annotations
 
 import dataclasses
+import errno
 import gzip
 import hashlib
 import io
@@ -58,10 +59,14 @@ def of_folder(path: str | Path) -> Pieces:
 
 def redacted(pieces: Pieces, secrets: Iterable[str], names: Iterable[str]) -> Redacted:
     """Everything with stand-ins. Hosts that are known only from the texts themselves are found first."""
+    clean: dict[str, str] = {}
+    for name, text in pieces.texts.items():
+        clean[_free(_utf8(name), clean)] = _utf8(text)
+    pieces = Pieces(clean, [_utf8(note) for note in pieces.notes])
     seed = hashlib.sha256()
     for name, text in pieces.texts.items():
         seed.update(name.encode() + b"\0" + text.encode() + b"\0")
-    redactor = Redactor(secrets, names, seed.digest())
+    redactor = Redactor(map(_utf8, secrets), map(_utf8, names), seed.digest())
     redactor.learn({host for text in pieces.texts.values() for host in patterns.hosts_in(text)})
     redactor.learn({host for name in pieces.texts for host in [patterns.host_of_piece(name)] if host})
     texts: dict[str, str] = {}
@@ -97,24 +102,42 @@ def packed(found: Redacted) -> bytes:
     return stream.getvalue()
 
 
+def check_free(path: Path) -> None:
+    """Before anything is read. Raises WouldOverwriteError if there is anything at ``path``, even a link, and
+    FileNotFoundError if its folder is none."""
+    if os.path.lexists(path):
+        raise _there(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(path.parent))
+
+
+def _there(path: Path) -> WouldOverwriteError:
+    return WouldOverwriteError(
+        f"collect: dest {str(path)!r}: there is something already, and it is left alone. What to do: name another "
+        "file, or move that one away"
+    )
+
+
 def write(data: bytes, path: Path) -> None:
     """For the owner alone. Raises WouldOverwriteError if there is anything at ``path``, even a link, and OSError."""
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise WouldOverwriteError(
-            f"collect: dest {str(path)!r}: there is something already, and it is left alone. What to do: name another "
-            "file, or move that one away"
-        ) from None
+        raise _there(path) from None
     with os.fdopen(handle, "wb") as stream:
         stream.write(data)
 
 
-def table(found: Redacted, path: str) -> list[str]:
+def table(found: Redacted, path: str, written: bool = True) -> list[str]:
     """For a person, before anything is sent anywhere."""
+    first = (
+        f"{path}: {len(found.texts)} pieces. Nothing was sent anywhere; look through it before you do."
+        if written
+        else f"{path} would hold {len(found.texts)} pieces. Nothing was written or sent anywhere."
+    )
     kinds = ", ".join(f"{count} {_PLURAL.get(kind, kind)}" for kind, count in found.stand_ins.items() if count)
     return [
-        f"{path}: {len(found.texts)} pieces. Nothing was sent anywhere; look through it before you do.",
+        first,
         f"Stand-ins were put for: {kinds or 'nothing'}.",
         *(f"  {name}  {len(text.encode())} bytes" for name, text in found.texts.items()),
         *(f"note: {note}" for note in found.notes),
@@ -132,6 +155,11 @@ _PLURAL = {
     "serial": "serial numbers",
     "user": "users",
 }
+
+
+def _utf8(text: str) -> str:
+    """Without what stands for bytes that are not UTF-8 (PEP 383): it can be written nowhere."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _free(name: str, taken: Mapping[str, str]) -> str:

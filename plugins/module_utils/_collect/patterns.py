@@ -14,14 +14,22 @@ from __future__ import annotations
 import re
 from typing import Iterable, Iterator, Pattern
 
+# How a header of HTTP says what kind of secret follows (RFC 9110, Authorization).
+SCHEME = r"(?:(?:Bearer|Basic|Token|Digest)[ \t]+)?"
 # Group name -> pattern. The first that matches at a place wins.
 _FORMS: dict[str, str] = {
-    "pem": r"-----BEGIN [A-Z0-9 ]+-----(?:(?!-----BEGIN).)*?-----END [A-Z0-9 ]+-----",
-    "userinfo": r"(?<=://)[^/\s:@\"']+:[^/\s@\"']+(?=@)",
-    "flag": r"--?[\w-]*(?:password|passwd|token|secret|api-?key)[\w-]*[ =](?![-=])\S+",
-    "setting": r"[\w.-]*(?:password|passwd|passphrase|secret|token|api[_-]?key|private[_-]?key|credential"
-    r"|authorization)s?"
-    r"[\"']?[ \t]*[:=][ \t]*(?:(?:Bearer|Basic)[ \t]+)?(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s,;}\"']+)",
+    # One that was cut reaches to the next, or to the end: rather too much than half a key.
+    "pem": r"-----BEGIN [A-Z0-9 ]+-----(?:(?!-----BEGIN).)*?(?:-----END [A-Z0-9 ]+-----|(?=-----BEGIN)|\Z)",
+    "userinfo": r"(?<=://)[^/\s\"']+(?=@)",
+    # What stands before the word is bounded: a text of dashes is no reason to look at all of it from each of them.
+    "flag": r"(?<!-)--?[\w-]{0,64}(?:password|passwd|token|secret|api-?key)[\w-]{0,64}[ =](?![-=])\S+",
+    # The word ends the key; what stands before it needs no look. P_Key and the like of InfiniBand are no secrets.
+    "setting": r"(?:password|passwd|passphrase|secret[_-]?(?:access[_-]?)?key|secret|token|api[_-]?key|access[_-]?key"
+    r"|private[_-]?key|credential|authorization|(?<!\b[lpqr])[_-](?:pass|key))s?"
+    rf"[\"']?[ \t]*[:=][ \t]*{SCHEME}"
+    r"(?:\"(?:[^\"\\\n]|\\[^\n])*\"|'[^'\n]*'|[\"']?[^\s}\"']*[^\s}\"',;])",
+    # Configurations of switches: the kind of the hash, then the hash.
+    "hashed": r"\b(?:password|secret)[ \t]+\d{1,2}[ \t]+\S+|(?<![\w$])\$(?:[1-9]|1\d|2[abxy]|y|gy)\$[\w./$=,+-]{8,}",
     "token": r"\b(?:nvapi-[\w-]{20,}|gh[pousr]_\w{20,}|glpat-[\w-]{16,}|hf_\w{20,}|AKIA[0-9A-Z]{16}"
     r"|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\w+)[ \t]+AAAA[\w+/=]+)",
     "uuid": r"\b(?:GPU-|MIG-)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b",
@@ -72,7 +80,7 @@ _PERHAPS = (
         re.IGNORECASE,
     ),
     re.compile(r"^(?P<name>[A-Za-z]+-\d[\w-]*)(?:: |\| )", re.MULTILINE),
-    re.compile(r"[a-z_][\w.-]*@(?P<name>[a-z][\w-]*\d[\w-]*)\b"),
+    re.compile(r"(?<=[\w.-])@(?P<name>[a-z][\w-]*\d[\w-]*)\b"),
 )
 _PIECE = re.compile(r"(?:^|/)(?:hosts|containers|switches|esxi|vms|nodes)/(?P<name>[^/]+)/")
 _INTERFACE = re.compile(r"(?:mlx\d|GPU|eth\d|en[ospx]\d|ib\d|prio\d|rank\d|step\d|epoch\d|line\d)")

@@ -16,6 +16,7 @@ from __future__ import annotations
 import collections
 import hashlib
 import ipaddress
+import json
 import re
 from typing import Callable, Iterable, Match
 
@@ -26,7 +27,10 @@ _V4_KEPT = tuple(
     ipaddress.IPv4Network(text)
     for text in ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.17.0.0/16", "224.0.0.0/4", "255.0.0.0/8")
 )
-_SPLIT = re.compile(r"^(?P<key>.*?[:=][ \t]*(?:(?:Bearer|Basic)[ \t]+)?|--?[\w-]+[ =])(?P<value>.*)$", re.DOTALL | re.I)
+_SPLIT = re.compile(
+    rf"^(?P<key>(?:password|secret)[ \t]+\d{{1,2}}[ \t]+|.*?[:=][ \t]*{patterns.SCHEME}|--?[\w-]+[ =])(?P<value>.*)$",
+    re.DOTALL | re.I,
+)
 _NO_VALUE = re.compile(
     r"[\"']?(?:|none|null|n/a|true|false|yes|no|0+|unknown|unlimited|\{\{.*|\[secret-\d+\]?)[\"']?$", re.I
 )
@@ -39,8 +43,8 @@ class Redactor:
     but numbers count by first appearance."""
 
     def __init__(self, secrets: Iterable[str] = (), names: Iterable[str] = (), seed: bytes = b"") -> None:
-        # Shorter ones would be found in every second word; what such a secret stands beside is redacted by its key.
-        self._secrets = {each for each in secrets if len(each) > 3}
+        # Spelling -> secret.
+        self._secrets = {form: each for each in sorted(secrets) for form in _spellings(each)}
         self._names = {form for each in names for form in _forms(each)}
         self._key = hashlib.sha256(b"rocemesh" + seed).digest()
         self._given: dict[str, dict[str, str]] = collections.defaultdict(dict)
@@ -66,10 +70,12 @@ class Redactor:
 
     def _one(self, match: Match[str]) -> str:
         kind, text = str(match.lastgroup), match.group()
+        if kind == "userinfo" and text in _EVERYBODY:
+            return text
         if kind in ("secret", "token", "userinfo", "pem"):
             # As many lines as before: the doctor names lines.
-            return self._stand_in("secret", text, "[secret-{}]") + "\n" * text.count("\n")
-        if kind in ("flag", "setting", "serial"):
+            return self._stand_in("secret", self._secrets.get(text, text), "[secret-{}]") + "\n" * text.count("\n")
+        if kind in ("flag", "setting", "hashed", "serial"):
             return self._value(kind, text)
         others: dict[str, Callable[[str], str]] = {
             "user": self._user, "home": self._user, "known": self._domain, "domain": self._domain, "name": self._host,
@@ -93,8 +99,10 @@ class Redactor:
         key, value = (match["key"], match["value"]) if match else ("", text)
         secret = kind != "serial"
         # "tokens: 4096" is a figure of a job; a password may well be one.
-        figure = secret and "token" in key.lower() and _FIGURE.match(value)
-        key = self.text(key)
+        counts = "token" in key.lower() and not key.lower().startswith("authorization")
+        figure = secret and counts and _FIGURE.match(value)
+        if kind == "flag":
+            key = self.text(key)
         if _NO_VALUE.match(value) or figure:
             return key + value
         bare = value.strip("\"'")
@@ -192,7 +200,7 @@ class Redactor:
         elif address.is_loopback or address.is_unspecified or address.is_multicast:
             return text
         else:
-            changed = self._mapped6(address)
+            changed = self._mapped6(address, host=not named)
         if named:
             return str(ipaddress.IPv6Network(f"{changed}/{length}", strict=False))
         tail = f"/{length}" if length else ""
@@ -202,14 +210,14 @@ class Redactor:
             return f"::ffff:{self._mapped(mapped)}{tail}"
         return str(changed) + tail
 
-    def _mapped6(self, address: ipaddress.IPv6Address) -> ipaddress.IPv6Address:
+    def _mapped6(self, address: ipaddress.IPv6Address, host: bool) -> ipaddress.IPv6Address:
         high, low = divmod(int(address), 1 << 64)
         if not address.is_link_local:
             number = int(self._stand_in("network", f"6 {high >> 16}", "{}"))
             subnet = (high & 0xFFFF) ^ self._constant(f"v6 {high >> 16}", 16)
             high = (0x3FFF << 48) | (number << 16) | subnet
         self._given["address"].setdefault(str(address), "")
-        if (low >> 24) & 0xFFFF == 0xFFFE:
+        if host and (low >> 24) & 0xFFFF == 0xFFFE:
             # An identifier made from a MAC (RFC 4291): that of its stand-in.
             digits = f"{(low >> 40) ^ 0x020000:06x}{low & 0xFFFFFF:06x}"
             made = int(self._mac_digits(digits), 16)
@@ -222,6 +230,14 @@ class Redactor:
         """The same for the same ``of``, never 0: with XOR a mapping that keeps every common prefix."""
         digest = hashlib.sha256(self._key + of.encode()).digest()
         return int.from_bytes(digest[: bits // 8], "big") or 1
+
+
+def _spellings(secret: str) -> set[str]:
+    """How a secret may be written: as it is, without the end of its line, and so in JSON. Those of three characters
+    would be found in every second word; what such a secret stands beside is redacted by its key."""
+    plain = {secret, secret.strip()}
+    quoted = {json.dumps(each, ensure_ascii=escaped)[1:-1] for each in plain for escaped in (True, False)}
+    return {each for each in plain | quoted if len(each) > 3}
 
 
 def _forms(name: str) -> list[str]:

@@ -39,7 +39,7 @@ _DIGIT = re.compile(r"\\d|[0-9]")
 _ALARM = re.compile(
     r"\b(?:error|errors|fail(?:ed|s|ure|ing)?|fatal|critical|panic|segfault"
     r"|segmentation fault|abort(?:ed|ing)?|killed|timed? ?out|"
-    r"timeout|cannot|can't|could not|couldn't|unable|denied|refused|unreachable|invalid"
+    r"timeouts?|cannot|can't|could not|couldn't|unable|denied|refused|unreachable|invalid"
     r"|mismatch(?:ed)?|hangs?|hung|"
     r"stuck|stall(?:s|ed)?|traceback|exception|corrupt(?:ed|ion)?|lost|unknown symbol|no such"
     r"|not permitted|crash(?:ed|es)?|"
@@ -52,7 +52,7 @@ _ALARM = re.compile(
 )
 _NOTHING = re.compile(
     r"(?:\b0 +(?:discard|error|drop\w*|pause|unknown\w*) packets\b"
-    r"|\b0 (?:errors?|failures?|failed|out of bounds|warnings?|drops?|dropped|discards?)\b"
+    r"|\b0 (?:errors?|failures?|failed|out of bounds|warnings?|drops?|dropped|discards?|timeouts?)\b"
     r"|(?:errors?|dropped|drops?|discards?|failures?|lost|timeouts?|out_of_sequence|\w*err\w*"
     r"|\w*drop\w*|\w*discard\w*"
     r"|\w*down\w*|\w*lost\w*|\w*exceeded\w*)"

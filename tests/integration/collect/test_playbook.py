@@ -61,10 +61,15 @@ def test_whatever_of_a_site_answers_is_in_the_archive_without_its_names(tmp_path
 def test_a_log_alone_needs_no_inventory_and_a_second_run_does_not_overwrite(tmp_path: pathlib.Path) -> None:
     (tmp_path / "job.log").write_text("gpu01:1:2 [0] NCCL WARN Call to connect to 192.0.2.7<5> failed\n")
     first = [*("-i", "localhost,"), "-e", f"collect_bundle={tmp_path}/job.log"]
+    status, output = play(tmp_path, *first, "--check")
+    assert status == 0 and "would hold 1 pieces" in " ".join(output.split()), output
+    assert not (tmp_path / "out.tar.gz").exists()
     status, output = play(tmp_path, *first)
     assert status == 0, output
     before = (tmp_path / "out.tar.gz").read_bytes()
     assert members(tmp_path / "out.tar.gz")["job.log"].startswith("host-1:1:2 [0] NCCL WARN")
+    status, output = play(tmp_path, *first, "--check")
+    assert status == 2 and "there is something already" in output
     status, output = play(tmp_path, *first)
     assert status == 2 and "there is something already" in output
     assert (tmp_path / "out.tar.gz").read_bytes() == before

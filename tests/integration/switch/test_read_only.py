@@ -110,6 +110,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
 def test_a_switch_that_is_as_wanted_is_verified_and_nothing_is_sent(facts: dict[str, Any], system: str) -> None:
     host = facts[system]
     assert "why" not in host and host["switch_plan"] == []
+    assert host["switch_observed"]["vlans"] and host["switch_observed"]["unreadable"] == []
     assert host["switch_observed"]["healthy"] and host["switch_observed"]["roce"]["pfc_priorities"] == [3]
     outcome = host["switch_outcome"]
     assert outcome["verified"] and not outcome["changed"] and outcome["found"]["saved"]

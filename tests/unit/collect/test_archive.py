@@ -74,6 +74,34 @@ def test_a_folder_of_logs_is_read_and_an_archive_of_ours_again(tmp_path: pathlib
     assert list(again.texts) == ["out.log"]
 
 
+@pytest.mark.parametrize("kind", ["file", "dangling", "no folder", "folder is a file"])
+def test_a_place_that_cannot_be_written_is_told_before_anything_is_read(tmp_path: pathlib.Path, kind: str) -> None:
+    path = tmp_path / "there" / "a.tar.gz"
+    archive.check_free(tmp_path / "a.tar.gz")
+    if kind == "folder is a file":
+        path.parent.write_text("")
+    elif kind != "no folder":
+        path.parent.mkdir()
+        path.symlink_to("nowhere") if kind == "dangling" else path.write_text("")
+    with pytest.raises(FileNotFoundError if "folder" in kind else archive.WouldOverwriteError) as caught:
+        archive.check_free(path)
+    assert str(path.parent) in str(caught.value)
+
+
+def test_what_was_not_written_is_not_said_to_be_there() -> None:
+    first = archive.table(made(TEXTS), "a.tar.gz", written=False)[0]
+    assert "would hold 2 pieces" in first and "Nothing was written" in first
+
+
+def test_bytes_that_are_not_utf_8_are_no_reason_to_fail() -> None:
+    odd = b"caf\xe9".decode("utf-8", "surrogateescape")
+    found = archive.redacted(
+        archive.Pieces({f"job/{odd}.log": f"{odd} up\n", "job/caf?.log": "x"}, [odd]), [odd], [odd]
+    )
+    assert list(found.texts) == ["job/[secret-1].log", "job/[secret-1].log.2"] and found.notes == ["[secret-1]"]
+    assert archive.packed(found) and "\n".join(archive.table(found, "a.tar.gz")).encode()
+
+
 def test_pieces_of_one_name_stay_two() -> None:
     # Without what each is about they would be one.
     found = made({"job/a.10.0.0.1.log": "x", "job/a.10.0.0.1.log.2": "y"})

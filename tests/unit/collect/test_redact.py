@@ -5,13 +5,15 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 import re
 import string
 
 import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._collect import patterns
 from ansible_collections.rocemesh.multinode.plugins.module_utils._collect.patterns import hosts_in
 from ansible_collections.rocemesh.multinode.plugins.module_utils._collect.redact import Redactor
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 LABEL = st.from_regex(r"[b-df-hj-m]{3,8}[0-9]{1,3}", fullmatch=True)
@@ -77,6 +79,8 @@ def test_networks_keep_their_shape(first: str, second: str, length: int) -> None
     assert int(made_one.ip) >> 28 == 15
 
 
+# The name of a network that looks as if it were made from a MAC, though no address in it does.
+@example(first="2001:0:1::ff:ff00:0", second="2001:0:1::1:0:0", length=103)
 @given(first=V6, second=V6, length=st.integers(48, 126))
 def test_networks_of_ipv6_too(first: str, second: str, length: int) -> None:
     redactor = Redactor(seed=b"seed")
@@ -96,6 +100,7 @@ def test_networks_of_ipv6_too(first: str, second: str, length: int) -> None:
         "tokens: 4096 tokens per second; Permission denied (publickey,password).",
         "see https://docs.nvidia.com/x and github.com/NVIDIA/nccl; root@x libnccl-net.so torch.nn.Module train.py",
         "password: none, Serial Number : N/A",
+        'pkey 0 p_key: 0xffff P_Key=0x7fff "token": 5, ssh://git@github.com/x',
     ],
 )
 def test_what_tells_nothing_of_a_site_stays(text: str) -> None:
@@ -121,6 +126,58 @@ def test_what_tells_nothing_of_a_site_stays(text: str) -> None:
 )  # fmt: skip
 def test_forms_that_name_somebody_or_open_something(text: str, words: str) -> None:
     assert words not in Redactor().text(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "AWS_SECRET_ACCESS_KEY=a1b2c3",
+        "aws_secret_access_key = a1b2c3",
+        "secret_key: a1b2c3",
+        '{"SecretAccessKey": "a1b2c3"}',
+        "become_pass: a1b2c3",
+        "ANSIBLE_BECOME_PASS=a1b2c3",
+        "NGC_CLI_KEY=a1b2c3",
+        "password: x,a1b2c3",
+        "password: x;a1b2c3, y",
+        '"password": "x\\"a1b2c3"',
+        'password: "a1b2c3',
+        "https://u:p@a1b2c3@h",
+        "https://a1b2c3@host",
+        "Authorization: Token a1b2c3",
+        "Authorization: Digest a1b2c3",
+        "Authorization: Token 123456",
+        "-----BEGIN RSA PRIVATE KEY-----\na1b2c3\nMII",
+        "-----BEGIN A-----\na1b2c3\n-----BEGIN B-----\ncut\n-----END B-----",
+        "username admin password 7 $6$salt$a1b2c3",
+        "username admin secret sha512 $6$salt$a1b2c3",
+        "enable password 7 a1b2c3",
+    ],
+)
+def test_a_secret_beside_its_key_does_not_survive_in_part(text: str) -> None:
+    after = Redactor().text(text)
+    assert not re.search(r"a1b2c3|123456|MII", after)
+    assert after.count("[secret-") == 1 + text.count("-----BEGIN B")
+    assert after.count("\n") == text.count("\n")
+
+
+@pytest.mark.parametrize("secret", ['pa"ss\\word', "Schlüssel-7", "line-of-a-file\n"])
+def test_a_secret_is_found_in_every_spelling_and_stays_one(secret: str) -> None:
+    redactor = Redactor([secret])
+    texts = [secret, secret.strip(), json.dumps({"x": secret}), json.dumps([secret], ensure_ascii=False)]
+    after = [redactor.text(text) for text in texts]
+    assert [text.strip() for text in after] == [
+        "[secret-1]", "[secret-1]", "{\"x\": \"[secret-1]\"}", "[\"[secret-1]\"]",
+    ]  # fmt: skip
+    assert redactor.counts() == {"secret": 1}
+
+
+def test_no_form_reads_the_rest_of_a_long_word_from_each_of_its_letters() -> None:
+    """A class without a bound before a word that must follow: as many steps as letters, from every letter."""
+    unbounded = re.compile(r"^(?:--\?)?\[[^]]*\][*+]\(\?:")
+    assert [name for name, form in patterns._FORMS.items() if unbounded.match(form)] == []
+    assert [each.pattern for each in patterns._PERHAPS if unbounded.match(each.pattern + "(?:")] == []
+    assert not any(re.match(r"\[[^]]*\][^)]*[*+]@", each.pattern) for each in patterns._PERHAPS)
 
 
 def test_one_card_is_one_card_in_every_spelling() -> None:

@@ -39,6 +39,35 @@ def test_a_right_site_is_healthy_and_nothing_is_found() -> None:
     assert (found["verdict"], found["findings"], found["unknown"]) == ("healthy", [], [])
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"switches/sw01/interfaces.txt": "Admin state : Disabled", "hosts/gpu02/ethtool.txt": "Link detected: no"},
+        {"switches/sw01/interfaces.txt": "err-disabled", "hosts/gpu02/neighbours.txt": "192.0.2.9 dev ens9 FAILED"},
+        {"switches/sw01/roce.txt": "RoCE mode : disabled", "job/job.log": "all-reduce: ~22.5 GB/s"},
+        {"hosts/gpu02/lspci.txt": "VGA: GT 710\n\tKernel driver in use: nouveau"},
+        {"esxi/esx01/vmkernel.log": "Device 0000:00:17.0 is not a passthrough device"},
+        {"vms/gpu02/vmware.log": "PCIPassthru: Device 0000:3b:00.0 is already in use by another VM"},
+    ],
+    ids=["unused port", "unused address", "fast enough", "display card", "other function", "old log"],
+)
+def test_what_is_right_on_some_sites_makes_no_site_faulty(more: dict[str, str]) -> None:
+    right = site.right()
+    found = diagnose(None, {**right, **{name: f"{right.get(name, '')}\n{text}\n" for name, text in more.items()}})
+    assert found["verdict"] == "cannot_tell"
+    assert {finding["certainty"] for finding in found["findings"]} == {"candidate"}
+
+
+def test_a_shut_port_beside_a_job_that_suffers_from_it_is_its_cause() -> None:
+    more = {
+        "switches/sw01/interfaces.txt": "Admin state : Disabled",
+        "hosts/gpu02/ethtool.txt": "Link detected: no",
+        "job/job.log": "NCCL WARN NET/IB : Got completion from peer with status=12 IBV_WC_RETRY_EXC_ERR(12)",
+    }
+    found = diagnose(None, {**site.right(), **more})
+    assert (found["verdict"], found["findings"][0]["cause"]) == ("faulty", "switch_port_off")
+
+
 @pytest.mark.parametrize("name", FAULTS)
 def test_one_fault_is_named_first_at_its_place(name: str) -> None:
     fault = FAULTS[name]
@@ -102,7 +131,11 @@ def test_a_fault_is_set_at_its_device_and_cleared(monkeypatch: pytest.MonkeyPatc
     folder = tmp_path / "gym"
     text = command.set_fault("switch_drops", "gpu03", folder, up=True)
     assert "set in the lab (switch)" in text
-    assert said == [
+    # What was set before is taken back: the outputs speak of one fault.
+    assert [(method, address) for method, address, _body in said[:-1]] == [
+        ("DELETE", control.url(program, "/fault")) for program in command.PROGRAMS
+    ]
+    assert said[-1:] == [
         ("POST", control.url("switch", "/fault"), {"name": "counters", "port": "1/3", "tx_discards": 48211})
     ]
     assert diagnose(folder)["findings"][0]["cause"] == "switch_pfc"
@@ -135,8 +168,11 @@ def test_an_unknown_fault_or_host_is_refused(name: str, host: str, says: str, tm
     assert not (tmp_path / "gym").exists()
 
 
-def test_a_folder_that_is_not_the_gym_s_is_left_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("marked", [False, True])
+def test_a_folder_that_is_not_the_gym_s_is_left_alone(marked: bool, tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine", encoding="utf-8")
+    if marked:
+        (tmp_path / "SIMULATED").write_text("of somebody else", encoding="utf-8")
     with pytest.raises(config.LabError, match="not the gym's"):
         command.write("gpu_ecc", "gpu02", tmp_path)
     command.clear(tmp_path, up=False)

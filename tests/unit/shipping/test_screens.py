@@ -25,10 +25,11 @@ def program() -> ModuleType:
 SCREENS = program()
 
 
-def test_the_readme_shows_a_picture_only_if_it_was_drawn_and_is_current() -> None:
+def test_the_readme_shows_a_picture_only_if_it_was_drawn_and_is_the_noted_one() -> None:
+    """Whether pages still look so, `--check` tells: a new picture needs a browser and a report of a run."""
     shown = f"docs/{SCREENS.PICTURE.name}" in (ROOT / "README.md").read_text()
     assert shown == SCREENS.PICTURE.exists() == SCREENS.NOTE.exists()
-    assert not shown or SCREENS.stale(SCREENS.PICTURE, SCREENS.NOTE) == []
+    assert not shown or SCREENS.another(SCREENS.PICTURE, SCREENS.NOTE) == []
 
 
 @pytest.fixture

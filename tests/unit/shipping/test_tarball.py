@@ -35,11 +35,14 @@ TARBALL = program()
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    folder = tmp_path_factory.mktemp("built")
+    folder = tmp_path_factory.mktemp("built") / "a folder at home"
+    folder.mkdir()
     done = subprocess.run(
         [sys.executable, str(ROOT / ".ci" / "tarball.py"), str(folder)],
-        capture_output=True, text=True, check=False, env={"PATH": f"{BIN}:/usr/bin:/bin", "HOME": str(folder),
-                                                          "LC_ALL": "C.UTF-8"},
+        capture_output=True, text=True, check=False,
+        # The checkout may be another user's: git then asks for its safe.directory.
+        env={"PATH": f"{BIN}:/usr/bin:/bin", "HOME": str(folder), "LC_ALL": "C.UTF-8", "GIT_CONFIG_COUNT": "1",
+             "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     path = pathlib.Path(done.stdout.strip())

@@ -114,6 +114,7 @@ def _wrong(id: str, when: str, causes: str, source: str, explains: str = "") -> 
 
 
 _LINK = "port_down link_down link_flap ib_port_not_active wc_retry_exceeded"
+_SUFFERS = "wc_retry_exceeded|modify_qp_timeout|connect_timeout|connect_refused|hang|ib_port_not_active"
 _ATS = "ats_off slow"
 _LOCK = "reg_mr_enomem create_enomem memlock_small"
 _POWER_ON = "device_power_on vmx_power "
@@ -162,21 +163,18 @@ RULES = (
         "host_out_of_reach switch_port_off",
         "ip-neighbour(8): nobody answers for this address",
     ),
-    _wrong("site_nouveau", "gpu_driver_nouveau", "driver_not_running", "lspci -k", "nouveau"),
+    # A card that only shows a picture may run with it.
+    _state("site_nouveau", "gpu_driver_nouveau", "driver_not_running", "lspci -k", "nouveau"),
     _state("site_lossless", "switch_not_lossless", "switch_pfc", "show roce of the switch"),
-    _wrong(
-        "site_lossless_slow",
-        "switch_not_lossless slow|wc_retry_exceeded",
-        "switch_pfc",
-        _TWO,
-        "switch_pfc_off slow",
-    ),
+    # "~22.5 GB/s" may be as fast as it should be; retries that ran out are wrong everywhere.
+    _state("site_lossless_slow", "switch_not_lossless slow", "switch_pfc", _TWO, "switch_pfc_off slow"),
+    _wrong("site_lossless_lost", "switch_not_lossless wc_retry_exceeded", "switch_pfc", _TWO, "switch_pfc_off slow"),
     _state("site_port", "switch_port_shut", "switch_port_off", "show interfaces of the switch"),
     _wrong(
         "site_port_host",
-        "switch_port_shut port_down|neighbour_failed",
+        f"switch_port_shut port_down|neighbour_failed {_SUFFERS}",
         "switch_port_off",
-        "two facts: a port that is shut, and a host without a link",
+        "three facts: a port that is shut, a host without a link, and a job that suffers (else nobody may use them)",
         _LINK + " switch_port_down switch_vlan neighbour_failed routes_said",
     ),
     _state("site_mtu", "switch_mtu_1500", "switch_mtu", "show interfaces of the switch"),
@@ -189,9 +187,10 @@ RULES = (
     _state("site_power", "esxi_power", "esxi_setting", "power policy of the host"),
     _state("site_acs", "esxi_acs_redirect", "acs_redirects", "lspci of the ESXi host"),
     _state("site_narrow", "esxi_link_narrow", "gpu_pcie_degraded", "lspci of the ESXi host"),
-    _wrong("site_passthrough", "esxi_no_passthrough", "passthrough_device", "vmkernel.log", "passthrough_said"),
+    # Other devices of the host say so, too, and a log is older than what was mended since.
+    _state("site_passthrough", "esxi_no_passthrough", "passthrough_device", "vmkernel.log", "passthrough_said"),
     _wrong("site_keys", "vm_key_off ats_off|slow", "passthrough_device", "VMX file", _ATS + " passthrough_said"),
-    _wrong("site_taken", "vm_device_taken", "passthrough_device", "vmware.log", _POWER_ON + "passthrough_said"),
+    _state("site_taken", "vm_device_taken", "passthrough_device", "vmware.log", _POWER_ON + "passthrough_said"),
     _wrong("site_reserved", "vm_memory", "memory_reservation", "vmware.log", _POWER_ON + "memory_reserved"),
     _wrong("site_guest", "guest_stands", "kernel_fault", "vmware.log: what the guest's screen says", "kernel_fault"),
 )
