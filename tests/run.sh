@@ -71,8 +71,10 @@ integration() {
     "${ALONE[@]/#/--deselect=}" tests/integration
 }
 alone() { suite integration-alone -n 0 "${ALONE[@]}"; }
-# Four ranks of torch with time limits: they want the cores for themselves.
+# Four ranks of torch, rates of links, runs that hang: what measures time wants the cores for itself.
 ALONE=(
+  tests/integration/fabric/test_measure.py
+  tests/integration/mesh/test_hurt_runs.py
   tests/integration/handoff/test_slurm.py
   tests/integration/live/test_benchmark.py::test_for_real_on_four_ranks
   tests/integration/mesh/test_open_mpi.py::test_the_training_job_runs_on_all_hosts
