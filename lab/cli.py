@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from . import config, control, engine, files, lifecycle, site, status
-from .gym import command as gym
+from .gym import verbs as gym
 
 
 def _status(arguments: argparse.Namespace) -> int:

@@ -76,7 +76,7 @@ class Node:
             "ANSIBLE_LOCALHOST_WARNING": "False",
             "ANSIBLE_NOCOLOR": "1",
             "ANSIBLE_LOCAL_TEMP": str(self.directory / "tmp"),
-            "ANSIBLE_LIBRARY": facts,
+            "ANSIBLE_LIBRARY": facts or str(self.directory / "none"),  # empty would be the working directory
         }
         done = subprocess.run(
             [str(PLAYBOOK), "-i", "localhost,", "-e", f"ansible_python_interpreter={self.python}", *options, str(book)],

@@ -16,7 +16,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor 
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.model import LAYERS
 
 from lab import cli, config, control, physics
-from lab.gym import command, model, site
+from lab.gym import model, site, verbs
 from lab.gym.faults import FAULTS
 from lab.gym.model import Fault
 from lab.switch.faults import Faults as SwitchFaults
@@ -129,7 +129,7 @@ def test_a_fault_is_set_at_its_device_and_cleared(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(control, "request", request)
     folder = tmp_path / "gym"
-    text = command.set_fault("switch_drops", "gpu03", folder, up=True)
+    text = verbs.set_fault("switch_drops", "gpu03", folder, up=True)
     assert "set in the lab (switch)" in text
     # What was set before is taken back: the outputs speak of one fault.
     assert [(method, address) for method, address, _body in said[:-1]] == [
@@ -140,7 +140,7 @@ def test_a_fault_is_set_at_its_device_and_cleared(monkeypatch: pytest.MonkeyPatc
     ]
     assert diagnose(folder)["findings"][0]["cause"] == "switch_pfc"
     said.clear()
-    command.clear(folder, up=True)
+    verbs.clear(folder, up=True)
     assert [method for method, _address, _body in said] == ["DELETE"] * 3
     assert not folder.exists()
 
@@ -152,8 +152,8 @@ def test_without_the_lab_the_outputs_alone_are_made(
         raise AssertionError("the lab is not up")
 
     monkeypatch.setattr(control, "request", request)
-    assert "the lab is not up" in command.set_fault("switch_drops", "gpu02", tmp_path / "a", up=False)
-    assert "no device of the lab" in command.set_fault("gpu_ecc", "gpu02", tmp_path / "b", up=False)
+    assert "the lab is not up" in verbs.set_fault("switch_drops", "gpu02", tmp_path / "a", up=False)
+    assert "no device of the lab" in verbs.set_fault("gpu_ecc", "gpu02", tmp_path / "b", up=False)
     assert "SIMULATED" in (tmp_path / "b" / "SIMULATED").read_text(encoding="utf-8")
     assert cli.main(["fault", "list"]) == 0
     assert "gpu_ecc" in capsys.readouterr().out
@@ -164,7 +164,7 @@ def test_without_the_lab_the_outputs_alone_are_made(
 )
 def test_an_unknown_fault_or_host_is_refused(name: str, host: str, says: str, tmp_path: Path) -> None:
     with pytest.raises(config.LabError, match=says):
-        command.write(name, host, tmp_path / "gym")
+        verbs.write(name, host, tmp_path / "gym")
     assert not (tmp_path / "gym").exists()
 
 
@@ -174,8 +174,8 @@ def test_a_folder_that_is_not_the_gym_s_is_left_alone(marked: bool, tmp_path: Pa
     if marked:
         (tmp_path / "SIMULATED").write_text("of somebody else", encoding="utf-8")
     with pytest.raises(config.LabError, match="not the gym's"):
-        command.write("gpu_ecc", "gpu02", tmp_path)
-    command.clear(tmp_path, up=False)
+        verbs.write("gpu_ecc", "gpu02", tmp_path)
+    verbs.clear(tmp_path, up=False)
     assert (tmp_path / "mine").read_text(encoding="utf-8") == "mine"
 
 
