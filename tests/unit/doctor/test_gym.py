@@ -109,8 +109,8 @@ def test_the_table_is_whole_and_in_the_doctor_s_words() -> None:
 
 def test_the_lab_s_devices_know_every_fault_that_they_are_told() -> None:
     known = re.findall(r'^\t"(\w+)":', (ROOT / "lab/vsphere/faults.go").read_text(encoding="utf-8"), re.MULTILINE)
-    told = [(fault.call, command.body(fault.call, "gpu02")) for fault in FAULTS.values() if fault.call]
-    assert {call.program for call, _body in told} == set(command.PROGRAMS)
+    told = [(fault.call, verbs.body(fault.call, "gpu02")) for fault in FAULTS.values() if fault.call]
+    assert {call.program for call, _body in told} == set(verbs.PROGRAMS)
     for call, body in told:
         assert not re.search(r"[{}]", str([value for value in body.values() if isinstance(value, str)])), body
         if call.program == "switch":
@@ -133,7 +133,7 @@ def test_a_fault_is_set_at_its_device_and_cleared(monkeypatch: pytest.MonkeyPatc
     assert "set in the lab (switch)" in text
     # What was set before is taken back: the outputs speak of one fault.
     assert [(method, address) for method, address, _body in said[:-1]] == [
-        ("DELETE", control.url(program, "/fault")) for program in command.PROGRAMS
+        ("DELETE", control.url(program, "/fault")) for program in verbs.PROGRAMS
     ]
     assert said[-1:] == [
         ("POST", control.url("switch", "/fault"), {"name": "counters", "port": "1/3", "tx_discards": 48211})
