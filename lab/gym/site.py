@@ -48,39 +48,39 @@ _HOST = {
         Status                            : Success
 """,
     "ibv_devinfo": """\
-hca_id:	mlx5_0
-	transport:			InfiniBand (0)
-	fw_ver:				22.36.1010
-		port:	1
-			state:			PORT_ACTIVE (4)
-			max_mtu:		4096 (5)
-			active_mtu:		4096 (5)
-			link_layer:		Ethernet
+hca_id:\tmlx5_0
+\ttransport:\t\t\tInfiniBand (0)
+\tfw_ver:\t\t\t\t22.36.1010
+\t\tport:\t1
+\t\t\tstate:\t\t\tPORT_ACTIVE (4)
+\t\t\tmax_mtu:\t\t4096 (5)
+\t\t\tactive_mtu:\t\t4096 (5)
+\t\t\tlink_layer:\t\tEthernet
 """,
     "show_gids": """\
-DEV	PORT	INDEX	GID					IPv4  		VER	DEV
-mlx5_0	1	0	fe80:0000:0000:0000:0250:56ff:fe00:000{n}			v1	ens224
-mlx5_0	1	1	fe80:0000:0000:0000:0250:56ff:fe00:000{n}			v2	ens224
-mlx5_0	1	2	0000:0000:0000:0000:0000:ffff:c000:021{n}	192.0.2.1{n}  	v1	ens224
-mlx5_0	1	3	0000:0000:0000:0000:0000:ffff:c000:021{n}	192.0.2.1{n}  	v2	ens224
+DEV\tPORT\tINDEX\tGID\t\t\t\t\tIPv4  \t\tVER\tDEV
+mlx5_0\t1\t0\tfe80:0000:0000:0000:0250:56ff:fe00:000{n}\t\t\tv1\tens224
+mlx5_0\t1\t1\tfe80:0000:0000:0000:0250:56ff:fe00:000{n}\t\t\tv2\tens224
+mlx5_0\t1\t2\t0000:0000:0000:0000:0000:ffff:c000:021{n}\t192.0.2.1{n}  \tv1\tens224
+mlx5_0\t1\t3\t0000:0000:0000:0000:0000:ffff:c000:021{n}\t192.0.2.1{n}  \tv2\tens224
 n_gids_found=4
 """,
     "mlnx_qos": """\
 DCBX mode: OS controlled
 Priority trust state: dscp
 dscp2prio mapping:
-	prio:0 dscp:07,06,05,04,03,02,01,00,
-	prio:3 dscp:31,30,29,28,27,26,25,24,
+\tprio:0 dscp:07,06,05,04,03,02,01,00,
+\tprio:3 dscp:31,30,29,28,27,26,25,24,
 PFC configuration:
-	priority    0   1   2   3   4   5   6   7
-	enabled     0   0   0   1   0   0   0   0
+\tpriority    0   1   2   3   4   5   6   7
+\tenabled     0   0   0   1   0   0   0   0
 """,
     "ethtool": """\
 Settings for ens224:
-	Speed: 100000Mb/s
-	Duplex: Full
-	Auto-negotiation: on
-	Link detected: yes
+\tSpeed: 100000Mb/s
+\tDuplex: Full
+\tAuto-negotiation: on
+\tLink detected: yes
 """,
     "ethtool-S": """\
 NIC statistics:
@@ -128,12 +128,12 @@ tmpfs           252G  1.1M  252G   1% /dev/shm
 """,
     "lspci": """\
 13:00.0 Ethernet controller: Mellanox Technologies MT28908 Family [ConnectX-6]
-		LnkSta:	Speed 16GT/s (ok), Width x16 (ok)
-		ATSCtl:	Enable+, Smallest Translation Unit: 00
-	Kernel driver in use: mlx5_core
+\t\tLnkSta:\tSpeed 16GT/s (ok), Width x16 (ok)
+\t\tATSCtl:\tEnable+, Smallest Translation Unit: 00
+\tKernel driver in use: mlx5_core
 0b:00.0 3D controller: NVIDIA Corporation GA100 [A100 PCIe 80GB] (rev a1)
-		LnkSta:	Speed 16GT/s (ok), Width x16 (ok)
-	Kernel driver in use: nvidia
+\t\tLnkSta:\tSpeed 16GT/s (ok), Width x16 (ok)
+\tKernel driver in use: nvidia
 """,
     "mlxconfig": """\
 Device #1:

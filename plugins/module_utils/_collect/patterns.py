@@ -88,7 +88,8 @@ _INTERFACE = re.compile(r"(?:mlx\d|GPU|eth\d|en[ospx]\d|ib\d|prio\d|rank\d|step\
 _PART = re.compile(
     r"(?:gpu|node)[-_]?\d$|(?:mlx|bnxt|erdma|efa|irdma|rocep|nic|eth|en[ospx]|ib|hca|pci|cuda|cudnn|nccl|nvlink|nvme|nvidia|prio|step|epoch|rank"
     r"|line|channel|tree|ring|port|dev|device|cpu|numa|lane|group|comm|ipv|layer|vmnic|vmk|vmhba|uverbs|umad|issm|sd|dm"
-    r"|[a-z]|gh|gb|sha|utf|md|fp|bf|int|tf|sxm|connectx|lib\w+|sm|mpi|openmpi|torch|python|gcc|libc|ucx|round|iter|iteration|test|version|level|size|count|index|id|type"
+    r"|[a-z]|gh|gb|sha|utf|md|fp|bf|int|tf|sxm|connectx|lib\w+|sm|mpi|openmpi|torch|python|gcc|libc|ucx|round|iter"
+    r"|iteration|test|version|level|size|count|index|id|type"
     r"|error|code|status|vlan|mtu|queue|qp|tx|rx|socket|slot|worker-thread)[-_]?\d[\w.:-]*$",
     re.IGNORECASE,
 )

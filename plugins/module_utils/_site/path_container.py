@@ -56,31 +56,31 @@ def container_rows(
     name = f"{host} {container.get('name') or 'container'}"
     network = container.get("network_mode")
     yield row("MTU", CONTAINER, f"{name} network", "host", network, None if network is None else network == "host",
-               "start the container with --net=host: another network hides the RoCE interface")  # fmt: skip
+              "start the container with --net=host: another network hides the RoCE interface")  # fmt: skip
     yield from _container_mtu(name, container, ports, mtus, intent)
     byte = _number(env, "NCCL_IB_TC", name)
     shown = "not set" if byte is None else byte
     # NCCL sends with traffic class 0 where the variable is missing: that is a value, and the wrong one.
     sent = byte or 0
     yield row("DSCP", CONTAINER, f"{name} NCCL_IB_TC", f"DSCP {intent.dscp}", f"{shown} = DSCP {sent >> 2}",
-               sent >> 2 == intent.dscp, f"export NCCL_IB_TC={intent.traffic_class}")  # fmt: skip
+              sent >> 2 == intent.dscp, f"export NCCL_IB_TC={intent.traffic_class}")  # fmt: skip
     yield row("traffic class", CONTAINER, f"{name} NCCL_IB_TC", intent.traffic_class, shown,
-               sent == intent.traffic_class, f"export NCCL_IB_TC={intent.traffic_class}")  # fmt: skip
+              sent == intent.traffic_class, f"export NCCL_IB_TC={intent.traffic_class}")  # fmt: skip
     for variable in ("NCCL_IB_FIFO_TC", "UCX_IB_TRAFFIC_CLASS"):
         other = _number(env, variable, name)
         if other is not None:
             yield row("traffic class", CONTAINER, f"{name} {variable}", intent.traffic_class, other,
-                       other == intent.traffic_class, f"export {variable}={intent.traffic_class}")  # fmt: skip
+                      other == intent.traffic_class, f"export {variable}={intent.traffic_class}")  # fmt: skip
     level = _number(env, "NCCL_IB_SL", name)
     if level is not None:
         yield row("priority", CONTAINER, f"{name} NCCL_IB_SL", intent.priority, level, level == intent.priority,
-                   f"export NCCL_IB_SL={intent.priority}, or leave it out: DSCP decides")  # fmt: skip
+                  f"export NCCL_IB_SL={intent.priority}, or leave it out: DSCP decides")  # fmt: skip
     for port in ports:
         table = (port.get("qos") or {}).get("dscp_prio") or {}
         priority = table.get(str(sent >> 2))
         yield row("priority", CONTAINER, f"{name} over {port['name']}", intent.priority, priority,
-                   priority == intent.priority if table else None,
-                   "let traffic class and the NIC's DSCP table agree")  # fmt: skip
+                  priority == intent.priority if table else None,
+                  "let traffic class and the NIC's DSCP table agree")  # fmt: skip
     yield from _container_gid(name, container, ports, env, intent)
     yield from _container_link(name, env, intent)
 
@@ -136,9 +136,9 @@ def _container_gid(
 ) -> Iterator[Row]:
     visible = container.get("infiniband")
     yield row("GID", CONTAINER, f"{name} /dev/infiniband", "passed in",
-               None if visible is None else "passed in" if visible else "not passed in",
-               None if visible is None else bool(visible),
-               "start the container with --device=/dev/infiniband")  # fmt: skip
+              None if visible is None else "passed in" if visible else "not passed in",
+              None if visible is None else bool(visible),
+              "start the container with --device=/dev/infiniband")  # fmt: skip
     selector = str(env.get("NCCL_IB_HCA", "")).strip()
     chosen = [port for port in ports if not selector or selects(selector, port["name"], int(port["port"]))]
     if selector:
@@ -153,12 +153,12 @@ def _container_gid(
         for port in chosen:
             own = gid_of(port, intent)[0]
             yield row("GID", CONTAINER, f"{name} NCCL_IB_GID_INDEX on {port['name']}", own, index,
-                       None if own is None else own == index,
-                       f"export NCCL_IB_GID_INDEX={own} on this host; the index can differ between hosts")  # fmt: skip
+                      None if own is None else own == index,
+                      f"export NCCL_IB_GID_INDEX={own} on this host; the index can differ between hosts")  # fmt: skip
         return
     version = re.match(r"^(\d+)\.(\d+)", str(told(container.get("nccl_version")) or ""))
     numbers = (int(version.group(1)), int(version.group(2))) if version else None
     yield row("GID", CONTAINER, f"{name} NCCL_IB_GID_INDEX", "set, or NCCL 2.21",
-               f"not set, NCCL {container['nccl_version']}" if numbers else None,
-               None if numbers is None else numbers >= NCCL_AUTO_GID,
-               "export NCCL_IB_GID_INDEX: NCCL before 2.21 takes GID 0, which is RoCE v1")  # fmt: skip
+              f"not set, NCCL {container['nccl_version']}" if numbers else None,
+              None if numbers is None else numbers >= NCCL_AUTO_GID,
+              "export NCCL_IB_GID_INDEX: NCCL before 2.21 takes GID 0, which is RoCE v1")  # fmt: skip

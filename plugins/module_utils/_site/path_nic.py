@@ -59,23 +59,23 @@ def nic_rows(host: str, port: Mapping[str, Any], mtu: int, intent: Intent) -> It
     where = place(host, port)
     own = port.get("netdev_mtu")
     yield row("MTU", NIC, where, mtu or "the same everywhere", own, None if own is None else own == mtu,
-               "set the interface's MTU (guest_mtu)")  # fmt: skip
+              "set the interface's MTU (guest_mtu)")  # fmt: skip
     active = port.get("active_mtu")
     room = rdma_mtu(mtu)
     yield row("MTU", NIC, f"{where} RDMA", room, active, None if active is None else active == room,
-               "raise the interface's MTU to 4200 or more and restart the job")  # fmt: skip
+              "raise the interface's MTU to 4200 or more and restart the job")  # fmt: skip
     qos = port.get("qos") or {}
     trust = qos.get("trust")
     yield row("DSCP", NIC, f"{where} trust", "dscp", trust, None if trust is None else trust == "dscp",
-               "mlnx_qos --trust dscp; the setting is lost at a restart (guest_qos_enabled keeps it)")  # fmt: skip
+              "mlnx_qos --trust dscp; the setting is lost at a restart (guest_qos_enabled keeps it)")  # fmt: skip
     forced = port.get("traffic_class")
     if forced is not None:
         yield row("traffic class", NIC, f"{where} forced", intent.traffic_class, forced,
-                   forced == intent.traffic_class, "write the value into tc/1/traffic_class")  # fmt: skip
+                  forced == intent.traffic_class, "write the value into tc/1/traffic_class")  # fmt: skip
     tos = port.get("roce_tos")
     yield row("traffic class", NIC, f"{where} rdma_cm", intent.traffic_class, tos,
-               None if tos is None else tos == intent.traffic_class,
-               f"cma_roce_tos -d {port['name']} -t {intent.traffic_class}")  # fmt: skip
+              None if tos is None else tos == intent.traffic_class,
+              f"cma_roce_tos -d {port['name']} -t {intent.traffic_class}")  # fmt: skip
     ecn = port.get("ecn")
     if ecn and intent.traffic_class & 3:
         on = sorted(set(ecn.get("np") or ()) & set(ecn.get("rp") or ()))
@@ -84,19 +84,19 @@ def nic_rows(host: str, port: Mapping[str, Any], mtu: int, intent: Intent) -> It
                   f"{intent.priority}, and roce_rp (guest_qos_enabled keeps it)")  # fmt: skip
     lossless = qos.get("pfc_priorities")
     yield row("priority", NIC, f"{where} PFC", [intent.priority], lossless,
-               None if lossless is None else list(lossless) == [intent.priority],
-               "mlnx_qos --pfc with that priority alone")  # fmt: skip
+              None if lossless is None else list(lossless) == [intent.priority],
+              "mlnx_qos --pfc with that priority alone")  # fmt: skip
     if trust == "dscp":
         table = qos.get("dscp_prio") or {}
         mapped = table.get(str(intent.dscp))
         yield row("priority", NIC, f"{where} DSCP {intent.dscp}", intent.priority, mapped,
-                   None if not table else mapped == intent.priority,
-                   f"mlnx_qos --dscp2prio set,{intent.dscp},{intent.priority}")  # fmt: skip
+                  None if not table else mapped == intent.priority,
+                  f"mlnx_qos --dscp2prio set,{intent.dscp},{intent.priority}")  # fmt: skip
     index, address = gid_of(port, intent)
     found = None if index is None else f"{index} ({address})"
     expected = f"RoCE v2 over IPv4{' in ' + intent.told() if intent.networks else ''}"
     yield row("GID", NIC, where, expected, found or "none", index is not None and intent.holds(str(address)),
-               "give the interface its address in the RoCE network")  # fmt: skip
+              "give the interface its address in the RoCE network")  # fmt: skip
     yield from _classes(where, qos, intent)
     yield from _link(where, port)
 
