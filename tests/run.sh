@@ -57,7 +57,7 @@ lint() {
   count ansible-lint ansible-lint --offline
   count docs antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs self .
 }
-unit() { suite unit -n 2 tests/unit; }
+unit() { local in_company=yes; suite unit -n 2 tests/unit; }
 sanity() { count ansible-test-sanity tests/sanity/run.sh; count galaxy-importer tests/sanity/importer.sh; }
 # The device suites start simulators of their own on free ports: they need no lab, and run side by side.
 integration() {
