@@ -223,6 +223,8 @@ def diagnose(rc: int, stdout: Source, stderr: Source, hosts: Sequence[Node] = ()
     if seen.rule is None or seen.hit is None or seen.rule.cause in _ECHOES:
         still = seen.waits.result(sum(node.slots for node in hosts))
         if still is not None:
+            if still.peers and _waited_for_the_silent(rc, seen, hosts):
+                return _by_ending(rc, seen, hosts)
             raised = _failed_alone(still, seen, hosts)
             if raised and not seen.signal:
                 return _by_error(raised[0], seen, hosts)
@@ -244,6 +246,13 @@ def diagnose(rc: int, stdout: Source, stderr: Source, hosts: Sequence[Node] = ()
         found = {node.name for node in hosts if node.container not in (None, "running")}
     summary = rule.summary + (f" ({what.strip()})" if what else "")
     return Diagnosis(rule.cause, summary, rule.remedy, tuple(sorted(found)), rank, hit.text)
+
+
+def _waited_for_the_silent(rc: int, seen: Evidence, hosts: Sequence[Node]) -> bool:
+    """The time ran out while a rank had never said a word: connections that close then are an echo of the end."""
+    ranks = range(sum(node.slots for node in hosts))
+    ended = seen.signal or seen.exited
+    return rc in TIMED_OUT and not ended and bool(seen.last_of) and any(rank not in seen.last_of for rank in ranks)
 
 
 def _ended_first(still: Standstill, seen: Evidence) -> bool:
