@@ -35,15 +35,15 @@ def slow_host(site: namespaces.Namespaces) -> None:
         throttle(site, 1, rail, 12)
 
 
-def half_rate_and_lossy(site: namespaces.Namespaces) -> None:
-    throttle(site, 3, 0, 18)
+def quarter_rate_and_lossy(site: namespaces.Namespaces) -> None:
+    throttle(site, 3, 0, 10)
     site.host(0, LOST.format("r1", EACH_THIRD))
 
 
 CASES = {
     "slow port, no GID": (slow_and_refusing, {("nic", (4,)), ("nic", (7,))}),
     "slow host": (slow_host, {("host", (1,))}),
-    "link at half its rate, lossy port": (half_rate_and_lossy, {("nic", (6,)), ("nic", (1,))}),
+    "link at a quarter of its rate, lossy port": (quarter_rate_and_lossy, {("nic", (6,)), ("nic", (1,))}),
 }
 
 
