@@ -86,6 +86,14 @@ def eventually(condition: Callable[[], Any], what: str, seconds: float = 120) ->
         time.sleep(0.02)
 
 
+def gone(job: Job, seconds: float = 120) -> None:
+    """Nothing of a run lives on any node."""
+    until = time.monotonic() + seconds
+    while left := job.left():
+        assert time.monotonic() < until, f"after {seconds:g} s there is still: {left}"
+        time.sleep(0.02)
+
+
 def processes(node: Node, *words: str) -> list[int]:
     """Living processes of a node, by this machine's numbers, whose arguments hold all of these words."""
     network = os.readlink(f"/proc/{node.pid}/ns/net")
@@ -100,11 +108,20 @@ def processes(node: Node, *words: str) -> list[int]:
     return found
 
 
+def told(pid: int) -> str:
+    """A process with its parent, its state and its first words, for a failure's text."""
+    with contextlib.suppress(OSError):
+        state, parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:2]
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        return f"{pid} (of {parent}, {state}) {b' '.join(words).decode(errors='replace')[:80]}"
+    return f"{pid} (just ended)"
+
+
 class Job:
     """One run. ``folder`` is its own; what it leaves is looked for by that name, and by the names of Open MPI."""
 
     def __init__(
-        self, nodes: Fleet, place: Path, version: str, shape: dict[str, Any], seconds: int, **options: Any
+        self, nodes: Fleet, place: Path, version: str, shape: dict[str, Any], seconds: int, /, **options: Any
     ) -> None:
         self.nodes = nodes
         self.folder = Path(tempfile.mkdtemp(prefix="run-", dir=place))
@@ -113,7 +130,7 @@ class Job:
         head = nodes.nodes[0]
         (self.folder / "shape.json").write_text(json.dumps({"head": head.address, **shape}))
         program = options.pop("program", [many.PYTHON, str(place / "hurt_rank.py"), str(self.folder)])
-        argv = command(self.hosts, program, NETWORK, timeout=seconds, version=version, kill_after=2, **options)
+        argv = command(self.hosts, program, NETWORK, timeout=seconds, version=version, kill_after=60, **options)
         argv = [MPIRUN if word == "mpirun" else word for word in argv]
         self._out, self._err = ((self.folder / name).open("w+b") for name in ("out", "err"))
         self.process = subprocess.Popen(
@@ -162,7 +179,10 @@ class Job:
         """What still lives of it on any node."""
         names = (("hurt_rank.py", self.folder.name), ("orted ",), (MPIRUN,))
         return [
-            f"{node.name}: {pid}" for node in self.nodes.nodes for words in names for pid in processes(node, *words)
+            f"{node.name}: {told(pid)}"
+            for node in self.nodes.nodes
+            for words in names
+            for pid in processes(node, *words)
         ]
 
     def close(self) -> None:
@@ -201,7 +221,7 @@ def judged(job: Job, cause: str, host: str | None, words: str = "") -> Diagnosis
     assert ended.rc != 0, ended.text
     assert (found.cause, found.hosts) == (cause, (host,) if host else ()), f"{found.message}\n{ended.text}"
     assert words in found.message, f"{found.message}\n{ended.text}"
-    eventually(lambda: not job.left(), f"the end of {job.left()}")
+    gone(job)
     return found
 
 
@@ -249,7 +269,7 @@ def test_a_daemon_that_dies_is_named_by_its_host(start: Start, nodes: Fleet) -> 
     job.note("go")
     found = ended.why(job.hosts)
     assert "gpu002" in found.hosts, f"{found.message}\n{ended.text}"
-    eventually(lambda: not job.left(), f"the end of {job.left()}")
+    gone(job)
 
 
 def test_a_killed_mpirun_is_told_and_its_ranks_end(start: Start, nodes: Fleet) -> None:
@@ -263,7 +283,7 @@ def test_a_killed_mpirun_is_told_and_its_ranks_end(start: Start, nodes: Fleet) -
     job.note("go")
     found = ended.why(job.hosts)
     assert ended.rc == 137 and "or mpirun was killed (status 137)" in found.message, f"{found.message}\n{ended.text}"
-    eventually(lambda: not job.left(), f"the end of {job.left()}")
+    gone(job)
 
 
 def test_a_node_whose_broker_is_gone_starts_nothing_and_the_cause_is_told(start: Start, nodes: Fleet) -> None:
@@ -335,7 +355,7 @@ def test_a_network_that_no_node_has_is_told(start: Start) -> None:
     ended = job.ended()
     found = ended.why(job.hosts)
     assert found.cause == "network_ignored" and "192.0.2.0/24" in ended.err, f"{found.message}\n{ended.text}"
-    eventually(lambda: not job.left(), f"the end of {job.left()}")
+    gone(job)
 
 
 def test_fewer_ranks_than_were_meant_are_no_result(start: Start) -> None:
@@ -344,11 +364,11 @@ def test_fewer_ranks_than_were_meant_are_no_result(start: Start) -> None:
     assert ended.rc == 0, ended.text
     found = tf_cnn.parse(ended.out, len(HOSTS)).as_result()
     assert found["ok"] is False and "missing_ranks" in {problem["code"] for problem in found["problems"]}
-    eventually(lambda: not job.left(), f"the end of {job.left()}")
+    gone(job)
 
 
 def test_a_sound_run_ends_well_and_leaves_nothing(start: Start) -> None:
     job = start()
     ended = job.ended()
     assert ended.rc == 0 and ended.out.count("ROCEMESH {") == len(HOSTS), ended.text
-    eventually(lambda: not job.left(), f"the end of {job.left()}")
+    gone(job)

@@ -41,6 +41,7 @@ def test_command_line_of_the_guide_put_right() -> None:
     )
     assert argv == [
         "timeout",
+        "--foreground",
         "-k",
         "10",
         "60",

@@ -50,7 +50,7 @@ def call(script: str, *words: str, code: int = 0) -> dict[str, Any]:
         (["orted", "-mca", "ess", "env"], True),
         (["/usr/bin/mpirun", "-np", "4", "hostname"], True),
         (["prted"], True),
-        (["timeout", "-k", "10", "60", "mpirun", "-np", "4"], True),
+        (["timeout", "--foreground", "-k", "10", "60", "mpirun", "-np", "4"], True),
         (["python3", "/workspace/resnet50/resnet50.py", "--batch_size", "2"], True),
         (["/usr/bin/python3.11", "-u", "/workspace/benchmarks/scripts/tf_cnn_benchmarks/tf_cnn_benchmarks.py"], True),
         (["sh", "-c", "mpirun -np 4 orted resnet50.py"], False),
@@ -173,8 +173,8 @@ def test_only_a_job_of_the_site_that_is_over_may_be_ended() -> None:
 @pytest.mark.parametrize(
     ("argv", "expected"),
     [
-        (["timeout", "-k", "10", "60", "mpirun", "-np", "2", "a"],
-         ["timeout", "-k", "10", "60", "mpirun", "-x", "ROCEMESH_JOB", "-np", "2", "a"]),
+        (["timeout", "--foreground", "-k", "10", "60", "mpirun", "-np", "2", "a"],
+         ["timeout", "--foreground", "-k", "10", "60", "mpirun", "-x", "ROCEMESH_JOB", "-np", "2", "a"]),
         (["/opt/ompi/bin/mpirun", "mpirun"], ["/opt/ompi/bin/mpirun", "-x", "ROCEMESH_JOB", "mpirun"]),
         (["python3", "mpirun"], ["python3", "mpirun"]),
     ],

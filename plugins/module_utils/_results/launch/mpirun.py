@@ -121,7 +121,9 @@ def command(
     if ranks is not None and not 1 <= ranks <= total:
         raise RefusedError(f"only {total} slots", host="run", thing="ranks", value=ranks, remedy="add hosts or slots")
     # timeout stands INSIDE the container: around `docker exec` it would end the client and leave every rank running.
-    argv = ["timeout", "-k", str(kill_after), str(timeout)] if timeout else []
+    # In the foreground it signals mpirun alone, and once. Otherwise it also signals its own group, mpirun among it, and
+    # a second SIGTERM within 5 s makes Open MPI 4.1 leave at once: the ranks of its own node live on.
+    argv = ["timeout", "--foreground", "-k", str(kill_after), str(timeout)] if timeout else []
     argv += ["mpirun", *dialect.options]
     argv += ["-H", ",".join(f"{node.address}:{slots or node.slots}" for node in hosts), "-np", str(ranks or total)]
     # Open MPI binds one rank to one core by default, which starves a training process.
