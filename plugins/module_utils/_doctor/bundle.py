@@ -33,6 +33,7 @@ import zlib
 from pathlib import Path
 from typing import IO, Any, Callable, Iterator, cast
 
+MANIFEST = "rocemesh-bundle.json"
 CHUNK = 1 << 20
 LINE_LIMIT = 1 << 14
 PIECES = 20_000

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Iterable, Mapping
 
 from . import facts
-from .bundle import Bundle, Piece
+from .bundle import MANIFEST, Bundle, Piece
 from .catalogue import SIGNS
 from .judge import answer
 from .model import CANNOT_TELL, FAULTY, HEALTHY
@@ -34,6 +34,11 @@ def diagnose(
     if path is not None:
         bundle = Bundle(path)
         for piece in bundle.pieces():
+            if piece.name == MANIFEST:
+                # A list of names, of which none says anything of the site.
+                for _chunk in piece.chunks:
+                    pass
+                continue
             reading.piece(piece)
         notes, names, size = bundle.notes, bundle.read, bundle.bytes
     for name, text in (evidence or {}).items():

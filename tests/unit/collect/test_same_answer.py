@@ -11,6 +11,8 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._collect import archive
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose
 
+from lab.gym import model, site
+from lab.gym.faults import FAULTS
 from tests.unit.doctor import test_doctor, test_rules
 from tests.unit.doctor.healthy import OUTPUTS
 
@@ -63,3 +65,23 @@ def test_the_whole_in_an_archive_is_the_same_as_live(tmp_path: pathlib.Path) -> 
     live, offline = diagnose(None, texts), diagnose(tmp_path / "a.tar.gz")
     assert essence(live) == essence(offline)
     assert live["findings"] and offline["read"][0] == archive.MANIFEST
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_site_with_a_fault_gets_the_same_answer_from_its_archive(name: str, tmp_path: pathlib.Path) -> None:
+    texts = model.broken([(FAULTS[name], "gpu02")])
+    names = [*site.HOSTS, *site.ESXI.values(), site.SWITCH]
+    found = archive.redacted(archive.Pieces(texts), ["secret-of-mine"], names)
+    archive.write(archive.packed(found), tmp_path / "a.tar.gz")
+    live, offline = diagnose(None, texts), diagnose(tmp_path / "a.tar.gz")
+    assert essence(live) == essence(offline)
+    # The same hosts, by their stand-ins.
+    places = {stand_in: before for before, stand_in in _folders(texts, found.texts).items()}
+    first = [[places.get(host, host) for host in each["findings"][0]["hosts"]] for each in (live, offline)]
+    assert sorted(first[0]) == sorted(first[1])
+
+
+def _folders(before: dict[str, str], after: dict[str, str]) -> dict[str, str]:
+    """Folder of a machine -> what it is called in the archive: pieces keep their order."""
+    pairs = zip(before, (piece for piece in after if piece != archive.MANIFEST))
+    return {one.split("/")[1]: other.split("/")[1] for one, other in pairs if one.count("/") == 2}
