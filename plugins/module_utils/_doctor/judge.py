@@ -335,7 +335,10 @@ def _fires(rule: Rule, seen: Any) -> bool:
 
 def _order(finding: Finding) -> tuple[Any, ...]:
     certain = CERTAINTIES.index(finding.certainty)
-    return (certain, _DEPTH[finding.cause.layer] if finding.certainty != CANDIDATE else 0, -finding.weight)
+    if finding.certainty != CANDIDATE:
+        return (certain, _DEPTH[finding.cause.layer], -finding.weight)
+    # What somebody says in plain words stands before what it might be as well.
+    return (certain, int(not finding.first), -finding.weight)
 
 
 def _explained(found: list[Finding], echoes: list[Rule], reading: Reading) -> list[Finding]:
