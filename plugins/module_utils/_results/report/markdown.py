@@ -165,6 +165,9 @@ def _limit_section(summary: Mapping[str, Any]) -> list[str]:
                 f"| {cell(entry['what'])} ({cell(entry['limit_name'])}) | {number(entry['achieved'])} {unit} "
                 f"| {figure(entry['limit'], unit)} | {percent(entry['ratio'])}{mark} |"
             )
+    if found.get("in_words"):
+        lines += ["", "Is that normal? What others published is no limit of this cluster, and judges nothing.", ""]
+        lines += [f"- {_text(entry['what'])}: {_text(entry['text'])}" for entry in found["in_words"]]
     communication = found["communication"]
     if communication["exposed_share"] is not None:
         lines += ["", f"Exposed communication: {percent(communication['exposed_share'])} of a step"]

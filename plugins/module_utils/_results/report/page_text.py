@@ -257,6 +257,13 @@ totals are not added. The warm-up is left out.</p>
 {% endfor %}
 </tbody></table></div>
 {% endif %}
+{% if s.limits.in_words is defined and s.limits.in_words %}
+<h3>Is that normal?</h3>
+<p class="soft">What others published is no limit of this cluster, and judges nothing.</p>
+<ul class="plain">
+{% for entry in s.limits.in_words %}<li><b>{{ entry.what }}</b> {{ entry.text }}</li>{% endfor %}
+</ul>
+{% endif %}
 <p>Exposed communication:
 {% if s.limits.communication.exposed_share is not none %}{{ s.limits.communication.exposed_share|percent }} of a step,
 overlap {{ s.limits.communication.overlap|percent }} ({{ s.limits.communication.how }}).
