@@ -187,8 +187,9 @@ class Reader(LogReader):
             if len(self._found) >= RECORD_LIMIT:
                 self.problems.add("too_many_results", f"more than {RECORD_LIMIT} results; the rest is left out")
                 return
-            whole = [None if value is None else int(value) for value in (batch, size)]
-            self._found.append(Measured(rank, model, kind, rate, step, *whole, voice.precision, voice.layout))
+            self._found.append(
+                Measured(rank, model, kind, rate, step, _whole(batch), _whole(size), voice.precision, voice.layout)
+            )
 
     def _cut(self, rank: int | None, voice: _Voice) -> None:
         if voice.parts is not None:
@@ -210,6 +211,10 @@ def _positive(value: Any) -> float | None:
     except (TypeError, ValueError):
         return None
     return found if 0 < found < 1e15 else None
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)
 
 
 def read(source: Source) -> Timm:
