@@ -39,7 +39,8 @@ repeats a sample of those that were caught, drawn by a fixed seed.
 - **Code** is what decides, by room (`tests/mutation/rooms.yml`): a few mutants of each file, drawn by a fixed seed.
   Only the room's own unit tests are asked: what playbooks, simulators and the lab notice besides does not count.
 - **Roles** are conditions (`when`, `assert`, `until`, `failed_when`, `changed_when`) of tasks that a test plays against
-  a simulator. Conditions that only the lab plays are not counted.
+  a simulator, or asks without a playbook (`tests/unit/roles/condition_table.py`). Conditions that only the lab plays
+  are not counted.
 - **Known** are the mutants that survived a review of the tests, by name (`tests/mutation/known.yml`).
 - **Guide** are items of docs/guide.yml, taken away: a test that the row names has to fail. Some are drawn by a fixed
   seed, the others chosen: what a review found to be done and guarded by nothing (`tests/mutation/guide_breaks.yml`).

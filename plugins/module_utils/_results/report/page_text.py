@@ -225,6 +225,7 @@ totals are not added. The warm-up is left out.</p>
 <h2>Fabric before the job</h2>
 <p>{{ fabric_line }}</p>
 {% if fabric_rows %}{{ cells(fabric_header, fabric_rows, 4) }}{% endif %}
+{% if gpu_rows %}{{ cells(gpu_header, gpu_rows, 12) }}{% endif %}
 {% if heat_map %}<figure><img src="{{ heat_map }}" alt="Host against host">
 <figcaption>Host against host; also in fabric.svg</figcaption></figure>{% endif %}
 </section>
