@@ -94,7 +94,7 @@ class _Loader(yaml.SafeLoader):
     pass
 
 
-_Loader.add_constructor("!unsafe", lambda loader, node: _Unsafe(loader.construct_scalar(node)))
+_Loader.add_constructor("!unsafe", lambda _loader, node: _Unsafe(node.value))
 
 
 def _trusted(value: Any) -> Any:
