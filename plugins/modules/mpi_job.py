@@ -98,6 +98,7 @@ options:
       - Seconds without a new line on either stream after which the task fails, with RV(stalled), and ends the program.
         0 - never. How long a sound program may be silent, only its owner knows - warm-up and compilation are silent,
         too.
+      - It is noticed at the next look (O(interval)).
     type: int
     default: 0
   stall_keep:

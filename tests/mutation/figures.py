@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from tests.mutation import trial
+from tests.mutation.conditions import conditions
 
 HOME = pathlib.Path(__file__).resolve().parents[2]
 PAGE = HOME / "docs/mutation.md"
@@ -39,8 +40,7 @@ repeats a sample of those that were caught, drawn by a fixed seed.
 - **Code** is what decides, by room (`tests/mutation/rooms.yml`): a few mutants of each file, drawn by a fixed seed.
   Only the room's own unit tests are asked: what playbooks, simulators and the lab notice besides does not count.
 - **Roles** are conditions (`when`, `assert`, `until`, `failed_when`, `changed_when`) of tasks that a test plays against
-  a simulator, or asks without a playbook (`tests/unit/roles/condition_table.py`). Conditions that only the lab plays
-  are not counted.
+  a simulator, or asks without a playbook (`tests/unit/roles/condition_table.py`). {conditions}
 - **Known** are the mutants that survived a review of the tests, by name (`tests/mutation/known.yml`).
 - **Guide** are items of docs/guide.yml, taken away: a test that the row names has to fail. Some are drawn by a fixed
   seed, the others chosen: what a review found to be done and guarded by nothing (`tests/mutation/guide_breaks.yml`).
@@ -75,7 +75,12 @@ def page() -> str:
     files = "\n".join(f"| {file} | {len(found)} | {sum(found)} |" for file, found in sorted(by_file.items()))
     left = trial.unexplained(everything)
     return _TEXT.format(
-        summary=_summary(everything), rows=rows, files=files, open=_open(left), unasked=_unasked(dict(parts)["guide"])
+        summary=_summary(everything),
+        rows=rows,
+        files=files,
+        open=_open(left),
+        unasked=_unasked(dict(parts)["guide"]),
+        conditions=_conditions(dict(parts)["roles"]),
     )
 
 
@@ -90,6 +95,17 @@ def _open(left: list[dict[str, Any]]) -> str:
 {lines}
 
 """
+
+
+def _conditions(entries: list[dict[str, Any]]) -> str:
+    """How many there are, and how many of them were asked: what only the lab plays is not among these."""
+    there = {
+        (one.mutant.file, one.mutant.scope, one.mutant.rule, one.mutant.before)
+        for path in sorted((HOME / "roles").glob("*/tasks/**/*.yml"))
+        for one in conditions(str(path.relative_to(HOME)), path.read_text())
+    }
+    asked = {(entry["file"], entry["scope"], entry["rule"], entry["before"]) for entry in entries} & there
+    return f"{len(asked)} of {len(there)}\n  conditions were drawn; what only the lab plays is not among them."
 
 
 def _unasked(entries: list[dict[str, Any]]) -> str:
