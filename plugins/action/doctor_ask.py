@@ -13,7 +13,7 @@ import json
 import pathlib
 from typing import Any
 
-from ansible.errors import AnsiblePromptNoninteractive
+from ansible.errors import AnsibleError, AnsiblePromptInterrupt
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
@@ -53,9 +53,11 @@ class ActionModule(ActionBase):
 
 
 def _prompt(text: str) -> str | None:
-    """What the person typed up to Ctrl-D; None without a terminal. Raises OSError for nothing."""
+    """What the person typed up to Ctrl-D, q for Ctrl-C; None without a terminal of our own."""
     try:
         typed = Display().prompt_until(text, complete_input=_END_OF_TEXT)
-    except AnsiblePromptNoninteractive:
+    except AnsiblePromptInterrupt:
+        return "q"
+    except (AnsibleError, OSError):
         return None
     return typed.decode("utf-8", "replace") if isinstance(typed, bytes) else str(typed)
