@@ -8,14 +8,19 @@ export LC_ALL := C.UTF-8
 ifdef SHAPE
 export ROCEMESH_LAB_SHAPE := $(SHAPE)
 endif
+# Which scheduler stands over the nodes as well: slurm, or none.
+ifdef SCHEDULER
+export ROCEMESH_LAB_SCHEDULER := $(SCHEDULER)
+endif
 
 .PHONY: help lab lab-up lab-status lab-reset lab-down test lint unit sanity integration drivers molecule site rails faults bench mutation dev
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-lab: lab-up ## build the twin if there is none, run the whole guide on it, one line per stage (V=1: everything), show the report; SHAPE=rails: two GPUs and NICs per VM
+lab: lab-up ## build the twin if there is none, run the whole guide on it, one line per stage (V=1: everything), show the report; SHAPE=rails: two GPUs and NICs per VM; SCHEDULER=slurm: a real Slurm, and the job under it as well
 	@$(PYTHON) -m lab site $(if $(V),--everything)
+	@$(if $(SCHEDULER),$(PYTHON) -m lab train)
 
 lab-up: ## build and start the twin only
 	@lab/bootstrap.sh

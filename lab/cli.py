@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import config, control, engine, files, lifecycle, site, status
+from . import config, control, engine, files, lifecycle, scheduler, site, status
 from .gym import verbs as gym
 
 
@@ -65,6 +65,11 @@ def _carry(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _train(_arguments: argparse.Namespace) -> int:
+    lifecycle.require_up(config.paths())
+    return scheduler.train(config.paths())
+
+
 def _fault(arguments: argparse.Namespace) -> int:
     run = config.paths().run
     up = (run / "engine.json").exists()
@@ -110,6 +115,7 @@ def parser() -> argparse.ArgumentParser:
     fault.add_argument("name", nargs="?")
     fault.add_argument("where", nargs="?", default=gym.DEFAULT_HOST, help="host that it is set at (%(default)s)")
     fault.add_argument("--bundle", metavar="DIR", help="where the site's outputs are written")
+    commands.add_parser("train", help="the hand-off, trained under the lab's scheduler (make lab SCHEDULER=slurm)")
     stages = commands.add_parser("stages", help="how long each stage took")
     stages.add_argument("file", nargs="?", help="summary.json of a site run; default: the last `up`")
     return result
@@ -132,9 +138,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         elif chosen.command == "down":
             lifecycle.down(keep_cache=chosen.keep_cache)
         else:
-            return {"status": _status, "logs": _logs, "stages": _stages, "carry": _carry, "fault": _fault}[
-                chosen.command
-            ](chosen)
+            verbs = {"status": _status, "logs": _logs, "stages": _stages, "carry": _carry, "fault": _fault}
+            return {**verbs, "train": _train}[chosen.command](chosen)
     except config.LabError as error:
         print(f"lab: {error}", file=sys.stderr)
         return 1

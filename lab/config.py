@@ -30,10 +30,8 @@ REGISTRY_CONTAINER, REGISTRY_VOLUME = "rocemesh-registry", "rocemesh-registry"
 
 SUITE = "bookworm"
 BASE_IMAGE = f"rocemesh-lab/base:{SUITE}"
-NODE_IMAGE = "rocemesh-lab/node:latest"
 REGISTRY_IMAGE = "rocemesh-lab/registry:latest"
 VSPHERE_IMAGE = "rocemesh-lab/vsphere:latest"
-IMAGES = (NODE_IMAGE, REGISTRY_IMAGE, VSPHERE_IMAGE, BASE_IMAGE)
 # What nodes see of the base image: `FROM registry:5000/base:bookworm`.
 SEED_REPOSITORY, SEED_TAG = "base", SUITE
 
@@ -132,11 +130,28 @@ def _shape() -> shapes.Shape:
     return shapes.read(there or asked or shapes.DEFAULT)
 
 
+def _scheduler() -> str:
+    """As `_shape`: that of the lab that is up; else what $ROCEMESH_LAB_SCHEDULER says; '' for none."""
+    asked, shape, built = os.environ.get("ROCEMESH_LAB_SCHEDULER") or "", _root() / "shape", _root() / "scheduler"
+    if asked not in SCHEDULERS:
+        known = ", ".join(filter(None, SCHEDULERS))
+        raise shapes.ShapeError(f"ROCEMESH_LAB_SCHEDULER (SCHEDULER of make) is {asked!r}; there is {known}")
+    there = built.read_text().strip() if built.exists() else ""
+    if asked and shape.exists() and asked != there:
+        raise shapes.ShapeError(
+            f"the lab of {_root()} was built without {asked}: its nodes lack the packages; `make lab-down` first "
+            f"(`python -m lab down --keep-cache` keeps the images), or leave SCHEDULER out"
+        )
+    return there or asked
+
+
 def keep_shape(paths: Paths) -> str:
-    """For as long as this lab is there; everything else that looks at it finds the shape in its folder."""
+    """For as long as this lab is there; everything else that looks at it finds shape and scheduler in its folder."""
     paths.root.mkdir(parents=True, exist_ok=True)
     (paths.root / "shape").write_text(SHAPE.name + "\n")
-    return SHAPE.name
+    if SCHEDULER:
+        (paths.root / "scheduler").write_text(SCHEDULER + "\n")
+    return f"{SHAPE.name}, {SCHEDULER}" if SCHEDULER else SHAPE.name
 
 
 def paths() -> Paths:
@@ -145,6 +160,11 @@ def paths() -> Paths:
 
 
 SHAPE = _shape()
+# What the nodes' image has beside the guide's, by scheduler.
+SCHEDULERS = {"": "", "slurm": "slurm-wlm munge python3-torch"}
+SCHEDULER = _scheduler()
+NODE_IMAGE = f"rocemesh-lab/node:{SCHEDULER or 'latest'}"
+IMAGES = (NODE_IMAGE, REGISTRY_IMAGE, VSPHERE_IMAGE, BASE_IMAGE)
 RAILS = SHAPE.rails
 # The first network also carries what is not RoCE; the guide's shape has no other. PCI addresses are the guide's own.
 NETWORK, SUBNET, GATEWAY, BRIDGE = RAILS[0].network, RAILS[0].subnet, RAILS[0].gateway, RAILS[0].bridge

@@ -47,9 +47,12 @@ def ensure(image: str) -> str:
     present = engine.inspect("image", image)
     if present and (present["Config"]["Labels"] or {}).get(config.SOURCES_LABEL) == wanted:
         return "already there"
+    packages = config.SCHEDULERS[config.SCHEDULER] if image == config.NODE_IMAGE else ""
     engine.docker(
         *("build", "--quiet", "--tag", image, "--label", f"{config.SOURCES_LABEL}={wanted}"),
-        *("--build-arg", f"BASE_IMAGE={config.BASE_IMAGE}", str(context)),
+        *("--build-arg", f"BASE_IMAGE={config.BASE_IMAGE}"),
+        *(("--build-arg", f"SCHEDULER_PACKAGES={packages}") if packages else ()),
+        str(context),
         timeout=1800,
     )
     if present and present["Id"] != engine.inspect("image", image)["Id"]:

@@ -27,6 +27,7 @@ from . import (
     preflight,
     processes,
     registry,
+    scheduler,
 )
 
 _PROGRAMS = ("vsphere", "physics", "switch")
@@ -231,6 +232,8 @@ def _ready(paths: config.Paths) -> str:
     changed = nodes.write_known_hosts(paths)
     off = [node.name for node in config.NODES if node not in on]
     said = f"{len(on)} nodes"
+    if config.SCHEDULER:
+        said += f", {scheduler.ensure(paths, on)}"
     if off:
         said += f", powered off: {', '.join(off)} (power them on in vSphere, or `python -m lab reset`)"
     return said + (", host keys" if changed else "")

@@ -13,7 +13,7 @@ import tarfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from . import config, engine, files, keys, processes
+from . import config, engine, files, keys, processes, scheduler
 
 _RESOLVERS = (Path("/etc/resolv.conf"), Path("/run/systemd/resolve/resolv.conf"))
 
@@ -62,6 +62,7 @@ def create_arguments(
         # overlay2 refuses to lie on another overlay.
         *("--volume", f"{node.volume}:/var/lib/docker"),
         *("--volume", f"{paths.hw / node.name}:/var/lib/lab-hw"),
+        *scheduler.volumes(paths),
         config.NODE_IMAGE,
     ]
 

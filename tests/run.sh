@@ -75,6 +75,7 @@ alone() { suite integration-alone -n 0 "${ALONE[@]}"; }
 ALONE=(
   tests/integration/fabric/test_measure.py
   tests/integration/mesh/test_hurt_runs.py
+  tests/integration/live/test_stall.py
   tests/integration/handoff/test_slurm.py
   tests/integration/live/test_benchmark.py::test_for_real_on_four_ranks
   tests/integration/mesh/test_open_mpi.py::test_the_training_job_runs_on_all_hosts

@@ -40,7 +40,8 @@ _LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun")
 _NONE = ""
 
 ARGUMENTS = {
-    "argv": {"type": "list", "elements": "str", "required": True},
+    "argv": {"type": "list", "elements": "str"},
+    "job": {"type": "path", "default": _NONE},
     "container": {"type": "str", "default": _NONE},
     "name": {"type": "str", "default": "job"},
     "python": {"type": "str", "default": "python3"},
@@ -50,6 +51,8 @@ ARGUMENTS = {
     "orphan_after": {"type": "int", "default": 60},
     "expected": {"type": "float", "default": 0},
     "limit": {"type": "int", "default": 0},
+    "stall_limit": {"type": "int", "default": 0},
+    "stall_keep": {"type": "int", "default": 0},
     "site": {"type": "str", "default": _NONE},
 }
 
@@ -80,6 +83,23 @@ class Output:
     def text(self) -> str:
         text: str = "".join(self.parts) + self.decoder.decode(b"", final=True)
         return text.rstrip("\r\n")
+
+
+class Silence:
+    """How long a job has printed no new line, by the clock of its host. A connection that was away is no silence: what
+    was printed meanwhile comes with the next answer, and counts as printed then."""
+
+    def __init__(self, limit: float) -> None:
+        self.limit = limit
+        self.seconds = 0.0
+        self._last = 0.0
+
+    def hear(self, text: str, seconds: float) -> bool:
+        """``text``: what came with an answer ``seconds`` after the start. Whether the limit has passed."""
+        if "\n" in text or "\r" in text:
+            self._last = seconds
+        self.seconds = seconds - self._last
+        return bool(self.limit) and self.seconds >= self.limit
 
 
 def wants_progress(setting: str, callback: str, quiet: bool) -> bool:
@@ -121,12 +141,17 @@ class ActionModule(ActionBase):
                 "failed": True,
                 "msg": f"site is {options['site']!r}; give letters, digits, _ and . only, 40 at most",
             }
+        if bool(options["argv"]) == bool(options["job"]):
+            return {**result, "failed": True, "msg": "give argv to start a job, or job to end one that was kept"}
         if self._task.check_mode:
             return {**result, "changed": False, "skipped": True, "msg": "check mode: not started"}
         self._options = options
         with open(_SUPERVISOR, encoding="utf-8") as stream:
             self._supervisor = stream.read()
         site = options["site"] + "-" if options["site"] else ""
+        if options["job"]:
+            self._folder = options["job"]
+            return {**result, **self._kept()}
         self._folder = os.path.join(options["directory"], _PREFIX + site + uuid.uuid4().hex)
         return {**result, **self._job()}
 
@@ -136,7 +161,7 @@ class ActionModule(ActionBase):
         options = self._options
         waiting = [str(options["orphan_after"]), str(options["interval"])]
         out, err = Output(), Output()
-        progress, seconds = Progress(), 0.0
+        progress, silence, seconds = Progress(), Silence(options["stall_limit"]), 0.0
         last = ""
         ended = False
         parent = os.getppid()
@@ -144,11 +169,22 @@ class ActionModule(ActionBase):
             answer = self._ask(["start", self._folder, *waiting, *with_mark(options["argv"])], patient=False)
             while True:
                 seconds = float(answer["seconds"])
-                progress.feed(out.take(answer["out"], answer["out_at"]), seconds)
-                err.take(answer["err"], answer["err_at"])
+                text = out.take(answer["out"], answer["out_at"])
+                progress.feed(text, seconds)
+                stalled = silence.hear(text + err.take(answer["err"], answer["err_at"]), seconds)
                 if answer["state"] != "running" and not answer["more"]:
                     ended = True
                     return self._outcome(answer, out, err)
+                if stalled and not answer["more"]:
+                    if not options["stall_keep"]:
+                        return self._stalled(silence, self._end_and_read(out, err))
+                    # The question moves the time after which the supervisor ends a job that nobody asks for.
+                    keeping = [str(options["stall_keep"]), "0"]
+                    answer = self._ask(["wait", self._folder, *keeping, str(out.at), str(err.at)], patient=True)
+                    if answer["state"] == "running" and not answer["out"] and not answer["err"]:
+                        ended = True
+                        return self._stalled(silence, {"stdout": out.text, "stderr": err.text, "folder": self._folder})
+                    continue
                 line = describe(progress, seconds, options["expected"], options["limit"])
                 if answer["state"] == "running" and line != last:
                     self._tell(line)
@@ -164,6 +200,40 @@ class ActionModule(ActionBase):
             # this cannot be said any more, the supervisor ends the job by itself.
             if not ended:
                 self._end()
+
+    def _stalled(self, silence: Silence, found: dict[str, Any]) -> dict[str, Any]:
+        keep = self._options["stall_keep"]
+        then = f"It lives for {keep} s more, or until a task ends it (option job)" if keep else "It was ended"
+        return {
+            **found,
+            "failed": True,
+            "changed": False,
+            "stalled": True,
+            "silent": round(silence.seconds, 1),
+            "msg": f"{self._name}: no new line of output for {silence.seconds:.0f} s on {self._place} (stall_limit is "
+            f"{silence.limit:g} s). {then}.",
+        }
+
+    def _kept(self) -> dict[str, Any]:
+        """Ends a job that an earlier task kept; being ended is no failure of it."""
+        try:
+            return {**self._end_and_read(Output(), Output()), "changed": True}
+        except NoAnswerError as error:
+            return {**error.result, "changed": False}
+
+    def _end_and_read(self, out: Output, err: Output) -> dict[str, Any]:
+        self._on_node([self._options["python"], "-c", self._supervisor, "end", self._folder])
+        while True:
+            # 10: at least one more question is needed if there is much to read.
+            answer = self._ask(["wait", self._folder, "10", "30", str(out.at), str(err.at)], patient=True)
+            out.take(answer["out"], answer["out_at"])
+            err.take(answer["err"], answer["err_at"])
+            if answer["state"] == "running":
+                said = f"{self._name}: the job on {self._place} does not end, {self._folder} is held"
+                return {"failed": True, "stdout": out.text, "stderr": err.text, "msg": said}
+            if not answer["more"]:
+                found = self._outcome(answer, out, err)
+                return found if answer["state"] == "lost" else {**found, "failed": False, "msg": "ended"}
 
     def _outcome(self, answer: dict[str, Any], out: Output, err: Output) -> dict[str, Any]:
         code = answer["rc"]

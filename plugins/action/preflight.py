@@ -25,12 +25,14 @@ from typing import Any, Iterator, Mapping, Sequence
 import jinja2
 import yaml
 from ansible.errors import AnsibleError
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.release import __version__ as ansible_version
 from jinja2 import meta
 
 from ..module_utils._preflight import controller, devices, nodes
 from ..module_utils._preflight import variables as inventory
 from ..module_utils._preflight.finding import Finding, note, summary
+from ..module_utils._site.systems import PARTS
 from ..modules.preflight import DOCUMENTATION
 from ..plugin_utils.decision import Decision
 
@@ -67,6 +69,7 @@ _UNLESS: Mapping[str, tuple[str, str]] = {
     "rocemesh_vcenter_ca_path": ("rocemesh_vcenter_validate_certs", "false"),
 }
 
+_DOCKERFILE = "multinode/Dockerfile"  # of this collection, for a first run: torch for CPUs
 _MMIO = frozenset(("mmio_size_gb", "use_64bit_mmio"))  # of module vmx_passthru, as gpu_vm_wanted names them
 
 
@@ -107,6 +110,7 @@ def _devices(
             )
             or bool(_MMIO & set(_value(hostvars, name, "gpu_vm_wanted") or ())),
             "toolkit_repository": "container_toolkit_repository" in hostvars.raw_get(name),
+            **_wishes(hostvars, name),
             "no_gpus": "none"
             in (_value(hostvars, name, "container_gpus"), _value(hostvars, name, "container_toolkit")),
         }
@@ -116,6 +120,38 @@ def _devices(
         for name in groups.get(group) or ():
             if name not in answered:
                 yield note(name, "not looked at", "it is not among the hosts of this run (--limit)")
+
+
+def _wishes(hostvars: Any, name: str) -> dict[str, Any]:
+    """What this host's stages will be told, where the inventory leaves it to the roles' defaults as well."""
+
+    def value(variable: str, default: Any) -> Any:
+        found = _value(hostvars, name, variable)
+        return default if found is None else found
+
+    def true(*variables: str, default: bool = False) -> bool:
+        """The first that is set."""
+        found = [value(variable, None) for variable in variables]
+        return bool(boolean(next((each for each in found if each is not None), default), strict=False))
+
+    profile = str(value("guest_ofed_profile", "mstflint"))
+    parts = ["ats", *([] if profile == "none" else [profile]), "container", "mesh"]
+    engine = ["engine"] if true("container_install_engine", default=True) else []
+    # As playbooks/guest.yml tells the role: known before the image is there.
+    built = true("container_build", default=True) and value("container_build_dockerfile", _DOCKERFILE) == _DOCKERFILE
+    own = "container_build_context" in hostvars.raw_get(name)
+    own = own or ("container_build_args" in hostvars.raw_get(name) and not true("rocemesh_simulated"))
+    return {
+        "parts": [part for part in [*parts, *engine] if part in PARTS],
+        "unlisted": true("guest_allow_unlisted_system", "rocemesh_allow_unlisted_system"),
+        "look": true("guest_check_gpus", default=True),
+        "gpu": {
+            "idle_allowed": true("guest_allow_idle_gpus", "rocemesh_allow_idle_gpus"),
+            "cpu_allowed": true("guest_allow_cpu", "rocemesh_allow_cpu"),
+            "image": "cpu" if built and not own else "",
+            "image_cuda": str(value("guest_image_cuda", "")),
+        },
+    }
 
 
 # ---------------------------------------------------------------------------------------------------------- controller

@@ -22,7 +22,8 @@ options:
     description: >-
       A result with C(rc), C(stdout) and C(stderr). Without C(rc) (mpirun was never started) C(msg) is read. In place
       of the texts, C(stdout_file) and C(stderr_file) may name saved logs on the controller, of any size; they are read
-      in constant memory.
+      in constant memory. With C(stalled), as M(rocemesh.multinode.mpi_job) returns it, C(silent) is how long nothing
+      was printed, and C(looked) may hold what C(leftovers.py look) said on each host (results of a loop).
     type: dict
     required: true
   hosts:
@@ -55,6 +56,7 @@ from ansible.errors import AnsibleFilterError
 from ..module_utils._layer import LayerError
 from ..module_utils._results.launch.failure import diagnose
 from ..module_utils._results.launch.mpirun import nodes
+from ..module_utils._results.launch.stall import read as read_stall
 from ..module_utils._results.readers.reading import Source, file_pieces
 
 
@@ -63,10 +65,12 @@ def mpirun_failure(result: Mapping[str, Any], hosts: Sequence[Mapping[str, Any]]
         raise AnsibleFilterError(
             f"mpirun_failure: wants a result with rc, stdout and stderr, not {type(result).__name__}"
         )
-    reason = "" if "rc" in result else "\n" + str(result.get("msg") or "")
+    stalled = bool(result.get("stalled"))
+    stall = read_stall(result.get("silent"), result.get("looked")) if stalled else None
+    reason = "" if "rc" in result or stalled else "\n" + str(result.get("msg") or "")
     stdout, stderr = (_stream(result, name, more) for name, more in (("stdout", ""), ("stderr", reason)))
     try:
-        found = diagnose(int(result.get("rc", -1)), stdout, stderr, nodes(hosts) if hosts else ())
+        found = diagnose(int(result.get("rc", -1)), stdout, stderr, nodes(hosts) if hosts else (), stall)
     except LayerError as error:
         raise AnsibleFilterError(f"mpirun_failure: {error}") from error
     except OSError as error:

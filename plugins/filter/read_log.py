@@ -32,7 +32,7 @@ options:
       - V(answers) - any program under mpirun with tagged output, rank by rank.
       - V(nccl_log) - what NCCL prints with C(NCCL_DEBUG=INFO).
       - V(nccl_tests) - nccl-tests. V(perftest) - perftest.
-      - V(horovod) - Horovod's synthetic benchmarks.
+      - V(horovod) - Horovod's synthetic benchmarks. V(timm) - timm's own benchmark program.
       - V(mxnet_speed) - MXNet's Speedometer, or DLPerf's tree of logs. V(mxnet_bandwidth) - MXNet's measure.py.
       - V(perf_tables) - the tables of MXNet's performance guide and of DLPerf.
     type: str
@@ -45,6 +45,7 @@ options:
       - nccl_tests
       - perftest
       - horovod
+      - timm
       - mxnet_speed
       - mxnet_bandwidth
       - perf_tables

@@ -56,8 +56,13 @@ sentence:
   description: What the part costs, in words.
   returned: if there is a part to run
   type: str
+gpu_table:
+  description: The GPUs of the hosts and how they are, as lines of a table. Empty without GPUs.
+  returned: if there is a part to run
+  type: list
+  elements: str
 report:
-  description: C(ok), C(complete), C(faults), C(measured), C(notes), C(table).
+  description: C(ok), C(complete), C(faults), C(measured), C(gpus), C(gpu_table), C(notes), C(table).
   returned: when done
   type: dict
 heat_map:

@@ -11,8 +11,8 @@ short_description: NVIDIA GPUs of a node, their driver and Fabric Manager
 version_added: 0.1.0
 description:
   - Reads which GPUs and NVSwitches are on the PCI bus, which GPUs the driver shows, the version of the driver loaded
-    and on the disk, the newest CUDA that it runs, and whether Fabric Manager runs in the same version. Changes nothing
-    and loads nothing.
+    and on the disk, the newest CUDA that it runs, and whether Fabric Manager runs in the same version. With
+    O(gather_state) the state of each GPU as well. Changes nothing and loads nothing.
   - What is wrong stands in RV(problems), each with the host, the versions and the next command. The module does not
     fail because of it.
 extends_documentation_fragment:
@@ -21,7 +21,7 @@ author:
   - rocemesh.multinode contributors (@rocemesh)
 requirements:
   - Python 3.8 or newer on the node
-  - C(nvidia-smi), C(modinfo), C(nv-fabricmanager) and C(systemctl) as far as they are there
+  - C(nvidia-smi), C(modinfo), C(nv-fabricmanager), C(systemctl), C(dmesg) and C(journalctl) as far as they are there
 options:
   ranks:
     description: Ranks (slots) that this node shall have. V(0) - as many as GPUs.
@@ -44,6 +44,12 @@ options:
     description: Version of CUDA in the image, for example V(12.4). Empty - not known.
     type: str
     default: ''
+  gather_state:
+    description:
+      - Whether to read the state of each GPU, its NVLinks and the Xid errors of the kernel log as well. The kernel log
+        needs C(become).
+    type: bool
+    default: false
   tool_timeout:
     description: Seconds to wait for one call of a tool. The first C(nvidia-smi) without persistence mode takes long.
     type: int
@@ -102,6 +108,27 @@ problems:
   returned: success
   type: list
   elements: str
+state:
+  description:
+    - Of each GPU its C(index), C(uuid), C(name), C(bus), C(performance_state), C(persistence), C(ecc), C(ecc_corrected)
+      and C(ecc_uncorrected) (since the driver was loaded), C(remap_failed), C(remap_pending), C(pcie_width),
+      C(pcie_width_most), C(pcie_gen), C(pcie_gen_most), C(slowed) (by heat, power brake or hardware), C(fabric) and
+      C(fabric_status) (as the GPU says of NVSwitches), C(nvlinks_active), C(nvlinks), C(recovery) (what the driver
+      asks for). Null for what a GPU does not have or does not say.
+    - Null if C(nvidia-smi) did not tell, empty without a GPU.
+  returned: with O(gather_state=true)
+  type: list
+  elements: dict
+xids:
+  description: Xid errors of the kernel log (C(bus), C(xid), C(count)). Null if the log could not be read.
+  returned: with O(gather_state=true)
+  type: list
+  elements: dict
+  sample: [{"bus": "0000:3b:00.0", "xid": 79, "count": 1}]
+since_boot:
+  description: Whether the kernel log reached back to the boot, so that no Xid means none since then.
+  returned: with O(gather_state=true)
+  type: bool
 simulated:
   description: Whether a simulated tree was read and not the kernel's.
   returned: success
@@ -129,6 +156,7 @@ def main() -> None:
             "image": {"type": "str", "choices": ["", "cpu", "cuda"], "default": ""},
             "allow_cpu": {"type": "bool", "default": False},
             "image_cuda": {"type": "str", "default": ""},
+            "gather_state": {"type": "bool", "default": False},
             "tool_timeout": {"type": "int", "default": 60},
         },
         supports_check_mode=True,
@@ -139,7 +167,7 @@ def main() -> None:
             msg=f"{host}: tool_timeout is {options['tool_timeout']} and ranks is {options['ranks']}; give a second or "
             "more, and no negative number."
         )
-    found = GpuReader(host, timeout=options["tool_timeout"]).read()
+    found = GpuReader(host, timeout=options["tool_timeout"]).read(health=options["gather_state"])
     wanted = {
         "ranks": options["ranks"],
         "idle_allowed": options["allow_idle_gpus"],

@@ -38,10 +38,15 @@ attributes:
     description: The job runs apart from the connection already.
 options:
   argv:
-    description: The program and its arguments. No shell is involved.
+    description: The program and its arguments. No shell is involved. Either this or O(job).
     type: list
     elements: str
-    required: true
+  job:
+    description:
+      - RV(folder) of a job that an earlier task kept (O(stall_keep)). It is ended as by an interrupt, with SIGTERM to
+        the program once, and its whole output is returned. How it ended is no failure of the task.
+    type: path
+    default: ""
   container:
     description: Name of the running container. Empty - the program runs on the host itself.
     type: str
@@ -88,6 +93,20 @@ options:
     description: Seconds that O(argv) allows the program, for the display only. 0 - unknown.
     type: int
     default: 0
+  stall_limit:
+    description:
+      - Seconds without a new line on either stream after which the task fails, with RV(stalled), and ends the program.
+        0 - never. How long a sound program may be silent, only its owner knows - warm-up and compilation are silent,
+        too.
+      - It is noticed at the next look (O(interval)).
+    type: int
+    default: 0
+  stall_keep:
+    description:
+      - After O(stall_limit), do not end the program, but keep it for so many seconds, so that its processes may be
+        looked at before a task with O(job) ends it. If none does, the supervisor ends it then. 0 - it is ended at once.
+    type: int
+    default: 0
   site:
     description:
       - Whose job it is, letters, digits, C(_) and C(.) only. It becomes part of the folder's name and so of the mark.
@@ -125,6 +144,14 @@ rc:
       be watched to its end - then RV(msg) says why.
   returned: when the program ended
   type: int
+stalled:
+  description: The program printed nothing for O(stall_limit) seconds. It was ended, or with O(stall_keep) it lives.
+  returned: when it is so
+  type: bool
+silent:
+  description: For how many seconds there was no new line.
+  returned: with RV(stalled)
+  type: float
 stdout:
   description: Everything that the program wrote to standard output.
   returned: always
@@ -149,7 +176,7 @@ seconds:
   type: float
 folder:
   description: Where the output lies on its host until the next job.
-  returned: when the program ended
+  returned: when the program ended or is kept
   type: str
 msg:
   description: What is wrong.

@@ -10,8 +10,9 @@ module: node_preflight_info
 short_description: What a GPU VM has and lacks for a run, before anything is changed there
 version_added: 0.1.0
 description:
-  - Reads Python, clock, space, GPUs, NVIDIA driver, container toolkit, Docker engine and RDMA devices, and tries to
-    reach the registry. Changes nothing and judges nothing; M(rocemesh.multinode.preflight) does.
+  - Reads Python, operating system, clock, space, GPUs, NVIDIA driver, Fabric Manager, container toolkit, Docker engine
+    and RDMA devices, and tries to reach the registry. Changes nothing and judges nothing;
+    M(rocemesh.multinode.preflight) does.
   - Run it with C(become) to learn whether that works.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.reads
@@ -77,18 +78,23 @@ free_gib:
   description: Free GiB of the file systems that an image goes to, by path.
   returned: success
   type: dict
-gpu_devices:
-  description: NVIDIA display and 3D controllers on the PCI bus.
+system:
+  description:
+    - C(distribution), C(distribution_version) and C(os_family) as the module C(setup) names them, by which a system is
+      found among those that are supported.
   returned: success
-  type: int
-gpus:
-  description: GPUs that C(nvidia-smi) lists. Null if it did not answer.
+  type: dict
+  sample: {"distribution": "Ubuntu", "distribution_version": "22.04", "os_family": "Debian"}
+selinux:
+  description: Whether SELinux is enforcing.
   returned: success
-  type: int
-nvidia_driver:
-  description: Release of the loaded NVIDIA driver, empty if there is none.
+  type: bool
+gpu:
+  description:
+    - GPUs and NVSwitches on the bus, those that C(nvidia-smi) lists, the driver and Fabric Manager, as
+      M(rocemesh.multinode.gpu_info) returns them.
   returned: success
-  type: str
+  type: dict
 gpu_processes:
   description: Processes that use a GPU now, as C(nvidia-smi) names them.
   returned: success
@@ -122,6 +128,7 @@ simulated:
 """
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.facts.system.distribution import Distribution
 
 from ..module_utils._nic.node_reading import read_node
 
@@ -137,8 +144,10 @@ def main() -> None:
         supports_check_mode=True,
     )
     options = module.params
+    told = Distribution(module).get_distribution_facts()
     module.exit_json(
         changed=False,
+        system={name: str(told.get(name) or "") for name in ("distribution", "distribution_version", "os_family")},
         **read_node(
             options["controller_time"],
             options["registry"],

@@ -14,6 +14,9 @@ reader      what the collection does with the log
 line_loop   Python's `for line in stream`, which does nothing with the lines
 grep        `grep -c`, one word
 
+And how much memory a stream of that size takes that lies nowhere (``memory_*``): the log is made up while it is read,
+through a pipe. ``rise_mib`` is the peak resident set less the resident set when reading begins.
+
 Who goes first takes turns. Writes readers.json: ratios (above 1: the reader is faster; it does far more, so it
 never is), every run with its seconds and its peak resident set, those of a child process which does nothing else.
 Seconds of processor time: what else the machine has to do is not in them.
@@ -44,6 +47,24 @@ def peak():
     # Not getrusage: that keeps the peak of the process that forked this one.
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
 """
+# The same from standard input; prints: seconds, resident set at the start and its peak since then (KiB), what it found.
+RISE = f"""
+import json, sys, time
+from {PACKAGE}.reading import file_pieces
+def status(name):
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(name))
+def told(read, found):
+    with open("/proc/self/clear_refs", "w") as stream:
+        stream.write("5")  # the peak counts from here on
+    start, begun = status("VmRSS"), time.process_time()
+    result = read(file_pieces("/dev/stdin"))
+    print(json.dumps([time.process_time() - begun, start, status("VmHWM"), found(result)]))
+"""
+STREAMS = {
+    "tf_cnn_dense": f"from {PACKAGE}.tf_cnn import read\ntold(read, lambda result: result.step_lines)",
+    "nccl_dense": f"from {PACKAGE}.nccl_log import read\ntold(read, lambda result: result.lines)",
+    "line_loop": "told(lambda pieces: sum(piece.count(10) for piece in pieces), lambda count: count)",
+}
 TF_CNN = f"""
 import json, sys, time
 from {PACKAGE}.reading import file_pieces
@@ -204,3 +225,44 @@ def test_reading_a_large_log(  # noqa: PLR0917
     median = medians(runs)["reader"]["seconds"]
     assert median / medians(runs)["line_loop"]["seconds"] <= times or 0 < speed <= size / median
     assert max(run["peak_mib"] for run in runs["reader"]) <= 32
+
+
+def stream(code: str, size: int, kind: str, word: bytes) -> tuple[list[float], int]:
+    """What a child says of a log that is made while it reads, and in how many lines of it ``word`` stands."""
+    lines, made = 0, 0
+    with subprocess.Popen(
+        [sys.executable, "-c", RISE + code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "collections")},
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        for block in blocks(kind):
+            data = block.encode()
+            process.stdin.write(data)
+            lines += data.count(word)
+            made += len(data)
+            if made >= size:
+                break
+        process.stdin.close()
+        said = process.stdout.read()
+    assert process.returncode == 0
+    result: list[float] = json.loads(said)
+    return result, lines
+
+
+@pytest.mark.parametrize(("name", "word"), [("tf_cnn_dense", b"+/-"), ("nccl_dense", b"NCCL INFO")])
+def test_memory_of_a_stream_that_lies_nowhere(record: Record, name: str, word: bytes) -> None:
+    size = MIB * (1 << 20)
+    runs: dict[str, list[Run]] = {}
+    for turn in range(REPEATS):
+        for kind in turns(("reader", "line_loop"), turn):
+            code = STREAMS[name if kind == "reader" else kind]
+            (seconds, start, peak, found), lines = stream(code, size, name, word if kind == "reader" else b"\n")
+            assert found == lines
+            rise = max(0.1, round((peak - start) / 1024, 1))
+            run = {"seconds": round(seconds, 3), "start_mib": round(start / 1024, 1), "rise_mib": rise}
+            runs.setdefault(kind, []).append(run)
+    rises = {f"memory_{name}_vs_bare_loop": ratio(runs["line_loop"], runs["reader"], "rise_mib")}
+    record.add(f"memory_{name}_{MIB}_mib", runs, rises)
+    assert max(run["rise_mib"] for run in runs["reader"]) <= 32

@@ -39,7 +39,7 @@ repeats a sample of those that were caught, drawn by a fixed seed.
 - **Code** is what decides, by room (`tests/mutation/rooms.yml`): a few mutants of each file, drawn by a fixed seed.
   Only the room's own unit tests are asked: what playbooks, simulators and the lab notice besides does not count.
 - **Roles** are conditions (`when`, `assert`, `until`, `failed_when`, `changed_when`) of tasks that a test plays against
-  a simulator. Conditions that only the lab plays are not counted.
+  a simulator, or asks without a playbook (`tests/unit/roles/condition_table.py`). {conditions}
 - **Known** are the mutants that survived a review of the tests, by name (`tests/mutation/known.yml`).
 - **Guide** are items of docs/guide.yml, taken away: a test that the row names has to fail. Some are drawn by a fixed
   seed, the others chosen: what a review found to be done and guarded by nothing (`tests/mutation/guide_breaks.yml`).
@@ -74,7 +74,12 @@ def page() -> str:
     files = "\n".join(f"| {file} | {len(found)} | {sum(found)} |" for file, found in sorted(by_file.items()))
     left = trial.unexplained(everything)
     return _TEXT.format(
-        summary=_summary(everything), rows=rows, files=files, open=_open(left), unasked=_unasked(dict(parts)["guide"])
+        summary=_summary(everything),
+        rows=rows,
+        files=files,
+        open=_open(left),
+        unasked=_unasked(dict(parts)["guide"]),
+        conditions=_conditions(dict(parts)["roles"]),
     )
 
 
@@ -89,6 +94,11 @@ def _open(left: list[dict[str, Any]]) -> str:
 {lines}
 
 """
+
+
+def _conditions(entries: list[dict[str, Any]]) -> str:
+    asked = {(entry["file"], entry["scope"], entry["rule"], entry["before"]) for entry in entries}
+    return f"{len(asked)}\n  conditions were drawn. What only the lab plays, most of all conditions, is not among them."
 
 
 def _unasked(entries: list[dict[str, Any]]) -> str:

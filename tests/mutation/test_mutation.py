@@ -74,9 +74,9 @@ def test_a_test_that_is_named_twice_over_runs_once() -> None:
 def test_the_page_names_the_items_of_the_guide_that_were_not_asked() -> None:
     listed = {row["id"] for row in yaml.safe_load((ROOT / "tests/mutation/guide_breaks.yml").read_text())}
     asked = {int(entry["scope"].split()[-1]) for entry in trial.kept(ROOT, "guide")}
-    (told,) = re.findall(r"(\d+) are listed, (\d+) of them were not asked \(items ([\d, ]+)\)", figures.page())
-    assert (int(told[0]), int(told[1])) == (len(listed), len(listed - asked))
-    assert {int(number) for number in told[2].split(",")} == listed - asked
+    told = re.findall(r"(\d+) are listed, (\d+) of them were not asked \(items ([\d, ]+)\)", figures.page())
+    left = ", ".join(map(str, sorted(listed - asked)))
+    assert told == ([(str(len(listed)), str(len(listed - asked)), left)] if left else [])
 
 
 def test_the_pages_are_made_from_the_results() -> None:

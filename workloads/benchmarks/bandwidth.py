@@ -60,10 +60,7 @@ def gigabytes_per_second(size_bytes: int, ranks: int, seconds: float) -> float:
 
 
 class Exchange:
-    """The arrays of one network on this rank, filled with values whose sum over the ranks is known.
-
-    Element i of rank r is v x (r + 1) with v = ((i mod PERIOD) + 1) / 3 / scale, so the exact sum is v x n(n+1)/2.
-    """
+    """The arrays of one network on this rank, filled with values whose sum over the ranks is known (`common.known`)."""
 
     def __init__(
         self, shapes: Sequence[tuple[int, ...]], joined: Any, dtype: Any, update: bool = False, scale: float = 1.0
@@ -80,9 +77,7 @@ class Exchange:
         weights = [torch.zeros_like(tensor, dtype=torch.float32) for tensor in self._tensors] if update else []
         self._weights = weights
         self._rounds = 0
-        row = (torch.arange(common.PERIOD, dtype=torch.float64) + 1) / 3 / scale
-        self._mine = (row * (joined.rank + 1)).to(device=joined.device, dtype=dtype)
-        self._sum = (row * (joined.world * (joined.world + 1) / 2)).to(joined.device)
+        self._mine, self._sum = common.known(joined, dtype, scale)
 
     def stage(self) -> None:
         """From now on by way of host memory. On all ranks together: it makes a process group."""

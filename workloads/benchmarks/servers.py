@@ -154,9 +154,7 @@ class ServerExchange:
         self._parts = spread(self._elements, options.servers)
         self._gradients = [torch.empty(count, dtype=dtype, device=joined.device) for count in self._elements]
         self._values = [torch.empty_like(gradient) for gradient in self._gradients]
-        row = (torch.arange(common.PERIOD, dtype=torch.float64) + 1) / 3 / scale
-        self._mine = (row * (joined.rank + 1)).to(device=joined.device, dtype=dtype)
-        self._sum = (row * (joined.world * (joined.world + 1) / 2)).to(joined.device)
+        self._mine, self._sum = common.known(joined, dtype, scale)
         self._rounds = 0
         if joined.rank < options.servers:
             _stores[number] = Store(joined.world, self._asynchronous, self._update)

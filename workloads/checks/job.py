@@ -48,10 +48,6 @@ class Alarm(Exception):
     """The waiting time is over."""
 
 
-def _ring(_number: int, _frame: Any) -> None:
-    raise Alarm
-
-
 def _write(folder: str, name: str, text: str) -> None:
     temporary = os.path.join(folder, f".{name}.{os.getpid()}")
     with open(temporary, "w", encoding="utf-8") as stream:
@@ -176,11 +172,20 @@ def start(folder: str, orphan: float, seconds: float, argv: Sequence[str]) -> di
 
 @contextlib.contextmanager
 def _at_most(seconds: float) -> Iterator[None]:
-    before = signal.signal(signal.SIGALRM, _ring)
-    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
+    armed = [True]
+
+    def ring(_number: int, _frame: Any) -> None:
+        if armed:
+            armed.clear()
+            raise Alarm
+
+    before = signal.signal(signal.SIGALRM, ring)
+    # Again and again: one that rings just before the call that it has to end does not end it.
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001), 0.2)
     try:
         yield
     finally:
+        armed.clear()
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
@@ -189,9 +194,12 @@ def _ended(folder: str, seconds: float) -> bool:
     """Whether the supervisor has ended within that time. Its lock is what we wait for: no polling, no stale PID."""
     with open(os.path.join(folder, "lock"), encoding="utf-8") as lock:
         try:
+            if seconds <= 0:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return True
             with _at_most(seconds):
                 fcntl.flock(lock, fcntl.LOCK_SH)
-        except Alarm:
+        except (Alarm, BlockingIOError):
             return False
     return True
 

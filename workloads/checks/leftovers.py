@@ -14,6 +14,7 @@ Usage: leftovers.py list SITE                  what runs here, and the job of th
        leftovers.py jobs SECONDS FOLDER ...    in the head's container: which of these jobs are over; waits at most so
                                                long for one whose owner does not ask for it any more
        leftovers.py end SECONDS FOLDER ...     end the processes of these jobs; SECONDS before SIGKILL
+       leftovers.py look SECONDS FOLDER        what the processes of this job do for so long; touches none of them
 Prints one JSON line. Exit status 0, or 1 if something could not be ended.
 
 Only processes in this process's own PID namespace are looked at, never the caller itself or its ancestors.
@@ -34,6 +35,7 @@ import time
 from typing import Any, Callable, Sequence
 
 MARK = "ROCEMESH_JOB"
+RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "RANK")  # what says the number of a rank, in this order
 LAUNCHERS = frozenset(("mpirun", "mpiexec", "orterun", "orted", "prterun", "prted"))
 SCRIPTS = frozenset(
     ("resnet50.py", "tf_cnn_benchmarks.py", "allreduce.py", "bandwidth.py", "scaling.py", "scoring.py", "training.py")
@@ -76,13 +78,13 @@ def _read(*parts: str) -> bytes:
         return stream.read()
 
 
-def _mark(proc: str, name: str) -> str:
-    """The mark of a process; '' if it has none, or if its environment is not ours to read: then it is a stranger."""
+def _told(proc: str, name: str, variable: str) -> str:
+    """A variable of a process's environment; '' if it has none, or if its environment is not ours to read."""
     try:
         words = _read(proc, name, "environ").split(b"\0")
     except OSError:
         return ""
-    prefix = (MARK + "=").encode()
+    prefix = (variable + "=").encode()
     return next((word[len(prefix) :].decode("utf-8", "replace") for word in words if word.startswith(prefix)), "")
 
 
@@ -110,7 +112,7 @@ def _process(proc: str, name: str) -> Process | None:
         uid = os.stat(os.path.join(proc, name)).st_uid
     except (OSError, ValueError, IndexError):
         return None
-    mark = _mark(proc, name)
+    mark = _told(proc, name, MARK)  # without one it is a stranger
     return Process(int(name), int(fields[1]), int(fields[19]), uid, tuple(argv), mark, _has_gpu(proc, name))
 
 
@@ -263,6 +265,60 @@ def _look() -> list[Process]:
     return with_launchers(read("/proc", os.getpid()))
 
 
+def _rank(proc: str, name: str) -> int | None:
+    said = next((word for word in (_told(proc, name, variable) for variable in RANKS) if word), "")
+    return int(said) if said.isdigit() else None
+
+
+def _threads(proc: str, name: str) -> tuple[dict[str, str], int] | None:
+    """(thread -> state, ticks of processor time of all); None: gone."""
+    try:
+        fields = _read(proc, name, "stat").decode("utf-8", "replace").rpartition(")")[2].split()
+        states, ticks = {name: fields[0]}, int(fields[11]) + int(fields[12])
+    except (OSError, ValueError, IndexError):
+        return None
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(os.path.join(proc, name, "task")):
+            with contextlib.suppress(OSError, IndexError):
+                text = _read(proc, name, "task", thread, "stat").decode("utf-8", "replace")
+                states[thread] = text.rpartition(")")[2].split()[0]
+    return states, ticks
+
+
+def standing(
+    proc: str, own_pid: int, folder: str, seconds: float, pause: Callable[[float], None] = time.sleep
+) -> list[dict[str, Any]]:
+    """What each process of this job does: its rank (None: a launcher), state, where in the kernel it waits, and the
+    share of one processor that it used. D counts only if one thread was in it at the beginning and at the end."""
+    names = [str(process.pid) for process in with_launchers(read(proc, own_pid)) if process.mark == folder]
+    before = {name: _threads(proc, name) for name in names}
+    pause(seconds)
+    found = []
+    for process in with_launchers(read(proc, own_pid)):
+        name, now = str(process.pid), _threads(proc, str(process.pid))
+        first = before.get(name)
+        if first is None or now is None or process.mark != folder:
+            continue
+        waiting = sorted(thread for thread, state in now[0].items() if state == "D" == first[0].get(thread))
+        state = "D" if waiting else now[0][name] if now[0][name] != "D" else "S"
+        try:
+            where = _read(proc, name, "task", (waiting or [name])[0], "wchan").decode("ascii", "replace").strip()
+        except OSError:
+            where = ""
+        share = (now[1] - first[1]) / os.sysconf("SC_CLK_TCK") / seconds if seconds else 0.0
+        found.append(
+            {
+                "pid": process.pid,
+                "rank": _rank(proc, name),
+                "state": state,
+                "waits_in": "" if where == "0" else where,
+                "cpu": round(share, 2),
+                "command": " ".join(process.argv)[:300],
+            }
+        )
+    return found
+
+
 def main(arguments: Sequence[str]) -> int:
     words = list(arguments)
     try:
@@ -276,9 +332,12 @@ def main(arguments: Sequence[str]) -> int:
             ended, left = end(words[2:], float(words[1]), _look)
             print(json.dumps({"ended": sorted(ended), "left": sorted(left)}))
             return 1 if left else 0
+        if words[0] == "look" and len(words) == 3:
+            print(json.dumps({"processes": standing("/proc", os.getpid(), words[2], float(words[1]))}))
+            return 0
     except (IndexError, ValueError):
         pass
-    sys.stderr.write("usage: leftovers.py list SITE | jobs SECONDS FOLDER ... | end SECONDS FOLDER ...\n")
+    sys.stderr.write("usage: leftovers.py list SITE | jobs|end SECONDS FOLDER ... | look SECONDS FOLDER\n")
     return 2
 
 

@@ -12,6 +12,7 @@ Layout of an archive of ``collect`` (any other layout is read as well; a piece i
     job/NAME                   what the job printed, its summary.json
     hosts/HOST/NAME            outputs of a guest or host: dmesg.txt, nvidia-smi.txt, show_gids.txt, ...
     containers/HOST/NAME       the same from inside the container
+    fabric/fabric.json         the report of the fabric check
     switches/SWITCH/NAME       outputs of a switch
     esxi/HOST/NAME             outputs of an ESXi host
     vms/VM/vmware.log          the log of a VM

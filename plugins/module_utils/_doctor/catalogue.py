@@ -13,6 +13,7 @@ from __future__ import annotations
 from .._results.launch.causes import RULES as RUN_RULES
 from .model import CANDIDATE, ECHO, FAULT, LAYERS, Cause, Compare, Rule, Sign
 from .rules import (
+    fabric,
     gpu,
     gpu_causes,
     host,
@@ -75,6 +76,7 @@ CAUSES: dict[str, Cause] = {
         pcie_vm_causes.CAUSES,
         host_causes.CAUSES,
         job_causes.CAUSES,
+        fabric.CAUSES,
     )
     for cause in causes
 }
@@ -99,6 +101,7 @@ RULES: tuple[Rule, ...] = (
     *host.RULES,
     *job.RULES,
     *site.RULES,
+    *fabric.RULES,
     *_RULES,
 )
 COMPARES: tuple[Compare, ...] = (*job.COMPARES, *site.COMPARES)

@@ -20,9 +20,13 @@ _ROWS = 4096
 
 @dataclasses.dataclass(frozen=True)
 class Found:
+    """``host``, ``device``: where what is said is not about whoever printed it."""
+
     sign: Sign
     line: int
     quote: str
+    host: str = ""
+    device: str = ""
 
 
 class Reader(Protocol):

@@ -16,9 +16,10 @@ import functools
 import re
 from typing import Dict, Iterable, List, Match, Sequence, Tuple
 
+from . import fabric
 from .bundle import Piece
 from .model import ECHO, FAULT, NORMAL, Sign
-from .readers import READERS, Reader
+from .readers import READERS, Found, Reader
 from .words import SHORTEST, one_of, tells_digits_apart, words_of
 
 _KEPT = 6  # hits of one sign that are kept whole; the others are counted
@@ -147,6 +148,19 @@ class Reading:
         self._dull: set[bytes] = set()
 
     def piece(self, piece: Piece) -> None:
+        if not fabric.PIECE.search(piece.name):
+            self._log(piece)
+            return
+        text = _whole(piece, fabric.LARGEST)
+        found = fabric.read(text)
+        if found is None:
+            self._log(Piece(piece.name, iter((text.encode(),))))
+            return
+        self.lines += text.count("\n") + 1
+        for each in found:
+            self._add(each.sign, _told(each, piece))
+
+    def _log(self, piece: Piece) -> None:
         boring: set[bytes] = set()
         counts: dict[bytes, int] = {}
         readers = [reader() for reader in READERS]
@@ -181,9 +195,7 @@ class Reading:
         self.lines += number
         for reader in readers:
             for found in reader.result():
-                quote = found.quote[:_QUOTE]
-                hit = Hit(found.sign.name, piece.name, found.line, quote, piece.host, placed=bool(piece.host))
-                self._add(found.sign, hit)
+                self._add(found.sign, _told(found, piece))
 
     def _line(self, piece: Piece, number: int, text: str, readers: Iterable[Reader]) -> bool:
         """Whether there was anything in it."""
@@ -269,6 +281,29 @@ class Reading:
         if named:
             device = named["device"]
         return Hit("", piece.name, number, text.strip()[:_QUOTE], host, rank, device, placed=bool(piece.host))
+
+
+def _whole(piece: Piece, most: int) -> str:
+    """Its text, as far as ``most`` bytes go."""
+    kept: list[bytes] = []
+    size = 0
+    for chunk in piece.chunks:
+        if size <= most:
+            kept.append(chunk)
+            size += len(chunk)
+    return b"\n".join(kept).decode("utf-8", "replace")
+
+
+def _told(found: Found, piece: Piece) -> Hit:
+    return Hit(
+        found.sign.name,
+        piece.name,
+        found.line,
+        found.quote[:_QUOTE],
+        found.host or piece.host,
+        device=found.device,
+        placed=bool(piece.host) and not found.host,
+    )
 
 
 def _figures(form: bytes) -> bool:

@@ -180,6 +180,7 @@ class _Check:
                 missing=sorted(missing),
                 form=self.options.form,
                 counters=counters.document(self.fabric, grown),
+                gpus=self.found.gpus,
                 simulated=simulated,
                 complete=complete,
             ),
@@ -220,6 +221,7 @@ class _Check:
             "limit": round(limit + 90),
             "rounds": len(rounds),
             "sentence": self.cost.sentence(),
+            "gpu_table": self.found.gpus.table,
         }
 
 

@@ -49,9 +49,9 @@ class Seen:
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """``kind``: fabric, rail, switch, host, nic or pair; ``members``: rail, host, or NICs.
+    """``kind``: fabric, rail, switch, host, nic, pair or gpu; ``members``: rail, host(s), or NICs.
 
-    ``ratio``: median of what was left.
+    ``ratio``: median of what was left; ``part``: of a host what no NIC is (a GPU, its driver).
     """
 
     kind: str
@@ -62,6 +62,7 @@ class Place:
     dead: bool = False
     direction: str = ""
     switch: str = ""
+    part: str = ""
 
     @property
     def key(self) -> tuple[str, tuple[int, ...], str]:

@@ -16,6 +16,7 @@ import ipaddress
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from .._layer import RefusedError
+from .gpus import Gpus, judge
 from .judge import Place
 from .model import Fabric, from_hosts
 from .reach import Fault
@@ -28,6 +29,7 @@ class Found:
     faults: tuple[Fault, ...]
     notes: tuple[str, ...]
     simulated: bool
+    gpus: Gpus
 
 
 def fabric_from(
@@ -75,12 +77,14 @@ def fabric_from(
         for rail, port in enumerate(row)
         if port
     }
+    gpus = judge(fabric.hosts, readings)
     return Found(
         fabric,
         {nic: str(port["netdev"] or "") for nic, port in flat.items()},
-        (*_odd_ones(fabric, flat), *_absent(fabric, readings)),
-        tuple(notes),
+        (*_odd_ones(fabric, flat), *_absent(fabric, readings), *gpus.faults),
+        (*notes, *gpus.notes),
         any(bool((readings.get(name) or {}).get("simulated")) for name in chosen),
+        gpus,
     )
 
 

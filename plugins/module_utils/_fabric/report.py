@@ -13,24 +13,25 @@ import math
 import statistics
 from typing import Any, Mapping, Sequence
 
+from .gpus import Gpus
 from .judge import Findings, Place, Seen
 from .model import Fabric
 from .reach import Fault
 from .wire import Failure
 
 SCHEMA = 1
+_NO_GPUS = Gpus()
 MOST_CELLS = 128  # hosts along an edge of the heat map; more are put together
 
 
 def place_text(fabric: Fabric, place: Place) -> str:
-    if place.kind == "fabric":
-        return "the whole fabric"
-    if place.kind == "rail":
-        return f"rail {place.members[0]}"
-    if place.kind == "switch":
-        return f"switch {place.switch}"
+    if place.kind in ("fabric", "rail", "switch"):
+        rail = f"rail {''.join(map(str, place.members))}"
+        return {"fabric": "the whole fabric", "switch": f"switch {place.switch}"}.get(place.kind, rail)
     if place.kind == "host":
         return f"host {fabric.hosts[place.members[0]]}"
+    if place.kind == "gpu":
+        return f"{', '.join(fabric.hosts[host] for host in place.members)} {place.part}"
     if place.kind == "pair":
         return " with ".join(map(fabric.name, place.members))
     return fabric.name(place.members[0]) + (f", only what it {place.direction}" if place.direction else "")
@@ -68,6 +69,7 @@ def document(
     missing: Sequence[str] = (),
     form: str = "",
     counters: Mapping[str, Mapping[str, int]] | None = None,
+    gpus: Gpus = _NO_GPUS,
     simulated: bool = False,
     complete: bool = True,
 ) -> dict[str, Any]:
@@ -105,14 +107,16 @@ def document(
             for name, each in findings.items()
         },
         "counters": {name: dict(counts) for name, counts in (counters or {}).items()},
+        "gpus": [dict(row) for row in gpus.rows],
+        "gpu_table": gpus.table,
         "notes": list(notes),
         "table": table(fabric, faults, simulated),
     }
 
 
 def _hosts(fabric: Fabric, place: Place) -> set[str]:
-    if place.kind == "host":
-        return {fabric.hosts[place.members[0]]}
+    if place.kind in ("host", "gpu"):
+        return {fabric.hosts[host] for host in place.members}
     if place.kind in ("nic", "pair", "switch"):
         return {fabric.hosts[fabric.host_of(nic)] for nic in place.members}
     return set()

@@ -170,7 +170,7 @@ def image_problems(host: str, gpus: int, stack: Mapping[str, Any]) -> list[str]:
         return []
     remedy = (
         "What to do: take an image with CUDA (container_build_dockerfile: multinode/Dockerfile.ngc, or container_image "
-        "with your own), or set run_allow_cpu to true to train on CPUs beside idle GPUs."
+        "with your own), or set rocemesh_allow_cpu to true to train on CPUs beside idle GPUs."
     )
     if stack.get("error"):
         return [f"{host}: {gpus} GPU(s), and torch of the image does not load ({stack['error']}). {remedy}"]

@@ -15,6 +15,7 @@ import stat
 from typing import Any
 
 from .._layer import ParseError
+from .gpu_health import from_boot_on, parse_nvlinks, parse_state, parse_xids
 from .gpu_state import kind_of, parse_cuda, parse_fabric_version, parse_gpus, parse_unit
 from .node import Node
 
@@ -79,18 +80,61 @@ class GpuReader(Node):
             "enabled": told.get("UnitFileState", ""),
         }
 
-    def read(self) -> dict[str, Any]:
+    def _state(self) -> list[dict[str, Any]] | None:
+        """Of each GPU; None: nobody could tell."""
+        done = self.tool("nvidia-smi", "-q", "-x")
+        if done is None or done.code != 0:
+            words = (done.err.strip() or done.out.strip()).splitlines() if done is not None else []
+            if done is not None:
+                self.miss("nvidia-smi -q -x", words[0] if words else f"exit code {done.code}", "dmesg | grep NVRM")
+            return None
+        try:
+            found = parse_state(done.out, self.host)
+        except ParseError as error:
+            self.miss("nvidia-smi -q -x", str(error), "report the quoted text; nothing was guessed from it")
+            return None
+        links = self.tool("nvidia-smi", "nvlink", "-s")
+        told = parse_nvlinks(links.out) if links is not None and links.code == 0 else {}
+        for gpu in found:
+            gpu["nvlinks_active"], gpu["nvlinks"] = told.get(gpu["uuid"], (None, None))
+        return found
+
+    def _xids(self) -> dict[str, Any]:
+        """From the kernel's ring, or from the journal where the ring has lost the boot; neither: what there is."""
+        texts = []
+        for words in (("dmesg",), ("journalctl", "-k", "-b", "-q", "--no-pager", "-o", "short-monotonic")):
+            done = self.tool(*words)
+            if done is not None and done.code == 0 and done.out.strip():
+                texts.append(done.out)
+                if from_boot_on(done.out):
+                    return {"xids": parse_xids(done.out), "since_boot": True}
+        if not texts:
+            self.miss("kernel log", "neither dmesg nor journalctl -k showed it", "run with become: true")
+            return {"xids": None, "since_boot": False}
+        longest = max(texts, key=len)
+        self.miss("kernel log", "it no longer reaches back to the boot", "keep the journal (Storage=persistent)")
+        return {"xids": parse_xids(longest), "since_boot": False}
+
+    def health(self, gpus: bool) -> dict[str, Any]:
+        """Read-only, and only where a GPU is on the bus or shown."""
+        if not gpus:
+            return {"state": [], "xids": [], "since_boot": False}
+        return {"state": self._state(), **self._xids()}
+
+    def read(self, *, health: bool = False) -> dict[str, Any]:
         pci = [
             {"address": function.address, "kind": kind_of(function.device_class, function.vendor)}
             for function in self.sysfs.bus()
         ]
         gpus = self._gpus()
+        on_bus = any(device["kind"] == "gpu" for device in pci)
         return {
             "gpus": gpus,
             "pci": [device for device in pci if device["kind"]],
             "driver": self._driver(gpus is not None),
             "fabric_manager": self._fabric(),
             "usable": bool(gpus) and self._control,
+            **(self.health(bool(gpus) or on_bus) if health else {}),
             "simulated": self.sysfs.simulated,
             "unreadable": list(self._unreadable),
         }

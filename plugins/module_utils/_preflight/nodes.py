@@ -8,8 +8,10 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Mapping
+from typing import Any, Callable, Iterable, Iterator, Mapping
 
+from .._nic import gpu_state
+from .._site import systems
 from .controller import older
 from .devices import clock, failed
 from .finding import Finding, note, problem, warning
@@ -22,7 +24,9 @@ CPU_IMAGE_GIB = 6.0
 
 def judge(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[Finding]:
     """``wanted``: slots (ranks of the host, 0: not said), toolkit_repository (role container installs from it), no_gpus
-    (the container gets none), mmio (the window sets the MMIO space of its VM), asleep (why it need not answer yet)."""
+    (the container gets none), mmio (the window sets the MMIO space of its VM), asleep (why it need not answer yet);
+    parts (what is done there, of `systems.PARTS`), unlisted (systems that are not in the table are tried), gpu (options
+    of module gpu_info), look (the role guest does not look at GPUs: what is wrong with them stops nothing)."""
     if reading.get("unreachable") and wanted.get("asleep"):
         yield warning(place, "ssh", f"no answer, and {wanted['asleep']}", "stages recover and power bring it up")
         return
@@ -52,6 +56,7 @@ def judge(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
             "let ansible_user use sudo for everything, or log in as root",
         )
     yield from clock(place, reading.get("clock_skew"), warning)
+    yield from _system(place, reading, wanted)
     yield from _space(place, reading)
     yield from _gpus(place, reading, wanted)
     yield from _engine(place, reading)
@@ -69,7 +74,7 @@ def judge(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
 
 
 def _space(place: str, reading: Mapping[str, Any]) -> Iterator[Finding]:
-    need = IMAGE_GIB if reading.get("gpu_devices") and not reading.get("simulated") else CPU_IMAGE_GIB
+    need = IMAGE_GIB if _devices(reading) and not reading.get("simulated") else CPU_IMAGE_GIB
     for path, free in (reading.get("free_gib") or {}).items():
         if isinstance(free, (int, float)) and free < need:
             yield warning(
@@ -80,39 +85,54 @@ def _space(place: str, reading: Mapping[str, Any]) -> Iterator[Finding]:
             )
 
 
+def _system(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[Finding]:
+    """The table that the roles obey, before any of them stops at it."""
+    engine = reading.get("engine") or {}
+    there = bool(engine.get("version") or engine.get("error"))
+    parts = [part for part in wanted.get("parts") or () if part != "engine" or not there]
+    unlisted = bool(wanted.get("unlisted"))
+    told = reading.get("system") or {}
+    for reason in systems.problems(told, parts, selinux=bool(reading.get("selinux")), unlisted=unlisted):
+        text, remedy = _parted(reason, f"take a system of {systems.PAGE}, or leave out what is refused")
+        yield problem(place, "operating system", text, remedy)
+
+
+def _parted(sentence: str, remedy: str) -> tuple[str, str]:
+    text, said, told = sentence.partition(" What to do: ")
+    return text, told if said else remedy
+
+
+def _devices(reading: Mapping[str, Any]) -> int:
+    """GPUs on the bus; where none is seen there, those that answer."""
+    gpu = reading.get("gpu") or {}
+    return sum(device["kind"] == "gpu" for device in gpu.get("pci") or ()) or len(gpu.get("gpus") or ())
+
+
 def _gpus(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[Finding]:
-    answering = reading.get("gpus")
-    devices, driver = int(reading.get("gpu_devices") or answering or 0), reading.get("nvidia_driver")
-    slots = int(wanted.get("slots") or 0)
+    """What module gpu_info finds wrong, and the role guest stops at; and what only containers need."""
+    devices, gpu, wishes = _devices(reading), reading.get("gpu") or {}, wanted.get("gpu") or {}
     if not devices:
         yield warning(
             place, "GPU", "no NVIDIA GPU is passed through; the run trains on the CPU and proves nothing about GPUs"
         )
         return
-    level = warning if wanted.get("mmio") else problem
-    if not driver and not answering:
-        yield level(
-            place,
-            "NVIDIA driver",
-            f"{devices} GPUs are there and no driver is loaded",
-            "install NVIDIA's driver (this collection does not); nvidia-smi has to list the GPUs",
-        )
-    elif isinstance(answering, int) and answering != devices:
-        yield level(
-            place,
-            "GPU",
-            f"{devices} are on the PCI bus and nvidia-smi lists {answering}",
-            "look into the kernel's log for NVRM and Xid; in a VM mostly the MMIO space (pciPassthru.64bitMMIOSizeGB)",
-        )
-    if slots > devices:
-        yield problem(place, "rocemesh_slots", f"{slots} ranks for {devices} GPUs", f"set rocemesh_slots: {devices}")
-    elif 0 < slots < devices:
-        yield warning(
-            place,
-            "rocemesh_slots",
-            f"{slots} of {devices} GPUs get a rank",
-            f"set rocemesh_slots: {devices}, unless the others are meant to stay idle",
-        )
+    judged = warning if wanted.get("look") is False else problem
+    waits = warning if wanted.get("mmio") else judged
+    fabric = gpu_state.fabric_problems(place, gpu)
+    driver = [text for text in gpu_state.driver_problems(place, gpu) if text not in fabric]
+    if wanted.get("mmio"):
+        driver = [f"{text} Or it waits for the MMIO space, which the window sets." for text in driver]
+    yield from _told(waits, place, "NVIDIA driver", driver)
+    yield from _told(waits, place, "Fabric Manager", fabric if gpu["driver"]["loaded"] else ())
+    slots = int(wanted.get("slots") or 0)
+    idle = bool(wishes.get("idle_allowed"))
+    yield from _told(
+        judged, place, "rocemesh_slots", gpu_state.rank_problems(place, devices, slots, idle) if slots else ()
+    )
+    known = gpu_state.image_problems(place, devices, {"torch": "for CPUs"}) if wishes.get("image") == "cpu" else []
+    image = known if gpu.get("usable") and not wishes.get("cpu_allowed") else []
+    newer = gpu_state.cuda_problems(place, gpu["driver"], str(wishes.get("image_cuda") or ""))
+    yield from _told(judged, place, "image", [*image, *newer])
     if not reading.get("toolkit") and not wanted.get("no_gpus") and not wanted.get("toolkit_repository"):
         yield problem(
             place,
@@ -122,6 +142,12 @@ def _gpus(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
         )
     for row in reading.get("gpu_processes") or ():
         yield note(place, "other jobs", f"a GPU is in use by process {row}")
+
+
+def _told(level: Callable[..., Finding], place: str, thing: str, sentences: Iterable[str]) -> Iterator[Finding]:
+    for sentence in sentences:
+        text, remedy = _parted(sentence.removeprefix(f"{place}: "), "nvidia-smi -L on the node")
+        yield level(place, thing, text, remedy)
 
 
 def _engine(place: str, reading: Mapping[str, Any]) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which operating systems of the GPU VMs are supported for what, and why the others are refused: one table. Pure.
 
-The preflights of the roles guest, container and mesh obey it; docs/supported-systems.md is made from it
+The role preflight and the first tasks of guest, container and mesh obey it; docs/supported-systems.md is made from it
 (`python -m tests.unit.site.supported_systems`).
 
 Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -136,9 +136,9 @@ def page() -> str:
     return (
         "# Systems of the GPU VMs\n\n"
         "<!-- made from plugins/module_utils/_site/systems.py by python -m tests.unit.site.supported_systems -->\n\n"
-        "The roles `guest`, `container` and `mesh` obey this table before they change anything. What is not in it is "
-        "refused with\na message that names it; `rocemesh_allow_unlisted_system: true` tries it all the same, with "
-        "everything installed by you.\n\n"
+        "`preflight` and the roles `guest`, `container` and `mesh` obey this table before anything is changed. What is "
+        "not in it is\nrefused with a message that names it; `rocemesh_allow_unlisted_system: true` tries it all the "
+        "same, with\neverything installed by you.\n\n"
         + "\n".join([head, *rows])
         + "\n\n"
         + "\n".join(f"- `{key}`: {text}" for key, text in PARTS.items())
@@ -148,5 +148,5 @@ def page() -> str:
         "Refused as a whole:\n\n| system | why |\n|---|---|\n"
         + "\n".join(f"| {name} | {why} |" for name, why in REFUSED.items())
         + "\n\nNVIDIA's driver, Fabric Manager and, outside of Debian and Ubuntu, the container toolkit are installed "
-        "by you on every\nsystem; the role `guest` checks the first two (`gpus`).\n"
+        "by you on every\nsystem; `preflight` and the role `guest` (`gpus`) check the first two.\n"
     )

@@ -80,3 +80,34 @@ def test_image_without_perftest_is_told_and_the_run_goes_on(tmp_path: Path, coll
     assert result.returncode == 0, result.stdout + result.stderr
     assert "The fabric is not checked: gpu02: the image lacks a program of ib_write_bw" in result.stdout
     assert not (tmp_path / "reports").exists()
+
+
+def test_image_without_one_of_several_programs_stops_a_run_that_requires_the_check(
+    tmp_path: Path, collections: Path
+) -> None:
+    """Said with the variable of the site, and once for each host: all of them lack the program."""
+    entries = [entry("gate", real(site(4, 2)))]
+    said = ("-e", "rocemesh_fabric_gate=required", "-e", "fabric_programs=ib_write_bw,ib_send_lat")
+    result = play(tmp_path, *said, entries=entries, collections=collections)
+    assert result.returncode != 0
+    told = "the image lacks a program of ib_write_bw, ib_send_lat"
+    reasons = "; ".join(f"gpu{number:02d}: {told}" for number in range(4))
+    assert f"fabric_gate is required, and the fabric is not checked: {reasons}" in " ".join(result.stdout.split())
+    assert not (tmp_path / "reports").exists()
+
+
+def test_run_plays_the_gate_before_anything_of_the_job() -> None:
+    """With what it needs; the report gets what it published."""
+    plays = yaml.safe_load((ROOT / "playbooks/run.yml").read_text())
+    included = [
+        (number, task["ansible.builtin.include_role"], task.get("vars", {}))
+        for number, each in enumerate(plays)
+        for task in each.get("tasks", ())
+        if "ansible.builtin.include_role" in task
+    ]
+    (gate,) = [each for each in included if each[1]["name"].endswith(".fabric")]
+    assert gate[1]["tasks_from"] == "gate" and plays[gate[0]]["hosts"] == "gpu_vms[0]"
+    assert set(gate[2]) == {"fabric_hosts", "fabric_readings", "fabric_switches"}
+    job = [each[0] for each in included if each[1]["tasks_from"] in ("checks", "timed")]
+    assert gate[0] < min(job) and max(each[0] for each in included if each[1]["tasks_from"] == "rdma") > gate[0]
+    assert "fabric_outcome" in (ROOT / "playbooks/report.yml").read_text()

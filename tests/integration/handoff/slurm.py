@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A real Slurm on this machine: Debian's slurmctld and two slurmd over loopback, each with a host name of its own.
+"""A real Slurm on this machine: Debian's slurmctld and two slurmd over loopback, each with a host name of its own, with
+the configuration that the lab gives its nodes (lab/scheduler.py).
 
 All of it lives in one PID namespace, so that nothing outlives the test, whatever a job does.
 """
@@ -19,8 +20,11 @@ import time
 from pathlib import Path
 from typing import Iterator
 
+from lab import config, scheduler
+
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "srun", "munged")
-HOSTS = ("gpu01", "gpu02")
+NODES = config.NODES[:2]
+HOSTS = tuple(node.name for node in NODES)
 PARTITIONS = ("train", "other")
 
 _INSIDE = """
@@ -87,44 +91,38 @@ class Slurm:
         return "\n".join(texts)
 
 
+def _of_one_machine(text: str, folder: Path, control: int, ports: list[int]) -> str:
+    """The lab's configuration, with ports, files and names of this machine in place of the nodes'."""
+    for node, port in zip(NODES, ports):
+        place = f"NodeAddr=127.0.0.1 NodeHostname={node.name} Port={port}"
+        text = text.replace(f"NodeAddr={node.cluster_ip}", place)
+    for there, here in (
+        (f"SlurmctldHost={NODES[0].name}({NODES[0].cluster_ip})", f"SlurmctldHost={socket.gethostname()}(127.0.0.1)"),
+        ("/var/lib/slurm/slurmctld", f"{folder}/state"),
+        ("/var/lib/slurm/slurmd", f"{folder}/spool.%n"),
+        ("/run/slurmctld.pid", f"{folder}/slurmctld.pid"),
+        ("/run/slurmd.pid", f"{folder}/slurmd.%n.pid"),
+        (f"PartitionName={scheduler.PARTITION} ", f"PartitionName={PARTITIONS[0]} "),
+        ("KillWait=5", "KillWait=1"),
+    ):
+        assert text.count(there) == 1, there
+        text = text.replace(there, here)
+    return f"""{text}SlurmctldPort={control}
+AuthInfo=socket={folder}/munge.sock
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.%n.log
+SchedulerParameters=batch_sched_delay=0,sched_min_interval=0
+PartitionName={PARTITIONS[1]} Nodes={HOSTS[0]} State=UP
+"""
+
+
 @contextlib.contextmanager
 def cluster(folder: Path) -> Iterator[Slurm]:
     control, *ports = _free_ports(1 + len(HOSTS))
-    here = socket.gethostname()
-    nodes = "\n".join(
-        f"NodeName={name} NodeAddr=127.0.0.1 NodeHostname={name} Port={port} CPUs=4" for name, port in zip(HOSTS, ports)
-    )
     (folder / "state").mkdir()
     (folder / "munge.key").write_bytes(secrets.token_bytes(128))
     (folder / "munge.key").chmod(0o400)
-    (folder / "slurm.conf").write_text(
-        f"""ClusterName=test
-SlurmctldHost={here}(127.0.0.1)
-SlurmctldPort={control}
-SlurmUser=root
-SlurmdUser=root
-AuthType=auth/munge
-CredType=cred/munge
-AuthInfo=socket={folder}/munge.sock
-StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool.%n
-SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.%n.pid
-SlurmctldLogFile={folder}/slurmctld.log
-SlurmdLogFile={folder}/slurmd.%n.log
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-SelectType=select/linear
-SchedulerParameters=batch_sched_delay=0,sched_min_interval=0
-SlurmdParameters=config_overrides
-MpiDefault=none
-ReturnToService=2
-KillWait=1
-{nodes}
-PartitionName={PARTITIONS[0]} Nodes={",".join(HOSTS)} Default=YES State=UP
-PartitionName={PARTITIONS[1]} Nodes={HOSTS[0]} State=UP
-"""
-    )
+    (folder / "slurm.conf").write_text(_of_one_machine(scheduler.slurm_conf(NODES, 4), folder, control, ports))
     slurm = Slurm(folder)
     # The namespace dies with its first process, and that with this one.
     init = subprocess.Popen(

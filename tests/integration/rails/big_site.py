@@ -9,20 +9,24 @@ local, and a Python of their own that shows each its bus, its RDMA devices and i
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import yaml
 
+from tests.integration.switch import harness
 from tests.integration.switch.harness import PASSWORD, Simulator
-from tests.integration.vsphere.conftest import ROOT, USER, Vcenter
+from tests.integration.vsphere.conftest import ROOT, USER, Pki, Vcenter, build, start
 
 HOSTS, RAILS = 4, 8
+LEAVES = ("leaf01", "leaf02")
 FIRST_INDEX = 90002  # of the interfaces; none of this machine's own has it
 NODES = [f"gpu{number:02d}" for number in range(1, HOSTS + 1)]
 NODE_TOOLS = ROOT / "lab" / "node" / "tools"
@@ -156,7 +160,11 @@ class Guest:
         programs = {
             "ip": f'case " $* " in *" address "*) cat {self.root}/address.json ;; *" -6 "*) echo "[]" ;; '
             f'*" route "*) cat {self.root}/route.json ;; *) echo "SIMULATED ip: $*" >&2; exit 2 ;; esac',
-            "nvidia-smi": f'[ "$*" = -L ] && cat <<\'END\' || echo "CUDA Version: 12.4 (SIMULATED)"\n{gpus}\nEND',
+            "nvidia-smi": f"case \"$*\" in -L) cat <<'END'\n{gpus}\nEND\n;; --query*) ;; "
+            '*) echo "CUDA Version: 12.4 (SIMULATED)" ;; esac',
+            "nvidia-ctk": 'echo "SIMULATED nvidia-ctk: $*" >&2; exit 2',
+            "docker": f'case "$*" in *DockerRootDir*) echo {self.root} ;; *Server.Version*) echo \'"27.3.1"\' ;; '
+            '*) echo "SIMULATED docker: $*" >&2; exit 2 ;; esac',
             "lspci": f'case " $* " in *" -vmm "*) cat {self.root}/lspci.txt ;; '
             f'*) exec {sys.executable} {NODE_TOOLS}/lspci "$@" ;; esac',
         }
@@ -182,7 +190,7 @@ class Site:
     """The example inventory as it is, and one beside it that says where the simulators listen."""
 
     def __init__(self, root: pathlib.Path, vcenter: Vcenter, leaves: dict[str, Simulator]) -> None:
-        self.root = root
+        self.root, self.vcenter, self.leaves = root, vcenter, leaves
         self.guests = {name: Guest(root / "guests", name) for name in NODES}
         shutil.copytree(INVENTORY, root / "example")
         vault = {"vault_vcenter_password": vcenter.password, "vault_switch_password": PASSWORD}
@@ -221,13 +229,30 @@ class Site:
                 }
             },
         }
-        (root / "where" / "hosts.yml").write_text(yaml.safe_dump(where))
+        self._where = where
+        self.tell({})
 
-    def play(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def tell(self, hosts: dict[str, dict[str, Any]]) -> None:
+        """Variables of hosts, which go before all others of the inventories."""
+        found = json.loads(json.dumps(self._where))
+        for name, variables in hosts.items():
+            group = next((group for group in found.values() if name in group["hosts"]), None)
+            if group is None:
+                group = found.setdefault("esxi_hosts", {"hosts": {}})
+            group["hosts"].setdefault(name, {}).update(variables)
+        (self.root / "where" / "hosts.yml").write_text(yaml.safe_dump(found))
+
+    def state(self) -> Any:
+        """Everything that a run could change."""
+        hardware = {name: (guest.root / "hw/nic.json").read_text() for name, guest in self.guests.items()}
+        running = [leaf.state()["running"] for leaf in self.leaves.values()]
+        return [self.vcenter.state(), self.vcenter.calls(), hardware, *running]
+
+    def play(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         program = str(pathlib.Path(sys.executable).with_name("ansible-playbook"))
         inventories = ("-i", str(self.root / "example" / "hosts.yml"), "-i", str(self.root / "where" / "hosts.yml"))
         return subprocess.run(
-            [program, *words, *inventories, "--check"],
+            [program, *words, *inventories, *(["--check"] if check else [])],
             cwd=ROOT,
             env={**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_FORKS": "4", "ANSIBLE_HOME": str(self.root / "home")},
             stdin=subprocess.DEVNULL,
@@ -236,3 +261,18 @@ class Site:
             timeout=600,
             check=False,
         )
+
+
+@contextlib.contextmanager
+def standing(root: pathlib.Path, pki: Pki) -> Iterator[Site]:
+    """The site with its simulators, until it is no longer needed."""
+    (root / "vcenter").mkdir()
+    vcenter = start(build(), pki, root / "vcenter", topology())
+    with contextlib.ExitStack() as stack:
+        stack.callback(vcenter.process.wait)
+        stack.callback(vcenter.process.terminate)
+        leaves = {
+            name: stack.enter_context(harness.running(root / name, "--name", name, "--cabled", "16", "--no-lldp"))
+            for name in LEAVES
+        }
+        yield Site(root, vcenter, leaves)

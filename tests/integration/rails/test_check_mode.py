@@ -8,7 +8,6 @@ Nothing is changed meanwhile. golden/README.md says for each line why it is righ
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import pathlib
@@ -20,12 +19,10 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.integration.rails import big_site
-from tests.integration.rails.big_site import HOSTS, NODES, RAILS, Site, guest_address
-from tests.integration.switch import harness
-from tests.integration.vsphere.conftest import Pki, build, start
+from tests.integration.rails.big_site import HOSTS, NODES, RAILS, guest_address
+from tests.integration.vsphere.conftest import Pki
 
 GOLDEN = pathlib.Path(__file__).parent / "golden"
-LEAVES = ("leaf01", "leaf02")
 STAGES = "switch,esxi,guest,window,all"
 SKIPPED = "preflight,recover,power,ats,image,mesh,run,report"
 # Who sets the interfaces up is asked of the machine that the tests run on; how it is told is tests/integration/nic's.
@@ -52,26 +49,12 @@ class Played:
 @pytest.fixture(scope="module")
 def played(pki: Pki, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
     root = tmp_path_factory.mktemp("site")
-    (root / "vcenter").mkdir()
     (root / "out").mkdir()
-    vcenter = start(build(), pki, root / "vcenter", big_site.topology())
-    with contextlib.ExitStack() as stack:
-        stack.callback(vcenter.process.wait)
-        stack.callback(vcenter.process.terminate)
-        leaves = {
-            name: stack.enter_context(harness.running(root / name, "--name", name, "--cabled", "16", "--no-lldp"))
-            for name in LEAVES
-        }
-        site = Site(root, vcenter, leaves)
-
-        def state() -> Any:
-            hardware = {name: (guest.root / "hw/nic.json").read_text() for name, guest in site.guests.items()}
-            return [vcenter.state(), vcenter.calls(), hardware] + [leaf.state()["running"] for leaf in leaves.values()]
-
-        before = state()
+    with big_site.standing(root, pki) as site:
+        before = site.state()
         words = ("playbooks/site.yml", "tests/integration/rails/written.yml", "--tags", STAGES, "--skip-tags", SKIPPED)
         done = site.play(*words, "-e", f"out={root / 'out'}")
-        yield Played(done.returncode, done.stdout + done.stderr, root / "out", before, state())
+        yield Played(done.returncode, done.stdout + done.stderr, root / "out", before, site.state())
 
 
 def test_it_plays_to_the_end_and_changes_nothing(played: Played) -> None:

@@ -112,6 +112,19 @@ def test_a_node_that_cannot_be_asked_is_no_failure_either(told: dict[str, Any]) 
     assert reading["devices"] == [] and reading["error"]
 
 
+def test_gpus_are_read_once_and_by_those_who_can(told: dict[str, Any]) -> None:
+    """For the table of role fabric: what the module found, and why there is nothing of a node that cannot be asked."""
+    readings = told["readings"]
+    assert [sorted(moment for moment, found in each.items() if "gpus" in found) for each in readings.values()] == [
+        ["start"]
+    ] * 3
+    # The twin of gpu01 has a driver that is loaded and no nvidia-smi; that of gpu02 has nothing.
+    found = [readings[host]["start"]["gpus"] for host in NODES]
+    assert "470.57.02 is loaded and nvidia-smi does not answer" in found[0]["problems"][0]
+    assert (found[1]["error"], found[1]["problems"], found[1]["state"]) == ("", [], [])
+    assert found[2]["error"] and "state" not in found[2]
+
+
 def test_together_they_leave_the_choice_to_nccl_and_prove_nothing(told: dict[str, Any]) -> None:
     assert told["facts"]["facts"] == {} and told["facts"]["simulated"] is True
     assert [text.split(":")[0] for text in told["facts"]["missing"]] == ["gpu02", "gpu03"]

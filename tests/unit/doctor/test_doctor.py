@@ -16,7 +16,13 @@ import zipfile
 from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import bundle, catalogue, model, readers
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import (
+    bundle,
+    catalogue,
+    fabric,
+    model,
+    readers,
+)
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose, evidence_texts
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.questions import Question, rank
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.words import tells_digits_apart, words_of
@@ -29,7 +35,7 @@ READ = {
     for reader in (readers.Routes, readers.Gids, readers.Priorities)
     for sign in vars(reader).values()
     if isinstance(sign, model.Sign)
-}
+} | {sign.name for sign in (*fabric.SIGNS.values(), fabric.SOUND, fabric.PARTLY)}
 XID = "Feb  1 10:00:00 gpu03 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.\n"
 
 

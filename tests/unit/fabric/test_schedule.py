@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric import schedule, wire
 from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric.model import Fabric, from_hosts
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 
@@ -32,6 +32,7 @@ def agent() -> ModuleType:
     return module
 
 
+@settings(deadline=None)
 @given(st.integers(2, 24), st.integers(1, 8))
 def test_full_form_has_every_pair_of_every_rail_once_and_no_nic_twice_at_once(hosts: int, rails: int) -> None:
     site = fabric(hosts, rails)
@@ -117,6 +118,7 @@ def test_packed_tests_never_share_a_nic_and_the_rest_is_told() -> None:
     assert rounds[0].pairs() == [(0, 1), (3, 4)]
 
 
+@settings(deadline=None)
 @given(st.integers(2, 21), st.integers(1, 5))
 def test_hosts_compute_the_same_pairs_as_the_controller(hosts: int, rails: int) -> None:
     site = fabric(hosts, rails, frozenset({1}))

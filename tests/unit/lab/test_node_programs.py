@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.gpu_health import parse_nvlinks, parse_state
 
 from lab import config
 
@@ -84,7 +85,7 @@ def test_container_that_asked_for_no_gpu_gets_none(tmp_path: Path, environment: 
     assert list((tmp_path / "root").iterdir()) == []
 
 
-@pytest.mark.parametrize("options", [[], ["-L"], ["--query-gpu=name,uuid", "--format=csv,noheader"]])
+@pytest.mark.parametrize("options", [[], ["-L"], ["-q", "-x"], ["--query-gpu=name,uuid", "--format=csv,noheader"]])
 def test_nvidia_smi_says_that_it_is_simulated(options: list[str]) -> None:
     said = subprocess.run(["sh", str(SMI), *options], capture_output=True, text=True, check=True).stdout
     assert "SIMULATED" in said
@@ -94,6 +95,16 @@ def test_nvidia_smi_answers_a_query_in_the_asked_order() -> None:
     options = ["--query-gpu=index,memory.total", "--format=csv,nounits"]
     said = subprocess.run(["sh", str(SMI), *options], capture_output=True, text=True, check=True).stdout
     assert said.splitlines() == ["index, memory.total [MiB]", "0, 40536"]
+
+
+def test_nvidia_smi_tells_a_state_that_gpu_info_reads_as_right() -> None:
+    said = subprocess.run(["sh", str(SMI), "-q", "-x"], capture_output=True, text=True, check=True).stdout
+    (gpu,) = parse_state(said, "lab")
+    assert gpu["uuid"].startswith("GPU-simulated-") and gpu["bus"] == "0000:af:00.0"
+    assert (gpu["persistence"], gpu["ecc"], gpu["ecc_uncorrected"], gpu["remap_pending"]) == (True, True, 0, False)
+    assert (gpu["pcie_width"], gpu["pcie_gen"], gpu["slowed"], gpu["recovery"]) == (16, 4, [], "")
+    links = subprocess.run(["sh", str(SMI), "nvlink", "-s"], capture_output=True, text=True, check=True).stdout
+    assert parse_nvlinks(links) == {}
 
 
 def test_nvidia_smi_refuses_a_field_that_it_does_not_know() -> None:

@@ -10,6 +10,7 @@ import json
 import os
 import pwd
 import re
+import shlex
 import shutil
 import socket
 import subprocess
@@ -330,6 +331,27 @@ def test_the_record_says_which_account_and_which_programs_asked(installed: Insta
     assert installed.ask("id").returncode == broker.REFUSED
     name = pwd.getpwuid(os.getuid()).pw_name
     assert f"; account {name} (uid {os.getuid()}) below " in installed.logged()
+
+
+@needs_root
+def test_the_record_names_the_four_programs_above_and_no_more(installed: Installed) -> None:
+    """Each shell has something left to do, so that none becomes the next."""
+    command = f"{sys.executable} -I {installed.program}"
+    for _shell in range(6):
+        command = f"/bin/sh -c {shlex.quote(command + '; true')}"
+    environment = {"SSH_CONNECTION": "192.0.2.1 4 192.0.2.2 22", "SSH_ORIGINAL_COMMAND": "id"}
+    subprocess.run(shlex.split(command), env=environment, capture_output=True, check=True)
+    (found,) = re.findall(r" below ([^;]*);", installed.logged())
+    assert found.split(" < ") == [os.path.basename(os.path.realpath("/bin/sh"))] * 4
+
+
+@needs_root
+def test_an_engine_that_does_not_answer_is_told_with_its_words(installed: Installed) -> None:
+    """A stopped container is started; an engine that is down is another fault."""
+    installed.docker.write_text("#!/bin/sh\necho first >&2\necho 'Cannot connect to the Docker daemon' >&2\nexit 1\n")
+    done = installed.ask("true")
+    assert done.returncode == broker.NO_CONTAINER
+    assert "cannot ask the engine for container mpicont: Cannot connect to the Docker daemon" in done.stderr
 
 
 @needs_root

@@ -81,9 +81,11 @@ class Machine:
             f"/usr/bin/{name}" if any(key.split()[0] == name and told for key, told in self.answers.items()) else None
         )
 
+    def reader(self) -> GpuReader:
+        return GpuReader(HOST, run=self.run, which=self.which, sysfs=Sysfs(str(self.root)), control=self.control)
+
     def read(self) -> dict[str, Any]:
-        reader = GpuReader(HOST, run=self.run, which=self.which, sysfs=Sysfs(str(self.root)), control=self.control)
-        return reader.read()
+        return self.reader().read()
 
     def problems(self, **wanted: Any) -> list[str]:
         return problems(HOST, self.read(), wanted)

@@ -10,6 +10,21 @@ from typing import Any, NamedTuple
 
 from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight import variables
 
+DRIVER = "570.86.15"
+
+
+def gpus() -> dict[str, Any]:
+    """A machine of eight GPUs behind four NVSwitches, as module gpu_info tells it."""
+    on_bus = [("gpu", f"0000:{0x18 + number:02x}:00.0") for number in range(8)]
+    on_bus += [("nvswitch", f"0000:{0x81 + number:02x}:00.0") for number in range(4)]
+    return {
+        "pci": [{"kind": kind, "address": address} for kind, address in on_bus],
+        "gpus": [{"index": number, "name": "NVIDIA H100", "uuid": f"GPU-{number}"} for number in range(8)],
+        "driver": {"loaded": DRIVER, "installed": DRIVER, "license": "Dual MIT/GPL", "cuda": "12.8"},
+        "fabric_manager": {"installed": True, "version": DRIVER, "state": "active", "enabled": "enabled"},
+        "usable": True, "simulated": False, "unreadable": [],
+    }  # fmt: skip
+
 
 def site() -> dict[str, Any]:
     """Everything that preflight is told about a site where all is well."""
@@ -20,8 +35,9 @@ def site() -> dict[str, Any]:
     guest = {"problem": "", "power": "poweredOn", "tools": "guestToolsRunning", "esxi_host": "esx01"}
     node = {
         "python": "3.10.12", "uid": 0, "user": "root", "distribution": "Ubuntu 22.04.5 LTS", "clock_skew": 0.4,
-        "free_gib": {"/var/lib/docker": 310.0}, "gpu_devices": 8, "gpus": 8, "nvidia_driver": "570.86.15",
-        "gpu_processes": [], "toolkit": True, "engine": {"version": "27.3.1", "error": ""},
+        "system": {"distribution": "Ubuntu", "distribution_version": "22.04", "os_family": "Debian"},
+        "selinux": False, "free_gib": {"/var/lib/docker": 310.0}, "gpu": gpus(), "gpu_processes": [],
+        "toolkit": True, "engine": {"version": "27.3.1", "error": ""},
         "rdma_devices": ["mlx5_0"], "registry": {"name": "registry:5000", "error": ""}, "simulated": False,
     }  # fmt: skip
     return {
@@ -46,6 +62,10 @@ def site() -> dict[str, Any]:
         "windows": True,
         "dry": False,
         "toolkit_repository": "",
+        "parts": ["ats", "mstflint", "container", "mesh", "engine"],
+        "unlisted": False,
+        "look": True,
+        "wishes": {"idle_allowed": False, "cpu_allowed": False, "image": "", "image_cuda": "12.4"},
     }  # fmt: skip
 
 
@@ -99,6 +119,7 @@ def lacks(privilege: str, where: str) -> Put:
     return Put(("vcenter", "missing_privileges"), row, append=True)
 
 
+NONE = {"loaded": "", "license": "", "cuda": ""}
 PROBLEMS = [
     Fault("ansible-too-old", put("controller", "ansible", "2.16.9"), "controller", "2.16.9 is older than 2.17"),
     Fault("python-too-old", put("controller", "python", "3.9.19"), "controller", "3.9.19, older than 3.10"),
@@ -203,12 +224,78 @@ PROBLEMS = [
     ),
     Fault(
         "driver-missing",
-        put("gpu01", {**site()["gpu01"], "nvidia_driver": "", "gpus": None}),
+        put("gpu01", "gpu", {**gpus(), "driver": {**NONE, "installed": ""}, "gpus": None, "usable": False}),
         "gpu01",
-        "8 GPUs are there and no driver",
+        "8 NVIDIA GPU(s) on the PCI bus, and no NVIDIA driver is loaded or on the disk",
     ),
-    Fault("gpu-lost", put("gpu01", "gpus", 7), "gpu01", "8 are on the PCI bus and nvidia-smi lists 7"),
-    Fault("more-ranks-than-gpus", put("slots", 9), "gpu01", "9 ranks for 8 GPUs"),
+    Fault(
+        "driver-not-loaded",
+        put("gpu01", "gpu", {**gpus(), "driver": {**NONE, "installed": DRIVER}, "gpus": None, "usable": False}),
+        "gpu01",
+        "sudo modprobe nvidia",
+    ),
+    Fault(
+        "driver-waits-for-a-restart",
+        put("gpu01", "gpu", {**gpus(), "driver": {**gpus()["driver"], "installed": "580.10.1"}, "gpus": None}),
+        "gpu01",
+        "on the disk is 580.10.1, so an upgrade waits for a restart",
+    ),
+    Fault("gpu-lost", put("gpu01", "gpu", "gpus", gpus()["gpus"][:7]), "gpu01", "nvidia-smi -L shows 7"),
+    Fault(
+        "no-fabric-manager",
+        put("gpu02", "gpu", "fabric_manager", {"installed": False, "version": "", "state": "", "enabled": ""}),
+        "gpu02",
+        "Fabric Manager is not installed",
+    ),
+    Fault(
+        "fabric-manager-of-another-release",
+        put("gpu01", "gpu", "fabric_manager", "version", "550.54.15"),
+        "gpu01",
+        f"install nvidia-fabricmanager-570={DRIVER}",
+    ),
+    Fault(
+        "fabric-manager-stopped",
+        put("gpu01", "gpu", "fabric_manager", "state", "inactive"),
+        "gpu01",
+        "is inactive: CUDA does not start",
+    ),
+    Fault("more-ranks-than-gpus", put("slots", 9), "gpu01", "9 ranks and 8 GPU(s)"),
+    Fault("idle-gpus", put("slots", 1), "gpu01", "7 would be idle"),
+    Fault(
+        "image-for-cpus", put("wishes", "image", "cpu"), "gpu01", "torch for CPUs of the image was built without CUDA"
+    ),
+    Fault("image-too-new", put("wishes", "image_cuda", "13.0"), "gpu02", f"driver {DRIVER} runs CUDA up to 12.8"),
+    Fault(
+        "system-of-no-test",
+        put("gpu01", "system", {"distribution": "Fedora", "distribution_version": "42"}),
+        "gpu01",
+        "Fedora 42 is not supported: it changes faster",
+    ),
+    Fault(
+        "system-too-old",
+        put("gpu01", "system", {"distribution": "Ubuntu", "distribution_version": "18.04"}),
+        "gpu01",
+        "of Ubuntu these are supported: 20.04",
+    ),
+    Fault(
+        "system-without-apt",
+        put("gpu02", "system", {"distribution": "Rocky", "distribution_version": "9.5", "os_family": "RedHat"}),
+        "gpu02",
+        "Rocky 9.5 is refused for mstflint",
+    ),
+    Fault(
+        "selinux",
+        put(
+            "gpu01",
+            {
+                **site()["gpu01"],
+                "system": {"distribution": "AlmaLinux", "distribution_version": "9.4", "os_family": "RedHat"},
+                "selinux": True,
+            },
+        ),
+        "gpu01",
+        "SELinux is enforcing",
+    ),
     Fault("toolkit-missing", put("gpu01", "toolkit", False), "gpu01", "container_toolkit_repository"),
 ]
 
@@ -258,13 +345,7 @@ CAUTIONS = [
         "no role of this collection reads it",
     ),
     Fault("in-maintenance", put("vcenter", "hosts", 0, "maintenance", True), "esx01", "ask who works there"),
-    Fault("idle-gpus", put("slots", 1), "gpu01", "1 of 8 GPUs get a rank"),
-    Fault(
-        "no-gpu",
-        put("gpu01", {**site()["gpu01"], "gpu_devices": 0, "gpus": None, "nvidia_driver": ""}),
-        "gpu01",
-        "trains on the CPU",
-    ),
+    Fault("no-gpu", put("gpu01", "gpu", {**gpus(), "pci": [], "gpus": None}), "gpu01", "trains on the CPU"),
     Fault("no-engine-yet", put("gpu01", "engine", {"version": "", "error": ""}), "gpu01", "role container installs it"),
     Fault(
         "switch-table-unreadable", put("switch", {"unreadable": ["interfaces"]}), "sw01", "interfaces cannot be read"

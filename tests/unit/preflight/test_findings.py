@@ -10,6 +10,8 @@ import re
 from typing import Any
 
 import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar, trust_as_template
 from ansible_collections.rocemesh.multinode.plugins.action import preflight
 from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight import (
     controller,
@@ -18,8 +20,9 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight impo
     variables,
 )
 from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight.finding import Finding, grouped, summary
+from ansible_collections.rocemesh.multinode.plugins.module_utils._site import systems
 
-from tests.unit.preflight.faults import CAUTIONS, PROBLEMS, Fault, Put, site
+from tests.unit.preflight.faults import CAUTIONS, NONE, PROBLEMS, Fault, Put, gpus, site
 from tests.unit.roles.collection import PLAYBOOKS, ROOT, load
 
 KNOWN = {"switch_vlan", "switch_ports", "switch_password", "guest_mtu", "rocemesh_slots", "rocemesh_address"}
@@ -28,7 +31,8 @@ PREFIXES = {"switch_", "guest_", "rocemesh_"}
 
 def found(told: dict[str, Any]) -> list[Finding]:
     seen = {**told["controller"], "programs": frozenset(told["controller"]["programs"])}
-    wanted = {"slots": told["slots"], "toolkit_repository": told["toolkit_repository"]}
+    wanted = {name: told[name] for name in ("slots", "toolkit_repository", "parts", "unlisted", "look")}
+    wanted["gpu"] = told["wishes"]
     asleep = devices.asleep(told["vcenter"])
     return [
         *controller.judge(controller.Controller(**seen), told["groups"]),
@@ -49,7 +53,7 @@ def test_a_right_site_is_quiet() -> None:
 
 
 def test_the_table_of_faults_is_as_long_as_promised() -> None:
-    assert len(PROBLEMS) + len(CAUTIONS) >= 50
+    assert len(PROBLEMS) >= 46 and len(CAUTIONS) >= 16
     assert len({fault.name for fault in [*PROBLEMS, *CAUTIONS]}) == len(PROBLEMS) + len(CAUTIONS)
 
 
@@ -69,7 +73,8 @@ class Hostvars(dict[str, dict[str, Any]]):
     ],
 )
 def test_a_driver_that_waits_for_mmio_space_stops_no_run(variables_of_host: dict[str, Any], level: str) -> None:
-    reading = {**site()["gpu01"], "nvidia_driver": "", "gpus": None}
+    gpu = {**gpus(), "driver": {**NONE, "installed": ""}, "gpus": None, "usable": False}
+    reading = {**site()["gpu01"], "gpu": gpu}
     options = {"switches": {}, "nodes": {"gpu01": reading}, "vcenter": {}, "windows": False, "dry": False}
     told = list(preflight._devices(options, Hostvars(gpu01=variables_of_host), {"gpu_vms": ["gpu01"]}, set()))
     assert [finding.level for finding in told if finding.thing == "NVIDIA driver"] == [level]
@@ -114,9 +119,9 @@ def test_ten_faults_at_once_are_all_named_in_one_run(seed: int) -> None:
 def test_the_same_fault_of_many_nodes_is_one_line() -> None:
     told = site()
     for name in ("gpu01", "gpu02"):
-        told[name]["gpus"] = 7
+        told[name]["gpu"]["gpus"] = told[name]["gpu"]["gpus"][:7]
     (line,) = summary(found(told), [])["table"]
-    assert line.startswith("! gpu01, gpu02: GPU: ")
+    assert line.startswith("! gpu01, gpu02: NVIDIA driver: ")
     assert len(summary(found(told), [])["problems"]) == 2
 
 
@@ -174,3 +179,71 @@ def test_a_privilege_that_this_run_does_not_need_stops_nothing(windows: bool, dr
     result = summary(found(told), [])
     assert result["ready"]
     assert any("Host.Config.Maintenance" in each["thing"] for each in result["cautions"])
+
+
+def test_the_table_of_systems_is_the_one_that_the_roles_obey() -> None:
+    """Whatever that table says of a system and a part, preflight says, and nothing else."""
+    names = [(system.names[0], system.version) for system in systems.SYSTEMS] + [
+        (name, "1") for name in systems.REFUSED
+    ]
+    for name, version in [*names, ("Ubuntu", "18.04"), ("Plan 9", "4")]:
+        for part in systems.PARTS:
+            for unlisted in (False, True):
+                told = site()
+                told["gpu01"]["system"] = {"distribution": name, "distribution_version": version}
+                told["gpu01"]["engine"] = {"version": "", "error": ""}
+                told.update(parts=[part], unlisted=unlisted)
+                said = [row["text"] for row in summary(found(told), [])["problems"] if row["place"] == "gpu01"]
+                assert said == systems.problems(told["gpu01"]["system"], [part], unlisted=unlisted)
+
+
+def test_an_engine_that_is_there_needs_no_apt() -> None:
+    told = site()
+    told["gpu01"]["system"] = {"distribution": "Rocky", "distribution_version": "9.5"}
+    told["parts"] = ["engine"]
+    assert summary(found(told), [])["ready"]
+
+
+@pytest.mark.parametrize(
+    ("variables_of_host", "key", "expected"),
+    [
+        ({}, "parts", ["ats", "mstflint", "container", "mesh", "engine"]),
+        ({"guest_ofed_profile": "none", "container_install_engine": "false"}, "parts", ["ats", "container", "mesh"]),
+        ({"guest_ofed_profile": "current"}, "parts", ["ats", "current", "container", "mesh", "engine"]),
+        ({"rocemesh_allow_unlisted_system": "true"}, "unlisted", True),
+        ({"guest_allow_unlisted_system": "no", "rocemesh_allow_unlisted_system": "yes"}, "unlisted", False),
+        ({"guest_check_gpus": "false"}, "look", False),
+    ],
+)
+def test_what_is_done_on_a_host_follows_from_its_variables(
+    variables_of_host: dict[str, Any], key: str, expected: object
+) -> None:
+    assert preflight._wishes(Hostvars(gpu01=variables_of_host), "gpu01")[key] == expected
+
+
+@pytest.mark.parametrize(
+    ("variables_of_host", "image"),
+    [
+        ({}, "cpu"),
+        ({"container_build": "false"}, ""),
+        ({"container_build_dockerfile": "multinode/Dockerfile.ngc"}, ""),
+        ({"container_build_context": "/mine"}, ""),
+        ({"container_build_args": {"BASE": "mine"}}, ""),
+        ({"container_build_args": {"BASE": "mine"}, "rocemesh_simulated": "true"}, "cpu"),
+    ],
+)
+def test_the_image_is_judged_as_the_stage_guest_judges_it(variables_of_host: dict[str, Any], image: str) -> None:
+    assert preflight._wishes(Hostvars(gpu01=variables_of_host), "gpu01")["gpu"]["image"] == image
+    play = next(play for play in load(ROOT / "playbooks" / "guest.yml") if play["hosts"] == "gpu_vms")
+    rendered = Templar(DataLoader(), variables_of_host).template(
+        trust_as_template(play["roles"][0]["vars"]["guest_image"])
+    )
+    assert str(rendered).strip() == image
+
+
+def test_gpus_that_nobody_looks_at_stop_nothing() -> None:
+    told = site()
+    told.update(look=False, slots=1)
+    told["gpu01"]["gpu"]["gpus"] = told["gpu01"]["gpu"]["gpus"][:7]
+    result = summary(found(told), [])
+    assert result["ready"] and {row["thing"] for row in result["cautions"]} == {"NVIDIA driver", "rocemesh_slots"}

@@ -9,11 +9,13 @@ import copy
 from typing import Any
 
 import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric import gpus
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import schema
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.markdown import render
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.page import report as page
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import Inputs, build
 
+from tests.unit.fabric.test_gpus import host
 from tests.unit.proof.truth import STARTED, Run
 
 TRUTH = Run("4x1 ring").inputs()
@@ -69,6 +71,13 @@ def told(at: float = STARTED - 300, **changed: Any) -> dict[str, Any]:
             "PROVEN",
             id="fault of a host that took no part is told",
         ),
+        pytest.param(
+            told(faults=[{**FAULT, "kind": "gpu", "thing": "ecc", "place": "gpu02 GPU 5"}], ok=False),
+            "agrees",
+            "gpu02 GPU 5: ecc",
+            "PROVEN",
+            id="a GPU says nothing of the path, and is told",
+        ),
         pytest.param(told(hosts=HOSTS[:3]), "missing", "not checked: gpu04", "PROVEN", id="a host was not checked"),
         pytest.param(told(complete=False, missing=["gpu03"]), "missing", "no answer from gpu03", "PROVEN", id="cut"),
         pytest.param(told(measured={}), "missing", "nothing was measured", "PROVEN", id="nothing measured"),
@@ -98,6 +107,22 @@ def test_report_has_a_section_with_faults_and_heat_map() -> None:
     assert "rail 0 391.5" in text and "![host against host](fabric.svg)" in text
     web = page(found, heat_map="<svg xmlns='http://www.w3.org/2000/svg'/>")
     assert 'id="fabric"' in web and "swap the cable" in web and "data:image/svg+xml;base64," in web
+
+
+def test_report_has_the_gpus_in_one_table_with_equal_ones_in_one_row() -> None:
+    right = gpus.judge(
+        HOSTS, {name: {"gpus": host({3: {"slowed": ["hw_slowdown"]}} if name == "gpu02" else None)} for name in HOSTS}
+    )
+    found = summary(told(gpus=[dict(row) for row in right.rows]))
+    text, web = render(found), page(found)
+    assert text.count("NVIDIA H100 80GB HBM3") == web.count("NVIDIA H100 80GB HBM3") == 3
+    assert (
+        "| gpu01, gpu03, gpu04 | 0-7 |" in text
+        and "| gpu02 | 3 |" in text
+        and "| hw_slowdown | on | slowed down |" in text
+    )
+    assert "Xid since boot" in web and "slowed down" in web
+    assert "Xid since boot" not in render(summary(told())) and "Xid since boot" not in page(summary(told()))
 
 
 def test_report_says_that_it_was_not_checked_and_why() -> None:

@@ -18,6 +18,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._results.reader
     perf_tables,
     perftest,
     tf_cnn,
+    timm,
     torch_ranks,
 )
 from hypothesis import strategies as st
@@ -36,6 +37,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "perf_tables": perf_tables.read,
     "horovod": horovod.read,
     "nccl_log": nccl_log.read,
+    "timm": timm.read,
 }
 # reader -> a log that it reads
 OWN = {
@@ -49,6 +51,7 @@ OWN = {
     "perf_tables": "mxnet_perf_tables.txt",
     "horovod": "horovod_16_gpus.txt",
     "nccl_log": "nccl_two_hosts.txt",
+    "timm": "timm_benchmark.txt",
 }
 
 

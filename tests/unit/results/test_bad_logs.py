@@ -69,6 +69,7 @@ def test_the_message_names_the_program_and_the_filter_that_reads_it() -> None:
         "mxnet_bandwidth": "measure.py (mxnet_bandwidth)",
         "mxnet_speed": "(mxnet_speed)",
         "horovod": "(horovod)",
+        "timm": "(timm)",
         "tf_cnn": "(tf_cnn)",
     }.items():
         reader = READERS["torch_ranks"] if name != "torch_ranks" else READERS["perftest"]

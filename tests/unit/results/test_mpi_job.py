@@ -34,6 +34,8 @@ class Talk(ActionModule):
             "orphan_after": 60,
             "expected": 0.0,
             "limit": 0,
+            "stall_limit": 0,
+            "stall_keep": 0,
             "progress": "never",
             **options,
         }
@@ -133,3 +135,61 @@ def test_characters_that_are_cut_by_two_answers_arrive_whole() -> None:
     for at in range(len(raw)):
         output.take(base64.b64encode(raw[at : at + 1]).decode(), at + 1)
     assert output.text == "ä\u2028€"
+
+
+def quiet(seconds: float, text: bytes = b"", at: int = 0, **more: Any) -> dict[str, Any]:
+    return answer("running", text, at, seconds=seconds, **more)
+
+
+def test_a_job_that_prints_nothing_any_more_is_ended_and_all_that_it_says_then_is_returned() -> None:
+    """Its silence counts from its last line by the clock of its host."""
+    said = [quiet(1, b"step 1\n", 7), quiet(29, b"half a line", 18), quiet(30.9, b"", 18), quiet(31, b"", 18)]
+    last = answer("ended", b"\nended by signal 15\n", 38, rc=143)
+    talk = Talk([*said, last], stall_limit=30)
+    result = talk._job()
+    assert (result["failed"], result["stalled"], result["silent"], result["rc"]) == (True, True, 30.0, 143)
+    assert "no new line of output for 30 s on gpu01, container mpicont" in result["msg"] and "ended" in result["msg"]
+    assert result["stdout"] == "step 1\nhalf a line\nended by signal 15"
+    assert [words[0] for words in talk.asked][:5] == ["start", "wait", "wait", "wait", "end"]
+
+
+def test_what_was_printed_while_the_connection_was_away_is_no_silence() -> None:
+    said = [quiet(1), AnsibleConnectionFailure("gone"), quiet(500, b"step 9\n", 7), answer("ended", b"", 7, rc=0)]
+    assert Talk(said, stall_limit=30)._job()["rc"] == 0
+
+
+def test_words_on_standard_error_are_a_sign_of_life() -> None:
+    alive = base64.b64encode(b"warning\n").decode()
+    said = [quiet(1), quiet(40, err=alive, err_at=8), answer("ended", b"", 0, rc=0, seconds=41.0)]
+    assert Talk([said[0], {**said[1]}, said[2]], stall_limit=39)._job()["rc"] == 0
+
+
+def test_a_job_without_a_limit_may_be_silent_for_ever() -> None:
+    assert Talk([quiet(1), quiet(1e6), answer("ended", b"", 0, rc=0)])._job()["rc"] == 0
+
+
+def test_a_kept_job_lives_and_has_the_time_that_was_asked_for() -> None:
+    talk = Talk([quiet(1, b"step 1\n", 7), quiet(40, b"", 7), quiet(40, b"", 7)], stall_limit=30, stall_keep=120)
+    result = talk._job()
+    assert (result["stalled"], result["folder"], result["stdout"]) == (True, "/tmp/rocemesh-job-x", "step 1")
+    assert "rc" not in result, "it has not ended"
+    assert talk.asked[-1] == ["wait", "/tmp/rocemesh-job-x", "120", "0", "7", "0"]
+
+
+def test_a_job_that_speaks_or_ends_at_the_last_question_was_not_stuck() -> None:
+    said = [quiet(1), quiet(40), quiet(40.1, b"step 2\n", 7), answer("ended", b"", 7, rc=0, seconds=41.0)]
+    assert Talk(said, stall_limit=30, stall_keep=120)._job()["rc"] == 0
+    assert Talk([quiet(1), quiet(40), answer("ended", b"", 0, rc=0)], stall_limit=30, stall_keep=9)._job()["rc"] == 0
+
+
+def test_ending_a_kept_job_returns_all_of_its_output_and_is_no_failure() -> None:
+    whole = [answer("ended", b"one\n", 4, rc=143, more=True), answer("ended", b"two\n", 8, rc=143)]
+    talk = Talk(whole, job="/tmp/rocemesh-job-x")
+    result = talk._kept()
+    assert (result["failed"], result["rc"], result["stdout"]) == (False, 143, "one\ntwo")
+    assert [words[0] for words in talk.asked] == ["end", "wait", "wait"]
+
+
+def test_a_kept_job_that_does_not_end_is_a_failure_without_a_status() -> None:
+    result = Talk([answer("running", b"", 0)], job="/tmp/rocemesh-job-x")._kept()
+    assert result["failed"] and "rc" not in result and "does not end" in result["msg"]

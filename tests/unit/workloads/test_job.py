@@ -5,12 +5,14 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import pathlib
 import signal
 import subprocess
 import sys
+import threading
 import time
 from types import ModuleType
 from typing import Any, Callable, Iterator
@@ -85,6 +87,35 @@ def test_a_dead_supervisor_is_told_and_not_waited_for(folder: pathlib.Path) -> N
         assert (answer["state"], answer["rc"]) == ("lost", None)
     finally:
         os.kill(int((folder / "child").read_text()), signal.SIGKILL)
+
+
+def test_an_alarm_that_rings_before_the_wait_begins_does_not_make_it_endless(
+    load: Callable[[str, str], ModuleType], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine the waiting time can be over before the wait has begun; that ring ends nothing."""
+    job = load("checks", "job")
+    rings: list[int] = []
+    real = signal.signal
+
+    def install(number: int, handler: Any) -> Any:
+        def first_one_is_lost(*words: Any) -> None:
+            rings.append(number)
+            if len(rings) > 1:
+                handler(*words)
+
+        return real(number, first_one_is_lost if callable(handler) else handler)
+
+    monkeypatch.setattr(job.signal, "signal", install)
+    with open(tmp_path / "lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        letting_go = threading.Timer(20, fcntl.flock, (lock, fcntl.LOCK_UN))  # what else would end the wait
+        letting_go.start()
+        try:
+            assert job._ended(str(tmp_path), 0.01) is False
+            assert job._ended(str(tmp_path), 0) is False
+        finally:
+            letting_go.cancel()
+    assert len(rings) > 1
 
 
 def test_ending_asks_the_program_first(folder: pathlib.Path) -> None:

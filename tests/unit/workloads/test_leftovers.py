@@ -344,10 +344,64 @@ def test_what_cannot_be_ended_is_told(leftovers: ModuleType) -> None:
     assert leftovers.end([OURS], 0.2, look, lambda _pid, _number: None, lambda _seconds: None) == (set(), {10})
 
 
-@pytest.mark.parametrize("words", [(), ("list",), ("end", "10"), ("jobs", "soon", "/tmp/x"), ("end",)])
+@pytest.mark.parametrize("words", [("look", "1"), (), ("list",), ("end", "10"), ("jobs", "soon", "/tmp/x"), ("end",)])
 def test_wrong_usage_ends_nothing(words: tuple[str, ...]) -> None:
     done = subprocess.run(
         [sys.executable, CHECKS / "leftovers.py", *words], capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
     assert "usage" in done.stderr
+
+
+# ---- a look at a job that lives -------------------------------------------------------------------------------------
+
+
+def stat(pid: int, state: str, parent: int, ticks: int) -> str:
+    return f"{pid} (a ) b) {state} {parent} " + "0 " * 9 + f"{ticks} 0 " + "0 " * 6 + "100 0\n"
+
+
+def thread(base: pathlib.Path, pid: int, number: int, state: str, wchan: str = "0") -> None:
+    place = base / str(pid) / "task" / str(number)
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "stat").write_text(stat(number, state, 1, 0))
+    (place / "wchan").write_text(wchan)
+
+
+def test_a_look_tells_rank_state_and_load_of_this_job_alone(leftovers: ModuleType, tmp_path: pathlib.Path) -> None:
+    ticks = os.sysconf("SC_CLK_TCK")
+    jobs = {10: ("S", OURS), 11: ("S", OURS), 12: ("S", OURS), 13: ("D", OURS), 14: ("R", OURS[:-1] + "b")}
+    processes = {pid: (1, state, "7", ["python3", "train.py"], mark) for pid, (state, mark) in jobs.items()}
+    proc = fake_proc(tmp_path, {1: (0, "S", "7", ["sleep"], ""), 30: (1, "R", "7", ["me"], ""), **processes})
+    for rank, pid in enumerate(processes):
+        with open(tmp_path / str(pid) / "environ", "ab") as stream:
+            stream.write(f"OMPI_COMM_WORLD_RANK={rank}\0".encode())
+        (tmp_path / str(pid) / "stat").write_text(stat(pid, jobs[pid][0], 1, 100))
+        thread(tmp_path, pid, pid, jobs[pid][0])
+    thread(tmp_path, 11, 111, "D", "nfs_wait_on_request")
+
+    def meanwhile(_seconds: float) -> None:
+        """Rank 0 computes, one thread of rank 1 stays in the kernel, rank 2 is stopped, rank 3 came out of it."""
+        (tmp_path / "10" / "stat").write_text(stat(10, "R", 1, 100 + 2 * ticks))
+        thread(tmp_path, 10, 10, "R")
+        (tmp_path / "12" / "stat").write_text(stat(12, "T", 1, 100))
+        thread(tmp_path, 12, 12, "T")
+        thread(tmp_path, 13, 13, "S", "do_poll")
+        (tmp_path / "13" / "stat").write_text(stat(13, "D", 1, 100))
+
+    told = leftovers.standing(proc, 30, OURS, 2.0, meanwhile)
+    assert [(each["rank"], each["state"], each["waits_in"], each["cpu"]) for each in told] == [
+        (0, "R", "", 1.0),
+        (1, "D", "nfs_wait_on_request", 0.0),
+        (2, "T", "", 0.0),
+        (3, "S", "do_poll", 0.0),
+    ]
+    assert told[0]["command"] == "python3 train.py"
+
+
+def test_a_look_sees_a_stopped_process_and_leaves_it_as_it_is(job: pathlib.Path) -> None:
+    ranks = start(job)
+    os.kill(ranks[0], signal.SIGSTOP)
+    told = {each["pid"]: each for each in call("leftovers.py", "look", "0.1", str(job))["processes"]}
+    assert {pid: told[pid]["state"] for pid in ranks} == {ranks[0]: "T", ranks[1]: "S"}
+    again = {each["pid"]: each["state"] for each in call("leftovers.py", "look", "0", str(job))["processes"]}
+    assert again[ranks[0]] == "T" and all(there(pid) for pid in ranks)

@@ -40,8 +40,9 @@ def judge(evidence: Evidence) -> Said:
     for fault in faults:
         hosts = {short(str(name)) for name in fault.get("hosts") or ()}
         text = f"{fault.get('place')}: {fault.get('thing')} ({fault.get('found')})"
-        # A rail, switch or the whole fabric names no host: then it is everybody's.
-        (doubts.wrong if not hosts or hosts & job else doubts.notes).append(text)
+        # A rail, switch or the whole fabric names no host: then it is everybody's. A GPU says nothing of the path.
+        path = fault.get("kind") != "gpu"
+        (doubts.wrong if path and (not hosts or hosts & job) else doubts.notes).append(text)
     if report.get("complete") is not True:
         lacking = ", ".join(map(str, report.get("missing") or ()))
         doubts.missing.append("not everything was measured" + (f", no answer from {lacking}" if lacking else ""))

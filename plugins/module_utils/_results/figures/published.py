@@ -123,16 +123,20 @@ EIGHTFOLD = ("alexnet",)
 
 def scoring() -> Iterator[tuple[str, str, int, float]]:
     """(device, model, batch, images/s) of one device, forward only."""
-    for device, models in SCORING.items():
-        for model, rates in models.items():
-            yield from ((device, model, batch, rate) for batch, rate in zip(BATCHES, rates))
+    return _rows(SCORING, ())
 
 
 def training() -> Iterator[tuple[str, str, int, float]]:
     """(device, model, batch, images/s) of one device, whole steps."""
-    for device, models in TRAINING_PER_DEVICE.items():
+    return _rows(TRAINING_PER_DEVICE, EIGHTFOLD)
+
+
+def _rows(
+    table: Mapping[str, Mapping[str, tuple[float, ...]]], eightfold: tuple[str, ...]
+) -> Iterator[tuple[str, str, int, float]]:
+    for device, models in table.items():
         for model, rates in models.items():
-            factor = 8 if model in EIGHTFOLD else 1
+            factor = 8 if model in eightfold else 1
             yield from ((device, model, factor * batch, rate) for batch, rate in zip(BATCHES, rates))
 
 

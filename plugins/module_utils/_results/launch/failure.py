@@ -21,6 +21,8 @@ from ..readers.reading import Source, pieces
 from ..readers.tags import Demultiplexer, Line
 from .causes import RULES, Rule
 from .mpirun import Node
+from .progress import STEP
+from .stall import Stall, Stuck, judge, table
 from .waits import Standstill, Waits, is_echo
 
 _KILLED = 137
@@ -123,6 +125,7 @@ class Evidence:
         self.waits = Waits()
         self.nodes: dict[str, None] = {}
         self.last_of: dict[int, str] = {}
+        self.steps: dict[int, int] = {}  # rank -> its last step
         self.raised: dict[int, str] = {}  # rank -> its last error, if that is the last thing it said in that stream
         self._erring: set[int] = set()  # ranks whose last words in the stream that is read are an error
         self._tail: collections.deque[str] = collections.deque(maxlen=3)
@@ -153,6 +156,9 @@ class Evidence:
         self._tail.append(text[:_KEPT])
         if line.rank is not None and (line.rank in self.last_of or len(self.last_of) < _RANKS):
             self.last_of[line.rank] = text[:_KEPT]
+            step = STEP.match(text) if "images/sec" in text else None
+            if step:
+                self.steps[line.rank] = int(step[1][:18])
         lower = text.lower()
         if line.rank is not None and not is_echo(lower):
             # Whoever goes on behind an error was not ended by it. What libraries say while a rank ends is no going on.
@@ -210,16 +216,52 @@ class Evidence:
         self.complete = self.complete or bool("total images/sec" in text and _COMPLETE.search(text))
 
 
-def diagnose(rc: int, stdout: Source, stderr: Source, hosts: Sequence[Node] = ()) -> Diagnosis:
+def diagnose(
+    rc: int, stdout: Source, stderr: Source, hosts: Sequence[Node] = (), stall: Stall | None = None
+) -> Diagnosis:
     """Name the cause of a failed run from its exit status and its output (texts, bytes, or iterables of pieces).
 
     ``rc`` as mpirun (or ``timeout`` around it) left it; -1 if it was never started and ``stderr`` is the reason.
     Order: a line that names a cause; else who stood still while others waited; else how it ended (time, signal, exit
-    status); else "unknown" with the last lines.
+    status); else "unknown" with the last lines. ``stall``: the job was silent for too long, and somebody looked at its
+    ranks before it was ended; the output is then what there was before.
     """
     seen = Evidence()
     seen.read(stderr)
     seen.read(stdout)
+    return _diagnose(rc, seen, hosts) if stall is None else _stalled(stall, rc, seen, hosts)
+
+
+def _stalled(stall: Stall, rc: int, seen: Evidence, hosts: Sequence[Node]) -> Diagnosis:
+    """Why a job was silent: what was seen of a rank itself, else a line that names a cause, else who differs."""
+    places = {rank: node.name for node, ranks in _ranks(hosts) for rank in ranks}
+    stuck = judge(stall, places, seen.steps, seen.last_of)
+    how = f"no new line of output for {stall.silent:.0f} s"
+    at = table(stall, places, seen.steps)
+    at = f". Before the job was ended: {at}" if at else ""
+    named = (seen.rule is not None and seen.rule.cause not in _ECHOES) or seen.waits.result(len(places)) is not None
+    if named and not (stuck and stuck.by == "state"):
+        found = _diagnose(rc, seen, hosts)
+        return dataclasses.replace(found, summary=f"{found.summary}; {how}{at}")
+    stuck = stuck or Stuck(
+        (),
+        (),
+        "no rank stands out",
+        "load",
+        "all of them came to the same place, so look at what is between them: the network of the data path "
+        "(consistency.yml, PFC and discards of the switch), then NCCL_DEBUG=INFO (run_env)",
+    )
+    return Diagnosis(
+        "stalled" if stuck.by == "load" else "rank_stuck",
+        f"{stuck.why}; {how}{at}",
+        stuck.remedy,
+        stuck.hosts,
+        stuck.ranks[0] if stuck.ranks else None,
+        seen.last_of.get(stuck.ranks[0], "") if stuck.ranks else seen.tail,
+    )
+
+
+def _diagnose(rc: int, seen: Evidence, hosts: Sequence[Node]) -> Diagnosis:
     if seen.rule is None or seen.hit is None or seen.rule.cause in _ECHOES:
         still = seen.waits.result(sum(node.slots for node in hosts))
         if still is not None:

@@ -21,7 +21,7 @@ from ..readers.tags import Demultiplexer
 
 MARK = "ROCEMESH-PROGRESS "
 _STEPS = re.compile(r"^Num batches:\s+(\d+)$")
-_STEP = re.compile(r"^(\d+)\s+images/sec: (\d+(?:\.\d+)?)\b")
+STEP = re.compile(r"^(\d+)\s+images/sec: (\d+(?:\.\d+)?)\b")
 _TOTAL = re.compile(r"^total images/sec: (\d+(?:\.\d+)?)$")
 
 
@@ -65,7 +65,7 @@ class Progress:
                     self._enter("training", self._steps, seconds)
             elif match := _STEPS.match(words):
                 self._steps = int(match[1])
-            elif match := _STEP.match(words):
+            elif match := STEP.match(words):
                 if self.stage != "training":
                     self._enter("training", self._steps, seconds)
                 self._speeds[line.rank] = float(match[2])

@@ -142,6 +142,8 @@ _PROGRAMS: tuple[tuple[bytes, str], ...] = (
     (b"total images/sec:", "tf_cnn_benchmarks (tf_cnn)"),
     (b" images/sec: ", "tf_cnn_benchmarks (tf_cnn)"),
     (b" img/sec per GPU", "Horovod's synthetic benchmark (horovod)"),
+    (b"train_samples_per_sec", "timm's benchmark.py (timm)"),
+    (b"infer_samples_per_sec", "timm's benchmark.py (timm)"),
     (b"algbw", "nccl-tests (nccl_tests)"),
     (b"# nThread ", "nccl-tests (nccl_tests)"),
     (b"BW average[", "perftest (perftest)"),

@@ -27,6 +27,7 @@ from . import (
     perf_tables,
     perftest,
     tf_cnn,
+    timm,
     torch_ranks,
 )
 from .reading import is_path, pieces, source_of
@@ -263,6 +264,24 @@ KINDS: tuple[Kind, ...] = (
             )
         },
         (_RANKS,),
+    ),
+    Kind(
+        "timm",
+        "timm's own benchmark program (benchmark.py of pytorch-image-models)",
+        (
+            "The JSON that it prints after `--result`, or its CSV. One process on one device: several ranks are "
+            "several measurements, never added. A batch that it made smaller because memory ran out is a problem.",
+            "Written from its source, not recorded from a run.",
+        ),
+        _whole(timm.read),
+        {
+            "results": (
+                "list",
+                "`rank`, `model`, `kind` (train, infer), `images_per_second`, `step_ms`, `batch`, `image_size`, "
+                "`precision`, `layout`",
+            ),
+            "figures": ("list", "of training, as `compare_figures` takes them"),
+        },
     ),
     Kind(
         "mxnet_speed",

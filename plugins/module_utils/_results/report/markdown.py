@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from typing import Any, Mapping, Sequence
 
+from ..._fabric import gpus
 from ..._proof import counters
 from ..._proof.witness import MISSING
 from . import rank_columns
@@ -110,6 +111,12 @@ def fabric_rows(summary: Mapping[str, Any]) -> tuple[str, list[list[str]]]:
     return line, [[flat(fault.get(key, "")) for key in keys] for fault in report.get("faults") or ()]
 
 
+def gpu_rows(summary: Mapping[str, Any]) -> list[list[str]]:
+    """The GPUs of the job's hosts as the fabric check saw them, equal ones in one row, for Markdown and HTML alike."""
+    report = (summary.get("fabric") or {}).get("report") or {}
+    return [list(row) for row in gpus.merged(report.get("gpus") or ())]
+
+
 def _fabric_section(summary: Mapping[str, Any], heat_map: str) -> list[str]:
     line, rows = fabric_rows(summary)
     if not line:
@@ -118,6 +125,10 @@ def _fabric_section(summary: Mapping[str, Any], heat_map: str) -> list[str]:
     if rows:
         lines += ["| " + " | ".join(FABRIC_HEADER) + " |", "|---|---|---|---|"]
         lines += [*("| " + " | ".join(map(cell, row)) + " |" for row in rows), ""]
+    told = gpu_rows(summary)
+    if told:
+        lines += ["| " + " | ".join(gpus.HEADER) + " |", "|---" * len(gpus.HEADER) + "|"]
+        lines += [*("| " + " | ".join(map(cell, row)) + " |" for row in told), ""]
     return [*lines, *([f"![host against host]({heat_map})", ""] if heat_map else [])]
 
 
@@ -154,6 +165,9 @@ def _limit_section(summary: Mapping[str, Any]) -> list[str]:
                 f"| {cell(entry['what'])} ({cell(entry['limit_name'])}) | {number(entry['achieved'])} {unit} "
                 f"| {figure(entry['limit'], unit)} | {percent(entry['ratio'])}{mark} |"
             )
+    if found.get("in_words"):
+        lines += ["", "Is that normal? What others published is no limit of this cluster, and judges nothing.", ""]
+        lines += [f"- {_text(entry['what'])}: {_text(entry['text'])}" for entry in found["in_words"]]
     communication = found["communication"]
     if communication["exposed_share"] is not None:
         lines += ["", f"Exposed communication: {percent(communication['exposed_share'])} of a step"]

@@ -15,10 +15,23 @@ import base64
 import functools
 from typing import Any, Mapping, Sequence
 
+from ..._fabric import gpus
 from ..._proof import counters
 from ..._proof.verdict import INVALID, PROVEN
 from . import rank_columns
-from .markdown import BESIDE, FABRIC_HEADER, counter_rows, fabric_rows, figure, flat, known, number, percent, tables
+from .markdown import (
+    BESIDE,
+    FABRIC_HEADER,
+    counter_rows,
+    fabric_rows,
+    figure,
+    flat,
+    gpu_rows,
+    known,
+    number,
+    percent,
+    tables,
+)
 from .page_text import COMPARE, MACROS, REPORT, STYLE
 from .plots import Plot
 from .summary import TITLES, headline
@@ -62,6 +75,8 @@ def report(summary: Mapping[str, Any], plots: Sequence[Plot] = (), no_plots: str
             fabric_line=fabric_line,
             fabric_header=FABRIC_HEADER,
             fabric_rows=fabric_faults,
+            gpu_header=gpus.HEADER,
+            gpu_rows=gpu_rows(summary),
             heat_map=heat_map and "data:image/svg+xml;base64," + base64.b64encode(heat_map.encode()).decode(),
             known=[(key, flat(value), source) for key, value, source in known(summary)],
             rank_columns=rank_columns.COLUMNS,

@@ -225,6 +225,7 @@ totals are not added. The warm-up is left out.</p>
 <h2>Fabric before the job</h2>
 <p>{{ fabric_line }}</p>
 {% if fabric_rows %}{{ cells(fabric_header, fabric_rows, 4) }}{% endif %}
+{% if gpu_rows %}{{ cells(gpu_header, gpu_rows, 12) }}{% endif %}
 {% if heat_map %}<figure><img src="{{ heat_map }}" alt="Host against host">
 <figcaption>Host against host; also in fabric.svg</figcaption></figure>{% endif %}
 </section>
@@ -255,6 +256,13 @@ totals are not added. The warm-up is left out.</p>
 {%- if entry.exceeded %} <span class="pill no">above</span>{% endif %}</td></tr>
 {% endfor %}
 </tbody></table></div>
+{% endif %}
+{% if s.limits.in_words is defined and s.limits.in_words %}
+<h3>Is that normal?</h3>
+<p class="soft">What others published is no limit of this cluster, and judges nothing.</p>
+<ul class="plain">
+{% for entry in s.limits.in_words %}<li><b>{{ entry.what }}</b> {{ entry.text }}</li>{% endfor %}
+</ul>
 {% endif %}
 <p>Exposed communication:
 {% if s.limits.communication.exposed_share is not none %}{{ s.limits.communication.exposed_share|percent }} of a step,

@@ -149,8 +149,9 @@ SUMMARY: dict[str, Any] = {
                     "communication": _COMMUNICATION,
                     "gradient_traffic_bytes": _or_null("number"),
                     "notes": _list(_TEXT),
+                    "in_words": _list(_object({"what": _TEXT, "text": _TEXT})),
                 },
-                optional=("sources",),
+                optional=("sources", "in_words"),
             ),
             "benchmarks": _object(dict.fromkeys(_KINDS, _BENCHMARK), optional=_KINDS),
             "throughput_over_time": _or_null(

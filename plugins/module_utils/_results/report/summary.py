@@ -24,6 +24,7 @@ from ..._proof.rdma_ports import name as port_name
 from ..._proof.rdma_ports import training_ports
 from ..._proof.verdict import hear, judge
 from ..figures import benchmark_files as bench
+from ..figures import normal
 from . import rank_columns
 from .analysis import analyse
 
@@ -177,10 +178,29 @@ def build(inputs: Inputs) -> dict[str, Any]:
         "path": dict(path) if path else None,
         "counters": {"rdma": nics.counters, "switch": nics.switches},
         "fabric": dict(fabric) if fabric else None,
-        "limits": analysis.as_result(limits, nics.sources(inputs.limits), nics.notes(inputs.limits)),
+        "limits": {
+            **analysis.as_result(limits, nics.sources(inputs.limits), nics.notes(inputs.limits)),
+            "in_words": normal.words(analysis.comparisons, _setting(job, limits, per_rank, workload), inputs.simulated),
+        },
         "benchmarks": measured,
         "throughput_over_time": dict(inputs.timeline) if inputs.timeline else None,
     }
+
+
+def _setting(
+    job: Job, limits: Mapping[str, Any], per_rank: Sequence[Mapping[str, Any]], workload: Mapping[str, Any]
+) -> normal.Setting:
+    devices = {str(rank.get("machine", {}).get("device") or "") for rank in per_rank}
+    hosts = {rank.get("host") for rank in per_rank} - {None}
+    return normal.Setting(
+        gpus=[] if "" in devices else sorted(devices),
+        nodes=len(job.hosts) or limits.get("nodes") or len(hosts) or None,
+        ranks=len(per_rank) or None,
+        precision=str(workload.get("precision") or ""),
+        model=str(workload.get("model") or ""),
+        link_gbit_per_s=limits.get("nic_link_gbit_per_s"),
+        nics_per_node=limits.get("nics_per_node"),
+    )
 
 
 @dataclasses.dataclass(frozen=True)

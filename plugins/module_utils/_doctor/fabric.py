@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""fabric.json of the fabric check (role fabric) as evidence: each of its faults is a sign, with its place. Pure.
+
+It is read as a whole and not line by line: what it says of a sound fabric ("missing", "nothing found") is no trouble.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Iterator, Mapping
+
+from .model import FAULT, GOOD, Sign, sign
+from .readers import Found
+
+PIECE = re.compile(r"(?:^|/)fabric[^/]*\.json$")
+LARGEST = 64 << 20  # 1,000 hosts with 8 GPUs each are 4 MB
+# Of what was measured, by the kind of the place; of everything else, by the thing.
+_MEASURED = {"nic": "link", "pair": "pair", "host": "host", "rail": "switch", "switch": "switch", "fabric": "switch"}
+_THINGS = {
+    "damage": "cable",
+    "cable": "cable",
+    "link": "cable",
+    "rate": "cable",
+    "state": "cable",
+    "absent": "absent",
+    "agent": "agent",
+    "mtu": "mtu",
+    "rdma mtu": "mtu",
+    "dscp": "qos",
+    "trust": "qos",
+    "pfc": "qos",
+    "vlan": "path",
+    "neighbour": "path",
+    "silent": "path",
+    "route": "route",
+    "arp": "route",
+    "duplicate": "route",
+    "address": "address",
+    "firewall": "firewall",
+    "firmware": "firmware",
+    "pcie": "pcie",
+    "xid": "gpu",
+    "ecc": "gpu",
+    "nvlink": "gpu",
+    "recovery": "gpu",
+    "slowed down": "hot",
+    "fabric manager": "manager",
+    "gpu driver": "driver",
+}
+_ANYTHING = "other"
+_WIDE = ("rail", "switch", "fabric")  # kinds of places that no host names
+_DEVICE = re.compile(r"\(([^()]+)\)")
+SIGNS: dict[str, Sign] = {
+    name: sign(f"checked_{name}", "a fault in fabric.json", FAULT)
+    for name in (*dict.fromkeys((*_MEASURED.values(), *_THINGS.values())), "wide_mtu", "wide_qos", _ANYTHING)
+}
+SOUND = sign("checked_sound", "fabric.json without a fault", GOOD)
+PARTLY = sign("checked_partly", "fabric.json of a check that did not see everything", FAULT)
+
+
+def read(text: str) -> list[Found] | None:
+    """None: it is no report of the fabric check."""
+    try:
+        report = json.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(report, dict) or not isinstance(report.get("faults"), list) or "rails" not in report:
+        return None
+    found = [each for fault in report["faults"] if isinstance(fault, Mapping) for each in _fault(text, fault)]
+    if report.get("complete") is not True:
+        lacking = ", ".join(map(str, report.get("missing") or ())) or "some measurements"
+        found.append(Found(PARTLY, 1, f"the fabric check did not see everything: no answer from {lacking}"))
+    if not found and report.get("ok") is True and any(map(_tests, (report.get("measured") or {}).values())):
+        said = f"fabric check: {len(report.get('hosts') or ())} hosts, {report['rails']} rail(s), nothing found"
+        found.append(Found(SOUND, 1, said))
+    return found
+
+
+def _tests(measured: Any) -> int:
+    tests = measured.get("tests") if isinstance(measured, Mapping) else 0
+    return tests if isinstance(tests, int) else 0
+
+
+def _fault(text: str, fault: Mapping[str, Any]) -> Iterator[Found]:
+    thing, kind, place = (str(fault.get(key) or "") for key in ("thing", "kind", "place"))
+    quote = f"{place}: {thing}: {fault.get('found')}; {fault.get('remedy')}"
+    where = text.find(json.dumps(place))
+    line = text.count("\n", 0, max(0, where)) + 1
+    hosts = [str(host) for host in fault.get("hosts") or ()] if kind not in _WIDE else []
+    device = _DEVICE.search(place)
+    for host in hosts or [""]:
+        yield Found(SIGNS[_name(thing, kind)], line, quote, host, device[1] if device and hosts else place)
+
+
+def _name(thing: str, kind: str) -> str:
+    if thing in ("slow", "dead"):
+        return _MEASURED.get(kind, _ANYTHING)
+    name = _THINGS.get(thing, _ANYTHING)
+    return f"wide_{name}" if kind in _WIDE and f"wide_{name}" in SIGNS else name

@@ -1,0 +1,446 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The GPUs of the hosts as `gpu_info` read them: one table, and what stands out in it, in words. Pure.
+
+A value is judged by itself where it is wrong anywhere (an uncorrected ECC error), and against the GPUs of the same
+model where no value is right by itself: a VM may show a made-up PCIe link, and how many NVLinks there should be nobody
+says.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from typing import Any, Callable, Iterable, Mapping, Sequence
+
+from .judge import Place
+from .reach import Fault
+
+# NVIDIA, "XID Errors": the GPU, its memory, its links or its own processor. Others are mostly of a program.
+OF_HARDWARE = frozenset(
+    (48, 62, 64, 74, 79, 95, 110, 119, 120, 123, 136, 140, *range(143, 148), *range(149, 152), 155, 156, 160, 171, 172)
+)
+# Recorded, or an error that was contained: the GPU goes on.
+RECORDED = frozenset((63, 92, 94, 154))
+HEADER = (
+    "host",
+    "GPU",
+    "model",
+    "driver",
+    "Fabric Manager",
+    "Xid since boot",
+    "ECC",
+    "PCIe",
+    "NVLink",
+    "slowed down by",
+    "persistence",
+    "judgement",
+)
+_NAMED = 3  # hosts of one row that are named; the others are counted
+_UNKNOWN = "not known"
+_AWAKE = "P0"  # below it a link may rest at a lower speed
+
+
+@dataclasses.dataclass(frozen=True)
+class Gpus:
+    """``rows``: one per GPU, by the names of `KEYS`; ``table``: equal ones in one line."""
+
+    rows: tuple[Mapping[str, str], ...] = ()
+    faults: tuple[Fault, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def table(self) -> list[str]:
+        if not self.rows:
+            return []
+        lines = [HEADER, *merged(self.rows)]
+        widths = [max(len(line[column]) for line in lines) for column in range(len(HEADER) - 1)]
+        return ["  ".join([*(cell.ljust(width) for cell, width in zip(line, widths)), line[-1]]) for line in lines]
+
+
+KEYS = (
+    "host",
+    "gpu",
+    "model",
+    "driver",
+    "fabric_manager",
+    "xids",
+    "ecc",
+    "pcie",
+    "nvlink",
+    "slowed",
+    "persistence",
+    "judgement",
+)
+
+
+@dataclasses.dataclass
+class _Gpu:
+    """One GPU with all that its host said beside it."""
+
+    host: int
+    name: str  # of the host
+    told: Mapping[str, Any]
+    state: Mapping[str, Any]
+    words: list[str] = dataclasses.field(default_factory=list)
+
+    @property
+    def place(self) -> Place:
+        return Place("gpu", (self.host,), part=f"GPU {self.state.get('index')} ({self.state.get('bus')})")
+
+    @property
+    def model(self) -> str:
+        return str(self.state.get("name") or "")
+
+
+def judge(hosts: Sequence[str], readings: Mapping[str, Any]) -> Gpus:
+    """``readings``: host to what was read there, with ``gpus``: what `gpu_info` returned with ``gather_state``."""
+    told = {number: (readings.get(name) or {}).get("gpus") or {} for number, name in enumerate(hosts)}
+    silent = {number: str(each["error"]) for number, each in told.items() if each.get("error")}
+    told = {number: each for number, each in told.items() if each.get("gpus") or each.get("problems") or _on_bus(each)}
+    gpus = [
+        _Gpu(number, hosts[number], each, state)
+        for number, each in told.items()
+        for state in each.get("state") or _unread(each)
+    ]
+    faults = [*_of_hosts(hosts, told, gpus)]
+    for gpu in gpus:
+        faults += _of_one(gpu)
+    faults += _of_model(gpus)
+    notes = [*_differing(hosts, told, silent), *_weak(hosts, gpus), *_unreadable(hosts, told)]
+    # A host that could not be asked is news only where there are GPUs.
+    notes += [f"GPUs of {hosts[number]}: not read ({why})" for number, why in silent.items() if told]
+    return Gpus(tuple(_row(gpu) for gpu in gpus), tuple(faults), tuple(notes))
+
+
+def _on_bus(told: Mapping[str, Any]) -> int:
+    return sum(device.get("kind") == "gpu" for device in told.get("pci") or ())
+
+
+def _unread(told: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """A GPU whose state nobody told stands in the table all the same."""
+    return [{"index": gpu.get("index"), "name": gpu.get("name")} for gpu in told.get("gpus") or ()]
+
+
+# ---- what is wrong --------------------------------------------------------------------------------------------------
+
+
+def _of_hosts(hosts: Sequence[str], told: Mapping[int, Mapping[str, Any]], gpus: Sequence[_Gpu]) -> Iterable[Fault]:
+    for number, each in told.items():
+        for text in each.get("problems") or ():
+            found, _what, remedy = str(text).partition(". What to do: ")
+            _word(gpus, number, "driver")
+            yield Fault(
+                "gpu driver",
+                Place("gpu", (number,), part="driver"),
+                found.replace(f"{hosts[number]}: ", "", 1),
+                remedy.rstrip(".") or "look at gpu_info there",
+            )
+        yield from _gone(number, each)
+    versions = {number: str(each["driver"]["loaded"]) for number, each in told.items() if _driver(each)}
+    usual, many = _usual(versions.values())
+    odd = tuple(number for number, version in versions.items() if version != usual)
+    if not odd:
+        return
+    remedy = "one driver on all hosts of the job: upgrade the odd ones, and restart them in a window"
+    if many:
+        for number in odd:
+            _word(gpus, number, "driver")
+            place = Place("gpu", (number,), part="driver")
+            yield Fault("gpu driver", place, f"{versions[number]}, most hosts {usual}", remedy)
+        return
+    for number in versions:
+        _word(gpus, number, "driver")
+    said = ", ".join(f"{version} on {_names(hosts, who)}" for version, who in sorted(_by_value(versions).items()))
+    yield Fault("gpu driver", Place("gpu", tuple(sorted(versions)), part="driver"), f"the hosts differ: {said}", remedy)
+
+
+def _driver(told: Mapping[str, Any]) -> str:
+    return str((told.get("driver") or {}).get("loaded") or "")
+
+
+def _word(gpus: Sequence[_Gpu], host: int, word: str) -> None:
+    for gpu in gpus:
+        if gpu.host == host and word not in gpu.words:
+            gpu.words.append(word)
+
+
+# Thing, what shows it ('' : it is not so), what to do.
+_WRONG: tuple[tuple[str, Callable[[Mapping[str, Any]], str], str], ...] = (
+    (
+        "ecc",
+        lambda state: _told("{} uncorrected ECC error(s) since the driver was loaded", state.get("ecc_uncorrected")),
+        "end the jobs there and reset the GPU (nvidia-smi --gpu-reset, or a restart); replace it if they come back",
+    ),
+    ("ecc", lambda state: _told("a row of its memory could not be remapped", state.get("remap_failed")), "replace it"),
+    (
+        "ecc",
+        lambda state: _told("a row of its memory waits to be remapped or retired", state.get("remap_pending")),
+        "end the jobs there and reset the GPU, or restart the host in a window",
+    ),
+    (
+        "slowed down",
+        lambda state: _told("its clocks are held down now: {}", ", ".join(state.get("slowed") or ())),
+        "look at airflow and power supply: nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE",
+    ),
+    (
+        "fabric manager",
+        lambda state: _told("not part of the NVSwitch fabric: {}", _outside(state)),
+        "systemctl status nvidia-fabricmanager, and its log; a reset of the GPUs follows its restart",
+    ),
+    (
+        "recovery",
+        lambda state: _told("the driver asks for: {}", state.get("recovery")),
+        "drain the host, and do that in a window",
+    ),
+)
+
+
+def _told(text: str, value: Any) -> str:
+    return text.format(value) if value else ""
+
+
+def _outside(state: Mapping[str, Any]) -> str:
+    fabric, status = str(state.get("fabric") or ""), str(state.get("fabric_status") or "")
+    return "" if fabric in ("", "Completed") and status in ("", "Success") else f"{fabric} {status}".strip()
+
+
+def _of_one(gpu: _Gpu) -> Iterable[Fault]:
+    """What is wrong on any GPU."""
+    bad = {xid: count for xid, count in _xids(gpu).items() if xid in OF_HARDWARE}
+    if bad:
+        gpu.words.append(f"Xid {_counted(bad)}")
+        yield _xid_fault(gpu.place, bad)
+    for thing, read, remedy in _WRONG:
+        found = read(gpu.state)
+        if found:
+            gpu.words += [thing] if thing not in gpu.words else []
+            yield Fault(thing, gpu.place, found, remedy)
+
+
+def _xid_fault(place: Place, bad: Mapping[int, int]) -> Fault:
+    return Fault(
+        "xid",
+        place,
+        f"Xid {_counted(bad)} in the kernel log",
+        "drain the host and restart it in a window (the list begins anew); replace the GPU if the Xid comes back",
+    )
+
+
+def _gone(number: int, told: Mapping[str, Any]) -> Iterable[Fault]:
+    """Xids of GPUs that nvidia-smi does not show any more."""
+    shown = {state.get("bus") for state in told.get("state") or ()}
+    gone: dict[str, dict[int, int]] = {}
+    for entry in told.get("xids") or ():
+        if entry.get("bus") not in shown and int(entry["xid"]) in OF_HARDWARE:
+            gone.setdefault(str(entry.get("bus")), {})[int(entry["xid"])] = int(entry.get("count") or 1)
+    for bus, bad in gone.items():
+        yield _xid_fault(Place("gpu", (number,), part=f"GPU at {bus}"), bad)
+
+
+def _xids(gpu: _Gpu) -> dict[int, int]:
+    return {
+        int(entry["xid"]): int(entry.get("count") or 1)
+        for entry in gpu.told.get("xids") or ()
+        if entry.get("bus") == gpu.state.get("bus")
+    }
+
+
+def _counted(xids: Mapping[int, int]) -> str:
+    return ", ".join(f"{xid}" + (f" ({count} times)" if count > 1 else "") for xid, count in sorted(xids.items()))
+
+
+def _of_model(gpus: Sequence[_Gpu]) -> Iterable[Fault]:
+    """What only the others of the same model tell: their links."""
+    models: dict[str, list[_Gpu]] = collections.defaultdict(list)
+    for gpu in gpus:
+        models[gpu.model].append(gpu)
+    for model, alike in models.items():
+        usual, many = _usual(
+            gpu.state["nvlinks_active"] for gpu in alike if gpu.state.get("nvlinks_active") is not None
+        )
+        width = max((gpu.state.get("pcie_width") or 0 for gpu in alike), default=0)
+        speed = max((gpu.state.get("pcie_gen") or 0 for gpu in alike if _awake(gpu)), default=0)
+        for gpu in alike:
+            state = gpu.state
+            links, now = state.get("nvlinks_active"), state.get("pcie_width")
+            if many and links is not None and links < usual:
+                gpu.words.append("nvlink")
+                yield Fault(
+                    "nvlink",
+                    gpu.place,
+                    f"{links} NVLinks are active, {usual} on most {model}",
+                    "nvidia-smi nvlink -s, dmesg for Xid 74; seat the bridge or look at the NVSwitches",
+                )
+            narrow = now and now < min(state.get("pcie_width_most") or now, width)
+            slow = _awake(gpu) and (state.get("pcie_gen") or 0) < min(state.get("pcie_gen_most") or 0, speed)
+            if narrow or slow:
+                gpu.words.append("pcie")
+                yield Fault(
+                    "pcie",
+                    gpu.place,
+                    f"PCIe is {_pcie(state)}; others of this model have x{width}"
+                    + (f" of generation {speed}" if speed else ""),
+                    "seat the card anew, or look at slot, riser and BIOS",
+                )
+
+
+def _awake(gpu: _Gpu) -> bool:
+    return gpu.state.get("performance_state") == _AWAKE
+
+
+def _usual(values: Iterable[Any]) -> tuple[Any, bool]:
+    """The most frequent value, and whether more than half have it."""
+    counts = collections.Counter(values)
+    if not counts:
+        return None, False
+    value, count = counts.most_common(1)[0]
+    return value, 2 * count > sum(counts.values())
+
+
+# ---- what is told and stops nobody ----------------------------------------------------------------------------------
+
+
+def _differing(hosts: Sequence[str], told: Mapping[int, Mapping[str, Any]], silent: Mapping[int, str]) -> Iterable[str]:
+    count = {
+        number: len(told.get(number, {}).get("gpus") or ()) for number in range(len(hosts)) if number not in silent
+    }
+    if told and len(set(count.values())) > 1:
+        said = ", ".join(f"{many} on {_names(hosts, who)}" for many, who in sorted(_by_value(count).items()))
+        yield f"the hosts do not have the same number of GPUs: {said}"
+
+
+def _weak(hosts: Sequence[str], gpus: Sequence[_Gpu]) -> Iterable[str]:
+    """Settings, and what a program of somebody's did: right somewhere, or over."""
+    ecc: Callable[[_Gpu], bool] = lambda gpu: gpu.state.get("ecc") is False  # noqa: E731
+    off = [gpu for gpu in gpus if ecc(gpu) and any(not ecc(other) and other.model == gpu.model for other in gpus)]
+    for found, word, text in (
+        (
+            [gpu for gpu in gpus if gpu.state.get("persistence") is False],
+            "persistence off",
+            "persistence mode is off: the driver unloads between jobs, and each first start takes seconds more "
+            "(systemctl enable --now nvidia-persistenced)",
+        ),
+        (off, "ecc off", "ECC is off, and on for others of the same model (nvidia-smi -e 1, then a reset)"),
+    ):
+        for gpu in found:
+            gpu.words.append(word)
+        if found:
+            yield f"GPUs of {_names(hosts, sorted({gpu.host for gpu in found}))}: {text}"
+    for gpu in gpus:
+        others = {xid: count for xid, count in _xids(gpu).items() if xid not in OF_HARDWARE}
+        if others:
+            gpu.words.append(f"Xid {_counted(others)}")
+            kept = set(others) <= RECORDED
+            yield f"{gpu.name} {gpu.place.part}: Xid {_counted(others)} since boot: " + (
+                "recorded, the GPU goes on" if kept else "mostly a fault of the program that ran then"
+            )
+
+
+def _unreadable(hosts: Sequence[str], told: Mapping[int, Mapping[str, Any]]) -> Iterable[str]:
+    reasons: dict[str, list[int]] = {}
+    for number, each in told.items():
+        for entry in each.get("unreadable") or ():
+            text = f"{entry.get('what')} was not read ({entry.get('why')}): {entry.get('remedy')}"
+            reasons.setdefault(text, []).append(number)
+    for text, who in reasons.items():
+        yield f"GPUs of {_names(hosts, who)}: {text}"
+
+
+# ---- the table ------------------------------------------------------------------------------------------------------
+
+
+def _row(gpu: _Gpu) -> dict[str, str]:
+    state, told = gpu.state, gpu.told
+    cells = (
+        gpu.name,
+        str(state.get("index")),
+        gpu.model,
+        _driver(told) or _UNKNOWN,
+        _manager(told.get("fabric_manager") or {}),
+        _xid_cell(gpu),
+        _ecc_cell(state),
+        _pcie(state),
+        "-" if state.get("nvlinks") is None else f"{state['nvlinks_active']} of {state['nvlinks']}",
+        _UNKNOWN if "slowed" not in state else ", ".join(state["slowed"]) or "nothing",
+        {True: "on", False: "off"}.get(state.get("persistence"), _UNKNOWN),  # type: ignore[arg-type]
+        ", ".join(gpu.words) or ("in order" if "slowed" in state else "not read"),
+    )
+    return dict(zip(KEYS, cells))
+
+
+def _manager(told: Mapping[str, Any]) -> str:
+    if not told.get("installed"):
+        return "-"
+    return " ".join(str(told.get(key) or "") for key in ("version", "state")).strip()
+
+
+def _xid_cell(gpu: _Gpu) -> str:
+    found = _xids(gpu)
+    if gpu.told.get("xids") is None:
+        return _UNKNOWN
+    return _counted(found) or ("none" if gpu.told.get("since_boot") else "none in what is left of the log")
+
+
+def _ecc_cell(state: Mapping[str, Any]) -> str:
+    if state.get("ecc") is None:
+        return "-" if "slowed" in state else _UNKNOWN
+    if not state["ecc"]:
+        return "off"
+    counts = ", ".join(
+        f"{state[key]} {word}"
+        for key, word in (("ecc_uncorrected", "uncorrected"), ("ecc_corrected", "corrected"))
+        if state.get(key)
+    )
+    return counts or "on, no error"
+
+
+def _pcie(state: Mapping[str, Any]) -> str:
+    if not state.get("pcie_width"):
+        return _UNKNOWN
+    text = f"x{state['pcie_width']} of x{state.get('pcie_width_most') or '?'}"
+    if not state.get("pcie_gen"):
+        return text
+    # At rest a link sleeps: its speed then says nothing.
+    if state.get("performance_state") != _AWAKE:
+        return f"{text}, generation up to {state.get('pcie_gen_most') or '?'}"
+    return f"{text}, generation {state['pcie_gen']} of {state.get('pcie_gen_most') or '?'}"
+
+
+def merged(rows: Sequence[Mapping[str, str]]) -> list[tuple[str, ...]]:
+    """Equal GPUs of a host in one row, and hosts whose rows are equal; cells in the order of `HEADER`."""
+    of_host: dict[tuple[str, ...], list[str]] = {}
+    for row in rows:
+        values = tuple(str(row.get(key, "")) for key in KEYS if key != "gpu")
+        of_host.setdefault(values, []).append(str(row.get("gpu", "")))
+    of_all: dict[tuple[str, ...], list[str]] = {}
+    for values, numbers in of_host.items():
+        of_all.setdefault((_spans(numbers), *values[1:]), []).append(values[0])
+    return [(_listed(hosts), *values) for values, hosts in of_all.items()]
+
+
+def _spans(numbers: Sequence[str]) -> str:
+    """0-7 for eight in a row."""
+    first = int(numbers[0]) if numbers[0].isdigit() else 0
+    if len(numbers) > 2 and list(numbers) == [str(first + turn) for turn in range(len(numbers))]:
+        return f"{numbers[0]}-{numbers[-1]}"
+    return ",".join(numbers)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _names(hosts: Sequence[str], numbers: Iterable[int]) -> str:
+    return _listed([hosts[number] for number in numbers])
+
+
+def _by_value(values: Mapping[int, Any]) -> dict[Any, list[int]]:
+    found: dict[Any, list[int]] = {}
+    for number, value in values.items():
+        found.setdefault(value, []).append(number)
+    return found

@@ -1,0 +1,203 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Is my number normal? Each measured figure in words: its share of what this cluster can do, and what others published
+of like hardware. Pure.
+
+What others print is shown with its source and judges nothing. Where nobody published a figure of like hardware, that is
+what is said. Rates in images/s, bandwidths in GB/s.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from typing import Any, Iterator, Mapping, Sequence
+
+from . import published
+from .limits import Comparison
+
+SOURCES: Mapping[str, str] = {
+    "dle": "NVIDIA DeepLearningExamples, ResNet-50 READMEs",
+    "mlperf": "MLCommons Training v3.0 results, ResNet, bare metal, real data",
+    "timm": "huggingface/pytorch-image-models issue 1491, benchmark.py in NVIDIA's image 22.04",
+    "dlperf": "Oneflow-Inc/DLPerf, MXNet ResNet50 v1b, real data",
+    "nccl-tests-119": "NVIDIA/nccl-tests issue 119, a maintainer",
+    "nccl-tests-29": "NVIDIA/nccl-tests issue 29",
+    "nccl-778": "NVIDIA/nccl issue 778",
+    "nccl-2409": "NVIDIA/nccl issue 2409, reported as too slow",
+    "deepops": "NVIDIA/deepops, RoCE on Kubernetes",
+    "coreweave": "CoreWeave nccl-tests, 8 GiB, InfiniBand",
+    "ngc": "Mellanox/ngc_multinode_perf",
+    "azure": "Azure/azurehpc-health-checks, ND A100",
+}
+HALF = ("fp16", "bf16", "half")
+_SHOWN = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Peer:
+    """ResNet-50 training as somebody published it. ``gpu``: the word by which its GPU calls itself."""
+
+    gpu: str
+    system: str
+    nodes: int
+    per_node: int
+    precision: str
+    rate: float
+    source: str
+
+    @property
+    def ranks(self) -> int:
+        return self.nodes * self.per_node
+
+
+PEERS: tuple[Peer, ...] = (
+    Peer("A100", "TensorFlow 1, A100-40GB, XLA", 1, 1, "half", 2375, "dle"),
+    Peer("A100", "DGX A100-40GB, TensorFlow 1, XLA", 1, 8, "half", 17400, "dle"),
+    Peer("A100", "PyTorch, A100-80GB", 1, 1, "half", 2470, "dle"),
+    Peer("A100", "DGX A100-80GB, PyTorch", 1, 8, "half", 16621, "dle"),
+    Peer("A100", "MXNet, A100-80GB", 1, 1, "half", 3410, "dle"),
+    Peer("A100", "DGX A100-80GB, MXNet", 1, 8, "half", 26674, "dle"),
+    Peer("A100", "timm, channels_last", 1, 1, "half", 2600, "timm"),
+    Peer("A100", "Dell R750xa, A100-PCIe-80GB", 1, 4, "half", 12957, "mlperf"),
+    Peer("A100", "two Dell R750xa, A100-PCIe-80GB", 2, 4, "half", 21810, "mlperf"),
+    Peer("H100", "DGX H100", 1, 8, "half", 56050, "mlperf"),
+    Peer("H100", "eight DGX H100", 8, 8, "half", 294800, "mlperf"),
+    Peer("V100", "PyTorch, V100-16GB", 1, 1, "half", 1200, "dle"),
+    Peer("V100", "PyTorch, V100-16GB", 1, 1, "fp32", 367, "dle"),
+    *(
+        Peer("V100", "V100-SXM2-16GB, MXNet", nodes, gpus, "half" if precision in HALF else precision, rate, "dlperf")
+        for (precision, _batch), cases in published.DLPERF.items()
+        for nodes, gpus, rate in cases
+    ),
+)
+
+# (Gbit/s of each NIC, NICs per node or None: of one NIC, GB/s as text, system, source): all-reduce bus bandwidth
+ALL_REDUCE: tuple[tuple[float, int | None, str, str, str], ...] = (
+    (100, None, "12 GB/s is the peak of each NIC", "", "nccl-tests-119"),
+    (100, None, "12.2 GB/s of each NIC is as good as it gets", "", "nccl-tests-29"),
+    (200, None, "24 GB/s is the peak of each NIC", "", "nccl-tests-119"),
+    (100, 2, "22.9 GB/s", "2 x 8 V100, RoCE", "deepops"),
+    (200, 8, "192 GB/s", "8 NICs", "nccl-778"),
+    (400, 8, "386 GB/s", "8 x 8 H100", "coreweave"),
+    (400, 8, "231 GB/s", "2 x 8 H100, RoCE", "nccl-2409"),
+)
+# (Gbit/s of the NIC or None: any, what is asked of one connection, source)
+ONE_NIC: tuple[tuple[float | None, str, str], ...] = (
+    (None, "90 % of the link is what passes there", "ngc"),
+    (200, "180 Gb/s (22.5 GB/s) is what is asked there of RDMA writes", "azure"),
+)
+
+# Name of a limit to what it is a share of.
+_OF: Mapping[str, str] = {
+    "gradient exchange over the wire": "of what this wire can carry, if nothing but gradients takes time",
+    "linear scaling from one GPU": "of as many times one GPU of this cluster",
+    "all-reduce bus bandwidth": "of what the NICs of these nodes can carry",
+    "wire payload per NIC": "of what the wire of one NIC can carry",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """What was measured. ``gpus``: what the ranks' devices call themselves; ``precision``: as the workload says it."""
+
+    gpus: Sequence[str]
+    nodes: int | None
+    ranks: int | None
+    precision: str
+    model: str
+    link_gbit_per_s: float | None
+    nics_per_node: float | None
+
+
+def words(comparisons: Sequence[Comparison], setting: Setting, simulated: bool) -> list[dict[str, str]]:
+    """One sentence per measured figure: {what, text}."""
+    found: dict[str, list[str]] = {}
+    figures: dict[str, Comparison] = {}
+    for entry in comparisons:
+        if entry.achieved is not None:
+            figures[entry.what] = entry
+            found.setdefault(entry.what, []).append(_share(entry))
+    told = []
+    for what, shares in found.items():
+        first = figures[what]
+        text = f"{_number(first.achieved)} {first.limit.unit}: {'; '.join(dict.fromkeys(shares))}."
+        told.append({"what": what, "text": f"{text} {_others(first, setting, simulated)}"})
+    return told
+
+
+def _share(entry: Comparison) -> str:
+    of = _OF.get(entry.limit.name, f"of {entry.limit.name}")
+    if entry.ratio is None:
+        why = entry.limit.how.replace("unknown, because ", "")
+        return f"its share {of} is not known ({why})"
+    return f"{100 * entry.ratio:.0f} % {of}" + (", which cannot be" if entry.exceeded and entry.physical else "")
+
+
+def _others(entry: Comparison, setting: Setting, simulated: bool) -> str:
+    if simulated:
+        return "The devices are simulated: nobody's figures are like these."
+    if entry.limit.unit == "images/s":
+        return _training(setting)
+    return _one_nic(setting) if entry.limit.name == "wire payload per NIC" else _all_reduce(setting)
+
+
+def _training(setting: Setting) -> str:
+    if setting.model != "resnet50":
+        return f"Nothing is published here for {setting.model or 'a model that was not told'}, only for resnet50."
+    names = sorted(set(setting.gpus))
+    if len(names) != 1:
+        why = "was not told" if not names else f"differs ({', '.join(names)})"
+        return f"The GPU of the ranks {why}, so nobody's figures are like these."
+    precision = "half" if setting.precision in HALF else setting.precision
+    alike = [
+        peer
+        for peer in PEERS
+        if re.search(rf"\b{peer.gpu}\b", names[0].replace("-", " ")) and peer.precision == precision
+    ]
+    if not alike or not setting.ranks:
+        return f"No figure is published of {names[0]} in {setting.precision or 'a precision that was not told'}."
+    nearest = sorted(alike, key=lambda peer: _distance(peer, setting))[:_SHOWN]
+    where = {"half": "half precision"}.get(precision, precision)
+    shown = "; ".join(
+        f"{_number(peer.rate)} images/s on {peer.nodes} x {peer.per_node}"
+        + (f", {_number(peer.rate / peer.ranks)} each" if peer.ranks > 1 else "")
+        + f" ({peer.system}; {SOURCES[peer.source]})"
+        for peer in sorted(nearest, key=lambda peer: peer.ranks)
+    )
+    return f"Others with {nearest[0].gpu} in {where}: {shown}."
+
+
+def _distance(peer: Peer, setting: Setting) -> tuple[float, float]:
+    ranks, nodes = setting.ranks or 1, setting.nodes or 1
+    return abs(math.log2(peer.ranks / ranks)), abs(math.log2(peer.nodes / nodes))
+
+
+def _all_reduce(setting: Setting) -> str:
+    link, nics = setting.link_gbit_per_s, setting.nics_per_node
+    if not link:
+        return "The link of the NICs is not known, so nobody's figures are like these."
+    rows = [row for row in ALL_REDUCE if row[0] == link and row[1] in (None, nics)]
+    if not rows:
+        return f"No figure is published of {nics or 'so many'} NIC(s) of {link:g} Gb/s per node."
+    return "Others, {:g} Gb/s: {}.".format(
+        link,
+        "; ".join(
+            f"{text} ({', '.join(filter(None, (system, SOURCES[source])))})" for *_x, text, system, source in rows
+        ),
+    )
+
+
+def _one_nic(setting: Setting) -> str:
+    rows: Iterator[tuple[float | None, str, str]] = (
+        row for row in ONE_NIC if row[0] in (None, setting.link_gbit_per_s)
+    )
+    return "Others: " + "; ".join(f"{text} ({SOURCES[source]})" for _link, text, source in rows) + "."
+
+
+def _number(value: Any) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -1,0 +1,224 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read what timm's own benchmark program (benchmark.py of pytorch-image-models) prints: its JSON or its CSV. Pure.
+
+It is one process on one device: no gradients are exchanged, and several ranks are several measurements. Forms: from its
+source (commit 066e490, 2022, and the CSV of its results folder), not recorded from a run.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+import re
+from typing import Any, Mapping
+
+from .reading import RECORD_LIMIT, LogReader, Problem, Source, plain_problems, who
+from .tags import Line
+
+_DELIMITER = "--result"
+_LONGEST = 1 << 20  # characters of one result
+_PRECISION = re.compile(r"Benchmarking in (?P<precision>\w{1,20}) precision\. (?P<layout>\w{1,20}) layout\.")
+_REDUCED = re.compile(r"while running benchmark\. Reducing batch size to (?P<batch>\d{1,9}) for retry")
+# timm's words for number formats, and ours.
+_FORMATS = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
+_ROUNDING = 1.02
+NOTE = "timm's benchmark.py: one process, no exchange of gradients"
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """``kind``: train or infer; ``step_ms``: milliseconds of a step; ``precision``, ``layout``: as its log says."""
+
+    rank: int | None
+    model: str
+    kind: str
+    images_per_second: float
+    step_ms: float | None
+    batch: int | None
+    image_size: int | None
+    precision: str | None
+    layout: str | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Timm:
+    results: tuple[Measured, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def good(self) -> bool:
+        return bool(self.results) and not self.problems
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "ok": self.good,
+            "results": [dataclasses.asdict(each) for each in self.results],
+            "figures": [self._figure(each) for each in self.results if each.kind == "train"],
+            "problems": plain_problems(self.problems),
+        }
+
+    def _figure(self, each: Measured) -> dict[str, Any]:
+        """As `compare_figures` takes it. Ranks that share nothing are never added."""
+        several = len({other.rank for other in self.results}) > 1
+        name = f"timm {each.model}" + (f", rank {each.rank}" if several and each.rank is not None else "")
+        told = {"precision": each.precision, "batch": each.batch}
+        return {
+            "name": name,
+            "images_per_second": each.images_per_second,
+            "nodes": 1,
+            "ranks": 1,
+            "note": NOTE + (f"; {each.layout}" if each.layout else ""),
+            **{key: value for key, value in told.items() if value is not None},
+        }
+
+
+@dataclasses.dataclass
+class _Voice:
+    """What one rank has said so far."""
+
+    parts: list[str] | None = None  # of a result that has begun
+    size: int = 0
+    header: list[str] | None = None  # of a CSV
+    precision: str | None = None
+    layout: str | None = None
+
+
+class Reader(LogReader):
+    wants = "result of timm's benchmark.py (--result and JSON, or CSV with train_samples_per_sec)"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._voices: dict[int | None, _Voice] = {}
+        self._found: list[Measured] = []
+
+    def line(self, line: Line) -> None:
+        text = line.text.strip()
+        voice = self._voices.get(line.rank)
+        if voice is None:
+            if not self._matters(text) or len(self._voices) >= RECORD_LIMIT:
+                return
+            voice = self._voices[line.rank] = _Voice()
+        said, reduced = _PRECISION.search(text), _REDUCED.search(text)
+        if said:
+            voice.precision, voice.layout = _FORMATS.get(said["precision"], said["precision"]), said["layout"]
+        elif reduced:
+            self.problems.add(
+                "batch_reduced",
+                f"{who(line.rank)} ran out of memory and went on with batches of {reduced['batch']}: another case",
+            )
+        elif text == _DELIMITER:
+            self._cut(line.rank, voice)
+            voice.parts, voice.size, voice.header = [], 0, None
+        elif voice.parts is not None:
+            self._json(line, voice)
+        elif "_samples_per_sec" in text and text.startswith("model,"):
+            voice.header = text.split(",")
+        elif voice.header is not None:
+            self._row(line.rank, voice, text)
+
+    @staticmethod
+    def _matters(text: str) -> bool:
+        csv_header = text.startswith("model,") and "_samples_per_sec" in text
+        return text == _DELIMITER or csv_header or bool(_PRECISION.search(text) or _REDUCED.search(text))
+
+    def _json(self, line: Line, voice: _Voice) -> None:
+        """json.dumps with an indent: the outermost bracket alone stands at the beginning of a line."""
+        assert voice.parts is not None
+        if line.stream == "stderr":
+            return  # its logger speaks there
+        voice.parts.append(line.text)
+        voice.size += len(line.text)
+        if voice.size > _LONGEST:
+            self.problems.add("too_long", f"{who(line.rank)}: a result of more than {_LONGEST} characters; left out")
+            voice.parts = None
+            return
+        if line.text.rstrip() not in ("}", "]", "{}", "[]"):
+            return
+        text, voice.parts = "\n".join(voice.parts), None
+        try:
+            said = json.loads(text)
+        except ValueError:
+            self.problems.add("not_json", f"{who(line.rank)}: what follows --result is no JSON: {text[:80]!r}")
+            return
+        for entry in said if isinstance(said, list) else [said]:
+            self._entry(line.rank, voice, entry)
+
+    def _row(self, rank: int | None, voice: _Voice, text: str) -> None:
+        cells = next(csv.reader([text]), [])
+        assert voice.header is not None
+        if not text:
+            voice.header = None
+        elif len(cells) != len(voice.header):
+            self.problems.add("cut_row", f"{who(rank)}: {len(cells)} cells under {len(voice.header)}: {text[:80]!r}")
+            voice.header = None
+        else:
+            self._entry(rank, voice, dict(zip(voice.header, cells)))
+
+    def _entry(self, rank: int | None, voice: _Voice, entry: Any) -> None:
+        if not isinstance(entry, Mapping) or not entry.get("model"):
+            self.problems.add("not_a_result", f"{who(rank)}: a result without a model: {str(entry)[:80]!r}")
+            return
+        model = str(entry["model"])[:120]
+        if entry.get("error"):
+            self.problems.add("failed", f"{who(rank)}: {model} failed: {str(entry['error'])[:160]}")
+            return
+        kinds = [kind for kind in ("train", "infer") if f"{kind}_samples_per_sec" in entry]
+        if not kinds:
+            self.problems.add("no_rate", f"{who(rank)}: {model} has no samples per second")
+        for kind in kinds:
+            rate, step, batch, size = (
+                _positive(entry.get(f"{kind}_{name}"))
+                for name in ("samples_per_sec", "step_time", "batch_size", "img_size")
+            )
+            if rate is None:
+                value = str(entry.get(f"{kind}_samples_per_sec"))[:40]
+                self.problems.add("no_rate", f"{who(rank)}: {model}, {kind}: {value} is no rate")
+                continue
+            if step and batch and rate > batch / step * 1e3 * _ROUNDING:
+                self.problems.add(
+                    "rate_disagrees",
+                    f"{who(rank)}: {model}, {kind}: {rate:g} images/s are more than {batch:g} in {step:g} ms allow",
+                )
+            if len(self._found) >= RECORD_LIMIT:
+                self.problems.add("too_many_results", f"more than {RECORD_LIMIT} results; the rest is left out")
+                return
+            self._found.append(
+                Measured(rank, model, kind, rate, step, _whole(batch), _whole(size), voice.precision, voice.layout)
+            )
+
+    def _cut(self, rank: int | None, voice: _Voice) -> None:
+        if voice.parts is not None:
+            self.problems.add("unfinished", f"{who(rank)}: a result that does not end")
+
+    def result(self) -> Timm:
+        self.finish()
+        for rank, voice in self._voices.items():
+            self._cut(rank, voice)
+            voice.parts = None
+        if not self._found and not self.problems:
+            self.nothing()
+        return Timm(tuple(self._found), self.problems.all())
+
+
+def _positive(value: Any) -> float | None:
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        return None
+    return found if 0 < found < 1e15 else None
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)
+
+
+def read(source: Source) -> Timm:
+    """Read a log from its pieces (text, bytes, or an iterable of them)."""
+    reader = Reader()
+    reader.read_pieces(source)
+    return reader.result()

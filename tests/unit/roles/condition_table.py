@@ -1,0 +1,976 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What roles refuse, judge and leave out: per task the variables under which all is well, and what each change of them
+has to lead to. Words: they stand in the message of the refusal."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+OK, SKIPPED, AGAIN, FAILED, CHANGED, UNCHANGED = "passes", "skipped", "again", "failed", "changed", "unchanged"
+
+
+class Task(NamedTuple):
+    """``right``: variables under which it ends as ``well``; ``cases``: changes of them, and what these lead to."""
+
+    role: str
+    file: str
+    name: str
+    right: dict[str, Any]
+    cases: tuple[tuple[dict[str, Any], str], ...]
+    well: str = OK
+
+
+DIGEST = "sha256:" + "a1" * 32
+REGISTRY = {"container_registry": "registry:5000", "container_registry_password": "", "container_registry_username": ""}
+IMAGE = {"__container_repository": "registry:5000/multinode", "__container_tag": "1"}
+CHECK = {"ansible_check_mode": True}
+HOSTS = [{"name": "gpu01", "address": "10.1.0.11", "slots": 8}, {"name": "gpu02", "address": "10.1.0.12", "slots": 8}]
+GROUPS = {"all": ["gpu01", "gpu02", "gpu03"]}
+INFO = {"exists": True, "container": {"State": {"Running": True, "Status": "running"}, "Image": "sha256:1"}}
+LIMITS = {"memlock_kib": "unlimited", "stack_kib": "65536", "shm_kib": 1048576, "gpus": True}
+JOB = {"verdict": "gdrdma", "reason": "as the log says", "problems": []}
+BAD = [{"message": "a channel over TCP"}]
+PEER = {"peer_memory": {"dma_buf": True}, "driver": {"kernel": "6.8"}}
+QOS = {"trust": "dscp", "pfc_priorities": [3], "dscp_prio": {}}
+APT = {"pkg_mgr": "apt", "distribution": "Ubuntu", "distribution_version": "20.04", "service_mgr": "systemd"}
+
+
+def rank(number: int, total: int, ok: bool = True) -> dict[str, Any]:
+    return {"host": f"gpu{number:02d}", "ok": ok, "sum": total, "milliseconds": 1.0}
+
+
+def port(qos: dict[str, Any]) -> dict[str, Any]:
+    return {"devices": [{"netdev": "eth1", "qos": qos}], "unreadable": []}
+
+
+TASKS = (
+    # ---- container
+    Task(
+        "container",
+        "preflight.yml",
+        "Preflight | Check the registry's name",
+        REGISTRY,
+        (
+            ({"container_registry": "https://registry:5000"}, "without https://"),
+            ({"container_registry": "registry:5000/path"}, "without a path"),
+            ({"container_registry": ""}, "container_registry is empty"),
+            # Docker would ask its own hub for a name without dot and port.
+            ({"container_registry": "registry"}, "container_registry is registry"),
+            ({"container_registry": "localhost"}, OK),
+            ({"container_registry": "registry.example.com"}, OK),
+        ),
+    ),
+    Task(
+        "container",
+        "preflight.yml",
+        "Preflight | Check the image's name",
+        {"container_image": "site/multi-node", "container_image_tag": "v1.0"},
+        (
+            ({"container_image": "Multinode"}, "container_image Multinode"),
+            ({"container_image": "a//b"}, "use lower-case letters"),
+            ({"container_image_tag": "-1"}, "container_image_tag -1"),
+            ({"container_image_tag": "a b"}, "not a name that a registry takes"),
+        ),
+    ),
+    Task(
+        "container",
+        "preflight.yml",
+        "Preflight | Check the login",
+        REGISTRY,
+        (
+            ({"container_registry_username": "me"}, "only one of them is set"),
+            ({"container_registry_password": "x"}, "only one of them is set"),
+            ({"container_registry_username": "me", "container_registry_password": "x"}, OK),
+        ),
+    ),
+    Task(
+        "container",
+        "preflight.yml",
+        "Preflight | Check the distribution",
+        {"__container_system": {"problems": []}},
+        (({"__container_system": {"problems": ["gpu01: Fedora 42 is not supported"]}}, "Fedora 42"),),
+    ),
+    Task(
+        "container",
+        "build.yml",
+        "Build | Refuse an image that is neither there nor to be built",
+        {**REGISTRY, **IMAGE, "__container_ask": True, "container_build": False, "__container_digest": DIGEST},
+        (
+            ({"__container_digest": ""}, "container_build"),
+            ({"__container_digest": "", "container_build": True}, OK),
+            ({"__container_digest": "", "__container_ask": False}, SKIPPED),
+        ),
+    ),
+    Task(
+        "container",
+        "query.yml",
+        "Query | Check the registry's answer",
+        {**REGISTRY, "__container_asked": "registry:5000/x:1", "__container_query": {"status": 200}},
+        (
+            ({"__container_query": {"status": 404, "json": {"message": "manifest unknown"}}}, OK),
+            ({"__container_query": {"status": 500, "json": {"message": "no route to host"}}}, "no route to host"),
+            ({"__container_query": {"status": 401, "msg": "unauthorized"}}, "unauthorized"),
+            ({"__container_query": {"status": 200, "msg": "OK"}}, OK),
+        ),
+    ),
+    Task(
+        "container",
+        "pull.yml",
+        "Pull | Refuse a registry without the image",
+        {**REGISTRY, **IMAGE, "__container_ask": True, "__container_digest": DIGEST, "container_build_host": "gpu01"},
+        (
+            ({"__container_digest": ""}, "The build host gpu01"),
+            ({"__container_digest": "", **CHECK}, SKIPPED),
+            ({"__container_ask": False}, SKIPPED),
+            (CHECK, OK),
+        ),
+    ),
+    Task(
+        "container",
+        "pull.yml",
+        "Pull | Check the digest",
+        {
+            **REGISTRY,
+            **IMAGE,
+            "__container_ask": True,
+            "__container_digest": DIGEST,
+            "__container_pulled": {"image": {"RepoDigests": [f"registry:5000/multinode@{DIGEST}"]}},
+        },
+        (
+            ({"__container_pulled": {"image": {"RepoDigests": ["registry:5000/multinode@sha256:other"]}}}, "run again"),
+            ({"__container_pulled": {"skipped": True}}, SKIPPED),
+            (CHECK, SKIPPED),
+        ),
+    ),
+    Task(
+        "container",
+        "install.yml",
+        "Install | Refuse where the engine is missing and may not be installed",
+        {"__container_engine": {"rc": 0, "stderr": ""}, "container_install_engine": True, "ansible_facts": APT},
+        (
+            ({"__container_engine": {"rc": 1, "stderr": "no socket"}}, OK),
+            ({"__container_engine": {"rc": 1, "stderr": "no socket"}, "container_install_engine": False}, "no socket"),
+            ({"__container_engine": {"rc": 1, "stderr": "no socket"}, "ansible_facts": {"pkg_mgr": "dnf"}}, "with apt"),
+            ({"container_install_engine": False}, OK),
+            ({"ansible_facts": {"pkg_mgr": "dnf"}}, OK),
+        ),
+    ),
+    Task(
+        "container",
+        "install.yml",
+        "Install | Check that it answers",
+        {"__container_ready": True, "__container_packages": ["docker.io"], "__container_engine": {"stderr": "dead"}},
+        (
+            ({"__container_ready": False}, "the engine does not answer"),
+            ({"__container_ready": False, "__container_packages": []}, SKIPPED),
+            ({"__container_ready": False, **CHECK}, SKIPPED),
+        ),
+    ),
+    Task(
+        "container",
+        "devices.yml",
+        "Devices | Refuse a way that the node does not have",
+        {"__container_gpu_way": "cdi", "__container_has_cdi": True, "__container_gpu_nodes": [], **IMAGE},
+        (
+            ({"__container_has_cdi": False}, "nvidia-ctk cdi generate"),
+            ({"__container_has_cdi": False, "__container_gpu_way": "hook"}, OK),
+            ({"__container_gpu_way": "nodes"}, "there is no /dev/nvidia*"),
+            ({"__container_gpu_way": "nodes", "__container_gpu_nodes": ["/dev/nvidia0"]}, OK),
+            ({"__container_has_cdi": False, **CHECK}, SKIPPED),
+        ),
+    ),
+    Task(
+        "container",
+        "devices.yml",
+        "Devices | Refuse an engine that does not know the toolkit yet",
+        {
+            "__container_use_gpus": True,
+            "__container_engine_state": {"pending": [], "live_restore": False, "running": ["theirs"]},
+        },
+        (
+            (
+                {
+                    "__container_engine_state": {
+                        "pending": ["runtime nvidia"],
+                        "live_restore": False,
+                        "running": ["theirs"],
+                    }
+                },
+                "engine stops theirs",
+            ),
+            ({"__container_engine_state": {"pending": ["runtime nvidia"]}, "__container_use_gpus": False}, SKIPPED),
+            ({"__container_engine_state": {"pending": ["runtime nvidia"]}, **CHECK}, SKIPPED),
+        ),
+    ),
+    Task(
+        "container",
+        "devices.yml",
+        "Devices | Refuse what the node cannot give",
+        {
+            "__container_use_gpus": True,
+            "__container_toolkit": True,
+            "__container_use_rdma": True,
+            "__container_rdma": {"stat": {"exists": True}},
+            "__container_ready": True,
+        },
+        (
+            ({"__container_toolkit": False}, "Run the entry point toolkit"),
+            ({"__container_toolkit": False, "__container_use_gpus": False}, OK),
+            ({"__container_rdma": {"stat": {"exists": False}}}, "/dev/infiniband exists: False"),
+            ({"__container_rdma": {"stat": {"exists": False}}, "__container_use_rdma": False}, OK),
+            ({"__container_toolkit": False, "__container_ready": False}, SKIPPED),
+        ),
+    ),
+    Task(
+        "container",
+        "check.yml",
+        "Verify | It runs, from the image that belongs to the build context",
+        {**IMAGE, "__container_info": INFO, "__container_local": {"images": [{"Id": "sha256:1"}]}},
+        (
+            ({"__container_info": {"exists": False}}, "it is missing"),
+            (
+                {
+                    "__container_info": {
+                        "exists": True,
+                        "container": {**INFO["container"], "State": {"Running": False, "Status": "exited"}},
+                    }
+                },
+                "it is exited",
+            ),
+            ({"__container_local": {"images": [{"Id": "sha256:2"}]}}, "image sha256:1"),
+            ({"__container_info": {"exists": False}, **CHECK}, SKIPPED),
+        ),
+    ),
+    Task(
+        "container",
+        "check.yml",
+        "Verify | All nodes run the same image",
+        {
+            "ansible_play_hosts": ["gpu01", "gpu02"],
+            "hostvars": {"gpu01": {"__container_running": "a"}, "gpu02": {"__container_running": "a"}},
+        },
+        (
+            (
+                {"hostvars": {"gpu01": {"__container_running": "a"}, "gpu02": {"__container_running": "b"}}},
+                "images: a, b",
+            ),
+            (CHECK, SKIPPED),
+        ),
+    ),
+    Task(
+        "container",
+        "check.yml",
+        "Verify | GPUs",
+        {"container_limits": LIMITS, "__container_gpus_inside": {"rc": 0}},
+        (
+            ({"__container_gpus_inside": {"rc": 255, "stdout": "NVML: Unknown Error"}}, "systemd was reloaded"),
+            ({"__container_gpus_inside": {"rc": 127, "stdout": "no nvidia-smi"}}, "on the node itself"),
+            ({"__container_gpus_inside": {"msg": "gone"}}, "none now: gone"),
+            ({"__container_gpus_inside": {"rc": 255}, "container_limits": {"gpus": False}}, SKIPPED),
+            ({"__container_gpus_inside": {"rc": 255}, **CHECK}, SKIPPED),
+        ),
+    ),
+    Task(
+        "container",
+        "check.yml",
+        "Verify | Shared memory",
+        {"container_limits": LIMITS, "container_shm_size": "1G"},
+        (
+            ({"container_limits": {**LIMITS, "shm_kib": 1048575}}, "1048575 KiB inside"),
+            ({"container_limits": {**LIMITS, "shm_kib": 1048575}, **CHECK}, SKIPPED),
+        ),
+    ),
+    Task(
+        "container",
+        "check.yml",
+        "Verify | Locked memory",
+        {"container_limits": LIMITS, "container_memlock": -1, "container_memlock_required": True},
+        (
+            ({"container_limits": {**LIMITS, "memlock_kib": "64"}}, "asked for no limit"),
+            ({"container_limits": {**LIMITS, "memlock_kib": "64"}, "container_memlock_required": False}, OK),
+            ({"container_limits": {**LIMITS, "memlock_kib": "64"}, "container_memlock": 65536}, OK),
+            ({"container_limits": {**LIMITS, "memlock_kib": "63"}, "container_memlock": 65536}, "asked for 64 KiB"),
+            ({"container_limits": {**LIMITS, "memlock_kib": "64"}, **CHECK}, SKIPPED),
+        ),
+    ),
+    Task(
+        "container",
+        "run.yml",
+        "Run | Refuse a missing directory",
+        {"__container_mesh": {"stat": {"exists": True, "isdir": True}}},
+        (
+            ({"__container_mesh": {"stat": {"exists": False}}}, "Run the role mesh first"),
+            ({"__container_mesh": {"stat": {"exists": True, "isdir": False}}}, "does not exist"),
+            ({"__container_mesh": {"stat": {"exists": False}}, **CHECK}, SKIPPED),
+        ),
+    ),
+    Task(
+        "container",
+        "run.yml",
+        "Run | Refuse a missing image",
+        {**IMAGE, "__container_local": {"images": [{"Id": "1"}]}},
+        (
+            ({"__container_local": {"images": []}}, "the node has no image registry:5000/multinode:1"),
+            ({"__container_local": {"skipped": True}}, "the node has no image"),
+            ({"__container_local": {"images": []}, **CHECK}, SKIPPED),
+        ),
+    ),
+    Task(
+        "container",
+        "run.yml",
+        "Run | Refuse a container that cannot be asked",
+        {"__container_ready": True, "container_replace_in_use": False, "__container_inside": {"rc": 0}},
+        (
+            ({"__container_inside": {"msg": "Container mpicont is paused"}}, "is paused. Nothing was changed"),
+            ({"__container_inside": {"rc": 2, "stderr": "killed"}}, "what runs in it: killed"),
+            ({"__container_inside": {"msg": "Could not find container mpicont"}}, OK),
+            ({"__container_inside": {"msg": "Container mpicont is not running"}}, OK),
+            ({"__container_inside": {"msg": "paused"}, "container_replace_in_use": True}, SKIPPED),
+            ({"__container_inside": {"msg": "paused"}, "__container_ready": False}, SKIPPED),
+        ),
+    ),
+    Task(
+        "container",
+        "toolkit_install.yml",
+        "Toolkit | Check where it may come from",
+        {
+            "ansible_facts": APT,
+            "container_toolkit_repository": "deb https://mirror /",
+            "container_toolkit_key_checksum": DIGEST,
+            "container_toolkit_key_url": "https://mirror/key",
+        },
+        (
+            ({"ansible_facts": {"pkg_mgr": "dnf"}}, "this one has dnf"),
+            ({"container_toolkit_repository": ""}, "container_toolkit_repository (it is empty)"),
+            ({"container_toolkit_key_url": ""}, "container_toolkit_key_url (it is empty)"),
+            ({"container_toolkit_key_checksum": "a1"}, "(it is a1)"),
+        ),
+    ),
+    Task(
+        "container",
+        "topology.yml",
+        "Topology | Refuse one that does not help",
+        {
+            "container_nccl_topology": "required",
+            "container_nccl_topology_vm": "gpu01",
+            "__container_topology": {"gpudirect": True},
+        },
+        (
+            (
+                {"__container_topology": {"gpudirect": False, "level": "SYS", "pairs": []}},
+                "are SYS apart in the ESXi host",
+            ),
+            ({"__container_topology": {"gpudirect": False}, "container_nccl_topology": "auto"}, SKIPPED),
+            ({"__container_topology": {"gpudirect": False}, "container_nccl_topology": "off"}, SKIPPED),
+        ),
+    ),
+    # ---- guest
+    Task(
+        "guest",
+        "preflight.yml",
+        "Guest | Check the MTU",
+        {"guest_mtu": 9000},
+        (
+            ({"guest_mtu": 0}, OK),
+            ({"guest_mtu": 1500}, OK),
+            ({"guest_mtu": 9900}, OK),
+            ({"guest_mtu": 1499}, "guest_mtu is 1499"),
+            ({"guest_mtu": 9901}, "guest_mtu is 9901"),
+            ({"guest_mtu": -1}, "guest_mtu is -1"),
+        ),
+    ),
+    Task(
+        "guest",
+        "preflight.yml",
+        "Guest | Check the source of MLNX_OFED",
+        {"guest_ofed_profile": "guide", "guest_ofed_url": "https://mirror/x.tgz", "guest_ofed_checksum": DIGEST},
+        (
+            ({"guest_ofed_url": ""}, "guest_ofed_url (it is empty)"),
+            ({"guest_ofed_checksum": "md5:1"}, "(it is md5:1)"),
+            ({"guest_ofed_url": "", "guest_ofed_profile": "none"}, SKIPPED),
+        ),
+    ),
+    Task(
+        "guest",
+        "preflight.yml",
+        "Guest | Check the source of DOCA-OFED",
+        {
+            "guest_ofed_profile": "current",
+            "guest_doca_repository": "deb https://mirror /",
+            "guest_doca_key_url": "https://mirror/key",
+            "guest_doca_key_checksum": DIGEST,
+        },
+        (
+            ({"guest_doca_repository": ""}, "needs guest_doca_repository"),
+            ({"guest_doca_key_url": "", "guest_doca_key_checksum": ""}, "guest_doca_key_url, guest_doca_key_checksum"),
+            ({"guest_doca_source": "deb"}, "guest_doca_deb_url, guest_doca_deb_checksum"),
+            ({"guest_doca_repository": "", "guest_ofed_profile": "mstflint"}, SKIPPED),
+        ),
+    ),
+    Task(
+        "guest",
+        "preflight.yml",
+        "Guest | Check the wanted nv_peer_memory",
+        {
+            "guest_peer_memory": "nv_peer_memory",
+            "guest_ofed_profile": "guide",
+            "guest_nv_peer_memory_url": "https://mirror/x",
+            "guest_nv_peer_memory_checksum": DIGEST,
+        },
+        (
+            ({"guest_ofed_profile": "current"}, "needs guest_ofed_profile guide (it is current"),
+            ({"guest_nv_peer_memory_url": ""}, "guest_nv_peer_memory_url (it is empty)"),
+            ({"guest_nv_peer_memory_checksum": "x"}, "(it is x)"),
+            ({"guest_nv_peer_memory_version": "1.2"}, "up to 5.2 that is 1.1-0 or 1.0-9"),
+            ({"guest_nv_peer_memory_version": "1.2", "guest_ofed_version": "5.3-1.0.0.1"}, OK),
+            ({"guest_peer_memory": "auto", "guest_ofed_profile": "none"}, SKIPPED),
+        ),
+    ),
+    Task(
+        "guest",
+        "preflight.yml",
+        "Guest | Check the wanted QoS",
+        {"guest_qos_enabled": True, "ansible_facts": APT},
+        (
+            ({"guest_qos_pfc": "0,0,0,1"}, "guest_qos_pfc is 0,0,0,1"),
+            ({"guest_qos_pfc": "0,0,0,2,0,0,0,0"}, "eight digits 0 or 1"),
+            ({"ansible_facts": {"service_mgr": "openrc"}}, "is openrc (wanted: systemd"),
+            ({"guest_qos_tos": -4, "guest_qos_trust": "pcp"}, "guest_qos_tos is -4"),
+            ({"guest_qos_tos": 256, "guest_qos_trust": "pcp"}, "guest_qos_tos is 256"),
+            ({"guest_qos_tos": 255, "guest_qos_trust": "pcp"}, OK),
+            ({"guest_qos_tos": 0}, OK),
+            # DSCP 8 goes to priority 1, which has no PFC.
+            ({"guest_qos_tos": 32}, "DSCP 8 of guest_qos_tos goes to priority 1"),
+            ({"guest_qos_tos": 32, "guest_qos_trust": "pcp"}, OK),
+            ({"guest_qos_tos": 32, "guest_qos_dscp_priority": {8: 3}}, OK),
+            ({"guest_qos_tos": 999, "guest_qos_enabled": False}, SKIPPED),
+        ),
+    ),
+    Task(
+        "guest",
+        "preflight.yml",
+        "Guest | Check the distribution",
+        {"__guest_supported": {"problems": []}},
+        (({"__guest_supported": {"problems": ["gpu01: SLES 15 is not supported"]}}, "SLES 15"),),
+    ),
+    Task(
+        "guest",
+        "gpus.yml",
+        "Guest | Check that they can be used as wanted",
+        {"__guest_gpus": {"problems": []}},
+        (({"__guest_gpus": {"problems": ["no driver."]}}, "no driver."),),
+    ),
+    Task(
+        "guest",
+        "install.yml",
+        "Guest | Check that there is a configuration tool",
+        {"__guest_has_tool": True, "guest_ofed_profile": "none"},
+        (
+            ({"__guest_has_tool": False}, "guest_ofed_profile"),
+            ({"__guest_has_tool": False, "guest_ofed_profile": "mstflint"}, OK),
+        ),
+    ),
+    Task(
+        "guest",
+        "install_doca.yml",
+        "Guest | Check that no MLNX_OFED is in the way",
+        {"__guest_doca_found": {"stdout": ""}, "__guest_ofed_package": {"stdout": ""}},
+        (
+            ({"__guest_ofed_package": {"stdout": "installed 5.2-OFED.5.2.2.2.4.1"}}, "does not replace a driver"),
+            ({"__guest_ofed_package": {"stdout": "installed 24.10.OFED"}}, OK),
+            (
+                {
+                    "__guest_ofed_package": {"stdout": "installed 5.2"},
+                    "__guest_doca_found": {"stdout": "installed 2.9.0"},
+                },
+                OK,
+            ),
+        ),
+    ),
+    Task(
+        "guest",
+        "install_ofed.yml",
+        "Guest | Wait for an installer that still runs",
+        {"__guest_ofed_wait": {"rc": 1}},
+        (
+            ({"__guest_ofed_wait": {"rc": 0}}, UNCHANGED),
+            ({"__guest_ofed_wait": {"rc": 66}}, FAILED),
+            (CHECK, SKIPPED),
+        ),
+        UNCHANGED,
+    ),
+    Task(
+        "guest",
+        "install_ofed.yml",
+        "Guest | Check that no installer runs",
+        {"__guest_ofed_wait": {"rc": 0}},
+        (
+            ({"__guest_ofed_wait": {"rc": 1}}, "an installation of MLNX_OFED still runs"),
+            ({"__guest_ofed_wait": {"rc": 1}, **CHECK}, SKIPPED),
+        ),
+    ),
+    Task(
+        "guest",
+        "install_ofed.yml",
+        "Guest | Check that no other MLNX_OFED is installed",
+        {"__guest_ofed": {"state": "missing", "found": ""}},
+        (
+            ({"__guest_ofed": {"state": "other", "found": "5.0"}}, "guest_allow_driver_replacement"),
+            ({"__guest_ofed": {"state": "other", "found": "5.0"}, "guest_allow_driver_replacement": True}, OK),
+            ({"__guest_ofed": {"state": "wanted", "found": "5.2"}}, OK),
+        ),
+    ),
+    Task(
+        "guest",
+        "install_ofed.yml",
+        "Guest | Check the system for MLNX_OFED",
+        {"__guest_ofed_todo": True, "ansible_facts": APT, "guest_ofed_system": "ubuntu20.04"},
+        (
+            ({"ansible_facts": {**APT, "distribution_version": "22.04"}}, "this is Ubuntu 22.04"),
+            (
+                {
+                    "ansible_facts": {"distribution": "Debian", "distribution_version": "10.9"},
+                    "guest_ofed_system": "debian10.8",
+                },
+                OK,
+            ),
+            ({"ansible_facts": {**APT, "distribution_version": "22.04"}, "__guest_ofed_todo": False}, SKIPPED),
+            ({"ansible_facts": {**APT, "distribution_version": "22.04"}, **CHECK}, SKIPPED),
+        ),
+    ),
+    Task(
+        "guest",
+        "install_ofed.yml",
+        "Guest | Compare it",
+        {"__guest_ofed_todo": True, "__guest_ofed": {"state": "wanted", "found": "5.2"}},
+        (
+            ({"__guest_ofed": {"state": "other", "found": "5.0"}}, "is not there: found 5.0 (other)"),
+            ({"__guest_ofed": {"state": "missing", "found": ""}}, "found none (missing)"),
+            ({"__guest_ofed": {"state": "other", "found": "5.0"}, "__guest_ofed_todo": False}, SKIPPED),
+            ({"__guest_ofed": {"state": "other", "found": "5.0"}, **CHECK}, SKIPPED),
+        ),
+    ),
+    Task(
+        "guest",
+        "peer_memory.yml",
+        "Guest | Check dma-buf",
+        {"guest_peer_memory": "dma_buf", "__guest_peer": PEER},
+        (
+            ({"__guest_peer": {**PEER, "peer_memory": {"dma_buf": False}}}, "cannot do it"),
+            ({"__guest_peer": {**PEER, "peer_memory": {"dma_buf": None}}}, "does not say whether it can"),
+            ({"__guest_peer": {**PEER, "peer_memory": {"dma_buf": False}}, "guest_peer_memory": "auto"}, SKIPPED),
+        ),
+    ),
+    Task(
+        "guest",
+        "finish_dpkg.yml",
+        "Guest | Let dpkg finish them",
+        {"__guest_audit": {"stdout": "half installed"}, "__guest_configured": {"rc": 0, "stderr": ""}},
+        (
+            ({"__guest_configured": {"rc": 1, "stderr": "dpkg frontend lock is held"}}, AGAIN),
+            ({"__guest_configured": {"rc": 1, "stderr": "broken"}}, CHANGED),
+            ({"__guest_audit": {"stdout": ""}}, SKIPPED),
+            (CHECK, SKIPPED),
+        ),
+        CHANGED,
+    ),
+    Task(
+        "guest",
+        "restart_driver.yml",
+        "Guest | Check that nobody uses the card",
+        {"guest_allow_openibd_restart": True, "__guest_in_use": {"refusals": []}},
+        (
+            ({"__guest_in_use": {"refusals": ["this connection comes in over eth1"]}}, "comes in over eth1"),
+            ({"__guest_in_use": {"refusals": ["x"]}, "guest_allow_openibd_restart": False}, SKIPPED),
+        ),
+    ),
+    Task(
+        "guest",
+        "space.yml",
+        "Guest | Check that there is room",
+        {"__guest_compared": {"space": {"shortages": []}}},
+        (({"__guest_compared": {"space": {"shortages": ["/usr has 1 of 3 GiB"]}}}, "/usr has 1 of 3 GiB"),),
+    ),
+    Task(
+        "guest",
+        "verify_mtu.yml",
+        "Guest | Compare the MTU",
+        {"guest_mtu": 9000, "item": {"name": "eth1", "mtu": 9000}},
+        (({"item": {"name": "eth1", "mtu": 1500}}, "eth1 has MTU 1500, wanted 9000"),),
+    ),
+    Task(
+        "guest",
+        "verify_qos.yml",
+        "Guest | Compare the RoCE QoS",
+        {"item": "eth1", "__guest_qos_now": port(QOS), "guest_qos_trust": "dscp", "guest_qos_pfc": "0,0,0,1,0,0,0,0"},
+        (
+            ({"__guest_qos_now": port({**QOS, "trust": "pcp"})}, "has not trust dscp"),
+            ({"__guest_qos_now": port({**QOS, "pfc_priorities": [3, 4]})}, "PFC on [3]"),
+            ({"__guest_qos_now": port({**QOS, "dscp_prio": {"26": "2"}})}, "not so in the map: {26: 3}"),
+            ({"item": "eth2"}, "'trust': 'unknown'"),
+        ),
+    ),
+    Task(
+        "guest",
+        "verify_qos.yml",
+        "Guest | Check the traffic class",
+        {"guest_qos_tos": 106, "item": {"rc": 0, "stdout": "106\n", "item": "mlx5_0"}},
+        (
+            ({"item": {"rc": 0, "stdout": "0", "item": "mlx5_0"}}, "mlx5_0 has traffic class 0"),
+            ({"item": {"rc": 2, "stdout": "", "item": "mlx5_0"}}, SKIPPED),
+            ({"item": {"rc": 0, "stdout": "0", "item": "mlx5_0"}, "guest_qos_tos": 0}, SKIPPED),
+        ),
+    ),
+    # ---- mesh
+    Task(
+        "mesh",
+        "request.yml",
+        "Request | Check the hosts",
+        {
+            "mesh_state": "present",
+            "mesh_hosts": ["gpu01", "gpu02"],
+            "__mesh_hosts": ["gpu01", "gpu02"],
+            "__mesh_head": "gpu01",
+            "ansible_play_hosts_all": ["gpu01", "gpu02"],
+            "ansible_play_hosts": ["gpu01", "gpu02"],
+            "ansible_play_batch": ["gpu01", "gpu02"],
+        },
+        (
+            ({"mesh_hosts": [], "ansible_limit": "gpu01"}, "With --limit gpu01".lower()),
+            ({"mesh_hosts": []}, OK),
+            ({"ansible_play_batch": ["gpu01"]}, "gpu02 would come later"),
+            ({"ansible_play_hosts_all": ["gpu01", "gpu02", "gpu03"]}, "the play has gpu01, gpu02, gpu03"),
+            ({"__mesh_head": "gpu09"}, "mesh_head is gpu09"),
+            ({"__mesh_head": "gpu09", "mesh_state": "absent"}, SKIPPED),
+        ),
+    ),
+    Task(
+        "mesh",
+        "verify.yml",
+        "Verify | Refuse a mesh without keys",
+        {"__mesh_peers": [{"name": "gpu01", "planned": False}]},
+        (
+            ({"__mesh_peers": [{"name": "gpu02", "planned": True}]}, "gpu02 have no keys"),
+            ({"__mesh_peers": [{"name": "gpu02", "planned": True}], **CHECK}, SKIPPED),
+        ),
+    ),
+    Task(
+        "mesh",
+        "verify.yml",
+        "Verify | Refuse a node whose container does not run",
+        {"__mesh_container": {"rc": 0, "stdout": "true\n"}},
+        (
+            ({"__mesh_container": {"rc": 0, "stdout": "false"}}, "does not run (stopped)"),
+            ({"__mesh_container": {"rc": 1, "stdout": "true", "stderr": "no such object"}}, "no such object"),
+            ({"__mesh_container": {"rc": 1, "stdout": ""}, **CHECK}, SKIPPED),
+        ),
+    ),
+    Task(
+        "mesh",
+        "verify.yml",
+        "Verify | Every login works that should, and none that should not",
+        {
+            "mesh_verify_from": "head",
+            "__mesh_head": "gpu01",
+            "__mesh_container": {"rc": 0},
+            "__mesh_closed": False,
+            "__mesh_peers": [{"name": "gpu01", "planned": False, "addresses": ["10.1.0.11"]}],
+            "__mesh_login": "mesh",
+            "__mesh_tried": {"wrong": [], "summary": []},
+        },
+        (
+            ({"__mesh_tried": {"wrong": ["gpu02 (exit status 255)"]}}, "no login to gpu02 (exit status 255)"),
+            ({"__mesh_tried": {"wrong": ["gpu02"]}, "__mesh_closed": True}, "the key should be refused everywhere"),
+            ({"__mesh_head": "gpu02"}, SKIPPED),
+            ({"__mesh_head": "gpu02", "mesh_verify_from": "all"}, OK),
+            ({"__mesh_container": {"rc": 1}}, SKIPPED),
+            ({"__mesh_peers": [{"name": "gpu01", "planned": True, "addresses": []}]}, SKIPPED),
+        ),
+    ),
+    Task(
+        "mesh",
+        "verify.yml",
+        "Verify | The key opens no session",
+        {
+            "mesh_verify_from": "all",
+            "__mesh_head": "gpu01",
+            "__mesh_container": {"rc": 0},
+            "__mesh_session": {"rc": 64},
+            "__mesh_peers": [{"name": "gpu01", "planned": False, "addresses": ["10.1.0.11"]}],
+            "mesh_forced_command": True,
+        },
+        (
+            ({"__mesh_session": {"rc": 0, "stdout": "$", "stderr": ""}}, "session"),
+            ({"__mesh_session": {"skipped": True}}, SKIPPED),
+        ),
+    ),
+    Task(
+        "mesh",
+        "star.yml",
+        "Star | Refuse a play that does not go host by host in step",
+        {"__mesh_head": "gpu01", "__mesh_head_identity": {"identity": {"name": "gpu01"}}},
+        (
+            ({"__mesh_head_identity": {"identity": {"name": "gpu02"}}}, "strategy linear"),
+            ({"__mesh_head_identity": {}}, "strategy linear"),
+        ),
+    ),
+    # ---- run
+    Task(
+        "run",
+        "preflight.yml",
+        "Check the list of hosts",
+        {"run_hosts": HOSTS, "groups": GROUPS},
+        (
+            ({"run_hosts": []}, "run_hosts is []"),
+            ({"run_hosts": [*HOSTS, {"name": "gpu09", "address": "10.1.0.19"}]}, "only hosts of the inventory"),
+            ({"inventory_hostname": "gpu02"}, "this host (the head) first"),
+        ),
+    ),
+    Task(
+        "run",
+        "preflight.yml",
+        "Ask the head's container for its Open MPI",
+        {"__run_open_mpi": {"rc": 0, "stdout": "mpirun (Open MPI) 4.1.4"}},
+        (
+            ({"__run_open_mpi": {"rc": 0, "stdout": "mpiexec (MPICH) 4.0"}}, FAILED),
+            ({"__run_open_mpi": {"rc": 126, "stdout": "Open MPI"}}, FAILED),
+            ({"__run_open_mpi": {"msg": "no such container", "stdout": "Open MPI"}}, FAILED),
+        ),
+        UNCHANGED,
+    ),
+    Task(
+        "run",
+        "hostname.yml",
+        "Check that these are the hosts of the inventory, each as often as it has slots",
+        {"__run_names": ["gpu02", "gpu01"], "__run_expected_names": ["gpu01", "gpu02"]},
+        (
+            ({"__run_names": ["gpu01", "gpu01"]}, "missing: ['gpu02']"),
+            ({"__run_names": ["gpu01", "gpu02", "gpu02"]}, "instead of"),
+        ),
+    ),
+    Task(
+        "run",
+        "collective.yml",
+        "Check that every rank got n(n+1)/2",
+        {"__run_ranks": 2, "__run_sums": [rank(1, 3), rank(2, 3)]},
+        (
+            ({"__run_sums": [rank(1, 3)]}, "over 2 ranks must give 3.0"),
+            ({"__run_sums": [rank(1, 3), rank(2, 3, ok=False)]}, "Do not train on this MPI"),
+            ({"__run_sums": [rank(1, 3), rank(2, 1)]}, "got [3, 1]"),
+        ),
+    ),
+    Task(
+        "run",
+        "gpu_check.yml",
+        "Check that every host shows at least one GPU per slot",
+        {
+            "run_expect_gpus": "auto",
+            "item": {"name": "gpu01", "slots": 2},
+            "__run_gpus": {"gpu01": ["a", "b"], "gpu02": ["a"]},
+        },
+        (
+            ({"__run_gpus": {"gpu01": ["a"], "gpu02": ["a", "b"]}}, "gpu01: 1 GPU(s)"),
+            ({"__run_gpus": {"gpu02": ["a"]}}, "gpu01: 0 GPU(s)"),
+            ({"__run_gpus": {"gpu01": [], "gpu02": []}}, SKIPPED),
+            ({"__run_gpus": {"gpu01": [], "gpu02": []}, "run_expect_gpus": "true"}, "nvidia-smi on this host"),
+            ({"__run_gpus": {"gpu01": ["a"]}, "run_expect_gpus": "false"}, SKIPPED),
+        ),
+    ),
+    Task(
+        "run",
+        "gpu_check.yml",
+        "Check that no GPU is left idle",
+        {"run_expect_gpus": "auto", "item": {"name": "gpu01", "slots": 2}, "__run_gpus": {"gpu01": ["a", "b"]}},
+        (
+            ({"__run_gpus": {"gpu01": ["a", "b", "c"]}}, "Set rocemesh_slots of this host to 3"),
+            ({"__run_gpus": {"gpu01": ["a", "b", "c"]}, "run_allow_idle_gpus": True}, SKIPPED),
+            ({"__run_gpus": {"gpu01": ["a", "b", "c"]}, "run_expect_gpus": "false"}, SKIPPED),
+        ),
+    ),
+    Task(
+        "run",
+        "gpu_stack.yml",
+        "Check that torch can use the GPUs",
+        {"run_workload": "torch", "__run_cuda_hosts": 2, "__run_stack": {"problems": []}},
+        (
+            ({"__run_stack": {"problems": ["gpu01: built without CUDA"]}}, "built without CUDA"),
+            ({"__run_stack": {"problems": ["x"]}, "run_allow_cpu": True}, SKIPPED),
+            ({"__run_stack": {"problems": ["x"]}, "__run_cuda_hosts": 0}, SKIPPED),
+            ({"__run_stack": {"problems": ["x"]}, "run_workload": "tf_cnn_benchmarks"}, SKIPPED),
+        ),
+    ),
+    Task(
+        "run",
+        "handoff_install.yml",
+        "Refuse to write over somebody else's",
+        {"item": {"content": "IyBOQ0NMJ3MgdmFyaWFibGVzIGZvciBncHUwMQo=", "item": {"name": "gpu01"}}},
+        (
+            (
+                {"item": {"content": "TkNDTF9ERUJVRz1JTkZPCg==", "item": {"name": "gpu01"}}},
+                "somebody else's: NCCL_DEBUG=INFO",
+            ),
+            ({"item": {"msg": "file not found", "item": {"name": "gpu01"}}}, OK),
+        ),
+    ),
+    Task(
+        "run",
+        "leftovers.yml",
+        "Refuse to run beside somebody else's job",
+        {"__run_judged": {"others": [], "over": []}},
+        (({"__run_judged": {"others": [{"text": "gpu02: 77 train.py of bob"}]}}, "77 train.py of bob"),),
+    ),
+    Task(
+        "run",
+        "leftovers.yml",
+        "End what a killed run of this site left",
+        {"__run_leftovers": {"rc": 0, "stdout": '{"ended": [], "left": []}'}},
+        (
+            ({"__run_leftovers": {"rc": 0, "stdout": '{"ended": [77], "left": []}'}}, CHANGED),
+            ({"__run_leftovers": {"rc": 1, "stdout": '{"ended": []}'}}, UNCHANGED),
+            ({"__run_leftovers": {"rc": 2, "stdout": '{"ended": []}'}}, FAILED),
+            ({"__run_leftovers": {"msg": "no answer"}}, FAILED),
+        ),
+        UNCHANGED,
+    ),
+    Task(
+        "run",
+        "probe.yml",
+        "Check that the data path is as good as wanted",
+        {"__run_path": JOB, "run_require_path": "gdrdma", "__run_name": "n", "run_log_dir": "/r"},
+        (
+            ({"__run_path": {**JOB, "verdict": "rdma_via_host"}}, "gdrdma without any problem is required"),
+            ({"__run_path": {**JOB, "problems": BAD}}, "a channel over TCP"),
+            ({"__run_path": {**JOB, "verdict": "tcp", "problems": BAD}, "run_require_path": "any"}, OK),
+            (
+                {"__run_path": {**JOB, "verdict": "not_one_job"}, "run_require_path": "any"},
+                "one job without any problem",
+            ),
+            ({"__run_path": {**JOB, "verdict": "rdma_via_host"}, "run_require_path": "rdma_via_host"}, OK),
+            ({"run_require_path": "rdma_via_host"}, OK),
+            ({"__run_path": {**JOB, "verdict": "receive_only"}, "run_require_path": "rdma_via_host"}, OK),
+            ({"__run_path": {**JOB, "verdict": "receive_only"}}, "the data path is receive_only"),
+            ({"__run_path": {}}, SKIPPED),
+        ),
+    ),
+    Task(
+        "run",
+        "verify.yml",
+        "Check that the figures support each other",
+        {"__run_result": {"ok": True}, "run_require_agreement": True, "__run_log": "/r/log"},
+        (
+            (
+                {"__run_result": {"ok": False, "problems": [{"message": "the sum is not the total"}]}},
+                "the sum is not the total",
+            ),
+            ({"__run_result": {"ok": False, "problems": []}, "run_require_agreement": False}, SKIPPED),
+        ),
+    ),
+    Task(
+        "run",
+        "verify.yml",
+        "Check that each rank trained on its host",
+        {
+            "run_workload": "torch",
+            "__run_expected_names": ["gpu01", "gpu02"],
+            "__run_log": "/r/log",
+            "__run_result": {"per_rank": [{"host": "gpu02"}, {"host": "gpu01"}]},
+        },
+        (
+            ({"__run_result": {"per_rank": [{"host": "gpu01"}, {"host": "gpu01"}]}}, "trained on ['gpu01', 'gpu01']"),
+            ({"__run_result": {"per_rank": []}, "run_workload": "tf_cnn_benchmarks"}, SKIPPED),
+        ),
+    ),
+    # ---- others
+    Task(
+        "benchmark",
+        "setup.yml",
+        "Check the name",
+        {"__benchmark_name": "20260102-night", "benchmark_dir": "/r"},
+        (({"__benchmark_name": "latest"}, "latest"), ({"__benchmark_name": "../up"}, "../up")),
+    ),
+    Task(
+        "benchmark",
+        "scaling.yml",
+        "Check the steps",
+        {"benchmark_scaling_dropped": 2, "benchmark_scaling_iterations": 10},
+        (
+            ({"benchmark_scaling_dropped": 10}, "benchmark_scaling_dropped"),
+            ({"benchmark_scaling_dropped": -1}, "benchmark_scaling_dropped"),
+            ({"benchmark_scaling_dropped": 0}, OK),
+        ),
+    ),
+    Task(
+        "gpu_vm",
+        "preflight.yml",
+        "GPU VM | Check the NUMA affinity",
+        {"gpu_vm_numa_node_affinity": "auto"},
+        (
+            ({"gpu_vm_numa_node_affinity": "absent"}, OK),
+            ({"gpu_vm_numa_node_affinity": ["0", "1"]}, OK),
+            ({"gpu_vm_numa_node_affinity": "0"}, "gpu_vm_numa_node_affinity"),
+            ({"gpu_vm_numa_node_affinity": 1}, "gpu_vm_numa_node_affinity"),
+        ),
+    ),
+    Task(
+        "gpu_vm",
+        "verify.yml",
+        "GPU VM | Assert that the keys are set",
+        {"__gpu_vm_observed": {"operations": []}},
+        (
+            ({"__gpu_vm_observed": {"operations": [{"description": "set pciPassthru.allowP2P to TRUE"}]}}, "allowP2P"),
+            ({"__gpu_vm_observed": {"operations": [{"description": "x"}]}, **CHECK}, SKIPPED),
+        ),
+    ),
+    Task(
+        "esxi_host",
+        "preflight.yml",
+        "ESXi host | Check that there is something to set",
+        {},
+        (({"esxi_host_kernel_settings": {}}, "esxi_host_kernel_settings"),),
+    ),
+    Task(
+        "esxi_host",
+        "verify.yml",
+        "ESXi host | Assert that the settings are configured",
+        {"__esxi_host_observed": {"operations": []}},
+        (
+            ({"__esxi_host_observed": {"operations": [{"description": "set atsSupport to TRUE"}]}}, "atsSupport"),
+            ({"__esxi_host_observed": {"operations": [{"description": "x"}]}, **CHECK}, SKIPPED),
+        ),
+    ),
+    Task(
+        "esxi_host",
+        "verify.yml",
+        "ESXi host | Assert that the settings are in force",
+        {"__esxi_host_observed": {"reboot_required": False, "reboot_reasons": []}, "esxi_host_require_runtime": True},
+        (
+            ({"__esxi_host_observed": {"reboot_required": True, "reboot_reasons": ["atsSupport waits"]}}, "reboot"),
+            ({"__esxi_host_observed": {"reboot_required": True}, "esxi_host_require_runtime": False}, SKIPPED),
+            ({"__esxi_host_observed": {"reboot_required": True}, **CHECK}, SKIPPED),
+        ),
+    ),
+    Task(
+        "fabric",
+        "look.yml",
+        "Plan the check, to see whether there is one",
+        {"__fabric_planned": {"failed": False}},
+        (
+            ({"__fabric_planned": {"failed": True, "no_plan": True}}, UNCHANGED),
+            ({"__fabric_planned": {"failed": True}}, FAILED),
+        ),
+        UNCHANGED,
+    ),
+    Task(
+        "fabric",
+        "gate.yml",
+        "Stop where a check was required",
+        {"fabric_gate": "required", "__fabric_reasons": []},
+        (
+            ({"__fabric_reasons": ["no check is younger than a day"]}, "no check is younger than a day"),
+            ({"__fabric_reasons": ["x"], "fabric_gate": "warn"}, SKIPPED),
+            ({"__fabric_reasons": ["x"], **CHECK}, SKIPPED),
+        ),
+    ),
+)
