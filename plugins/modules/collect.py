@@ -39,6 +39,7 @@ options:
     description:
       - Outputs that were just read, by the name of the piece, for example C(hosts/gpu01/dmesg.txt).
       - Or by host what a loop of commands over a dictionary registered there; its keys name the pieces.
+      - Or what roles published, as M(rocemesh.multinode.doctor) takes it.
     type: dict
     default: {}
   bundle:

@@ -34,8 +34,16 @@ options:
     description:
       - Outputs that were just read, by the name of the piece, for example C(hosts/gpu01/dmesg.txt). Read together with
         O(bundle), if both are given.
-      - Or by host what a loop of commands over a dictionary registered there; its keys name the pieces.
+      - Or by host what a loop of commands over a dictionary registered there; its keys name the pieces, and a key
+        C(container/NAME) what was asked inside the container.
+      - Or what roles published - C(switches/NAME) switch_observed, C(esxi/NAME) esxi_host_pending, C(vms/NAME)
+        gpu_vm_pending, C(vcenter) preflight_reading.
     type: dict
+  looked:
+    description: Names of commands that were run though they printed nothing, as V(look) of RV(next) has them.
+    type: list
+    elements: str
+    default: []
   dest:
     description: File to which the answer is written as JSON.
     type: path
@@ -133,9 +141,15 @@ findings:
       elements: str
       returned: success
 next:
-  description: Read-only commands for the whole, the one that decides most for its cost first.
+  description:
+    - Read-only commands for the whole, the one that decides most for its cost first, each with C(where), C(run),
+      C(cost) (1 a host of the job, 2 another machine, 3 a short job) and C(look), its name in C(docs/questions.md).
   type: list
   elements: dict
+  returned: success
+settled:
+  description: The one cause that is left, or an empty string as long as several may be.
+  type: str
   returned: success
 asked:
   description: What would have helped and was not there.
@@ -185,6 +199,7 @@ def main() -> None:
         argument_spec={
             "bundle": {"type": "path"},
             "evidence": {"type": "dict"},
+            "looked": {"type": "list", "elements": "str", "default": []},
             "dest": {"type": "path"},
         },
         required_one_of=[("bundle", "evidence")],
@@ -192,7 +207,7 @@ def main() -> None:
     )
     options: dict[str, Any] = module.params
     try:
-        found = doctor.diagnose(options["bundle"], doctor.evidence_texts(options["evidence"] or {}))
+        found = doctor.diagnose(options["bundle"], doctor.evidence_texts(options["evidence"] or {}), options["looked"])
         if options["dest"] and not module.check_mode:
             Path(options["dest"]).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     except OSError as error:

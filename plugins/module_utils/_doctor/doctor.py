@@ -9,8 +9,9 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, Iterable, Mapping
 
+from . import facts
 from .bundle import Bundle, Piece
 from .catalogue import SIGNS
 from .judge import answer
@@ -21,8 +22,11 @@ _NO_COMMAND = 127  # of a shell: no such command
 STATUS = {HEALTHY: 0, FAULTY: 2, CANNOT_TELL: 3}
 
 
-def diagnose(path: str | Path | None, evidence: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """A bundle, outputs by name of the piece, or both. Raises OSError if ``path`` cannot be read."""
+def diagnose(
+    path: str | Path | None, evidence: Mapping[str, str] | None = None, looked: Iterable[str] = ()
+) -> dict[str, Any]:
+    """A bundle, outputs by name of the piece, or both. ``looked``: commands that were run, whatever they printed.
+    Raises OSError if ``path`` cannot be read."""
     reading = Reading(SIGNS)
     notes: list[str] = []
     names: list[str] = []
@@ -36,7 +40,7 @@ def diagnose(path: str | Path | None, evidence: Mapping[str, str] | None = None)
         reading.piece(Piece(name, iter((text.encode("utf-8", "replace"),))))
         names.append(name)
         size += len(text)
-    found = answer(reading, notes)
+    found = answer(reading, notes, names, looked)
     return {**found, "read": names[:1000], "bytes": size, "message": sentence(found)}
 
 
@@ -87,11 +91,17 @@ def table(found: dict[str, Any]) -> str:
 
 def evidence_texts(evidence: Mapping[str, Any]) -> dict[str, str]:
     """Name of a piece -> its text. A registered loop of commands (of a host) is taken apart, a piece for each command
-    that was there: one that fails says why. A host that did not answer has a piece that says so, which is trouble."""
+    that was there: one that fails says why. A key container/NAME is what was asked inside the container. Facts of the
+    roles (a name with a slash, or vcenter) become the pieces of ``facts.py``. A host that did not answer has a piece
+    that says so, which is trouble."""
     found: dict[str, str] = {}
     silent: dict[str, str] = {}
     for name, value in evidence.items():
-        if isinstance(value, Mapping):
+        if not isinstance(value, Mapping):
+            found[name] = str(value)
+        elif "/" in name or name == "vcenter":
+            found |= facts.pieces(name, value)
+        else:
             rows = [row for row in value.get("results") or () if row.get("rc") is not None]
             if not rows:
                 silent[f"hosts/{name}/answer"] = "unreachable: did not answer"
@@ -99,9 +109,9 @@ def evidence_texts(evidence: Mapping[str, Any]) -> dict[str, str]:
                 if row["rc"] == _NO_COMMAND:
                     continue
                 key = row["item"]["key"]
+                inside, _slash, file = key.rpartition("/")
                 # Who is not root may not read the kernel log of many hosts: that is no trouble of the host.
                 said = ("stdout",) if key == "dmesg.txt" else ("stdout", "stderr")
-                found[f"hosts/{name}/{key}"] = "\n".join(str(row[part]) for part in said if row.get(part))
-        else:
-            found[name] = str(value)
+                place = "containers" if inside == "container" else "hosts"
+                found[f"{place}/{name}/{file}"] = "\n".join(str(row[part]) for part in said if row.get(part))
     return {**silent, **found}

@@ -29,14 +29,18 @@ from .model import (
     Cause,
     Rule,
 )
-from .questions import Question, rank
+from .questions import SILENT, Question, rank
 from .reading import PER_FORM, Hit, Reading
+from .rules.looks import BEHIND, CLUES, LOOKS, SUFFERS, SUSPECTS
 
 _SHOWN = 8  # findings of an answer
 _EVIDENCE = 4
 _HOSTS = 64  # that a finding names
 _TOLD = 3.0  # what a device says of itself outweighs what any three others say of it
 _VAGUE = 0.3
+_RUN = 3  # cost from which a question takes a job
+_CLUE = 4.0  # what a fact makes suspect stands before what a symptom does
+_LEFT = 0.3  # of the best candidate's weight: less is as good as excluded
 # What a suffering job says whatever the fault is.
 SYMPTOMS = frozenset({"slow", "hang", "wc_retry_exceeded", "modify_qp_timeout", "connect_timeout", "connect_refused"})
 _DEPTH = {layer: number for number, layer in enumerate(LAYERS)}
@@ -103,23 +107,28 @@ class Finding:
         }
 
 
-def answer(reading: Reading, notes: Iterable[str] = ()) -> dict[str, Any]:
-    """What the module returns: verdict, findings, next, asked."""
+def answer(
+    reading: Reading, notes: Iterable[str] = (), read: Iterable[str] = (), looked: Iterable[str] = ()
+) -> dict[str, Any]:
+    """What the module returns: verdict, findings, next, asked. ``read``: names of all pieces; ``looked``: commands that
+    were run though they printed nothing."""
+    _name_ranks(reading)
     found = _findings(reading)
+    done = _looked(reading, read, looked)
     certain = [finding for finding in found if finding.certainty != CANDIDATE]
     kinds = collections.Counter(seen.sign.kind for seen in reading.seen.values())
     stopped = _BEGUN in reading.seen and _DONE not in reading.seen and not found
     trouble = found or reading.alarms or kinds[FAULT] or kinds[ECHO] or stopped
     verdict = FAULTY if certain else HEALTHY if (kinds[NORMAL] or kinds[GOOD]) and not trouble else CANNOT_TELL
     shown = found[:_SHOWN]
-    questions = rank(
-        [(finding.cause.id, finding.weight) for finding in shown],
-        {finding.cause.id: Question(finding.cause.where, finding.cause.look, finding.cause.cost) for finding in shown},
-    )
+    open_causes = _open(found, reading, done)
+    questions = _questions(open_causes, done)
+    settled = _settled(found, open_causes, reading)
     if verdict == CANNOT_TELL:
         questions = [*([_STOPPED] if stopped else []), *questions, *_GENERAL]
     return {
         "verdict": verdict,
+        "settled": settled,
         "findings": [finding.as_dict() for finding in shown],
         "next": [dataclasses.asdict(question) for question in questions] if verdict != HEALTHY else [],
         "asked": _asked(reading, verdict),
@@ -166,6 +175,100 @@ def _findings(reading: Reading) -> list[Finding]:
     _compare(reading, table)
     found = sorted(table.values(), key=_order)
     return _one_per_layer(_explained(found, echoes, reading))
+
+
+def _name_ranks(reading: Reading) -> None:
+    """A line that names its rank alone is of the host that has this rank."""
+    for seen in reading.seen.values() if reading.ranks else ():
+        for place, hit in enumerate(seen.hits):
+            if not hit.host and hit.rank in reading.ranks:
+                named = dataclasses.replace(hit, host=reading.ranks[hit.rank])
+                seen.hits[place] = named
+                seen.hosts.setdefault(named.host, named)
+
+
+def _looked(reading: Reading, read: Iterable[str], looked: Iterable[str]) -> frozenset[str]:
+    """Commands whose output is there."""
+    names = list(read)
+    return frozenset(looked) | {
+        look.id
+        for look in LOOKS
+        if any(look.printed(name) for name in names) or any(name in reading.seen for name in look.heard)
+    }
+
+
+def _open(found: list[Finding], reading: Reading, done: frozenset[str]) -> dict[str, float]:
+    """Causes that it may be, with their weights. Where a job only suffers, what one suspects then; what a command would
+    have shown and did not is as good as excluded."""
+    seen = reading.seen
+    plain = [finding for finding in found if any(_plain(rule, seen) for rule in finding.rules)]
+    weights = {finding.cause.id: finding.weight for finding in plain or found}
+    if not plain:
+        suffered = {SUFFERS[name] for name in seen if name in SUFFERS}
+        clues = [CLUES[name] for name in seen if name in CLUES]
+        weights = dict(next((SUSPECTS[symptom] for symptom in SUSPECTS if symptom in suffered), weights))
+        for clue in clues:
+            weights |= {cause: _CLUE * weight for cause, weight in clue.items()}
+    told = {finding.cause.id for finding in found if finding.told or finding.certainty != CANDIDATE}
+    kept = told | {finding.cause.id for finding in plain[:1]}
+    hidden = _hidden(found, reading) - told
+    if hidden and found[0].told and any(_left(cause, done) >= _LEFT for cause in hidden):
+        # The device says what it sees: only what would look the same is still to be asked for.
+        return dict.fromkeys(hidden, found[0].weight)
+    if hidden:
+        weights |= dict.fromkeys(hidden, found[0].weight)
+    return {cause: weight if cause in kept else weight * _left(cause, done) for cause, weight in weights.items()}
+
+
+def _left(cause: str, done: frozenset[str]) -> float:
+    """How likely it is still, where the commands that were run did not show it."""
+    left = 1.0
+    for look in LOOKS:
+        if look.id in done:
+            left *= 1 - look.shows.get(cause, 0.0)
+    return max(SILENT, left)
+
+
+def _hidden(found: list[Finding], reading: Reading) -> set[str]:
+    """What would look the same from the host."""
+    if not found or found[0].certainty != CANDIDATE or found[0].cause.layer not in ("cabling", "host_routing"):
+        return set()
+    return {cause for name, cause in BEHIND.items() if name in reading.seen}
+
+
+def _plain(rule: Rule, seen: Any) -> bool:
+    """Somebody says in words what fails: more than what a job suffers whatever it is."""
+    return any(
+        seen[name].sign.kind == FAULT and name not in SUFFERS for group in rule.needed for name in group if name in seen
+    )
+
+
+def _questions(causes: dict[str, float], done: frozenset[str]) -> list[Question]:
+    looks: dict[str, dict[Question, float]] = {}
+    for cause in causes:
+        ready = [look for look in LOOKS if cause in look.shows]
+        looks[cause] = {
+            Question(look.where, look.run, look.cost, look.id): look.shows[cause]
+            for look in ready
+            if look.id not in done
+        }
+        if not ready or CAUSES[cause].cost >= _RUN:
+            looks[cause][Question(CAUSES[cause].where, CAUSES[cause].look, CAUSES[cause].cost)] = 1.0
+    return rank(causes.items(), looks)
+
+
+def _settled(found: list[Finding], causes: dict[str, float], reading: Reading) -> str:
+    """The one cause that is left: certain, said by the device itself, or the only one that no command has excluded."""
+    if not found:
+        return ""
+    first = found[0]
+    if first.certainty != CANDIDATE or first.told:
+        hidden = _hidden(found, reading)
+        return "" if any(causes.get(cause, 0.0) >= first.weight * _LEFT for cause in hidden) else first.cause.id
+    best = max(causes.values(), default=0.0)
+    left = [cause for cause, weight in causes.items() if weight >= best * _LEFT]
+    plain = any(_plain(rule, reading.seen) for rule in first.rules)
+    return first.cause.id if plain and left == [first.cause.id] else ""
 
 
 def _enter(

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import Callable, Match, Pattern
+from typing import Callable, Mapping, Match, Pattern
 
 PROVEN, LIKELY, CANDIDATE = "proven", "likely", "candidate"
 CERTAINTIES = (PROVEN, LIKELY, CANDIDATE)
@@ -75,6 +75,28 @@ class Cause:
     role: str = ""
     interrupts: str = "nothing"
     cost: int = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Look:
+    """A read-only command that decides between several causes: see ``rules/looks.py``. ``shows``: cause -> how likely
+    it stands in the output."""
+
+    id: str
+    place: str
+    where: str
+    run: str
+    cost: int
+    pieces: tuple[str, ...]
+    shows: Mapping[str, float]
+    heard: tuple[str, ...] = ()
+
+    def printed(self, name: str) -> bool:
+        """Whether a piece of this name is what it prints."""
+        folder, _slash, file = name.rpartition("/")
+        if folder.split("/")[0] != self.place:
+            return False
+        return "*" in self.pieces or file in self.pieces or file.rpartition(".")[0] in self.pieces
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,36 +10,41 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Mapping, Sequence
+from typing import Iterable, Mapping
+
+# A cause of which a command said nothing that would have shown it: a device can be wrong between two looks.
+SILENT = 0.05
 
 
 @dataclasses.dataclass(frozen=True)
 class Question:
-    """``cost``: 1 one look here, 2 another machine or root, 3 a short job, 5 something that needs a window."""
+    """``cost``: 1 one look here, 2 another machine or root, 3 a short job, 5 something that needs a window. ``look``:
+    name of the command in ``rules/looks.py``, empty if it is a cause's own."""
 
     where: str
     run: str
     cost: int = 1
+    look: str = ""
 
 
-def rank(candidates: Sequence[tuple[str, float]], looks: Mapping[str, Question]) -> list[Question]:
-    """Commands, best first. ``candidates``: cause and weight; ``looks``: the command that confirms or excludes a cause.
+def rank(candidates: Iterable[tuple[str, float]], looks: Mapping[str, Mapping[Question, float]]) -> list[Question]:
+    """Commands, best first. ``candidates``: cause and weight; ``looks``: commands that show a cause, and how likely.
 
-    A command answers yes with the probability of its causes together, so it removes the entropy of that split; what is
-    shown is gain per cost. One command that decides several causes counts for all of them.
+    A command says that it is one of its causes, or none of them, so it removes the entropy of that split; what is
+    compared is this gain per cost. A command that shows several causes counts for all of them.
     """
-    total = sum(max(weight, 0.01) for _cause, weight in candidates)
+    weights = [(cause, max(weight, 0.01)) for cause, weight in candidates]
+    total = sum(weight for _cause, weight in weights)
     shares: dict[Question, float] = {}
-    for cause, weight in candidates:
-        look = looks.get(cause)
-        if look is not None:
-            shares[look] = shares.get(look, 0.0) + max(weight, 0.01) / total
+    for cause, weight in weights:
+        for look, chance in looks.get(cause, {}).items():
+            shares[look] = shares.get(look, 0.0) + chance * weight / total
     order = {look: place for place, look in enumerate(shares)}
     return sorted(shares, key=lambda look: (-_gain(shares[look]) / look.cost, look.cost, order[look]))
 
 
 def _gain(share: float) -> float:
-    """Bits that a yes or no of this probability tells; a single candidate is still worth confirming."""
-    if share >= 1:
+    """Bits that a yes or no of this probability tells; what is nearly certain is still worth confirming."""
+    if share > 0.5:
         return 1.0
     return -share * math.log2(share) - (1 - share) * math.log2(1 - share)

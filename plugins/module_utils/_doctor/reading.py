@@ -71,6 +71,7 @@ _CONTEXT: tuple[re.Pattern[str], ...] = (
     re.compile(r"^(?P<host>[A-Za-z][A-Za-z-]*-?\d[\w.-]*)(?:: |\| )"),
 )
 _RANK = re.compile(r"^\[\d+,(?P<rank>\d+)\]<std(?:out|err)>:|\[rank(?P<rank2>\d+)\]:|\[Rank (?P<rank3>\d+)\]")
+_RANK_OF = re.compile(r"\brank (?P<rank>\d+) nranks \d")
 _DEVICE = re.compile(
     r"\b(?P<device>(?:mlx[45]|bnxt_re|erdma|efa|irdma|rocep)\w*_?\d+|PCI:[0-9a-f:]+"
     r"|[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)"
@@ -137,6 +138,8 @@ class Reading:
         self.alarms: list[Hit] = []
         self.lines = 0
         self.skipped = 0
+        # NCCL names the host of each rank once; other programs print the rank alone.
+        self.ranks: dict[int, str] = {}
         self._signs = tuple(signs)
         self._words, self._any, self._apart = _prepared(self._signs)
         # Shape of a line (each digit a 0) -> signs that may be in it, and whether it looks like trouble.
@@ -209,6 +212,8 @@ class Reading:
                 found.append((entry, match))
                 silent = silent or entry.kind == NORMAL
         where: Hit | None = None
+        if " nranks " in text:
+            self._rank(piece, number, text)
         for entry, match in found:
             if silent and entry.kind in (FAULT, ECHO):
                 continue
@@ -223,6 +228,12 @@ class Reading:
         if alarm and len(self.alarms) < _ALARMS:
             self.alarms.append(self._where(piece, number, text))
         return bool(found or read or alarm)
+
+    def _rank(self, piece: Piece, number: int, text: str) -> None:
+        match = _RANK_OF.search(text)
+        host = self._where(piece, number, text).host if match else ""
+        if match and host and len(self.ranks) < _VALUES:
+            self.ranks.setdefault(int(match["rank"]), host)
 
     def _shape(self, text: str, lower: str) -> tuple[list[int], bool]:
         """Most lines of a site have the shape of a line of another host: what was asked there is not asked again."""

@@ -198,17 +198,18 @@ def test_tables_are_read_over_several_lines() -> None:
     assert layers(counters)[0] == "nic_qos"
 
 
+def look(run: str, cost: int = 1, chance: float = 1.0) -> dict[Question, float]:
+    return {Question("x", run, cost): chance}
+
+
 @pytest.mark.parametrize(
     ("candidates", "looks", "order"),
     [
-        ([("a", 1), ("b", 1)], {"a": Question("x", "dear", 5), "b": Question("x", "cheap", 1)}, ["cheap", "dear"]),
-        ([("a", 8), ("b", 1), ("c", 1)], {name: Question("x", name, 1) for name in "abc"}, ["a", "b", "c"]),
-        ([("a", 1)], {"a": Question("x", "a", 1)}, ["a"]),
-        (
-            [("a", 1), ("b", 1), ("c", 2)],
-            {"a": Question("x", "both"), "b": Question("x", "both"), "c": Question("x", "c", 2)},
-            ["both", "c"],
-        ),
+        ([("a", 1), ("b", 1)], {"a": look("dear", 5), "b": look("cheap", 1)}, ["cheap", "dear"]),
+        ([("a", 8), ("b", 1), ("c", 1)], {name: look(name) for name in "abc"}, ["a", "b", "c"]),
+        ([("a", 1)], {"a": look("a")}, ["a"]),
+        ([("a", 1), ("b", 1), ("c", 2)], {"a": look("both"), "b": look("both"), "c": look("c", 2)}, ["both", "c"]),
+        ([("a", 2), ("b", 1), ("c", 2)], {"a": look("seldom", chance=0.3), "b": look("b"), "c": {}}, ["b", "seldom"]),
         ([("a", 1)], {}, []),
     ],
 )

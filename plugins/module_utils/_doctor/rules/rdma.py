@@ -180,6 +180,13 @@ RULES = (
         "RFC 4291 2.5.6: a link-local address is not routed, and NCCL before 2.21 takes index 0",
     ),
     rule(
+        "retry_link_local_only_here",
+        "wc_retry_exceeded gid_link_local gids_routable !ib_port_not_active|link_down|mtu_said_different",
+        LIKELY,
+        "gid_wrong",
+        "three facts: nobody acknowledges, the connection's GID is link-local, and the table has a routable one",
+    ),
+    rule(
         "retry_link_down",
         "wc_retry_exceeded link_flap|ib_port_not_active|link_down",
         CANDIDATE,

@@ -38,6 +38,7 @@ SIGNS = (
     sign("container_shm_small", r"^\s*(?:shm|tmpfs)\s+64(?:M|\.0M|536|\.0MiB)?\s.*/dev/shm", piece=_CONTAINER),
     sign("host_no_rdma", r"No IB devices found|Failed to get IB devices list", piece=_GUEST),
     sign("container_no_rdma", r"/dev/infiniband.*No such|No IB devices found", piece=_CONTAINER),
+    sign("host_silent", r"^unreachable: did not answer", FACT, piece=_GUEST),
     sign("port_down", r"PORT_DOWN|Link detected: no\b|\bLink (?:is )?down\b", piece=_GUEST),
     sign("link_speed_host", r"^\s*Speed: (?P<value>\d+)Mb/s", FACT, piece=_GUEST),
     sign("driver_version_host", r"Driver Version:\s*(?P<value>\d+\.[\d.]+)", FACT, piece=_GUEST),
@@ -70,6 +71,7 @@ SIGNS = (
         r"Admin state\s*:\s*Disabled|err-?disabled|access vlan is the default|has not this port as member",
         piece=_SWITCH,
     ),
+    sign("switch_contradicts", r"^contradicts RoCE\s*: ", piece=_SWITCH),
     sign("switch_mtu_1500", r"MTU\s*:\s*1500 bytes", piece=_SWITCH),
     sign("switch_discards", r"[rt]x discard packets\s*:\s*(?P<count>\d+)", test=_many, piece=_SWITCH),
     sign("switch_storm", r"PFC watchdog|storm detected", piece=_SWITCH),
@@ -85,7 +87,13 @@ SIGNS = (
     sign("esxi_acs_redirect", r"ACSCtl:.*ReqRedir\+.*DirectTrans-", piece=_ESXI),
     sign("esxi_link_narrow", r"LnkSta:.*downgraded", piece=_ESXI),
     sign("esxi_no_passthrough", r"is not a passthrough device", piece=_ESXI),
-    sign("vm_key_off", r"pciPassthru\.(?:allowP2P|RelaxACSforP2P)\s*=\s*\"?FALSE", piece=_VM),
+    sign(
+        "vm_key_off",
+        r"pciPassthru\.(?:allowP2P|RelaxACSforP2P)\s*=\s*\"?FALSE"
+        r"|^missing: pciPassthru\.(?:allowP2P|RelaxACSforP2P)",
+        piece=_VM,
+    ),
+    sign("vm_off", r"^power state: (?:poweredOff|suspended)", piece=_VM),
     sign("vm_device_taken", r"PCIPassthru: Device \S+ is already in use|is already in use by another VM", piece=_VM),
     sign("vm_memory", r"memory reservation .*should be equal|Invalid memory setting", piece=_VM),
     sign("guest_stands", r"hard LOCKUP|Guest: .*panic", piece=_VM),
@@ -169,6 +177,7 @@ RULES = (
     # "~22.5 GB/s" may be as fast as it should be; retries that ran out are wrong everywhere.
     _state("site_lossless_slow", "switch_not_lossless slow", "switch_pfc", _TWO, "switch_pfc_off slow"),
     _wrong("site_lossless_lost", "switch_not_lossless wc_retry_exceeded", "switch_pfc", _TWO, "switch_pfc_off slow"),
+    _state("site_contradicts", "switch_contradicts", "switch_pfc", "role switch: what contradicts RoCE on its ports"),
     _state("site_port", "switch_port_shut", "switch_port_off", "show interfaces of the switch"),
     _wrong(
         "site_port_host",
@@ -190,6 +199,12 @@ RULES = (
     # Other devices of the host say so, too, and a log is older than what was mended since.
     _state("site_passthrough", "esxi_no_passthrough", "passthrough_device", "vmkernel.log", "passthrough_said"),
     _wrong("site_keys", "vm_key_off ats_off|slow", "passthrough_device", "VMX file", _ATS + " passthrough_said"),
+    _state(
+        "site_vm_off",
+        "vm_off !vm_device_taken|vm_memory|mmio_pages",
+        "passthrough_device mmio_window memory_reservation",
+        "power state in vCenter: a VM of the job is off, its log says why",
+    ),
     _state("site_taken", "vm_device_taken", "passthrough_device", "vmware.log", _POWER_ON + "passthrough_said"),
     _wrong("site_reserved", "vm_memory", "memory_reservation", "vmware.log", _POWER_ON + "memory_reserved"),
     _wrong("site_guest", "guest_stands", "kernel_fault", "vmware.log: what the guest's screen says", "kernel_fault"),

@@ -1,0 +1,63 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Action of rocemesh.multinode.doctor_ask: the person at the terminal runs the next command and gives what it printed.
+
+An action, because only the controller has the person's terminal. What is asked and when it ends stands in
+module_utils/_doctor/dialogue.py.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+from ansible.errors import AnsibleError, AnsiblePromptInterrupt
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from ..module_utils._doctor import dialogue, doctor
+
+ARGUMENTS = {"bundle": {"type": "path"}, "evidence": {"type": "dict", "default": {}}, "dest": {"type": "path"}}
+_END_OF_TEXT = {b"\x04"}
+
+
+class ActionModule(ActionBase):
+    TRANSFERS_FILES = False
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        _validation, options = self.validate_argument_spec(argument_spec=ARGUMENTS)  # type: ignore[no-untyped-call]
+        texts = doctor.evidence_texts(options["evidence"])
+        try:
+            talk = dialogue.talk(options["bundle"], texts, _prompt)
+            if options["dest"] and not self._task.check_mode:
+                text = json.dumps(talk.answer, indent=2) + "\n"
+                pathlib.Path(options["dest"]).write_text(text, encoding="utf-8")
+        except OSError as error:
+            why = f"doctor_ask: {error.filename}: {error.strerror}. What to do: name a file that is there"
+            return {**result, "failed": True, "msg": why}
+        Display().display("\n" + doctor.table(talk.answer))
+        return {
+            **result,
+            **talk.answer,
+            "changed": False,
+            "asked_for": talk.asked,
+            "ended": talk.ended,
+            "text": doctor.table(talk.answer),
+            "exit_status": doctor.STATUS[talk.answer["verdict"]],
+        }
+
+
+def _prompt(text: str) -> str | None:
+    """What the person typed up to Ctrl-D, q for Ctrl-C; None without a terminal of our own."""
+    try:
+        typed = Display().prompt_until(text, complete_input=_END_OF_TEXT)
+    except AnsiblePromptInterrupt:
+        return "q"
+    except (AnsibleError, OSError):
+        return None
+    return typed.decode("utf-8", "replace") if isinstance(typed, bytes) else str(typed)
