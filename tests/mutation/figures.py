@@ -98,7 +98,7 @@ def _open(left: list[dict[str, Any]]) -> str:
 
 def _conditions(entries: list[dict[str, Any]]) -> str:
     asked = {(entry["file"], entry["scope"], entry["rule"], entry["before"]) for entry in entries}
-    return f"{len(asked)}\n  conditions were drawn. What only the lab plays, most of all conditions, is not among them."
+    return f"{len(asked)}\n  conditions were drawn. What only the lab plays (most conditions) is not among them."
 
 
 def _unasked(entries: list[dict[str, Any]]) -> str:
