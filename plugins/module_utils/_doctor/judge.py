@@ -215,7 +215,8 @@ def _open(found: list[Finding], reading: Reading, done: frozenset[str]) -> dict[
     if hidden and found[0].told and any(_left(cause, done) >= _LEFT for cause in hidden):
         # The device says what it sees: only what would look the same is still to be asked for.
         return dict.fromkeys(hidden, found[0].weight)
-    weights |= {cause: found[0].weight for cause in hidden}
+    if hidden:
+        weights |= dict.fromkeys(hidden, found[0].weight)
     return {cause: weight if cause in kept else weight * _left(cause, done) for cause, weight in weights.items()}
 
 
