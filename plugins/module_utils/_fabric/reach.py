@@ -130,7 +130,7 @@ def _probes(got: Answers) -> dict[Directed, Mapping[str, Any]]:
         for entry in answer.get("probes", ()):
             way = int(entry["from"]), int(entry["to"])
             found[way] = dict(entry, heard=way in heard)
-    return found
+    return dict(sorted(found.items()))  # once: every property goes through all of them in this order
 
 
 def _properties(
@@ -179,7 +179,7 @@ def _without(value: Value, nics: set[int]) -> Value:
 
 def _seen(fabric: Fabric, probes: Mapping[Directed, Mapping[str, Any]], value: Value) -> list[Seen]:
     rails: dict[tuple[int, int], tuple[list[Directed], list[float]]] = {}
-    for way, entry in sorted(probes.items()):
+    for way, entry in probes.items():
         said = value(way, entry)
         if said is not None:
             ways, values = rails.setdefault((fabric.rail_of(way[0]), fabric.rail_of(way[1])), ([], []))

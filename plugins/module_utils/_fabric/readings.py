@@ -241,14 +241,17 @@ def _odd_ones(fabric: Fabric, ports: Mapping[int, Mapping[str, Any]]) -> list[Fa
                         "move the cable, or correct fabric_networks",
                     )
                 )
+    # A slot of an older generation is how the machines were bought, where the whole rail is like that.
+    best_of = {
+        (rail, key): max((ports[nic].get("pcie") or {}).get(f"current_link_{key}") or 0 for nic in nics)
+        for rail, nics in rails.items()
+        for key in ("width", "speed")
+    }
     for nic, port in sorted(ports.items()):
         link = port.get("pcie") or {}
-        rail = [ports[each].get("pcie") or {} for each in rails[fabric.rail_of(nic)]]
         for key, unit in (("width", "lanes"), ("speed", "GT/s")):
             now, most = link.get(f"current_link_{key}"), link.get(f"max_link_{key}")
-            # A slot of an older generation is how the machines were bought, where the whole rail is like that.
-            best = max(each.get(f"current_link_{key}") or 0 for each in rail)
-            if now and most and now < min(most, best):
+            if now and most and now < min(most, best_of[fabric.rail_of(nic), key]):
                 found.append(
                     Fault(
                         "pcie",
