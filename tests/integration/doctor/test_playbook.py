@@ -9,8 +9,10 @@ import os
 import pathlib
 import pty
 import select
+import signal
 import subprocess
 import sys
+import time
 from typing import Any
 
 import pytest
@@ -105,7 +107,12 @@ def _at_a_terminal(program: list[str], variables: dict[str, str], answer: str) -
         os.chdir(ROOT)
         os.execve(program[0], program, variables)
     said = ""
+    until = time.monotonic() + 300
     while True:
+        if time.monotonic() > until:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            raise AssertionError(f"no end within 300 s: {said[-3000:]}")
         if not select.select([terminal], [], [], 1)[0]:
             if "q: stop." in said.rpartition("Question")[2][-600:]:
                 os.write(terminal, answer.encode() + b"\x04")
