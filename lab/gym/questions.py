@@ -67,7 +67,11 @@ def play(faults: Set, check_list: bool = False) -> Game:
             first = found["findings"][0] if found["findings"] else {"cause": "", "layer": "", "hosts": []}
             right = any(names_it(first, fault, host) for fault, host in faults)
             return Game(
-                tuple(f.name for f, _ in faults), faults[0][0].symptom, tuple(asked), str(first["cause"]), right
+                tuple(fault.name for fault, _host in faults),
+                faults[0][0].symptom,
+                tuple(asked),
+                str(first["cause"]),
+                right,
             )
         asked.append(ready[0])
         for name in pieces:

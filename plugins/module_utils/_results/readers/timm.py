@@ -115,23 +115,22 @@ class Reader(LogReader):
             self._cut(line.rank, voice)
             voice.parts, voice.size, voice.header = [], 0, None
         elif voice.parts is not None:
-            self._json(line, voice)
+            self._json(line, voice, voice.parts)
         elif "_samples_per_sec" in text and text.startswith("model,"):
             voice.header = text.split(",")
         elif voice.header is not None:
-            self._row(line.rank, voice, text)
+            self._row(line.rank, voice, voice.header, text)
 
     @staticmethod
     def _matters(text: str) -> bool:
         csv_header = text.startswith("model,") and "_samples_per_sec" in text
         return text == _DELIMITER or csv_header or bool(_PRECISION.search(text) or _REDUCED.search(text))
 
-    def _json(self, line: Line, voice: _Voice) -> None:
+    def _json(self, line: Line, voice: _Voice, parts: list[str]) -> None:
         """json.dumps with an indent: the outermost bracket alone stands at the beginning of a line."""
-        assert voice.parts is not None
         if line.stream == "stderr":
             return  # its logger speaks there
-        voice.parts.append(line.text)
+        parts.append(line.text)
         voice.size += len(line.text)
         if voice.size > _LONGEST:
             self.problems.add("too_long", f"{who(line.rank)}: a result of more than {_LONGEST} characters; left out")
@@ -139,7 +138,7 @@ class Reader(LogReader):
             return
         if line.text.rstrip() not in ("}", "]", "{}", "[]"):
             return
-        text, voice.parts = "\n".join(voice.parts), None
+        text, voice.parts = "\n".join(parts), None
         try:
             said = json.loads(text)
         except ValueError:
@@ -148,16 +147,15 @@ class Reader(LogReader):
         for entry in said if isinstance(said, list) else [said]:
             self._entry(line.rank, voice, entry)
 
-    def _row(self, rank: int | None, voice: _Voice, text: str) -> None:
+    def _row(self, rank: int | None, voice: _Voice, header: list[str], text: str) -> None:
         cells = next(csv.reader([text]), [])
-        assert voice.header is not None
         if not text:
             voice.header = None
-        elif len(cells) != len(voice.header):
-            self.problems.add("cut_row", f"{who(rank)}: {len(cells)} cells under {len(voice.header)}: {text[:80]!r}")
+        elif len(cells) != len(header):
+            self.problems.add("cut_row", f"{who(rank)}: {len(cells)} cells under {len(header)}: {text[:80]!r}")
             voice.header = None
         else:
-            self._entry(rank, voice, dict(zip(voice.header, cells)))
+            self._entry(rank, voice, dict(zip(header, cells)))
 
     def _entry(self, rank: int | None, voice: _Voice, entry: Any) -> None:
         if not isinstance(entry, Mapping) or not entry.get("model"):
