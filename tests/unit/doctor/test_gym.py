@@ -18,20 +18,11 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.model i
 from lab import cli, config, control, physics
 from lab.gym import model, site, verbs
 from lab.gym.faults import FAULTS
-from lab.gym.model import Fault
+from lab.gym.questions import names_it
 from lab.switch.faults import Faults as SwitchFaults
 
 ROOT = Path(__file__).resolve().parents[3]
 PAIRS = int(os.environ.get("ROCEMESH_GYM_PAIRS", "40"))
-
-
-def names_it(finding: dict[str, Any], fault: Fault, host: str) -> bool:
-    place = model.where(fault, host)
-    return (
-        finding["cause"] in fault.causes
-        and finding["layer"] == fault.layer
-        and (not place or place in finding["hosts"])
-    )
 
 
 def test_a_right_site_is_healthy_and_nothing_is_found() -> None:
