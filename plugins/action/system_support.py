@@ -21,4 +21,4 @@ class ActionModule(Decision):
             if facts.get("distribution"):
                 reasons = problems(facts, options["parts"], selinux=options["selinux"], unlisted=options["unlisted"])
                 found += [f"{host}: {reason}" for reason in reasons]
-        return {"problems": found}
+        return {"problems": found, **({"msg": "; ".join(found) + "."} if found else {})}

@@ -190,7 +190,8 @@ options:
     default: []
   broker:
     description:
-      - Installs the program that O(forced_command) names, before any key leads to it. All of it belongs to root.
+      - Installs the program that SSH starts instead of C(mpicont.sh), before any key leads to it. All of it belongs to
+        root.
       - O(state=absent) leaves these files alone; the role C(mesh) removes them after the keys.
     type: dict
     suboptions:
@@ -207,13 +208,14 @@ options:
         type: str
         default: ''
       settings:
-        description: Its settings.
+        description: Its settings. V(caller) is added to them.
         type: dict
         required: true
-      sudoers:
+      caller:
         description:
-          - Text of C(/etc/sudoers.d/rocemesh-mesh-broker), which C(visudo) has to accept. Empty means that there is no
-            such rule, which is right only if sshd starts the program as root.
+          - The account that may start it through C(sudo), by the one rule in C(/etc/sudoers.d/rocemesh-mesh-broker),
+            which C(visudo) has to accept. O(forced_command), where it is empty, is then this call.
+          - Empty means that there is no such rule, which is right only if sshd starts the program as root.
         type: str
         default: ''
   rotation:
@@ -419,7 +421,7 @@ def argument_spec() -> dict[str, Any]:
                 "program": {"type": "str", "required": True},
                 "grammar": {"type": "str", "default": ""},
                 "settings": {"type": "dict", "required": True},
-                "sudoers": {"type": "str", "default": ""},
+                "caller": {"type": "str", "default": ""},
             },
         },
         "rotation": {"type": "str", "choices": ["none", "prepare", "commit"], "default": "none"},
@@ -441,13 +443,20 @@ def main() -> None:
     host = platform.node()
     try:
         user = params["user"] or current_user()
+        installed = broker.parse(params["broker"], host=host)
+        if installed and installed.caller and not params["forced_command"]:
+            params = {**params, "forced_command": installed.call}
         wanted = parse_wanted(params, host=host, user=user, planning=module.check_mode)
-        wanted = dataclasses.replace(wanted, broker=broker.parse(params["broker"], host=host))
+        wanted = dataclasses.replace(wanted, broker=installed)
         transport = NodeTransport(host, find_account(user, host=host), params["ssh_host_key_dir"])
         layer = MeshNode(host, transport, find_account(params["container_owner"], host=host), wanted, os.geteuid())
     except LayerError as error:
         module.fail_json(**error.as_result())
         return
+    if params["broker"]:
+        # An answer repeats the arguments: 30 KB of program from every node, for nobody.
+        shown = {part: broker.digest(params["broker"][part]) for part in ("program", "grammar")}
+        module.params = {**params, "broker": {**params["broker"], **shown}}
     exit_with(module, layer, wanted)
 
 

@@ -52,4 +52,8 @@ problems:
   returned: success
   type: list
   elements: str
+msg:
+  description: The same in one line, for a task that fails where there is one.
+  returned: if there is a problem
+  type: str
 """

@@ -10,28 +10,46 @@ accepted before the program behind it is there.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from typing import Any, Callable, Mapping
 
 from .._layer import Operation, RefusedError
-from .state import FileState
+from .state import FileState, parse_user
 
 SUDO = "usr/bin/sudo"
 VISUDO = "/usr/sbin/visudo"
 SUDOERS = "etc/sudoers.d/rocemesh-mesh-broker"
 PROGRAM, GRAMMAR, SETTINGS = "mesh-broker", "mesh_grammar.py", "mesh-broker.json"
 
+_RULE = """\
+# Managed by rocemesh.multinode (role mesh). Changes made here are overwritten.
+# sshd leaves the request and the client's address in these two variables; the broker reads nothing else of its caller.
+# Nobody is this account but a session that sshd opened for a key of the mesh, so nobody else can set them.
+Defaults!{program} env_keep += "SSH_ORIGINAL_COMMAND SSH_CONNECTION", !requiretty, !use_pty
+{caller} ALL=(root) NOPASSWD: {program} ""
+"""
+
 
 @dataclasses.dataclass(frozen=True)
 class Broker:
-    """``directory``: absolute; ``program``, ``grammar`` and ``settings``: what the files hold; ``sudoers``: the rule,
-    empty if sshd starts the program as root."""
+    """``directory``: absolute; ``program``, ``grammar`` and ``settings``: what the files hold; ``caller``: who may start
+    it through sudo, empty if sshd starts the program as root."""
 
     directory: str
     program: str
     settings: str
     grammar: str = ""
-    sudoers: str = ""
+    caller: str = ""
+
+    @property
+    def call(self) -> list[str]:
+        """How the caller starts it: the rule allows exactly this, without arguments."""
+        return ["/" + SUDO, "-n", f"/{self.below}/{PROGRAM}"]
+
+    @property
+    def sudoers(self) -> str:
+        return _RULE.format(caller=self.caller, program=self.call[-1]) if self.caller else ""
 
     @property
     def below(self) -> str:
@@ -74,13 +92,22 @@ def parse(raw: Mapping[str, Any] | None, *, host: str) -> Broker | None:
             value=directory,
             remedy="use for example /usr/local/libexec/rocemesh",
         )
+    caller = str(raw.get("caller") or "")
+    if caller:
+        parse_user(caller, host=host)
+    settings = {**raw["settings"], **({"caller": caller} if caller else {})}
     return Broker(
         directory=directory,
         program=_text(raw["program"]),
         grammar=_text(raw.get("grammar") or ""),
-        settings=json.dumps(raw["settings"], indent=4, sort_keys=True) + "\n",
-        sudoers=_text(raw.get("sudoers") or ""),
+        settings=json.dumps(settings, indent=4, sort_keys=True) + "\n",
+        caller=caller,
     )
+
+
+def digest(text: str) -> str:
+    """Which program it is, for a person who will not read it in an answer of every node."""
+    return f"{len(text.splitlines())} lines, sha256:{hashlib.sha256(text.encode('utf-8')).hexdigest()}"
 
 
 def _text(text: Any) -> str:
@@ -155,7 +182,9 @@ def _file(state: FileState, text: str, mode: int, add: Callable[..., None]) -> N
     if state.content != content:
         before = None if state.content is None else state.content.decode("utf-8", "replace").splitlines()
         check = {"validate": (VISUDO, "-cf")} if path == SUDOERS else {}
-        add("write", path, f"write /{path}", (before, text.splitlines()),
+        # What stood there is shown line by line beside what replaces it; a program that is new, by its digest.
+        new = before is None and path.endswith((f"/{PROGRAM}", f"/{GRAMMAR}"))
+        add("write", path, f"write /{path}", (before, digest(text) if new else text.splitlines()),
             f"delete /{path}" if before is None else f"write the former lines of /{path} back",
             content=content, mode=mode, **check)  # fmt: skip
     elif (state.uid, state.mode) != (0, mode):

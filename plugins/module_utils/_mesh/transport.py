@@ -35,6 +35,9 @@ class NodeTransport:
         self.host = host
         self.account = account
         self._ssh_host_keys = ssh_host_key_directory
+        self._addresses: str | None = None
+        # Of the pairs that this very run made: which file it was, and the public half that came with it.
+        self._made: dict[str, tuple[tuple[int, ...], str]] = {}
 
     def _shown(self, relative: str) -> str:
         return f"{self.account.home.rstrip('/')}/{relative}"
@@ -227,7 +230,12 @@ class NodeTransport:
                 self._run([*command, "-f", made], thing=self._shown(relative))
                 for suffix, mode in (("", 0o600), (".pub", 0o644)):
                     with open(made + suffix, "rb") as stream:
-                        self._create(parent, name + suffix, stream.read(), mode, uid=uid, gid=gid)
+                        content = stream.read()
+                    self._create(parent, name + suffix, content, mode, uid=uid, gid=gid)
+            self._made[relative] = (
+                _identity(os.stat(name, dir_fd=parent, follow_symlinks=False)),
+                content.decode("utf-8", "replace"),
+            )
             os.fsync(parent)
 
     @staticmethod
@@ -252,6 +260,9 @@ class NodeTransport:
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             descriptor = os.open(name, flags, dir_fd=parent)
             try:
+                made, public = self._made.get(relative, ((), ""))
+                if made == _identity(os.fstat(descriptor)):
+                    return public
                 command = ["ssh-keygen", "-y", "-P", "", "-f", f"/proc/self/fd/{descriptor}"]
                 return self._run(
                     command,
@@ -284,8 +295,11 @@ class NodeTransport:
         return found
 
     def address_report(self) -> str:
-        """``ip -json address show``."""
-        return self._run(["ip", "-json", "address", "show"], thing="network addresses", remedy="install iproute2")
+        """``ip -json address show``; asked once, for the module changes no address."""
+        if self._addresses is None:
+            command = ["ip", "-json", "address", "show"]
+            self._addresses = self._run(command, thing="network addresses", remedy="install iproute2")
+        return self._addresses
 
     def _run(self, command: Sequence[str], *, thing: str, keep: Sequence[int] = (), remedy: str = "") -> str:
         package = {
@@ -333,6 +347,11 @@ class NodeTransport:
                 remedy=remedy or f"read the message of {command[0]}",
             )
         return done.stdout.decode("utf-8", "replace")
+
+
+def _identity(status: os.stat_result) -> tuple[int, ...]:
+    """Another file, or the same one written again, has another."""
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def _kind(mode: int) -> str:

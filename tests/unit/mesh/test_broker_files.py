@@ -26,7 +26,7 @@ RAW: dict[str, Any] = {
     "program": "#!/usr/bin/python3\nprint()",
     "grammar": "LONGEST = 1",
     "settings": {"container": "mpicont", "prefixes": ["/usr"]},
-    "sudoers": 'nvidia ALL=(root) NOPASSWD: /usr/local/libexec/rocemesh/mesh-broker ""\n',
+    "caller": "rocemesh-mesh",
 }
 COMMAND = ["/usr/bin/sudo", "-n", "/usr/local/libexec/rocemesh/mesh-broker"]
 as_root = pytest.mark.skipif(os.getuid() != 0, reason="the files have to belong to root")
@@ -77,12 +77,12 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 def test_one_call_installs_everything_and_the_second_changes_nothing(machine: Machine) -> None:
     first = machine.run()
     assert machine.files() == {
-        "etc/sudoers.d/rocemesh-mesh-broker": (0o440, RAW["sudoers"]),
+        "etc/sudoers.d/rocemesh-mesh-broker": (0o440, broker.parse(RAW, host="gpu01").sudoers),
         "usr/local/libexec/rocemesh/mesh-broker": (0o755, RAW["program"] + "\n"),
         "usr/local/libexec/rocemesh/mesh_grammar.py": (0o644, RAW["grammar"] + "\n"),
         "usr/local/libexec/rocemesh/mesh-broker.json": (
             0o644,
-            json.dumps(RAW["settings"], indent=4, sort_keys=True) + "\n",
+            json.dumps({**RAW["settings"], "caller": RAW["caller"]}, indent=4, sort_keys=True) + "\n",
         ),
     }
     assert (machine.root / "usr/local/libexec/rocemesh").stat().st_mode & 0o7777 == 0o755
@@ -90,6 +90,30 @@ def test_one_call_installs_everything_and_the_second_changes_nothing(machine: Ma
     keys = next(number for number, text in enumerate(descriptions) if "authorise the keys" in text)
     assert max(number for number, text in enumerate(descriptions) if "rocemesh" in text and "broker" in text) < keys
     assert machine.run()["changed"] is False
+
+
+def test_the_rule_names_the_caller_and_one_call_without_arguments() -> None:
+    found = broker.parse(RAW, host="gpu01")
+    assert found is not None and found.call == COMMAND
+    rules = [line for line in found.sudoers.splitlines() if not line.startswith(("#", "Defaults!"))]
+    assert rules == [f'rocemesh-mesh ALL=(root) NOPASSWD: {COMMAND[-1]} ""']
+    assert json.loads(found.settings)["caller"] == "rocemesh-mesh"
+
+
+@pytest.mark.parametrize("caller", ["ALL, root", "%docker", "a b", "x\\ny"])
+def test_a_caller_that_would_be_more_than_one_account_is_refused(caller: str) -> None:
+    with pytest.raises(RefusedError):
+        broker.parse({**RAW, "caller": caller}, host="gpu01")
+
+
+@as_root
+def test_a_new_program_is_shown_by_its_digest_and_a_changed_one_line_by_line(machine: Machine) -> None:
+    path = "/usr/local/libexec/rocemesh/mesh-broker"
+    assert "sha256:" in machine.run()["diff"]["after"][path]
+    (machine.root / path[1:]).write_text("#!/bin/sh\nexec sh\n")
+    changed = machine.run()["diff"]
+    assert changed["before"][path] == ["#!/bin/sh", "exec sh"]
+    assert changed["after"][path] == RAW["program"].splitlines()
 
 
 @as_root
@@ -136,7 +160,7 @@ def test_a_node_without_sudo_is_refused_before_anything_is_written(machine: Mach
 @as_root
 def test_without_a_rule_sudo_is_not_asked_for(machine: Machine) -> None:
     (machine.root / "usr/bin/sudo").unlink()
-    machine.run(raw={**RAW, "sudoers": ""})
+    machine.run(raw={**RAW, "caller": ""})
     assert not (machine.root / "etc/sudoers.d/rocemesh-mesh-broker").exists()
 
 

@@ -88,9 +88,10 @@ TASKS = (
     Task(
         "container",
         "preflight.yml",
-        "Preflight | Check the distribution",
+        "Preflight | Compare the distribution with those that are supported",
         {"__container_system": {"problems": []}},
-        (({"__container_system": {"problems": ["gpu01: Fedora 42 is not supported"]}}, "Fedora 42"),),
+        (({"__container_system": {"problems": ["gpu01: Fedora 42 is not supported"]}}, FAILED),),
+        UNCHANGED,
     ),
     Task(
         "container",
@@ -624,6 +625,17 @@ TASKS = (
         ),
     ),
     # ---- mesh
+    Task(
+        "mesh",
+        "request.yml",
+        "Request | Compare the distributions with those that are supported",
+        {"__mesh_systems": {"problems": []}, "mesh_state": "present"},
+        (
+            ({"__mesh_systems": {"problems": ["gpu01: Fedora 42 is not supported"]}}, FAILED),
+            ({"mesh_state": "absent"}, SKIPPED),
+        ),
+        UNCHANGED,
+    ),
     Task(
         "mesh",
         "request.yml",
