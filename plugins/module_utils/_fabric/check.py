@@ -128,8 +128,8 @@ class _Check:
     def after(self, outputs: Sequence[Sequence[str]]) -> dict[str, Any]:
         if not outputs:
             return self._part("reach", self.rounds)
+        # Read at once, so that a broken line stops here; what the probes say is needed in the report alone.
         reached = wire.answers(self.fabric, outputs[0])
-        faults = self._reach_faults(reached)
         if len(outputs) == 1:
             return self._part("measure", self.rounds)
         parts = list(self.rounds)
@@ -155,6 +155,7 @@ class _Check:
             if turn == len(outputs) - 2 and parts and turn < CONFIRMATIONS and not sure:
                 return self._part("confirm", parts)
             left -= len(parts)
+        faults = self._reach_faults(reached)
         grown = counters.moved(answered)
         accused: list[Any] = []
         for program, each in zip(self.options.programs, findings):

@@ -28,7 +28,7 @@ from .tags import Line
 _ROWS = 4096
 _TESTS = 1024
 MEBI = float(1 << 20)
-_UNITS = {"MB/sec": MEBI, "MiB/sec": MEBI, "Gb/sec": 1e9 / 8}
+UNITS = {"MB/sec": MEBI, "MiB/sec": MEBI, "Gb/sec": 1e9 / 8}
 _SAME = 0.02  # bandwidth against bytes x message rate
 
 _TITLE = re.compile(
@@ -263,7 +263,7 @@ class Reader(LogReader):
         columns = tuple(_COLUMN.findall(text))
         rest = _COLUMN.sub("", text).strip()
         units = {column.partition("[")[2].rstrip("]") for column in columns if column.startswith("BW ")}
-        if rest or len(units) > 1 or not units <= set(_UNITS):
+        if rest or len(units) > 1 or not units <= set(UNITS):
             test.columns = ()
             test.problems.add("unknown_columns", f"a table with columns that are not known is left out: {text[:200]!r}")
             return
@@ -307,7 +307,7 @@ class Reader(LogReader):
     @staticmethod
     def _bandwidth(test: Test, size: int, iterations: int, values: dict[str, float | None]) -> None:
         unit = test.unit or ""
-        scale = _UNITS[unit] / 1e9
+        scale = UNITS[unit] / 1e9
         average, peak = values.get(f"BW average[{unit}]"), values.get(f"BW peak[{unit}]")
         rate = values.get("MsgRate[Mpps]")
         if average is None or not math.isfinite(average) or average < 0:
