@@ -20,6 +20,7 @@ from .gpus import Gpus, judge
 from .judge import Place
 from .model import Fabric, from_hosts
 from .reach import Fault
+from .xids import Known
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,10 +38,11 @@ def fabric_from(
     readings: Mapping[str, Any],
     switches: Mapping[str, Any] | None = None,
     networks: Sequence[str] = (),
+    known_xids: Sequence[Known] = (),
 ) -> Found:
     """``hosts``: of the run; ``readings``: host to what `rdma_info` returned.
 
-    ``networks``: CIDRs, one per rail or one for all.
+    ``networks``: CIDRs, one per rail or one for all; ``known_xids``: what somebody has looked at.
     """
     nets = [ipaddress.ip_network(text, strict=False) for text in networks]
     notes: list[str] = []
@@ -77,7 +79,7 @@ def fabric_from(
         for rail, port in enumerate(row)
         if port
     }
-    gpus = judge(fabric.hosts, readings)
+    gpus = judge(fabric.hosts, readings, known_xids)
     return Found(
         fabric,
         {nic: str(port["netdev"] or "") for nic, port in flat.items()},
