@@ -22,7 +22,7 @@ import math
 import re
 from typing import Any, Iterable
 
-from .reading import LogReader, Problem, Problems, Source, integer, number, plain, plain_problems
+from .reading import LogReader, Problem, Problems, Several, Source, integer, number, plain, plain_problems
 from .tags import Line
 
 _ROWS = 4096
@@ -157,27 +157,18 @@ def _bandwidth(row: Bandwidth) -> dict[str, Any]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Perftest:
+class Perftest(Several):
+    PARTS = "tests"
     tests: tuple[Test, ...]
     problems: tuple[Problem, ...]
 
     @property
     def good(self) -> bool:
-        return bool(self.tables) and not self.problems and not any(len(test.problems) for test in self.tests)
+        return bool(self.tables) and super().good
 
     @property
     def tables(self) -> tuple[Test, ...]:
         return tuple(test for test in self.tests if test.rows)
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "ok": self.good,
-            "tests": [test.as_dict() for test in self.tests],
-            "problems": [
-                *plain_problems(self.problems),
-                *(entry for test in self.tests for entry in plain_problems(test.problems.all())),
-            ],
-        }
 
 
 class Reader(LogReader):
