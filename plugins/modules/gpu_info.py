@@ -120,11 +120,13 @@ state:
   type: list
   elements: dict
 xids:
-  description: Xid errors of the kernel log (C(bus), C(xid), C(count)). Null if the log could not be read.
+  description:
+    - Xid errors of the kernel log (C(bus), C(xid), C(count), C(last), the time in UTC, empty if the log has no times,
+      and C(earlier), whether the driver was loaded again after it). Null if the log could not be read.
   returned: with O(gather_state=true)
   type: list
   elements: dict
-  sample: [{"bus": "0000:3b:00.0", "xid": 79, "count": 1}]
+  sample: [{"bus": "0000:3b:00.0", "xid": 79, "count": 1, "last": "2026-01-31T09:30:00Z", "earlier": false}]
 since_boot:
   description: Whether the kernel log reached back to the boot, so that no Xid means none since then.
   returned: with O(gather_state=true)

@@ -17,7 +17,7 @@ from typing import Any, Mapping, Sequence
 
 from .._layer import RefusedError
 from .._results.readers.tags import by_rank
-from . import counters, judge, reach, readings, report, schedule, wire
+from . import counters, judge, reach, readings, report, schedule, wire, xids
 
 CONFIRMATIONS = 2
 _LATENCY = ("ib_send_lat", "ib_write_lat", "ib_read_lat")
@@ -39,6 +39,7 @@ class Options:
     port: int = 18600
     drop: float = judge.DROP
     networks: tuple[str, ...] = ()
+    known_xids: tuple[str, ...] = ()
     word: str = ""
 
     def commands(self) -> list[list[str]]:
@@ -62,7 +63,7 @@ def options_from(told: Mapping[str, Any]) -> Options:
     unknown = sorted(set(told) - set(known))
     if unknown:
         raise RefusedError("is not known", host="fabric", thing="options", value=unknown[0], remedy="correct its name")
-    lists = ("programs", "arguments", "networks")
+    lists = ("programs", "arguments", "networks", "known_xids")
     kinds: dict[str, Any] = {
         "seconds": float,
         "size": int,
@@ -95,7 +96,8 @@ def _words(value: Any) -> tuple[str, ...]:
 
 def next_part(site: Mapping[str, Any], outputs: Sequence[str]) -> dict[str, Any]:
     options = options_from(site.get("options") or {})
-    found = readings.fabric_from(site["hosts"], site["readings"], site.get("switches"), options.networks)
+    known = xids.known_from(options.known_xids)
+    found = readings.fabric_from(site["hosts"], site["readings"], site.get("switches"), options.networks, known)
     check = _Check(found, options, str(site["hosts"][0]["address"]))
     return check.after([_lines(output) for output in outputs])
 
@@ -128,8 +130,8 @@ class _Check:
     def after(self, outputs: Sequence[Sequence[str]]) -> dict[str, Any]:
         if not outputs:
             return self._part("reach", self.rounds)
+        # Read at once, so that a broken line stops here; what the probes say is needed in the report alone.
         reached = wire.answers(self.fabric, outputs[0])
-        faults = self._reach_faults(reached)
         if len(outputs) == 1:
             return self._part("measure", self.rounds)
         parts = list(self.rounds)
@@ -155,6 +157,7 @@ class _Check:
             if turn == len(outputs) - 2 and parts and turn < CONFIRMATIONS and not sure:
                 return self._part("confirm", parts)
             left -= len(parts)
+        faults = self._reach_faults(reached)
         grown = counters.moved(answered)
         accused: list[Any] = []
         for program, each in zip(self.options.programs, findings):

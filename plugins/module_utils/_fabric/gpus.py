@@ -18,13 +18,8 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from .judge import Place
 from .reach import Fault
+from .xids import Known, Xids, counted, of_host, outlived
 
-# NVIDIA, "XID Errors": the GPU, its memory, its links or its own processor. Others are mostly of a program.
-OF_HARDWARE = frozenset(
-    (48, 62, 64, 74, 79, 95, 110, 119, 120, 123, 136, 140, *range(143, 148), *range(149, 152), 155, 156, 160, 171, 172)
-)
-# Recorded, or an error that was contained: the GPU goes on.
-RECORDED = frozenset((63, 92, 94, 154))
 HEADER = (
     "host",
     "GPU",
@@ -85,6 +80,7 @@ class _Gpu:
     name: str  # of the host
     told: Mapping[str, Any]
     state: Mapping[str, Any]
+    xids: Xids
     words: list[str] = dataclasses.field(default_factory=list)
 
     @property
@@ -96,21 +92,25 @@ class _Gpu:
         return str(self.state.get("name") or "")
 
 
-def judge(hosts: Sequence[str], readings: Mapping[str, Any]) -> Gpus:
-    """``readings``: host to what was read there, with ``gpus``: what `gpu_info` returned with ``gather_state``."""
+def judge(hosts: Sequence[str], readings: Mapping[str, Any], known: Sequence[Known] = ()) -> Gpus:
+    """``readings``: host to what was read there, with ``gpus``: what `gpu_info` returned with ``gather_state``;
+    ``known``: Xids that somebody has looked at."""
     told = {number: (readings.get(name) or {}).get("gpus") or {} for number, name in enumerate(hosts)}
     silent = {number: str(each["error"]) for number, each in told.items() if each.get("error")}
     told = {number: each for number, each in told.items() if each.get("gpus") or each.get("problems") or _on_bus(each)}
+    xids = {number: of_host(hosts[number], each, known) for number, each in told.items()}
     gpus = [
-        _Gpu(number, hosts[number], each, state)
+        _Gpu(number, hosts[number], each, state, xids[number].get(str(state.get("bus"))) or Xids(hosts[number], ""))
         for number, each in told.items()
         for state in each.get("state") or _unread(each)
     ]
     faults = [*_of_hosts(hosts, told, gpus)]
+    faults += [fault for number, each in told.items() for fault in _gone(each, xids[number].values(), number)]
     for gpu in gpus:
         faults += _of_one(gpu)
     faults += _of_model(gpus)
     notes = [*_differing(hosts, told, silent), *_weak(hosts, gpus), *_unreadable(hosts, told)]
+    notes += outlived(known, {hosts[number]: each for number, each in told.items()})
     # A host that could not be asked is news only where there are GPUs.
     notes += [f"GPUs of {hosts[number]}: not read ({why})" for number, why in silent.items() if told]
     return Gpus(tuple(_row(gpu) for gpu in gpus), tuple(faults), tuple(notes))
@@ -139,7 +139,6 @@ def _of_hosts(hosts: Sequence[str], told: Mapping[int, Mapping[str, Any]], gpus:
                 found.replace(f"{hosts[number]}: ", "", 1),
                 remedy.rstrip(".") or "look at gpu_info there",
             )
-        yield from _gone(number, each)
     versions = {number: str(each["driver"]["loaded"]) for number, each in told.items() if _driver(each)}
     usual, many = _usual(versions.values())
     odd = tuple(number for number, version in versions.items() if version != usual)
@@ -210,10 +209,9 @@ def _outside(state: Mapping[str, Any]) -> str:
 
 def _of_one(gpu: _Gpu) -> Iterable[Fault]:
     """What is wrong on any GPU."""
-    bad = {xid: count for xid, count in _xids(gpu).items() if xid in OF_HARDWARE}
-    if bad:
-        gpu.words.append(f"Xid {_counted(bad)}")
-        yield _xid_fault(gpu.place, bad)
+    if gpu.xids.bad:
+        gpu.words.append(f"Xid {counted(gpu.xids.bad)}")
+        yield gpu.xids.fault(gpu.place)
     for thing, read, remedy in _WRONG:
         found = read(gpu.state)
         if found:
@@ -221,36 +219,12 @@ def _of_one(gpu: _Gpu) -> Iterable[Fault]:
             yield Fault(thing, gpu.place, found, remedy)
 
 
-def _xid_fault(place: Place, bad: Mapping[int, int]) -> Fault:
-    return Fault(
-        "xid",
-        place,
-        f"Xid {_counted(bad)} in the kernel log",
-        "drain the host and restart it in a window (the list begins anew); replace the GPU if the Xid comes back",
-    )
-
-
-def _gone(number: int, told: Mapping[str, Any]) -> Iterable[Fault]:
+def _gone(told: Mapping[str, Any], xids: Iterable[Xids], host: int) -> Iterable[Fault]:
     """Xids of GPUs that nvidia-smi does not show any more."""
     shown = {state.get("bus") for state in told.get("state") or ()}
-    gone: dict[str, dict[int, int]] = {}
-    for entry in told.get("xids") or ():
-        if entry.get("bus") not in shown and int(entry["xid"]) in OF_HARDWARE:
-            gone.setdefault(str(entry.get("bus")), {})[int(entry["xid"])] = int(entry.get("count") or 1)
-    for bus, bad in gone.items():
-        yield _xid_fault(Place("gpu", (number,), part=f"GPU at {bus}"), bad)
-
-
-def _xids(gpu: _Gpu) -> dict[int, int]:
-    return {
-        int(entry["xid"]): int(entry.get("count") or 1)
-        for entry in gpu.told.get("xids") or ()
-        if entry.get("bus") == gpu.state.get("bus")
-    }
-
-
-def _counted(xids: Mapping[int, int]) -> str:
-    return ", ".join(f"{xid}" + (f" ({count} times)" if count > 1 else "") for xid, count in sorted(xids.items()))
+    for each in xids:
+        if each.bus not in shown and each.bad:
+            yield each.fault(Place("gpu", (host,), part=f"GPU at {each.bus}"))
 
 
 def _of_model(gpus: Sequence[_Gpu]) -> Iterable[Fault]:
@@ -331,13 +305,9 @@ def _weak(hosts: Sequence[str], gpus: Sequence[_Gpu]) -> Iterable[str]:
         if found:
             yield f"GPUs of {_names(hosts, sorted({gpu.host for gpu in found}))}: {text}"
     for gpu in gpus:
-        others = {xid: count for xid, count in _xids(gpu).items() if xid not in OF_HARDWARE}
-        if others:
-            gpu.words.append(f"Xid {_counted(others)}")
-            kept = set(others) <= RECORDED
-            yield f"{gpu.name} {gpu.place.part}: Xid {_counted(others)} since boot: " + (
-                "recorded, the GPU goes on" if kept else "mostly a fault of the program that ran then"
-            )
+        if gpu.xids.others:
+            gpu.words.append(f"Xid {counted(gpu.xids.others)}")
+        yield from gpu.xids.notes(f"{gpu.name} {gpu.place.part}")
 
 
 def _unreadable(hosts: Sequence[str], told: Mapping[int, Mapping[str, Any]]) -> Iterable[str]:
@@ -379,10 +349,9 @@ def _manager(told: Mapping[str, Any]) -> str:
 
 
 def _xid_cell(gpu: _Gpu) -> str:
-    found = _xids(gpu)
     if gpu.told.get("xids") is None:
         return _UNKNOWN
-    return _counted(found) or ("none" if gpu.told.get("since_boot") else "none in what is left of the log")
+    return gpu.xids.cell() or ("none" if gpu.told.get("since_boot") else "none in what is left of the log")
 
 
 def _ecc_cell(state: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from typing import Any, Callable, Mapping, Optional, Sequence
+from typing import Any, Callable, Collection, Mapping, Optional, Sequence
 
 from .judge import Place, Seen, judge
 from .model import Fabric
@@ -58,7 +58,7 @@ def faults(fabric: Fabric, got: Answers, *, tos: int, netdevs: Mapping[int, str]
     probes = _probes(got)
     for thing, told in _properties(fabric, got, probes, tos, netdevs).items():
         # What is wrong with a NIC already shows in everything that it takes part in.
-        findings = judge(fabric, _seen(fabric, probes, _without(told, known)), enough=1)
+        findings = judge(fabric, _seen(fabric, probes, told, known), enough=1)
         for place in (*findings.accused, *findings.open):
             if thing == "route" and place.kind in ("rail", "fabric"):
                 continue  # rails in one subnet: the table names one interface for all of them, and RDMA does not ask it
@@ -173,18 +173,22 @@ def _properties(
     return {"answers": answers, "arp": arp, "mtu": mtu, "dscp": dscp, "route": route}
 
 
-def _without(value: Value, nics: set[int]) -> Value:
-    return lambda way, entry: None if nics.intersection(way) else value(way, entry)
-
-
-def _seen(fabric: Fabric, probes: Mapping[Directed, Mapping[str, Any]], value: Value) -> list[Seen]:
+def _seen(
+    fabric: Fabric, probes: Mapping[Directed, Mapping[str, Any]], value: Value, without: Collection[int]
+) -> list[Seen]:
+    """What the probes say of one thing, but for those of some NICs."""
     rails: dict[tuple[int, int], tuple[list[Directed], list[float]]] = {}
+    count = fabric.rails
     for way, entry in probes.items():
+        if without and (way[0] in without or way[1] in without):
+            continue
         said = value(way, entry)
         if said is not None:
-            ways, values = rails.setdefault((fabric.rail_of(way[0]), fabric.rail_of(way[1])), ([], []))
-            ways.append(way)
-            values.append(1.0 if said else 0.0)
+            key = way[0] % count, way[1] % count
+            if key not in rails:
+                rails[key] = [], []
+            rails[key][0].append(way)
+            rails[key][1].append(1.0 if said else 0.0)
     return [Seen(tuple(ways), values) for ways, values in rails.values()]
 
 

@@ -20,6 +20,7 @@ from .gpus import Gpus, judge
 from .judge import Place
 from .model import Fabric, from_hosts
 from .reach import Fault
+from .xids import Known
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,10 +38,11 @@ def fabric_from(
     readings: Mapping[str, Any],
     switches: Mapping[str, Any] | None = None,
     networks: Sequence[str] = (),
+    known_xids: Sequence[Known] = (),
 ) -> Found:
     """``hosts``: of the run; ``readings``: host to what `rdma_info` returned.
 
-    ``networks``: CIDRs, one per rail or one for all.
+    ``networks``: CIDRs, one per rail or one for all; ``known_xids``: what somebody has looked at.
     """
     nets = [ipaddress.ip_network(text, strict=False) for text in networks]
     notes: list[str] = []
@@ -77,7 +79,7 @@ def fabric_from(
         for rail, port in enumerate(row)
         if port
     }
-    gpus = judge(fabric.hosts, readings)
+    gpus = judge(fabric.hosts, readings, known_xids)
     return Found(
         fabric,
         {nic: str(port["netdev"] or "") for nic, port in flat.items()},
@@ -121,15 +123,20 @@ def _length_first(name: str) -> tuple[int, str]:
 
 def _usable(name: str, port: Mapping[str, Any], nets: Sequence[Any], notes: list[str]) -> bool:
     where = f"{name} {port.get('name')}:{port.get('port', 1)}"
+    gid = port.get("roce_gid_ipv4")
     if port.get("link_layer") != "Ethernet":
         notes.append(f"{where} is left out: {port.get('link_layer')}, not Ethernet")
-    elif not port.get("roce_gid_ipv4"):
+    elif not gid:
         notes.append(f"{where} is left out: no GID of RoCE v2 over IPv4 (state {port.get('state')})")
-    elif nets and not any(ipaddress.ip_address(port["roce_gid_ipv4"]) in net for net in nets):
-        notes.append(f"{where} is left out: {port['roce_gid_ipv4']} is in none of {', '.join(map(str, nets))}")
+    elif nets and not _inside(ipaddress.ip_address(gid), nets):
+        notes.append(f"{where} is left out: {gid} is in none of {', '.join(map(str, nets))}")
     else:
         return True
     return False
+
+
+def _inside(address: Any, nets: Sequence[Any]) -> bool:
+    return any(address in net for net in nets)
 
 
 def _in_rails(name: str, ports: Sequence[Mapping[str, Any]], nets: Sequence[Any]) -> list[Mapping[str, Any] | None]:
@@ -138,7 +145,8 @@ def _in_rails(name: str, ports: Sequence[Mapping[str, Any]], nets: Sequence[Any]
         return list(ports)
     row: list[Mapping[str, Any] | None] = [None] * len(nets)
     for port in ports:
-        rail = next(number for number, net in enumerate(nets) if ipaddress.ip_address(port["roce_gid_ipv4"]) in net)
+        address = ipaddress.ip_address(port["roce_gid_ipv4"])
+        rail = next(number for number, net in enumerate(nets) if address in net)
         other = row[rail]
         if other is not None:
             raise RefusedError(

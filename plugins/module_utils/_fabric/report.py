@@ -136,11 +136,12 @@ def heat_map(fabric: Fabric, seen: Sequence[Seen], unit: str, simulated: bool) -
     """Hosts against hosts, the median over rails and repeats; grey where nothing was measured."""
     step = -(-len(fabric.hosts) // MOST_CELLS)
     cells: dict[tuple[int, int], list[float]] = {}
+    nics = fabric.rails * step  # along an edge of a cell
     for each in seen:
         for (one, other), value in zip(each.sweep, each.values):
             if not math.isnan(value):
-                ends = sorted((fabric.host_of(one) // step, fabric.host_of(other) // step))
-                cells.setdefault((ends[0], ends[1]), []).append(value)
+                row, column = one // nics, other // nics
+                cells.setdefault((row, column) if row < column else (column, row), []).append(value)
     edge, best = (
         -(-len(fabric.hosts) // step),
         max((statistics.median(each) for each in cells.values()), default=1.0) or 1.0,

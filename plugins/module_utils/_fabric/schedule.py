@@ -61,16 +61,32 @@ class Tournament(Sequence[Pair]):
         return one * rails + self.rail, other * rails + (self.rail + self.shift) % rails
 
     def __iter__(self) -> Iterator[Pair]:
-        return (self[index] for index in range(len(self)))
+        """As by index, without asking for everything again at each one."""
+        if not len(self):
+            return
+        yield self[0]
+        rails, number, last = self.fabric.rails, self.number, self.players - 1
+        mine, theirs = self.rail, (self.rail + self.shift) % rails
+        for index in range(1, len(self)):
+            one, other = (number + index) % last, (number - index) % last
+            if (number + index) % 2:
+                one, other = other, one
+            yield one * rails + mine, other * rails + theirs
 
     def plays(self, index: int) -> bool:
-        """Whether both ends exist: with an odd number of hosts one has a bye, and a host may lack a rail."""
-        one, other = self[index]
-        limit, absent = len(self.fabric.hosts) * self.fabric.rails, self.fabric.absent
-        return one < limit and other < limit and not (absent and (one in absent or other in absent))
+        return bool(self._existing([self[index]]))
 
-    def real(self) -> Iterator[Pair]:
-        return (self[index] for index in range(len(self)) if self.plays(index))
+    def real(self) -> list[Pair]:
+        return self._existing(self)
+
+    def _existing(self, pairs: Iterable[Pair]) -> list[Pair]:
+        """Both ends exist: with an odd number of hosts one has a bye, and a host may lack a rail."""
+        limit, absent = len(self.fabric.hosts) * self.fabric.rails, self.fabric.absent
+        return [
+            (one, other)
+            for one, other in pairs
+            if one < limit and other < limit and not (absent and (one in absent or other in absent))
+        ]
 
 
 Sweep = Union[Tournament, tuple[Pair, ...]]
@@ -199,11 +215,11 @@ def cost(
     """``seconds``: of one program; ``programs``: one after the other in a round; ``bandwidth``: so many load."""
     slot = slot_seconds(seconds, programs)
     tests = gigabytes = 0.0
+    rates = [fabric.port(nic).rate for nic in range(len(fabric.hosts) * fabric.rails)]
     for each in plan:
-        for pair in each.pairs():
+        for one, other in each.pairs():
             tests += programs
-            slowest = min(fabric.port(nic).rate for nic in pair)
-            gigabytes += bandwidth * seconds * slowest / 8
+            gigabytes += bandwidth * seconds * min(rates[one], rates[other]) / 8
     return Cost(len(plan), follow_up, int(tests), (len(plan) + follow_up) * slot, gigabytes)
 
 

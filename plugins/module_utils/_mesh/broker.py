@@ -33,8 +33,8 @@ Defaults!{program} env_keep += "SSH_ORIGINAL_COMMAND SSH_CONNECTION", !requirett
 
 @dataclasses.dataclass(frozen=True)
 class Broker:
-    """``directory``: absolute; ``program``, ``grammar`` and ``settings``: what the files hold; ``caller``: who may start
-    it through sudo, empty if sshd starts the program as root."""
+    """``directory``: absolute; ``program``, ``grammar`` and ``settings``: what the files hold; ``caller``: who may
+    start it through sudo, empty if sshd starts the program as root."""
 
     directory: str
     program: str

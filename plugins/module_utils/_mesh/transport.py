@@ -132,22 +132,11 @@ class NodeTransport:
     ) -> None:
         """``validate``: a program that is given the new file, named last, and has to accept it before it is used."""
         with self._explained("write it", relative), self._parent(relative) as (parent, name):
-            temporary = _temporary(name)
-            descriptor = os.open(temporary, _NEW, 0o600, dir_fd=parent)
-            try:
-                with os.fdopen(descriptor, "wb") as stream:
-                    stream.write(content)
-                    stream.flush()
-                    _own(stream.fileno(), mode, uid, gid)
-                    os.fsync(stream.fileno())
+            with _whole(parent, name, content, mode, uid=uid, gid=gid) as temporary:
                 if validate:
                     candidate = f"/proc/self/fd/{parent}/{temporary}"
                     self._run([*validate, candidate], thing=self._shown(relative), keep=(parent,))
                 os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary, dir_fd=parent)
-                raise
             os.fsync(parent)
 
     def permissions(self, relative: str, mode: int, uid: int, gid: int) -> None:
@@ -231,28 +220,14 @@ class NodeTransport:
                 for suffix, mode in (("", 0o600), (".pub", 0o644)):
                     with open(made + suffix, "rb") as stream:
                         content = stream.read()
-                    self._create(parent, name + suffix, content, mode, uid=uid, gid=gid)
+                    # Linked and not renamed: a file that was there stays.
+                    with _whole(parent, name + suffix, content, mode, uid=uid, gid=gid) as temporary:
+                        os.link(temporary, name + suffix, src_dir_fd=parent, dst_dir_fd=parent, follow_symlinks=False)
             self._made[relative] = (
                 _identity(os.stat(name, dir_fd=parent, follow_symlinks=False)),
                 content.decode("utf-8", "replace"),
             )
             os.fsync(parent)
-
-    @staticmethod
-    def _create(parent: int, name: str, content: bytes, mode: int, *, uid: int, gid: int) -> None:
-        """A file that was not there, whole or not at all."""
-        temporary = _temporary(name)
-        descriptor = os.open(temporary, _NEW, 0o600, dir_fd=parent)
-        try:
-            with os.fdopen(descriptor, "wb") as stream:
-                stream.write(content)
-                stream.flush()
-                _own(stream.fileno(), mode, uid, gid)
-                os.fsync(stream.fileno())
-            os.link(temporary, name, src_dir_fd=parent, dst_dir_fd=parent, follow_symlinks=False)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(temporary, dir_fd=parent)
 
     def derive_public_key(self, relative: str) -> str:
         """The public half computed by ssh-keygen from the private key; the private text is not read by this code."""
@@ -369,6 +344,23 @@ def _own_scratch() -> str | None:
 
 def _temporary(name: str) -> str:
     return f".{name}.{secrets.token_hex(8)}"
+
+
+@contextlib.contextmanager
+def _whole(parent: int, name: str, content: bytes, mode: int, *, uid: int, gid: int) -> Iterator[str]:
+    """The file, complete, under another name, until somebody gives it its own; else it goes again."""
+    temporary = _temporary(name)
+    descriptor = os.open(temporary, _NEW, 0o600, dir_fd=parent)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            _own(stream.fileno(), mode, uid, gid)
+            os.fsync(stream.fileno())
+        yield temporary
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=parent)
 
 
 def _own(descriptor: int, mode: int, uid: int, gid: int) -> None:

@@ -17,6 +17,7 @@ Imports on Python 3.8: runs on the nodes.
 from __future__ import annotations
 
 import re
+import time
 from typing import Any, Iterator
 from xml.etree import ElementTree
 
@@ -28,6 +29,9 @@ _REASON = re.compile(r"^clocks_(?:event|throttle)_reason_(\w+)$")
 _GPU_LINE = re.compile(r"^GPU \d+: .*\(UUID: (\S+)\)")
 _LINK_LINE = re.compile(r"^\s+Link \d+: (.+)$")
 _XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d+)")
+# Told once per load, by the open module in other words than by the other one.
+_LOADED = re.compile(r"NVRM: loading NVIDIA UNIX ")
+_SINCE_BOOT = re.compile(r"^\[ *(\d+\.\d+)\]")
 _BOOT = re.compile(r"^\[ *0\.0+\]", re.MULTILINE)
 _ADDRESS = re.compile(r"^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.([0-7]))?$")
 
@@ -146,13 +150,23 @@ def parse_nvlinks(text: str) -> dict[str, tuple[int, int]]:
     return found
 
 
-def parse_xids(text: str) -> list[dict[str, Any]]:
-    """The kernel log: each Xid of each GPU once, with how often it came."""
-    counts: dict[tuple[str, int], int] = {}
-    for found in _XID.finditer(text):
-        key = bus_address(found.group(1)), int(found.group(2))
-        counts[key] = counts.get(key, 0) + 1
-    return [{"bus": bus, "xid": xid, "count": count} for (bus, xid), count in counts.items()]
+def parse_xids(text: str, booted: float) -> list[dict[str, Any]]:
+    """The kernel log: each Xid of each GPU once, with how often it came and when last; those before the driver was
+    loaded for the last time by themselves. ``booted``: when the log's clock began, in seconds since 1970."""
+    counts: dict[tuple[str, int], dict[str, Any]] = {}
+    settled: list[dict[str, Any]] = []
+    for line in text.splitlines():
+        if _LOADED.search(line):
+            settled += [dict(entry, earlier=True) for entry in counts.values()]
+            counts = {}
+        for found in _XID.finditer(line):
+            key = bus_address(found.group(1)), int(found.group(2))
+            entry = counts.setdefault(key, {"bus": key[0], "xid": key[1], "count": 0, "earlier": False, "last": ""})
+            entry["count"] += 1
+            moment = _SINCE_BOOT.match(line)
+            if moment:
+                entry["last"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(booted + float(moment.group(1))))
+    return settled + list(counts.values())
 
 
 def from_boot_on(text: str) -> bool:

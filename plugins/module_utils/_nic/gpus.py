@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from typing import Any
 
 from .._layer import ParseError
@@ -35,8 +36,18 @@ class GpuReader(Node):
 
     silent = "look at dmesg for NVRM and Xid"
 
-    def __init__(self, host: str, *, timeout: float = 30.0, control: bool | None = None, **outside: Any) -> None:
+    def __init__(
+        self,
+        host: str,
+        *,
+        timeout: float = 30.0,
+        control: bool | None = None,
+        booted: float | None = None,
+        **outside: Any,
+    ) -> None:
         super().__init__(host, timeout=timeout, **outside)
+        # When the clock of the kernel log began.
+        self._booted = time.time() - time.monotonic() if booted is None else booted
         self._control = is_device(CONTROL) if control is None else control
         self._unreadable: list[dict[str, str]] = []
 
@@ -107,13 +118,13 @@ class GpuReader(Node):
             if done is not None and done.code == 0 and done.out.strip():
                 texts.append(done.out)
                 if from_boot_on(done.out):
-                    return {"xids": parse_xids(done.out), "since_boot": True}
+                    return {"xids": parse_xids(done.out, self._booted), "since_boot": True}
         if not texts:
             self.miss("kernel log", "neither dmesg nor journalctl -k showed it", "run with become: true")
             return {"xids": None, "since_boot": False}
         longest = max(texts, key=len)
         self.miss("kernel log", "it no longer reaches back to the boot", "keep the journal (Storage=persistent)")
-        return {"xids": parse_xids(longest), "since_boot": False}
+        return {"xids": parse_xids(longest, self._booted), "since_boot": False}
 
     def health(self, gpus: bool) -> dict[str, Any]:
         """Read-only, and only where a GPU is on the bus or shown."""

@@ -6,18 +6,16 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-ROOT = Path(__file__).parents[3]
+from tests.plays import ansible
+
 HOSTS = ("gpu01", "gpu02")
 IMAGE = "registry.example:5000/multinode@sha256:" + "0123456789abcdef" * 4
-BIN = Path(sys.executable).parent
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,26 +28,8 @@ class Outcome:
         return (self.folder / name).read_text()
 
 
-def ansible(folder: Path, *words: str, within: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    """``within``: what ansible-playbook is started by."""
-    (folder / "ansible.cfg").touch()
-    return subprocess.run(
-        [*within, str(BIN / "ansible-playbook"), *words],
-        cwd=folder,
-        env={
-            **os.environ,
-            "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"),
-            "ANSIBLE_CONFIG": str(folder / "ansible.cfg"),
-            "ANSIBLE_HOME": str(folder / "home"),
-            "ANSIBLE_NOCOLOR": "1",
-            "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
-            "DOCKER_HOST": f"unix://{folder}/no-engine.sock",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+def without_engine(folder: Path) -> dict[str, str]:
+    return {"ANSIBLE_PYTHON_INTERPRETER": sys.executable, "DOCKER_HOST": f"unix://{folder}/no-engine.sock"}
 
 
 def facts(device: str, netdev: str, address: str) -> dict[str, Any]:
@@ -103,5 +83,5 @@ def hand_off(
     (folder / "play.yml").write_text(yaml.safe_dump([play]))
     inventory = {"all": {"hosts": {name: {"ansible_connection": "local"} for name in HOSTS}}}
     (folder / "hosts.yml").write_text(yaml.safe_dump(inventory))
-    done = ansible(folder, "-i", "hosts.yml", *words, "play.yml", within=within)
+    done = ansible(folder, "-i", "hosts.yml", *words, "play.yml", within=within, **without_engine(folder))
     return Outcome(done.returncode, done.stdout + done.stderr, folder / "out")

@@ -16,9 +16,10 @@ from typing import Any, Iterator
 
 import pytest
 
+from tests.plays import ROOT, ansible
 from tests.system_torch import SYSTEM_PYTHON, has_torch
 
-from .playing import ROOT, ansible, hand_off
+from .playing import hand_off, without_engine
 from .slurm import HOSTS, PARTITIONS, Slurm, cluster, missing
 
 pytestmark = [
@@ -73,6 +74,7 @@ def report(folder: Path, results: Path) -> dict[str, Any]:
         folder,
         str(ROOT / "playbooks/report.yml"),
         *("-e", json.dumps({"report_job": str(results), "report_dir": str(folder / "reports"), "report_plots": False})),
+        **without_engine(folder),
     )
     assert done.returncode == 0, done.stdout + done.stderr
     found: dict[str, Any] = json.loads((folder / "reports/latest/summary.json").read_text())

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,9 +15,9 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.plays import ROOT, ansible
 from tests.unit.results.nccl_shapes import Job
 
-ROOT = Path(__file__).parents[3]
 HOSTS = ("gpu01", "gpu02")
 RUN_ENV = {"NCCL_IB_DISABLE": "0", "NCCL_DEBUG": "INFO"}
 
@@ -107,25 +105,11 @@ def play(
         }
     ]
     (folder / "play.yml").write_text(yaml.safe_dump(plays))
-    (folder / "ansible.cfg").touch()
-    done = subprocess.run(
-        [
-            str(Path(sys.executable).parent / "ansible-playbook"),
-            "-i",
-            str(folder / "hosts.yml"),
-            str(folder / "play.yml"),
-        ],
-        env={
-            **os.environ,
-            "ANSIBLE_COLLECTIONS_PATH": f"{folder / 'collections'}:{ROOT / 'collections'}",
-            "ANSIBLE_CONFIG": str(folder / "ansible.cfg"),
-            "ANSIBLE_HOME": str(folder / "home"),
-            "ANSIBLE_NOCOLOR": "1",
-            "ANSIBLE_PIPELINING": "1",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
+    done = ansible(
+        folder,
+        *("-i", "hosts.yml", "play.yml"),
+        ANSIBLE_COLLECTIONS_PATH=f"{folder / 'collections'}:{ROOT / 'collections'}",
+        ANSIBLE_PIPELINING="1",
     )
     record = stub_dir / "calls.jsonl"
     calls = [json.loads(line) for line in record.read_text().splitlines()] if record.exists() else []

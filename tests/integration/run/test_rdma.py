@@ -5,19 +5,16 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof import snapshots
 
+from tests.plays import ansible
 from tests.unit.nic.twin import Rack
 
-ROOT = Path(__file__).parents[3]
 NODES = ("gpu01", "gpu02", "gpu03")
 NETWORK = "192.0.2.0/24"
 
@@ -67,25 +64,7 @@ def fixture_told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         {"hosts": "gpu01", "gather_facts": False, "tasks": [say]},
     ]
     (folder / "play.yml").write_text(yaml.safe_dump(plays))
-    (folder / "ansible.cfg").touch()
-    done = subprocess.run(
-        [
-            str(Path(sys.executable).parent / "ansible-playbook"),
-            "-i",
-            str(folder / "hosts.yml"),
-            str(folder / "play.yml"),
-        ],
-        env={
-            **os.environ,
-            "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"),
-            "ANSIBLE_CONFIG": str(folder / "ansible.cfg"),
-            "ANSIBLE_HOME": str(folder / "home"),
-            "ANSIBLE_NOCOLOR": "1",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ansible(folder, "-i", "hosts.yml", "play.yml")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "changed=0" in next(line for line in done.stdout.splitlines() if line.startswith("gpu02"))
     found: dict[str, Any] = json.loads((folder / "told.json").read_text())

@@ -5,17 +5,14 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from tests.plays import ansible
 from tests.unit.proof.truth import Run
 
-ROOT = Path(__file__).parents[3]
 RUN = Run("2x1 ring", nodes=2)
 
 
@@ -26,21 +23,7 @@ def summary(folder: Path, **variables: Any) -> dict[str, Any]:
     }
     play = {"hosts": "localhost", "gather_facts": False, "tasks": [role]}
     (folder / "play.yml").write_text(yaml.safe_dump([play]))
-    (folder / "ansible.cfg").touch()
-    done = subprocess.run(
-        [str(Path(sys.executable).parent / "ansible-playbook"), "play.yml"],
-        cwd=folder,
-        env={
-            **os.environ,
-            "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"),
-            "ANSIBLE_CONFIG": str(folder / "ansible.cfg"),
-            "ANSIBLE_HOME": str(folder / "home"),
-            "ANSIBLE_NOCOLOR": "1",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ansible(folder, "play.yml")
     assert done.returncode == 0, done.stdout + done.stderr
     found: dict[str, Any] = json.loads((folder / "reports/one/summary.json").read_text())
     return found

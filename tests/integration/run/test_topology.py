@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,9 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.plays import ansible
 from tests.unit.site.test_nccl_topology import APART, GUEST, ONE
 
-ROOT = Path(__file__).parents[3]
 FACTS = ("__container_topology", "__container_topology_volumes", "__container_topology_env")
 
 
@@ -25,7 +24,6 @@ def play(folder: Path, rows: list[dict[str, Any]], mode: str) -> tuple[str, dict
     """What Ansible said if it failed, and the facts that the tasks leave."""
     (folder / "lspci").write_text(f"#!/bin/sh\ncat <<'END'\n{GUEST}\nEND\n")
     (folder / "lspci").chmod(0o755)
-    (folder / "ansible.cfg").touch()
     written = folder / "facts.json"
     content = "{{ {" + ", ".join(f"'{name}': {name}" for name in FACTS) + "} | to_json }}"
     tasks: list[dict[str, Any]] = [
@@ -43,25 +41,11 @@ def play(folder: Path, rows: list[dict[str, Any]], mode: str) -> tuple[str, dict
     (folder / "play.yml").write_text(
         yaml.safe_dump([{"hosts": "localhost", "gather_facts": False, "vars": variables, "tasks": tasks}])
     )
-    done = subprocess.run(
-        [
-            str(Path(sys.executable).parent / "ansible-playbook"),
-            str(folder / "play.yml"),
-            "-e",
-            json.dumps({"__container_topology_directory": str(folder / "nccl")}),
-        ],
-        env={
-            **os.environ,
-            "PATH": f"{folder}:{os.environ['PATH']}",
-            "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"),
-            "ANSIBLE_CONFIG": str(folder / "ansible.cfg"),
-            "ANSIBLE_HOME": str(folder / "home"),
-            "ANSIBLE_NOCOLOR": "1",
-            "ANSIBLE_PIPELINING": "1",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
+    done = ansible(
+        folder,
+        *("play.yml", "-e", json.dumps({"__container_topology_directory": str(folder / "nccl")})),
+        PATH=f"{folder}:{os.environ['PATH']}",
+        ANSIBLE_PIPELINING="1",
     )
     said = " ".join((done.stdout + done.stderr).split())
     return ("" if done.returncode == 0 else said), json.loads(written.read_text()) if written.exists() else {}

@@ -59,6 +59,21 @@ TOPOLOGY = {
         },
     ],
 }
+# Of the tests of windows: hosts that restart at once.
+WINDOWS = {
+    "datacenter": "lab-dc",
+    "cluster": "lab",
+    "boot_seconds": 0.1,
+    "shutdown_seconds": 0.02,
+    "hosts": [
+        {"name": "esx01", "vms": ["gpu01", "gpu02"]},
+        {"name": "esx02", "vms": ["gpu03"]},
+        {
+            "name": "esx03",
+            "vms": ["gpu04", {"name": "web01", "passthrough": False}, {"name": "vCLS-4210a", "vcls": True}],
+        },
+    ],
+}
 
 
 def build() -> pathlib.Path:
@@ -66,7 +81,11 @@ def build() -> pathlib.Path:
     ready = os.environ.get("ROCEMESH_LABVSPHERE")
     if ready:
         return pathlib.Path(ready)
-    cache, binary = ROOT / ".build" / "vsphere" / "gocache", ROOT / ".build" / "vsphere" / "labvsphere"
+    return compiled(SOURCES, "labvsphere")
+
+
+def compiled(sources: pathlib.Path, name: str) -> pathlib.Path:
+    cache, binary = ROOT / ".build" / "vsphere" / "gocache", ROOT / ".build" / "vsphere" / name
     cache.mkdir(parents=True, exist_ok=True)
     environment = {
         **os.environ,
@@ -78,7 +97,7 @@ def build() -> pathlib.Path:
     # Test processes start together: one of them compiles, the others find it done.
     with (cache.parent / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        subprocess.run(["go", "build", "-o", str(binary), "."], cwd=SOURCES, env=environment, check=True, timeout=600)
+        subprocess.run(["go", "build", "-o", str(binary), "."], cwd=sources, env=environment, check=True, timeout=600)
     return binary
 
 
@@ -214,12 +233,24 @@ def binary() -> pathlib.Path:
     return build()
 
 
-@pytest.fixture(scope="session")
-def running(binary: pathlib.Path, pki: Pki, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vcenter]:
-    vcenter = start(binary, pki, tmp_path_factory.mktemp("vcenter"), TOPOLOGY)
+@contextlib.contextmanager
+def started(binary: pathlib.Path, pki: Pki, folder: pathlib.Path, topology: dict[str, Any]) -> Iterator[Vcenter]:
+    vcenter = start(binary, pki, folder, topology)
     yield vcenter
     vcenter.process.terminate()
     vcenter.process.wait(timeout=10)
+
+
+@pytest.fixture(scope="session")
+def running(binary: pathlib.Path, pki: Pki, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vcenter]:
+    with started(binary, pki, tmp_path_factory.mktemp("vcenter"), TOPOLOGY) as vcenter:
+        yield vcenter
+
+
+@pytest.fixture(scope="module")
+def quick(binary: pathlib.Path, pki: Pki, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vcenter]:
+    with started(binary, pki, tmp_path_factory.mktemp("quick"), WINDOWS) as vcenter:
+        yield vcenter
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import Connection, Endpoint, vim
 
-from .conftest import ROOT, Pki, Result, run_module
+from .conftest import Pki, Result, compiled, run_module
 
 SOURCES = pathlib.Path(__file__).parent / "stock"
 USER, PASSWORD = "user", "stock-secret"
@@ -31,17 +31,7 @@ def build() -> pathlib.Path:
         return pathlib.Path(ready)
     if shutil.which("go") is None:
         pytest.skip("no Go here to build the packaged simulator; ROCEMESH_VCSIM_STOCK may name a binary of it")
-    cache, binary = ROOT / ".build" / "vsphere" / "gocache", ROOT / ".build" / "vsphere" / "stock"
-    cache.mkdir(parents=True, exist_ok=True)
-    environment = {
-        **os.environ,
-        "GO111MODULE": "off",
-        "GOPATH": "/usr/share/gocode",
-        "GOCACHE": str(cache),
-        "CGO_ENABLED": "0",
-    }
-    subprocess.run(["go", "build", "-o", str(binary), "."], cwd=SOURCES, env=environment, check=True, timeout=600)
-    return binary
+    return compiled(SOURCES, "stock")
 
 
 RELEASES = ["packaged", *(["ROCEMESH_VCSIM"] if os.environ.get("ROCEMESH_VCSIM") else [])]

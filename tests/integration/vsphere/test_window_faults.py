@@ -5,16 +5,13 @@
 from __future__ import annotations
 
 import dataclasses
-import pathlib
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from .conftest import Pki, Vcenter, start
+from .conftest import Vcenter
 from .windows import (
     TECHNICIAN,
-    TOPOLOGY,
     WINDOW,
     Killer,
     Prepare,
@@ -27,14 +24,6 @@ from .windows import (
     run_as,
     settle,
 )
-
-
-@pytest.fixture(scope="module")
-def quick(binary: pathlib.Path, pki: Pki, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vcenter]:
-    vcenter = start(binary, pki, tmp_path_factory.mktemp("quick"), TOPOLOGY)
-    yield vcenter
-    vcenter.process.terminate()
-    vcenter.process.wait(timeout=10)
 
 
 @pytest.fixture

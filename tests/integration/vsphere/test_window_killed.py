@@ -5,15 +5,11 @@ run's, and leaves the rest alone with words."""
 
 from __future__ import annotations
 
-import pathlib
-from collections.abc import Iterator
-
 import pytest
 
-from .conftest import Pki, Result, Vcenter, start
+from .conftest import Result, Vcenter
 from .windows import (
     TECHNICIAN,
-    TOPOLOGY,
     WINDOW,
     Killer,
     admin,
@@ -54,14 +50,6 @@ POINTS = [
 ]
 # Between the task's end and the mark nothing proves whose it is.
 UNPROVED = {("EnterMaintenanceMode_Task", "after", 1), ("QueryEvents", "after", 1), ("SetField", "before", 6)}
-
-
-@pytest.fixture(scope="module")
-def quick(binary: pathlib.Path, pki: Pki, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vcenter]:
-    vcenter = start(binary, pki, tmp_path_factory.mktemp("quick"), TOPOLOGY)
-    yield vcenter
-    vcenter.process.terminate()
-    vcenter.process.wait(timeout=10)
 
 
 @pytest.fixture

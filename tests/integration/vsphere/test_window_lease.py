@@ -17,20 +17,12 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.owners
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.this_run import Run
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import Endpoint, vim
 
-from .conftest import USER, Pki, Result, Vcenter, run_module, start
+from .conftest import USER, WINDOWS, Pki, Result, Vcenter, run_module, start
 from .patience import Quick
 from .test_reboot import wait_until
-from .windows import TOPOLOGY, WINDOW, Killer, admin, dead_process, killed_run, marks, run_as
+from .windows import WINDOW, Killer, admin, dead_process, killed_run, marks, run_as
 
 ALL = ["esx01", "esx02", "esx03"]
-
-
-@pytest.fixture(scope="module")
-def quick(binary: pathlib.Path, pki: Pki, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vcenter]:
-    vcenter = start(binary, pki, tmp_path_factory.mktemp("quick"), TOPOLOGY)
-    yield vcenter
-    vcenter.process.terminate()
-    vcenter.process.wait(timeout=10)
 
 
 @pytest.fixture
@@ -234,7 +226,7 @@ def test_evacuation_needs_an_open_host(vcenter: Vcenter) -> None:
 
 
 def test_drs_moves_vms_by_itself(binary: pathlib.Path, pki: Pki, tmp_path: pathlib.Path) -> None:
-    vcenter = start(binary, pki, tmp_path, {**TOPOLOGY, "drs": True})
+    vcenter = start(binary, pki, tmp_path, {**WINDOWS, "drs": True})
     try:
         done = run_as(vcenter, "mine", **{**ESX03, "vm_policy": "evacuate"})
         assert done["rebooted"], done.msg

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pathlib
 import random
 import unittest.mock
 from collections.abc import Iterator
@@ -16,8 +15,8 @@ from typing import Any
 import pytest
 from pyVmomi import SoapAdapter
 
-from .conftest import Pki, Result, Vcenter, start
-from .windows import TOPOLOGY, WINDOW, Killer, admin, as_text, killed_run, marks, run_as, settle
+from .conftest import Result, Vcenter
+from .windows import WINDOW, Killer, admin, as_text, killed_run, marks, run_as, settle
 
 # Requests of one window from its login to its last word; which they are differs a little from run to run.
 REQUESTS = 100
@@ -49,14 +48,6 @@ def points() -> list[tuple[str, str, int]]:
 def idle() -> list[str]:
     """Points at which he had nothing to do."""
     return []
-
-
-@pytest.fixture(scope="module")
-def quick(binary: pathlib.Path, pki: Pki, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vcenter]:
-    vcenter = start(binary, pki, tmp_path_factory.mktemp("quick"), TOPOLOGY)
-    yield vcenter
-    vcenter.process.terminate()
-    vcenter.process.wait(timeout=10)
 
 
 class Meanwhile:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import datetime
 import os
-import pathlib
 import random
 import threading
 import unittest.mock
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -27,21 +26,13 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transp
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.windows import LeaseWanted, Windows
 from pyVmomi import SoapAdapter
 
-from .conftest import USER, Pki, Vcenter, start
+from .conftest import USER, Vcenter
 from .patience import Quick
-from .windows import TOPOLOGY, marks, run_as
+from .windows import marks, run_as
 
 COUNT = int(os.environ.get("ROCEMESH_INTERLEAVINGS", "6"))
 HOSTS = {"esx01": ("gpu01", "gpu02"), "esx02": ("gpu03",)}
 ATS = KernelWanted({"atsSupport": True})
-
-
-@pytest.fixture(scope="module")
-def quick(binary: pathlib.Path, pki: Pki, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vcenter]:
-    vcenter = start(binary, pki, tmp_path_factory.mktemp("quick"), TOPOLOGY)
-    yield vcenter
-    vcenter.process.terminate()
-    vcenter.process.wait(timeout=10)
 
 
 class Dealer:

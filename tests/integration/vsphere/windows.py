@@ -20,20 +20,6 @@ from .conftest import Result, Vcenter, run_module
 from .patience import Quick
 
 TECHNICIAN = "LAB\\technician"
-TOPOLOGY = {
-    "datacenter": "lab-dc",
-    "cluster": "lab",
-    "boot_seconds": 0.1,
-    "shutdown_seconds": 0.02,
-    "hosts": [
-        {"name": "esx01", "vms": ["gpu01", "gpu02"]},
-        {"name": "esx02", "vms": ["gpu03"]},
-        {
-            "name": "esx03",
-            "vms": ["gpu04", {"name": "web01", "passthrough": False}, {"name": "vCLS-4210a", "vcls": True}],
-        },
-    ],
-}
 WINDOW: dict[str, Any] = {
     "esxi_hostname": "esx01",
     "required": True,

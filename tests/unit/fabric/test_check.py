@@ -6,13 +6,16 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
 import xml.etree.ElementTree as ET
 import zlib
+from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric.check import next_part
+import yaml
+from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric.check import Options, next_part
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import LayerError
 
 from tests.unit.fabric.test_schedule import agent
@@ -237,6 +240,14 @@ def test_ports_that_are_no_roce_are_left_out_and_told() -> None:
 def test_refused_before_anything_begins(change: dict[str, Any], message: str) -> None:
     with pytest.raises((LayerError, ValueError), match=message):
         next_part({**site(), **change}, [])
+
+
+def test_every_option_is_a_variable_of_the_role() -> None:
+    role = Path(__file__).parents[3] / "roles/fabric"
+    options = yaml.safe_load((role / "vars/main.yml").read_text())["__fabric_site"]["options"]
+    assert set(options) == {field.name for field in dataclasses.fields(Options)} - {"word"}
+    assert {f"fabric_{name}" for name in options} <= set(yaml.safe_load((role / "defaults/main.yml").read_text()))
+    assert all(f"fabric_{name}" in text for name, text in options.items())
 
 
 def test_host_whose_last_line_is_cut_off_is_missing() -> None:

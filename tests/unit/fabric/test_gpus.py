@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import SIGNS
-from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric import gpus
+from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric import gpus, xids
 from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric.check import next_part
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
 
 from tests.unit.fabric.test_check import site, whole
 
@@ -137,7 +138,7 @@ def test_a_gpu_of_another_model_is_not_compared() -> None:
     assert gpus.judge(HOSTS, readings(gpu02=host(other))).faults == ()
 
 
-@pytest.mark.parametrize("xid", sorted(gpus.OF_HARDWARE))
+@pytest.mark.parametrize("xid", sorted(xids.OF_HARDWARE))
 def test_an_xid_of_the_hardware_is_a_fault_and_the_doctor_says_so_too(xid: int) -> None:
     told = host(xids=[{"bus": "0000:1d:00.0", "xid": xid, "count": 2}])
     (fault,) = gpus.judge(HOSTS, readings(gpu02=told)).faults
@@ -162,6 +163,79 @@ def test_an_xid_of_a_gpu_that_is_gone_is_the_hosts() -> None:
     (fault,) = gpus.judge(HOSTS, readings(gpu02=told)).faults
     assert (fault.thing, fault.place.members, fault.place.part) == ("xid", (2,), "GPU at 0000:1f:00.0")
     assert "Xid 79" in fault.found
+
+
+FELL_OFF = {"bus": "0000:1d:00.0", "xid": 79, "count": 2, "earlier": False, "last": "2026-01-31T09:30:00Z"}
+NAMED = "gpu02/0000:1d:00.0/79/2026-01-31T09:30:00Z"
+
+
+def judged(entry: dict[str, Any], *known: str, **rest: Any) -> gpus.Gpus:
+    return gpus.judge(HOSTS, readings(gpu02=host(xids=[entry], **rest)), xids.known_from(known))
+
+
+def test_a_driver_that_was_loaded_again_and_shows_the_gpu_settles_an_xid() -> None:
+    assert judged(FELL_OFF).faults
+    found = judged({**FELL_OFF, "earlier": True})
+    assert found.faults == ()
+    (note,) = found.notes
+    assert "Xid 79 (2 times) before the driver was loaded again" in note
+    assert "before the driver: 79 (2 times)" in {row["xids"] for row in found.rows}
+    assert judged({**FELL_OFF, "earlier": True}, count=5).faults, "GPU 5 is not shown any more"
+
+
+def test_the_message_names_what_settles_an_xid_and_it_does() -> None:
+    (fault,) = judged(FELL_OFF).faults
+    assert f"fabric_known_xids: [{NAMED}]" in fault.remedy and "last at 2026-01-31T09:30:00Z" in fault.found
+    found = judged(FELL_OFF, NAMED)
+    assert found.faults == ()
+    (note,) = found.notes
+    assert "Xid 79 (2 times) is named in fabric_known_xids" in note
+    assert "known: 79 (2 times)" in {row["xids"] for row in found.rows}
+    assert not judged(FELL_OFF, NAMED, count=5).faults, "not shown any more, and somebody knows"
+
+
+@pytest.mark.parametrize(
+    ("known", "entry"),
+    [
+        (NAMED.replace("gpu02", "gpu01"), FELL_OFF),
+        (NAMED.replace("1d:", "1e:"), FELL_OFF),
+        (NAMED.replace("/79/", "/48/"), FELL_OFF),
+        (NAMED, {**FELL_OFF, "last": "2026-01-31T09:31:01Z"}),
+        (NAMED, {**FELL_OFF, "last": ""}),
+    ],
+    ids=["another host", "another GPU", "another Xid", "again, later", "no time"],
+)
+def test_another_xid_or_the_same_later_is_not_settled(known: str, entry: dict[str, Any]) -> None:
+    assert [fault.thing for fault in judged(entry, known).faults] == ["xid"]
+
+
+def test_a_log_without_times_leaves_a_restart_as_the_way_on() -> None:
+    (fault,) = judged({**FELL_OFF, "last": ""}).faults
+    assert "The log has no times" in fault.remedy and "fabric_known_xids" not in fault.remedy
+
+
+def test_what_is_in_no_log_any_more_is_to_be_taken_out() -> None:
+    known = xids.known_from([NAMED])
+    (note,) = gpus.judge(HOSTS, readings(), known).notes
+    assert note == f"fabric_known_xids: {NAMED} is not in the log of gpu02 any more, take it out"
+    for unread in (host(xids=None), {}):
+        notes = gpus.judge(HOSTS, readings(gpu02=unread), known).notes
+        assert not [note for note in notes if "take it out" in note]
+
+
+@pytest.mark.parametrize("text", ["gpu02", NAMED.replace("79", "x"), NAMED + "/1", NAMED.replace("T", " ")])
+def test_an_entry_that_is_not_as_the_message_names_it_is_refused(text: str) -> None:
+    with pytest.raises(RefusedError, match="fabric_known_xids") as refused:
+        next_part(site(4, 2, known_xids=[text]), [])
+    assert text in str(refused.value) and "copy it from the message" in str(refused.value)
+
+
+def test_the_check_takes_the_xids_that_are_known() -> None:
+    for known, kinds in (([], ["gpu"]), ([NAMED], []), (NAMED, [])):
+        what = site(4, 2, known_xids=known)
+        what["readings"]["gpu02"]["gpus"] = host(xids=[FELL_OFF])
+        report = whole(what)[0]["report"]
+        assert [fault["kind"] for fault in report["faults"]] == kinds
 
 
 def test_a_log_that_was_not_read_is_not_none() -> None:

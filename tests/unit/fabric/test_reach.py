@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -38,3 +39,19 @@ def test_interface_that_differs_is_named(odd: dict[str, Any], thing: str) -> Non
 
 def test_host_that_took_no_part_is_named() -> None:
     assert said({}, ("gpu02",)) == [("agent", "host", (1,))]
+
+
+def test_what_follows_from_faults_of_interfaces_is_not_told_again() -> None:
+    """Two of three are down, so nobody hears anybody: the rail is not accused of it."""
+    answers: dict[int, dict[str, Any]] = {host: {"look": {}, "probes": []} for host in range(3)}
+    for source, target in itertools.permutations(range(3), 2):
+        answers[source]["probes"].append({"from": source, "to": target})
+
+    def found() -> list[tuple[str, str, tuple[int, ...]]]:
+        faults = reach.faults(FABRIC, wire.Answers(answers, ()), tos=106, netdevs={}, mtu=9000)
+        return [(fault.thing, fault.place.kind, fault.place.members) for fault in faults]
+
+    assert found() == [("neighbour", "fabric", ())]
+    for host in (0, 1):
+        answers[host]["look"] = {str(host): {"operstate": "down"}}
+    assert found() == [("link", "nic", (0,)), ("link", "nic", (1,))]

@@ -10,6 +10,8 @@ influxdata/telegraf (plugins/inputs/nvidia_smi/testdata); values, UUIDs and addr
 from __future__ import annotations
 
 import pathlib
+import re
+import time
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.gpu_health
     parse_state,
     parse_xids,
 )
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.gpus import GpuReader
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.transport import Finished
 
 from tests.unit.nic.test_gpus import HOST, Machine
@@ -282,12 +285,39 @@ XIDS = """\
 [ 9120.113201] NVRM: Xid (PCI:0000:af:00): 31, pid=991, name=python3, Ch 00000010, intr 00000000. MMU Fault
 [ 9130.113201] NVRM: GPU at PCI:0000:af:00: GPU-00000000-0000-0000-0000-000000000001
 """
-FOUND = [{"bus": "0000:3b:00.0", "xid": 79, "count": 2}, {"bus": "0000:af:00.0", "xid": 31, "count": 1}]
+BOOTED = 1_769_844_600.0  # 2026-01-31, half past seven
+FOUND = [
+    {"bus": "0000:3b:00.0", "xid": 79, "count": 2, "earlier": False, "last": "2026-01-31T09:45:21Z"},
+    {"bus": "0000:af:00.0", "xid": 31, "count": 1, "earlier": False, "last": "2026-01-31T10:02:00Z"},
+]
+LOADED = (
+    "[ {}.000100] NVRM: loading NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 22:23:56 UTC 2024\n",
+    "[ {}.000100] NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.105.08  Release Build\n",
+    "[ {}.000100] gpu01 kernel: NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.105.08  Release Build\n",
+)
 
 
 def test_xids_are_counted_by_gpu() -> None:
-    assert parse_xids(BOOT + XIDS) == FOUND
+    assert parse_xids(BOOT + XIDS, BOOTED) == FOUND
     assert from_boot_on(BOOT + XIDS) and not from_boot_on(XIDS)
+
+
+@pytest.mark.parametrize("line", LOADED)
+def test_xids_before_the_driver_was_loaded_for_the_last_time_stand_by_themselves(line: str) -> None:
+    text = BOOT + line.format(12) + XIDS + line.format(9500) + XIDS.replace("[ 81", "[ 98").replace("[ 91", "[ 99")
+    early, late = [dict(entry, earlier=True) for entry in FOUND], parse_xids(text, BOOTED)[2:]
+    assert parse_xids(text, BOOTED)[:2] == early
+    assert [(entry["xid"], entry["count"], entry["earlier"]) for entry in late] == [(79, 2, False), (31, 1, False)]
+    assert late[0]["last"] > early[0]["last"]
+
+
+def test_a_log_without_times_gives_none() -> None:
+    assert [entry["last"] for entry in parse_xids(re.sub(r"(?m)^\[.*?\] ", "", XIDS), BOOTED)] == ["", ""]
+
+
+def test_the_clock_of_the_log_is_the_hosts() -> None:
+    begun = GpuReader("gpu01")._booted
+    assert begun == pytest.approx(time.time() - time.monotonic(), abs=5)
 
 
 JOURNAL = "journalctl -k -b -q --no-pager -o short-monotonic"

@@ -17,21 +17,9 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.request
 
 from lab.nvue.model import Switch
 from lab.nvue.server import Api, Cut
+from tests.unit.clock import Clock
 
 WANTED = Wanted(vlan=111, ports=("swp1", "swp2", "swp3", "swp4"), mtu=9216)
-
-
-class Clock:
-    """Time passes only where somebody sleeps."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
 
 
 class Direct(Session):

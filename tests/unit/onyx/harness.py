@@ -14,6 +14,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.request
 
 from lab.switch.grammar import CONFIG, Cli, execute
 from lab.switch.state import Switch
+from tests.unit.clock import Clock
 
 WANTED = Wanted(vlan=111, vlan_name="rdma", ports=("1/1", "1/2", "1/3", "1/4"), mtu=9216)
 
@@ -60,19 +61,6 @@ class FakeSession:
 
     def close(self) -> None:
         self.closed = True
-
-
-class Clock:
-    """Time passes only where somebody sleeps."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
 
 
 def new_switch(version: str = "3.10.4006", link_delay: float = 0.0) -> Switch:

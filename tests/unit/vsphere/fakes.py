@@ -12,19 +12,10 @@ from typing import Any
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.records import CustomFields
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import Connection, Endpoint, vim
 
+from tests.unit.clock import Clock
+
 ENDPOINT = Endpoint("vcenter.example.org", "user", "secret")
 BOOT = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
 
 
 def pci(address: str, vendor: int, device: int, kind: int, *above: str) -> SimpleNamespace:

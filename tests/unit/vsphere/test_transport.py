@@ -27,6 +27,8 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transp
     vmodl,
 )
 
+from tests.unit.clock import Clock
+
 ENDPOINT = Endpoint("vcenter.example.org", "user", "secret")
 
 
@@ -73,17 +75,6 @@ def test_reason_and_further_messages_of_a_fault_are_kept() -> None:
         msg="Module failed.", reason="mmio", faultMessage=[vmodl.LocalizableMessage(key="k", message="too many pages")]
     )
     assert fault_text(fault) == "GenericVmConfigFault: Module failed; too many pages; mmio"
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
 
 
 class Scripted(Connection):

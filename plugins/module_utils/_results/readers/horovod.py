@@ -16,7 +16,7 @@ import math
 import re
 from typing import Any
 
-from .reading import LogReader, Problem, Problems, Source, finite, number, plain, plain_problems, spread
+from .reading import LogReader, Problem, Problems, Several, Source, finite, number, plain, plain_problems, spread
 from .tags import Line
 
 _RUNS = 1024
@@ -61,23 +61,10 @@ class Run:
 
 
 @dataclasses.dataclass(frozen=True)
-class HorovodSynthetic:
+class HorovodSynthetic(Several):
+    PARTS = "runs"
     runs: tuple[Run, ...]
     problems: tuple[Problem, ...]
-
-    @property
-    def good(self) -> bool:
-        return bool(self.runs) and not self.problems and not any(len(run.problems) for run in self.runs)
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "ok": self.good,
-            "runs": [run.as_dict() for run in self.runs],
-            "problems": [
-                *plain_problems(self.problems),
-                *(entry for run in self.runs for entry in plain_problems(run.problems.all())),
-            ],
-        }
 
 
 class Reader(LogReader):

@@ -27,6 +27,7 @@ from .reading import (
     LogReader,
     Problem,
     Problems,
+    Several,
     Source,
     integer,
     names,
@@ -181,27 +182,16 @@ class Table:
 
 
 @dataclasses.dataclass(frozen=True)
-class NcclTests:
+class NcclTests(Several):
     """The tables in their order. ``one_job`` False: processes tested themselves, each alone."""
 
+    PARTS = "tables"
     tables: tuple[Table, ...]
     one_job: bool | None
     problems: tuple[Problem, ...]
 
-    @property
-    def good(self) -> bool:
-        return bool(self.tables) and not self.problems and not any(len(table.problems) for table in self.tables)
-
     def as_dict(self) -> dict[str, Any]:
-        return {
-            "ok": self.good,
-            "one_job": self.one_job,
-            "tables": [table.as_dict() for table in self.tables],
-            "problems": [
-                *plain_problems(self.problems),
-                *(entry for table in self.tables for entry in plain_problems(table.problems.all())),
-            ],
-        }
+        return {**super().as_dict(), "one_job": self.one_job}
 
 
 class Reader(LogReader):

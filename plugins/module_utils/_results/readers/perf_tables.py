@@ -17,7 +17,7 @@ import math
 import re
 from typing import Any
 
-from .reading import LogReader, Problem, Problems, Source, integer, number, plain, plain_problems
+from .reading import LogReader, Problem, Problems, Several, Source, integer, number, plain, plain_problems
 from .tags import Line
 
 _TABLES = 1024
@@ -63,23 +63,10 @@ class Table:
 
 
 @dataclasses.dataclass(frozen=True)
-class PerfTables:
+class PerfTables(Several):
+    PARTS = "tables"
     tables: tuple[Table, ...]
     problems: tuple[Problem, ...]
-
-    @property
-    def good(self) -> bool:
-        return bool(self.tables) and not self.problems and not any(len(table.problems) for table in self.tables)
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "ok": self.good,
-            "tables": [table.as_dict() for table in self.tables],
-            "problems": [
-                *plain_problems(self.problems),
-                *(entry for table in self.tables for entry in plain_problems(table.problems.all())),
-            ],
-        }
 
 
 class Reader(LogReader):

@@ -22,13 +22,13 @@ import math
 import re
 from typing import Any, Iterable
 
-from .reading import LogReader, Problem, Problems, Source, integer, number, plain, plain_problems
+from .reading import LogReader, Problem, Problems, Several, Source, integer, number, plain, plain_problems
 from .tags import Line
 
 _ROWS = 4096
 _TESTS = 1024
 MEBI = float(1 << 20)
-_UNITS = {"MB/sec": MEBI, "MiB/sec": MEBI, "Gb/sec": 1e9 / 8}
+UNITS = {"MB/sec": MEBI, "MiB/sec": MEBI, "Gb/sec": 1e9 / 8}
 _SAME = 0.02  # bandwidth against bytes x message rate
 
 _TITLE = re.compile(
@@ -157,27 +157,18 @@ def _bandwidth(row: Bandwidth) -> dict[str, Any]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Perftest:
+class Perftest(Several):
+    PARTS = "tests"
     tests: tuple[Test, ...]
     problems: tuple[Problem, ...]
 
     @property
     def good(self) -> bool:
-        return bool(self.tables) and not self.problems and not any(len(test.problems) for test in self.tests)
+        return bool(self.tables) and super().good
 
     @property
     def tables(self) -> tuple[Test, ...]:
         return tuple(test for test in self.tests if test.rows)
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "ok": self.good,
-            "tests": [test.as_dict() for test in self.tests],
-            "problems": [
-                *plain_problems(self.problems),
-                *(entry for test in self.tests for entry in plain_problems(test.problems.all())),
-            ],
-        }
 
 
 class Reader(LogReader):
@@ -263,7 +254,7 @@ class Reader(LogReader):
         columns = tuple(_COLUMN.findall(text))
         rest = _COLUMN.sub("", text).strip()
         units = {column.partition("[")[2].rstrip("]") for column in columns if column.startswith("BW ")}
-        if rest or len(units) > 1 or not units <= set(_UNITS):
+        if rest or len(units) > 1 or not units <= set(UNITS):
             test.columns = ()
             test.problems.add("unknown_columns", f"a table with columns that are not known is left out: {text[:200]!r}")
             return
@@ -307,7 +298,7 @@ class Reader(LogReader):
     @staticmethod
     def _bandwidth(test: Test, size: int, iterations: int, values: dict[str, float | None]) -> None:
         unit = test.unit or ""
-        scale = _UNITS[unit] / 1e9
+        scale = UNITS[unit] / 1e9
         average, peak = values.get(f"BW average[{unit}]"), values.get(f"BW peak[{unit}]")
         rate = values.get("MsgRate[Mpps]")
         if average is None or not math.isfinite(average) or average < 0:

@@ -71,6 +71,25 @@ def plain_problems(problems: Iterable[Problem]) -> list[dict[str, str]]:
     return [dataclasses.asdict(problem) for problem in problems]
 
 
+class Several:
+    """A result with several parts: good if there are some, and nothing is wrong with them or with the log."""
+
+    PARTS = ""  # name of the field that has them
+    problems: tuple[Problem, ...]
+
+    @property
+    def good(self) -> bool:
+        parts = getattr(self, self.PARTS)
+        return bool(parts) and not self.problems and not any(len(part.problems) for part in parts)
+
+    def as_dict(self) -> dict[str, Any]:
+        parts = getattr(self, self.PARTS)
+        problems = plain_problems(self.problems)
+        for part in parts:
+            problems += plain_problems(part.problems.all())
+        return {"ok": self.good, self.PARTS: [part.as_dict() for part in parts], "problems": problems}
+
+
 # ----------------------------------------------------------------------------------------------------------- sources
 
 
