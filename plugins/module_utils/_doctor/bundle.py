@@ -68,15 +68,25 @@ class Piece:
         return match["host"] if match else ""
 
 
+@dataclasses.dataclass(frozen=True)
+class Selection:
+    """Of a folder, the files whose names match; ``prefix`` goes before the names of all pieces."""
+
+    names: re.Pattern[str] = re.compile("")
+    prefix: str = ""
+    total_limit: int = TOTAL_LIMIT
+
+
 class Bundle:
     """``pieces()`` may be taken once. Raises OSError only if ``path`` itself cannot be read."""
 
-    def __init__(self, path: str | Path, total_limit: int = TOTAL_LIMIT) -> None:
+    def __init__(self, path: str | Path, total_limit: int = TOTAL_LIMIT, selection: Selection | None = None) -> None:
         self.path = Path(path)
         self.notes: list[str] = []
         self.bytes = 0
         self.read: list[str] = []
-        self._limit = total_limit
+        self._selection = selection or Selection(total_limit=total_limit)
+        self._limit = self._selection.total_limit
 
     def note(self, text: str) -> None:
         if len(self.notes) < 200:
@@ -87,14 +97,14 @@ class Bundle:
             yield from self._folder()
             return
         with self.path.open("rb") as stream:
-            yield from self._any(self.path.name, stream, 0, seekable=True)
+            yield from self._any(self._selection.prefix + self.path.name, stream, 0, seekable=True)
 
     def _folder(self) -> Iterator[Piece]:
         for folder, folders, names in os.walk(self.path):
             folders.sort()
-            for name in sorted(names):
+            for name in filter(self._selection.names.search, sorted(names)):
                 path = Path(folder, name)
-                shown = str(path.relative_to(self.path))
+                shown = self._selection.prefix + str(path.relative_to(self.path))
                 # A link could lead anywhere, a pipe or device would never end.
                 if path.is_symlink() or not path.is_file():
                     self.note(f"{shown}: not a plain file, left out")

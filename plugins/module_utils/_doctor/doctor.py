@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Iterable, Mapping
 
 from . import facts
-from .bundle import MANIFEST, Bundle, Piece
+from .bundle import MANIFEST, Bundle, Piece, Selection
 from .catalogue import SIGNS
 from .judge import answer
 from .model import CANNOT_TELL, FAULTY, HEALTHY
@@ -23,16 +23,19 @@ STATUS = {HEALTHY: 0, FAULTY: 2, CANNOT_TELL: 3}
 
 
 def diagnose(
-    path: str | Path | None, evidence: Mapping[str, str] | None = None, looked: Iterable[str] = ()
+    path: str | Path | None,
+    evidence: Mapping[str, str] | None = None,
+    looked: Iterable[str] = (),
+    selection: Selection | None = None,
 ) -> dict[str, Any]:
-    """A bundle, outputs by name of the piece, or both. ``looked``: commands that were run, whatever they printed.
-    Raises OSError if ``path`` cannot be read."""
+    """A bundle, outputs by name of the piece, or both. ``looked``: commands that were run, whatever they printed;
+    ``selection``: what of the bundle is read. Raises OSError if ``path`` cannot be read."""
     reading = Reading(SIGNS)
     notes: list[str] = []
     names: list[str] = []
     size = 0
     if path is not None:
-        bundle = Bundle(path)
+        bundle = Bundle(path, selection=selection)
         for piece in bundle.pieces():
             if piece.name == MANIFEST:
                 # A list of names, of which none says anything of the site.
