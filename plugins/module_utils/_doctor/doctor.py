@@ -49,7 +49,14 @@ def diagnose(
         names.append(name)
         size += len(text)
     found = answer(reading, notes, names, looked)
-    return {**found, "read": names[:1000], "bytes": size, "message": sentence(found)}
+    message = sentence(found) if names else _unread(notes)
+    return {**found, "read": names[:1000], "bytes": size, "message": message}
+
+
+def _unread(notes: list[str]) -> str:
+    why = "; ".join(notes[:3]) or "there is nothing in it"
+    todo = "What to do: give a log, or a folder or archive of logs."
+    return f"Cannot tell: nothing of it is a text that could be read ({why}). {todo}"
 
 
 def sentence(found: dict[str, Any]) -> str:
