@@ -104,6 +104,14 @@ def table(found: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def unusable(module: str, error: OSError, options: Mapping[str, Any]) -> str:
+    """Which option of a module names a file that cannot be used, why, and what to do."""
+    named = str(error.filename or options.get("dest") or options.get("bundle"))
+    which = "bundle" if options.get("bundle") and named == str(options["bundle"]) else "dest"
+    todo = "give an existing folder, archive or file" if which == "bundle" else "name a file in a folder that is there"
+    return f"{module}: {which} {named!r}: {error.strerror}. What to do: {todo}"
+
+
 def evidence_texts(evidence: Mapping[str, Any]) -> dict[str, str]:
     """Name of a piece -> its text. A registered loop of commands (of a host) is taken apart, a piece for each command
     that was there: one that fails says why. A key container/NAME is what was asked inside the container. Facts of the

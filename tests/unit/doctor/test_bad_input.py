@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import bundle
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose, unusable
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 XID = b"[  812.1] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.\n"
@@ -245,3 +245,22 @@ def test_the_command_names_what_it_could_not_read(tmp_path: pathlib.Path) -> Non
     _most, said = measured(path)
     assert "binary, left out" in said
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("error", "options", "said"),
+    [
+        (FileNotFoundError(2, "No such file", "/a"), {"bundle": "/a", "dest": "/b"}, "bundle '/a': No such file"),
+        (
+            PermissionError(13, "Permission denied", "/b"),
+            {"bundle": "/a", "dest": "/b"},
+            "dest '/b': Permission denied",
+        ),
+        (OSError(28, "No space left on device"), {"bundle": "/a", "dest": "/b"}, "dest '/b': No space left"),
+        (OSError(5, "Input/output error"), {"bundle": "/a", "dest": None}, "bundle '/a': Input/output error"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_told_with_its_option(error: OSError, options: dict[str, Any], said: str) -> None:
+    message = unusable("doctor", error, options)
+    assert message.startswith(f"doctor: {said}")
+    assert "What to do: " in message
