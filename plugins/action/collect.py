@@ -15,16 +15,12 @@ import re
 from typing import Any, Iterator, Mapping
 
 from ansible.errors import AnsibleError
-from ansible.plugins.action import ActionBase
 
 from ..module_utils._collect import archive
-from ..module_utils._doctor.doctor import evidence_texts
+from ..module_utils._doctor.doctor import evidence_texts, unusable
+from ..modules.collect import DOCUMENTATION
+from ..plugin_utils.decision import Decision
 
-ARGUMENTS = {
-    "evidence": {"type": "dict", "default": {}},
-    "bundle": {"type": "path"},
-    "dest": {"type": "path", "required": True},
-}
 _SECRET = re.compile(r"password|passwd|passphrase|secret|token|api_?key|private_key$|(?:^|_)pass$", re.IGNORECASE)
 _KEY = re.compile(r"_key$", re.IGNORECASE)
 # Not a secret, but what says where or whether one is.
@@ -35,14 +31,10 @@ _KINDS = {"secret": _SECRET, "key": _KEY, "name": _NAME, "user": _USER}
 _SHORTEST_KEY = 8  # the value of sort_key is a word of every text
 
 
-class ActionModule(ActionBase):
-    TRANSFERS_FILES = False
-    _supports_check_mode = True
-    _supports_async = False
+class ActionModule(Decision):
+    documentation = DOCUMENTATION
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        _validation, options = self.validate_argument_spec(argument_spec=ARGUMENTS)  # type: ignore[no-untyped-call]
+    def decide(self, options: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
         dest = pathlib.Path(options["dest"])
         try:
             archive.check_free(dest)
@@ -53,19 +45,17 @@ class ActionModule(ActionBase):
                 texts = {**read.texts, **texts}
                 notes = list(read.notes)
             if not texts:
-                return {**result, "failed": True, "msg": _nothing(options["bundle"], notes)}
-            known = Known((task_vars or {}).get("hostvars") or {})
+                raise ValueError(_nothing(options["bundle"], notes))
+            known = Known(variables.get("hostvars") or {})
             found = archive.redacted(archive.Pieces(texts, notes), known.secrets, known.names)
             data = archive.packed(found)
             if not self._task.check_mode:
                 archive.write(data, dest)
         except archive.WouldOverwriteError as error:
-            return {**result, "failed": True, "msg": str(error)}
+            raise ValueError(str(error)) from error
         except OSError as error:
-            return {**result, "failed": True, "msg": _unusable(error, options["bundle"], dest)}
+            raise ValueError(unusable("collect", error, options)) from error
         return {
-            **result,
-            "changed": False,
             "path": str(dest),
             "text": archive.table(found, str(dest), written=not self._task.check_mode),
             "pieces": list(found.texts),
@@ -144,10 +134,3 @@ def _texts(kind: str, holder: Any, key: Any) -> Iterator[tuple[str, str]]:
 def _nothing(bundle: Any, notes: list[str]) -> str:
     why = f"bundle {bundle!r} holds no text ({'; '.join(notes) or 'it is empty'})" if bundle else "nothing was read"
     return f"collect: {why}. What to do: give a folder, archive or log as bundle, or outputs as evidence"
-
-
-def _unusable(error: OSError, bundle: Any, dest: pathlib.Path) -> str:
-    named = pathlib.Path(error.filename) if error.filename else dest
-    which = "bundle" if bundle and named == pathlib.Path(bundle) else "dest"
-    todo = "give an existing folder, archive or file" if which == "bundle" else "name a file in a folder that is there"
-    return f"collect: {which} {str(named)!r}: {error.strerror}. What to do: {todo}"

@@ -14,23 +14,19 @@ import pathlib
 from typing import Any
 
 from ansible.errors import AnsibleError, AnsiblePromptInterrupt
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ..module_utils._doctor import dialogue, doctor
+from ..modules.doctor_ask import DOCUMENTATION
+from ..plugin_utils.decision import Decision
 
-ARGUMENTS = {"bundle": {"type": "path"}, "evidence": {"type": "dict", "default": {}}, "dest": {"type": "path"}}
 _END_OF_TEXT = {b"\x04"}
 
 
-class ActionModule(ActionBase):
-    TRANSFERS_FILES = False
-    _supports_check_mode = True
-    _supports_async = False
+class ActionModule(Decision):
+    documentation = DOCUMENTATION
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        _validation, options = self.validate_argument_spec(argument_spec=ARGUMENTS)  # type: ignore[no-untyped-call]
+    def decide(self, options: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
         texts = doctor.evidence_texts(options["evidence"])
         try:
             talk = dialogue.talk(options["bundle"], texts, _prompt)
@@ -38,16 +34,14 @@ class ActionModule(ActionBase):
                 text = json.dumps(talk.answer, indent=2) + "\n"
                 pathlib.Path(options["dest"]).write_text(text, encoding="utf-8")
         except OSError as error:
-            why = f"doctor_ask: {error.filename}: {error.strerror}. What to do: name a file that is there"
-            return {**result, "failed": True, "msg": why}
-        Display().display("\n" + doctor.table(talk.answer))
+            raise ValueError(doctor.unusable("doctor_ask", error, options)) from error
+        text = doctor.table(talk.answer)
+        Display().display("\n" + text)
         return {
-            **result,
             **talk.answer,
-            "changed": False,
             "asked_for": talk.asked,
             "ended": talk.ended,
-            "text": doctor.table(talk.answer),
+            "text": text,
             "exit_status": doctor.STATUS[talk.answer["verdict"]],
         }
 

@@ -211,10 +211,7 @@ def main() -> None:
         if options["dest"] and not module.check_mode:
             Path(options["dest"]).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
-        module.fail_json(
-            msg=f"doctor: bundle {options['bundle']!r}: cannot be read or written ({error.strerror}). What to do: "
-            "give an existing folder, archive or file"
-        )
+        module.fail_json(msg=doctor.unusable("doctor", error, options))
     module.exit_json(changed=False, text=doctor.table(found), exit_status=doctor.STATUS[found["verdict"]], **found)
 
 

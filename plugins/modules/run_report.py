@@ -111,6 +111,12 @@ options:
       - Training log to copy into the folder as C(mpirun.log).
       - Throughput over time is drawn from its step lines, if it is no larger than 256 MiB.
     type: path
+  logs:
+    description:
+      - Folder with all that the programs of the job printed (C(*.log), C(*.err), C(*.out)). Only read.
+      - Of a run that is not proven, the report says what is wrong, as M(rocemesh.multinode.doctor) does, from these
+        logs and O(evidence). Left out, O(log) is read for it.
+    type: path
   expected_ranks:
     description: How many ranks were started. Left out, the number in O(evidence.job).
     type: int
@@ -330,7 +336,7 @@ from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 from ..module_utils._layer import LayerError, RefusedError, exit_with
 from ..module_utils._results.figures import benchmark_files
 from ..module_utils._results.readers import tf_cnn
-from ..module_utils._results.report import page, plots, schema, timeline
+from ..module_utils._results.report import diagnosis, page, plots, schema, timeline
 from ..module_utils._results.report.files import ReportFolder, Wanted
 from ..module_utils._results.report.markdown import render
 from ..module_utils._results.report.summary import EVIDENCE, LAYERS, SIMULATED_LAYERS, Inputs, build, finite, headline
@@ -431,6 +437,7 @@ def main() -> None:
             "versions": {"type": "dict", "default": {}},
             "problems": {"type": "list", "elements": "raw", "default": []},
             "log": {"type": "path"},
+            "logs": {"type": "path"},
             "expected_ranks": {"type": "int"},
             "evidence": {
                 "type": "dict",
@@ -467,7 +474,7 @@ def main() -> None:
     if page.JINJA2_IMPORT_ERROR:
         module.fail_json(msg=missing_required_lib("jinja2"), exception=str(page.JINJA2_IMPORT_ERROR))
     options = dict(module.params)
-    path, log, latest, draw = (options.pop(key) for key in ("path", "log", "latest", "plots"))
+    path, log, logs, latest, draw = (options.pop(key) for key in ("path", "log", "logs", "latest", "plots"))
     folder = options.pop("benchmarks") or str(Path(path) / options["run_id"] / "benchmarks")
     options["limits"] = {key: value for key, value in options["limits"].items() if value is not None}
     try:
@@ -481,6 +488,10 @@ def main() -> None:
             files["mpirun.log"] = source
             inputs = dataclasses.replace(inputs, timeline=_timeline(source, inputs))
         summary = finite(build(inputs))
+        if diagnosis.wanted(summary):
+            summary["doctor"] = finite(diagnosis.diagnose(summary, inputs.evidence, logs or log))
+            if summary["doctor"]["failed"]:
+                module.warn(summary["doctor"]["message"])
         for fault in schema.check(summary)[:5]:
             module.warn(f"summary.json does not have its published shape: {fault}")
             summary["problems"].append({"code": "summary_shape", "message": fault})

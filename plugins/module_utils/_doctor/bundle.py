@@ -37,9 +37,16 @@ from typing import IO, Any, Callable, Iterator, cast
 MANIFEST = "rocemesh-bundle.json"
 CHUNK = 1 << 20
 LINE_LIMIT = 1 << 14
+LINE_MOST = 64 << 20  # who prints more than this without an end of line prints no log
 PIECES = 20_000
 PIECE_LIMIT = 8 << 30
 TOTAL_LIMIT = 32 << 30
+MEMBERS = 200_000  # of one archive, whatever they are
+# An archive that unpacks to more than this, and to more than so many times its size, holds no logs.
+ROOM = 1 << 30
+RATIO = 400
+_HEADER = 1 << 20  # a name or a list of attributes; tarfile holds it in memory
+_LONG = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
 _NESTED = 2  # an archive in an archive (vm-support), and not deeper
 _SAMPLE = 1 << 13
 _BROKEN = (
@@ -68,15 +75,26 @@ class Piece:
         return match["host"] if match else ""
 
 
+@dataclasses.dataclass(frozen=True)
+class Selection:
+    """Of a folder, the files whose names match; ``prefix`` goes before the names of all pieces."""
+
+    names: re.Pattern[str] = re.compile("")
+    prefix: str = ""
+    total_limit: int = TOTAL_LIMIT
+
+
 class Bundle:
     """``pieces()`` may be taken once. Raises OSError only if ``path`` itself cannot be read."""
 
-    def __init__(self, path: str | Path, total_limit: int = TOTAL_LIMIT) -> None:
+    def __init__(self, path: str | Path, total_limit: int = TOTAL_LIMIT, selection: Selection | None = None) -> None:
         self.path = Path(path)
         self.notes: list[str] = []
         self.bytes = 0
         self.read: list[str] = []
-        self._limit = total_limit
+        self._selection = selection or Selection(total_limit=total_limit)
+        self._limit = self._selection.total_limit
+        self._room = ROOM  # bytes that may still be unpacked
 
     def note(self, text: str) -> None:
         if len(self.notes) < 200:
@@ -87,20 +105,22 @@ class Bundle:
             yield from self._folder()
             return
         with self.path.open("rb") as stream:
-            yield from self._any(self.path.name, stream, 0, seekable=True)
+            self._room = _room(stream)
+            yield from self._any(_shown(self._selection.prefix + self.path.name), stream, 0, seekable=True)
 
     def _folder(self) -> Iterator[Piece]:
         for folder, folders, names in os.walk(self.path):
             folders.sort()
-            for name in sorted(names):
+            for name in filter(self._selection.names.search, sorted(names)):
                 path = Path(folder, name)
-                shown = str(path.relative_to(self.path))
+                shown = _shown(self._selection.prefix + str(path.relative_to(self.path)))
                 # A link could lead anywhere, a pipe or device would never end.
                 if path.is_symlink() or not path.is_file():
                     self.note(f"{shown}: not a plain file, left out")
                     continue
                 try:
                     with path.open("rb") as stream:
+                        self._room = _room(stream)
                         yield from self._any(shown, stream, 0, seekable=True)
                 except OSError as error:
                     self.note(f"{shown}: cannot be read ({error.strerror})")
@@ -115,7 +135,7 @@ class Bundle:
             source = _Again(head, stream)
             packed = _unpacker(head)
             if packed:
-                yield from self._packed(name, packed(source), depth)
+                yield from self._packed(name, self._unpacked(packed(source)), depth)
             elif _is_tar(head):
                 yield from self._tar(name, cast(IO[bytes], source), depth)
             elif head[:4] == b"PK\x03\x04" and seekable:
@@ -137,9 +157,14 @@ class Bundle:
         if depth >= _NESTED:
             self.note(f"{name}: an archive within archives, left out")
             return
-        with tarfile.open(fileobj=stream, mode="r|") as archive:
-            for member in archive:
-                part = archive.extractfile(member) if member.isfile() else None
+        with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Member) as archive:
+            for number, member in enumerate(archive):
+                if number >= MEMBERS:
+                    self.note(f"{name}: more than {MEMBERS} members, the rest is left out")
+                    return
+                # tarfile remembers every member that it has seen.
+                archive.members = []
+                part = archive.extractfile(member) if member.isfile() and not member.issparse() else None
                 if part is None:
                     if not member.isdir():
                         self.note(f"{name}:{_shown(member.name)}: not a plain file, left out")
@@ -152,11 +177,20 @@ class Bundle:
             return
         stream.seek(0)
         with zipfile.ZipFile(stream) as archive:
-            for member in archive.infolist():
+            for member in archive.infolist()[:MEMBERS]:
                 if member.is_dir():
                     continue
                 with archive.open(member) as part:
-                    yield from self._any(_shown(member.filename), part, depth + 1, seekable=False)
+                    yield from self._any(_shown(member.filename), self._unpacked(part), depth + 1, seekable=False)
+
+    def _unpacked(self, stream: Any) -> Any:
+        return _Bounded(stream, self)
+
+    def take(self, size: int) -> None:
+        """Raises OSError when an archive grows out of all proportion."""
+        self._room -= size
+        if self._room < 0:
+            raise OSError(f"unpacks to more than {RATIO} times its size, which no log does")
 
     def _text(self, name: str, source: _Again) -> Iterator[Piece]:
         head = source.peek
@@ -171,7 +205,7 @@ class Bundle:
 
     def _lines(self, name: str, source: _Again, coding: str) -> Iterator[bytes]:
         """Chunks of whole lines; a line longer than the limit is cut, so that no log can fill the memory."""
-        held, here, cut = b"", 0, False
+        held, here, endless, cut = b"", 0, 0, False
         while True:
             try:
                 data = source.read(CHUNK)
@@ -192,7 +226,12 @@ class Bundle:
                 if len(held) < LINE_LIMIT:
                     held = (held + rest)[:LINE_LIMIT]
                 cut = cut or len(rest) > LINE_LIMIT
+                endless += len(rest)
+                if endless > LINE_MOST:
+                    self.note(f"{name}: has a line of more than {LINE_MOST >> 20} MiB; the rest is left out")
+                    break
                 continue
+            endless = 0
             yield held + complete if len(held) < LINE_LIMIT else held + b"\n" + complete.partition(b"\n")[2]
             held = rest[:LINE_LIMIT]
         if held:
@@ -216,6 +255,34 @@ class _Again:
         return self._stream.read(size)
 
 
+class _Bounded:
+    """What an unpacker gives, as far as there is room."""
+
+    def __init__(self, stream: Any, bundle: Bundle) -> None:
+        self._stream = stream
+        self._bundle = bundle
+
+    def read(self, size: int = CHUNK) -> bytes:
+        data: bytes = self._stream.read(size)
+        self._bundle.take(len(data))
+        return data
+
+
+class _Member(tarfile.TarInfo):
+    """A header says how long a name is; what says a gigabyte is no name."""
+
+    @classmethod
+    def frombuf(cls, buf: Any, encoding: Any, errors: Any) -> Any:
+        found = super().frombuf(buf, encoding, errors)
+        if found.type in _LONG and found.size > _HEADER:
+            raise tarfile.ReadError(f"a header of {found.size} bytes")
+        return found
+
+
+def _room(stream: IO[bytes]) -> int:
+    return max(ROOM, RATIO * os.fstat(stream.fileno()).st_size)
+
+
 def _unpacker(head: bytes) -> Callable[[Any], Any] | None:
     if head[:2] == b"\x1f\x8b":
         return lambda stream: gzip.GzipFile(fileobj=stream)
@@ -234,10 +301,10 @@ def _coding(head: bytes) -> str | None:
     """None: no text."""
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "utf-16-le" if head[:1] == b"\xff" else "utf-16-be"
-    if b"\x00" in head:
-        return None
-    strange = sum(byte < 9 or 13 < byte < 27 for byte in head)
-    return "utf-8" if strange * 20 <= len(head) else None
+    # A log that a crash cut short holds blocks of zeros between its lines.
+    said = head.replace(b"\x00", b"")
+    strange = sum(byte < 9 or 13 < byte < 27 for byte in said)
+    return "utf-8" if strange * 20 <= len(said) and len(said) * 2 >= len(head) else None
 
 
 def _shown(name: str) -> str:

@@ -23,6 +23,7 @@ from .rules import (
     job_causes,
     nic,
     nic_causes,
+    noise,
     normal,
     pcie_vm,
     pcie_vm_causes,
@@ -90,6 +91,7 @@ SIGNS: tuple[Sign, ...] = (
     *job.SIGNS,
     *site.SIGNS,
     *normal.SIGNS,
+    *noise.SIGNS,
     *_SIGNS,
 )
 RULES: tuple[Rule, ...] = (

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Iterable, Mapping
 
 from . import facts
-from .bundle import MANIFEST, Bundle, Piece
+from .bundle import MANIFEST, Bundle, Piece, Selection
 from .catalogue import SIGNS
 from .judge import answer
 from .model import CANNOT_TELL, FAULTY, HEALTHY
@@ -23,16 +23,19 @@ STATUS = {HEALTHY: 0, FAULTY: 2, CANNOT_TELL: 3}
 
 
 def diagnose(
-    path: str | Path | None, evidence: Mapping[str, str] | None = None, looked: Iterable[str] = ()
+    path: str | Path | None,
+    evidence: Mapping[str, str] | None = None,
+    looked: Iterable[str] = (),
+    selection: Selection | None = None,
 ) -> dict[str, Any]:
-    """A bundle, outputs by name of the piece, or both. ``looked``: commands that were run, whatever they printed.
-    Raises OSError if ``path`` cannot be read."""
+    """A bundle, outputs by name of the piece, or both. ``looked``: commands that were run, whatever they printed;
+    ``selection``: what of the bundle is read. Raises OSError if ``path`` cannot be read."""
     reading = Reading(SIGNS)
     notes: list[str] = []
     names: list[str] = []
     size = 0
     if path is not None:
-        bundle = Bundle(path)
+        bundle = Bundle(path, selection=selection)
         for piece in bundle.pieces():
             if piece.name == MANIFEST:
                 # A list of names, of which none says anything of the site.
@@ -46,7 +49,14 @@ def diagnose(
         names.append(name)
         size += len(text)
     found = answer(reading, notes, names, looked)
-    return {**found, "read": names[:1000], "bytes": size, "message": sentence(found)}
+    message = sentence(found) if names else _unread(notes)
+    return {**found, "read": names[:1000], "bytes": size, "message": message}
+
+
+def _unread(notes: list[str]) -> str:
+    why = "; ".join(notes[:3]) or "there is nothing in it"
+    todo = "What to do: give a log, or a folder or archive of logs."
+    return f"Cannot tell: nothing of it is a text that could be read ({why}). {todo}"
 
 
 def sentence(found: dict[str, Any]) -> str:
@@ -92,6 +102,14 @@ def table(found: dict[str, Any]) -> str:
         lines += ["", "Wanted and not found: " + "; ".join(found["asked"])]
     lines += [f"note: {note}" for note in found["notes"]]
     return "\n".join(lines) + "\n"
+
+
+def unusable(module: str, error: OSError, options: Mapping[str, Any]) -> str:
+    """Which option of a module names a file that cannot be used, why, and what to do."""
+    named = str(error.filename or options.get("dest") or options.get("bundle"))
+    which = "bundle" if options.get("bundle") and named == str(options["bundle"]) else "dest"
+    todo = "give an existing folder, archive or file" if which == "bundle" else "name a file in a folder that is there"
+    return f"{module}: {which} {named!r}: {error.strerror}. What to do: {todo}"
 
 
 def evidence_texts(evidence: Mapping[str, Any]) -> dict[str, str]:

@@ -414,7 +414,8 @@ def _compare(reading: Reading, table: dict[str, Finding]) -> None:
         entry_found = table.setdefault(compare.cause, Finding(CAUSES[compare.cause], CANDIDATE, 0.0, [], []))
         entry_found.certainty = min(entry_found.certainty, compare.certainty, key=CERTAINTIES.index)
         entry_found.weight += 2 + _TOLD
-        entry_found.odd.append(hits[0].host)
+        # Of two hosts nobody knows which one is right: both are named.
+        entry_found.odd += [hit.host for by_host, hit in zip(ordered, hits) if len(by_host) == len(ordered[0])]
         entry_found.told = entry_found.told or hits[0].placed
         entry_found.hits = [*hits, *entry_found.hits]
         entry_found.rules.append(rule)

@@ -52,7 +52,9 @@ _ALARM = re.compile(
     re.IGNORECASE,
 )
 _NOTHING = re.compile(
-    r"(?:\b0 +(?:discard|error|drop\w*|pause|unknown\w*) packets\b"
+    r"(?:\b0 +(?:input|output|late|short|CRC|alignment|symbol) (?:errors?|collisions?|discards?|frame)\b"
+    r"|\b0 +deferred\b"
+    r"|\b0 +(?:discard|error|drop\w*|pause|unknown\w*) packets\b"
     r"|\b0 (?:errors?|failures?|failed|out of bounds|warnings?|drops?|dropped|discards?|timeouts?)\b"
     r"|(?:errors?|dropped|drops?|discards?|failures?|lost|timeouts?|out_of_sequence|\w*err\w*"
     r"|\w*drop\w*|\w*discard\w*"

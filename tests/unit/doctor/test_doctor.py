@@ -28,6 +28,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.questio
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.words import tells_digits_apart, words_of
 
 from tests.unit.doctor.healthy import OUTPUTS
+from tests.unit.doctor.healthy_noise import NOISY
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 READ = {
@@ -47,10 +48,19 @@ def layers(found: dict[str, Any]) -> list[str]:
     return [finding["layer"] for finding in found["findings"]]
 
 
-@pytest.mark.parametrize(("name", "source", "text"), OUTPUTS, ids=[name for name, _source, _text in OUTPUTS])
+HEALTHY = (*OUTPUTS, *NOISY)
+HEALTHY_OUTPUTS = 120
+
+
+@pytest.mark.parametrize(("name", "source", "text"), HEALTHY, ids=[name for name, _source, _text in HEALTHY])
 def test_what_is_normal_is_healthy(name: str, source: str, text: str) -> None:
     found = ask(text)
     assert (found["verdict"], found["findings"]) == ("healthy", []), source
+
+
+def test_so_many_outputs_are_known_to_be_healthy() -> None:
+    assert len({text for _name, _source, text in HEALTHY}) == HEALTHY_OUTPUTS >= 60
+    assert len({name for name, _source, _text in HEALTHY}) == HEALTHY_OUTPUTS
 
 
 def test_every_rule_names_signs_and_causes_that_exist_and_a_source() -> None:

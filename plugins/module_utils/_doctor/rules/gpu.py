@@ -16,7 +16,12 @@ from ..model import CANDIDATE, ECHO, FACT, LIKELY, rule, sign
 _XID = "NVIDIA: XID errors (deploy/xid-errors)"
 _ERR = "CUDA driver API: CUresult"
 
-_DENIED = re.compile(r"\b(?:no|not|without|zero)\b[^.;,]{0,30}$", re.IGNORECASE)
+# Denied; or what a policy or a condition names: that speaks of what may come.
+_DENIED = re.compile(
+    r"\b(?:no|not|without|zero)\b[^.;,]{0,30}$"
+    r"|\b(?:if|unless|polic(?:y|ies)|watch(?:es|ing)?|alert(?:s|ing)? on|monitor(?:s|ing)? for)\b[^.;]{0,60}$",
+    re.IGNORECASE,
+)
 _NONE = re.compile(r"\w*\s*(?:count\s*)?[:=]\s*(?:0|no|n/a)\b", re.IGNORECASE)
 
 
@@ -48,12 +53,14 @@ SIGNS = (
         "xid_gsp",
         r"\bXid\b.*?(?::|\)|\s)\s*(?:119|120)\b|Timeout waiting for RPC from GSP|GSP (?:RPC"
         r"|firmware).*(?:time|fail|error)|kgspBootstrap|RmInitAdapter failed|_kgspProcessRpcEvent",
+        test=_said,
     ),
     sign(
         "xid_application",
         r"\bXid\b.*?(?::|\)|\s)\s*(?:13|31|43|45|68|69)\b|MMU Fault|illegal memory access"
         r"|cudaErrorIllegalAddress|CUDA_ERROR_ILLEGAL_ADDRESS|misaligned address"
         r"|device-side assert",
+        test=_said,
     ),
     sign("xid_other", r"NVRM: Xid "),
     sign(

@@ -72,6 +72,8 @@ SIGNS = (
         "cable_wrong_port",
         r"wrong (?:port|cable|nic)|swapped (?:cable|port)s?|cables?.*(?:swapped|crossed"
         r"|mis-?wired|wrong)|miswir\w+|mis-?cabl\w+|LLDP.*(?:mismatch|unexpected|wrong)"
+        # Table of the topology manager of Cumulus Linux (ptmctl): port, status of the cable.
+        r"|^\s*(?:swp|eth|bond)\d\S*\s+fail\b"
         r"|same port index|(?:NICs?|HCAs?).*(?:no|not).*(?:physical(?:ly)? connect)",
     ),
     sign("cable_plugged", r"Port module event: module \d+, Cable plugged|Cable plugged", GOOD),

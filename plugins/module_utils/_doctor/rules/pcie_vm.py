@@ -161,6 +161,12 @@ SIGNS = (
         r"|not|unable)|pciHole|reset_method|\bFLR\b",
     ),
     sign(
+        "device_not_free",
+        r"is not a passthrough device|(?:device|PCIPassthru).{0,60}already in use"
+        r"|not (?:available|enabled) for passthrough|owned by another|No host device .*backing",
+        FACT,
+    ),
+    sign(
         "vmotion",
         r"(?:vMotion|migrat\w+|suspend|snapshot).{0,80}(?:passthrough|DirectPath|not (?:supported"
         r"|allowed|possible))",
@@ -298,7 +304,7 @@ RULES = (
     rule("mmio_said", "mmio_said", CANDIDATE, "mmio_window numa_bios_setting", "Broadcom KB 323402"),
     rule(
         "power_on",
-        "device_power_on !memory_reserved",
+        "device_power_on !memory_reserved|device_not_free",
         CANDIDATE,
         "mmio_window passthrough_device memory_reservation",
         "Broadcom KB 323402: DevicePowerOn, whatever the language",
@@ -309,6 +315,13 @@ RULES = (
         CANDIDATE,
         "memory_reservation",
         "VMware: passthrough needs all memory reserved",
+    ),
+    rule(
+        "power_on_device",
+        "device_power_on|vmx_power device_not_free",
+        CANDIDATE,
+        "passthrough_device",
+        "VMware: DirectPath I/O; which device cannot be given is the cause, DevicePowerOn only follows",
     ),
     rule(
         "bars",

@@ -32,6 +32,7 @@ def render(summary: Mapping[str, Any], plots: Sequence[str] = (), no_plots: str 
             "",
         ]
     lines += _proof_section(summary)
+    lines += _doctor_section(summary)
     lines += _speed_section(summary)
     lines += _plot_section(plots, no_plots)
     lines += _fabric_section(summary, heat_map)
@@ -72,6 +73,53 @@ def _proof_section(summary: Mapping[str, Any]) -> list[str]:
         lines += ["", "Counters, before and after the training:", "", f"| {' | '.join(counters.HEADER)} |"]
         lines += ["|---|---:|---:|---:|---:|---|", *("| " + " | ".join(map(cell, row)) + " |" for row in rows)]
     return [*lines, ""]
+
+
+DOCTOR_HEADER = ("how sure", "cause", "where", "seen", "look", "fix")
+
+
+def doctor_rows(summary: Mapping[str, Any]) -> list[list[str]]:
+    """What may be wrong, root cause first, for Markdown and HTML alike."""
+    return [
+        [
+            f"{'SIMULATED ' if finding['simulated'] else ''}{finding['certainty']}",
+            f"{finding['means']} ({finding['cause']}, {finding['layer']})",
+            _where(finding),
+            "; ".join(f"{entry['file']}:{entry['line']}: {entry['text']}" for entry in finding["evidence"][:2]),
+            f"{finding['next']['where']}: {finding['next']['run']}",
+            f"{finding['fix']['what']} ({finding['fix']['who']}; interrupts {finding['fix']['interrupts']})",
+        ]
+        for finding in (summary.get("doctor") or {}).get("findings") or ()
+    ]
+
+
+def doctor_lines(summary: Mapping[str, Any]) -> list[str]:
+    """What the doctor says beside its findings."""
+    told = summary.get("doctor") or {}
+    lines = [f"Look next, {entry['where']}: {entry['run']}" for entry in told.get("next") or ()]
+    unknown = told.get("unknown") or ()
+    lines += [f"No rule knows this line: {entry['file']}:{entry['line']}: {entry['text']}" for entry in unknown]
+    lines += [f"Wanted and not found: {'; '.join(told['asked'])}"] if told.get("asked") else []
+    return [*lines, *told.get("notes", ())]
+
+
+def _where(finding: Mapping[str, Any]) -> str:
+    places = [*(finding["hosts"][:4] or [finding["host"]]), finding["device"]]
+    rank = [f"rank {finding['rank']}"] if finding["rank"] is not None else []
+    return " ".join(part for part in [*places, *rank] if part) or "not told"
+
+
+def _doctor_section(summary: Mapping[str, Any]) -> list[str]:
+    told = summary.get("doctor")
+    if not told:
+        return []
+    lines = ["## What is wrong", "", _text(told["message"]), ""]
+    rows = doctor_rows(summary)
+    if rows:
+        lines += ["| " + " | ".join(DOCTOR_HEADER) + " |", "|---" * len(DOCTOR_HEADER) + "|"]
+        lines += [*("| " + " | ".join(map(cell, row)) + " |" for row in rows), ""]
+    more = doctor_lines(summary)
+    return [*lines, *(f"- {_text(line)}" for line in more), *([""] if more else [])]
 
 
 def counter_rows(summary: Mapping[str, Any]) -> list[list[str]]:

@@ -21,8 +21,11 @@ from ..._proof.verdict import INVALID, PROVEN
 from . import rank_columns
 from .markdown import (
     BESIDE,
+    DOCTOR_HEADER,
     FABRIC_HEADER,
     counter_rows,
+    doctor_lines,
+    doctor_rows,
     fabric_rows,
     figure,
     flat,
@@ -72,6 +75,9 @@ def report(summary: Mapping[str, Any], plots: Sequence[Plot] = (), no_plots: str
             beside=BESIDE,
             counter_header=counters.HEADER,
             counter_rows=counter_rows(summary),
+            doctor_header=DOCTOR_HEADER,
+            doctor_rows=doctor_rows(summary),
+            doctor_lines=doctor_lines(summary),
             fabric_line=fabric_line,
             fabric_header=FABRIC_HEADER,
             fabric_rows=fabric_faults,

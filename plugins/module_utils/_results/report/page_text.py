@@ -156,6 +156,18 @@ What is missing is unknown, not good.</p>
 {% endif %}
 </section>
 
+{% if s.doctor is defined and s.doctor %}
+<section id="doctor">
+<h2>What is wrong</h2>
+<p>{{ s.doctor.message }}</p>
+{% if doctor_rows %}{{ cells(doctor_header, doctor_rows, 6) }}{% endif %}
+{% if doctor_lines %}
+<details><summary>what to look at next, and what was not found</summary>
+<div class="facts">{% for line in doctor_lines %}<div>{{ line }}</div>{% endfor %}</div></details>
+{% endif %}
+</section>
+{% endif %}
+
 {% if s.problems %}
 <section id="problems">
 <h2>Problems ({{ s.problems|length }})</h2>

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
+from ..._doctor.doctor import STATUS
+from ..._doctor.model import CERTAINTIES
 from ..._proof.verdict import VERDICTS
 from ..._proof.witness import STATES
 from .rank_columns import FACTS
@@ -94,6 +96,41 @@ _LAYER = _object(
 _RANK = _object({fact.key: fact.schema for fact in FACTS})
 _BENCHMARK = _object(
     {"simulated": _FLAG, "backend": _TEXT, "rows": _list({"type": "object"}), "problems": _list(_TEXT)}
+)
+
+_LINE = _object({"file": _TEXT, "line": _COUNT, "text": _TEXT})
+_FINDING = _object(
+    {
+        "layer": _TEXT,
+        "cause": _TEXT,  # docs/causes.md
+        "certainty": {"enum": list(CERTAINTIES)},
+        "means": _TEXT,
+        "host": _TEXT,
+        "hosts": _list(_TEXT),
+        "rank": _or_null("integer"),
+        "device": _TEXT,
+        "evidence": _list(_LINE),
+        "explains": _list(_TEXT),
+        "next": _object({"where": _TEXT, "run": _TEXT, "cost": _COUNT}),
+        "fix": _object({"what": _TEXT, "who": _TEXT, "role": _TEXT, "interrupts": _TEXT}),
+        "rests_on": _list(_TEXT),
+        "simulated": _FLAG,
+    }
+)
+_DOCTOR = _object(
+    {
+        "failed": _TEXT,
+        "verdict": {"enum": [None, *STATUS]},
+        "message": _TEXT,
+        "settled": _TEXT,
+        "findings": _list(_FINDING),
+        "next": _list(_object({"where": _TEXT, "run": _TEXT, "cost": _COUNT, "look": _TEXT})),
+        "asked": _list(_TEXT),
+        "unknown": _list(_LINE),
+        "notes": _list(_TEXT),
+        "read": _list(_TEXT),
+    },
+    type=["object", "null"],
 )
 
 _KINDS = ("bandwidth", "scaling", "scoring", "training", "nccl_tests", "perftest", "advice", "input")
@@ -178,9 +215,10 @@ SUMMARY: dict[str, Any] = {
                     if key != "type"
                 },
             ),
+            "doctor": _DOCTOR,
         },
         # Summaries of earlier releases lack it.
-        optional=("counters", "fabric"),
+        optional=("counters", "fabric", "doctor"),
     ),
 }
 

@@ -184,6 +184,7 @@ def build(inputs: Inputs) -> dict[str, Any]:
         },
         "benchmarks": measured,
         "throughput_over_time": dict(inputs.timeline) if inputs.timeline else None,
+        "doctor": None,
     }
 
 

@@ -1,0 +1,80 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What kernels, services, package managers and frameworks print on sound machines though it sounds bad. Pure data.
+
+A line stands here only if no fault of this field prints it: tables of a BIOS, buses and consoles that nobody uses,
+mitigations of CPUs, parts that a framework was not built with, options and headings that hold a bad word.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+from ..model import NORMAL, Sign, sign
+
+
+def noise(name: str, pattern: str) -> Sign:
+    return sign(name, pattern, NORMAL)
+
+
+SIGNS = (
+    # Kernel: drivers/acpi, drivers/firmware. A BIOS has its own errors; the kernel works around them and says so.
+    noise(
+        "boot_firmware",
+        r"ACPI (?:BIOS )?(?:Error|Warning|Exception)\b|ACPI: OSL: Resource conflict|\[Firmware (?:Bug|Warn|Info)\]"
+        r"|_OSC: platform does not support|ERST: Error Record Serialization|GHES: .*APEI|HEST: |SGX disabled by BIOS"
+        r"|EDAC \w+: .*(?:ECC disabled|module will not load)|lpc_ich: Resource conflict|x2apic: IRQ remapping",
+    ),
+    # Kernel: what is not plugged in, or of no use in a server.
+    noise(
+        "boot_unused",
+        r"SATA link down|No controller found|regulatory\.db|Cannot find any crtc"
+        r"|No Caching mode page|Assuming drive cache"
+        r"|missing or invalid SUBNQN|AER: enabled with|NMI watchdog: (?:Enabled|Perf)"
+        r"|overlayfs: .*(?:null uuid|missing)"
+        # I/O ports: no GPU and no NIC of these days needs any.
+        r"|BAR \d+.*(?:no space for|failed to assign) \[io |BAR \d+ \[io .*(?:can't assign|failed to assign)",
+    ),
+    # Kernel: Documentation/admin-guide/hw-vuln.
+    noise(
+        "boot_mitigations",
+        r"CPU bug present|RETBleed: |Spectre V\d|Speculative (?:Store|Return)|Stale Data: |mitigation leaves CPU",
+    ),
+    # Kernel drivers at load; bnxt names the longest wait of its firmware, which is not one that happened.
+    noise("boot_drivers", r"may trigger hung task watchdog|TC bandwidth is not configured|callbacks suppressed"),
+    # Services that look for what a compute node does not have.
+    noise(
+        "services",
+        r"wait-online\S*: Timeout occurred while waiting for network|thermald\[\d+\]: Unsupported"
+        r"|multipathd\S* .*failed to get (?:udev|sysfs) uid|apparmor=\"(?:STATUS|ALLOWED)\""
+        r"|Received disconnect from \S+ port \d+: ?11: disconnected by user|Disconnected from user",
+    ),
+    # Package managers.
+    noise(
+        "packages",
+        r"apt does not have a stable CLI|Running pip as the 'root' user|new release of pip|debconf: "
+        r"|update-alternatives: warning|packages? (?:can be upgraded|are looking for funding)",
+    ),
+    # docker info: bridges of containers, nothing of RDMA or of a host's network.
+    noise("docker_bridges", r"bridge-nf-call-ip\d?tables is disabled"),
+    # Frameworks: parts they were not built with, and what they say at the end of a run that worked.
+    noise(
+        "frameworks",
+        r"\[WARNING\] +(?:async_io|sparse_attn|using untested triton|please install triton|evoformer_attn)"
+        r"|process group has NOT been destroyed before we destruct",
+    ),
+    # Headings and options with a bad word, and tables in which the bad thing is not so.
+    noise(
+        "headings",
+        r"^\s*(?:GPU Reset Status|ECC Errors|Retired Pages|Page Retirement)\s*$"
+        r"|(?:Reset Required|Drain and Reset Recommended)\s*:\s*(?:No|N/A)\b"
+        r"|\[INFO\] \[tid \d+\]|TX OK/DROP\s+RX OK/DROP"
+        r"|kernel\.numa_balancing\s*=\s*0\b",
+    ),
+    # vmware.log: keys as they were read, devices that were given.
+    noise(
+        "vmx_read",
+        r"DICT\s+pciPassthru\S*\s*=\s*\"?(?:TRUE|\d{2,})|PCIPassthru: Device \S+ (?:is )?(?:registered|assigned)",
+    ),
+)

@@ -1,0 +1,163 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The readings of a run (nodes, switches, ESXi hosts, fabric check) as the pieces that their devices would print. Pure.
+
+A run reads counters before and after the job: what stands here is what was counted in between, so old trouble is none.
+What was not read has no line: nothing is made up.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Iterator, Mapping
+
+from . import facts
+
+_STATES = {"ACTIVE": "PORT_ACTIVE (4)", "ARMED": "PORT_ARMED (3)", "INIT": "PORT_INIT (2)", "DOWN": "PORT_DOWN (1)"}
+_MTUS = {256: 1, 512: 2, 1024: 3, 2048: 4, 4096: 5}
+_SLOWED = {
+    "hw_slowdown": "HW Slowdown",
+    "hw_thermal_slowdown": "HW Thermal Slowdown",
+    "hw_power_brake_slowdown": "HW Power Brake Slowdown",
+    "sw_thermal_slowdown": "SW Thermal Slowdown",
+}
+
+
+def pieces(evidence: Mapping[str, Any], esxi: Any = None) -> dict[str, str]:
+    """``evidence`` as module run_report takes it; ``esxi``: host -> rows of its kernel settings."""
+    found: dict[str, str] = {}
+    for name, moments in _each(evidence.get("rdma")):
+        lines = _node(moments)
+        found |= {f"hosts/{name}/{piece}": "\n".join(told) + "\n" for piece, told in lines.items() if told}
+    for name, moments in _each(evidence.get("switches")):
+        found |= facts.pieces(f"switches/{name}", _switch(moments))
+    for name, rows in (esxi if isinstance(esxi, Mapping) else {}).items():
+        if isinstance(rows, (list, tuple)) and all(isinstance(row, Mapping) for row in rows):
+            found |= facts.pieces(f"esxi/{name}", {"found": rows})
+    report = (evidence.get("fabric") or {}).get("report")
+    if report:
+        found["fabric/fabric.json"] = json.dumps(report, indent=1, default=str)
+    return found
+
+
+def simulated(evidence: Mapping[str, Any], layers: Mapping[str, Any]) -> tuple[str, ...]:
+    """Beginnings of the names of pieces that devices wrote which do not exist. ``layers``: as the summary has them."""
+    found = [f"hosts/{name}/" for name, moments in _each(evidence.get("rdma")) if _newest(moments).get("simulated")]
+    for layer, place in (("switch", "switches/"), ("esxi", "esxi/"), ("nic", "hosts/")):
+        if (layers.get(layer) or {}).get("simulated"):
+            found.append(place)
+    if ((evidence.get("fabric") or {}).get("report") or {}).get("simulated"):
+        found.append("fabric/")
+    return tuple(found)
+
+
+def _each(readings: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for name, moments in (readings if isinstance(readings, Mapping) else {}).items():
+        if isinstance(moments, Mapping):
+            yield str(name), moments
+
+
+def _newest(moments: Mapping[str, Any]) -> Mapping[str, Any]:
+    return next((moments[key] for key in ("after", "before", "start") if moments.get(key)), {})
+
+
+def _node(moments: Mapping[str, Any]) -> dict[str, list[str]]:
+    newest = _newest(moments)
+    if newest.get("error") and not newest.get("devices"):
+        return {facts.SILENT: [f"unreachable: {' '.join(str(newest['error']).split())}"]}
+    before = {_port(device): device for device in (moments.get("before") or {}).get("devices") or ()}
+    after = (moments.get("after") or {}).get("devices") or ()
+    found: dict[str, list[str]] = {"hw_counters.txt": [], "ethtool-S.txt": []}
+    for device in after:
+        for kind, piece in (("counters", "hw_counters"), ("hw_counters", "hw_counters"), ("ethtool", "ethtool-S")):
+            old = (before.get(_port(device), {}).get("counters") or {}).get(kind) or {}
+            found[f"{piece}.txt"] += _moved(old, (device.get("counters") or {}).get(kind) or {})
+    devices = newest.get("devices") or ()
+    found["ibv_devinfo.txt"] = [line for device in devices for line in _device(device)]
+    found["ip-link.txt"] = [
+        f"{number}: {device['netdev']}: <BROADCAST,MULTICAST> mtu {device['netdev_mtu']}"
+        for number, device in enumerate(devices, 2)
+        if device.get("netdev") and device.get("netdev_mtu")
+    ]
+    found["show_gids.txt"] = [_gid(device, gid) for device in devices for gid in device.get("gids") or ()]
+    found["mlnx_qos.txt"] = [line for device in devices for line in _qos(device.get("qos") or {})]
+    gpus = (moments.get("start") or {}).get("gpus")
+    return {**found, **(_gpus(gpus) if isinstance(gpus, Mapping) else {})}
+
+
+def _port(device: Mapping[str, Any]) -> tuple[Any, Any]:
+    return device.get("name"), device.get("port")
+
+
+def _moved(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """A counter that went back was cleared: nobody knows what it counted."""
+    return [
+        f"{name}: {after[name] - before[name]}"
+        for name in after
+        if isinstance(after[name], int) and isinstance(before.get(name), int) and after[name] >= before[name]
+    ]
+
+
+def _device(device: Mapping[str, Any]) -> list[str]:
+    lines = [f"hca_id:\t{device.get('name')}"]
+    if device.get("state") in _STATES:
+        lines.append(f"\t\t\tstate:\t\t\t{_STATES[device['state']]}")
+    if device.get("active_mtu") in _MTUS:
+        lines.append(f"\t\t\tactive_mtu:\t\t{device['active_mtu']} ({_MTUS[device['active_mtu']]})")
+    if device.get("link_layer"):
+        lines.append(f"\t\t\tlink_layer:\t\t{device['link_layer']}")
+    return lines
+
+
+def _gid(device: Mapping[str, Any], gid: Mapping[str, Any]) -> str:
+    version = "v2" if str(gid.get("type")).endswith("v2") else "v1"
+    parts = (device.get("name"), device.get("port", 1), gid.get("index"), gid.get("gid"), gid.get("ipv4") or "")
+    return "\t".join(map(str, (*parts, version, gid.get("netdev") or "")))
+
+
+def _qos(qos: Mapping[str, Any]) -> list[str]:
+    lines = [f"Priority trust state: {qos['trust']}"] if qos.get("trust") else []
+    if isinstance(qos.get("pfc_priorities"), (list, tuple)):
+        on = "   ".join(str(int(priority in qos["pfc_priorities"])) for priority in range(8))
+        lines += ["PFC configuration:", f"\tenabled     {on}"]
+    return lines
+
+
+def _gpus(gpus: Mapping[str, Any]) -> dict[str, list[str]]:
+    kernel = [
+        f"NVRM: Xid (PCI:{row.get('bus')}): {row.get('xid')}, {row.get('count')} times"
+        for row in gpus.get("xids") or ()
+    ]
+    driver = (gpus.get("driver") or {}).get("loaded")
+    smi = [f"Driver Version: {driver}"] if driver else []
+    for gpu in gpus.get("state") or ():
+        smi += [f"{title:34}: Active" for reason, title in _SLOWED.items() if reason in (gpu.get("slowed") or ())]
+        if gpu.get("remap_failed") is not None:
+            smi.append(f"Remapping Failure Occurred        : {'Yes' if gpu['remap_failed'] else 'No'}")
+        if gpu.get("fabric"):
+            smi.append(f"Fabric State                      : {gpu['fabric']}")
+    manager = gpus.get("fabric_manager") or {}
+    # Without NVSwitches it has nothing to do and may well be off.
+    switched = any(row.get("kind") == "nvswitch" for row in gpus.get("pci") or ())
+    service = [f"nvidia-fabricmanager.service: {manager['state']}"] if switched and manager.get("state") else []
+    return {"dmesg.txt": kernel, "nvidia-smi-q.txt": smi, "fabricmanager.txt": service}
+
+
+def _switch(moments: Mapping[str, Any]) -> Mapping[str, Any]:
+    newest = _newest(moments)
+    if newest.get("error"):
+        return {facts.SILENT: f"unreachable: {' '.join(str(newest['error']).split())}"}
+    before, after = ((moments.get(key) or {}).get("ports") or {} for key in ("before", "after"))
+    ports = {}
+    for name, seen in (newest.get("ports") or {}).items():
+        counted = dict(
+            line.split(": ", 1)
+            for line in _moved(
+                (before.get(name) or {}).get("counters") or {}, (after.get(name) or {}).get("counters") or {}
+            )
+        )
+        ports[name] = {**seen, "counters": counted}
+    return {"roce": newest.get("roce") or {}, "ports": ports}

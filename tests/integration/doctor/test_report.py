@@ -1,0 +1,96 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A run that fails, as playbooks/run.yml sees it: a report with what is wrong, and the failure itself as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[3]
+WHY = "gpu01: mpirun ended with 1: rank 3 was killed. What to do: look at its host"
+LOG = "gpu02:4321:4325 [0] NCCL WARN Connection closed by remote peer gpu01<4>\n"
+KERNEL = "[ 812.1] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.\n"
+
+
+def failing(folder: Path, **facts: Any) -> subprocess.CompletedProcess[str]:
+    """The rescue of playbooks/run.yml after a task that fails with WHY; what roles publish is ``facts``."""
+    play = {
+        "hosts": "gpu_vms[0]",
+        "gather_facts": False,
+        "vars_files": [str(ROOT / "playbooks" / "vars" / "cluster.yml")],
+        "tasks": [
+            {"name": "What roles publish", "ansible.builtin.set_fact": facts},
+            {
+                "name": "Training",
+                "block": [{"name": "mpirun", "ansible.builtin.fail": {"msg": WHY}}],
+                "rescue": [{"ansible.builtin.include_tasks": str(ROOT / "playbooks" / "tasks" / "after_failure.yml")}],
+            },
+            {"name": "Never reached", "ansible.builtin.debug": {"msg": "reached"}},
+        ],
+    }
+    (folder / "play.yml").write_text(yaml.safe_dump([play]))
+    (folder / "ansible.cfg").touch()
+    host = {"ansible_connection": "local", "rocemesh_address": "192.0.2.11"}
+    (folder / "hosts.yml").write_text(yaml.safe_dump({"gpu_vms": {"hosts": {"gpu01": host}}}))
+    return subprocess.run(
+        [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "hosts.yml", "play.yml"],
+        cwd=folder,
+        env={
+            **os.environ,
+            "PWD": str(folder),
+            "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"),
+            "ANSIBLE_CONFIG": str(folder / "ansible.cfg"),
+            "ANSIBLE_HOME": str(folder / "home"),
+            "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "train.log").write_text(LOG)
+    (folder / "train.err").write_text(KERNEL)
+    return folder
+
+
+def test_a_failed_run_has_a_report_that_names_the_cause_and_fails_as_it_failed(tmp_path: Path, logs: Path) -> None:
+    done = failing(tmp_path, run_log_folder=str(logs), report_plots=False, report_id="one")
+    assert done.returncode == 2, done.stdout + done.stderr
+    fatal = done.stdout.rpartition("Stop with what failed")[2]
+    assert WHY in fatal
+    assert "reached" not in done.stdout
+    summary = json.loads((tmp_path / "reports/one/summary.json").read_text())
+    assert summary["verdict"]["state"] == "NOT PROVEN"
+    assert {"code": "run_failed", "message": WHY} in summary["problems"]
+    first = summary["doctor"]["findings"][0]
+    assert (summary["doctor"]["verdict"], first["cause"]) == ("faulty", "gpu_fault")
+    assert first["evidence"][0]["file"] == "job/train.err"
+    assert "What is wrong" in (tmp_path / "reports/one/report.html").read_text()
+
+
+def test_no_report_and_no_doctor_hide_why_the_run_failed(tmp_path: Path) -> None:
+    lost = failing(tmp_path, run_log_folder=str(tmp_path / "gone"), report_plots=False, report_id="one")
+    assert lost.returncode == 2
+    assert WHY in lost.stdout.rpartition("Stop with what failed")[2]
+    told = json.loads((tmp_path / "reports/one/summary.json").read_text())["doctor"]
+    assert told["failed"].startswith("FileNotFoundError")
+    (tmp_path / "file").touch()
+    none = failing(tmp_path, report_dir=str(tmp_path / "file" / "reports"), report_plots=False)
+    assert none.returncode == 2
+    assert "No report of this failure" in none.stdout
+    assert WHY in none.stdout.rpartition("Stop with what failed")[2]

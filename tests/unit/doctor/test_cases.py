@@ -1,0 +1,43 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Cases of our own, graded: a certain answer that is wrong is worse than none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.model import LAYERS
+
+from tests.unit.doctor.cases import CASES, NO, YES, Case
+
+RIGHT, WEAK, WRONG = "right", "weak", "wrong"
+
+
+def grade(case: Case, found: dict[str, Any]) -> str:
+    layers = [finding["layer"] for finding in found["findings"]]
+    certain = [finding["layer"] for finding in found["findings"] if finding["certainty"] != "candidate"]
+    accept, verdict = case.accept.split(), found["verdict"]
+    if accept == ["healthy"]:
+        return RIGHT if verdict == "healthy" and not certain else WRONG if certain or verdict == "faulty" else WEAK
+    if verdict == "healthy" or set(certain) - set(accept):
+        return WRONG
+    if case.tells == NO:
+        return RIGHT if verdict == "cannot_tell" and found["next"] and not certain else WEAK
+    wanted = layers[:1] if case.tells == YES else layers[:3]
+    return RIGHT if set(wanted) & set(accept) else WEAK
+
+
+def test_of_forty_cases_at_least_95_percent_are_right_and_none_is_wrong() -> None:
+    grades = {case.name: grade(case, diagnose(None, case.pieces)) for case in CASES}
+    assert len(grades) == len(CASES) >= 40
+    assert [name for name, state in grades.items() if state == WRONG] == []
+    weak = [name for name, state in grades.items() if state == WEAK]
+    assert len(weak) * 20 <= len(CASES), weak
+
+
+def test_every_case_has_a_source_and_layers_of_the_vocabulary() -> None:
+    for case in CASES:
+        assert case.source
+        assert set(case.accept.split()) <= {*LAYERS, "healthy"}
+        assert bool(case.accept) is (case.tells != NO)
