@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar, trust_as_template
+from ansible.template import Templar
 from ansible_collections.rocemesh.multinode.plugins.action import preflight
 from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight import (
     controller,
@@ -22,6 +22,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight impo
 from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight.finding import Finding, grouped, summary
 from ansible_collections.rocemesh.multinode.plugins.module_utils._site import systems
 
+from tests.older_core import trust_as_template
 from tests.unit.preflight.faults import CAUTIONS, DRIVER, NONE, PROBLEMS, Fault, Put, gpus, site
 from tests.unit.roles.collection import PLAYBOOKS, ROOT, load
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar, trust_as_template
+from ansible.template import Templar
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.keys import MMIO_SIZE_GB, USE_64BIT_MMIO
 
+from tests.older_core import trust_as_template
 from tests.unit.roles.collection import ROOT, load
 
 
