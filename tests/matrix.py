@@ -48,7 +48,7 @@ TESTS = (
     "tests/unit/roles/test_plan_with_a_hole.py",
     "tests/unit/roles/test_inventories.py",
     "tests/unit/preflight/test_findings.py",
-    "tests/unit/handoff/test_manifests.py",
+    "tests/unit/handoff/test_manifests.py::test_a_pod_has_its_nodes_variables_devices_memory_and_image",
     "tests/integration/preflight/test_playbook.py",
     "tests/integration/switch/test_role.py::test_the_role_converges_and_stays",
     "tests/integration/switch/test_role.py::test_booleans_of_the_command_line_are_strings_and_mean_the_same",
