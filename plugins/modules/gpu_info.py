@@ -44,6 +44,20 @@ options:
     description: Version of CUDA in the image, for example V(12.4). Empty - not known.
     type: str
     default: ''
+  waits_for:
+    description:
+      - Keys of the VM that a maintenance window is still to set, and without which a driver may not reach its GPUs, for
+        example V(pciPassthru.64bitMMIOSizeGB). What such a key can mend then stands in RV(waiting) instead of
+        RV(problems).
+    type: list
+    elements: str
+    default: []
+  settle_timeout:
+    description:
+      - Seconds to look again as long as something is wrong. Shortly after a boot the driver or Fabric Manager may still
+        be starting.
+    type: int
+    default: 0
   gather_state:
     description:
       - Whether to read the state of each GPU, its NVLinks and the Xid errors of the kernel log as well. The kernel log
@@ -108,6 +122,13 @@ problems:
   returned: success
   type: list
   elements: str
+waiting:
+  description:
+    - What is wrong and may be so because of the keys in O(waits_for). It has to be looked at again after the window
+      that sets them.
+  returned: success
+  type: list
+  elements: str
 state:
   description:
     - Of each GPU its C(index), C(uuid), C(name), C(bus), C(performance_state), C(persistence), C(ecc), C(ecc_corrected)
@@ -143,11 +164,14 @@ unreadable:
 """
 
 import platform
+import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._nic.gpu_state import problems
+from ..module_utils._nic.gpu_state import problems, waiting
 from ..module_utils._nic.gpus import GpuReader
+
+_PAUSE = 2.0  # seconds
 
 
 def main() -> None:
@@ -158,6 +182,8 @@ def main() -> None:
             "image": {"type": "str", "choices": ["", "cpu", "cuda"], "default": ""},
             "allow_cpu": {"type": "bool", "default": False},
             "image_cuda": {"type": "str", "default": ""},
+            "waits_for": {"type": "list", "elements": "str", "default": []},
+            "settle_timeout": {"type": "int", "default": 0},
             "gather_state": {"type": "bool", "default": False},
             "tool_timeout": {"type": "int", "default": 60},
         },
@@ -169,15 +195,23 @@ def main() -> None:
             msg=f"{host}: tool_timeout is {options['tool_timeout']} and ranks is {options['ranks']}; give a second or "
             "more, and no negative number."
         )
-    found = GpuReader(host, timeout=options["tool_timeout"]).read(health=options["gather_state"])
     wanted = {
         "ranks": options["ranks"],
         "idle_allowed": options["allow_idle_gpus"],
         "image": options["image"],
         "cpu_allowed": options["allow_cpu"],
         "image_cuda": options["image_cuda"],
+        "waits_for": options["waits_for"],
     }
-    module.exit_json(changed=False, problems=problems(host, found, wanted), **found)
+    until = time.monotonic() + options["settle_timeout"]
+    while True:
+        found = GpuReader(host, timeout=options["tool_timeout"]).read(health=options["gather_state"])
+        wrong = problems(host, found, wanted)
+        if not wrong or time.monotonic() >= until:
+            break
+        time.sleep(_PAUSE)
+    later = waiting(host, found, options["waits_for"])
+    module.exit_json(changed=False, problems=wrong, waiting=later, **found)
 
 
 if __name__ == "__main__":

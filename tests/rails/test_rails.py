@@ -35,6 +35,14 @@ def factory(twin: None) -> None:
     site_run.reset()
 
 
+def written(playbook: str, out: pathlib.Path) -> dict[str, Any]:
+    """What a playbook of this folder writes."""
+    run = site_run.play(str(pathlib.Path(__file__).parent / playbook), "-e", f"out={out}")
+    assert run.rc == 0, run.tail()
+    content: dict[str, Any] = json.loads(out.read_text())
+    return content
+
+
 @pytest.fixture(scope="module")
 def first_run(factory: None) -> Run:
     return site_run.play("site.yml", *ALLOW, timeout=3600)
@@ -56,11 +64,13 @@ def test_both_cards_of_every_vm_have_ats_in_force(first_run: Run) -> None:
     assert off == []
 
 
-def test_both_rails_stand_in_nccls_variables_and_in_the_plan_of_the_counters(first_run: Run) -> None:
-    found = site_run.summary()["layers"]["run"]["found"][NODES[0]]
-    variables = {row["name"]: row["value"] for row in found["nccl_variables"] if not row["node"]}
-    assert variables["NCCL_IB_HCA"] == "=mlx5_0:1,mlx5_1:1"
-    assert variables["NCCL_CROSS_NIC"] == "0"
+def test_both_rails_stand_in_nccls_variables_and_in_the_plan_of_the_counters(
+    first_run: Run, tmp_path: pathlib.Path
+) -> None:
+    found = written("variables.yml", tmp_path / "variables.json")
+    assert found["shared"]["NCCL_IB_HCA"] == "=mlx5_0:1,mlx5_1:1"
+    assert found["shared"]["NCCL_CROSS_NIC"] == "0"
+    assert found["shared"]["NCCL_SOCKET_IFNAME"] == f"={config.RAILS[0].netdev}"
     assert [rail["network"] for rail in found["rails"]] == [rail.subnet for rail in config.RAILS]
     for number, rail in enumerate(found["rails"]):
         own = config.RAILS[number]
@@ -86,10 +96,7 @@ def test_second_run_changes_nothing(first_run: Run) -> None:
 
 
 def compare(folder: pathlib.Path) -> set[str]:
-    out = folder / "report.json"
-    run = site_run.play(str(pathlib.Path(__file__).parent / "report.yml"), "-e", f"out={out}")
-    assert run.rc == 0, run.tail()
-    report: dict[str, Any] = json.loads(out.read_text())
+    report = written("report.yml", folder / "report.json")
     return {*report["mismatches"], *report["unknown"]}
 
 

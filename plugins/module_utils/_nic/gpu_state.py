@@ -101,32 +101,59 @@ def driver_problems(host: str, found: Mapping[str, Any]) -> list[str]:
 
 def fabric_problems(host: str, found: Mapping[str, Any]) -> list[str]:
     """Where NVSwitches are, Fabric Manager runs, in the driver's version."""
-    switches = [device for device in found["pci"] if device["kind"] == "nvswitch"]
-    fabric, driver = found["fabric_manager"], found["driver"]["loaded"] or ""
-    if not switches:
-        return []
-    where = f"{host}: {len(switches)} NVSwitch(es) on the PCI bus, driver {driver or 'not loaded'}"
+    return fabric_on_disk(host, found) + _fabric_running(host, found)
+
+
+def _switches(host: str, found: Mapping[str, Any]) -> str:
+    """The beginning of every sentence about them; empty without any."""
+    count = sum(device["kind"] == "nvswitch" for device in found["pci"])
+    driver = found["driver"]["loaded"] or "not loaded"
+    return f"{host}: {count} NVSwitch(es) on the PCI bus, driver {driver}" if count else ""
+
+
+def fabric_on_disk(host: str, found: Mapping[str, Any]) -> list[str]:
+    """Whether Fabric Manager is there, in the driver's version: that needs no driver that works."""
+    where, fabric, driver = _switches(host, found), found["fabric_manager"], found["driver"]["loaded"] or ""
     branch = driver.split(".", 1)[0] or "VERSION"
-    if not fabric["installed"]:
+    if where and not fabric["installed"]:
         return [
             f"{where}, and Fabric Manager is not installed: CUDA does not start without it. What to do: sudo apt-get "
             f"install nvidia-fabricmanager-{branch}={driver}-* (RHEL: nvidia-fabric-manager-{driver}), then sudo "
             "systemctl enable --now nvidia-fabricmanager."
         ]
-    problems = []
-    if fabric["version"] and driver and fabric["version"] != driver:
-        problems.append(
+    if where and fabric["version"] and driver and fabric["version"] != driver:
+        return [
             f"{where}, Fabric Manager {fabric['version']}: it has to be of the driver's version, or it ends at once. "
             f"What to do: sudo apt-get install nvidia-fabricmanager-{branch}={driver}-* and sudo systemctl restart "
             "nvidia-fabricmanager."
-        )
-    if fabric["state"] != "active":
-        problems.append(
-            f"{where}, Fabric Manager {fabric['version'] or 'of unknown version'} is {fabric['state'] or 'not running'}"
-            ": CUDA does not start without it. What to do: sudo systemctl enable --now nvidia-fabricmanager, and "
-            "journalctl -u nvidia-fabricmanager if it ends again."
-        )
-    return problems
+        ]
+    return []
+
+
+def _fabric_running(host: str, found: Mapping[str, Any]) -> list[str]:
+    where, fabric = _switches(host, found), found["fabric_manager"]
+    if not where or not fabric["installed"] or fabric["state"] == "active":
+        return []
+    return [
+        f"{where}, Fabric Manager {fabric['version'] or 'of unknown version'} is {fabric['state'] or 'not running'}"
+        ": CUDA does not start without it. What to do: sudo systemctl enable --now nvidia-fabricmanager, and "
+        "journalctl -u nvidia-fabricmanager if it ends again."
+    ]
+
+
+def of_fabric_manager(problem: str) -> bool:
+    return "NVSwitch(es)" in problem
+
+
+def before_the_window(host: str, found: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """`driver_problems` of a VM whose MMIO space a maintenance window still sets: those that stay whatever it sets (no
+    driver on the disk, no Fabric Manager of its version), and those that may go with it."""
+    told, driver = driver_problems(host, found), found["driver"]
+    if not driver["loaded"] and not driver["installed"]:
+        return told, []
+    of_disk = {**found, "driver": {**driver, "loaded": driver["loaded"] or driver["installed"]}}
+    staying = fabric_on_disk(host, of_disk)
+    return staying, [text for text in told if text not in staying]
 
 
 def cuda_problems(host: str, driver: Mapping[str, Any], image: str) -> list[str]:
@@ -189,12 +216,25 @@ def image_problems(host: str, gpus: int, stack: Mapping[str, Any]) -> list[str]:
 
 def problems(host: str, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
     """Everything that is known before an image runs. ``wanted``: ``ranks`` (0: as many as GPUs), ``idle_allowed``,
-    ``image`` (cpu, cuda or ''), ``cpu_allowed``, ``image_cuda``."""
-    told = driver_problems(host, found)
-    gpus: Sequence[Any] = found["gpus"] or ()
+    ``image`` (cpu, cuda or ''), ``cpu_allowed``, ``image_cuda``, ``waits_for`` (see `waiting`)."""
+    staying, later = before_the_window(host, found) if wanted.get("waits_for") else (driver_problems(host, found), [])
+    on_bus = sum(device["kind"] == "gpu" for device in found["pci"])
+    shown = len(found["gpus"] or ())
+    gpus = max(on_bus, shown) if later else shown
     ranks = int(wanted.get("ranks") or 0)
     if gpus and ranks:
-        told += rank_problems(host, len(gpus), ranks, bool(wanted.get("idle_allowed")))
-    if found["usable"] and wanted.get("image") == "cpu" and not wanted.get("cpu_allowed"):
-        told += image_problems(host, len(gpus), {"torch": "for CPUs"})
-    return told + cuda_problems(host, found["driver"], str(wanted.get("image_cuda") or ""))
+        staying += rank_problems(host, gpus, ranks, bool(wanted.get("idle_allowed")))
+    if (found["usable"] or later) and wanted.get("image") == "cpu" and not wanted.get("cpu_allowed"):
+        staying += image_problems(host, gpus, {"torch": "for CPUs"})
+    return staying + cuda_problems(host, found["driver"], str(wanted.get("image_cuda") or ""))
+
+
+def waiting(host: str, found: Mapping[str, Any], waits_for: Sequence[str]) -> list[str]:
+    """What is wrong now and is judged only after the window, which sets these keys of the VM."""
+    later = before_the_window(host, found)[1] if waits_for else []
+    keys = " and ".join(waits_for)
+    return [
+        f"{text.partition(' What to do: ')[0].rstrip('.')}. The maintenance window sets {keys} of this VM, which a "
+        "driver may need to reach its GPUs: this waits for it, and is judged again at its end."
+        for text in later
+    ]

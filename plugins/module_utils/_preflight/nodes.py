@@ -24,9 +24,10 @@ CPU_IMAGE_GIB = 6.0
 
 def judge(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[Finding]:
     """``wanted``: slots (ranks of the host, 0: not said), toolkit_repository (role container installs from it), no_gpus
-    (the container gets none), mmio (the window sets the MMIO space of its VM), asleep (why it need not answer yet);
-    parts (what is done there, of `systems.PARTS`), unlisted (systems that are not in the table are tried), gpu (options
-    of module gpu_info), look (the role guest does not look at GPUs: what is wrong with them stops nothing)."""
+    (the container gets none), mmio (the window may have to set the MMIO space of its VM), asleep (why it need not
+    answer yet); parts (what is done there, of `systems.PARTS`), unlisted (systems that are not in the table are tried),
+    gpu (options of module gpu_info), look (the role guest does not look at GPUs: what is wrong with them stops
+    nothing)."""
     if reading.get("unreachable") and wanted.get("asleep"):
         yield warning(place, "ssh", f"no answer, and {wanted['asleep']}", "stages recover and power bring it up")
         return
@@ -117,20 +118,20 @@ def _gpus(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
         )
         return
     judged = warning if wanted.get("look") is False else problem
-    waits = warning if wanted.get("mmio") else judged
-    fabric = gpu_state.fabric_problems(place, gpu)
-    driver = [text for text in gpu_state.driver_problems(place, gpu) if text not in fabric]
-    if wanted.get("mmio"):
-        driver = [f"{text} Or it waits for the MMIO space, which the window sets." for text in driver]
-    yield from _told(waits, place, "NVIDIA driver", driver)
-    yield from _told(waits, place, "Fabric Manager", fabric if gpu["driver"]["loaded"] else ())
+    told = gpu_state.driver_problems(place, gpu)
+    staying, later = gpu_state.before_the_window(place, gpu) if wanted.get("mmio") else (told, [])
+    for text in staying:
+        yield from _told(judged, place, _driver_or_fabric(text), [text])
+    for text in later:
+        waits = f"{text} Or it waits for the MMIO space, which the window sets."
+        yield from _told(warning, place, _driver_or_fabric(text), [waits])
     slots = int(wanted.get("slots") or 0)
     idle = bool(wishes.get("idle_allowed"))
     yield from _told(
         judged, place, "rocemesh_slots", gpu_state.rank_problems(place, devices, slots, idle) if slots else ()
     )
     known = gpu_state.image_problems(place, devices, {"torch": "for CPUs"}) if wishes.get("image") == "cpu" else []
-    image = known if gpu.get("usable") and not wishes.get("cpu_allowed") else []
+    image = known if (gpu.get("usable") or later) and not wishes.get("cpu_allowed") else []
     newer = gpu_state.cuda_problems(place, gpu["driver"], str(wishes.get("image_cuda") or ""))
     yield from _told(judged, place, "image", [*image, *newer])
     if not reading.get("toolkit") and not wanted.get("no_gpus") and not wanted.get("toolkit_repository"):
@@ -142,6 +143,10 @@ def _gpus(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
         )
     for row in reading.get("gpu_processes") or ():
         yield note(place, "other jobs", f"a GPU is in use by process {row}")
+
+
+def _driver_or_fabric(sentence: str) -> str:
+    return "Fabric Manager" if gpu_state.of_fabric_manager(sentence) else "NVIDIA driver"
 
 
 def _told(level: Callable[..., Finding], place: str, thing: str, sentences: Iterable[str]) -> Iterator[Finding]:

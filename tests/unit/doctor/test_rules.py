@@ -7,9 +7,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible.module_utils.testing import patch_module_args
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose, evidence_texts
 from ansible_collections.rocemesh.multinode.plugins.modules import doctor as module
+
+from tests.older_core import patch_module_args
 
 GOOD = "gpu01:1:1 [0] NCCL INFO Connected all rings\n"
 

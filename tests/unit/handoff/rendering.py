@@ -10,8 +10,10 @@ from typing import Any, Mapping
 
 import yaml
 from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar, trust_as_template
+from ansible.template import Templar
 from ansible_collections.rocemesh.multinode.plugins.module_utils._handoff.job import files_of, job_of
+
+from tests.older_core import trust_as_template
 
 ROLE = Path(__file__).parents[3] / "roles/run"
 ROLE_VARS: dict[str, Any] = yaml.safe_load((ROLE / "vars/main.yml").read_text())

@@ -19,6 +19,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.gpu_state 
     parse_gpus,
     problems,
     rank_problems,
+    waiting,
 )
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.gpus import GpuReader
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.transport import Finished, Sysfs
@@ -196,6 +197,58 @@ def test_gpus_of_a_simulator_are_counted_and_ask_for_no_cuda_image(machine: Mach
     machine.control = False
     assert machine.problems(image="cpu") == []
     assert "idle" in machine.problems(ranks=2)[0]
+
+
+KEYS = ["pciPassthru.use64bitMMIO", "pciPassthru.64bitMMIOSizeGB"]
+SOME = {"nvidia-smi -L": Finished(0, "".join(LIST.splitlines(True)[:7]), "")}
+STOPPED = {SHOW: Finished(0, UNIT.replace("=active", "=failed"), "")}
+OF_ANOTHER = {"nv-fabricmanager --version": fabric("550.54.14")}
+NO_DRIVER = {"modinfo -F version nvidia": Finished(1, "", "not found")}
+
+
+def of_both(machine: Machine, changes: dict[str, Any], unloaded: bool, **wanted: Any) -> tuple[list[str], list[str]]:
+    """What is refused before the window, and what waits for it."""
+    if unloaded:
+        machine.unload()
+    machine.answers.update(changes)
+    found = machine.read()
+    return problems(HOST, found, {**wanted, "waits_for": KEYS}), waiting(HOST, found, KEYS)
+
+
+@pytest.mark.parametrize(
+    ("changes", "unloaded", "words"),
+    [({}, True, "550.54.15 is on the disk"), (SOME, False, "shows 7"), (STOPPED, False, "is failed")],
+    ids=["not_loaded", "some_gpus", "fabric_manager"],
+)
+def test_what_the_window_may_mend_waits_for_it_and_says_so(
+    machine: Machine, changes: dict[str, Any], unloaded: bool, words: str
+) -> None:
+    refused, (text,) = of_both(machine, changes, unloaded)
+    assert refused == [] and text.startswith("gpu01: ") and words in text
+    assert all(key in text for key in KEYS) and "judged again" in text and "What to do" not in text
+    assert machine.problems() != [], "after the window it is refused"
+
+
+@pytest.mark.parametrize(
+    ("changes", "wanted", "words"),
+    [
+        (NO_DRIVER, {}, "or on the disk"),
+        (OF_ANOTHER, {}, "nvidia-fabricmanager-550=550.54.15-*"),
+        ({}, {"ranks": 9}, "9 ranks and 8 GPU(s)"),
+        ({}, {"image": "cpu"}, "without CUDA"),
+    ],
+    ids=["no_driver_on_the_disk", "fabric_manager_of_another_version", "ranks", "image"],
+)
+def test_what_no_window_mends_is_refused_before_it(
+    machine: Machine, changes: dict[str, Any], wanted: dict[str, Any], words: str
+) -> None:
+    (text,), _later = of_both(machine, changes, True, **wanted)
+    assert words in text and "What to do: " in text
+
+
+def test_a_right_machine_waits_for_nothing_and_may_train_on_cpus_in_a_simulator(machine: Machine) -> None:
+    machine.control = False
+    assert of_both(machine, {}, False, image="cpu", ranks=8) == ([], [])
 
 
 def test_fewer_ranks_and_cpu_are_taken_where_they_were_asked_for(machine: Machine) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar, trust_as_template
+from ansible.template import Templar
 from ansible_collections.rocemesh.multinode.plugins.action import preflight
 from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight import (
     controller,
@@ -22,7 +22,8 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight impo
 from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight.finding import Finding, grouped, summary
 from ansible_collections.rocemesh.multinode.plugins.module_utils._site import systems
 
-from tests.unit.preflight.faults import CAUTIONS, NONE, PROBLEMS, Fault, Put, gpus, site
+from tests.older_core import trust_as_template
+from tests.unit.preflight.faults import CAUTIONS, DRIVER, NONE, PROBLEMS, Fault, Put, gpus, site
 from tests.unit.roles.collection import PLAYBOOKS, ROOT, load
 
 KNOWN = {"switch_vlan", "switch_ports", "switch_password", "guest_mtu", "rocemesh_slots", "rocemesh_address"}
@@ -61,23 +62,58 @@ class Hostvars(dict[str, dict[str, Any]]):
     raw_get = dict.__getitem__
 
 
+CUDA = {"container_build_dockerfile": "multinode/Dockerfile.ngc"}
+MMIO = {"gpu_vm_mmio_size_gb": 256}
+MUTE = {"driver": {**NONE, "installed": DRIVER}, "gpus": None, "usable": False}  # on the disk, and not loaded
+
+
+def of_gpus(variables_of_host: dict[str, Any], **changes: Any) -> list[tuple[str, str]]:
+    """Level and thing of what is found of a VM with these GPUs."""
+    reading = {**site()["gpu01"], "gpu": {**gpus(), **changes}}
+    options = {"switches": {}, "nodes": {"gpu01": reading}, "vcenter": {}, "windows": False, "dry": False}
+    told = preflight._devices(options, Hostvars(gpu01=variables_of_host), {"gpu_vms": ["gpu01"]}, set())
+    return sorted((finding.level, finding.thing) for finding in told)
+
+
 @pytest.mark.parametrize(
     ("variables_of_host", "level"),
     [
         ({}, "problem"),
         ({"gpu_vm_wanted": {"allow_p2p": True}}, "problem"),
         ({"gpu_vm_wanted": None}, "problem"),
-        ({"gpu_vm_mmio_size_gb": 256}, "warning"),
+        (MMIO, "warning"),
         ({"gpu_vm_wanted": {"mmio_size_gb": 256}}, "warning"),
         ({"gpu_vm_wanted": {"use_64bit_mmio": True}}, "warning"),
     ],
 )
 def test_a_driver_that_waits_for_mmio_space_stops_no_run(variables_of_host: dict[str, Any], level: str) -> None:
-    gpu = {**gpus(), "driver": {**NONE, "installed": ""}, "gpus": None, "usable": False}
-    reading = {**site()["gpu01"], "gpu": gpu}
-    options = {"switches": {}, "nodes": {"gpu01": reading}, "vcenter": {}, "windows": False, "dry": False}
-    told = list(preflight._devices(options, Hostvars(gpu01=variables_of_host), {"gpu_vms": ["gpu01"]}, set()))
-    assert [finding.level for finding in told if finding.thing == "NVIDIA driver"] == [level]
+    assert (level, "NVIDIA driver") in of_gpus({**CUDA, **variables_of_host}, **MUTE)
+
+
+def test_no_mmio_space_brings_a_driver_onto_the_disk() -> None:
+    assert of_gpus({**CUDA, **MMIO}, **{**MUTE, "driver": {**NONE, "installed": ""}}) == [("problem", "NVIDIA driver")]
+
+
+@pytest.mark.parametrize(
+    ("fabric", "level"),
+    [
+        ({"installed": False, "version": "", "state": "", "enabled": ""}, "problem"),
+        ({"installed": True, "version": "550.54.14", "state": "failed", "enabled": "enabled"}, "problem"),
+        ({"installed": True, "version": DRIVER, "state": "failed", "enabled": "enabled"}, ""),
+    ],
+    ids=["missing", "of_another_version", "waits_for_the_driver"],
+)
+def test_what_fabric_manager_lacks_on_the_disk_is_a_problem_before_the_window(fabric: Any, level: str) -> None:
+    told = of_gpus({**CUDA, **MMIO}, **MUTE, fabric_manager=fabric)
+    assert told == [*([(level, "Fabric Manager")] if level else []), ("warning", "NVIDIA driver")]
+
+
+@pytest.mark.parametrize(
+    ("variables_of_host", "thing"), [({}, "image"), ({**CUDA, "rocemesh_slots": 9}, "rocemesh_slots")], ids=str
+)
+def test_ranks_and_image_are_judged_although_the_driver_waits(variables_of_host: Any, thing: str) -> None:
+    told = of_gpus({**variables_of_host, **MMIO}, **MUTE)
+    assert told == [("problem", thing), ("warning", "NVIDIA driver")]
 
 
 @pytest.mark.parametrize("fault", PROBLEMS, ids=lambda fault: fault.name)

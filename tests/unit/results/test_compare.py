@@ -13,13 +13,13 @@ import sys
 from typing import Any
 
 import pytest
-from ansible.module_utils.testing import patch_module_args
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures import published
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import comparison, page
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.comparison import Entry, Figure
 from ansible_collections.rocemesh.multinode.plugins.modules import run_compare, run_report
 
+from tests.older_core import patch_module_args
 from tests.unit.results import report_samples
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]

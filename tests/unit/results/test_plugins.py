@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 import yaml
 from ansible.errors import AnsibleFilterError
-from ansible.module_utils.testing import patch_module_args
 from ansible_collections.rocemesh.multinode.plugins.filter import (
     mpirun_command,
     mpirun_failure,
@@ -31,6 +30,8 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._results.reader
     OPTIONS,
 )
 from ansible_collections.rocemesh.multinode.plugins.modules import run_report
+
+from tests.older_core import patch_module_args
 
 from .logs import LOGS, OWN, log
 

@@ -465,6 +465,36 @@ TASKS = (
     ),
     Task(
         "guest",
+        "gpus.yml",
+        "Guest | Say what waits for the maintenance window",
+        {"__guest_gpus": {"waiting": []}},
+        (({"__guest_gpus": {"waiting": ["the driver waits."]}}, UNCHANGED),),
+        SKIPPED,
+    ),
+    Task(
+        "guest",
+        "configure.yml",
+        "Guest | Make GPU memory reachable",
+        {"guest_peer_memory": "nvidia_peermem"},
+        (
+            ({"__guest_gpus": {"waiting": ["the driver waits."]}}, SKIPPED),
+            ({"__guest_gpus": {"waiting": []}}, UNCHANGED),
+            # guest_check_gpus false: nobody looked.
+            ({"__guest_gpus": {"skipped": True}}, UNCHANGED),
+            ({"guest_peer_memory": "none"}, SKIPPED),
+        ),
+        UNCHANGED,
+    ),
+    Task(
+        "guest",
+        "after_window.yml",
+        "Guest | Make GPU memory reachable",
+        {"guest_peer_memory": "nvidia_peermem"},
+        (({"guest_peer_memory": "none"}, SKIPPED),),
+        UNCHANGED,
+    ),
+    Task(
+        "guest",
         "install.yml",
         "Guest | Check that there is a configuration tool",
         {"__guest_has_tool": True, "guest_ofed_profile": "none"},

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 import yaml
 from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar, trust_as_template
+from ansible.template import Templar
 
+from tests.older_core import trust_as_template
 from tests.unit.roles.collection import ROOT
 
 _ASSERT = "ansible.builtin.assert"

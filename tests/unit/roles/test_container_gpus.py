@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 import yaml
 from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar, trust_as_template
+from ansible.template import Templar
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.failure import diagnose
 
+from tests.older_core import trust_as_template
 from tests.unit.roles.collection import ROOT
 
 ROLE = ROOT / "roles/container"

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 import yaml
 from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar, trust_as_template
+from ansible.template import Templar
 
+from tests.older_core import trust_as_template
 from tests.unit.roles.collection import ROOT
 
 ROLE = ROOT / "roles/container"
