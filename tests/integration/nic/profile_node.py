@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import time
 from typing import Any, Callable
@@ -30,13 +31,15 @@ class Node:
 
     # ---- running a role ----------------------------------------------------------------------------------------------
 
-    def _command(self, role: str, entry: str, options: tuple[str, ...], variables: dict[str, Any]) -> list[str]:
+    def _command(
+        self, role: str, entry: str, options: tuple[str, ...], variables: dict[str, Any], hosts: str = "localhost"
+    ) -> list[str]:
         task = {
             "ansible.builtin.include_role": {"name": f"rocemesh.multinode.{role}", "tasks_from": entry},
             "vars": variables,
         }
         book = self.shared / "play.yml"
-        play = {"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": [task]}
+        play = {"hosts": hosts, "connection": "local", "gather_facts": False, "tasks": [task]}
         book.write_text(yaml.safe_dump([play]), encoding="utf-8")
         python = ["-e", "ansible_python_interpreter=/usr/bin/python3"]
         return ["env", "-C", str(REPOSITORY), playbook(), "-i", "localhost,", *python, *options, str(book)]
@@ -61,6 +64,36 @@ class Node:
         command = self._command(name, entry, options, variables)
         done = self.disk.run(*command, env=self.environment, timeout=TIMEOUT)
         return done.returncode, " ".join((done.stdout + done.stderr).split())
+
+    def heard(
+        self, cases: dict[str, dict[str, Any]], name: str = "guest", entry: str = "main"
+    ) -> dict[str, tuple[bool, int, str]]:
+        """One play in which this disk is a host once per case, under its name: whether the role failed, what it
+        changed, and its words to whoever failed. For what stops before anything is changed: they share the disk."""
+        own = {"ansible_connection": "local", "ansible_python_interpreter": "/usr/bin/python3"}
+        inventory = self.shared / "cases.json"
+        hosts = {case: {**own, **variables} for case, variables in cases.items()}
+        inventory.write_text(json.dumps({"all": {"hosts": hosts}}), encoding="utf-8")
+        command = self._command(name, entry, (), {}, hosts="all")
+        command[command.index("localhost,")] = str(inventory)
+        json_callback = {**self.environment, "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json"}
+        done = self.disk.run(*command, env=json_callback, timeout=TIMEOUT)
+        assert "Traceback" not in done.stdout + done.stderr, done.stdout + done.stderr
+        try:
+            said = json.loads(done.stdout[done.stdout.index("{") :])
+        except ValueError:
+            raise AssertionError(done.stdout + done.stderr) from None
+        words: dict[str, list[str]] = {case: [] for case in cases}
+        for play in said["plays"]:
+            for task in play["tasks"]:
+                for host, result in task["hosts"].items():
+                    if result.get("failed"):
+                        words[host].append(json.dumps(result, ensure_ascii=False))
+        counts = said["stats"]
+        return {
+            case: (counts[case]["failures"] > 0, counts[case]["changed"], " ".join(" ".join(words[case]).split()))
+            for case in cases
+        }
 
     def guest(self, *options: str, **variables: Any) -> tuple[int, str]:
         return self.role(*options, **{**DRIVER_ALONE, **variables})

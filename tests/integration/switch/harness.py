@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Start the simulated switch on free loopback ports and run the real module against it, through ansible-playbook."""
+"""Start the simulated switch on free loopback ports and run the real module against it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from tests.integration import in_process
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PASSWORD = "Not-to-be-seen-4711"
@@ -122,14 +124,8 @@ def playbook(directory: Path, plays: Any, *arguments: str, **env: str) -> subpro
     )
 
 
-def run_module(
-    simulator: Simulator,
-    *flags: str,
-    env: dict[str, str] | None = None,
-    module: str = "rocemesh.multinode.onyx_roce",
-    **arguments: Any,
-) -> dict[str, Any]:
-    """The module's result; with ``failed`` and ``msg`` if it failed. ``None`` takes a default argument away."""
+def _given(simulator: Simulator, module: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Options with the defaults of these tests; ``None`` takes one of them away."""
     known: dict[str, Any] = {
         "hostname": ADDRESS,
         "port": simulator.port,
@@ -138,16 +134,29 @@ def run_module(
         "known_hosts": str(simulator.known_hosts),
         "timeout": 10,
     }
-    if module == "rocemesh.multinode.onyx_roce":
+    if module == "onyx_roce":
         # The simulated switch has links outside the requested ports; what a failure leaves behind is looked at.
         known |= {"allow_disruption": "any", "rollback": False}
-    options = {name: value for name, value in {**known, **arguments}.items() if value is not None}
+    return {name: value for name, value in {**known, **arguments}.items() if value is not None}
+
+
+def run_module(
+    simulator: Simulator, check: bool = False, module: str = "onyx_roce", **arguments: Any
+) -> dict[str, Any]:
+    """The module's result, in this process; with ``failed`` and ``msg`` if it failed."""
+    return in_process.run(module, _given(simulator, module, arguments), environment(), check)
+
+
+def run_playbook(
+    simulator: Simulator, *flags: str, env: dict[str, str] | None = None, **arguments: Any
+) -> dict[str, Any]:
+    """The same as a user runs it, through ansible-playbook."""
     play = {
         "hosts": "all",
         "gather_facts": False,
         "tasks": [
             {
-                module: options,
+                "rocemesh.multinode.onyx_roce": _given(simulator, "onyx_roce", arguments),
                 "delegate_to": "localhost",
                 "vars": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable},
             }

@@ -11,7 +11,7 @@ import pytest
 
 from tests.integration.switch.harness import Simulator, run_module, running
 
-INFO = "rocemesh.multinode.onyx_roce_info"
+INFO = "onyx_roce_info"
 
 
 @pytest.fixture(scope="module")

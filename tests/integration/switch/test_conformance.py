@@ -65,7 +65,7 @@ def test_both_clients_read_the_same_and_leave_each_other_nothing_to_do(
         assert [theirs[task["name"]].get("changed") for task in declarative] == [False, False, False], theirs
         assert simulator.state() == configured
         # And the facts agree, port by port.
-        ours = run_module(simulator, module="rocemesh.multinode.onyx_roce_info")
+        ours = run_module(simulator, module="onyx_roce_info")
         facts = theirs["facts"]["ansible_facts"]
         assert facts["ansible_net_version"]["Product release"] == ours["version"] == version
         read = {
@@ -81,7 +81,7 @@ def test_both_clients_read_the_same_and_leave_each_other_nothing_to_do(
         simulator.reset()
         done = other_client(simulator, place, tasks if mode == "lossless" else declarative)
         assert all(result.get("changed") for name, result in done.items() if "meta" not in name), done
-        again = run_module(simulator, "--check", mode=mode, save="never", **READY)
+        again = run_module(simulator, check=True, mode=mode, save="never", **READY)
         assert not again["changed"] and again["operations"] == [], again
 
 

@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module as a user runs it: ansible-playbook, ansible-core, netmiko, SSH."""
+"""The module with netmiko over SSH. As a user runs it, through ansible-playbook, where that is what is asked for: check
+mode and diff, the environment, and who gets to see the password."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from typing import Any
 import netmiko
 import pytest
 
-from tests.integration.switch.harness import ADDRESS, PASSWORD, Simulator, playbook, run_module, running
+from tests.integration.switch.harness import ADDRESS, PASSWORD, Simulator, playbook, run_module, run_playbook, running
 
 READY: dict[str, Any] = {"vlan": 111, "vlan_name": "rdma", "ports": ["1/1-1/4"], "mtu": 9216}
 
@@ -25,9 +26,9 @@ def without_faults(state: dict[str, Any]) -> dict[str, Any]:
 
 def test_check_then_run_then_run_again(simulator: Simulator) -> None:
     before = simulator.state()
-    plan = run_module(simulator, "--check", "--diff", **READY)
+    plan = run_playbook(simulator, "--check", "--diff", **READY)
     assert simulator.state() == before
-    done = run_module(simulator, "--diff", **READY)
+    done = run_playbook(simulator, "--diff", **READY)
     assert plan["changed"] and done["changed"]
     assert plan["operations"] == done["operations"] and plan["diff"] == done["diff"] and plan["undo"] == done["undo"]
     assert done["saved"] and done["roce"]["mode"] == "lossless" and done["ports"]["1/4"]["mtu"] == 9216
@@ -91,7 +92,7 @@ def test_a_changed_host_key_is_refused(simulator: Simulator, tmp_path: Path) -> 
 def test_host_key_checking_can_be_switched_off_and_writes_no_file(simulator: Simulator, tmp_path: Path) -> None:
     empty = tmp_path / "known_hosts"
     empty.write_text("")
-    result = run_module(simulator, "--check", known_hosts=str(empty), host_key_checking=False, **READY)
+    result = run_module(simulator, check=True, known_hosts=str(empty), host_key_checking=False, **READY)
     assert result["changed"] and empty.read_text() == ""
 
 
@@ -201,7 +202,7 @@ def test_the_shutdown_method_leaves_the_ports_up(simulator: Simulator) -> None:
 
 def test_the_environment_gives_address_user_and_password(simulator: Simulator) -> None:
     env = {"ONYX_HOST": ADDRESS, "ONYX_USER": "admin", "ONYX_PASSWORD": PASSWORD}
-    result = run_module(simulator, "--check", env=env, hostname=None, username=None, password=None, **READY)
+    result = run_playbook(simulator, "--check", env=env, hostname=None, username=None, password=None, **READY)
     assert result["changed"]
 
 

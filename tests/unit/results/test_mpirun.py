@@ -311,15 +311,15 @@ def test_pieces_of_any_size_give_the_same_diagnosis_as_the_text(name: str, size:
 def test_memory_does_not_grow_with_the_output_and_the_cause_is_found_behind_it() -> None:
     rc, text = recorded("signal_9")
     peaks = []
-    for repeats in (100, 800):
+    for repeats in (50, 200):
         pieces = itertools.chain(itertools.repeat(HARMLESS.encode(), repeats), [text.encode()])
         tracemalloc.start()
         found = diagnose(rc, pieces, "", LOOPBACK)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
         assert (found.cause, found.hosts, found.rank) == ("host_memory", ("gpu02",), 2)
-    assert len(HARMLESS) * 700 > 4_000_000
-    assert peaks[1] < peaks[0] + 50_000 and peaks[1] < 4_000_000
+    assert len(HARMLESS) * 150 > 1_000_000
+    assert peaks[1] < peaks[0] + 50_000 and peaks[1] < 1_000_000
 
 
 def test_a_cause_that_comes_later_but_stands_higher_in_the_table_wins() -> None:
