@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
-from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.state import ADOPTED_SUFFIX, FILE_HEADER
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import ApplyError, RefusedError
+from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.state import ADOPTED_SUFFIX, FILE_HEADER, Account
+from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.transport import NodeTransport
 
 from .harness import Node
 from .test_node import MakeNode
@@ -58,3 +61,15 @@ def test_ssh_offers_the_key_of_the_mesh_and_none_of_an_agent(one: tuple[Node, li
     node.run(peers=peers)
     for config in (node.ssh / "config_mesh", node.container / "config"):
         assert "IdentitiesOnly yes" in config.read_text(), config
+
+
+def test_a_key_is_never_made_over_a_file(tmp_path: Path) -> None:
+    """Also not over one that appeared after the look at the directory."""
+    (tmp_path / "key.pub").write_text("somebody's")
+    account = Account("root", os.getuid(), os.getgid(), str(tmp_path))
+    with pytest.raises(ApplyError, match="File exists"):
+        NodeTransport("gpu01", account).generate_key(
+            "key", key_type="ed25519", bits=0, comment="here", uid=account.uid, gid=account.gid
+        )
+    assert (tmp_path / "key.pub").read_text() == "somebody's"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["key", "key.pub"]
