@@ -39,8 +39,8 @@ PYTHONS = {
     "2.20": ("3.12", "3.13", "3.14"),
     "2.21": ("3.12", "3.13", "3.14"),
 }
-# What a release may do otherwise, and little else: conditions of all roles, with numbers and booleans as the texts that the
-# command line makes of them; playbooks and a role as they are started, against simulators on free ports.
+# What a release may do otherwise, and little else: conditions of all roles, with numbers and booleans as the texts that
+# the command line makes of them; playbooks and a role as they are started, against simulators on free ports.
 TESTS = (
     "tests/unit/roles/test_numbers_as_text.py::test_a_condition_holds_for_texts_as_well",
     "tests/unit/roles/test_gpus_that_wait.py",
