@@ -107,5 +107,7 @@ def test_after_the_window_a_driver_gets_its_time_to_start(site: Site, after: str
 
 def test_after_the_window_a_driver_that_does_not_load_is_refused(site: Site, after: str) -> None:
     driver(site, on_disk=True)
-    code, said = play(site, after, "-e", "guest_gpus_timeout=0", "-e", "guest_gpus_wait_for=[]", check=False)
+    code, said = play(
+        site, after, "-e", "guest_gpus_timeout=0", "-e", "guest_gpus_wait_for=pciPassthru.use64bitMMIO", check=False
+    )
     assert code == 2 and "no NVIDIA driver is loaded, although 550.54.15" in said, said[-4000:]

@@ -67,5 +67,5 @@ def test_what_waited_is_judged_at_the_end_of_the_window() -> None:
 def test_nothing_is_excused_after_the_window() -> None:
     check, peer = load(ROOT / "roles" / "guest" / "tasks" / "after_window.yml")
     assert check["ansible.builtin.include_tasks"] == "gpus.yml" and "when" not in check
-    assert check["vars"] == {"guest_gpus_wait_for": [], "__guest_gpus_settle": "{{ guest_gpus_timeout }}"}
+    assert check["vars"] == {"__guest_gpus_keys": [], "__guest_gpus_settle": "{{ guest_gpus_timeout }}"}
     assert peer["ansible.builtin.include_tasks"] == "peer_memory.yml"
