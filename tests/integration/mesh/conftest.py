@@ -4,27 +4,17 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.integration.mesh.servers import Server, connect
+from tests.integration.mesh.servers import Server, connect, two
 
 
 @pytest.fixture
 def servers() -> Iterator[tuple[Server, Server]]:
-    with tempfile.TemporaryDirectory(prefix="rocemesh-", dir="/run") as directory:
-        Path(directory).chmod(0o755)
-        pair = Server("gpu01", Path(directory)), Server("gpu02", Path(directory))
-        try:
-            for server in pair:
-                server.start()
-            yield pair
-        finally:
-            for server in pair:
-                server.stop()
+    with two() as pair:
+        yield pair
 
 
 @pytest.fixture

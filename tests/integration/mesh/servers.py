@@ -10,12 +10,15 @@ Needs root: sshd and the mount namespace do. Files lie below ``/run`` because ss
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +138,20 @@ class Server:
 
     def from_host(self, to: Server, *command: str) -> Any:
         return self.with_ssh_directory(self.home / ".ssh", ["ssh", "-o", "BatchMode=yes", to.node.name, *command])
+
+
+@contextlib.contextmanager
+def two() -> Iterator[tuple[Server, Server]]:
+    with tempfile.TemporaryDirectory(prefix="rocemesh-", dir="/run") as directory:
+        Path(directory).chmod(0o755)
+        pair = Server("gpu01", Path(directory)), Server("gpu02", Path(directory))
+        try:
+            for server in pair:
+                server.start()
+            yield pair
+        finally:
+            for server in pair:
+                server.stop()
 
 
 def connect(servers: tuple[Server, Server], **params: Any) -> list[dict[str, Any]]:

@@ -12,7 +12,6 @@ import os
 import shutil
 import socket
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
 
-from tests.integration.mesh.servers import MISSING, Server
+from tests.integration.mesh.servers import MISSING, Server, two
 from tests.unit.mesh.broker import ATTACKS, GRAMMAR, LAUNCH_LINES, SOURCE, load
 
 pytestmark = pytest.mark.skipif(MISSING, reason="needs root, openssh-server and unshare")
@@ -94,16 +93,8 @@ class Guarded:
 
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[Guarded]:
-    with tempfile.TemporaryDirectory(prefix="rocemesh-", dir="/run") as directory:
-        Path(directory).chmod(0o755)
-        pair = Server("gpu01", Path(directory)), Server("gpu02", Path(directory))
-        try:
-            for server in pair:
-                server.start()
-            yield Guarded(*pair)
-        finally:
-            for server in pair:
-                server.stop()
+    with two() as pair:
+        yield Guarded(*pair)
 
 
 @pytest.fixture(autouse=True)

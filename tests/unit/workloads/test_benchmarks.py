@@ -8,7 +8,6 @@ import io
 import json
 import os
 import pathlib
-import socket
 import subprocess
 import sys
 from types import ModuleType
@@ -18,14 +17,8 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures.benchmark_files import read
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures.benchmarks import records
 
-from tests.system_torch import TORCH_PYTHON as PYTHON
-from tests.system_torch import can_import
+from tests.unit.workloads.torch_processes import PYTHON, QUIET, WORKLOADS, free_port, needs_torch, start
 
-WORKLOADS = pathlib.Path(__file__).parents[3] / "workloads"
-needs_torch = pytest.mark.skipif(
-    not can_import(PYTHON, "torch"), reason=f"no torch in {PYTHON}; name another with ROCEMESH_TORCH_PYTHON"
-)
-QUIET = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1"}
 Load = Callable[[str, str], ModuleType]
 
 
@@ -136,28 +129,9 @@ def test_wrong_options_are_told_without_torch(script: str, options: list[str], w
 
 def run(world: int, script: str, *options: str) -> tuple[list[int], dict[str, Any], str]:
     """(exit statuses, what rank 0 said, standard errors)"""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    ranks = [
-        subprocess.Popen(
-            [
-                *(PYTHON, str(WORKLOADS / "benchmarks" / script), "--iterations", "2", "--warmup", "1"),
-                *("--threads", "1", "--interface_cidr", "127.0.0.0/8", "--init_timeout", "120"),
-                *("--master_addr", "127.0.0.1", "--master_port", str(port), *options),
-            ],
-            env={
-                **QUIET,
-                "OMPI_COMM_WORLD_RANK": str(rank),
-                "OMPI_COMM_WORLD_SIZE": str(world),
-                "OMPI_COMM_WORLD_LOCAL_RANK": str(rank),
-            },
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(world)
-    ]
+    port = free_port()
+    usual = ("--iterations", "2", "--warmup", "1", *options)
+    ranks = [start(f"benchmarks/{script}", rank, world, port, *usual) for rank in range(world)]
     said = [rank.communicate(timeout=400) for rank in ranks]
     for _out, _err in said[1:]:
         assert "ROCEMESH" not in _out, "more than rank 0 speaks"

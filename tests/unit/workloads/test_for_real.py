@@ -6,10 +6,8 @@
 from __future__ import annotations
 
 import json
-import os
 import pathlib
 import shutil
-import socket
 import subprocess
 import sys
 from types import ModuleType
@@ -18,41 +16,16 @@ from typing import Callable
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tf_cnn import parse
 
-from tests.system_torch import TORCH_PYTHON as PYTHON
-from tests.system_torch import can_import
+from tests.unit.workloads import torch_processes
+from tests.unit.workloads.torch_processes import PYTHON, QUIET, WORKLOADS, free_port, needs_torch
 
-WORKLOADS = pathlib.Path(__file__).parents[3] / "workloads"
 SCRIPT = WORKLOADS / "resnet50" / "resnet50.py"
-needs_torch = pytest.mark.skipif(
-    not can_import(PYTHON, "torch"), reason=f"no torch in {PYTHON}; name another with ROCEMESH_TORCH_PYTHON"
-)
-QUIET = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1"}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def start(rank: int, world: int, port: int, *options: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [
-            *(PYTHON, str(SCRIPT), "--batch_size", "2", "--image_size", "64", "--num_batches", "3"),
-            *("--num_warmup_batches", "1", "--display_every", "2", "--threads", "1", "--interface_cidr", "127.0.0.0/8"),
-            *("--master_addr", "127.0.0.1", "--master_port", str(port), "--init_timeout", "60", *options),
-        ],
-        env={
-            **QUIET,
-            "OMPI_COMM_WORLD_RANK": str(rank),
-            "OMPI_COMM_WORLD_SIZE": str(world),
-            "OMPI_COMM_WORLD_LOCAL_RANK": str(rank),
-        },
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    small = ("--batch_size", "2", "--image_size", "64", "--num_batches", "3")
+    short = ("--num_warmup_batches", "1", "--display_every", "2")
+    return torch_processes.start("resnet50/resnet50.py", rank, world, port, *small, *short, *options)
 
 
 @needs_torch
