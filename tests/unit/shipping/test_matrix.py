@@ -70,6 +70,13 @@ def test_a_half_made_environment_is_made_again(commands: list[list[str]]) -> Non
     assert play().outcome == "passed" and any("venv" in command for command in commands)
 
 
+def test_a_quick_cell_plays_conditions_alone_and_does_not_count_as_done(commands: list[list[str]]) -> None:
+    cell = matrix.play("2.17", "3.10", "python3.10", "", "digest", quick=True)
+    tests = next(command for command in commands if "pytest" in command)
+    assert cell.said.startswith("conditions alone: ") and cell.sources == ""
+    assert [word for word in tests if word.startswith("tests/")] == list(matrix.QUICK)
+
+
 def test_only_a_cell_that_passed_with_the_same_sources_is_not_played_again(
     monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
 ) -> None:
