@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import sys
 
 import pytest
@@ -70,6 +71,13 @@ def test_a_half_made_environment_is_made_again(commands: list[list[str]]) -> Non
     assert play().outcome == "passed" and any("venv" in command for command in commands)
 
 
+def test_a_quick_cell_plays_conditions_alone_and_does_not_count_as_done(commands: list[list[str]]) -> None:
+    cell = matrix.play("2.17", "3.10", "python3.10", "", "digest", quick=True)
+    tests = next(command for command in commands if "pytest" in command)
+    assert cell.said.startswith("conditions alone: ") and cell.sources == ""
+    assert [word for word in tests if word.startswith("tests/")] == list(matrix.QUICK)
+
+
 def test_only_a_cell_that_passed_with_the_same_sources_is_not_played_again(
     monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
 ) -> None:
@@ -94,6 +102,15 @@ def test_a_python_that_is_not_there_fails_nothing_and_is_told(
     monkeypatch.setattr(sys, "argv", ["matrix.py", "--core", "2.21", "--python", "3.14"])
     assert matrix.main() == 2
     assert "| 2.21 | 3.14 | no such Python |" in capsys.readouterr().out
+
+
+def test_unit_tests_take_what_older_releases_lack_from_one_place() -> None:
+    """Or the jobs of the workflow with ansible-core 2.17 and 2.18 do not even collect them."""
+    lacked = re.compile(
+        r"^from ansible\.(module_utils\.testing import|template import .*trust_as_template)", re.MULTILINE
+    )
+    files = [*(matrix.ROOT / "tests" / "unit").rglob("*.py")]
+    assert len(files) > 100 and [path.name for path in files if lacked.search(path.read_text())] == []
 
 
 def test_every_test_of_a_cell_is_there() -> None:
