@@ -17,6 +17,7 @@ import re
 from typing import Dict, List, Match, Sequence, Tuple
 
 from . import fabric
+from .alarms import ALARM, ALARM_WORDS, NOTHING
 from .bundle import Piece
 from .model import ECHO, FAULT, NORMAL, Sign
 from .readers import READERS, Found, Reader
@@ -37,34 +38,6 @@ PER_FIGURE = 20_000
 PER_QUIET = 64  # lines of one form in which nothing was found, while other figures might mean something
 _NO_DIGITS = b"0123456789"
 _DIGIT = re.compile(r"\\d|[0-9]")
-
-# What a program says when something is wrong, in any words. Such a line that no sign knows is never "healthy".
-_ALARM = re.compile(
-    r"\b(?:error|errors|fail(?:ed|s|ure|ing)?|fatal|critical|panic|segfault"
-    r"|segmentation fault|abort(?:ed|ing)?|killed|timed? ?out|"
-    r"timeouts?|cannot|can't|could not|couldn't|unable|denied|refused|unreachable|invalid"
-    r"|mismatch(?:ed)?|hangs?|hung|"
-    r"stuck|stall(?:s|ed)?|traceback|exception|corrupt(?:ed|ion)?|lost|unknown symbol|no such"
-    r"|not permitted|crash(?:ed|es)?|"
-    r"warn(?:ing)?|unsupported|not supported|deadlock|exceed(?:s|ed)|insufficient|bug|oops|"
-    r"slow(?:er|ly)?|degraded|worse|drops?|dropped|discard(?:s|ed)?|stops?|stopp(?:ed|ing)|missing|"
-    r"disconnected|reset|never|bad|wrong|out of|no route|down|disabled|only|instead|poor"
-    r"|low(?:er)?|expected)\b|"
-    r"失败|错误|error:|\b\w+(?:error|exception)\b|\berr\b",
-    re.IGNORECASE,
-)
-_NOTHING = re.compile(
-    r"(?:\b0 +(?:input|output|late|short|CRC|alignment|symbol) (?:errors?|collisions?|discards?|frame)\b"
-    r"|\b0 +deferred\b"
-    r"|\b0 +(?:discard|error|drop\w*|pause|unknown\w*) packets\b"
-    r"|\b0 (?:errors?|failures?|failed|out of bounds|warnings?|drops?|dropped|discards?|timeouts?)\b"
-    r"|(?:errors?|dropped|drops?|discards?|failures?|lost|timeouts?|out_of_sequence|\w*err\w*"
-    r"|\w*drop\w*|\w*discard\w*"
-    r"|\w*down\w*|\w*lost\w*|\w*exceeded\w*)"
-    r"(?: packets)?[\"']?\s*[:=]\s*0\b|out of bounds values\s*:\s*0 ok|no errors?\b|without errors?\b"
-    r"|errors? ?: ?none|not active)",
-    re.IGNORECASE,
-)
 
 _CONTEXT: tuple[re.Pattern[str], ...] = (
     re.compile(r"^(?:\[\d{4}-\d\d-\d\d [^\]]+\] )?(?P<host>[A-Za-z0-9][\w.-]*):\d+:\d+ \[(?P<device>\d+)\]"),
@@ -146,7 +119,7 @@ def _prepared(signs: tuple[Sign, ...]) -> tuple[_Words, re.Pattern[bytes], tuple
     starts: _Words = {}
     for word, numbers in table.items():
         starts.setdefault(word[:SHORTEST], []).append((word, tuple(numbers)))
-    return starts, one_of(words, _ALARM_WORDS), tuple(where_digits_matter(entry.pattern) for entry in signs)
+    return starts, one_of(words, ALARM_WORDS), tuple(where_digits_matter(entry.pattern) for entry in signs)
 
 
 class Reading:
@@ -243,7 +216,7 @@ class Reading:
             readers[index].line(number, text)
         # A fact or a good word says nothing of the rest of its line.
         known = any(entry.kind in (FAULT, ECHO, NORMAL) for entry, _match in found)
-        alarm = shape.troubled and not known and _ALARM.search(_NOTHING.sub("", text)) is not None
+        alarm = shape.troubled and not known and ALARM.search(NOTHING.sub("", text)) is not None
         if alarm and len(self.alarms) < _ALARMS:
             self.alarms.append(self._where(piece, number, text))
         return bool(found or shape.read or alarm)
@@ -271,7 +244,7 @@ class Reading:
                     (sure if plain else maybe).append(entry)
             lower = shape.lower()
             read = tuple(index for index, named in enumerate(_READ) if any(word in lower for word in named))
-            known = _Shape(tuple(sure), tuple(maybe), read, _ALARM.search(text) is not None)
+            known = _Shape(tuple(sure), tuple(maybe), read, ALARM.search(text) is not None)
             if len(self._shapes) >= _SHAPES:
                 self._shapes.clear()
             self._shapes[shape] = known
@@ -349,70 +322,3 @@ def _hit(entry: Sign, match: Match[str] | None, where: Hit) -> Hit:
         (groups.get("value") or "").strip(),
         where.placed,
     )
-
-
-_ALARM_WORDS = [
-    "error",
-    "err",
-    "fail",
-    "fatal",
-    "critical",
-    "panic",
-    "segfault",
-    "segmentation",
-    "abort",
-    "killed",
-    "timed",
-    "timeout",
-    "cannot",
-    "can't",
-    "could",
-    "couldn't",
-    "unable",
-    "denied",
-    "refused",
-    "unreachable",
-    "invalid",
-    "mismatch",
-    "hang",
-    "hung",
-    "stuck",
-    "stall",
-    "traceback",
-    "exception",
-    "corrupt",
-    "lost",
-    "unknown",
-    "such",
-    "permitted",
-    "crash",
-    "warn",
-    "unsupported",
-    "supported",
-    "deadlock",
-    "exceed",
-    "insufficient",
-    "bug",
-    "oops",
-    "slow",
-    "degraded",
-    "worse",
-    "drop",
-    "discard",
-    "stop",
-    "missing",
-    "disconnected",
-    "reset",
-    "never",
-    "bad",
-    "wrong",
-    "route",
-    "down",
-    "disabled",
-    "only",
-    "instead",
-    "expected",
-    "poor",
-    "low",
-    "out",
-]
