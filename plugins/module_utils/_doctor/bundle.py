@@ -164,7 +164,7 @@ class Bundle:
                     self.note(f"{name}: more than {MEMBERS} members, the rest is left out")
                     return
                 # tarfile remembers every member that it has seen.
-                archive.members = []
+                archive.members = []  # type: ignore[attr-defined]
                 part = archive.extractfile(member) if member.isfile() and not member.issparse() else None
                 if part is None:
                     if not member.isdir():
