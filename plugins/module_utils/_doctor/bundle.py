@@ -49,6 +49,7 @@ _HEADER = 1 << 20  # a name or a list of attributes; tarfile holds it in memory
 _LONG = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
 _NESTED = 2  # an archive in an archive (vm-support), and not deeper
 _SAMPLE = 1 << 13
+_STRANGE = bytes(byte for byte in range(27) if not 9 <= byte <= 13)  # in no text, but for colours
 _BROKEN = (
     OSError,
     EOFError,
@@ -303,7 +304,7 @@ def _coding(head: bytes) -> str | None:
         return "utf-16-le" if head[:1] == b"\xff" else "utf-16-be"
     # A log that a crash cut short holds blocks of zeros between its lines.
     said = head.replace(b"\x00", b"")
-    strange = sum(byte < 9 or 13 < byte < 27 for byte in said)
+    strange = len(said) - len(said.translate(None, _STRANGE))
     return "utf-8" if strange * 20 <= len(said) and len(said) * 2 >= len(head) else None
 
 

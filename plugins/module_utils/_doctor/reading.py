@@ -14,13 +14,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from typing import Dict, Iterable, List, Match, Sequence, Tuple
+from typing import Dict, List, Match, Sequence, Tuple
 
 from . import fabric
+from .alarms import ALARM, ALARM_WORDS, NOTHING
 from .bundle import Piece
 from .model import ECHO, FAULT, NORMAL, Sign
 from .readers import READERS, Found, Reader
-from .words import SHORTEST, one_of, tells_digits_apart, words_of
+from .words import SHORTEST, one_of, where_digits_matter, words_of
 
 _KEPT = 6  # hits of one sign that are kept whole; the others are counted
 _VALUES = 4096
@@ -28,6 +29,8 @@ _QUOTE = 300
 _FORMS = 100_000
 _SHAPES = 10_000
 _ZEROS = str.maketrans("123456789", "0" * 9)
+# Words of the readers as they stand in the shape of a line.
+_READ = tuple(tuple(word.translate(_ZEROS) for word in reader().words) for reader in READERS)
 _ALARMS = 20
 PER_FORM = 400  # lines of one form in one piece that are read one by one
 _FIGURES = (b"xid", b"status", b"error", b"count")  # forms whose figures say which fault it is: many more of them
@@ -35,34 +38,6 @@ PER_FIGURE = 20_000
 PER_QUIET = 64  # lines of one form in which nothing was found, while other figures might mean something
 _NO_DIGITS = b"0123456789"
 _DIGIT = re.compile(r"\\d|[0-9]")
-
-# What a program says when something is wrong, in any words. Such a line that no sign knows is never "healthy".
-_ALARM = re.compile(
-    r"\b(?:error|errors|fail(?:ed|s|ure|ing)?|fatal|critical|panic|segfault"
-    r"|segmentation fault|abort(?:ed|ing)?|killed|timed? ?out|"
-    r"timeouts?|cannot|can't|could not|couldn't|unable|denied|refused|unreachable|invalid"
-    r"|mismatch(?:ed)?|hangs?|hung|"
-    r"stuck|stall(?:s|ed)?|traceback|exception|corrupt(?:ed|ion)?|lost|unknown symbol|no such"
-    r"|not permitted|crash(?:ed|es)?|"
-    r"warn(?:ing)?|unsupported|not supported|deadlock|exceed(?:s|ed)|insufficient|bug|oops|"
-    r"slow(?:er|ly)?|degraded|worse|drops?|dropped|discard(?:s|ed)?|stops?|stopp(?:ed|ing)|missing|"
-    r"disconnected|reset|never|bad|wrong|out of|no route|down|disabled|only|instead|poor"
-    r"|low(?:er)?|expected)\b|"
-    r"失败|错误|error:|\b\w+(?:error|exception)\b|\berr\b",
-    re.IGNORECASE,
-)
-_NOTHING = re.compile(
-    r"(?:\b0 +(?:input|output|late|short|CRC|alignment|symbol) (?:errors?|collisions?|discards?|frame)\b"
-    r"|\b0 +deferred\b"
-    r"|\b0 +(?:discard|error|drop\w*|pause|unknown\w*) packets\b"
-    r"|\b0 (?:errors?|failures?|failed|out of bounds|warnings?|drops?|dropped|discards?|timeouts?)\b"
-    r"|(?:errors?|dropped|drops?|discards?|failures?|lost|timeouts?|out_of_sequence|\w*err\w*"
-    r"|\w*drop\w*|\w*discard\w*"
-    r"|\w*down\w*|\w*lost\w*|\w*exceeded\w*)"
-    r"(?: packets)?[\"']?\s*[:=]\s*0\b|out of bounds values\s*:\s*0 ok|no errors?\b|without errors?\b"
-    r"|errors? ?: ?none|not active)",
-    re.IGNORECASE,
-)
 
 _CONTEXT: tuple[re.Pattern[str], ...] = (
     re.compile(r"^(?:\[\d{4}-\d\d-\d\d [^\]]+\] )?(?P<host>[A-Za-z0-9][\w.-]*):\d+:\d+ \[(?P<device>\d+)\]"),
@@ -106,6 +81,10 @@ class Seen:
     values: dict[tuple[str, str], Hit] = dataclasses.field(default_factory=dict)
     hosts: dict[str, Hit] = dataclasses.field(default_factory=dict)
 
+    def full(self, host: str) -> bool:
+        """Another hit of this host, without a value, would only be counted."""
+        return len(self.hits) >= _KEPT and (host in self.hosts or len(self.hosts) >= _VALUES)
+
     def add(self, hit: Hit) -> None:
         self.count += 1
         if len(self.hits) < _KEPT:
@@ -116,8 +95,19 @@ class Seen:
             self.values.setdefault((hit.host, hit.value), hit)
 
 
+@dataclasses.dataclass(frozen=True)
+class _Shape:
+    """What all lines of one shape have: ``sure``: signs that match whatever the digits are, and take nothing out of the
+    line; ``maybe``: those whose pattern has to be asked; ``read``: readers that want it; ``troubled``: it looks so."""
+
+    sure: tuple[Sign, ...]
+    maybe: tuple[Sign, ...]
+    read: tuple[int, ...]
+    troubled: bool
+
+
 @functools.lru_cache(maxsize=4)
-def _prepared(signs: tuple[Sign, ...]) -> tuple[_Words, re.Pattern[bytes], tuple[bool, ...]]:
+def _prepared(signs: tuple[Sign, ...]) -> tuple[_Words, re.Pattern[bytes], tuple[tuple[str, ...] | None, ...]]:
     """Words with the signs that have them, and the pattern that finds any word. Once per set of signs. Words stand
     under their first letters: a line is asked for the few words that may begin in it, not for all of them."""
     table: dict[str, list[int]] = {}
@@ -129,7 +119,7 @@ def _prepared(signs: tuple[Sign, ...]) -> tuple[_Words, re.Pattern[bytes], tuple
     starts: _Words = {}
     for word, numbers in table.items():
         starts.setdefault(word[:SHORTEST], []).append((word, tuple(numbers)))
-    return starts, one_of(words, _ALARM_WORDS), tuple(tells_digits_apart(entry.pattern) for entry in signs)
+    return starts, one_of(words, ALARM_WORDS), tuple(where_digits_matter(entry.pattern) for entry in signs)
 
 
 class Reading:
@@ -144,8 +134,8 @@ class Reading:
         self.ranks: dict[int, str] = {}
         self._signs = tuple(signs)
         self._words, self._any, self._apart = _prepared(self._signs)
-        # Shape of a line (each digit a 0) -> signs that may be in it, and whether it looks like trouble.
-        self._shapes: dict[str, tuple[list[int], bool]] = {}
+        # Shape of a line: each digit a 0.
+        self._shapes: dict[str, _Shape] = {}
         # Forms without a word of any sign: the same in every piece, for words hold no digits.
         self._dull: set[bytes] = set()
 
@@ -199,37 +189,37 @@ class Reading:
             for found in reader.result():
                 self._add(found.sign, _told(found, piece))
 
-    def _line(self, piece: Piece, number: int, text: str, readers: Iterable[Reader]) -> bool:
+    def _line(self, piece: Piece, number: int, text: str, readers: Sequence[Reader]) -> bool:
         """Whether there was anything in it."""
-        lower = text.lower()
-        found: list[tuple[Sign, Match[str]]] = []
-        silent = False
-        possible, troubled = self._shape(text, lower)
-        for index in possible:
-            entry = self._signs[index]
+        shape = self._shape(text)
+        found: list[tuple[Sign, Match[str] | None]] = [(entry, None) for entry in shape.sure]
+        for entry in shape.maybe:
             if entry.piece is not None and not entry.piece.search(piece.name):
                 continue
             match = entry.pattern.search(text)
             if match and (entry.test is None or entry.test(match)):
                 found.append((entry, match))
-                silent = silent or entry.kind == NORMAL
+        silent = any(entry.kind == NORMAL for entry, _match in found)
         where: Hit | None = None
         if " nranks " in text:
             self._rank(piece, number, text)
         for entry, match in found:
             if silent and entry.kind in (FAULT, ECHO):
                 continue
+            seen = self.seen.get(entry.name)
+            if match is None and piece.host and seen is not None and seen.full(piece.host):
+                seen.count += 1
+                continue
             where = where or self._where(piece, number, text)
             self._add(entry, _hit(entry, match, where))
-        read = [reader for reader in readers if any(word in lower for word in reader.words)]
-        for reader in read:
-            reader.line(number, text)
+        for index in shape.read:
+            readers[index].line(number, text)
         # A fact or a good word says nothing of the rest of its line.
         known = any(entry.kind in (FAULT, ECHO, NORMAL) for entry, _match in found)
-        alarm = troubled and not known and _ALARM.search(_NOTHING.sub("", text)) is not None
+        alarm = shape.troubled and not known and ALARM.search(NOTHING.sub("", text)) is not None
         if alarm and len(self.alarms) < _ALARMS:
             self.alarms.append(self._where(piece, number, text))
-        return bool(found or read or alarm)
+        return bool(found or shape.read or alarm)
 
     def _rank(self, piece: Piece, number: int, text: str) -> None:
         match = _RANK_OF.search(text)
@@ -237,17 +227,24 @@ class Reading:
         if match and host and len(self.ranks) < _VALUES:
             self.ranks.setdefault(int(match["rank"]), host)
 
-    def _shape(self, text: str, lower: str) -> tuple[list[int], bool]:
+    def _shape(self, text: str) -> _Shape:
         """Most lines of a site have the shape of a line of another host: what was asked there is not asked again."""
         shape = text.translate(_ZEROS)
         known = self._shapes.get(shape)
         if known is None:
-            found = [
-                index
-                for index in self._possible(lower)
-                if self._apart[index] or self._signs[index].pattern.search(text) is not None
-            ]
-            known = found, _ALARM.search(text) is not None
+            sure: list[Sign] = []
+            maybe: list[Sign] = []
+            lower = text.lower()
+            for index in self._possible(lower):
+                entry, words = self._signs[index], self._apart[index]
+                if words is None or any(word in lower for word in words):
+                    maybe.append(entry)
+                elif entry.pattern.search(text) is not None:
+                    plain = entry.test is None and entry.piece is None and not entry.pattern.groupindex
+                    (sure if plain else maybe).append(entry)
+            lower = shape.lower()
+            read = tuple(index for index, named in enumerate(_READ) if any(word in lower for word in named))
+            known = _Shape(tuple(sure), tuple(maybe), read, ALARM.search(text) is not None)
             if len(self._shapes) >= _SHAPES:
                 self._shapes.clear()
             self._shapes[shape] = known
@@ -312,8 +309,8 @@ def _figures(form: bytes) -> bool:
     return any(word in form.lower() for word in _FIGURES)
 
 
-def _hit(entry: Sign, match: Match[str], where: Hit) -> Hit:
-    groups = match.groupdict() if entry.pattern.groupindex else {}
+def _hit(entry: Sign, match: Match[str] | None, where: Hit) -> Hit:
+    groups = match.groupdict() if match and entry.pattern.groupindex else {}
     return Hit(
         entry.name,
         where.file,
@@ -325,70 +322,3 @@ def _hit(entry: Sign, match: Match[str], where: Hit) -> Hit:
         (groups.get("value") or "").strip(),
         where.placed,
     )
-
-
-_ALARM_WORDS = [
-    "error",
-    "err",
-    "fail",
-    "fatal",
-    "critical",
-    "panic",
-    "segfault",
-    "segmentation",
-    "abort",
-    "killed",
-    "timed",
-    "timeout",
-    "cannot",
-    "can't",
-    "could",
-    "couldn't",
-    "unable",
-    "denied",
-    "refused",
-    "unreachable",
-    "invalid",
-    "mismatch",
-    "hang",
-    "hung",
-    "stuck",
-    "stall",
-    "traceback",
-    "exception",
-    "corrupt",
-    "lost",
-    "unknown",
-    "such",
-    "permitted",
-    "crash",
-    "warn",
-    "unsupported",
-    "supported",
-    "deadlock",
-    "exceed",
-    "insufficient",
-    "bug",
-    "oops",
-    "slow",
-    "degraded",
-    "worse",
-    "drop",
-    "discard",
-    "stop",
-    "missing",
-    "disconnected",
-    "reset",
-    "never",
-    "bad",
-    "wrong",
-    "route",
-    "down",
-    "disabled",
-    "only",
-    "instead",
-    "expected",
-    "poor",
-    "low",
-    "out",
-]

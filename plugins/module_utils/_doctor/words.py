@@ -62,10 +62,15 @@ def _inner(name: str, value: Any) -> frozenset[str]:
     return frozenset()
 
 
-def tells_digits_apart(pattern: Pattern[str]) -> bool:
-    """Whether two lines that differ in some digits alone may differ for this pattern: it names a digit, or some of
-    them. ``\\d`` takes any of them."""
-    return _apart(_parser.parse(pattern.pattern, pattern.flags & ~re.UNICODE))
+def where_digits_matter(pattern: Pattern[str]) -> tuple[str, ...] | None:
+    """Lines that differ in some digits alone may differ for this pattern only if they have one of these words, those of
+    its alternatives that name a digit or some of them (``\\d`` takes any). None: wherever it is."""
+    parsed = _parser.parse(pattern.pattern, pattern.flags & ~re.UNICODE)
+    items = list(parsed)
+    branched = len(items) == 1 and str(items[0][0]) == "BRANCH"
+    found = [_words(part) for part in (items[0][1][1] if branched else [parsed]) if _apart(part)]
+    empty: frozenset[str] = frozenset()
+    return tuple(sorted(empty.union(*found))) if all(found) else None
 
 
 def _apart(parsed: Any) -> bool:

@@ -25,7 +25,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import 
 )
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose, evidence_texts
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.questions import Question, rank
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.words import tells_digits_apart, words_of
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.words import where_digits_matter, words_of
 
 from tests.unit.doctor.healthy import OUTPUTS
 from tests.unit.doctor.healthy_noise import NOISY
@@ -82,19 +82,21 @@ def test_every_cause_is_said_by_a_rule() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "apart"),
+    ("pattern", "words"),
     [
-        (r"abc\d+", False),
-        (r"err [1-9]", True),
-        (r"a{3,40}x", False),
-        (r"x[^0-9\n]y", False),
-        (r"mlx5", True),
-        (r"(?:a|b2)", True),
-        (r"(?!7)ab", True),
+        (r"abc\d+", ()),
+        (r"err [1-9]", ("err ",)),
+        (r"a{3,40}x", ()),
+        (r"x[^0-9\n]y", ()),
+        (r"mlx5", ("mlx",)),
+        (r"(?:a|b2)", None),
+        (r"(?!7)ab", None),
+        (r"quiet \d|loud [1-3]|fast 2", ("fast ", "loud ")),
+        (r"quiet \d|7", None),
     ],
 )
-def test_a_pattern_that_names_no_digit_takes_any(pattern: str, apart: bool) -> None:
-    assert tells_digits_apart(re.compile(pattern)) is apart
+def test_digits_matter_where_an_alternative_names_one(pattern: str, words: tuple[str, ...] | None) -> None:
+    assert where_digits_matter(re.compile(pattern)) == words
 
 
 def test_every_pattern_has_words_without_digits() -> None:

@@ -1,0 +1,106 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Words of trouble, whatever program says them, and what takes the trouble out of a line. Pure data.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import re
+
+# What a program says when something is wrong, in any words. Such a line that no sign knows is never "healthy".
+ALARM = re.compile(
+    r"\b(?:error|errors|fail(?:ed|s|ure|ing)?|fatal|critical|panic|segfault"
+    r"|segmentation fault|abort(?:ed|ing)?|killed|timed? ?out|"
+    r"timeouts?|cannot|can't|could not|couldn't|unable|denied|refused|unreachable|invalid"
+    r"|mismatch(?:ed)?|hangs?|hung|"
+    r"stuck|stall(?:s|ed)?|traceback|exception|corrupt(?:ed|ion)?|lost|unknown symbol|no such"
+    r"|not permitted|crash(?:ed|es)?|"
+    r"warn(?:ing)?|unsupported|not supported|deadlock|exceed(?:s|ed)|insufficient|bug|oops|"
+    r"slow(?:er|ly)?|degraded|worse|drops?|dropped|discard(?:s|ed)?|stops?|stopp(?:ed|ing)|missing|"
+    r"disconnected|reset|never|bad|wrong|out of|no route|down|disabled|only|instead|poor"
+    r"|low(?:er)?|expected)\b|"
+    r"失败|错误|error:|\b\w+(?:error|exception)\b|\berr\b",
+    re.IGNORECASE,
+)
+NOTHING = re.compile(
+    r"(?:\b0 +(?:input|output|late|short|CRC|alignment|symbol) (?:errors?|collisions?|discards?|frame)\b"
+    r"|\b0 +deferred\b"
+    r"|\b0 +(?:discard|error|drop\w*|pause|unknown\w*) packets\b"
+    r"|\b0 (?:errors?|failures?|failed|out of bounds|warnings?|drops?|dropped|discards?|timeouts?)\b"
+    r"|(?:errors?|dropped|drops?|discards?|failures?|lost|timeouts?|out_of_sequence|\w*err\w*"
+    r"|\w*drop\w*|\w*discard\w*"
+    r"|\w*down\w*|\w*lost\w*|\w*exceeded\w*)"
+    r"(?: packets)?[\"']?\s*[:=]\s*0\b|out of bounds values\s*:\s*0 ok|no errors?\b|without errors?\b"
+    r"|errors? ?: ?none|not active)",
+    re.IGNORECASE,
+)
+
+# A line that alarms begins a word with one of these: looked for before the pattern is asked.
+ALARM_WORDS = [
+    "error",
+    "err",
+    "fail",
+    "fatal",
+    "critical",
+    "panic",
+    "segfault",
+    "segmentation",
+    "abort",
+    "killed",
+    "timed",
+    "timeout",
+    "cannot",
+    "can't",
+    "could",
+    "couldn't",
+    "unable",
+    "denied",
+    "refused",
+    "unreachable",
+    "invalid",
+    "mismatch",
+    "hang",
+    "hung",
+    "stuck",
+    "stall",
+    "traceback",
+    "exception",
+    "corrupt",
+    "lost",
+    "unknown",
+    "such",
+    "permitted",
+    "crash",
+    "warn",
+    "unsupported",
+    "supported",
+    "deadlock",
+    "exceed",
+    "insufficient",
+    "bug",
+    "oops",
+    "slow",
+    "degraded",
+    "worse",
+    "drop",
+    "discard",
+    "stop",
+    "missing",
+    "disconnected",
+    "reset",
+    "never",
+    "bad",
+    "wrong",
+    "route",
+    "down",
+    "disabled",
+    "only",
+    "instead",
+    "expected",
+    "poor",
+    "low",
+    "out",
+]
