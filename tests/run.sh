@@ -58,7 +58,11 @@ lint() {
   count docs antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs self .
 }
 unit() { local in_company=yes; suite unit -n 2 tests/unit; }
-sanity() { count ansible-test-sanity tests/sanity/run.sh; count galaxy-importer tests/sanity/importer.sh; }
+sanity() {
+  count ansible-test-sanity tests/sanity/run.sh
+  # Its own run of ansible-lint says nothing that `lint` does not.
+  count galaxy-importer env GALAXY_IMPORTER_RUN_ANSIBLE_LINT=0 tests/sanity/importer.sh
+}
 # The device suites start simulators of their own on free ports: they need no lab, and run side by side.
 integration() {
   # The lab of this run has built the vSphere simulator; without it the suite builds its own.
@@ -67,8 +71,9 @@ integration() {
     if [ -x "$built" ]; then ROCEMESH_LABVSPHERE=$(realpath "$built"); export ROCEMESH_LABVSPHERE; fi
   fi
   local in_company=yes
-  suite integration -n 3 --ignore=tests/integration/site --ignore=tests/integration/molecule "${LONG[@]/#/--ignore=}" \
-    "${ALONE[@]/#/--deselect=}" tests/integration
+  # A file stays with one worker: what its fixtures play or build once is not played once per worker.
+  suite integration -n 3 --dist loadfile --no-loadscope-reorder --ignore=tests/integration/site \
+    --ignore=tests/integration/molecule "${LONG[@]/#/--ignore=}" "${ALONE[@]/#/--deselect=}" tests/integration
 }
 alone() { suite integration-alone -n 0 "${ALONE[@]}"; }
 # Four ranks of torch, rates of links, runs that hang: what measures time wants the cores for itself.
@@ -90,7 +95,11 @@ faults() { suite faults tests/faults; }
 bench() { suite bench tests/benchmarks; }
 # Some of the lies in the code that were noticed the last time: are they still? `make mutation` tries all.
 mutation() { suite mutation -n 0 tests/mutation; }
-molecule() { suite molecule --ignore="$ON_NODES" tests/integration/molecule; }
+# After the site suite, whose second run of the whole site changed nothing, no scenario converges twice.
+molecule() {
+  [ -z "${with_lab:-}" ] || local -x MOLECULE_AGAIN=syntax
+  suite molecule --ignore="$ON_NODES" tests/integration/molecule
+}
 
 lane() { # name, suites...: in the background, in a process group of its own; its output is shown when it is done
   local name=$1; shift

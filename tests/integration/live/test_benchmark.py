@@ -14,6 +14,7 @@ import pathlib
 import re
 import shutil
 import signal
+import sys
 from typing import Any
 
 import pytest
@@ -92,19 +93,14 @@ SMALL = {
 TAGS = ("bandwidth", "scaling", "scoring", "training")
 
 
-@pytest.fixture
-def place(tmp_path: pathlib.Path) -> pathlib.Path:
-    harness.make_docker(tmp_path)
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "mpirun").write_text(MPIRUN)
-    (tmp_path / "bin" / "mpirun").chmod(0o755)
-    variables = {
+def settings(place: pathlib.Path, host: str = "localhost") -> dict[str, Any]:
+    return {
         **SMALL,
-        "benchmark_dir": str(tmp_path / "reports"),
+        "benchmark_dir": str(place / "reports"),
         "benchmark_simulated": True,
-        "benchmark_hosts": [{"name": "localhost", "address": "127.0.0.1", "slots": 4}],
+        "benchmark_hosts": [{"name": host, "address": "127.0.0.1", "slots": 4}],
         "run_network": "127.0.0.0/8",
-        "run_log_dir": str(tmp_path / "logs"),
+        "run_log_dir": str(place / "logs"),
         "run_python": shutil.which("python3", path="/usr/bin") or "python3",
         "run_progress_interval": 1,
         "run_torch_script": str(harness.ROOT / "workloads" / "resnet50" / "resnet50.py"),
@@ -112,8 +108,11 @@ def place(tmp_path: pathlib.Path) -> pathlib.Path:
         # Stand-in or not: these ranks are processes of this machine, and there is no sudo to rely on.
         "ansible_become": False,
     }
+
+
+def write_play(place: pathlib.Path, hosts: str, variables: dict[str, Any]) -> None:
     play = {
-        "hosts": "localhost",
+        "hosts": hosts,
         "connection": "local",
         "gather_facts": False,
         "vars": variables,
@@ -121,7 +120,16 @@ def place(tmp_path: pathlib.Path) -> pathlib.Path:
             {"name": "Measure", "ansible.builtin.import_role": {"name": "rocemesh.multinode.benchmark"}},
         ],
     }
-    (tmp_path / "play.yml").write_text(yaml.safe_dump([play]))
+    (place / "play.yml").write_text(yaml.safe_dump([play]))
+
+
+@pytest.fixture
+def place(tmp_path: pathlib.Path) -> pathlib.Path:
+    harness.make_docker(tmp_path)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "mpirun").write_text(MPIRUN)
+    (tmp_path / "bin" / "mpirun").chmod(0o755)
+    write_play(tmp_path, "localhost", settings(tmp_path))
     return tmp_path
 
 
@@ -151,9 +159,43 @@ def repeats(place: pathlib.Path) -> dict[str, tuple[int, int]]:
     }
 
 
-def test_each_benchmark_writes_its_file_and_the_whole_changes_nothing(place: pathlib.Path) -> None:
+def test_each_benchmark_writes_its_file_and_a_killed_one_repeats_nothing_that_is_done(place: pathlib.Path) -> None:
+    """SIGKILL in the third of four repeats, to the playbook and its process group; then all of it again."""
+    (place / "hold").write_text("resnet50.py 1 #2")
+    with harness.playing(place, place / "play.yml") as process:
+        eventually(
+            lambda: len([each for each in starts(place) if "resnet50" in each]) == 3 or process.poll() is not None,
+            "the third repeat",
+            600,
+        )
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(60)
+    assert not re.search(r"^(changed|failed|fatal):", output(place), re.M), why(place)
+    for reason in (
+        "nccl-tests skipped: localhost: no GPU in the container",
+        "perftest skipped: there is one host only",
+    ):
+        assert reason in output(place)
+    before = repeats(place)
+    assert len(before) == 2
+    others = {
+        kind: (folder(place) / f"{kind}.json").stat().st_mtime_ns for kind in ("bandwidth", "scoring", "training")
+    }
+    assert not (folder(place) / "scaling.json").exists()
+    (place / "hold").unlink()
+    (place / "starts").unlink()
+
     assert play(place) == 0, why(place)
     assert re.search(r"localhost +: ok=\d+ +changed=0 ", output(place)), output(place)
+    assert "SIMULATED" in output(place)
+    after = repeats(place)
+    assert {name: after[name] for name in before} == before, "a finished repeat was written again"
+    assert len(after) == 4
+    assert [each for each in starts(place) if not each.startswith("resnet50")] == [], "a finished benchmark ran again"
+    assert len(starts(place)) == 2, starts(place)
+    assert "2 of 4 repeats done, 2 to do" in output(place)
+    assert others == {kind: (folder(place) / f"{kind}.json").stat().st_mtime_ns for kind in others}
+
     for kind in TAGS:
         found = document(place, kind)
         assert (found["kind"], found["simulated"], found["backend"], found["problems"]) == (kind, True, "gloo", [])
@@ -169,87 +211,41 @@ def test_each_benchmark_writes_its_file_and_the_whole_changes_nothing(place: pat
         "median_speed": 18.66,
         "speedup": 1.87,
     }
-    assert "SIMULATED" in output(place)
-    for reason in (
-        "nccl-tests skipped: localhost: no GPU in the container",
-        "perftest skipped: there is one host only",
-    ):
-        assert reason in output(place)
     assert not (place / "reports" / "unfinished-benchmark").exists(), "a finished measurement is still under way"
 
 
-def test_a_tag_measures_its_part_only(place: pathlib.Path) -> None:
-    assert play(place, "--tags", "scoring") == 0, why(place)
-    assert {path.stem for path in folder(place).glob("*.json")} == {"scoring"}
-
-
-def test_a_killed_measurement_goes_on_and_repeats_nothing_that_is_done(place: pathlib.Path) -> None:
-    """SIGKILL in the third of four repeats, to the playbook and its process group."""
-    (place / "hold").write_text("resnet50.py 1 #2")
-    with harness.playing(place, place / "play.yml") as process:
-        eventually(
-            lambda: len([each for each in starts(place) if "resnet50" in each]) == 3 or process.poll() is not None,
-            "the third repeat",
-            600,
-        )
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait(60)
-    before = repeats(place)
-    assert len(before) == 2
-    others = {
-        kind: (folder(place) / f"{kind}.json").stat().st_mtime_ns for kind in ("bandwidth", "scoring", "training")
-    }
-    assert not (folder(place) / "scaling.json").exists()
-    (place / "hold").unlink()
-    (place / "starts").unlink()
-
-    assert play(place) == 0, why(place)
-    after = repeats(place)
-    assert {name: after[name] for name in before} == before, "a finished repeat was written again"
-    assert len(after) == 4
-    assert [each for each in starts(place) if not each.startswith("resnet50")] == [], "a finished benchmark ran again"
-    assert len(starts(place)) == 2, starts(place)
-    assert "2 of 4 repeats done, 2 to do" in output(place)
-    assert others == {kind: (folder(place) / f"{kind}.json").stat().st_mtime_ns for kind in others}
-    assert [len(each["repeats"]) for each in document(place, "scaling")["results"]] == [2, 2]
-
-
 def test_what_is_there_is_taken_only_if_it_is_whole_and_was_made_alike(place: pathlib.Path) -> None:
-    """Four measurements one after the other, of two cases with one repeat each."""
+    """Five measurements one after the other, of two cases with one repeat each; of the first one, a case fails."""
+    named = ("-e", "benchmark_id=a")
 
-    def measure(*arguments: str) -> int:
+    def measure(*arguments: str, rc: int = 0) -> list[str]:
         before = len(starts(place))
-        assert play(place, "--tags", "scaling", "-e", "benchmark_scaling_repeats=1", *arguments) == 0, why(place)
-        return len(starts(place)) - before
+        assert play(place, "--tags", "scaling", "-e", "benchmark_scaling_repeats=1", *arguments) == rc, why(place)
+        return starts(place)[before:]
 
-    assert measure("-e", "benchmark_id=a") == 2
+    # A failed repeat is told with its cause, and the rest is measured and kept.
+    (place / "fail").write_text("resnet50.py 2")
+    assert measure(*named, rc=2) == ["resnet50.py 1", "resnet50.py 2"]
+    found = document(place, "scaling")
+    assert [each["gpus_per_node"] for each in found["results"]] == [1]
+    assert any("1n2g" in problem and "memory" in problem for problem in found["problems"]), found["problems"]
+    assert any("0 of 1 repeats" in problem for problem in found["problems"]), found["problems"]
+    assert "not everything could be measured" in output(place)
+    (place / "fail").unlink()
+    assert measure(*named) == ["resnet50.py 2"], "more than what was missing was measured"
+    assert document(place, "scaling")["problems"] == []
     assert {path.stem for path in folder(place).glob("*.json")} - {"fp32_bz1_result"} == {"scaling"}, "only its tag"
 
     first = sorted((folder(place) / "scaling").glob("*.json"))[0]
     first.write_text(first.read_text()[:-40])
-    assert measure("-e", "benchmark_id=a") == 1, "a damaged repeat is measured again, a whole one is not"
+    assert len(measure(*named)) == 1, "a damaged repeat is measured again, a whole one is not"
     json.loads(first.read_text())
 
-    assert measure("-e", "benchmark_id=a", "-e", "run_threads=2") == 2, "stale repeats were reused"
+    assert len(measure(*named, "-e", "run_threads=2")) == 2, "stale repeats were reused"
     assert [len(each["repeats"]) for each in document(place, "scaling")["results"]] == [1, 1]
 
-    assert measure() == 2, "a finished measurement is history: the next one starts anew"
+    assert len(measure()) == 2, "a finished measurement is history: the next one starts anew"
     assert len(list((place / "reports").glob("*/benchmarks"))) == 2
-
-
-def test_a_failed_repeat_is_told_with_its_cause_and_the_rest_is_measured_and_kept(place: pathlib.Path) -> None:
-    (place / "fail").write_text("resnet50.py 2")
-    assert play(place, "--tags", "scaling") == 2, why(place)
-    found = document(place, "scaling")
-    assert [each["gpus_per_node"] for each in found["results"]] == [1]
-    assert any("1n2g" in problem and "memory" in problem for problem in found["problems"]), found["problems"]
-    assert any("0 of 2 repeats" in problem for problem in found["problems"]), found["problems"]
-    assert "not everything could be measured" in output(place)
-    (place / "fail").unlink()
-    (place / "starts").unlink()
-    assert play(place, "--tags", "scaling") == 0, why(place)
-    assert starts(place) == ["resnet50.py 2"] * 2, "more than what was missing was measured"
-    assert document(place, "scaling")["problems"] == []
 
 
 def test_check_mode_measures_nothing(place: pathlib.Path) -> None:
@@ -259,22 +255,29 @@ def test_check_mode_measures_nothing(place: pathlib.Path) -> None:
     assert "nothing is measured" in output(place)
 
 
-@pytest.mark.parametrize(
-    ("tag", "override", "words"),
-    [
-        ("scaling", {"benchmark_scaling_cases": ["9n1g"]}, ("9n1g", "leave this case out")),
-        ("scaling", {"benchmark_scaling_cases": ["1 node"]}, ("1 node", "2n8g")),
-        ("scaling", {"benchmark_scaling_dropped": 3}, ("benchmark_scaling_dropped is 3 of 3",)),
-        ("bandwidth", {"benchmark_bandwidth_paths": ["teleport"]}, ("teleport", "gpu_direct")),
-        ("scoring", {"benchmark_id": "latest"}, ("latest is not the name of a run",)),
-    ],
-    ids=["too_many_nodes", "not_a_case", "nothing_counts", "unknown_path", "reserved_name"],
-)
-def test_wrong_settings_are_refused_with_what_to_do(
-    place: pathlib.Path, tag: str, override: dict[str, Any], words: tuple[str, ...]
-) -> None:
-    assert play(place, "--tags", tag, "-e", json.dumps(override)) == 2
-    assert [word for word in words if word not in " ".join(output(place).split())] == [], output(place)
+WRONG: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
+    "too_many_nodes": ("scaling", {"benchmark_scaling_cases": ["9n1g"]}, ("9n1g", "leave this case out")),
+    "not_a_case": ("scaling", {"benchmark_scaling_cases": ["1 node"]}, ("1 node", "2n8g")),
+    "nothing_counts": ("scaling", {"benchmark_scaling_dropped": 3}, ("benchmark_scaling_dropped is 3 of 3",)),
+    "unknown_path": ("bandwidth", {"benchmark_bandwidth_paths": ["teleport"]}, ("teleport", "gpu_direct")),
+    "reserved_name": ("scoring", {"benchmark_id": "latest"}, ("latest is not the name of a run",)),
+}
+
+
+def test_wrong_settings_are_refused_with_what_to_do(place: pathlib.Path) -> None:
+    """One play, in which this machine is a host once per wrong setting."""
+    python = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+    hosts = {
+        case: {**settings(place / case, case), **python, "benchmark_parts": [part], **override}
+        for case, (part, override, _words) in WRONG.items()
+    }
+    (place / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts}}))
+    write_play(place, "all", {})
+    assert play(place, "-i", str(place / "hosts.json"), "-l", "!localhost") == 2
+    for case, (_part, _override, words) in WRONG.items():
+        (said,) = re.findall(rf"^fatal: \[{case}\].*?(?=\n\n|\Z)", output(place), re.M | re.S)
+        assert [word for word in words if word not in " ".join(said.split())] == [], said
+    assert not starts(place)
 
 
 @pytest.mark.skipif(
@@ -282,14 +285,14 @@ def test_wrong_settings_are_refused_with_what_to_do(
 )
 def test_for_real_on_four_ranks(place: pathlib.Path) -> None:
     (place / "bin" / "mpirun").unlink()
-    settings = {
+    changes = {
         "benchmark_scaling_cases": ["1n1g", "1n4g"],
         "benchmark_scaling_repeats": 1,
         "benchmark_training_trace": True,
         # Four ranks and their neighbours share this machine's cores: a question that waits is not a playbook that died.
         "run_orphan_after": 600,
     }
-    assert play(place, "-e", json.dumps(settings), seconds=1800) == 0, why(place)
+    assert play(place, "-e", json.dumps(changes), seconds=1800) == 0, why(place)
     for result in document(place, "bandwidth")["results"]:
         assert result["ranks"] == 4
         assert result["size_bytes"] == 25557032 * 4
