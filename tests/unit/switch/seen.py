@@ -1,0 +1,21 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What every switch of the tests that is only read says, each in its own words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def lossless(thresholds: str, dscps: dict[str, int]) -> dict[str, Any]:
+    return {
+        "mode": "lossless",
+        "trust": "dscp",
+        "ecn": "ECN",
+        "ecn_min_kb": 150.0,
+        "ecn_max_kb": 1500.0,
+        "ecn_thresholds": thresholds,
+        "pfc": "enabled",
+        "pfc_priorities": [3],
+        "dscp_priorities": dscps,
+    }
