@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from tests.integration.nic.media import BURNT, DOCA_NEW, DOCA_OLD, KERNEL_PACKAGE
+from tests.integration.nic.media import BURNT, DOCA_NEW, DOCA_OLD
 from tests.integration.nic.profile_node import Node
 
 KERNEL_NEW = "26.01"
@@ -88,28 +86,3 @@ def test_check_mode_installs_nothing(throwaway: Node) -> None:
     throwaway.must("--check", **throwaway.deb())
     assert throwaway.disk.version("doca-host") == ""
     assert not throwaway.disk.exists("/etc/apt/preferences.d/rocemesh-no-firmware")
-
-
-@pytest.mark.parametrize(
-    ("variables", "words"),
-    [
-        ({}, "guest_doca_repository, guest_doca_key_url, guest_doca_key_checksum"),
-        ({"guest_doca_source": "deb", "guest_doca_deb_url": "file:///x"}, "needs guest_doca_deb_checksum"),
-        (
-            {
-                "guest_doca_source": "deb",
-                "guest_doca_deb_url": "file:///x",
-                "guest_doca_deb_checksum": "sha256:" + "0" * 64,
-                "guest_peer_memory": "nv_peer_memory",
-                "guest_nv_peer_memory_url": "file:///y",
-                "guest_nv_peer_memory_checksum": "sha256:" + "0" * 64,
-            },
-            "needs guest_ofed_profile guide (it is current",
-        ),
-    ],
-    ids=["no-source", "no-checksum", "nv_peer_memory"],
-)
-def test_what_cannot_be_stops_before_anything(throwaway: Node, variables: dict[str, Any], words: str) -> None:
-    assert words in throwaway.refused(guest_ofed_profile="current", **variables)
-    assert not throwaway.disk.exists("/etc/apt/preferences.d/rocemesh-no-firmware")
-    assert throwaway.disk.version(KERNEL_PACKAGE) == ""
