@@ -236,9 +236,11 @@ def binary() -> pathlib.Path:
 @contextlib.contextmanager
 def started(binary: pathlib.Path, pki: Pki, folder: pathlib.Path, topology: dict[str, Any]) -> Iterator[Vcenter]:
     vcenter = start(binary, pki, folder, topology)
-    yield vcenter
-    vcenter.process.terminate()
-    vcenter.process.wait(timeout=10)
+    try:
+        yield vcenter
+    finally:
+        vcenter.process.terminate()
+        vcenter.process.wait(timeout=10)
 
 
 @pytest.fixture(scope="session")
