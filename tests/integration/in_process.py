@@ -15,7 +15,8 @@ import unittest.mock
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.testing import patch_module_args
+
+from tests.older_core import patch_module_args
 
 
 def run(name: str, arguments: dict[str, Any], environment: dict[str, str], check: bool = False) -> dict[str, Any]:

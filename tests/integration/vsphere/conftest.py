@@ -26,13 +26,14 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.testing import patch_module_args
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere import arguments
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import Connection, Endpoint
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+
+from tests.older_core import patch_module_args
 
 from .patience import Patient
 
