@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.integration.handoff.playing import ROOT, ansible
+from tests.plays import ROOT, ansible
 from tests.unit.doctor.test_fabric import HANG, written
 from tests.unit.fabric.test_check import site, whole
 

@@ -102,7 +102,8 @@ def test_run_plays_the_gate_before_anything_of_the_job() -> None:
     included = [
         (number, task["ansible.builtin.include_role"], task.get("vars", {}))
         for number, each in enumerate(plays)
-        for task in each.get("tasks", ())
+        for outer in each.get("tasks", ())
+        for task in outer.get("block", [outer])
         if "ansible.builtin.include_role" in task
     ]
     (gate,) = [each for each in included if each[1]["name"].endswith(".fabric")]
@@ -110,4 +111,4 @@ def test_run_plays_the_gate_before_anything_of_the_job() -> None:
     assert set(gate[2]) == {"fabric_hosts", "fabric_readings", "fabric_switches"}
     job = [each[0] for each in included if each[1]["tasks_from"] in ("checks", "timed")]
     assert gate[0] < min(job) and max(each[0] for each in included if each[1]["tasks_from"] == "rdma") > gate[0]
-    assert "fabric_outcome" in (ROOT / "playbooks/report.yml").read_text()
+    assert "fabric_outcome" in (ROOT / "playbooks/tasks/report_site.yml").read_text()
