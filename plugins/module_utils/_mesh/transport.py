@@ -230,8 +230,8 @@ class NodeTransport:
             os.fsync(parent)
 
     def derive_public_key(self, relative: str) -> str:
-        """The public half computed by ssh-keygen from the private key; the private text is not read by this code. Of a pair
-        that this very run made and nobody touched since, the half that came with it."""
+        """The public half computed by ssh-keygen from the private key; the private text is not read by this code.
+        Of a pair that this very run made and nobody touched since, the half that came with it."""
         with self._explained("read it", relative), self._parent(relative) as (parent, name):
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             descriptor = os.open(name, flags, dir_fd=parent)
