@@ -81,7 +81,8 @@ hosts:
 vms:
   description: >-
     One row per VM asked for - C(asked), C(problem) (empty if it was found), C(power), C(tools) (whether VMware Tools
-    run) and C(esxi_host), each as vCenter tells it.
+    run), C(heartbeat) (C(green) to C(red), which is a guest that stopped answering; C(gray) without Tools) and
+    C(esxi_host), each as vCenter tells it.
   returned: success
   type: list
   elements: dict

@@ -39,7 +39,7 @@ PRIVILEGES = (
     Privilege("Global.SetCustomField", DATACENTER, "the lease of a maintenance window (esxi_reboot)"),
     Privilege("Global.ManageCustomFields", ROOT, "the mark and the lease of a maintenance window (esxi_reboot)"),
 )
-_VM_PATHS = ("name", "runtime.powerState", "runtime.host", "guest.toolsRunningStatus")
+_VM_PATHS = ("name", "runtime.powerState", "runtime.host", "guest.toolsRunningStatus", "guestHeartbeatStatus")
 _HOST_PATHS = ("name", "runtime.connectionState", "runtime.inMaintenanceMode", "config.lockdownMode", "vm")
 
 
@@ -131,6 +131,7 @@ def _vms(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[dict
                 "problem": row["problem"],
                 "power": str(seen.get("runtime.powerState", "unknown")),
                 "tools": str(seen.get("guest.toolsRunningStatus", "unknown")),
+                "heartbeat": str(seen.get("guestHeartbeatStatus", "unknown")),
                 "esxi_host": names.get(host._moId, "") if host is not None else "",
             }
         )
