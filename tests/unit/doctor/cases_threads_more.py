@@ -43,7 +43,8 @@ THREADS_MORE: tuple[Case, ...] = (
         G + "NVIDIA/nvidia-container-toolkit/issues/154",
         "container gpu_driver",
         CANDIDATES,
-        "docker: Error response from daemon: failed to create shim task: OCI runtime create failed: nvidia-container-cli: "
+        "docker: Error response from daemon: failed to create shim task: OCI runtime create failed: "
+        "nvidia-container-cli: "
         'initialization error: load library failed: libnvidia-ml.so.1\n  root = "/run/nvidia/driver"\n',
     ),
     case(
@@ -51,7 +52,8 @@ THREADS_MORE: tuple[Case, ...] = (
         G + "gpustack/gpustack/issues/4678",
         "container gpu_driver",
         YES,
-        "RuntimeError: Unexpected error from cudaGetDeviceCount(). Error 803: system has unsupported display driver / cuda "
+        "RuntimeError: Unexpected error from cudaGetDeviceCount(). Error 803: system has unsupported display driver "
+        "/ cuda "
         "driver combination\ndocker run --runtime nvidia IMAGE: fails; --gpus all: works\n",
     ),
     case(
@@ -68,8 +70,10 @@ THREADS_MORE: tuple[Case, ...] = (
         G + "spack/spack/pull/22086",
         "mpi_launch",
         YES,
-        "[gpu01:13428] PMI_Get_clique_size [pmix_s1.c:281:s1_init]: Operation failed\nThe application appears to have been "
-        'direct launched using "srun",\nbut OMPI was not built with SLURM\'s PMI support and therefore cannot\nexecute.\n'
+        "[gpu01:13428] PMI_Get_clique_size [pmix_s1.c:281:s1_init]: Operation failed\nThe application appears to "
+        "have been "
+        'direct launched using "srun",\nbut OMPI was not built with SLURM\'s PMI support and therefore '
+        "cannot\nexecute.\n"
         "*** An error occurred in MPI_Init\n",
     ),
     case(
@@ -86,7 +90,8 @@ THREADS_MORE: tuple[Case, ...] = (
         "mpi_launch",
         YES,
         'Traceback (most recent call last):\n  File "deepspeed/launcher/runner.py", line 437, in main\n'
-        "subprocess.CalledProcessError: Command 'ssh -o PasswordAuthentication=no 192.0.2.11 hostname' returned non-zero "
+        "subprocess.CalledProcessError: Command 'ssh -o PasswordAuthentication=no 192.0.2.11 hostname' returned "
+        "non-zero "
         "exit status 255.\n",
     ),
     case(
@@ -110,7 +115,8 @@ THREADS_MORE: tuple[Case, ...] = (
         "https://knowledge.broadcom.com: VM with GPU in passthrough mode fails to start on HPE server",
         "esxi_host vm_passthrough",
         CANDIDATES,
-        "Module DevicePowerOn power on failed.\nFailed to start the virtual machine.\nDevice 6:0.0 is not a passthrough "
+        "Module DevicePowerOn power on failed.\nFailed to start the virtual machine.\nDevice 6:0.0 is not a "
+        "passthrough "
         "device.\ncpu98:2097948)PCIEHP: 1496: 0000:a8:01.0: hotplug slot:0x1 (0000:a9:00.0) Adapter removed.\n",
     ),
     case(
@@ -134,7 +140,8 @@ THREADS_MORE: tuple[Case, ...] = (
         "https://docs.nvidia.com/vgpu/19.0/grid-vgpu-release-notes-vmware-vsphere",
         "gpu_driver vm_passthrough",
         CANDIDATES,
-        "vmx| I005: vmiop_log: (0x0): Incompatible Guest/Host drivers: Guest VGX version is older than the minimum version "
+        "vmx| I005: vmiop_log: (0x0): Incompatible Guest/Host drivers: Guest VGX version is older than the minimum "
+        "version "
         "supported by the Host. Disabling vGPU.\n",
     ),
     case(
@@ -142,7 +149,8 @@ THREADS_MORE: tuple[Case, ...] = (
         G + "LekKit/RVVM/issues/197",
         "vm_mmio numa_bios",
         YES,
-        "pci 0000:00:02.0: BAR 1 [mem size 0x400000000 64bit pref]: can't assign; no space\npci 0000:00:02.0: BAR 1 [mem "
+        "pci 0000:00:02.0: BAR 1 [mem size 0x400000000 64bit pref]: can't assign; no space\npci 0000:00:02.0: BAR 1 "
+        "[mem "
         "size 0x400000000 64bit pref]: failed to assign\nHypervisor detected: KVM\n",
     ),
     # Programs, versions.
@@ -151,16 +159,16 @@ THREADS_MORE: tuple[Case, ...] = (
         G + "rwth-i6/returnn/issues/1626",
         "application",
         YES,
-        W
-        + "include/alloc.h:102 NCCL WARN Cuda failure 2 'out of memory'\ntorch.distributed.DistBackendError: NCCL error "
-        "in: ProcessGroupNCCL.cpp:2006, unhandled cuda error, NCCL version 2.20.5\n",
+        W + "include/alloc.h:102 NCCL WARN Cuda failure 2 'out of memory'\ntorch.distributed.DistBackendError: NCCL "
+        "error in: ProcessGroupNCCL.cpp:2006, unhandled cuda error, NCCL version 2.20.5\n",
     ),
     case(
         "cgroup of a job",
         G + "ArjunaCluster/ArjunaUsers/issues/52",
         "application host_limits mpi_launch",
         CANDIDATES,
-        "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=191.batch cgroup. Some of your processes may have been "
+        "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=191.batch cgroup. Some of your processes may have "
+        "been "
         "killed by the cgroup out-of-memory handler.\n",
     ),
     case(
@@ -168,7 +176,8 @@ THREADS_MORE: tuple[Case, ...] = (
         G + "NVIDIA/nccl/issues/1284",
         "",
         NO,
-        "[rank3]:[E ProcessGroupNCCL.cpp:475] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=61, "
+        "[rank3]:[E ProcessGroupNCCL.cpp:475] [Rank 3] Watchdog caught collective operation timeout: "
+        "WorkNCCL(SeqNum=61, "
         "OpType=BROADCAST, Timeout(ms)=1800000) ran for 1800741 milliseconds before timing out.\n"
         "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate more than 1EB memory.\n",
     ),

@@ -126,7 +126,7 @@ SIGNS = (
     sign(
         "watchdog",
         r"Watchdog caught collective|collective operation timeout|heartbeat monitor"
-        r"|HeartbeatMonitor|failed to pass monitoredBarrier|monitoredBarrier|Watchdog timeout"
+        r"|HeartbeatMonitor|failed to pass monitoredBarrier|monitoredBarrier|(?<!PFC )Watchdog timeout"
         r"|gloo.*Timed out waiting|timed out (?:after|in) \d+ ?(?:ms|milliseconds"
         r"|seconds).*(?:collective|barrier|allreduce)|stall(?:ed)? (?:ops|tensors|ranks)"
         r"|One or more tensors were submitted to be reduced",

@@ -13,7 +13,9 @@ from ..model import CANDIDATE, rule, sign
 SIGNS = (
     sign(
         "pfc_watchdog",
-        r"PFC[- ]?(?:WD|watchdog|deadlock|storm)|pfcwd|storm(?:ed)? detected.*queue|queue.*storm"
+        # Not its settings: "The PFC watchdog timeout is", "watchdog action is errdisable", "watchdog: enabled".
+        r"PFC[- ]?(?:WD|watchdog)\b(?! ?(?:is |timeout|action|recovery|polling|forced|default|enabled|disabled|[:,]))"
+        r"|PFC[- ]?(?:deadlock|storm)|pfcwd|storm(?:ed)? detected.*queue|queue.*\bstorm\b(?! DETECTED/RESTORED)"
         r"|pause storm",
     ),
     sign(
@@ -32,6 +34,10 @@ SIGNS = (
         r"|lossless).*(?:not|disabled|missing|wrong)|(?:PFC|ECN"
         r"|lossless).*\bswitch(?:es)?\b.*(?:not|disabled|missing|wrong)",
     ),
+    # SONiC: show interfaces counters; RX_UTIL, RX_ERR, RX_DRP.
+    sign("sonic_drops", r"^\s*Ethernet\d+\s+[UDX]\s.*%\s+[\d,]+\s+[1-9][\d,]{3,}\s"),
+    # Dell OS9, OS10: show interfaces pfc, dcbx; NX-OS: show interface priority-flow-control, Admin and Oper.
+    sign("dcb_down", r"DCBX? Oper(?:ational)? status\s*:?\s*(?:Down|Disabled)|^\s*Ethernet\d+/\S+\s+On\s+Off\b"),
     sign(
         "switch_vlan",
         r"(?:wrong|another|different|missing) vlan|vlan.*(?:mismatch|not (?:allowed|configured"
@@ -62,7 +68,7 @@ RULES = (
     ),
     rule(
         "drops",
-        "switch_drops|switch_pfc_off",
+        "switch_drops|switch_pfc_off|sonic_drops|dcb_down",
         CANDIDATE,
         "switch_pfc nic_qos_differs",
         "a lossless queue drops nothing",
