@@ -25,8 +25,9 @@ HEALTHY, FAULTY, CANNOT_TELL = "healthy", "faulty", "cannot_tell"
 
 # Kinds of signs. A fault is trouble by itself; a fact means something only beside others; an echo says that somebody
 # else failed; normal looks like trouble and is none:
-# it silences the line. Good is what a working system prints; it silences nothing.
-FAULT, FACT, ECHO, NORMAL, GOOD = "fault", "fact", "echo", "normal", "good"
+# it silences the line. Quiet silences as well, but a failing system prints it, too: it is no good word. Good is what a
+# working system prints; it silences nothing.
+FAULT, FACT, ECHO, NORMAL, QUIET, GOOD = "fault", "fact", "echo", "normal", "quiet", "good"
 
 # Layers from the ground up: of two certain causes the lower one comes first. Value: who owns it.
 LAYERS = {

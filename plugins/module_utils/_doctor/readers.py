@@ -128,4 +128,27 @@ class Priorities:
             yield Found(self.SIGN, *self._first)
 
 
-READERS: tuple[Callable[[], Reader], ...] = (Routes, Gids, Priorities)
+class Links:
+    """``nvidia-smi nvlink --status``: some links carry something, others nothing."""
+
+    words: tuple[str, ...] = ("link 0",)
+    SIGN = sign("links_some_inactive", "inactive NVLinks beside active ones")
+    _LINK = re.compile(r"^\s*Link \d+: (?P<state><inactive>|[\d.]+ GB/s)")
+
+    def __init__(self) -> None:
+        self._active = False
+        self._first: tuple[int, str] | None = None
+
+    def line(self, number: int, text: str) -> None:
+        match = self._LINK.match(text)
+        if match and match["state"] != "<inactive>":
+            self._active = True
+        elif match and self._first is None:
+            self._first = (number, text.strip())
+
+    def result(self) -> Iterable[Found]:
+        if self._active and self._first:
+            yield Found(self.SIGN, *self._first)
+
+
+READERS: tuple[Callable[[], Reader], ...] = (Routes, Gids, Priorities, Links)

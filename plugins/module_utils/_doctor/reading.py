@@ -19,7 +19,7 @@ from typing import Dict, List, Match, Sequence, Tuple
 from . import fabric
 from .alarms import ALARM, ALARM_WORDS, NOTHING
 from .bundle import Piece
-from .model import ECHO, FAULT, NORMAL, Sign
+from .model import ECHO, FAULT, NORMAL, QUIET, Sign
 from .readers import READERS, Found, Reader
 from .words import SHORTEST, one_of, where_digits_matter, words_of
 
@@ -199,7 +199,7 @@ class Reading:
             match = entry.pattern.search(text)
             if match and (entry.test is None or entry.test(match)):
                 found.append((entry, match))
-        silent = any(entry.kind == NORMAL for entry, _match in found)
+        silent = any(entry.kind in (NORMAL, QUIET) for entry, _match in found)
         where: Hit | None = None
         if " nranks " in text:
             self._rank(piece, number, text)
@@ -215,7 +215,7 @@ class Reading:
         for index in shape.read:
             readers[index].line(number, text)
         # A fact or a good word says nothing of the rest of its line.
-        known = any(entry.kind in (FAULT, ECHO, NORMAL) for entry, _match in found)
+        known = any(entry.kind in (FAULT, ECHO, NORMAL, QUIET) for entry, _match in found)
         alarm = shape.troubled and not known and ALARM.search(NOTHING.sub("", text)) is not None
         if alarm and len(self.alarms) < _ALARMS:
             self.alarms.append(self._where(piece, number, text))

@@ -6,10 +6,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.model import LAYERS
 
 from tests.unit.doctor.cases import CASES, NO, YES, Case
+from tests.unit.doctor.cases_threads import THREADS
+from tests.unit.doctor.cases_threads_more import THREADS_MORE
 
 RIGHT, WEAK, WRONG = "right", "weak", "wrong"
 
@@ -28,16 +31,19 @@ def grade(case: Case, found: dict[str, Any]) -> str:
     return RIGHT if set(wanted) & set(accept) else WEAK
 
 
-def test_of_forty_cases_at_least_95_percent_are_right_and_none_is_wrong() -> None:
-    grades = {case.name: grade(case, diagnose(None, case.pieces)) for case in CASES}
-    assert len(grades) == len(CASES) >= 40
+@pytest.mark.parametrize(
+    ("cases", "least"), ((CASES, 40), ((*THREADS, *THREADS_MORE), 65)), ids=("of our own", "threads")
+)
+def test_of_all_cases_at_least_95_percent_are_right_and_none_is_wrong(cases: tuple[Case, ...], least: int) -> None:
+    grades = {case.name: grade(case, diagnose(None, case.pieces)) for case in cases}
+    assert len(grades) == len(cases) >= least
     assert [name for name, state in grades.items() if state == WRONG] == []
     weak = [name for name, state in grades.items() if state == WEAK]
-    assert len(weak) * 20 <= len(CASES), weak
+    assert len(weak) * 20 <= len(cases), weak
 
 
 def test_every_case_has_a_source_and_layers_of_the_vocabulary() -> None:
-    for case in CASES:
+    for case in (*CASES, *THREADS, *THREADS_MORE):
         assert case.source
         assert set(case.accept.split()) <= {*LAYERS, "healthy"}
         assert bool(case.accept) is (case.tells != NO)

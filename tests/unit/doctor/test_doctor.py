@@ -29,14 +29,12 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.words i
 
 from tests.unit.doctor.healthy import OUTPUTS
 from tests.unit.doctor.healthy_noise import NOISY
+from tests.unit.doctor.healthy_threads import SOUND
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-READ = {
-    sign.name
-    for reader in (readers.Routes, readers.Gids, readers.Priorities)
-    for sign in vars(reader).values()
-    if isinstance(sign, model.Sign)
-} | {sign.name for sign in (*fabric.SIGNS.values(), fabric.SOUND, fabric.PARTLY)}
+READ = {sign.name for reader in readers.READERS for sign in vars(reader).values() if isinstance(sign, model.Sign)} | {
+    sign.name for sign in (*fabric.SIGNS.values(), fabric.SOUND, fabric.PARTLY)
+}
 XID = "Feb  1 10:00:00 gpu03 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.\n"
 
 
@@ -48,8 +46,8 @@ def layers(found: dict[str, Any]) -> list[str]:
     return [finding["layer"] for finding in found["findings"]]
 
 
-HEALTHY = (*OUTPUTS, *NOISY)
-HEALTHY_OUTPUTS = 120
+HEALTHY = (*OUTPUTS, *NOISY, *SOUND)
+HEALTHY_OUTPUTS = 140
 
 
 @pytest.mark.parametrize(("name", "source", "text"), HEALTHY, ids=[name for name, _source, _text in HEALTHY])

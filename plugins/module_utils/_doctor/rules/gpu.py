@@ -46,7 +46,8 @@ SIGNS = (
         r"|155|156|160|171|172)\b|GPU is lost"
         r"|uncorrectable (?:NVLink|memory)|row remap\w* (?:failure|pending)|NVSwitch.*(?:fatal"
         r"|SXid)|SXid.*fatal|nvlink \d+.*(?:inactive|down)|NVLink.{0,20}(?:fatal|training) error"
-        r"|cudaErrorNvlinkUncorrectable|uncorrectable_errors\W+[1-9]",
+        r"|cudaErrorNvlinkUncorrectable|uncorrectable_errors\W+[1-9]|CUDA_ERROR_CONTAINED|cudaErrorContained"
+        r"|caused by previous Xid (?:14[4-9]|15[01]|74)\b",
         test=_said,
     ),
     sign(
@@ -57,7 +58,7 @@ SIGNS = (
     ),
     sign(
         "xid_application",
-        r"\bXid\b.*?(?::|\)|\s)\s*(?:13|31|43|45|68|69)\b|MMU Fault|illegal memory access"
+        r"\bXid\b.*?(?::|\)|\s)\s*(?:13|31|43|45|68|69)\b(?!.*caused by previous Xid)|\bMMU Fault|illegal memory access"
         r"|cudaErrorIllegalAddress|CUDA_ERROR_ILLEGAL_ADDRESS|misaligned address"
         r"|device-side assert",
         test=_said,
@@ -122,12 +123,15 @@ SIGNS = (
         r"|fail\w*).*\bnvls\b|multicast.*(?:bind|create|fail)|cuMulticast\w+"
         r"|Failed to bind NVLink SHARP|CUDA_ERROR_INVALID_VALUE.*multicast",
     ),
+    # vGPU manager, in vmware.log and on KVM hosts.
+    sign("vgpu_versions", r"Incompatible Guest/Host drivers|VGX version is (?:older|newer)|Disabling vGPU"),
     sign("fm_restarted", r"(?:restart\w*|reload\w*).{0,40}fabric ?manager|fabric ?manager.{0,40}restart\w*", FACT),
     sign(
         "driver_down",
         r"(?:nvidia\S* ?.*dkms|dkms.*nvidia).*(?:fail|bad exit)|var/lib/dkms/nvidia\S*make\.log"
         r"|NVIDIA-SMI has failed because it couldn't communicate|no NVIDIA driver"
         r"|Found no NVIDIA driver|NVIDIA driver .*(?:not (?:loaded|installed|running))"
+        r"|Unable to load the kernel module '?nvidia"
         r"|modprobe: .*\bnvidia\b.*(?:not found|could not insert)|could not insert '?nvidia'?\b"
         r"|NVRM: (?:The NVIDIA kernel module was not|No NVIDIA (?:GPU|devices) "
         r"|GPU .*RmInitAdapter)|nvidia: (?:version magic|disagrees about|Unknown symbol"
@@ -267,6 +271,20 @@ RULES = (
         CANDIDATE,
         "fabric_manager driver_not_running",
         _ERR + " 802; NVIDIA Fabric Manager user guide",
+    ),
+    rule(
+        "vgpu",
+        "vgpu_versions",
+        CANDIDATE,
+        "vgpu_driver_differs passthrough_device",
+        "NVIDIA vGPU release notes: VM running an incompatible guest driver fails to initialize vGPU",
+    ),
+    rule(
+        "links_inactive",
+        "links_some_inactive",
+        CANDIDATE,
+        "gpu_fault fabric_manager",
+        "nvidia-smi nvlink --status: some links of a board carry nothing while others do",
     ),
     rule(
         "nvls",

@@ -65,10 +65,22 @@ CAUSES = (
         interrupts="the jobs on this host",
     ),
     Cause(
+        "vgpu_driver_differs",
+        "gpu_driver",
+        "The vGPU manager of the host and the driver in the guest are of releases that do not go together.",
+        "in the guest, then on the ESXi host",
+        "nvidia-smi --query-gpu=driver_version --format=csv; host: nvidia-smi vgpu; "
+        "esxcli software vib list | grep -i nv",
+        "guest driver of the same vGPU release as the manager (or of the branch before)",
+        "NVIDIA vGPU release notes: compatibility of manager and guest driver",
+        interrupts="the guest",
+    ),
+    Cause(
         "fabric_manager",
         "gpu_driver",
         "NVSwitch GPUs are not initialised: the fabric manager is missing, stopped, of another "
-        "version than the driver, or was restarted without a reset of the GPUs.",
+        "version than the driver, or was restarted without a reset of the GPUs. (NV_WARN_NOTHING_TO_DO: there is no "
+        "NVSwitch and it is not needed.)",
         "on the host that is named",
         "systemctl status nvidia-fabricmanager; nvidia-smi -q | grep -A3 Fabric; dpkg -l "
         "| grep -E 'fabricmanager|nvidia-driver'",

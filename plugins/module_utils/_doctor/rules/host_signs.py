@@ -64,7 +64,8 @@ SIGNS: tuple[Sign, ...] = (
     sign(
         "ofed_mismatch",
         r"Driver \S+ does not support the kernel ABI|kernel ABI of \d+"
-        r"|couldn't load driver 'lib?\S+|libibverbs: Warning: (?:couldn't|no userspace)"
+        r"|couldn't load driver 'lib(?:mlx|bnxt_re|irdma|efa)\S*"
+        r"|libibverbs: Warning: (?:couldn't (?!load driver)|no userspace)"
         r"|mlx\w*_(?:core|ib).*(?:disagrees about version|Unknown symbol|Invalid module format"
         r"|version magic)|(?:ib_uverbs|ib_core|rdma_cm|mlx5_ib|mlx5_core"
         r"|rdma_ucm)\b.*(?:not (?:loaded|found)|Unknown symbol|disagrees|fail\w* to (?:load"
@@ -279,7 +280,7 @@ SIGNS: tuple[Sign, ...] = (
         r"Failed to open libibverbs|libibverbs\.so\S*.*(?:cannot open|not found|No such|fail)"
         r"|lib(?:mlx5|rdmacm|ibverbs|ibumad|ucp|ucs|ucx\w*|nccl|fabric"
         r"|efa)\.so\S*: cannot open shared object|dlopen.*(?:ibverbs|mlx5|rdmacm).*fail"
-        r"|no userspace device-specific driver found|couldn't load driver"
+        r"|no userspace device-specific driver found|couldn't load driver 'lib(?:mlx|bnxt_re|irdma|efa)"
         r"|libibverbs: .*(?:not found|warning)|missing.*(?:libibverbs|rdma-core)|(?:libibverbs"
         r"|rdma-core).*(?:not installed|missing|absent)",
     ),

@@ -135,48 +135,9 @@ SIGNS = (
         r"|rx_icrc_encapsulated)\s*[:=]?\s*[1-9]\d{2,}",
     ),
     sign(
-        "pfc_watchdog",
-        r"PFC[- ]?(?:WD|watchdog|deadlock|storm)|pfcwd|storm(?:ed)? detected.*queue|queue.*storm"
-        r"|pause storm",
-    ),
-    sign(
         "pfc_frames",
         r"(?:[rt]x_prio\d_pause|[rt]x_pause(?:_ctrl)?_phy|(?:Rx|Tx) PFC|pfc (?:rx|tx) (?:frames"
         r"|pkts|packets))\s*[:=]?\s*[1-9]\d{4,}",
-    ),
-    sign(
-        "switch_drops",
-        r"(?:tail[- ]?drop\w*|egress (?:buffer )?drops?|ingress (?:buffer )?drops?"
-        r"|buffer (?:overflow|exhaust\w+)|no[-_ ]?buffer[-_ ]?discards?|tx_drop_cnt|WRED drops?"
-        r"|(?:discard|dropped) packets?|in-acl-drops|tx_wred_discard|congest\w* (?:drops?"
-        r"|discards?))\s*[:=]?\s*[1-9]\d*\b",
-    ),
-    sign(
-        "switch_pfc_off",
-        r"(?:pfc|priority-flow-control|roce|ecn)\b.*\b(?:oper(?:ational)?(?: state| mode)?|status"
-        r"|state|mode)?\s*[:=]?\s*(?:disabled|off|not (?:enabled|configured))\b|no (?:pfc"
-        r"|priority-flow-control|dcb)|dcb priority-flow-control.*(?:off|disabled)"
-        r"|PFC (?:is )?not (?:enabled|configured) on (?:the )?switch|switch.*(?:PFC|ECN"
-        r"|lossless).*(?:not|disabled|missing|wrong)|(?:PFC|ECN"
-        r"|lossless).*\bswitch(?:es)?\b.*(?:not|disabled|missing|wrong)",
-    ),
-    sign(
-        "switch_vlan",
-        r"(?:wrong|another|different|missing) vlan|vlan.*(?:mismatch|not (?:allowed|configured"
-        r"|member))|native vlan mismatch|access vlan.*(?:wrong|default)"
-        r"|vlan \d+ (?:does not exist|not found)",
-    ),
-    sign(
-        "switch_port_down",
-        r"(?:err-?disabled|admin(?:istratively)? (?:state ?[:=]? ?)?down"
-        r"|Operational state\s*:\s*Down|Admin state\s*:\s*Disabled|line protocol is down"
-        r"|port-?security violation|bpdu-?guard|storm-control.*shutdown|MLAG.*(?:down"
-        r"|inconsistent)|lacp.*(?:suspended|individual))",
-    ),
-    sign(
-        "switch_mtu_small",
-        r"(?:Eth\d|swp\d|Ethernet\d|port-channel|interface ethernet).*\bMTU\b\D{0,10}1500\b"
-        r"|switch.*\bmtu\b.*1500|MTU\s*:\s*1500 bytes|(?:giants|jumbo|oversize)\w*\s*[:=]\s*[1-9]",
     ),
     sign(
         "fw_assert",
@@ -321,34 +282,11 @@ RULES = (
         "mlx5 hw_counters: out_of_sequence, packet_seq_err",
     ),
     rule(
-        "watchdog_pfc",
-        "pfc_watchdog",
-        CANDIDATE,
-        "switch_pfc nic_qos_differs host_slow_receiver",
-        "PFC watchdog of switches: a queue that was paused too long",
-    ),
-    rule(
         "pause",
         "pfc_frames",
         CANDIDATE,
         "host_slow_receiver switch_pfc nic_qos_differs",
         "IEEE 802.1Qbb: who sends pause frames cannot take more",
-    ),
-    rule(
-        "drops",
-        "switch_drops|switch_pfc_off",
-        CANDIDATE,
-        "switch_pfc nic_qos_differs",
-        "a lossless queue drops nothing",
-    ),
-    rule("vlan", "switch_vlan", CANDIDATE, "switch_port_off no_path_between_nics", "IEEE 802.1Q"),
-    rule("port_down", "switch_port_down", CANDIDATE, "switch_port_off link_faulty", "switch manuals"),
-    rule(
-        "mtu_switch",
-        "switch_mtu_small",
-        CANDIDATE,
-        "switch_mtu mtu_differs",
-        "RoCE at active_mtu 4096 needs about 4200 bytes, jumbo frames 9216",
     ),
     rule(
         "firmware",

@@ -14,6 +14,18 @@ _MLX5 = "kernel: drivers/net/ethernet/mellanox/mlx5/core"
 
 CAUSES = (
     Cause(
+        "vf_without_guid",
+        "nic_firmware",
+        "A virtual function has no node GUID: rdma_cm and registrations fail on it.",
+        "where the job runs, then on the host of the VF",
+        "ibv_devinfo | grep -E 'hca_id|guid'",
+        "on the host: ip link set PF vf N node_guid ... port_guid ..., then bind the VF's driver again "
+        "(SR-IOV operator: a release that does it)",
+        "ip-link(8): vf NUM node_guid, port_guid",
+        cost=1,
+        interrupts="what uses this VF",
+    ),
+    Cause(
         "link_faulty",
         "cabling",
         "The link is down, flaps or corrupts packets: cable, transceiver, port, or plugged into the wrong port.",

@@ -11,14 +11,45 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 
 from __future__ import annotations
 
-from ..model import NORMAL, Sign, sign
+from ..model import NORMAL, QUIET, Sign, sign
 
 
 def noise(name: str, pattern: str) -> Sign:
     return sign(name, pattern, NORMAL)
 
 
+def quiet(name: str, pattern: str) -> Sign:
+    """A failing system prints it as well: it is no good word."""
+    return sign(name, pattern, QUIET)
+
+
 SIGNS = (
+    # rdma-core: verbs asks every provider that is configured, also those of makers whose NICs are not here.
+    quiet("other_providers", r"couldn't load driver 'lib(?!mlx|bnxt_re|irdma|efa)\w+-rdmav\d+\.so'"),
+    # CUDA: 0x2c0 is 704, peer access is already enabled.
+    quiet("cuda_already", r"Cuda API error detected: \w+ returned \(0x2c0\)"),
+    # NCCL 2.3 and 2.4, of GPUs without NVLink; nvidia-smi nvlink: encryption of links.
+    quiet("nvlink_absent", r"nvmlDeviceGetNvLink\w+\(\) failed: Not Supported|^\s*NVLE: disabled"),
+    # nvidia-installer and the driver container, before they load what they built.
+    quiet("driver_installer", r"nvidia-drm module will not be installed|^Stopping NVIDIA persistence daemon"),
+    # nvidia-smi topo -m: what its letters mean.
+    noise(
+        "topo_legend", r"^\s*(?:SYS|NODE|PHB|PXB|PIX|NV#)\s+= Connection traversing|\bCPU Affinity\s+NUMA Affinity\b"
+    ),
+    # Switches: legends and headings of tables.
+    quiet(
+        "pfc_legend",
+        r"D: PFC Disabled|PFC watchdog (?:timeout|action|recovery|polling)\b"
+        r"|^Port\s+Status\s+Priorities\s+Action\s+Timeout",
+    ),
+    # Launchers that wait or say what they do without.
+    quiet(
+        "launch_notes",
+        r"step creation temporarily disabled, retrying|Unable to find hostfile, will proceed with training with local",
+    ),
+    quiet("package_versions", r"dpkg: warning: version '\S+' has bad syntax"),
+    # Hugging Face transformers at the start of a training.
+    quiet("transformers_notes", r"pad token id were not set|is incompatible with gradient checkpointing. Setting"),
     # Kernel: drivers/acpi, drivers/firmware. A BIOS has its own errors; the kernel works around them and says so.
     noise(
         "boot_firmware",

@@ -47,6 +47,7 @@ SIGNS = (
         r"|IO_PAGE_FAULT|arm-smmu.*(?:fault|event 0x)|iommu.*(?:page fault|translation fault)"
         r"|(?:PTE|Present bit).*not set.*DMA|\[fault reason",
     ),
+    sign("esxi_iommu_fault", r"IOMMU Fault detected for"),
     sign(
         "iommu_on",
         r"iommu: Default domain type: Translated\b|DMAR: IOMMU enabled"
@@ -214,6 +215,13 @@ RULES = (
         CANDIDATE,
         "acs_redirects passthrough_device gpu_fault",
         "kernel: an IOMMU refused an address: peer-to-peer through it, or a driver's fault",
+    ),
+    rule(
+        "iommu_esxi",
+        "esxi_iommu_fault",
+        CANDIDATE,
+        "driver_bug passthrough_device esxi_setting",
+        "VMware: the vmkernel names device and driver whose DMA the IOMMU refused",
     ),
     rule("iommu_slow", "iommu_on slow|hang|wc_loc_prot|p2p_hang", CANDIDATE, "acs_redirects", _NCCL),
     rule(

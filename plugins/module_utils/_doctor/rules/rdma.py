@@ -75,6 +75,11 @@ CAUSES = (
 )
 
 SIGNS = (
+    # ibv_devinfo, ibstat, ibv_devices.
+    sign(
+        "node_guid_zero",
+        r"\bnode[_ ]guid:?\s+(?:0x)?0{4}:?0{4}:?0{4}:?0{4}\b|^\s*(?:mlx[45]|bnxt_re|irdma)\w*\s+0{16}\s*$",
+    ),
     sign(
         "wc_retry_exceeded",
         r"got completion.*?(?:status=|error )12\b|IBV_WC_RETRY_EXC_ERR"
@@ -106,14 +111,20 @@ SIGNS = (
     ),
     sign(
         "modify_qp_timeout",
-        r"ibv_modify_qp\b.*?(?:\b110\b|connection timed out|timed out|timeout)|modify_qp.*ETIMEDOUT",
+        r"ibv_modify_qp\b.*?(?:\b110\b|connection timed out|timed out|timeout)|modify_qp.*ETIMEDOUT"
+        r"|failed to modify QP\b.*timed out",
     ),
     sign("modify_qp_unreachable", r"ibv_modify_qp\b.*?(?:network is unreachable|\b101\b|no route to host|\b113\b)"),
     sign("modify_qp_no_data", r"ibv_modify_qp\b.*?(?:\b61\b|no data available)|modify_qp.*ENODATA"),
     sign("modify_qp_invalid", r"ibv_modify_qp\b.*?(?:\b22\b|invalid argument)|modify_qp.*EINVAL"),
     sign("modify_qp_no_device", r"ibv_modify_qp\b.*?(?:no such device|\b19\b|ENODEV)"),
     sign("mixed_link_layers", r"NET/IB ?: ?Using .*(?:/IB\b.*/RoCE|/RoCE\b.*/IB\b)", FACT),
-    sign("modify_qp_other", r"(?:call to )?ibv_modify_qp failed"),
+    sign(
+        "modify_qp_other",
+        # perftest, Mooncake and others name the state; perftest gives up with the second line.
+        r"(?:call to )?ibv_modify_qp failed|failed to modify QP\b.{0,20}\bto (?:INIT|RTR|RTS)\b(?!.*timed out)"
+        r"|Unable to Connect the HCA's",
+    ),
     sign(
         "gid_query_failed",
         r"ibv_query_gid\b.*fail|failed to query gid|unable to query gid|Failed to get GID"
@@ -157,6 +168,13 @@ SIGNS = (
 )
 
 RULES = (
+    rule(
+        "vf_guid",
+        "node_guid_zero",
+        CANDIDATE,
+        "vf_without_guid guest_ofed_mismatch",
+        "rdma-core: librdmacm finds a device by its node GUID; mlx5: whoever makes a VF has to set it",
+    ),
     rule(
         "retry_exceeded",
         "wc_retry_exceeded",

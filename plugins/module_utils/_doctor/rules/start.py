@@ -43,6 +43,11 @@ SIGNS = (
         test=_helps,
     ),
     sign(
+        "protocol_off_helps",
+        rf"NCCL_(?:PROTO|ALGO|LL\w*)=\S+.{{0,40}}\b{_HELPS}|\b{_HELPS}.{{0,40}}NCCL_(?:PROTO|ALGO|LL\w*)=",
+        test=_helps,
+    ),
+    sign(
         "nvls_off_helps",
         rf"NCCL_NVLS_ENABLE=0.{{0,40}}\b{_HELPS}|\b{_HELPS}.{{0,40}}NCCL_NVLS_ENABLE=0",
         test=_helps,
@@ -59,7 +64,9 @@ SIGNS = (
     ),
     sign(
         "no_kernel_headers",
-        r"kernel headers .*(?:cannot be found|not found|not installed)|Unable to find the kernel source",
+        r"kernel headers .*(?:cannot be found|not found|not installed)|Unable to find the kernel source"
+        # The NVIDIA driver container: no package of headers for the running kernel.
+        r"|Could not resolve Linux kernel version",
     ),
     sign("ib_port_init", r"state:?\s+(?:\d: )?PORT_INIT\b|State: Initializing"),
     sign("sm_lid_zero", r"sm_lid:\s+0\b|SM lid: 0\b", FACT),
@@ -104,6 +111,13 @@ RULES = (
     ),
     rule("no_peer_access", "no_peer_access", CANDIDATE, "nccl_bug driver_bug", "CUDA: error 217"),
     rule("cumem", "cumem_off_helps", CANDIDATE, "nccl_bug", "NCCL documentation, NCCL_CUMEM_ENABLE"),
+    rule(
+        "protocol",
+        "protocol_off_helps",
+        CANDIDATE,
+        "nccl_bug",
+        "NCCL documentation, NCCL_PROTO: to be set only where a bug in a protocol is suspected",
+    ),
     rule("nvls_off", "nvls_off_helps", CANDIDATE, "fabric_manager nccl_bug", "NCCL documentation, NCCL_NVLS_ENABLE"),
     rule(
         "imex",
