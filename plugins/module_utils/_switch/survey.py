@@ -1,14 +1,14 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A module that only reads a switch: options, login, result. What knows the system is given.
+"""A module that only reads a switch: options, login, result. What knows the systems is given.
 
 Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations
 
-from typing import Callable
+from typing import Callable, Mapping
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
@@ -63,9 +63,11 @@ def expected(host: str, mode: str | None, priority: int, vlan: int | None, mtu: 
     return Expected(mode, priority, vlan, mtu)
 
 
-def run(read: Callable[[str, Show, int], Observed]) -> None:
-    """``read``: (name of the switch, its commands, priority of RoCE) -> what it is."""
-    module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
+def run(systems: Mapping[str, Callable[[str, Show, int], Observed]]) -> None:
+    """``systems``: what the option ``system`` names -> (name of the switch, its commands, priority of RoCE) -> what it
+    is."""
+    system: dict[str, object] = {"type": "str", "required": True, "choices": list(systems)}
+    module = AnsibleModule(argument_spec={**ARGUMENTS, "system": system}, supports_check_mode=True)
     if ssh.IMPORT_ERROR:
         module.fail_json(msg=missing_required_lib("netmiko[par4]"), exception=ssh.IMPORT_ERROR)
     params = module.params
@@ -75,7 +77,7 @@ def run(read: Callable[[str, Show, int], Observed]) -> None:
         login = ("username", "password", "port", "known_hosts", "host_key_checking", "timeout")
         session = Commands(ssh.Settings(host, *(params[key] for key in login)))
         try:
-            seen = read(host, session, wanted.priority)
+            seen = systems[params["system"]](host, session, wanted.priority)
         finally:
             session.close()
         result = facts(seen, chosen(host, params["ports"], seen.ports), wanted)
