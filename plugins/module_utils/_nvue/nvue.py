@@ -7,8 +7,6 @@ Everything of a plan is staged in one revision, compared with what was planned, 
 switch waits for a confirmation, and goes back by itself if none comes. The confirmation is sent when the state was
 read again and is the wanted one. Check mode sends nothing but GET: a revision that is only staged would have to be
 deleted again, and that a release can do so is documented by none.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@
 """What has to change on a Cumulus switch, as data. Pure: no I/O, no Ansible.
 
 All operations of a plan are one NVUE revision and take effect together or not at all.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

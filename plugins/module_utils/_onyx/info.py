@@ -5,8 +5,6 @@
 
 A table that cannot be read does not hide the others: it is named under ``unreadable``, with the switch's own text, and
 counts as a problem.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@
 
 The order is the least disturbing one for a device without transactions: VLAN, RoCE mode (one toggle of all links),
 port modes, access VLANs, MTU. Every command is a single line that leaves the session in configuration mode.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -7,8 +7,6 @@ Whether a port may become an access port is asked the other way round, because a
 never complete (a release renames a key, and the guard is gone). A port is free only if everything that is known about
 it stands on a short list of settings that harm nobody. Whatever else is configured at it, and whatever else of the
 configuration names it, is a use.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations
