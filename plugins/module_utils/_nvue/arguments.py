@@ -31,14 +31,6 @@ LOGIN: dict[str, dict[str, object]] = {
 def endpoint(module: AnsibleModule) -> Endpoint:
     """Where and how to log in. Ansible masks the password by itself, and from here on the login made of it."""
     params = module.params
-    result = Endpoint(
-        host=params["hostname"],
-        username=params["username"],
-        password=params["password"],
-        port=params["port"],
-        validate_certs=params["validate_certs"],
-        ca_path=params["ca_path"],
-        timeout=params["timeout"],
-    )
+    result = Endpoint(host=params["hostname"], **{name: params[name] for name in LOGIN if name != "hostname"})
     module.no_log_values.add(result.token)
     return result

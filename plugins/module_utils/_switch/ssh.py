@@ -9,7 +9,7 @@ import dataclasses
 import logging
 import os
 import traceback
-from typing import Any
+from typing import Any, Mapping
 
 from .._layer import CredentialError, LayerError, RefusedError, UnreachableError
 
@@ -33,6 +33,22 @@ class Settings:
     known_hosts: str | None = None
     host_key_checking: bool = True
     timeout: float = 30.0
+
+
+# The options of a login, with the defaults of `Settings`; documented in the fragment ``switch_ssh``.
+OPTIONS: dict[str, dict[str, object]] = {
+    "hostname": {"type": "str", "required": True},
+    "port": {"type": "int", "default": 22},
+    "username": {"type": "str", "required": True},
+    "password": {"type": "str", "required": True, "no_log": True},
+    "known_hosts": {"type": "path"},
+    "host_key_checking": {"type": "bool", "default": True},
+    "timeout": {"type": "int", "default": 30},
+}
+
+
+def settings_from(params: Mapping[str, Any]) -> Settings:
+    return Settings(params["hostname"], **{name: params[name] for name in OPTIONS if name != "hostname"})
 
 
 def check_known_hosts(settings: Settings) -> None:

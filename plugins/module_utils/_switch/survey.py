@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Callable, Mapping
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from .._layer import LayerError, RefusedError
+from .._layer import RefusedError, failing
 from . import ssh
 from .commands import Commands, Show
 from .observed import Expected, Observed, chosen, facts
@@ -29,13 +30,7 @@ _CHOICES = (
 )
 # Documented in the fragment switch_reading.
 ARGUMENTS: dict[str, dict[str, object]] = {
-    "hostname": {"type": "str", "required": True},
-    "port": {"type": "int", "default": 22},
-    "username": {"type": "str", "required": True},
-    "password": {"type": "str", "required": True, "no_log": True},
-    "known_hosts": {"type": "path"},
-    "host_key_checking": {"type": "bool", "default": True},
-    "timeout": {"type": "int", "default": 30},
+    **ssh.OPTIONS,
     "ports": {"type": "list", "elements": "str", "default": []},
     "mode": {"type": "str", "choices": list(_CHOICES)},
     "priority": {"type": "int", "default": PRIORITY},
@@ -69,15 +64,8 @@ def run(systems: Mapping[str, Callable[[str, Show, int], Observed]]) -> None:
         module.fail_json(msg=missing_required_lib("netmiko[par4]"), exception=ssh.IMPORT_ERROR)
     params = module.params
     host = params["hostname"]
-    try:
+    with failing(module):
         wanted = expected(host, *(params[key] for key in ("mode", "priority", "vlan", "mtu")))
-        login = ("username", "password", "port", "known_hosts", "host_key_checking", "timeout")
-        session = Commands(ssh.Settings(host, *(params[key] for key in login)))
-        try:
+        with contextlib.closing(Commands(ssh.settings_from(params))) as session:
             seen = systems[params["system"]](host, session, wanted.priority)
-        finally:
-            session.close()
-        result = facts(seen, chosen(host, params["ports"], seen.ports), wanted)
-    except LayerError as error:
-        module.fail_json(**error.as_result())
-    module.exit_json(changed=False, switch=result)
+        module.exit_json(changed=False, switch=facts(seen, chosen(host, params["ports"], seen.ports), wanted))
