@@ -151,29 +151,15 @@ error_code:
   type: str
 """
 
-from typing import Any
+import contextlib
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._layer import LayerError
+from ..module_utils._layer import failing
 from ..module_utils._nvue import arguments, info, rest
 from ..module_utils._nvue.plan import CHOICES, DEFAULT_DOMAIN, request
 from ..module_utils._nvue.reading import NvueReader
 from ..module_utils._switch.request import PRIORITY
-
-
-def survey(module: AnsibleModule) -> dict[str, Any]:
-    params = module.params
-    host = params["hostname"]
-    # Refuses what is no port before the login.
-    wanted = request(host, {key: params[key] for key in ("ports", "bridge_domain", "mode", "priority")})
-    session = rest.Session(arguments.endpoint(module))
-    try:
-        return info.survey(
-            host, NvueReader(host, session, wanted.domain), wanted.ports, params["mode"], wanted.priority
-        )
-    finally:
-        session.close()
 
 
 def main() -> None:
@@ -187,11 +173,14 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    try:
-        result = survey(module)
-    except LayerError as error:
-        module.fail_json(**error.as_result())
-    module.exit_json(changed=False, **result)
+    params, host = module.params, module.params["hostname"]
+    with failing(module):
+        # Refuses what is no port before the login.
+        wanted = request(host, {key: params[key] for key in ("ports", "bridge_domain", "mode", "priority")})
+        with contextlib.closing(rest.Session(arguments.endpoint(module))) as session:
+            reader = NvueReader(host, session, wanted.domain)
+            result = info.survey(host, reader, wanted.ports, params["mode"], wanted.priority)
+        module.exit_json(changed=False, **result)
 
 
 if __name__ == "__main__":

@@ -198,8 +198,7 @@ numa_locality:
   description: For each NUMA node (and V(unknown)), the addresses of C(nics) and C(gpus) that can be passed through.
   returned: success, with O(esxi_hostname)
   type: dict
-  sample:
-    "0": {"nics": ["0000:3b:00.0"], "gpus": ["0000:3d:00.0"]}
+  sample: {'0': {nics: ['0000:3b:00.0'], gpus: ['0000:3d:00.0']}}
 vms:
   description:
     - VMs of the host that own devices, with C(name), C(moid), C(power_state), C(devices), C(numa_nodes),

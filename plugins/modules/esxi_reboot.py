@@ -258,9 +258,7 @@ resume:
       entered maintenance mode and nobody else has taken it since.
   returned: failure after the first step
   type: dict
-  sample:
-    in_maintenance: adopt
-    power_on: [gpu01, gpu02]
+  sample: {in_maintenance: adopt, power_on: [gpu01, gpu02]}
 operations:
   description:
     - What was done or, in check mode, would be done.

@@ -195,11 +195,7 @@ vlan:
     - Null if no VLAN was asked for or it does not exist yet (check mode).
   returned: success
   type: dict
-  sample:
-    id: 111
-    name: rdma
-    members: [1/1, 1/2]
-    unexpected_members: []
+  sample: {id: 111, name: rdma, members: [1/1, 1/2], unexpected_members: []}
 ports:
   description:
     - The requested ports. C(counters) has what the release prints of discards, packets marked by ECN, PFC pauses of
@@ -275,14 +271,17 @@ error_code:
   type: str
 """
 
+import contextlib
+
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ..module_utils._layer import LayerError, exit_with
+from ..module_utils._layer import exit_with, failing
 from ..module_utils._onyx import transport
-from ..module_utils._onyx.arguments import LOGIN, session_settings
+from ..module_utils._onyx.arguments import LOGIN
 from ..module_utils._onyx.layer import SwitchLayer
 from ..module_utils._onyx.plan import MODES, request
 from ..module_utils._switch.arguments import COMMON
+from ..module_utils._switch.ssh import settings_from
 
 
 def argument_spec() -> dict[str, dict[str, object]]:
@@ -301,23 +300,14 @@ def main() -> None:
     if transport.IMPORT_ERROR:
         module.fail_json(msg=missing_required_lib("netmiko[par4]"), exception=transport.IMPORT_ERROR)
     params = module.params
-    try:
+    with failing(module):
         wanted = request(params["hostname"], params)
-    except LayerError as error:
-        module.fail_json(**error.as_result())
-    settings = session_settings(params)
-    layer = SwitchLayer(
-        params["hostname"],
-        lambda: transport.OnyxSession(settings),
-        wanted,
-        save=params["save"],
-        wait_for_links=params["wait_for_links"],
-        rollback=params["rollback"],
-    )
-    try:
+    settings = settings_from(params)
+    options = {name: params[name] for name in ("save", "wait_for_links", "rollback")}
+    with contextlib.closing(
+        SwitchLayer(params["hostname"], lambda: transport.OnyxSession(settings), wanted, **options)
+    ) as layer:
         exit_with(module, layer, wanted)
-    finally:
-        layer.close()
 
 
 if __name__ == "__main__":

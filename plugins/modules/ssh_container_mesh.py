@@ -349,9 +349,7 @@ paths:
   description: Where the files are. C(container_directory) is to be mounted read-only at C(/root/.ssh) of the container.
   returned: O(state=present)
   type: dict
-  sample:
-    container_directory: /etc/rocemesh/mesh/container
-    script: /home/nvidia/.ssh/mpicont.sh
+  sample: {container_directory: /etc/rocemesh/mesh/container, script: /home/nvidia/.ssh/mpicont.sh}
 operations:
   description: What was done, or would be done in check mode, in order.
   returned: always

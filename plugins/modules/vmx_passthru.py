@@ -216,10 +216,7 @@ settings:
   description: The managed keys and their values in the VM's file, null where a key is absent.
   returned: success
   type: dict
-  sample:
-    pciPassthru.allowP2P: "TRUE"
-    pciPassthru.RelaxACSforP2P: "TRUE"
-    numa.nodeAffinity: "0"
+  sample: {pciPassthru.allowP2P: 'TRUE', pciPassthru.RelaxACSforP2P: 'TRUE', numa.nodeAffinity: '0'}
 changes:
   description:
     - Keys and fields that were changed or, in check mode, would be. Power is not among them.
@@ -227,20 +224,14 @@ changes:
   returned: success
   type: list
   elements: dict
-  sample:
-    - key: numa.nodeAffinity
-      before: null
-      after: "0"
-      text: set numa.nodeAffinity to 0
+  sample: [{key: numa.nodeAffinity, before: null, after: '0', text: set numa.nodeAffinity to 0}]
 resolved:
   description:
     - The options of this run with everything computed, by name, null where nothing is wanted. Given to a later run,
       they lead to exactly this plan, also when the VM is off and its devices say less.
   returned: success
   type: dict
-  sample:
-    numa_node_affinity: ["0"]
-    mmio_size_gb: "128"
+  sample: {numa_node_affinity: ['0'], mmio_size_gb: '128'}
 left_alone:
   description: One sentence for each wish that could not be computed. They are warnings too.
   returned: success

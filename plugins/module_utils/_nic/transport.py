@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The card's tools on this node: finds them, runs them, turns what they print into state and typed errors.
 
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 Rules: C locale, no shell, stdin closed (a question would otherwise wait for ever), options before the command, one
 parameter per query (a query of all takes up to 20 s per card), never -yy, --force or reset. PCI addresses are given to
 -d: they need neither `mst start` nor a kernel module.

@@ -5,14 +5,12 @@
 
 The order is the least disturbing one for a device without transactions: VLAN, RoCE mode (one toggle of all links),
 port modes, access VLANs, MTU. Every command is a single line that leaves the session in configuration mode.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Iterable, Mapping, Sequence
+from typing import Any, Callable, Collection, Iterable, Mapping, Sequence
 
 from .._layer import Operation, RefusedError, VerifyError
 from .._switch import guards
@@ -179,13 +177,17 @@ def _refuse_other_priority(state: SwitchState, wanted: Wanted) -> None:
 
 
 def _refuse_ports(state: SwitchState, wanted: Wanted) -> None:
-    missing = [name for name in wanted.ports if name not in state.ports]
-    lanes = {name: [other for other in state.ports if other.startswith(name + "/")] for name in missing}
-    split = {name: spelled(others) for name, others in lanes.items() if others}
-    guards.refuse_missing(state.host, missing, split, spelled(missing), spelled(state.ports))
+    refuse_missing(state.host, state.ports, wanted.ports)
     guards.refuse_used(
         state.host, [reason for name in wanted.ports for reason in _reasons_against(state.ports[name], wanted)]
     )
+
+
+def refuse_missing(host: str, ports: Collection[str], names: Iterable[str]) -> None:
+    missing = [name for name in names if name not in ports]
+    lanes = {name: [other for other in ports if other.startswith(name + "/")] for name in missing}
+    split = {name: spelled(others) for name, others in lanes.items() if others}
+    guards.refuse_missing(host, missing, split, spelled(missing), spelled(ports))
 
 
 def spelled(names: Iterable[str]) -> str:

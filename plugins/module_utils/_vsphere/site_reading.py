@@ -4,8 +4,6 @@
 """A look at all hosts and VMs of a site at once: are they there, who else runs there, may this account do its work.
 
 Reads only; a handful of calls, however many hosts and VMs there are.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

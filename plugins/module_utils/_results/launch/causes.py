@@ -5,8 +5,6 @@
 
 Texts of Open MPI, ssh and Docker: recorded (Open MPI 4.1.4 and 5.0.11, OpenSSH 9.2, Docker 20.10). Texts of CUDA, NCCL
 and TensorFlow: from their sources, not verified on hardware.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations
