@@ -23,6 +23,11 @@ SWITCHES_PER_NODE = 2  # PCIe switches per NUMA node of the host
 STORAGE = "172.16.0"
 
 
+def lossless() -> dict[str, Any]:
+    """RoCE as a switch tells it that is as wanted."""
+    return {"mode": "lossless", "trust": "L3", "ecn": "ecn, absolute", "pfc": "enabled", "pfc_priorities": [3]}
+
+
 @dataclasses.dataclass(frozen=True)
 class Site:
     """``hosts`` with ``rails`` pairs of a GPU and a NIC; two pairs share a PCIe switch, two switches a NUMA node."""
@@ -119,13 +124,7 @@ class Site:
         """One switch per rail."""
         return {
             f"sw{rail + 1:02d}": {
-                "roce": {
-                    "mode": "lossless",
-                    "trust": "L3",
-                    "ecn": "ecn, absolute",
-                    "pfc": "enabled",
-                    "pfc_priorities": [3],
-                },
+                "roce": lossless(),
                 "vlan": {"id": 111 + rail},
                 "ports": {
                     f"1/{number}": {
