@@ -152,3 +152,11 @@ def test_of_two_states_that_of_one_host_stands_before_that_of_every_host() -> No
     dropping = {**SWITCH, "ports": {"1/2": {**PORT, "counters": {"rx_discards": 0, "tx_discards": 48211}}}}
     assert first({**RIGHT, **limits})[1] == "memlock_host"
     assert first({**RIGHT, **limits, "switches/leaf01": dropping})[1] == "switch_pfc"
+
+
+def test_a_peer_that_a_rank_cannot_reach_is_no_fault_of_the_launcher() -> None:
+    log = (
+        "[1,3]<stderr>:RuntimeError: [./gloo/transport/tcp/pair.cc:799] connect [192.0.2.2]:43444: Connection timed out\n"
+        "mpirun detected that one or more processes exited with non-zero status, thus causing the job to be terminated.\n"
+    )
+    assert first({"job/train.err": log})[1] == "firewall"
