@@ -156,7 +156,7 @@ def test_of_two_states_that_of_one_host_stands_before_that_of_every_host() -> No
 
 def test_a_peer_that_a_rank_cannot_reach_is_no_fault_of_the_launcher() -> None:
     log = (
-        "[1,3]<stderr>:RuntimeError: [./gloo/transport/tcp/pair.cc:799] connect [192.0.2.2]:43444: Connection timed out\n"
-        "mpirun detected that one or more processes exited with non-zero status, thus causing the job to be terminated.\n"
+        "[1,3]<stderr>:RuntimeError: [./gloo/transport/tcp/pair.cc:799] connect [192.0.2.2]:43444: Connection timed out"
+        "\nmpirun detected that one or more processes exited with non-zero status, thus causing the job to be ended.\n"
     )
     assert first({"job/train.err": log})[1] == "firewall"
