@@ -112,7 +112,7 @@ options:
 extends_documentation_fragment:
   - rocemesh.multinode.roce_switch
   - rocemesh.multinode.cumulus
-  - rocemesh.multinode.cumulus.attributes
+  - rocemesh.multinode.cumulus.group
   - rocemesh.multinode.attributes.no_restart
 """
 
@@ -187,16 +187,8 @@ roce:
       of bytes.
   returned: success
   type: dict
-  sample:
-    mode: lossless
-    trust: pcp,dscp
-    ecn: ECN
-    ecn_min_kb: 150
-    ecn_max_kb: 1499
-    pfc: enabled
-    pfc_priorities: [3]
-    lldp: application TLV
-    exceptions: []
+  sample: {mode: lossless, trust: "pcp,dscp", ecn: ECN, ecn_min_kb: 150, ecn_max_kb: 1499, pfc: enabled,
+    pfc_priorities: [3], lldp: application TLV, exceptions: []}
 vlan:
   description:
     - The VLAN with its members; C(unexpected_members) are those that were not asked for, trunks included. Its C(name)
@@ -222,16 +214,8 @@ ports:
       pfc_oper: enabled
       pfc_watchdog: {state: disabled}
       neighbors: [gpu01]
-      counters:
-        rx_drops: 0
-        tx_drops: 0
-        rx_discards: 0
-        tx_discards: 0
-        ecn_marked: 0
-        rx_pfc_pause: 0
-        tx_pfc_pause: 0
-        rx_roce_packets: 0
-        tx_roce_packets: 0
+      counters: {rx_drops: 0, tx_drops: 0, rx_discards: 0, tx_discards: 0, ecn_marked: 0, rx_pfc_pause: 0,
+        tx_pfc_pause: 0, rx_roce_packets: 0, tx_roce_packets: 0}
 saved:
   description: Whether the applied configuration survives a reboot of the switch.
   returned: success

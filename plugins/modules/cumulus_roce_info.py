@@ -38,7 +38,7 @@ options:
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.reads
   - rocemesh.multinode.cumulus
-  - rocemesh.multinode.cumulus.attributes
+  - rocemesh.multinode.cumulus.group
   - rocemesh.multinode.switch_ssh.look
 seealso:
   - module: rocemesh.multinode.cumulus_roce
@@ -75,16 +75,8 @@ roce:
       of bytes.
   returned: success
   type: dict
-  sample:
-    mode: lossless
-    trust: pcp,dscp
-    ecn: ECN
-    ecn_min_kb: 150
-    ecn_max_kb: 1499
-    pfc: enabled
-    pfc_priorities: [3]
-    lldp: application TLV
-    exceptions: []
+  sample: {mode: lossless, trust: "pcp,dscp", ecn: ECN, ecn_min_kb: 150, ecn_max_kb: 1499, pfc: enabled,
+    pfc_priorities: [3], lldp: application TLV, exceptions: []}
 vlans:
   description: VLANs of the bridge by number, with the ports and bonds that carry them.
   returned: success

@@ -98,7 +98,7 @@ options:
 extends_documentation_fragment:
   - rocemesh.multinode.roce_switch
   - rocemesh.multinode.onyx
-  - rocemesh.multinode.onyx.attributes
+  - rocemesh.multinode.onyx.group
   - rocemesh.multinode.attributes.no_restart
   - rocemesh.multinode.switch_ssh
 """
@@ -179,16 +179,8 @@ roce:
   description: What C(show roce) says; texts as printed, C(mode) V(absent) if RoCE is off.
   returned: success
   type: dict
-  sample:
-    mode: lossless
-    trust: L3
-    ecn: ecn, absolute
-    ecn_min_kb: 150
-    ecn_max_kb: 1500
-    pfc: enabled
-    pfc_priorities: [3]
-    lldp: enabled
-    exceptions: []
+  sample: {mode: lossless, trust: L3, ecn: "ecn, absolute", ecn_min_kb: 150, ecn_max_kb: 1500, pfc: enabled,
+    pfc_priorities: [3], lldp: enabled, exceptions: []}
 vlan:
   description:
     - The VLAN with its members; C(unexpected_members) are those that were not asked for.
@@ -210,15 +202,8 @@ ports:
       admin: up
       oper: up
       pfc_oper: enabled
-      counters:
-        rx_discards: 0
-        tx_discards: 0
-        tx_hoq_discards: 0
-        ecn_marked: 0
-        rx_pfc_pause: 0
-        tx_pfc_pause: 0
-        rx_roce_packets: 0
-        tx_roce_packets: 0
+      counters: {rx_discards: 0, tx_discards: 0, tx_hoq_discards: 0, ecn_marked: 0, rx_pfc_pause: 0, tx_pfc_pause: 0,
+        rx_roce_packets: 0, tx_roce_packets: 0}
 saved:
   description: Whether the running configuration survives a reload of the switch.
   returned: success

@@ -32,7 +32,7 @@ options:
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.reads
   - rocemesh.multinode.onyx
-  - rocemesh.multinode.onyx.attributes
+  - rocemesh.multinode.onyx.group
   - rocemesh.multinode.switch_ssh
   - rocemesh.multinode.switch_ssh.look
 seealso:

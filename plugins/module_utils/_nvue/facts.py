@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._switch import guards
+from .._switch import guards, observed
 from .._switch.request import Wanted
 from . import plan as planning
 from . import state as parsing
@@ -27,28 +27,11 @@ def common_facts(state: State, wanted: Wanted) -> dict[str, Any]:
 
 def roce_fact(roce: parsing.Roce) -> dict[str, Any]:
     both = parsing.is_on(roce.pfc_rx) and parsing.is_on(roce.pfc_tx)
-    return {
-        "mode": roce.mode or "absent",
-        "trust": roce.trust,
-        "ecn": roce.congestion,
-        "ecn_min_kb": roce.ecn_min_kb,
-        "ecn_max_kb": roce.ecn_max_kb,
-        "pfc": "enabled" if both else "disabled",
-        "pfc_priorities": sorted(roce.pfc_priorities),
-        "lldp": roce.lldp,
-        "exceptions": list(roce.exceptions),
-    }
+    pfc = {"pfc": "enabled" if both else "disabled", "pfc_priorities": sorted(roce.pfc_priorities)}
+    return observed.roce_fact(roce, ecn=roce.congestion, **pfc)
 
 
 def port_fact(port: parsing.Port) -> dict[str, Any]:
-    return {
-        "mode": port.mode,
-        "access_vlan": port.access_vlan,
-        "mtu": port.mtu,
-        "admin": "up" if port.admin else "down",
-        "oper": "up" if port.up else "down",
-        "pfc_oper": port.pfc,
-        "pfc_watchdog": port.pfc_watchdog,
-        "neighbors": [each.system for each in port.neighbors],
-        "counters": dict(port.counters),
-    }
+    systems = [each.system for each in port.neighbors]
+    pfc = {"pfc_oper": port.pfc, "pfc_watchdog": port.pfc_watchdog}
+    return observed.port_fact(port, **pfc, neighbors=systems, counters=dict(port.counters))

@@ -45,23 +45,21 @@ def expand_ports(host: str, spec: str) -> list[str]:
     """``swp1-4`` -> swp1 ... swp4; ``swp3s0-1`` -> the first two lanes of a split port."""
     match = _PORT_RE.fullmatch(str(spec).strip())
     if not match:
-        raise RefusedError(
+        raise asking.bad_range(
+            host,
+            spec,
             "not a port or a range of ports",
-            host=host,
-            thing="ports",
-            value=spec,
-            remedy="write ports as swp1, ranges as swp1-4, lanes of a split port as swp3s0-3, one list entry each",
+            "write ports as swp1, ranges as swp1-4, lanes of a split port as swp3s0-3, one list entry each",
         )
     first, _prefix, last = match.groups()
     kind, low = trees.split_port(first) or ("", 0)
     high = int(last) if last is not None else low
     if not 0 <= high - low < _RANGE_LIMIT:
-        raise RefusedError(
+        raise asking.bad_range(
+            host,
+            spec,
             f"a range runs upwards and covers at most {_RANGE_LIMIT} ports",
-            host=host,
-            thing="ports",
-            value=spec,
-            remedy="write one list entry per range",
+            "write one list entry per range",
         )
     return [f"{kind}{number}" for number in range(low, high + 1)]
 

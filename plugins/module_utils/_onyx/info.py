@@ -12,11 +12,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Sequence
 
-from .._switch.observed import Sections, neighbor_fact
+from .._switch.observed import Sections, neighbor_fact, port_fact
 from .._switch.request import PRIORITY, Wanted
 from . import plan as planning
 from . import state as parsing
-from .layer import roce_fact
+from .layer import counted, roce_fact
 from .reading import Reader
 from .state import Pfc, Port, Roce, SwitchState
 from .transport import Cli
@@ -121,22 +121,14 @@ def _template(roce: Roce) -> dict[str, Any]:
 def _port(state: SwitchState, name: str, counters: dict[str, int], priority: int) -> dict[str, Any]:
     port = state.ports[name]
     admin, oper = state.pfc.ports.get(name, ("", "")) if state.pfc else ("", "")
-    return {
-        "mode": port.mode,
-        "access_vlan": port.access_vlan,
-        "allowed_vlans": port.allowed_vlans,
-        "lag": port.lag,
-        "mtu": port.mtu,
-        "admin": "up" if port.admin else "down",
-        "oper": "up" if port.up else "down",
-        "trust": state.trust.get(name),
-        "pfc_admin": admin.lower() or None,
-        "pfc_oper": oper.lower() or None,
-        "congestion_control": state.ecn.get(name, {}).get(planning.roce_class(state.roce, priority)),
-        "neighbors": [neighbor_fact(neighbor) for neighbor in (state.neighbors or {}).get(name, ())],
-        "counters": {
-            **port.counters,
-            **({"ecn_marked": state.marked[name]} if name in state.marked else {}),
-            **counters,
-        },
-    }
+    return port_fact(
+        port,
+        allowed_vlans=port.allowed_vlans,
+        lag=port.lag,
+        trust=state.trust.get(name),
+        pfc_admin=admin.lower() or None,
+        pfc_oper=oper.lower() or None,
+        congestion_control=state.ecn.get(name, {}).get(planning.roce_class(state.roce, priority)),
+        neighbors=[neighbor_fact(neighbor) for neighbor in (state.neighbors or {}).get(name, ())],
+        counters=counted(state, name, counters),
+    )

@@ -11,7 +11,7 @@ import time
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from .._layer import ApplyError, Layer, LayerError, Operation, ParseError, RefusedError, VerifyError, inverses
-from .._switch import guards, saving
+from .._switch import guards, observed, saving
 from .._switch.request import Wanted
 from . import plan as planning
 from . import state as parsing
@@ -436,17 +436,8 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
 
 def roce_fact(roce: Roce) -> dict[str, Any]:
     """``show roce`` as a result; ``mode`` absent if RoCE is off."""
-    return {
-        "mode": roce.mode or "absent",
-        "trust": roce.trust,
-        "ecn": roce.ecn,
-        "ecn_min_kb": roce.ecn_min_kb,
-        "ecn_max_kb": roce.ecn_max_kb,
-        "pfc": roce.pfc,
-        "pfc_priorities": sorted(number for number, text in roce.priorities.items() if text == "enabled"),
-        "lldp": roce.lldp,
-        "exceptions": list(roce.exceptions),
-    }
+    priorities = sorted(number for number, text in roce.priorities.items() if text == "enabled")
+    return observed.roce_fact(roce, ecn=roce.ecn, pfc=roce.pfc, pfc_priorities=priorities)
 
 
 def unexpected_members(state: SwitchState, wanted: Wanted) -> list[str]:
@@ -525,18 +516,13 @@ def _vlans(port: parsing.Port) -> tuple[int | None, str]:
 
 
 def _port_fact(state: SwitchState, name: str, counters: Mapping[str, int]) -> dict[str, Any]:
-    port = state.ports[name]
     pfc = state.pfc.ports.get(name) if state.pfc else None
-    return {
-        "mode": port.mode,
-        "access_vlan": port.access_vlan,
-        "mtu": port.mtu,
-        "admin": "up" if port.admin else "down",
-        "oper": "up" if port.up else "down",
-        "pfc_oper": pfc[1].lower() if pfc else None,
-        "counters": {
-            **port.counters,
-            **({"ecn_marked": state.marked[name]} if name in state.marked else {}),
-            **counters,
-        },
-    }
+    return observed.port_fact(
+        state.ports[name], pfc_oper=pfc[1].lower() if pfc else None, counters=counted(state, name, counters)
+    )
+
+
+def counted(state: SwitchState, name: str, counters: Mapping[str, int]) -> dict[str, int]:
+    """All counters of a port; ``counters``: those that were read by themselves."""
+    marked = {"ecn_marked": state.marked[name]} if name in state.marked else {}
+    return {**state.ports[name].counters, **marked, **counters}

@@ -30,24 +30,22 @@ def expand(host: str, spec: str) -> list[str]:
     """``1/1-1/4`` -> ``["1/1", "1/2", "1/3", "1/4"]``; a range stays within one slot and one breakout."""
     match = _RANGE_RE.fullmatch(str(spec).strip())
     if not match:
-        raise RefusedError(
+        raise asking.bad_range(
+            host,
+            spec,
             "not a port or a range of ports",
-            host=host,
-            thing="ports",
-            value=spec,
-            remedy="write ports as 1/1, ranges as 1/1-1/4, breakout ports as 1/1/1-1/1/4, one list entry each",
+            "write ports as 1/1, ranges as 1/1-1/4, breakout ports as 1/1/1-1/1/4, one list entry each",
         )
     first, last = match.group(1), match.group(2) or match.group(1)
     parent, low = first.rsplit("/", 1)
     other, high = last.rsplit("/", 1)
     count = int(high) - int(low) + 1
     if parent != other or not 0 < count <= _RANGE_LIMIT:
-        raise RefusedError(
+        raise asking.bad_range(
+            host,
+            spec,
             f"a range runs upwards within one slot (or one breakout port) and covers at most {_RANGE_LIMIT} ports",
-            host=host,
-            thing="ports",
-            value=spec,
-            remedy="write one list entry per slot or breakout port",
+            "write one list entry per slot or breakout port",
         )
     return [f"{parent}/{number}" for number in range(int(low), int(high) + 1)]
 

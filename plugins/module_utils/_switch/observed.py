@@ -177,19 +177,27 @@ def _trust(port: PortSeen) -> str | None:
 
 def _port(port: PortSeen, priority: int) -> dict[str, Any]:
     mark = port.marking.get(priority)
-    return {
-        "mode": port.mode,
-        "access_vlan": port.access_vlan,
-        "mtu": port.mtu,
-        "admin": _word(port.admin, "up", "down"),
-        "oper": _word(port.up, "up", "down"),
-        "trust": _trust(port),
-        "pfc_priorities": None if port.lossless is None else sorted(port.lossless),
-        "pfc_oper": _word(port.pfc_oper, "enabled", "disabled"),
-        "congestion_control": mark.text if mark else None,
-        "neighbors": [neighbor_fact(each) for each in port.neighbors],
-        "counters": dict(port.counters),
-    }
+    return port_fact(
+        port,
+        trust=_trust(port),
+        pfc_priorities=None if port.lossless is None else sorted(port.lossless),
+        pfc_oper=_word(port.pfc_oper, "enabled", "disabled"),
+        congestion_control=mark.text if mark else None,
+        neighbors=[neighbor_fact(each) for each in port.neighbors],
+        counters=dict(port.counters),
+    )
+
+
+def roce_fact(roce: Any, **own: Any) -> dict[str, Any]:
+    """A RoCE mode as a result: what systems that have one call alike, and what each has of its ``own``."""
+    same = {name: getattr(roce, name) for name in ("trust", "ecn_min_kb", "ecn_max_kb", "lldp")}
+    return {"mode": roce.mode or "absent", **same, "exceptions": list(roce.exceptions), **own}
+
+
+def port_fact(port: Any, **own: Any) -> dict[str, Any]:
+    """A port in the same way."""
+    same = {name: getattr(port, name) for name in ("mode", "access_vlan", "mtu")}
+    return {**same, "admin": _word(port.admin, "up", "down"), "oper": _word(port.up, "up", "down"), **own}
 
 
 def neighbor_fact(neighbor: Neighbor) -> dict[str, str]:

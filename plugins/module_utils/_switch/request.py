@@ -86,6 +86,10 @@ class Naming:
         return frozenset(self.all(host, value))
 
 
+def bad_range(host: str, spec: str, what: str, remedy: str) -> RefusedError:
+    return RefusedError(what, host=host, thing="ports", value=spec, remedy=remedy)
+
+
 def request(host: str, params: Mapping[str, Any], naming: Naming) -> Wanted:
     """The module's parameters as `Wanted`. Raises `RefusedError` before anything is sent, even before the login."""
     vlan, mtu, name, mode = (params.get(key) for key in ("vlan", "mtu", "vlan_name", "mode"))
