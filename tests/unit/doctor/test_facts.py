@@ -122,6 +122,13 @@ def test_a_bridge_of_containers_is_no_link_of_the_job() -> None:
     assert (answer["findings"], answer["unknown"]) == ([], [])
 
 
+def test_rules_of_a_container_engine_and_its_freezer_are_no_firewall() -> None:
+    rules = "-P INPUT ACCEPT\n-N DOCKER-USER\n-A DOCKER-ISOLATION-STAGE-2 -o docker0 -j DROP\n"
+    kernel = "[58204.661755] Freezing with imperfect legacy cgroup freezer. See cgroup.freeze of cgroup v2\n"
+    answer = diagnose(None, evidence_texts({**RIGHT, "gpu02": said("firewall.txt", rules + kernel)}))
+    assert (answer["findings"], answer["unknown"]) == ([], [])
+
+
 def test_an_engine_that_may_not_lock_memory_is_named() -> None:
     words = (
         "OCI runtime exec failed: exec failed: unable to start container process: error setting rlimits for ready "

@@ -231,6 +231,10 @@ SIGNS = (
         r"^\d+: (?:docker\d|br-\w+|virbr\d|cni\d|lxdbr\d|podman\d)\S*: <[^>]*NO-CARRIER"
         r"|^\s*inet6? \S+ .*\bscope \w+ (?:docker\d|br-\w+|virbr\d|cni\d|lxdbr\d|podman\d)\b",
     ),
+    # Rules that the engines of containers and VMs make for their own bridges.
+    normal("bridge_rules", r"^-[AN] (?:DOCKER|KUBE|CNI|LIBVIRT|cali)\S*"),
+    # kernel/cgroup: told once, when the first cgroup of version 1 is paused.
+    normal("cgroup_freezer", r"Freezing with imperfect legacy cgroup freezer"),
     normal("ip_heads", r"^\s*[RT]X:\s+bytes\s+packets\s+errors\s+dropped\b"),
     good(
         "ip_ok",
