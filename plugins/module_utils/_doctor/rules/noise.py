@@ -32,6 +32,8 @@ SIGNS = (
     quiet("nvlink_absent", r"nvmlDeviceGetNvLink\w+\(\) failed: Not Supported|^\s*NVLE: disabled"),
     # nvidia-installer and the driver container, before they load what they built.
     quiet("driver_installer", r"nvidia-drm module will not be installed|^Stopping NVIDIA persistence daemon"),
+    # DKMS: there is no module of that name in the kernel's own tree, so nothing is replaced.
+    quiet("dkms", r"No original module (?:exists|was found)|Kernel preparation unnecessary"),
     # nvidia-smi topo -m: what its letters mean.
     noise(
         "topo_legend", r"^\s*(?:SYS|NODE|PHB|PXB|PIX|NV#)\s+= Connection traversing|\bCPU Affinity\s+NUMA Affinity\b"
