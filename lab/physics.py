@@ -250,7 +250,8 @@ class Physics:
                         self._awaited.discard(name)
                     if self.vms[name]["power"] == "on":
                         self._apply_boot_faults(name)
-                        self._tools(name, "running")
+                        if not self.fault("node_frozen", name):
+                            self._tools(name, "running")
             time.sleep(0.2)  # interval between two looks, not a wait for anything
 
     def watch_engine(self) -> None:
@@ -348,6 +349,7 @@ class Physics:
             _script(node, f"touch {_REFUSES}")
         if self.fault("node_frozen", vm):
             engine.docker("pause", node.container, check=False)
+            self._tools(vm, "silent")
 
     @staticmethod
     def _firewall(node: config.Node, action: str, *, check: bool) -> None:
@@ -367,19 +369,25 @@ class Physics:
                 hardware.set_tool_faults(self.paths, vm, {})
             elif name == "node_frozen":
                 engine.docker("unpause", config.BY_NAME[vm].container, check=False)
+                self._wait_for_tools(vm)
             elif name == "sudo_password":
                 _script(config.BY_NAME[vm], _NEVER_ASK, check=False)
             elif name == "memlock_refused":
                 _script(config.BY_NAME[vm], f"rm -f {_REFUSES}", check=False)
             elif name == "cluster_ports_blocked":
                 self._firewall(config.BY_NAME[vm], "-D", check=False)
-            elif name == "tools_not_running" and self.vms[vm]["power"] == "on":
-                with self._outbox:
-                    self._awaited.add(vm)
-                    self._outbox.notify_all()
+            elif name == "tools_not_running":
+                self._wait_for_tools(vm)
             elif name == "registry_down":
                 engine.docker("start", config.REGISTRY_CONTAINER)
         self._store()
+
+    def _wait_for_tools(self, vm: str) -> None:
+        """They are reported as running as soon as the guest answers."""
+        if self.vms[vm]["power"] == "on":
+            with self._outbox:
+                self._awaited.add(vm)
+                self._outbox.notify_all()
 
 
 # name -> the fields that it takes besides "name"

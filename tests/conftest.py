@@ -8,10 +8,11 @@ import os
 
 import pytest
 
-from tests import site_run
+from tests import kept, site_run
 
 # Hundreds of short playbooks: a module goes to its interpreter's standard input, without a folder and a copy per task.
 os.environ.setdefault("ANSIBLE_PIPELINING", "1")
+kept.begin()
 
 
 @pytest.fixture(scope="session")

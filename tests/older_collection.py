@@ -79,6 +79,16 @@ def variables(port: int, password: str) -> dict[str, Any]:
     }
 
 
+def play(port: int, password: str, played: list[dict[str, Any]]) -> dict[str, Any]:
+    """A play of ``played``. Its connection ends after the last one, so that the next play logs in anew."""
+    return {
+        "hosts": "all",
+        "gather_facts": False,
+        "vars": variables(port, password),
+        "tasks": [*played, {"ansible.builtin.meta": "reset_connection"}],
+    }
+
+
 def environment(place: Path, home: Path) -> dict[str, str]:
     """Its own folders, so that no persistent connection of another run is met."""
     # The socket's path has to stay short.

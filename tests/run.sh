@@ -82,7 +82,6 @@ ALONE=(
   tests/integration/mesh/test_hurt_runs.py
   tests/integration/live/test_stall.py
   tests/integration/handoff/test_slurm.py
-  tests/integration/live/test_benchmark.py::test_for_real_on_four_ranks
   tests/integration/mesh/test_open_mpi.py::test_the_training_job_runs_on_all_hosts
 )
 # Driver installations that are interrupted and finished, minutes each: on throw-away disks, and on the lab's nodes.

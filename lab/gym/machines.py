@@ -67,7 +67,7 @@ FAULTS = (
         ),
         _ATS_GONE,
         symptom="slow",
-        call=("vsphere", {"name": "kernel_setting_absent", "host": "{esx}"}),
+        call=("vsphere", {"name": "kernel_setting_absent", "host": "{esx}", "setting": "atsSupport"}),
     ),
     fault(
         "esxi_maintenance",

@@ -192,7 +192,7 @@ func (c *control) clear(w http.ResponseWriter, _ *http.Request) {
 	reply(w, http.StatusOK, []fault{})
 }
 
-// guest: {"vm": name, "power": "off"} or {"vm": name, "tools": "running" | "notRunning"}.
+// guest: {"vm": name, "power": "off"} or {"vm": name, "tools": "running" | "notRunning" | "silent"}.
 func (c *control) guest(w http.ResponseWriter, r *http.Request) {
 	var told struct{ VM, Power, Tools string }
 	if err := json.NewDecoder(r.Body).Decode(&told); err != nil {
@@ -206,10 +206,10 @@ func (c *control) guest(w http.ResponseWriter, r *http.Request) {
 	}
 	switch told.Tools {
 	case "":
-	case toolsRunning, toolsNotRunning:
+	case toolsRunning, toolsNotRunning, toolsSilent:
 		vm.guestTold(told.Tools)
 	default:
-		refuse(w, fmt.Errorf("tools %q: running or notRunning", told.Tools))
+		refuse(w, fmt.Errorf("tools %q: running, notRunning or silent", told.Tools))
 		return
 	}
 	switch told.Power {

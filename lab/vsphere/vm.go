@@ -44,6 +44,7 @@ type labVM struct {
 const (
 	toolsRunning    = "running"
 	toolsNotRunning = "notRunning"
+	toolsSilent     = "silent" // they were running, and the guest says nothing any more
 	nicKey, gpuKey  = 13000, 13001
 	poweredOnText   = "The attempted operation cannot be performed in the current state (Powered on)."
 	poweredOffText  = "The attempted operation cannot be performed in the current state (Powered off)."
@@ -158,17 +159,22 @@ func (v *labVM) showConfig() {
 func (v *labVM) showPower() {
 	v.lab.mu.Lock()
 	power, guest, tools := types.VirtualMachinePowerStatePoweredOff, "notRunning", types.VirtualMachineToolsRunningStatusGuestToolsNotRunning
+	heartbeat := types.ManagedEntityStatusGray
 	var boot interface{}
 	if v.on {
 		power, boot = types.VirtualMachinePowerStatePoweredOn, time.Now()
-		if v.tools == toolsRunning {
-			guest, tools = "running", types.VirtualMachineToolsRunningStatusGuestToolsRunning
+		switch v.tools {
+		case toolsRunning:
+			guest, tools, heartbeat = "running", types.VirtualMachineToolsRunningStatusGuestToolsRunning, types.ManagedEntityStatusGreen
+		case toolsSilent:
+			guest, tools, heartbeat = "running", types.VirtualMachineToolsRunningStatusGuestToolsRunning, types.ManagedEntityStatusRed
 		}
 	}
 	v.lab.mu.Unlock()
 	changes := []types.PropertyChange{
 		{Name: "runtime.powerState", Val: power}, {Name: "summary.runtime.powerState", Val: power},
-		{Name: "guest.toolsRunningStatus", Val: string(tools)}, {Name: "guest.guestState", Val: guest}}
+		{Name: "guest.toolsRunningStatus", Val: string(tools)}, {Name: "guest.guestState", Val: guest},
+		{Name: "guestHeartbeatStatus", Val: heartbeat}}
 	if current := v.vm.Runtime.PowerState; current != power {
 		changes = append(changes, types.PropertyChange{Name: "runtime.bootTime", Val: boot},
 			types.PropertyChange{Name: "summary.runtime.bootTime", Val: boot})

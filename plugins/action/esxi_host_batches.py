@@ -40,6 +40,8 @@ def esxi_published(results: Sequence[Mapping[str, Any]], check: bool = False) ->
                 "host": row["esxi_host"],
                 "host_moid": row["esxi_host_moid"],
                 "settings": [setting["name"] for setting in row["settings"]],
+                "found": row["settings"],
+                "changes": row["changes"],
                 "reboot_required": row["reboot_required"],
                 "reboot_reasons": row["reboot_reasons"],
             }

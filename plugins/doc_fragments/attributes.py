@@ -23,6 +23,12 @@ attributes:
     description: Changes nothing.
 """
 
+    NODE = r"""
+options: {}
+requirements:
+  - Python 3.8 or newer on the node
+"""
+
     DECIDES = r"""
 options: {}
 attributes:
@@ -32,6 +38,17 @@ attributes:
   diff_mode:
     support: none
     description: There is no difference to show.
+"""
+
+    LOOKS = r"""
+options: {}
+attributes:
+  diff_mode:
+    support: none
+    description: Nothing of a site changes.
+  async:
+    support: none
+    description: It runs on the controller.
 """
 
     WRITES = r"""

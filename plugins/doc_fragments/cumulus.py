@@ -58,7 +58,7 @@ options:
     default: 30
 """
 
-    ATTRIBUTES = r"""
+    GROUP = r"""
 options: {}
 attributes:
   action_group:

@@ -30,7 +30,7 @@ options:
     required: true
 """
 
-    ATTRIBUTES = r"""
+    GROUP = r"""
 options: {}
 attributes:
   action_group:

@@ -68,7 +68,47 @@ notes:
   - ESXi shell and SSH on the hosts are not needed and stay off. Commands of C(esxcli) travel through vCenter.
 """
 
-    ATTRIBUTES = r"""
+    HOSTS = r"""
+options:
+  esxi_hostname:
+    description:
+      - Name of one ESXi host as vCenter shows it, or its managed object id.
+      - One of O(esxi_hostname), O(esxi_hostnames) and O(cluster) is needed.
+    type: str
+  esxi_hostnames:
+    description: Names or managed object ids of several ESXi hosts. The result is in RV(hosts).
+    type: list
+    elements: str
+  cluster:
+    description:
+      - Name or managed object id of a cluster. Alone it means all hosts of the cluster. The result is in RV(hosts).
+      - With O(esxi_hostname) or O(esxi_hostnames) it only narrows where these names are looked for. Without it they are
+        looked for in the whole inventory.
+    type: str
+"""
+
+    LEASE = r"""
+options:
+  lease_seconds:
+    description:
+      - Seconds that the lease of the datacenter is good without a sign of life from its holder, at least 60. A reboot
+        gives one with every step and while it waits.
+    type: int
+    default: 1800
+  take_over:
+    description:
+      - Name of a run whose lease is taken over although it has not expired. Only for a run that is known to be dead.
+    type: str
+  run_name:
+    description:
+      - Name of this run in the lease, and in the mark of a reboot. By default each C(ansible-playbook) is a run of its
+        own.
+      - All that runs under one name is one run, and has its lease together. Never give a fixed name to what may run
+        twice at once.
+    type: str
+"""
+
+    GROUP = r"""
 options: {}
 attributes:
   action_group:

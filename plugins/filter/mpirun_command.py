@@ -94,12 +94,11 @@ def mpirun_command(
     program: Sequence[str],
     network: str,
     *,
-    ranks: int | None = None,
-    slots: int | None = None,
-    env: Mapping[str, Any] | None = None,
-    mca: Mapping[str, Any] | None = None,
     timeout: int = 0,
     version: str = DEFAULT,
+    ranks: int | None = None,
+    slots: int | None = None,
+    **more: Any,
 ) -> list[str]:
     try:
         return command(
@@ -108,10 +107,9 @@ def mpirun_command(
             str(network),
             ranks=None if ranks is None else int(ranks),
             slots=None if slots is None else int(slots),
-            env=env,
-            mca=mca,
             timeout=int(timeout),
             version=str(version),
+            **more,
         )
     except LayerError as error:
         raise AnsibleFilterError(f"mpirun_command: {error}") from error

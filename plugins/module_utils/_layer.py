@@ -3,16 +3,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The four verbs that every layer answers: observe, plan, apply, verify.
 
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 Imports on Python 3.8: modules that run on nodes use it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import enum
-from typing import Any, Generic, Mapping, Sequence, TypeVar
+from typing import Any, Generic, Iterator, Mapping, Sequence, TypeVar
 
 
 class Reboot(str, enum.Enum):
@@ -79,6 +78,11 @@ class LayerError(Exception):
         self.value = value
         self.remedy = remedy
         self.details = details
+
+    def so_far(self, applied: Sequence[Operation]) -> None:
+        """Tell what has been carried out, and how to take it back, unless that is told already."""
+        self.details.setdefault("applied", [operation.command for operation in applied])
+        self.details.setdefault("undo", inverses(applied))
 
     def as_result(self) -> dict[str, Any]:
         """Arguments for ``fail_json``."""
@@ -214,7 +218,8 @@ def _diff(operations: Sequence[Operation]) -> dict[str, Any]:
     return {"before": before, "after": after}
 
 
-def _undo(operations: Sequence[Operation]) -> list[str]:
+def inverses(operations: Sequence[Operation]) -> list[str]:
+    """What takes them back, in the order in which it has to be sent."""
     return [operation.inverse for operation in reversed(operations) if operation.inverse]
 
 
@@ -241,8 +246,7 @@ def _converge(layer: Layer[State, Wanted], wanted: Wanted, check_mode: bool) -> 
         try:
             layer.apply_all(operations, applied)
         except LayerError as error:
-            error.details.setdefault("applied", [done.command for done in applied])
-            error.details.setdefault("undo", _undo(applied))
+            error.so_far(applied)
             raise
         state = layer.observe()
         left = layer.plan(state, wanted)
@@ -252,7 +256,7 @@ def _converge(layer: Layer[State, Wanted], wanted: Wanted, check_mode: bool) -> 
                 host=layer.host,
                 remedy="read the device's own log; nothing was saved or claimed",
                 applied=[operation.command for operation in applied],
-                undo=_undo(applied),
+                undo=inverses(applied),
             )
         layer.commit(operations)
         warnings = layer.warnings(state, wanted)
@@ -263,7 +267,7 @@ def _converge(layer: Layer[State, Wanted], wanted: Wanted, check_mode: bool) -> 
         "changed": bool(operations),
         "diff": _diff(operations),
         "operations": [operation.as_result() for operation in operations],
-        "undo": _undo(operations),
+        "undo": inverses(operations),
         "reboot_required": pending.scope is not Reboot.NONE,
         "reboot_scope": pending.scope.value,
         "reboot_reasons": list(pending.reasons),
@@ -273,15 +277,21 @@ def _converge(layer: Layer[State, Wanted], wanted: Wanted, check_mode: bool) -> 
 
 
 def exit_with(module: Any, layer: Layer[State, Wanted], wanted: Wanted) -> None:
-    """Converge and leave the module: the one place where typed errors become ``fail_json``.
+    """Converge and leave the module.
 
     ``module`` is an AnsibleModule (not imported here, so that the verbs stay free of Ansible).
     """
-    try:
+    with failing(module):
         result = converge(layer, wanted, check_mode=module.check_mode)
+        for warning in result.pop("warnings"):
+            module.warn(warning)  # AnsibleModule puts them back into the result under "warnings"
+        module.exit_json(**result)
+
+
+@contextlib.contextmanager
+def failing(module: Any) -> Iterator[None]:
+    """The one place where typed errors become ``fail_json``."""
+    try:
+        yield
     except LayerError as error:
         module.fail_json(**error.as_result())
-        return
-    for warning in result.pop("warnings"):
-        module.warn(warning)  # AnsibleModule puts them back into the result under "warnings"
-    module.exit_json(**result)

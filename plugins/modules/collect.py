@@ -24,16 +24,12 @@ description:
     nothing.
   - A name that is in no inventory, and that stands where no program prints names, cannot be known as one. Look through
     the archive before it is sent.
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.looks
 attributes:
   check_mode:
     support: full
     description: Tells what the archive would hold; O(dest) is looked at as without it, and not written.
-  diff_mode:
-    support: none
-    description: Nothing of a site changes.
-  async:
-    support: none
-    description: It runs on the controller.
 options:
   evidence:
     description:

@@ -112,7 +112,7 @@ options:
 extends_documentation_fragment:
   - rocemesh.multinode.roce_switch
   - rocemesh.multinode.cumulus
-  - rocemesh.multinode.cumulus.attributes
+  - rocemesh.multinode.cumulus.group
   - rocemesh.multinode.attributes.no_restart
 """
 
@@ -187,16 +187,8 @@ roce:
       of bytes.
   returned: success
   type: dict
-  sample:
-    mode: lossless
-    trust: pcp,dscp
-    ecn: ECN
-    ecn_min_kb: 150
-    ecn_max_kb: 1499
-    pfc: enabled
-    pfc_priorities: [3]
-    lldp: application TLV
-    exceptions: []
+  sample: {mode: lossless, trust: "pcp,dscp", ecn: ECN, ecn_min_kb: 150, ecn_max_kb: 1499, pfc: enabled,
+    pfc_priorities: [3], lldp: application TLV, exceptions: []}
 vlan:
   description:
     - The VLAN with its members; C(unexpected_members) are those that were not asked for, trunks included. Its C(name)
@@ -204,11 +196,7 @@ vlan:
     - Null if no VLAN was asked for or it does not exist yet (check mode).
   returned: success
   type: dict
-  sample:
-    id: 111
-    name:
-    members: [swp1, swp2]
-    unexpected_members: []
+  sample: {id: 111, name: null, members: [swp1, swp2], unexpected_members: []}
 ports:
   description:
     - The requested ports. C(counters) has what the release prints of drops of the link, and of discards, packets marked
@@ -226,16 +214,8 @@ ports:
       pfc_oper: enabled
       pfc_watchdog: {state: disabled}
       neighbors: [gpu01]
-      counters:
-        rx_drops: 0
-        tx_drops: 0
-        rx_discards: 0
-        tx_discards: 0
-        ecn_marked: 0
-        rx_pfc_pause: 0
-        tx_pfc_pause: 0
-        rx_roce_packets: 0
-        tx_roce_packets: 0
+      counters: {rx_drops: 0, tx_drops: 0, rx_discards: 0, tx_discards: 0, ecn_marked: 0, rx_pfc_pause: 0,
+        tx_pfc_pause: 0, rx_roce_packets: 0, tx_roce_packets: 0}
 saved:
   description: Whether the applied configuration survives a reboot of the switch.
   returned: success
@@ -297,16 +277,16 @@ error_code:
   type: str
 """
 
+import contextlib
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._layer import LayerError, RefusedError, exit_with
+from ..module_utils._layer import RefusedError, exit_with, failing
 from ..module_utils._nvue import arguments, rest
 from ..module_utils._nvue.nvue import NvueLayer
 from ..module_utils._nvue.plan import CHOICES, DEFAULT_DOMAIN, request
 from ..module_utils._switch.arguments import COMMON
-from ..module_utils._switch.request import Wanted
 
 
 def argument_spec() -> dict[str, dict[str, object]]:
@@ -337,34 +317,19 @@ def check_times(params: dict[str, Any]) -> None:
             raise RefusedError("not a time", host=params["hostname"], thing=name, value=params[name], remedy="use 30")
 
 
-def make_layer(module: AnsibleModule, wanted: Wanted) -> NvueLayer:
-    params = module.params
-    return NvueLayer(
-        params["hostname"],
-        rest.Session(arguments.endpoint(module)),
-        wanted,
-        save=params["save"],
-        wait_for_links=params["wait_for_links"],
-        apply_timeout=params["apply_timeout"],
-        confirm_timeout=params["confirm_timeout"],
-        accept_warnings=params["accept_warnings"],
-        rollback=params["rollback"],
-        read_only=module.check_mode,
-    )
-
-
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    try:
-        check_times(module.params)
-        wanted = request(module.params["hostname"], module.params)
-        layer = make_layer(module, wanted)
-    except LayerError as error:
-        module.fail_json(**error.as_result())
-    try:
+    params = module.params
+    options = ("save", "wait_for_links", "apply_timeout", "confirm_timeout", "accept_warnings", "rollback")
+    with failing(module):
+        check_times(params)
+        wanted = request(params["hostname"], params)
+        session = rest.Session(arguments.endpoint(module))
+    settings = {name: params[name] for name in options}
+    with contextlib.closing(
+        NvueLayer(params["hostname"], session, wanted, read_only=module.check_mode, **settings)
+    ) as layer:
         exit_with(module, layer, wanted)
-    finally:
-        layer.close()
 
 
 if __name__ == "__main__":

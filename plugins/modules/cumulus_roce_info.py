@@ -38,7 +38,7 @@ options:
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.reads
   - rocemesh.multinode.cumulus
-  - rocemesh.multinode.cumulus.attributes
+  - rocemesh.multinode.cumulus.group
   - rocemesh.multinode.switch_ssh.look
 seealso:
   - module: rocemesh.multinode.cumulus_roce
@@ -75,16 +75,8 @@ roce:
       of bytes.
   returned: success
   type: dict
-  sample:
-    mode: lossless
-    trust: pcp,dscp
-    ecn: ECN
-    ecn_min_kb: 150
-    ecn_max_kb: 1499
-    pfc: enabled
-    pfc_priorities: [3]
-    lldp: application TLV
-    exceptions: []
+  sample: {mode: lossless, trust: "pcp,dscp", ecn: ECN, ecn_min_kb: 150, ecn_max_kb: 1499, pfc: enabled,
+    pfc_priorities: [3], lldp: application TLV, exceptions: []}
 vlans:
   description: VLANs of the bridge by number, with the ports and bonds that carry them.
   returned: success
@@ -151,29 +143,15 @@ error_code:
   type: str
 """
 
-from typing import Any
+import contextlib
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._layer import LayerError
+from ..module_utils._layer import failing
 from ..module_utils._nvue import arguments, info, rest
 from ..module_utils._nvue.plan import CHOICES, DEFAULT_DOMAIN, request
 from ..module_utils._nvue.reading import NvueReader
 from ..module_utils._switch.request import PRIORITY
-
-
-def survey(module: AnsibleModule) -> dict[str, Any]:
-    params = module.params
-    host = params["hostname"]
-    # Refuses what is no port before the login.
-    wanted = request(host, {key: params[key] for key in ("ports", "bridge_domain", "mode", "priority")})
-    session = rest.Session(arguments.endpoint(module))
-    try:
-        return info.survey(
-            host, NvueReader(host, session, wanted.domain), wanted.ports, params["mode"], wanted.priority
-        )
-    finally:
-        session.close()
 
 
 def main() -> None:
@@ -187,11 +165,14 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    try:
-        result = survey(module)
-    except LayerError as error:
-        module.fail_json(**error.as_result())
-    module.exit_json(changed=False, **result)
+    params, host = module.params, module.params["hostname"]
+    with failing(module):
+        # Refuses what is no port before the login.
+        wanted = request(host, {key: params[key] for key in ("ports", "bridge_domain", "mode", "priority")})
+        with contextlib.closing(rest.Session(arguments.endpoint(module))) as session:
+            reader = NvueReader(host, session, wanted.domain)
+            result = info.survey(host, reader, wanted.ports, params["mode"], wanted.priority)
+        module.exit_json(changed=False, **result)
 
 
 if __name__ == "__main__":

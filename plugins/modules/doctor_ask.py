@@ -18,16 +18,12 @@ description:
     that the person names or as pasted text. Then again, until M(rocemesh.multinode.doctor) says that one cause is left.
   - Without a terminal it asks nothing, and the answer has the commands as a list.
   - Runs no command itself, contacts nothing, writes nothing but O(dest).
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.looks
 attributes:
   check_mode:
     support: full
     description: Asks as without it; O(dest) is not written.
-  diff_mode:
-    support: none
-    description: Nothing of a site changes.
-  async:
-    support: none
-    description: It runs on the controller.
 options:
   bundle:
     description: What there is at the beginning, as in M(rocemesh.multinode.doctor).

@@ -27,21 +27,6 @@ attributes:
     support: full
     description: Shows the configured values before and after.
 options:
-  esxi_hostname:
-    description:
-      - Name of one ESXi host as vCenter shows it, or its managed object id.
-      - One of O(esxi_hostname), O(esxi_hostnames) and O(cluster) is needed.
-    type: str
-  esxi_hostnames:
-    description: Names or managed object ids of several ESXi hosts.
-    type: list
-    elements: str
-  cluster:
-    description:
-      - Name or managed object id of a cluster. Alone it means all hosts of the cluster.
-      - With O(esxi_hostname) or O(esxi_hostnames) it only narrows where these names are looked for. Without it they are
-        looked for in the whole inventory.
-    type: str
   settings:
     description:
       - Kernel settings and their values, for example C(atsSupport=true). Nothing stops or restarts by setting them.
@@ -59,7 +44,8 @@ options:
     default: false
 extends_documentation_fragment:
   - rocemesh.multinode.vsphere
-  - rocemesh.multinode.vsphere.attributes
+  - rocemesh.multinode.vsphere.hosts
+  - rocemesh.multinode.vsphere.group
 notes:
   - Not verified on hardware - from which ESXi build on V(atsSupport) exists, and the privilege that the account needs
     on the host beyond C(System.Read).
@@ -160,9 +146,7 @@ failed_hosts:
   type: list
   elements: str
 operations:
-  description:
-    - What was done or, in check mode, would be done.
-    - Each item has C(description), C(command), C(disrupts) and C(reboot).
+  description: Settings that were or would be configured, each with C(description), C(command), C(disrupts), C(reboot).
   returned: success
   type: list
   elements: dict
@@ -187,30 +171,19 @@ reboot_reasons:
   elements: str
 """
 
-from ..module_utils._vsphere.arguments import make_module, run_layer, vsphere_argument_spec
+from ..module_utils._vsphere.arguments import hosts_module, run_layer
 from ..module_utils._vsphere.kernel import KernelLayer
 from ..module_utils._vsphere.plan import KernelWanted
 from ..module_utils._vsphere.transport import Connection
 
 
 def main() -> None:
-    module = make_module(
-        argument_spec=vsphere_argument_spec(
-            esxi_hostname={"type": "str"},
-            esxi_hostnames={"type": "list", "elements": "str"},
-            cluster={"type": "str"},
-            settings={"type": "dict", "required": True},
-            allow_security_settings={"type": "bool", "default": False},
-        ),
-        required_one_of=[("esxi_hostname", "esxi_hostnames", "cluster")],
-        mutually_exclusive=[("esxi_hostname", "esxi_hostnames")],
-        supports_check_mode=True,
+    module, names = hosts_module(
+        settings={"type": "dict", "required": True},
+        allow_security_settings={"type": "bool", "default": False},
     )
     params = module.params
     wanted = KernelWanted(params["settings"], params["allow_security_settings"])
-    names = [params["esxi_hostname"]] if params["esxi_hostname"] else params["esxi_hostnames"] or []
-    if not names and not params["cluster"]:
-        module.fail_json(msg="esxi_hostnames is empty: name at least one host, or a cluster.")
 
     def make_layer(connection: Connection) -> KernelLayer:
         return KernelLayer(connection, connection.find_hosts(names, params["cluster"] or ""), wanted)

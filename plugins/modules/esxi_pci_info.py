@@ -17,21 +17,6 @@ description:
     it.
   - RV(numa_locality) names the NICs and GPUs of each node. A VM for GPUDirect RDMA must be given both from one node.
 options:
-  esxi_hostname:
-    description:
-      - Name of the ESXi host as vCenter shows it, or its managed object id.
-      - One of O(esxi_hostname), O(esxi_hostnames) and O(cluster) is needed.
-    type: str
-  esxi_hostnames:
-    description: Names or managed object ids of several ESXi hosts. The result is in RV(hosts).
-    type: list
-    elements: str
-  cluster:
-    description:
-      - Name or managed object id of a cluster. Alone it means all hosts of the cluster. The result is in RV(hosts).
-      - With O(esxi_hostname) or O(esxi_hostnames) it only narrows where these names are looked for. Without it they are
-        looked for in the whole inventory.
-    type: str
   address:
     description: Only devices at these PCI addresses. The segment may be left out.
     type: list
@@ -57,7 +42,8 @@ options:
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.reads
   - rocemesh.multinode.vsphere
-  - rocemesh.multinode.vsphere.attributes
+  - rocemesh.multinode.vsphere.hosts
+  - rocemesh.multinode.vsphere.group
 notes:
   - NUMA nodes come from the host's own description of its nodes. Not verified on hardware for SR-IOV virtual functions.
 seealso:
@@ -198,8 +184,7 @@ numa_locality:
   description: For each NUMA node (and V(unknown)), the addresses of C(nics) and C(gpus) that can be passed through.
   returned: success, with O(esxi_hostname)
   type: dict
-  sample:
-    "0": {"nics": ["0000:3b:00.0"], "gpus": ["0000:3d:00.0"]}
+  sample: {'0': {nics: ['0000:3b:00.0'], gpus: ['0000:3d:00.0']}}
 vms:
   description:
     - VMs of the host that own devices, with C(name), C(moid), C(power_state), C(devices), C(numa_nodes),
@@ -212,8 +197,8 @@ vms:
 
 from typing import Any
 
-from ..module_utils._layer import LayerError, RefusedError
-from ..module_utils._vsphere.arguments import endpoint_from, make_module, vsphere_argument_spec
+from ..module_utils._layer import RefusedError, failing
+from ..module_utils._vsphere.arguments import endpoint_from, hosts_module
 from ..module_utils._vsphere.inventory import PciFilter, pci_reports
 from ..module_utils._vsphere.state import pci_address, pci_id
 from ..module_utils._vsphere.transport import Connection
@@ -244,35 +229,21 @@ def filter_from(params: dict[str, Any]) -> PciFilter:
 
 
 def main() -> None:
-    module = make_module(
-        argument_spec=vsphere_argument_spec(
-            esxi_hostname={"type": "str"},
-            esxi_hostnames={"type": "list", "elements": "str"},
-            cluster={"type": "str"},
-            address={"type": "list", "elements": "str", "default": []},
-            vendor_id={"type": "str"},
-            device_id={"type": "str"},
-            kind={"type": "str", "choices": ["nic", "gpu", "bridge", "other"]},
-            passthru_capable={"type": "bool"},
-            gather_esxcli={"type": "bool", "default": False},
-        ),
-        required_one_of=[("esxi_hostname", "esxi_hostnames", "cluster")],
-        mutually_exclusive=[("esxi_hostname", "esxi_hostnames")],
-        supports_check_mode=True,
+    module, names = hosts_module(
+        address={"type": "list", "elements": "str", "default": []},
+        vendor_id={"type": "str"},
+        device_id={"type": "str"},
+        kind={"type": "str", "choices": ["nic", "gpu", "bridge", "other"]},
+        passthru_capable={"type": "bool"},
+        gather_esxcli={"type": "bool", "default": False},
     )
     params = module.params
-    names = [params["esxi_hostname"]] if params["esxi_hostname"] else params["esxi_hostnames"] or []
-    if not names and not params["cluster"]:
-        module.fail_json(msg="esxi_hostnames is empty: name at least one host, or a cluster.")
-    try:
+    with failing(module):
         wanted = filter_from(params)
         with Connection(endpoint_from(params)) as connection:
             hosts = connection.find_hosts(names, params["cluster"] or "")
             reports = pci_reports(connection, hosts, wanted, params["gather_esxcli"])
-    except LayerError as error:
-        module.fail_json(**error.as_result())
-        return
-    module.exit_json(changed=False, **(reports[0] if params["esxi_hostname"] else {"hosts": reports}))
+        module.exit_json(changed=False, **(reports[0] if params["esxi_hostname"] else {"hosts": reports}))
 
 
 if __name__ == "__main__":

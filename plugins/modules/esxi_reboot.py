@@ -105,22 +105,6 @@ options:
         O(reason) mean nothing any more, and the host is rebooted only if one of O(pending_settings) still waits.
       - Without it, each call with O(required=true) is an order of its own.
     type: str
-  lease_seconds:
-    description:
-      - Seconds that the lease of the datacenter is good without a sign of life from its holder, at least 60. The module
-        gives one with every step and while it waits.
-    type: int
-    default: 1800
-  take_over:
-    description:
-      - Name of a run whose lease is taken over although it has not expired. Only for a run that is known to be dead.
-    type: str
-  run_name:
-    description:
-      - Name of this run in the lease and in the mark. By default each C(ansible-playbook) is a run of its own.
-      - All that runs under one name is one run, and has its lease together. Never give a fixed name to what may run
-        twice at once.
-    type: str
   vsan_mode:
     description:
       - What happens to the data of a vSAN host while it is in maintenance mode. If not given, vCenter decides. Without
@@ -148,7 +132,8 @@ options:
     default: 300
 extends_documentation_fragment:
   - rocemesh.multinode.vsphere
-  - rocemesh.multinode.vsphere.attributes
+  - rocemesh.multinode.vsphere.lease
+  - rocemesh.multinode.vsphere.group
 notes:
   - The account needs the privileges C(Host.Config.Maintenance), C(VirtualMachine.Interact.PowerOff) and
     C(VirtualMachine.Interact.PowerOn), for O(vm_policy=evacuate) C(Resource.HotMigrate). For the lease and the mark it
@@ -186,12 +171,12 @@ EXAMPLES = r"""
 
 - name: Go on after a run that died while the host was in maintenance mode
   rocemesh.multinode.esxi_reboot:
+    esxi_hostname: esx01.example.org
+    in_maintenance: adopt
+    pending_settings: [atsSupport]
     hostname: vcenter.example.org
     username: automation@vsphere.local
     password: "{{ vcenter_password }}"
-    esxi_hostname: esx01.example.org
-    pending_settings: [atsSupport]
-    in_maintenance: adopt
     power_on: [gpu01, gpu02]
   delegate_to: localhost
 """
@@ -258,13 +243,9 @@ resume:
       entered maintenance mode and nobody else has taken it since.
   returned: failure after the first step
   type: dict
-  sample:
-    in_maintenance: adopt
-    power_on: [gpu01, gpu02]
+  sample: {in_maintenance: adopt, power_on: [gpu01, gpu02]}
 operations:
-  description:
-    - What was done or, in check mode, would be done.
-    - Each item has C(description), C(command), C(disrupts) and C(reboot).
+  description: Steps that were or would be taken, each with C(description), C(command), C(disrupts) and C(reboot).
   returned: success
   type: list
   elements: dict
@@ -292,7 +273,7 @@ import datetime
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._vsphere.arguments import make_module, run_layer, vsphere_argument_spec
+from ..module_utils._vsphere.arguments import LEASE, make_module, run_layer, vsphere_argument_spec
 from ..module_utils._vsphere.books import Bookkeeping
 from ..module_utils._vsphere.plan_reboot import RebootWanted, Timeouts
 from ..module_utils._vsphere.reboot import RebootLayer
@@ -329,9 +310,7 @@ def main() -> None:
             power_on=dict(names),
             in_maintenance={"type": "str", "choices": ["refuse", "allow", "adopt", "recover"], "default": "refuse"},
             only_if_booted_at={"type": "str"},
-            lease_seconds={"type": "int", "default": 1800},
-            take_over={"type": "str"},
-            run_name={"type": "str"},
+            **LEASE,
             vsan_mode={"type": "str", "choices": ["ensureObjectAccessibility", "evacuateAllData", "noAction"]},
             shutdown_timeout={"type": "int", "default": 300},
             maintenance_timeout={"type": "int", "default": 600},

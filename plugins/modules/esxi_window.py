@@ -39,23 +39,10 @@ options:
     type: str
     choices: [free, held, released, ignored]
     default: free
-  lease_seconds:
-    description: Seconds that the lease is good without a sign of life from its holder, at least 60.
-    type: int
-    default: 1800
-  take_over:
-    description:
-      - Name of a run whose lease is taken over although it has not expired. Only for a run that is known to be dead.
-    type: str
-  run_name:
-    description:
-      - Name of this run in the lease. By default each C(ansible-playbook) is a run of its own.
-      - All that runs under one name is one run, and has its lease together. Never give a fixed name to what may run
-        twice at once.
-    type: str
 extends_documentation_fragment:
   - rocemesh.multinode.vsphere
-  - rocemesh.multinode.vsphere.attributes
+  - rocemesh.multinode.vsphere.lease
+  - rocemesh.multinode.vsphere.group
 notes:
   - The account needs the privileges C(Global.ManageCustomFields) on the root folder and C(Global.SetCustomField) on the
     datacenter.
@@ -102,8 +89,8 @@ hosts:
   elements: dict
 """
 
-from ..module_utils._layer import LayerError
-from ..module_utils._vsphere.arguments import endpoint_from, make_module, vsphere_argument_spec
+from ..module_utils._layer import failing
+from ..module_utils._vsphere.arguments import LEASE, endpoint_from, make_module, vsphere_argument_spec
 from ..module_utils._vsphere.this_run import this_run
 from ..module_utils._vsphere.transport import Connection
 from ..module_utils._vsphere.windows import LeaseWanted, Windows
@@ -114,25 +101,20 @@ def main() -> None:
         argument_spec=vsphere_argument_spec(
             esxi_hostnames={"type": "list", "elements": "str", "required": True},
             lease={"type": "str", "choices": ["free", "held", "released", "ignored"], "default": "free"},
-            lease_seconds={"type": "int", "default": 1800},
-            take_over={"type": "str"},
-            run_name={"type": "str"},
+            **LEASE,
         ),
         supports_check_mode=True,
     )
     params = module.params
     run = this_run(params["run_name"] or "")
     wanted = LeaseWanted(params["lease"], params["lease_seconds"], params["take_over"] or "")
-    try:
-        with Connection(endpoint_from(params)) as connection:
-            windows = Windows(connection, run, params["esxi_hostnames"])
-            changed = windows.settle(wanted, module.check_mode)
-            hosts = windows.hosts()
-            for warning in windows.warnings:
-                module.warn(warning)
-            module.exit_json(changed=changed, run=run.name, hosts=hosts)
-    except LayerError as error:
-        module.fail_json(**error.as_result())
+    with failing(module), Connection(endpoint_from(params)) as connection:
+        windows = Windows(connection, run, params["esxi_hostnames"])
+        changed = windows.settle(wanted, module.check_mode)
+        hosts = windows.hosts()
+        for warning in windows.warnings:
+            module.warn(warning)
+        module.exit_json(changed=changed, run=run.name, hosts=hosts)
 
 
 if __name__ == "__main__":

@@ -17,10 +17,10 @@ description:
     fail because of it.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.reads
+  - rocemesh.multinode.attributes.node
 author:
   - rocemesh.multinode contributors (@rocemesh)
 requirements:
-  - Python 3.8 or newer on the node
   - C(nvidia-smi), C(modinfo), C(nv-fabricmanager), C(systemctl), C(dmesg) and C(journalctl) as far as they are there
 options:
   ranks:
@@ -101,6 +101,10 @@ pci:
   returned: success
   type: list
   elements: dict
+simulated:
+  description: Whether a simulated tree was read and not the kernel's.
+  returned: success
+  type: bool
 driver:
   description:
     - C(loaded) and C(installed) (versions of the kernel module in memory and on the disk, empty if there is none),
@@ -151,10 +155,6 @@ xids:
 since_boot:
   description: Whether the kernel log reached back to the boot, so that no Xid means none since then.
   returned: with O(gather_state=true)
-  type: bool
-simulated:
-  description: Whether a simulated tree was read and not the kernel's.
-  returned: success
   type: bool
 unreadable:
   description: What could not be read (C(what)), the error as it was seen (C(why)) and what to do (C(remedy)).

@@ -284,7 +284,7 @@ import platform
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._layer import RefusedError, exit_with
+from ..module_utils._layer import exit_with, failing
 from ..module_utils._nic.layer import AtsLayer
 from ..module_utils._nic.plan import AtsWanted, parse_time
 from ..module_utils._nic.transport import NicTools
@@ -313,7 +313,7 @@ def main() -> None:
         module.fail_json(
             msg=f"{host}: require_active needs verify_pci: the card alone cannot prove that ATS is in force."
         )
-    try:
+    with failing(module):
         wanted = AtsWanted(
             enabled={"enabled": True, "disabled": False}.get(options["state"]),
             missing_is_failure=options["missing_parameter"] == "fail",
@@ -322,8 +322,6 @@ def main() -> None:
             host_boot_time=parse_time(options["host_boot_time"], host, "host_boot_time"),
             settled_since=parse_time(options["settled_since"], host, "settled_since"),
         )
-    except RefusedError as error:
-        module.fail_json(**error.as_result())
     tools = NicTools(host, tool=options["tool"], timeout=options["query_timeout"])
     exit_with(module, AtsLayer(tools, options["device"], options["verify_pci"]), wanted)
 

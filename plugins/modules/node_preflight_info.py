@@ -16,10 +16,9 @@ description:
   - Run it with C(become) to learn whether that works.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.reads
+  - rocemesh.multinode.attributes.node
 author:
   - rocemesh.multinode contributors (@rocemesh)
-requirements:
-  - Python 3.8 or newer on the node
 options:
   controller_time:
     description: The controller's clock, seconds since 1970 in UTC, to compare the node's with. V(0) compares nothing.

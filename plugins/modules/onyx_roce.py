@@ -98,7 +98,7 @@ options:
 extends_documentation_fragment:
   - rocemesh.multinode.roce_switch
   - rocemesh.multinode.onyx
-  - rocemesh.multinode.onyx.attributes
+  - rocemesh.multinode.onyx.group
   - rocemesh.multinode.attributes.no_restart
   - rocemesh.multinode.switch_ssh
 """
@@ -179,27 +179,15 @@ roce:
   description: What C(show roce) says; texts as printed, C(mode) V(absent) if RoCE is off.
   returned: success
   type: dict
-  sample:
-    mode: lossless
-    trust: L3
-    ecn: ecn, absolute
-    ecn_min_kb: 150
-    ecn_max_kb: 1500
-    pfc: enabled
-    pfc_priorities: [3]
-    lldp: enabled
-    exceptions: []
+  sample: {mode: lossless, trust: L3, ecn: "ecn, absolute", ecn_min_kb: 150, ecn_max_kb: 1500, pfc: enabled,
+    pfc_priorities: [3], lldp: enabled, exceptions: []}
 vlan:
   description:
     - The VLAN with its members; C(unexpected_members) are those that were not asked for.
     - Null if no VLAN was asked for or it does not exist yet (check mode).
   returned: success
   type: dict
-  sample:
-    id: 111
-    name: rdma
-    members: [1/1, 1/2]
-    unexpected_members: []
+  sample: {id: 111, name: rdma, members: [1/1, 1/2], unexpected_members: []}
 ports:
   description:
     - The requested ports. C(counters) has what the release prints of discards, packets marked by ECN, PFC pauses of
@@ -214,15 +202,8 @@ ports:
       admin: up
       oper: up
       pfc_oper: enabled
-      counters:
-        rx_discards: 0
-        tx_discards: 0
-        tx_hoq_discards: 0
-        ecn_marked: 0
-        rx_pfc_pause: 0
-        tx_pfc_pause: 0
-        rx_roce_packets: 0
-        tx_roce_packets: 0
+      counters: {rx_discards: 0, tx_discards: 0, tx_hoq_discards: 0, ecn_marked: 0, rx_pfc_pause: 0, tx_pfc_pause: 0,
+        rx_roce_packets: 0, tx_roce_packets: 0}
 saved:
   description: Whether the running configuration survives a reload of the switch.
   returned: success
@@ -275,14 +256,17 @@ error_code:
   type: str
 """
 
+import contextlib
+
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ..module_utils._layer import LayerError, exit_with
+from ..module_utils._layer import exit_with, failing
 from ..module_utils._onyx import transport
-from ..module_utils._onyx.arguments import LOGIN, session_settings
+from ..module_utils._onyx.arguments import LOGIN
 from ..module_utils._onyx.layer import SwitchLayer
 from ..module_utils._onyx.plan import MODES, request
 from ..module_utils._switch.arguments import COMMON
+from ..module_utils._switch.ssh import settings_from
 
 
 def argument_spec() -> dict[str, dict[str, object]]:
@@ -301,23 +285,14 @@ def main() -> None:
     if transport.IMPORT_ERROR:
         module.fail_json(msg=missing_required_lib("netmiko[par4]"), exception=transport.IMPORT_ERROR)
     params = module.params
-    try:
+    with failing(module):
         wanted = request(params["hostname"], params)
-    except LayerError as error:
-        module.fail_json(**error.as_result())
-    settings = session_settings(params)
-    layer = SwitchLayer(
-        params["hostname"],
-        lambda: transport.OnyxSession(settings),
-        wanted,
-        save=params["save"],
-        wait_for_links=params["wait_for_links"],
-        rollback=params["rollback"],
-    )
-    try:
+    settings = settings_from(params)
+    options = {name: params[name] for name in ("save", "wait_for_links", "rollback")}
+    with contextlib.closing(
+        SwitchLayer(params["hostname"], lambda: transport.OnyxSession(settings), wanted, **options)
+    ) as layer:
         exit_with(module, layer, wanted)
-    finally:
-        layer.close()
 
 
 if __name__ == "__main__":

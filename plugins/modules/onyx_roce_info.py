@@ -32,7 +32,7 @@ options:
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.reads
   - rocemesh.multinode.onyx
-  - rocemesh.multinode.onyx.attributes
+  - rocemesh.multinode.onyx.group
   - rocemesh.multinode.switch_ssh
   - rocemesh.multinode.switch_ssh.look
 seealso:
@@ -85,7 +85,7 @@ roce:
   sample:
     mode: lossless
     trust: L3
-    ecn: ecn, absolute
+    ecn: 'ecn, absolute'
     ecn_min_kb: 150
     ecn_max_kb: 1500
     pfc: enabled
@@ -95,8 +95,7 @@ roce:
     traffic_classes:
       - {priority: 3, traffic_class: 3, application: RoCE, ets: WRR 50%}
       - {priority: 6, traffic_class: 6, application: CNP, ets: Strict}
-    pools:
-      - {name: roce-reserved, type: lossless, max_usage: 1.8M}
+    pools: [{name: roce-reserved, type: lossless, max_usage: 1.8M}]
 vlans:
   description: VLANs by number, with their members.
   returned: success
@@ -171,14 +170,17 @@ error_code:
   type: str
 """
 
+import contextlib
+
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ..module_utils._layer import LayerError
+from ..module_utils._layer import failing
 from ..module_utils._onyx import transport
-from ..module_utils._onyx.arguments import LOGIN, session_settings
+from ..module_utils._onyx.arguments import LOGIN
 from ..module_utils._onyx.info import Survey
 from ..module_utils._onyx.plan import MODES, request
 from ..module_utils._switch.request import PRIORITY
+from ..module_utils._switch.ssh import settings_from
 
 
 def main() -> None:
@@ -195,16 +197,11 @@ def main() -> None:
         module.fail_json(msg=missing_required_lib("netmiko[par4]"), exception=transport.IMPORT_ERROR)
     params = module.params
     host = params["hostname"]
-    try:
+    with failing(module):
         wanted = request(host, {key: params[key] for key in ("ports", "priority")})
-        session = transport.OnyxSession(session_settings(params))
-        try:
+        with contextlib.closing(transport.OnyxSession(settings_from(params))) as session:
             result = Survey(host, session, wanted.ports, params["mode"], wanted.priority)()
-        finally:
-            session.close()
-    except LayerError as error:
-        module.fail_json(**error.as_result())
-    module.exit_json(changed=False, **result)
+        module.exit_json(changed=False, **result)
 
 
 if __name__ == "__main__":

@@ -16,10 +16,10 @@ description:
     it is never filled with a likely value.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.reads
+  - rocemesh.multinode.attributes.node
 author:
   - rocemesh.multinode contributors (@rocemesh)
 requirements:
-  - Python 3.8 or newer on the node
   - C(ibv_devinfo) for the active MTU, C(mlnx_qos) or C(dcb) (iproute2 5.11) for trust mode and flow control,
     C(ethtool) for the counters of priorities, C(modinfo) for drivers on the disk. All of them are optional.
 options:
@@ -256,17 +256,16 @@ unreadable:
   elements: dict
   sample: [{"what": "active MTU", "why": "ibv_devinfo is not installed", "remedy": "install ibverbs-utils"}]
 error_code:
-  description: Class of the failure.
+  description: Class of the failure, V(refused) for a device that is not there.
   returned: failure
   type: str
-  sample: refused
 """
 
 import platform
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._layer import LayerError
+from ..module_utils._layer import failing
 from ..module_utils._nic.rdma import RdmaReader
 
 
@@ -284,15 +283,10 @@ def main() -> None:
     options = module.params
     if options["tool_timeout"] < 1:
         module.fail_json(msg=f"{platform.node()}: tool_timeout is {options['tool_timeout']}; give a second or more.")
-    try:
+    with failing(module):
         reader = RdmaReader(platform.node(), timeout=options["tool_timeout"])
-        result = reader.read(
-            options["device"], options["gather_counters"], options["gather_node"], options["gather_path"]
-        )
-    except LayerError as error:
-        module.fail_json(**error.as_result())
-        return
-    module.exit_json(changed=False, **result)
+        gather = (options[f"gather_{part}"] for part in ("counters", "node", "path"))
+        module.exit_json(changed=False, **reader.read(options["device"], *gather))
 
 
 if __name__ == "__main__":

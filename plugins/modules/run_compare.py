@@ -18,9 +18,7 @@ description:
   - With O(baseline), says of each case of the benchmark scaling whether it became slower, and how sure that is.
 requirements:
   - jinja2 (comes with Ansible)
-extends_documentation_fragment:
-  - rocemesh.multinode.attributes.no_restart
-  - rocemesh.multinode.attributes.writes
+extends_documentation_fragment: [rocemesh.multinode.attributes.no_restart, rocemesh.multinode.attributes.writes]
 attributes:
   diff_mode:
     support: full
@@ -177,12 +175,12 @@ slower:
   type: bool
   returned: success
 operations:
-  description: What was written (in check mode - would be).
+  description: Files of the comparison that were written (in check mode - would be).
   type: list
   elements: dict
   returned: success
 undo:
-  description: How to take it back.
+  description: How to take the comparison back.
   type: list
   elements: str
   returned: success
@@ -194,7 +192,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ..module_utils._layer import LayerError, RefusedError, exit_with
+from ..module_utils._layer import RefusedError, exit_with, failing
 from ..module_utils._results.readers import tf_cnn
 from ..module_utils._results.report import comparison, page, summary
 from ..module_utils._results.report.files import ReportFolder, Wanted
@@ -280,7 +278,7 @@ def main() -> None:
     if page.JINJA2_IMPORT_ERROR:
         module.fail_json(msg=missing_required_lib("jinja2"), exception=str(page.JINJA2_IMPORT_ERROR))
     options = module.params
-    try:
+    with failing(module):
         table = comparison.build(
             [*map(_run, options["runs"]), *map(_log, options["logs"])],
             [comparison.Figure(**figure) for figure in options["figures"]],
@@ -303,8 +301,6 @@ def main() -> None:
             "slower": any(entry["verdict"] == "slower" for entry in table["gates"]),
         }
         folder = ReportFolder(options["path"], options["name"], wanted, facts)
-    except LayerError as error:
-        module.fail_json(**error.as_result())
     exit_with(module, folder, wanted)
 
 

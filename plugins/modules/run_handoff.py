@@ -16,9 +16,7 @@ description:
   - A file that this module did not write, or that was edited since, is never written over or removed. The module then
     fails before it changes anything.
   - Files of an earlier hand-off into the same folder that this job has no more are removed.
-extends_documentation_fragment:
-  - rocemesh.multinode.attributes.no_restart
-  - rocemesh.multinode.attributes.writes
+extends_documentation_fragment: [rocemesh.multinode.attributes.no_restart, rocemesh.multinode.attributes.writes]
 attributes:
   diff_mode:
     support: full
@@ -53,26 +51,25 @@ files:
   elements: str
   returned: success
 operations:
-  description: What was written or removed (in check mode - would be).
+  description: Which files were written or removed (in check mode - would be).
   type: list
   elements: dict
   returned: success
 undo:
-  description: How to take it back.
+  description: How to take the files back.
   type: list
   elements: str
   returned: success
 error_code:
-  description: Class of the failure.
+  description: Class of the failure, V(refused) where a file is not of this module, or was edited.
   returned: failure
   type: str
-  sample: refused
 """
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._handoff.folder import Folder, Wanted
-from ..module_utils._layer import LayerError, exit_with
+from ..module_utils._layer import exit_with, failing
 
 
 def main() -> None:
@@ -80,13 +77,9 @@ def main() -> None:
         argument_spec={"path": {"type": "path", "required": True}, "files": {"type": "dict", "required": True}},
         supports_check_mode=True,
     )
-    try:
+    with failing(module):
         wanted = Wanted({str(name): str(text) for name, text in module.params["files"].items()})
-        folder = Folder(module.params["path"], wanted)
-    except LayerError as error:
-        module.fail_json(**error.as_result())
-        return
-    exit_with(module, folder, wanted)
+        exit_with(module, Folder(module.params["path"], wanted), wanted)
 
 
 if __name__ == "__main__":

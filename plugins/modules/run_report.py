@@ -26,9 +26,7 @@ description:
 requirements:
   - jinja2 (comes with Ansible)
   - matplotlib (for the plots only; without it the report says so and is otherwise complete)
-extends_documentation_fragment:
-  - rocemesh.multinode.attributes.no_restart
-  - rocemesh.multinode.attributes.writes
+extends_documentation_fragment: [rocemesh.multinode.attributes.no_restart, rocemesh.multinode.attributes.writes]
 attributes:
   diff_mode:
     support: full
@@ -314,12 +312,12 @@ summary:
       elements: dict
       returned: success
 operations:
-  description: What was written (in check mode - would be).
+  description: Files of the report that were written (in check mode - would be).
   type: list
   elements: dict
   returned: success
 undo:
-  description: How to take it back.
+  description: How to take the report back.
   type: list
   elements: str
   returned: success
@@ -333,7 +331,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ..module_utils._layer import LayerError, RefusedError, exit_with
+from ..module_utils._layer import RefusedError, exit_with, failing
 from ..module_utils._results.figures import benchmark_files
 from ..module_utils._results.readers import tf_cnn
 from ..module_utils._results.report import diagnosis, page, plots, schema, timeline
@@ -477,7 +475,7 @@ def main() -> None:
     path, log, logs, latest, draw = (options.pop(key) for key in ("path", "log", "logs", "latest", "plots"))
     folder = options.pop("benchmarks") or str(Path(path) / options["run_id"] / "benchmarks")
     options["limits"] = {key: value for key, value in options["limits"].items() if value is not None}
-    try:
+    with failing(module):
         inputs = Inputs(**options, benchmarks=_benchmarks(Path(folder)))
         files: dict[str, bytes | Path] = {}
         heat_map = _heat_map(inputs)
@@ -510,8 +508,6 @@ def main() -> None:
             "plots_missing": no_plots,
         }
         report = ReportFolder(path, options["run_id"], wanted, facts)
-    except LayerError as error:
-        module.fail_json(**error.as_result())
     exit_with(module, report, wanted)
 
 

@@ -16,13 +16,8 @@ description:
   - Collects what the roles published of each device and makes one table of it - device, change, whom it interrupts,
     what restarts, minutes.
   - Runs on the controller. The node is not asked.
-attributes:
-  check_mode:
-    support: full
-    description: It changes no host, and decides in check mode as well.
-  diff_mode:
-    support: none
-    description: There is no difference to show.
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.decides
 options:
   layers:
     description:

@@ -349,9 +349,7 @@ paths:
   description: Where the files are. C(container_directory) is to be mounted read-only at C(/root/.ssh) of the container.
   returned: O(state=present)
   type: dict
-  sample:
-    container_directory: /etc/rocemesh/mesh/container
-    script: /home/nvidia/.ssh/mpicont.sh
+  sample: {container_directory: /etc/rocemesh/mesh/container, script: /home/nvidia/.ssh/mpicont.sh}
 operations:
   description: What was done, or would be done in check mode, in order.
   returned: always
@@ -371,7 +369,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._layer import LayerError, exit_with
+from ..module_utils._layer import exit_with, failing
 from ..module_utils._mesh import broker
 from ..module_utils._mesh.layer import MeshNode
 from ..module_utils._mesh.state import parse_wanted
@@ -441,7 +439,7 @@ def main() -> None:
     )
     params = module.params
     host = platform.node()
-    try:
+    with failing(module):
         user = params["user"] or current_user()
         installed = broker.parse(params["broker"], host=host)
         if installed and installed.caller and not params["forced_command"]:
@@ -450,9 +448,6 @@ def main() -> None:
         wanted = dataclasses.replace(wanted, broker=installed)
         transport = NodeTransport(host, find_account(user, host=host), params["ssh_host_key_dir"])
         layer = MeshNode(host, transport, find_account(params["container_owner"], host=host), wanted, os.geteuid())
-    except LayerError as error:
-        module.fail_json(**error.as_result())
-        return
     if params["broker"]:
         # An answer repeats the arguments: 30 KB of program from every node, for nobody.
         shown = {part: broker.digest(params["broker"][part]) for part in ("program", "grammar")}

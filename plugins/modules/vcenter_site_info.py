@@ -30,7 +30,7 @@ options:
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.reads
   - rocemesh.multinode.vsphere
-  - rocemesh.multinode.vsphere.attributes
+  - rocemesh.multinode.vsphere.group
 notes:
   - Not verified on hardware. The lab's account has every privilege; a lack of them is shown to govmomi's own roles.
 seealso:
@@ -81,7 +81,8 @@ hosts:
 vms:
   description: >-
     One row per VM asked for - C(asked), C(problem) (empty if it was found), C(power), C(tools) (whether VMware Tools
-    run) and C(esxi_host), each as vCenter tells it.
+    run), C(heartbeat) (C(green) to C(red), which is a guest that stopped answering; C(gray) without Tools) and
+    C(esxi_host), each as vCenter tells it.
   returned: success
   type: list
   elements: dict
@@ -91,13 +92,12 @@ missing_privileges:
   type: list
   elements: dict
 error_code:
-  description: Class of the failure.
+  description: Class of the failure, such as V(unreachable), V(credentials) and V(refused).
   returned: failure
   type: str
-  sample: unreachable
 """
 
-from ..module_utils._layer import LayerError
+from ..module_utils._layer import failing
 from ..module_utils._vsphere.arguments import endpoint_from, make_module, vsphere_argument_spec
 from ..module_utils._vsphere.site_reading import read_site
 from ..module_utils._vsphere.transport import Connection
@@ -111,13 +111,9 @@ def main() -> None:
         ),
         supports_check_mode=True,
     )
-    try:
-        with Connection(endpoint_from(module.params)) as connection:
-            result = read_site(connection, module.params["hosts"], module.params["vms"])
-    except LayerError as error:
-        module.fail_json(**error.as_result())
-        return
-    module.exit_json(changed=False, **result)
+    with failing(module), Connection(endpoint_from(module.params)) as connection:
+        result = read_site(connection, module.params["hosts"], module.params["vms"])
+        module.exit_json(changed=False, **result)
 
 
 if __name__ == "__main__":

@@ -149,7 +149,7 @@ options:
     default: 300
 extends_documentation_fragment:
   - rocemesh.multinode.vsphere
-  - rocemesh.multinode.vsphere.attributes
+  - rocemesh.multinode.vsphere.group
 notes:
   - A VM with passthrough devices cannot be migrated, suspended or snapshotted while it is on, and HA does not
     restart it elsewhere.
@@ -216,10 +216,7 @@ settings:
   description: The managed keys and their values in the VM's file, null where a key is absent.
   returned: success
   type: dict
-  sample:
-    pciPassthru.allowP2P: "TRUE"
-    pciPassthru.RelaxACSforP2P: "TRUE"
-    numa.nodeAffinity: "0"
+  sample: {pciPassthru.allowP2P: 'TRUE', pciPassthru.RelaxACSforP2P: 'TRUE', numa.nodeAffinity: '0'}
 changes:
   description:
     - Keys and fields that were changed or, in check mode, would be. Power is not among them.
@@ -227,20 +224,14 @@ changes:
   returned: success
   type: list
   elements: dict
-  sample:
-    - key: numa.nodeAffinity
-      before: null
-      after: "0"
-      text: set numa.nodeAffinity to 0
+  sample: [{key: numa.nodeAffinity, before: null, after: '0', text: set numa.nodeAffinity to 0}]
 resolved:
   description:
     - The options of this run with everything computed, by name, null where nothing is wanted. Given to a later run,
       they lead to exactly this plan, also when the VM is off and its devices say less.
   returned: success
   type: dict
-  sample:
-    numa_node_affinity: ["0"]
-    mmio_size_gb: "128"
+  sample: {numa_node_affinity: ['0'], mmio_size_gb: '128'}
 left_alone:
   description: One sentence for each wish that could not be computed. They are warnings too.
   returned: success
@@ -278,9 +269,7 @@ power_cycle_required:
   returned: success
   type: bool
 operations:
-  description:
-    - What was done or, in check mode, would be done.
-    - Each item has C(description), C(command), C(disrupts) and C(reboot).
+  description: Changes and power operations, done or planned, with C(description), C(command), C(disrupts), C(reboot).
   returned: success
   type: list
   elements: dict
@@ -308,7 +297,7 @@ from typing import Any
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from ..module_utils._layer import RefusedError
+from ..module_utils._layer import RefusedError, failing
 from ..module_utils._vsphere.arguments import make_module, run_layer, vsphere_argument_spec
 from ..module_utils._vsphere.keys import TRUTHS, VmxWanted
 from ..module_utils._vsphere.layers import VmxLayer
@@ -392,24 +381,11 @@ def main() -> None:
         supports_check_mode=True,
     )
     params = module.params
-    try:
+    with failing(module):
         wanted = wanted_from(params, module.check_mode)
-    except RefusedError as error:
-        module.fail_json(**error.as_result())
-        return
-    run_layer(
-        module,
-        lambda connection: VmxLayer(
-            connection,
-            params["vm"],
-            wanted,
-            folder=params["folder"] or "",
-            uuid=params["uuid"] or "",
-            shutdown_timeout=params["shutdown_timeout"],
-            power_timeout=params["power_timeout"],
-        ),
-        wanted,
-    )
+    place: dict[str, Any] = {name: params[name] or "" for name in ("folder", "uuid")}
+    timeouts: dict[str, Any] = {name: params[name] for name in ("shutdown_timeout", "power_timeout")}
+    run_layer(module, lambda connection: VmxLayer(connection, params["vm"], wanted, **place, **timeouts), wanted)
 
 
 if __name__ == "__main__":

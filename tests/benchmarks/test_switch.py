@@ -30,7 +30,8 @@ import pytest
 
 from tests import older_collection
 from tests.benchmarks.record import Record, Run, ratio, tasks_of, turns
-from tests.integration.switch.harness import ADDRESS, PASSWORD, Simulator, playbook, running
+from tests.integration.simulated_switch import ADDRESS, PASSWORD, playbook
+from tests.integration.switch.harness import Simulator, running
 
 ROUNDS = int(os.environ.get("ROCEMESH_BENCH_ROUNDS", "5"))
 CELLS = [
@@ -78,16 +79,8 @@ def ours(simulator: Simulator, count: int) -> tuple[list[Any], dict[str, str]]:
 def theirs(side: str, simulator: Simulator, count: int, place: Path, home: Path) -> tuple[list[Any], dict[str, str]]:
     ranged = older_collection.ranged_tasks(111, "rdma", f"1/1-1/{count}", 9216)
     modules = older_collection.tasks(111, "rdma", names(count), 9216)
-    play = {
-        "hosts": "all",
-        "gather_facts": False,
-        "vars": older_collection.variables(simulator.port, PASSWORD),
-        # Ends the persistent connection, so that every run logs in; after the last task, so not among their seconds.
-        "tasks": [
-            *{"ranged": ranged, "modules": modules, "ranged_verified": [*ranged, *modules]}[side],
-            {"ansible.builtin.meta": "reset_connection"},
-        ],
-    }
+    played = {"ranged": ranged, "modules": modules, "ranged_verified": [*ranged, *modules]}[side]
+    play = older_collection.play(simulator.port, PASSWORD, played)
     return [play], older_collection.environment(place, home)
 
 

@@ -5,8 +5,6 @@
 
 Forms: RFC 7468 (PEM), RFC 5952 and 4291 (IPv6), RFC 9562 (UUID), lspci(8) and nvidia-smi(1) for serial numbers,
 VMware's ``uuid.bios``; prefixes of tokens as their vendors document them (NGC, GitHub, GitLab, Hugging Face, AWS).
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

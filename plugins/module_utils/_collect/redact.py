@@ -7,8 +7,6 @@ Networks keep their structure: addresses that share a prefix share as long a pre
 on, IPv6 from /48 on). Stand-ins of IPv4 lie in 240.0.0.0/4, which no network uses (RFC 1112), those of IPv6 in
 3fff::/20 (RFC 9637), so that none is somebody's address. What tells nothing of a site stays: loopback, link-local
 prefixes, multicast, masks, Docker's default network.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

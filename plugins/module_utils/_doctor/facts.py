@@ -3,16 +3,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What roles read of switches, vCenter, ESXi hosts and VMs, as the pieces that these devices would print. Pure.
 
-So live facts and an archive are judged by the same rules. What was not read has no line: nothing is made up.
+So live facts and an archive are judged by the same rules. What was not read has no line: nothing is made up. A state
+that is right on some sites is wrong where the inventory wants another: such a line begins with DIFFERS.
 
 Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+import fnmatch
+from typing import Any, Iterator, Mapping
 
 SILENT = "answer"
+DIFFERS = "not as the inventory wants it"
 _ON = {True: "on", False: "off", "enabled": "on", "disabled": "off"}
 _STATE = {"up": ("Enabled", "Up"), "down": ("Disabled", "Down")}
 
@@ -41,7 +44,8 @@ def _switch(name: str, value: Mapping[str, Any]) -> dict[str, list[str]]:
     if roce.get("ecn"):
         off = str(roce["ecn"]).lower() in ("disabled", "off", "false", "none")
         lines.append(f"ECN mode            : {'off' if off else 'on'}")
-    lines += [f"contradicts RoCE    : {problem}" for problem in value.get("problems") or ()]
+    wanted = value.get("wanted") or {}
+    lines += list(_switch_differs(value, wanted))
     ports, counters = [], []
     for port, seen in (value.get("ports") or {}).items():
         ports.append(f"Eth{port}:")
@@ -51,6 +55,8 @@ def _switch(name: str, value: Mapping[str, Any]) -> dict[str, list[str]]:
             ports.append(f"  Operational state                : {_STATE[seen['oper']][1]}")
         if seen.get("mtu"):
             ports.append(f"  MTU                              : {seen['mtu']} bytes")
+        if wanted:
+            ports += _port_differs(f"Eth{port}", seen, wanted)
         counted = {
             key: seen["counters"][key] for key in ("rx_discards", "tx_discards") if key in (seen.get("counters") or {})
         }
@@ -66,12 +72,36 @@ def _switch(name: str, value: Mapping[str, Any]) -> dict[str, list[str]]:
     }
 
 
+def _switch_differs(value: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
+    """``problems`` are what contradicts RoCE at the ports that the role was told of."""
+    mode = (value.get("roce") or {}).get("mode")
+    if wanted.get("mode") and mode and mode != wanted["mode"]:
+        yield f"{DIFFERS}, RoCE: mode is {mode}, not {wanted['mode']}"
+    for problem in value.get("problems") or ():
+        yield f"{DIFFERS}, RoCE: {problem}"
+
+
+def _port_differs(port: str, seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
+    """Of a port that the inventory gives to the site."""
+    if seen.get("admin") == "down":
+        yield f"{DIFFERS}, port: {port} is shut down"
+    elif seen.get("oper") == "down":
+        yield f"{DIFFERS}, link: {port} has no link"
+    if seen.get("mtu") and wanted.get("mtu") and seen["mtu"] < wanted["mtu"]:
+        yield f"{DIFFERS}, MTU: {port} has {seen['mtu']}, not {wanted['mtu']}"
+    expected = wanted.get("neighbors") or ()
+    systems = [str(neighbor.get("system") or "") for neighbor in seen.get("neighbors") or ()]
+    if expected and systems and not any(fnmatch.fnmatch(system, want) for system in systems for want in expected):
+        yield f"{DIFFERS}, cable: {port}: LLDP mismatch: {', '.join(systems)} is none of {', '.join(expected)}"
+
+
 def _esxi(name: str, value: Mapping[str, Any]) -> dict[str, list[str]]:
     rows = value.get("found") or ()
     columns = ("name", "type", "configured", "runtime", "default")
     lines = ["  ".join(str(row.get(column, "")) for column in columns) for row in rows]
     head = ["Name  Type  Configured  Runtime  Default"] if lines else []
-    return {f"{name}/kernel.txt": head + lines}
+    waits = [*(value.get("changes") or ()), *(value.get("reboot_reasons") or ())]
+    return {f"{name}/kernel.txt": head + lines + [f"{DIFFERS}, kernel: {what}" for what in waits]}
 
 
 def _vm(name: str, value: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -81,6 +111,7 @@ def _vm(name: str, value: Mapping[str, Any]) -> dict[str, list[str]]:
             keys.append(f"missing: {change.get('key')}")
         else:
             keys.append(f'{change.get("key")} = "{change["before"]}"')
+        keys.append(f"{DIFFERS}, VM: {change.get('key')}")
     power = [f"power state: {value['power_state']}"] if value.get("power_state") else []
     return {f"{name}/vmx": keys, f"{name}/state.txt": power}
 
@@ -100,5 +131,7 @@ def _vcenter(_name: str, value: Mapping[str, Any]) -> dict[str, list[str]]:
         lines = [f"{row['problem']}"] if row.get("problem") else []
         if row.get("power"):
             lines.append(f"power state: {row['power']}")
+        if row.get("heartbeat"):
+            lines.append(f"guest heartbeat: {row['heartbeat']}")
         found[f"vms/{row['asked']}/vcenter.txt"] = lines
     return found

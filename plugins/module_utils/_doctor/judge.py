@@ -337,8 +337,10 @@ def _order(finding: Finding) -> tuple[Any, ...]:
     certain = CERTAINTIES.index(finding.certainty)
     if finding.certainty != CANDIDATE:
         return (certain, _DEPTH[finding.cause.layer], -finding.weight)
-    # What somebody says in plain words stands before what it might be as well.
-    return (certain, int(not finding.first), -finding.weight)
+    # What somebody says in plain words stands before what it might be as well; of two states that are said as plainly,
+    # that of one host before that of every host.
+    hosts = {hit.host for hit in finding.hits if hit.host and hit.placed}
+    return (certain, int(not finding.first), -round(finding.weight, 1), len(hosts), -finding.weight)
 
 
 def _explained(found: list[Finding], echoes: list[Rule], reading: Reading) -> list[Finding]:

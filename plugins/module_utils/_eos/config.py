@@ -8,8 +8,6 @@ qos_profiles: qos trust, service-profile, priority-flow-control, uc_tx_queues.ra
 units); a whole RoCE profile as published for an Arista 7388 in AMD's documentation of its GPU clusters. The map from
 DSCP to traffic class that holds by default is not printed and depends on the platform, so only DSCPs that the
 configuration maps count.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -9,8 +9,6 @@ intfQueueCounters of show qos interfaces ecn counters queue). How ``show priorit
 is in no public output, so whether PFC is in operation is not said, only whether it is configured. Frames of PFC are
 counted over all priorities. RoCE packets are not counted by priority in JSON, so those counters are left out: what
 needs them says that they were not read.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

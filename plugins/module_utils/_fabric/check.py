@@ -4,8 +4,6 @@
 """The whole check, part by part: probes, rounds of perftest, repeats of what was seen too seldom, answer. Pure.
 
 Nothing is remembered between the parts but what they printed: the same input gives the same plan again.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

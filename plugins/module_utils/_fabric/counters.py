@@ -5,8 +5,6 @@
 
 Names: Linux, Documentation/ABI (sysfs-class-infiniband, sysfs-class-net-statistics), and for hw_counters NVIDIA's
 "Understanding mlx5 Linux Counters". Not verified on hardware.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

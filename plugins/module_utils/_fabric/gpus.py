@@ -6,8 +6,6 @@
 A value is judged by itself where it is wrong anywhere (an uncorrected ECC error), and against the GPUs of the same
 model where no value is right by itself: a VM may show a made-up PCIe link, and how many NVLinks there should be nobody
 says.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -9,8 +9,6 @@ before a host, a host before a NIC, a NIC before one pair. A place is accused on
 others that are good among themselves; what was seen once is measured again (`wanted`) or told as a remark.
 
 Values: more is better, 0 is a failure, NaN was not measured (latency enters as its inverse).
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@
 """A fabric as the check sees it: hosts, rails, and one NIC where they cross. Pure.
 
 A NIC is a number, host x rails + rail: schedules of a thousand hosts hold millions of them.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

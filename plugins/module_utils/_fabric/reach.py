@@ -6,8 +6,6 @@
 Each property is judged as measurements are (`judge`), with 1 for right and 0 for wrong: so one NIC that drops the DSCP
 is one NIC, and not the sixty pairs that it is part of. What the kernel says about an interface goes before what follows
 from it.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@
 """The fabric from what NICs and switches were read to say, and what stands out in that already. Pure.
 
 A NIC whose value differs from what most NICs of its rail have is named before anything is measured.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -11,8 +11,6 @@ host, rail or switch that is bad is seen again and again; one bad pair among all
 
 *Cross*: the same, but rail q of one host with rail q + d of the other. *Bisection*: half of the hosts against the
 other half, everybody at once.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@
 """The plan as it goes to the hosts, and what comes back from them. Pure.
 
 The plan is one argument of a command line: at most 128 KiB on Linux, so rounds of a tournament go as three numbers.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -6,8 +6,6 @@
 An Xid stays in the log until the host restarts. It is settled by the driver that was loaded again after it and shows
 the GPU (its ECC counters begin anew then, too), or by somebody who has looked at it and says so in
 ``fabric_known_xids``.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

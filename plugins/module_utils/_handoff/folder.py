@@ -4,8 +4,6 @@
 """The folder of a hand-off. Whose a file is, its digest tells: SHA256SUMS lists what this collection wrote.
 
 A file that is not listed there, or that somebody edited since, is theirs and is never written over or removed.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@
 
 Of the folder only regular files with the names that a hand-off uses are read. What is missing stays missing, and the
 verdict says so; nothing is made up.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

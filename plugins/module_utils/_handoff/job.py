@@ -4,8 +4,6 @@
 """One job for other launchers: what was asked is checked, then said as data (job.json) and as NCCL's files. Pure.
 
 A wrong device, digest or namespace is refused here, when the files are made, and not by a scheduler hours later.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@
 
 Only the text of a cancelled job was recorded (Slurm 22.05, tests/integration/handoff); those of time limit, node
 failure, preemption and memory are inferred from its documentation.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

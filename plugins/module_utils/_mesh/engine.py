@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """NVIDIA's runtime in the configuration of the Docker engine, and whether the running engine knows about it. Pure.
 
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 Source: nvidia-container-toolkit at its main branch of 2026-08: `nvidia-ctk runtime configure` replaces an entry of the
 same name whole, with its arguments, and writes the rest back in another order. So its answer is asked for and merged
 here.

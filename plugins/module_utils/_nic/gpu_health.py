@@ -9,8 +9,6 @@ Sources: nvidia-smi(1) and its schemas nvsmi_device_v11 to v13 (drivers 470 to 5
 name between them, the XML stands still more than the columns of --query-gpu, which refuses a whole query because of one
 name), NVIDIA's "XID Errors".
 
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 Imports on Python 3.8: runs on the nodes.
 """
 

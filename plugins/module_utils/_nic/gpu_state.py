@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """NVIDIA GPUs, driver and Fabric Manager of a node: the parsers, and what is wrong with what they found. Pure: no I/O.
 
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 Sources: NVIDIA's documentation of nvidia-smi, of CUDA's compatibility and of Fabric Manager (its version has to be that
 of the driver; without it CUDA does not start on machines with NVSwitches).
 

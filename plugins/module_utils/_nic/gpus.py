@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Observes the NVIDIA GPUs of a node, their driver and Fabric Manager. Changes nothing, loads nothing.
 
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 Imports on Python 3.8: runs on the nodes.
 """
 

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the installer of MLNX_OFED and DKMS say about the driver of the card, and when it must not be restarted. Pure.
 
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 Sources: a public transcript of mlnxofedinstall, the vendor's list of its exit codes, the two formats of `dkms status`.
 Not verified on hardware.
 """

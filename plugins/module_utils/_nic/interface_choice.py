@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which interface is that of the RoCE network: the one of an RDMA device, and never the one that manages the VM.
 
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 Pure: no I/O. Imports on Python 3.8: runs on the nodes.
 """
 

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The four verbs for the interfaces of the RoCE network in one GPU VM.
 
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 Imports on Python 3.8: runs on the nodes.
 """
 

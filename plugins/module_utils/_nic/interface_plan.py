@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How an MTU is stored so that nothing but the MTU differs at the next boot, or why it cannot be.
 
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 Three ways, in this order. None writes a network configuration of its own, and netplan's files are never touched: an id
 that is guessed takes the addresses away, and ``mtu:`` there makes a .link file that may take the name away.
 

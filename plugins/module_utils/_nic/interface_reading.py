@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Observes who sets an interface up: asked from those who do it, and checked on a copy of their files.
 
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 Changes nothing. Imports on Python 3.8: runs on the nodes.
 """
 

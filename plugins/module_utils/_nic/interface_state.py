@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Network interfaces of a GPU VM and who sets them up, as data, and the only code that parses what their tools print.
 
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 Pure: no I/O. Imports on Python 3.8: runs on the nodes.
 """
 

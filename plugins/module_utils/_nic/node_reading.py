@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a node has, read without changing anything. Every reading stands alone: one that fails leaves the others.
 
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 Imports on Python 3.8: it runs on nodes.
 """
 

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What lies between GPU and NIC on the bus of a node: ATS, ports and their ACS, relaxed ordering, NUMA nodes, links.
 
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 What cannot be read is None and named by the reader. In a VM the ports above a function are the hypervisor's own: they
 are not read, because they say nothing about the switches of the host.
 

@@ -8,8 +8,6 @@ Base Specification (capability 10h; Device Control at 08h: bit 4 relaxed orderin
 MaxReadReq of 128 << n bytes; extended capabilities from 100h on: ATS 000Fh, its control at 06h, bit 15 enable; ACS
 000Dh, its control at 06h: bits 2 and 3 redirect requests and completions, bit 6 lets translated ones go straight).
 
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 Imports on Python 3.8: runs on the nodes.
 """
 

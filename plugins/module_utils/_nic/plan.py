@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What has to change on a card, what it waits for, and what a state means. Pure: no I/O, no Ansible.
 
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 The truth about ATS has two independent witnesses: the card's Current value (not Next Boot, not the star: Next Boot
 says True right after `set`, and the star never leaves a card that differs from its factory state) and the Enable bit
 in the function's configuration space, which the hypervisor programs. Which of the two is missing tells the layer.

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """RDMA devices of a node as data, and the only code that parses what their tools print. Pure: no I/O.
 
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 Sources: public transcripts of ibv_devinfo, mlnx_qos, ofed_info, lsmod and nvidia-smi, the print formats of mlnx-tools
 and of iproute2's dcb. Not verified on hardware.
 

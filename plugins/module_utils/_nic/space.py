@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Room on a node's disks: what an installation needs, what is free, and whether a failure was a full disk. Pure.
 
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 All sizes are bytes.
 """
 

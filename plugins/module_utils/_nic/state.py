@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the NIC tools print, as frozen dataclasses. Pure: text in, state out, an unknown text is a `ParseError`.
 
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 Sources: table layouts of mlxconfig/mstconfig 4.13 to 4.36 read from their printf formats; errors of mstconfig 4.21 and
 of setpci/lspci 3.9 seen on a machine without a card. Not verified on hardware.
 

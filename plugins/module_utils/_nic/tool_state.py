@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the helpers beside mlxconfig print (mst, mlxfwreset, lspci's VPD, systemd-detect-virt), as data. Pure: no I/O.
 
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 Sources: public transcripts of `mst start`, `mst status [-v]` and `mlxfwreset query`. Not verified on hardware.
 
 Imports on Python 3.8: runs on the nodes.

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The card's tools on this node: finds them, runs them, turns what they print into state and typed errors.
 
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 Rules: C locale, no shell, stdin closed (a question would otherwise wait for ever), options before the command, one
 parameter per query (a query of all takes up to 20 s per card), never -yy, --force or reset. PCI addresses are given to
 -d: they need neither `mst start` nor a kernel module.
@@ -23,41 +21,10 @@ import subprocess
 import tempfile
 from typing import Callable, Mapping, Sequence
 
-from .._layer import (
-    ApplyError,
-    CredentialError,
-    LayerError,
-    ParseError,
-    RefusedError,
-    UnreachableError,
-)
+from .._layer import ApplyError, CredentialError, LayerError, ParseError, RefusedError, UnreachableError
 from . import plan as planning
-from .state import (
-    BLUEFIELD_IDS,
-    FIRST_VERSION,
-    MELLANOX,
-    OFFLOAD_PARAMETER,
-    PARAMETER,
-    Failure,
-    NicDevice,
-    PciAts,
-    PciFunction,
-    Query,
-    classify,
-    first_error,
-    first_that_knows,
-    full_address,
-    parse_bus,
-    parse_enum_code,
-    parse_flag,
-    parse_flint,
-    parse_lspci_ats,
-    parse_query,
-    parse_query_json,
-    parse_reboot_kind,
-    parse_setpci_ats,
-    parse_tool_version,
-)
+from . import state as parsing
+from .state import Failure, NicDevice, PciAts, PciFunction, Query
 from .tool_state import environment_of, parse_mst_status, parse_reset_query, parse_vpd_serial, reboot_kind_of
 
 TOOLS = ("mlxconfig", "mstconfig")
@@ -134,7 +101,7 @@ class Sysfs:
     def bus(self) -> list[PciFunction]:
         found = []
         for path in sorted(glob.glob(os.path.join(self.root, "bus/pci/devices", "*"))):
-            address = full_address(os.path.basename(path))
+            address = parsing.full_address(os.path.basename(path))
             words = [self.read(path, name).replace("0x", "") for name in ("class", "vendor", "device")]
             if address and all(words):
                 found.append(PciFunction(address, words[0][:4], words[1], words[2]))
@@ -165,13 +132,13 @@ class Sysfs:
         for kind in ("class/net", "class/infiniband"):
             link = os.path.join(self.root, kind, name, "device")
             if os.path.basename(name) == name and os.path.exists(link):
-                address = full_address(os.path.basename(os.path.realpath(link)))
+                address = parsing.full_address(os.path.basename(os.path.realpath(link)))
                 return [address] if address else []
         guid = name.replace(":", "").lower()
         found = []
         for path in sorted(glob.glob(os.path.join(self.root, "class/infiniband", "*"))):
             guids = [self.read(path, attribute).replace(":", "") for attribute in ("sys_image_guid", "node_guid")]
-            address = full_address(os.path.basename(os.path.realpath(os.path.join(path, "device"))))
+            address = parsing.full_address(os.path.basename(os.path.realpath(os.path.join(path, "device"))))
             if guid in guids and address:
                 found.append(address)
         return found
@@ -258,13 +225,15 @@ class NicTools:
                 thing=" or ".join(names),
                 remedy="install the package mstflint (it needs no kernel module), or MLNX_OFED / MFT",
             )
-        versions = [parse_tool_version(self.run([path, "-v"]).out) for _name, path in found]
-        chosen = first_that_knows([numbers for _text, numbers in versions])
+        versions = [parsing.parse_tool_version(self.run([path, "-v"]).out) for _name, path in found]
+        chosen = parsing.first_that_knows([numbers for _text, numbers in versions])
         self.tool, self._path = found[chosen]
         self.version, numbers = versions[chosen]
         self._json = numbers >= _JSON_SINCE
-        if (0, 0) < numbers < FIRST_VERSION:
-            self.notes.append(f"{self.tool} {self.version} is older than 4.13, the first that knows {PARAMETER}")
+        if (0, 0) < numbers < parsing.FIRST_VERSION:
+            self.notes.append(
+                f"{self.tool} {self.version} is older than 4.13, the first that knows {parsing.PARAMETER}"
+            )
 
     def environment(self) -> str:
         """``vm``, ``bare_metal`` or ``unknown``."""
@@ -301,12 +270,12 @@ class NicTools:
         """Mellanox functions of this VM. lspci first: the kernel's own list may be that of a machine underneath."""
         lspci = self._which("lspci")
         if lspci:
-            done = self.run([lspci, "-Dnmm", "-d", f"{MELLANOX}:"])
+            done = self.run([lspci, "-Dnmm", "-d", f"{parsing.MELLANOX}:"])
             if done.code != 0:
                 raise ParseError(
                     f"lspci ended with exit code {done.code}", host=self.host, thing=lspci, raw=done.out + done.err
                 )
-            functions = parse_bus(done.out, self.host)
+            functions = parsing.parse_bus(done.out, self.host)
         else:
             functions = self.sysfs.bus()
         return [function for function in functions if function.is_nic]
@@ -332,7 +301,7 @@ class NicTools:
             if not addresses:
                 what = (
                     "is no Mellanox network function of this node"
-                    if full_address(text)
+                    if parsing.full_address(text)
                     else "is no PCI address, interface, RDMA device, GUID or serial number of a Mellanox function here"
                 )
                 raise RefusedError(
@@ -347,7 +316,7 @@ class NicTools:
 
     def _addresses(self, text: str, functions: Sequence[PciFunction]) -> list[str]:
         """Functions that a name means: one for an address or interface, all of the card for a GUID or serial number."""
-        address = full_address(text)
+        address = parsing.full_address(text)
         if address:
             return [address]
         if text == "auto" or "/" in text:
@@ -367,12 +336,12 @@ class NicTools:
         setpci = self._which("setpci")
         if setpci:
             done = self.run([setpci, "-s", function.address, "ECAP_ATS+6.w"], function.address)
-            return parse_setpci_ats(done.out, done.err, done.code, self.host, function.address)
+            return parsing.parse_setpci_ats(done.out, done.err, done.code, self.host, function.address)
         lspci = self._which("lspci")
         if not lspci:
             return None
         done = self.run([lspci, "-D", "-vvv", "-s", function.address], function.address)
-        ats = parse_lspci_ats(done.out, self.host, function.address)
+        ats = parsing.parse_lspci_ats(done.out, self.host, function.address)
         if ats is None:
             raise CredentialError(
                 "lspci may not read the capabilities, which says nothing about ATS",
@@ -385,7 +354,7 @@ class NicTools:
     # ---- the card ---------------------------------------------------------------------------------------------------
 
     def _failure(self, done: Finished, device: str) -> Failure:
-        failure = classify(done.out, done.err)
+        failure = parsing.classify(done.out, done.err)
         if failure in (Failure.CANNOT_OPEN, Failure.UNIDENTIFIED) and self.sysfs.lockdown():
             return Failure.LOCKDOWN
         if failure is Failure.UNKNOWN:
@@ -400,7 +369,7 @@ class NicTools:
     def error(self, failure: Failure, done: Finished, device: str, kind: type[LayerError] | None = None) -> LayerError:
         """The failure in words; ``kind`` overrides its class (whatever breaks in the middle of a change)."""
         usual, what, remedy = _ERRORS[failure]
-        said = first_error(done.out)
+        said = parsing.first_error(done.out)
         return (kind or usual)(
             f"{what} ({self.tool} {self.version}: {said!r})",
             host=self.host,
@@ -414,22 +383,22 @@ class NicTools:
         """Ask one parameter of one function. A parameter that is not there is an answer; everything else raises."""
         if not self._json:
             done = self.run([self._path, "-d", device, "-e", "query", parameter], device)
-            queries = parse_query(done.out, self.host) if done.code == 0 else []
+            queries = parsing.parse_query(done.out, self.host) if done.code == 0 else []
         else:
             # A directory of our own: the tool creates the file, and nobody else can put one there first.
             with tempfile.TemporaryDirectory(prefix="rocemesh-nic-") as directory:
                 path = os.path.join(directory, "query.json")
                 done = self.run([self._path, "-d", device, "-e", "-j", path, "query", parameter], device)
-                if done.code != 0 and classify(done.out, done.err) is Failure.BAD_ARGUMENT:
+                if done.code != 0 and parsing.classify(done.out, done.err) is Failure.BAD_ARGUMENT:
                     self._json = False  # a build without JSON: the table says the same
                     return self.query(device, parameter)
-                queries = parse_query_json(self._read(path, done, device), self.host) if done.code == 0 else []
+                queries = parsing.parse_query_json(self._read(path, done, device), self.host) if done.code == 0 else []
         if done.code != 0:
             failure = self._failure(done, device)
             if failure in (Failure.UNSUPPORTED_PARAMETER, Failure.UNKNOWN_PARAMETER):
                 return failure
             raise self.error(failure, done, device)
-        if len(queries) != 1 or full_address(queries[0].device) != device:
+        if len(queries) != 1 or parsing.full_address(queries[0].device) != device:
             raise ParseError("the answer is about another device", host=self.host, thing=device, raw=done.out)
         if parameter not in queries[0].values:
             return Failure.UNSUPPORTED_PARAMETER
@@ -446,14 +415,14 @@ class NicTools:
 
     def refuse_dpu(self, function: PciFunction) -> None:
         """A BlueField in DPU mode belongs to its own operating system. Not verified on hardware."""
-        if function.device_id not in BLUEFIELD_IDS:
+        if function.device_id not in parsing.BLUEFIELD_IDS:
             return
-        answer = self.query(function.address, OFFLOAD_PARAMETER)
-        printed = {} if isinstance(answer, Failure) else answer.values[OFFLOAD_PARAMETER]
+        answer = self.query(function.address, parsing.OFFLOAD_PARAMETER)
+        printed = {} if isinstance(answer, Failure) else answer.values[parsing.OFFLOAD_PARAMETER]
         shown = printed.get("current", printed.get("next", "unknown"))
-        if parse_enum_code(shown) != _NO_DPU:
+        if parsing.parse_enum_code(shown) != _NO_DPU:
             raise RefusedError(
-                f"a BlueField that is not known to be in NIC mode; {OFFLOAD_PARAMETER} is {shown}",
+                f"a BlueField that is not known to be in NIC mode; {parsing.OFFLOAD_PARAMETER} is {shown}",
                 host=self.host,
                 thing=function.address,
                 remedy="configure it from its own operating system, or put it into NIC mode first",
@@ -466,7 +435,7 @@ class NicTools:
         if (psid and firmware) or not flint or function.is_vf:
             return psid, firmware
         done = self.run([flint, "-d", function.address, "q"], function.address)
-        return parse_flint(done.out) if done.code == 0 else (psid, firmware)
+        return parsing.parse_flint(done.out) if done.code == 0 else (psid, firmware)
 
     def card_of(self, function: PciFunction) -> str:
         """Key of the physical card: both functions of a two-port card carry the same system image GUID."""
@@ -490,13 +459,13 @@ class NicTools:
         if function.is_vf:
             return dataclasses.replace(base, problem="virtual_function")
         self.refuse_dpu(function)
-        answer = self.query(function.address, PARAMETER)
+        answer = self.query(function.address, parsing.PARAMETER)
         if isinstance(answer, Failure):
             old = answer is Failure.UNKNOWN_PARAMETER
             return dataclasses.replace(base, problem="tool_too_old" if old else "unsupported")
-        values: Mapping[str, str] = answer.values[PARAMETER]
-        where = f"{function.address} {PARAMETER}"
-        stored = parse_flag(values.get("next"), self.host, where)
+        values: Mapping[str, str] = answer.values[parsing.PARAMETER]
+        where = f"{function.address} {parsing.PARAMETER}"
+        stored = parsing.parse_flag(values.get("next"), self.host, where)
         if stored is None:
             raise ParseError("no Next Boot value", host=self.host, thing=where, raw=repr(dict(values)))
         return dataclasses.replace(
@@ -505,8 +474,8 @@ class NicTools:
             device_type=answer.device_type,
             name=answer.name,
             description=answer.description,
-            default=parse_flag(values.get("default"), self.host, where),
-            current=parse_flag(values.get("current"), self.host, where),
+            default=parsing.parse_flag(values.get("default"), self.host, where),
+            current=parsing.parse_flag(values.get("current"), self.host, where),
             next=stored,
         )
 
@@ -516,7 +485,7 @@ class NicTools:
         if done.code != 0:
             failure = self._failure(done, device)
             raise self.error(failure, done, device, ApplyError)
-        return parse_reboot_kind(done.out)
+        return parsing.parse_reboot_kind(done.out)
 
 
 _ERRORS: dict[Failure, tuple[type[LayerError], str, str]] = {

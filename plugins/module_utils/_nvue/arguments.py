@@ -1,10 +1,7 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The options of the login, which all Cumulus modules share; documented in the fragment ``cumulus``.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-"""
+"""The options of the login, which all Cumulus modules share; documented in the fragment ``cumulus``."""
 
 from __future__ import annotations
 
@@ -34,14 +31,6 @@ LOGIN: dict[str, dict[str, object]] = {
 def endpoint(module: AnsibleModule) -> Endpoint:
     """Where and how to log in. Ansible masks the password by itself, and from here on the login made of it."""
     params = module.params
-    result = Endpoint(
-        host=params["hostname"],
-        username=params["username"],
-        password=params["password"],
-        port=params["port"],
-        validate_certs=params["validate_certs"],
-        ca_path=params["ca_path"],
-        timeout=params["timeout"],
-    )
+    result = Endpoint(host=params["hostname"], **{name: params[name] for name in LOGIN if name != "hostname"})
     module.no_log_values.add(result.token)
     return result

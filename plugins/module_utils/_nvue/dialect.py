@@ -1,62 +1,76 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The plan in NVUE's language: patches of the configuration tree. Pure: no I/O, no Ansible.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-"""
+"""The plan in NVUE's language: every change is a tree to set and a tree to unset. Pure: no I/O, no Ansible."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, Mapping, Sequence
 
 from .._switch.request import Wanted
 from . import tree as trees
-from .plan import Words
 from .state import Port, State
 from .uses import LAYER3
 
 
-class NvueDialect:
-    """Every change is a tree to set and a tree to unset; payload keys ``set`` and ``unset``."""
+@dataclasses.dataclass(frozen=True)
+class Words:
+    """One change in the switch's own language: what is sent, how it is taken back, and what the transport needs."""
 
-    def vlan(self, state: State, wanted: Wanted) -> Words:
-        return _words(state, trees.at(("bridge", "domain", wanted.domain, "vlan", str(wanted.vlan)), {}))
+    lines: Sequence[str]
+    inverse: Sequence[str]
+    payload: Mapping[str, Any]
 
-    def svi(self, state: State, wanted: Wanted) -> Words:
-        settings: dict[str, Any] = {"type": "svi", "vlan": wanted.vlan}
-        if wanted.domain != "br_default":
-            settings["base-interface"] = wanted.domain
-        return _words(state, {"interface": {f"vlan{wanted.vlan}": settings}})
 
-    def roce(self, state: State, wanted: Wanted) -> Words:
-        if wanted.mode is None:
-            return _words(state, {}, {"qos": {"roce": None}})
-        settings = {"mode": wanted.mode}
-        if state.roce.switch is not None:  # spelled as this release spells it
-            key, word = state.roce.switch
-            settings = {key: word, "mode": wanted.mode}
-        return _words(state, {"qos": {"roce": settings}})
+def vlan(state: State, wanted: Wanted) -> Words:
+    """Create the VLAN."""
+    return _words(state, trees.at(("bridge", "domain", wanted.domain, "vlan", str(wanted.vlan)), {}))
 
-    def release(self, state: State, wanted: Wanted, port: Port) -> Words:
-        away: trees.Tree = {}
-        for domain, settings in port.domains.items():
-            path = ("interface", port.name, "bridge", "domain", domain)
-            if domain == wanted.domain:
-                for key in sorted(set(settings or {}) & {"untagged", "vlan"}):
-                    away = trees.merge(away, trees.at((*path, key), None))
-            else:
-                away = trees.merge(away, trees.at(path, None))
-        for key in LAYER3:
-            if trees.get(state.config, "interface", port.name, key) is not None:
-                away = trees.merge(away, trees.at(("interface", port.name, key), None))
-        return _words(state, {}, away)
 
-    def access(self, state: State, wanted: Wanted, names: Sequence[str]) -> Words:
-        return _on_ports(state, names, {"bridge": {"domain": {wanted.domain: {"access": wanted.vlan}}}})
+def svi(state: State, wanted: Wanted) -> Words:
+    """Create its layer 3 interface."""
+    settings: dict[str, Any] = {"type": "svi", "vlan": wanted.vlan}
+    if wanted.domain != "br_default":
+        settings["base-interface"] = wanted.domain
+    return _words(state, {"interface": {f"vlan{wanted.vlan}": settings}})
 
-    def mtu(self, state: State, wanted: Wanted, names: Sequence[str]) -> Words:
-        return _on_ports(state, names, {"link": {"mtu": wanted.mtu}})
+
+def roce(state: State, wanted: Wanted) -> Words:
+    """Change the RoCE mode, or switch RoCE off."""
+    if wanted.mode is None:
+        return _words(state, {}, {"qos": {"roce": None}})
+    settings = {"mode": wanted.mode}
+    if state.roce.switch is not None:  # spelled as this release spells it
+        key, word = state.roce.switch
+        settings = {key: word, "mode": wanted.mode}
+    return _words(state, {"qos": {"roce": settings}})
+
+
+def release(state: State, wanted: Wanted, port: Port) -> Words:
+    """Take from a port what it carries, so that it can become an access port."""
+    away: trees.Tree = {}
+    for domain, settings in port.domains.items():
+        path = ("interface", port.name, "bridge", "domain", domain)
+        if domain == wanted.domain:
+            for key in sorted(set(settings or {}) & {"untagged", "vlan"}):
+                away = trees.merge(away, trees.at((*path, key), None))
+        else:
+            away = trees.merge(away, trees.at(path, None))
+    for key in LAYER3:
+        if trees.get(state.config, "interface", port.name, key) is not None:
+            away = trees.merge(away, trees.at(("interface", port.name, key), None))
+    return _words(state, {}, away)
+
+
+def access(state: State, wanted: Wanted, names: Sequence[str]) -> Words:
+    """Make ports access ports of the VLAN."""
+    return _on_ports(state, names, {"bridge": {"domain": {wanted.domain: {"access": wanted.vlan}}}})
+
+
+def mtu(state: State, wanted: Wanted, names: Sequence[str]) -> Words:
+    """Set the MTU of ports."""
+    return _on_ports(state, names, {"link": {"mtu": wanted.mtu}})
 
 
 def _on_ports(state: State, names: Sequence[str], settings: Mapping[str, Any]) -> Words:

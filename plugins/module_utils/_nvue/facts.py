@@ -1,78 +1,37 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the modules for Cumulus Linux report of a reading. Pure: no I/O, no Ansible.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-"""
+"""What the modules for Cumulus Linux report of a reading. Pure: no I/O, no Ansible."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from .._switch import guards, observed
 from .._switch.request import Wanted
 from . import plan as planning
 from . import state as parsing
 from .state import State
 
 
-def port_warnings(state: State, wanted: Wanted) -> list[str]:
-    """What a person should look at, and what is no reason to fail."""
-    result = []
-    strangers = planning.unexpected_members(state, wanted)
-    if strangers:
-        result.append(f"VLAN {wanted.vlan} is not isolated: it also reaches {', '.join(strangers)}")
-    for name in wanted.ports:
-        port = state.ports[name]
-        if not port.admin:
-            result.append(f"port {name} is shut down")
-        elif not port.up:
-            result.append(f"port {name} has no link")
-    return result
-
-
 def common_facts(state: State, wanted: Wanted) -> dict[str, Any]:
     """The part of the result that every kind of switch of this collection has."""
-    vlan = None
-    if wanted.vlan is not None and wanted.vlan in state.vlans:
-        vlan = {
-            "id": wanted.vlan,
-            "name": None,
-            "members": list(state.members.get(wanted.vlan, ())),
-            "unexpected_members": planning.unexpected_members(state, wanted),
-        }
+    members = state.members.get(wanted.vlan or 0, ())
     return {
         "version": state.release,
         "roce": roce_fact(state.roce),
-        "vlan": vlan,
+        "vlan": guards.vlan_fact(wanted, state.vlans, None, members, planning.unexpected_members(state, wanted)),
         "ports": {name: port_fact(state.ports[name]) for name in wanted.ports},
     }
 
 
 def roce_fact(roce: parsing.Roce) -> dict[str, Any]:
     both = parsing.is_on(roce.pfc_rx) and parsing.is_on(roce.pfc_tx)
-    return {
-        "mode": roce.mode or "absent",
-        "trust": roce.trust,
-        "ecn": roce.congestion,
-        "ecn_min_kb": roce.ecn_min_kb,
-        "ecn_max_kb": roce.ecn_max_kb,
-        "pfc": "enabled" if both else "disabled",
-        "pfc_priorities": sorted(roce.pfc_priorities),
-        "lldp": roce.lldp,
-        "exceptions": list(roce.exceptions),
-    }
+    pfc = {"pfc": "enabled" if both else "disabled", "pfc_priorities": sorted(roce.pfc_priorities)}
+    return observed.roce_fact(roce, ecn=roce.congestion, **pfc)
 
 
 def port_fact(port: parsing.Port) -> dict[str, Any]:
-    return {
-        "mode": port.mode,
-        "access_vlan": port.access_vlan,
-        "mtu": port.mtu,
-        "admin": "up" if port.admin else "down",
-        "oper": "up" if port.up else "down",
-        "pfc_oper": port.pfc,
-        "pfc_watchdog": port.pfc_watchdog,
-        "neighbors": [each.system for each in port.neighbors],
-        "counters": dict(port.counters),
-    }
+    systems = [each.system for each in port.neighbors]
+    pfc = {"pfc_oper": port.pfc, "pfc_watchdog": port.pfc_watchdog}
+    return observed.port_fact(port, **pfc, neighbors=systems, counters=dict(port.counters))

@@ -1,17 +1,13 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Everything that a Cumulus switch says about RoCE, as one dictionary like that of `_onyx.info`; reads only.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-"""
+"""Everything that a Cumulus switch says about RoCE, as one dictionary like that of `_onyx.info`; reads only."""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import Any, Iterable, Mapping, Sequence
 
-from .._layer import RefusedError
 from .._switch.request import PRIORITY, Wanted, satisfied
 from . import plan as planning
 from . import tree as trees
@@ -37,19 +33,7 @@ def survey(
 
 def choose(state: State, names: Sequence[str]) -> list[str]:
     """The ports to look at, in the switch's order. Raises `RefusedError` for one that is not there."""
-    missing = [name for name in names if name not in state.ports]
-    if missing:
-        split = [
-            f"{name} is split into {trees.compressed(state.split[name])}" for name in missing if name in state.split
-        ]
-        raise RefusedError(
-            "no such port on this switch",
-            host=state.host,
-            thing="ports",
-            value=", ".join(missing),
-            remedy="; ".join([*split, "choose from " + ", ".join(spec for spec, _names in trees.runs(state.ports))]),
-            missing=missing,
-        )
+    planning.refuse_missing(state, names)
     return sorted(names or state.ports, key=trees.port_key)
 
 

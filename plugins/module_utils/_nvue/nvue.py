@@ -7,8 +7,6 @@ Everything of a plan is staged in one revision, compared with what was planned, 
 switch waits for a confirmation, and goes back by itself if none comes. The confirmation is sent when the state was
 read again and is the wanted one. Check mode sends nothing but GET: a revision that is only staged would have to be
 deleted again, and that a release can do so is documented by none.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations
@@ -18,13 +16,12 @@ import dataclasses
 import time
 from typing import Any, Callable, Iterable, NoReturn, Sequence
 
-from .._layer import ApplyError, Layer, LayerError, Operation, RefusedError, UnreachableError, VerifyError
+from .._layer import ApplyError, Layer, LayerError, Operation, RefusedError, UnreachableError, VerifyError, inverses
 from .._switch import guards, saving
 from .._switch.request import Wanted, satisfied
 from . import plan as planning
 from . import tree as trees
-from .dialect import NvueDialect
-from .facts import common_facts, port_warnings
+from .facts import common_facts
 from .reading import NvueReader
 from .rest import Client, ConflictError, quoted
 from .revision import DONE, NOT_BEGUN, POLL_SECONDS, UNDER_WAY, YES, Revisions, failed
@@ -72,7 +69,6 @@ class NvueLayer(Layer[State, Wanted]):
         self._read_only = read_only
         self._clock = clock
         self._sleep = sleep
-        self._dialect = NvueDialect()
         self._reader = NvueReader(host, client, wanted.domain)
         self._revisions = Revisions(host, client, self._reader, apply_timeout=apply_timeout, clock=clock, sleep=sleep)
         self._first: State | None = None
@@ -168,24 +164,15 @@ class NvueLayer(Layer[State, Wanted]):
         first = self._first
         touched = {name for operation in self._applied for name in operation.payload["bounces"]}
         before = {name for name in touched if first and name in first.ports and first.ports[name].up}
-        deadline = self._clock() + self._wait_for_links
-        while before:
-            ports = self._reader.links()
-            down = sorted((name for name in before if name not in ports or not ports[name].up), key=trees.port_key)
-            if not down:
-                return
-            if self._wait_for_links <= 0:
-                self._notes.append(f"these links were up before and are down now (not waited for): {', '.join(down)}")
-                return
-            if self._clock() >= deadline:
-                self._links_lost = down
-                return
-            self._sleep(POLL_SECONDS)
+        if before:
+            timing = (self._wait_for_links, self._clock, self._sleep)
+            _ports, self._links_lost, notes = guards.await_links(before, self._reader.links, trees.port_key, timing)
+            self._notes += notes
 
     # --- plan
 
     def plan(self, state: State, wanted: Wanted) -> list[Operation]:
-        operations = planning.plan(state, wanted, self._dialect)
+        operations = planning.plan(state, wanted)
         if not operations:
             self._require_health(state)
         if (
@@ -213,15 +200,8 @@ class NvueLayer(Layer[State, Wanted]):
 
     def _verify(self, state: State) -> None:
         """The wanted state is there, or the switch gets its old one back."""
-        if self._links_lost:
-            raise VerifyError(
-                f"these links were up before and did not come back within {self._wait_for_links:g} s: "
-                + ", ".join(self._links_lost),
-                host=self.host,
-                thing="links",
-                remedy="check cable, transceiver and the host behind the port",
-            )
-        left = planning.plan(state, self._wanted, self._dialect)
+        guards.links_lost(self.host, self._links_lost, self._wait_for_links)
+        left = planning.plan(state, self._wanted)
         if left:
             raise VerifyError(
                 "applied by the switch, but not in force: " + "; ".join(operation.description for operation in left),
@@ -261,7 +241,7 @@ class NvueLayer(Layer[State, Wanted]):
 
     def _say_uncertain(self, error: LayerError) -> None:
         """The switch was told to apply, and then nothing more was heard of it."""
-        error.details.setdefault("undo", _inverses(self._planned))
+        error.details.setdefault("undo", inverses(self._planned))
         guard = (
             f"without a confirmation it takes the change back after {self._confirm_timeout} s"
             if self._confirm_timeout
@@ -385,7 +365,7 @@ class NvueLayer(Layer[State, Wanted]):
                         else "raise apply_timeout if the switch is only slow"
                     ),
                     revision=revision,
-                    undo=_inverses(self._planned),
+                    undo=inverses(self._planned),
                 )
             self._sleep(POLL_SECONDS)
 
@@ -429,9 +409,9 @@ class NvueLayer(Layer[State, Wanted]):
             if details["rolled_back"]:
                 self._staged = revision
             else:
-                details["undo"] = _inverses(self._planned)
+                details["undo"] = inverses(self._planned)
         else:
-            details["undo"] = _inverses(self._planned)
+            details["undo"] = inverses(self._planned)
             text += "; some of it is in force"
         raise ApplyError(
             text,
@@ -502,8 +482,7 @@ class NvueLayer(Layer[State, Wanted]):
                 error.details.update(applied=[], undo=[])
                 self._applied = []
                 return
-        error.details.setdefault("applied", [operation.command for operation in self._applied])
-        error.details.setdefault("undo", _inverses(self._applied))
+        error.so_far(self._applied)
         if self._unconfirmed or (isinstance(error, UnreachableError) and self._confirm_timeout):
             self._say_guarded(error)
 
@@ -526,8 +505,7 @@ class NvueLayer(Layer[State, Wanted]):
             if self._unsaved and saving.may_save(self._save, self._foreign):
                 self._save_configuration()
         except LayerError as error:
-            error.details.setdefault("applied", [operation.command for operation in self._applied])
-            error.details.setdefault("undo", _inverses(self._applied))
+            error.so_far(self._applied)
             if self._unconfirmed and not isinstance(error, ApplyError):
                 self._say_guarded(error)
             raise
@@ -634,7 +612,8 @@ class NvueLayer(Layer[State, Wanted]):
             )
         touched = planning.touched(self._planned or self._applied)
         result += guards.neighbor_warnings(planning.behind(self._first or state, touched), wanted)
-        return result + port_warnings(state, wanted)
+        links = {name: (state.ports[name].admin, state.ports[name].up, "") for name in wanted.ports}
+        return result + guards.port_warnings(wanted, planning.unexpected_members(state, wanted), links)
 
     def facts(self, state: State) -> dict[str, Any]:
         return {
@@ -657,7 +636,3 @@ def _save_operation() -> Operation:
         changes={"saved": (False, True)},
         payload={"save": True, "bounces": ()},
     )
-
-
-def _inverses(operations: Sequence[Operation]) -> list[str]:
-    return [operation.inverse for operation in reversed(operations) if operation.inverse]

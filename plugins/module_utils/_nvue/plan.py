@@ -4,22 +4,21 @@
 """What has to change on a Cumulus switch, as data. Pure: no I/O, no Ansible.
 
 All operations of a plan are one NVUE revision and take effect together or not at all.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import re
-from typing import Any, Iterable, Mapping, Protocol, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 
 from .._layer import Operation, RefusedError
 from .._switch import guards
 from .._switch import request as asking
 from .._switch.guards import Use
 from .._switch.request import Naming, Wanted
+from . import dialect as saying
 from . import tree as trees
+from .dialect import Words
 from .state import Port, State, is_on, release_number
 from .uses import LAYER3
 
@@ -32,43 +31,11 @@ SINCE = {
     "dci-1": (5, 18),
     "dci-custom": (5, 18),
 }
-MODES = (*SINCE, "absent")
 # Of the modules: the mode of Onyx is refused in words.
 CHOICES = ("lossless", "semi-lossless", *list(SINCE)[1:], "absent")
 DEFAULT_DOMAIN = Wanted.domain
 _PORT_RE = re.compile(r"(swp\d+(?:s\d+)?)(?:-(?:(swp)?(\d+)))?")
 _RANGE_LIMIT = 256
-
-
-@dataclasses.dataclass(frozen=True)
-class Words:
-    """One change in a switch's own language: what is sent, how it is taken back, and what the transport needs."""
-
-    lines: Sequence[str]
-    inverse: Sequence[str]
-    payload: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-
-
-class Dialect(Protocol):
-    """How a change is said. Every method gets the state before the plan."""
-
-    def vlan(self, state: State, wanted: Wanted) -> Words:
-        """Create the VLAN."""
-
-    def svi(self, state: State, wanted: Wanted) -> Words:
-        """Create its layer 3 interface."""
-
-    def roce(self, state: State, wanted: Wanted) -> Words:
-        """Change the RoCE mode, or switch RoCE off."""
-
-    def release(self, state: State, wanted: Wanted, port: Port) -> Words:
-        """Take from a port what it carries, so that it can become an access port."""
-
-    def access(self, state: State, wanted: Wanted, names: Sequence[str]) -> Words:
-        """Make ports access ports of the VLAN."""
-
-    def mtu(self, state: State, wanted: Wanted, names: Sequence[str]) -> Words:
-        """Set the MTU of ports."""
 
 
 # --- the request
@@ -78,23 +45,21 @@ def expand_ports(host: str, spec: str) -> list[str]:
     """``swp1-4`` -> swp1 ... swp4; ``swp3s0-1`` -> the first two lanes of a split port."""
     match = _PORT_RE.fullmatch(str(spec).strip())
     if not match:
-        raise RefusedError(
+        raise asking.bad_range(
+            host,
+            spec,
             "not a port or a range of ports",
-            host=host,
-            thing="ports",
-            value=spec,
-            remedy="write ports as swp1, ranges as swp1-4, lanes of a split port as swp3s0-3, one list entry each",
+            "write ports as swp1, ranges as swp1-4, lanes of a split port as swp3s0-3, one list entry each",
         )
     first, _prefix, last = match.groups()
     kind, low = trees.split_port(first) or ("", 0)
     high = int(last) if last is not None else low
     if not 0 <= high - low < _RANGE_LIMIT:
-        raise RefusedError(
+        raise asking.bad_range(
+            host,
+            spec,
             f"a range runs upwards and covers at most {_RANGE_LIMIT} ports",
-            host=host,
-            thing="ports",
-            value=spec,
-            remedy="write one list entry per range",
+            "write one list entry per range",
         )
     return [f"{kind}{number}" for number in range(low, high + 1)]
 
@@ -117,11 +82,15 @@ def request(host: str, params: Mapping[str, Any]) -> Wanted:
 # --- refusals
 
 
-def refuse(state: State, wanted: Wanted) -> None:
-    """Raise `RefusedError` if a port is missing or would lose something that nobody gave up. All reasons at once."""
-    missing = [name for name in wanted.ports if name not in state.ports]
+def refuse_missing(state: State, names: Iterable[str]) -> None:
+    missing = [name for name in names if name not in state.ports]
     split = {name: trees.compressed(lanes) for name, lanes in state.split.items()}
     guards.refuse_missing(state.host, missing, split, trees.compressed(missing), trees.compressed(state.ports))
+
+
+def refuse(state: State, wanted: Wanted) -> None:
+    """Raise `RefusedError` if a port is missing or would lose something that nobody gave up. All reasons at once."""
+    refuse_missing(state, wanted.ports)
     guards.refuse_used(
         state.host, [reason for name in wanted.ports for reason in _reasons_against(state.ports[name], wanted)]
     )
@@ -192,7 +161,7 @@ def _loses(port: Port, wanted: Wanted) -> bool:
 # --- operations
 
 
-def plan(state: State, wanted: Wanted, dialect: Dialect) -> list[Operation]:
+def plan(state: State, wanted: Wanted) -> list[Operation]:
     """The operations in their order. Raises `RefusedError` if one of them would do harm."""
     refuse(state, wanted)
     operations: list[Operation] = []
@@ -200,7 +169,7 @@ def plan(state: State, wanted: Wanted, dialect: Dialect) -> list[Operation]:
         operations.append(
             _operation(
                 f"create VLAN {wanted.vlan} in bridge {wanted.domain}",
-                dialect.vlan(state, wanted),
+                saying.vlan(state, wanted),
                 {f"vlan {wanted.vlan}": (None, {"bridge": wanted.domain})},
             )
         )
@@ -208,19 +177,19 @@ def plan(state: State, wanted: Wanted, dialect: Dialect) -> list[Operation]:
         operations.append(
             _operation(
                 f"create the layer 3 interface of VLAN {wanted.vlan}",
-                dialect.svi(state, wanted),
+                saying.svi(state, wanted),
                 {f"interface vlan{wanted.vlan}": (None, "present")},
             )
         )
-    operations += _roce(state, wanted, dialect)
-    operations += _ports(state, wanted, dialect)
-    operations += _mtus(state, wanted, dialect)
+    operations += _roce(state, wanted)
+    operations += _ports(state, wanted)
+    operations += _mtus(state, wanted)
     guards.refuse_neighbors(state.host, behind(state, touched(operations)), wanted)
     guards.refuse_disruption(state.host, operations, wanted, trees.compressed)
     return operations
 
 
-def _roce(state: State, wanted: Wanted, dialect: Dialect) -> list[Operation]:
+def _roce(state: State, wanted: Wanted) -> list[Operation]:
     """Only when the mode differs: whatever it changes, every port's buffers are rewritten."""
     now = state.roce.mode
     if asking.satisfied(now, wanted.mode):
@@ -230,7 +199,7 @@ def _roce(state: State, wanted: Wanted, dialect: Dialect) -> list[Operation]:
     return [
         _operation(
             f"RoCE mode {now or 'off'} -> {wanted.mode or 'off'}",
-            dialect.roce(state, wanted),
+            saying.roce(state, wanted),
             {"roce": (now, wanted.mode)},
             disrupts="buffers, scheduling and trust of every port are rewritten, and traffic of any of them may stop "
             f"for a moment (up now: {trees.compressed(up) or 'none'})",
@@ -239,13 +208,13 @@ def _roce(state: State, wanted: Wanted, dialect: Dialect) -> list[Operation]:
     ]
 
 
-def _ports(state: State, wanted: Wanted, dialect: Dialect) -> list[Operation]:
+def _ports(state: State, wanted: Wanted) -> list[Operation]:
     if wanted.vlan is None:
         return []
     operations = []
     differing = [state.ports[name] for name in wanted.ports if not _is_as_wanted(state.ports[name], wanted)]
     for port in differing:
-        words = dialect.release(state, wanted, port) if _loses(port, wanted) else None
+        words = saying.release(state, wanted, port) if _loses(port, wanted) else None
         if words is not None and words.lines:
             operations.append(
                 _operation(
@@ -266,7 +235,7 @@ def _ports(state: State, wanted: Wanted, dialect: Dialect) -> list[Operation]:
         operations.append(
             _operation(
                 f"ports {spec}: {old} -> access VLAN {wanted.vlan}",
-                dialect.access(state, wanted, names),
+                saying.access(state, wanted, names),
                 {f"port {name} access_vlan": (olds[name], wanted.vlan) for name in names},
                 disrupts=f"ports {spec} leave {old}" if old != "no access VLAN" else "",
                 bounces=tuple(names),
@@ -275,7 +244,7 @@ def _ports(state: State, wanted: Wanted, dialect: Dialect) -> list[Operation]:
     return operations
 
 
-def _mtus(state: State, wanted: Wanted, dialect: Dialect) -> list[Operation]:
+def _mtus(state: State, wanted: Wanted) -> list[Operation]:
     if wanted.mtu is None:
         return []
     groups: dict[int, list[str]] = {}
@@ -285,7 +254,7 @@ def _mtus(state: State, wanted: Wanted, dialect: Dialect) -> list[Operation]:
     return [
         _operation(
             f"ports {trees.compressed(names)}: MTU {old} -> {wanted.mtu}",
-            dialect.mtu(state, wanted, names),
+            saying.mtu(state, wanted, names),
             {f"port {name} mtu": (old, wanted.mtu) for name in names},
             disrupts=f"ports {trees.compressed(names)} are reconfigured; a link may bounce",
             bounces=tuple(names),

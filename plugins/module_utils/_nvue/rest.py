@@ -8,8 +8,6 @@ for a TLS handshake than for an answer. Redirects are not followed and proxies n
 the named host and nowhere else.
 
 Only GET is repeated after a connection broke; of every other request nobody knows whether it was carried out.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -7,8 +7,6 @@ Everything here is strict about what it acts on (a port, its bridge, its MTU, th
 only reports (counters, thresholds). NVUE's answers changed between releases (``enable: on`` became ``state: enabled``,
 ``link.state`` was split into ``admin-status`` and ``oper-status`` in 5.11), so both shapes are read and none is
 chosen by release.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -6,8 +6,6 @@
 A tree is what the API sends and takes: nested dictionaries with scalars at the ends; an empty dictionary is a thing
 that exists without settings, None (in a patch) is a thing to remove. Keys may be ranges ("swp1-4", "swp3s0-1,9",
 VLANs "10-20") wherever somebody wrote them so.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -6,8 +6,6 @@
 Releases rename keys (``ip`` of 5.0 to 5.14 is ``ipv4``, ``ipv6`` and ``vrf`` since 5.15), and much that makes a port an
 uplink is not configured at the port at all (BGP unnumbered is ``vrf default router bgp neighbor swp51``). So only the
 settings named here are harmless, and every other mention of a port is a use of it.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

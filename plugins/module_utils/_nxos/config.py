@@ -8,8 +8,6 @@ type network-qos (qos-group -> no-drop priority) and type queuing (qos-group -> 
 NX-OS Quality of Service Configuration Guide, and RoCE configurations that Microsoft publishes for Azure Local switches.
 Classes that the system has of itself are known by their names (c-8q-nq3, c-out-8q-q3 ...). ``pause no-drop`` without a
 priority, of releases before Nexus 9000, is refused: which priority it pauses is not in the line.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

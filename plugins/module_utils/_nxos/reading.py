@@ -9,8 +9,6 @@ TABLE_qosgrp_egress_stats, eq-stat-type ...); ansible-collections/cisco.nxos, mo
 (TABLE_pfc_interface: if_name_str, oper, rx-stats, tx-stats) and show lldp neighbors detail (TABLE_nbor_detail).
 RoCE packets that come in are not counted by group, so that counter is left out: what needs it says that it was not
 read.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -5,26 +5,22 @@
 
 A table that cannot be read does not hide the others: it is named under ``unreadable``, with the switch's own text, and
 counts as a problem.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Callable, Sequence, TypeVar
+from typing import Any, Sequence
 
-from .._layer import ParseError, RefusedError
-from .._switch.guards import Neighbor
+from .._switch.observed import Sections, neighbor_fact, port_fact
 from .._switch.request import PRIORITY, Wanted
 from . import plan as planning
 from . import state as parsing
-from .layer import roce_fact
+from .layer import counted, roce_fact
 from .reading import Reader
 from .state import Pfc, Port, Roce, SwitchState
 from .transport import Cli
 
-T = TypeVar("T")
 _NONE: tuple[str, ...] = ()
 
 
@@ -40,14 +36,7 @@ class Survey:
         self._ports = tuple(ports)
         self._mode = mode
         self._priority = priority
-        self._unreadable: list[dict[str, str]] = []
-
-    def _section(self, name: str, read: Callable[[], T], otherwise: T) -> T:
-        try:
-            return read()
-        except ParseError as error:
-            self._unreadable.append({"what": name, "reason": str(error)})
-            return otherwise
+        self._section = Sections()
 
     def __call__(self) -> dict[str, Any]:
         read = self._read
@@ -94,26 +83,18 @@ class Survey:
             "saved": None if unsaved is None else not unsaved,
             "unsaved_changes": list(changes),
             "files": list(files),
-            "unreadable": self._unreadable,
+            "unreadable": self._section.as_result(),
             "problems": problems,
             "healthy": not problems,
         }
 
     def _choose(self, ports: dict[str, Port]) -> list[str]:
-        missing = [name for name in self._ports if name not in ports]
-        if missing:
-            raise RefusedError(
-                "no such port on this switch",
-                host=self._host,
-                thing="ports",
-                value=", ".join(missing),
-                remedy="choose from " + ", ".join(spec for spec, _names in planning.runs(ports)),
-                missing=missing,
-            )
+        planning.refuse_missing(self._host, ports, self._ports)
         return sorted(self._ports or ports, key=parsing.port_key)
 
     def _problems(self, state: SwitchState, roce: Roce | None, names: Sequence[str]) -> list[str]:
-        problems = [f"could not be read: {entry['what']}" for entry in self._unreadable]
+        unread = [what for what, _why in self._section.unreadable]
+        problems = [f"could not be read: {what}" for what in unread]
         if roce is None:
             return problems
         expected = {None: roce.mode, "absent": None}.get(self._mode, self._mode)
@@ -122,12 +103,9 @@ class Survey:
         # What RoCE does to a port that is down says nothing: it has no operational state.
         looked_at = tuple(name for name in names if state.ports[name].up)
         wanted = Wanted(mode=roce.mode, ports=looked_at, priority=self._priority)
-        known = {entry["what"] for entry in self._unreadable}
-        if not known & {"congestion control", "priority flow control", "trust"}:
-            problems += planning.unhealthy(state, wanted)
-        else:
-            problems += planning.unhealthy(state, dataclasses.replace(wanted, ports=()))
-        return problems
+        if {"congestion control", "priority flow control", "trust"} & set(unread):
+            wanted = dataclasses.replace(wanted, ports=())
+        return problems + planning.unhealthy(state, wanted)
 
 
 def _template(roce: Roce) -> dict[str, Any]:
@@ -143,26 +121,14 @@ def _template(roce: Roce) -> dict[str, Any]:
 def _port(state: SwitchState, name: str, counters: dict[str, int], priority: int) -> dict[str, Any]:
     port = state.ports[name]
     admin, oper = state.pfc.ports.get(name, ("", "")) if state.pfc else ("", "")
-    return {
-        "mode": port.mode,
-        "access_vlan": port.access_vlan,
-        "allowed_vlans": port.allowed_vlans,
-        "lag": port.lag,
-        "mtu": port.mtu,
-        "admin": "up" if port.admin else "down",
-        "oper": "up" if port.up else "down",
-        "trust": state.trust.get(name),
-        "pfc_admin": admin.lower() or None,
-        "pfc_oper": oper.lower() or None,
-        "congestion_control": state.ecn.get(name, {}).get(planning.roce_class(state.roce, priority)),
-        "neighbors": [_neighbor(neighbor) for neighbor in (state.neighbors or {}).get(name, ())],
-        "counters": {
-            **port.counters,
-            **({"ecn_marked": state.marked[name]} if name in state.marked else {}),
-            **counters,
-        },
-    }
-
-
-def _neighbor(neighbor: Neighbor) -> dict[str, str]:
-    return {"system": neighbor.system, "port": neighbor.port, "description": neighbor.description}
+    return port_fact(
+        port,
+        allowed_vlans=port.allowed_vlans,
+        lag=port.lag,
+        trust=state.trust.get(name),
+        pfc_admin=admin.lower() or None,
+        pfc_oper=oper.lower() or None,
+        congestion_control=state.ecn.get(name, {}).get(planning.roce_class(state.roce, priority)),
+        neighbors=[neighbor_fact(neighbor) for neighbor in (state.neighbors or {}).get(name, ())],
+        counters=counted(state, name, counters),
+    )

@@ -1,10 +1,7 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The four verbs for an Onyx switch: the plan of `plan.py` carried out over a session of `transport.py`.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-"""
+"""The four verbs for an Onyx switch: the plan of `plan.py` carried out over a session of `transport.py`."""
 
 from __future__ import annotations
 
@@ -13,8 +10,8 @@ import dataclasses
 import time
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
-from .._layer import ApplyError, Layer, LayerError, Operation, ParseError, RefusedError, VerifyError
-from .._switch import guards, saving
+from .._layer import ApplyError, Layer, LayerError, Operation, ParseError, RefusedError, VerifyError, inverses
+from .._switch import guards, observed, saving
 from .._switch.request import Wanted
 from . import plan as planning
 from . import state as parsing
@@ -22,7 +19,6 @@ from .reading import Reader
 from .state import Roce, SwitchState
 from .transport import Cli
 
-_POLL_SECONDS = 0.5
 _SAVE = planning.save_operation()
 
 
@@ -88,8 +84,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
             state = self._read_state(links=self._await_links() if self._bounced else None)
         except LayerError as error:
             if self._applied:  # it broke while verifying: say what is there, unverified
-                error.details.setdefault("applied", [operation.command for operation in self._applied])
-                error.details.setdefault("undo", _inverses(self._applied))
+                error.so_far(self._applied)
                 error.args = (f"{error} What was sent before (applied) was accepted, is not verified and not saved.",)
             raise
         self._unsaved = state.unsaved
@@ -146,21 +141,9 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
     def _await_links(self) -> Mapping[str, parsing.Link]:
         """Wait until the links that this run bounced are up again; what stays down is for `plan` to judge. Returns
         what was read last."""
-        deadline = self._clock() + self._wait_for_links
-        while True:
-            links = self.read.links()
-            down = sorted(
-                (name for name in self._bounced if name not in links or not links[name].up), key=parsing.port_key
-            )
-            if not down:
-                break
-            if self._wait_for_links <= 0:
-                self._notes.append(f"these links were up before and are down now (not waited for): {', '.join(down)}")
-                break
-            if self._clock() >= deadline:
-                self._links_lost = down
-                break
-            self._sleep(_POLL_SECONDS)
+        timing = (self._wait_for_links, self._clock, self._sleep)
+        links, self._links_lost, notes = guards.await_links(self._bounced, self.read.links, parsing.port_key, timing)
+        self._notes += notes
         self._bounced = set()
         return links
 
@@ -178,7 +161,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
                 host=self.host,
                 remedy="look at who else is configuring it, then run this again; nothing was saved",
                 applied=[operation.command for operation in self._applied],
-                undo=_inverses(self._applied),
+                undo=inverses(self._applied),
             ) from None
         if operations and not self._applied:
             self._planned = operations
@@ -192,20 +175,12 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
                 remedy="choose another name, or delete the file on the switch if it is no longer needed",
             )
         try:
-            if self._links_lost:
-                raise VerifyError(
-                    f"these links were up before and did not come back within {self._wait_for_links:g} s: "
-                    + ", ".join(self._links_lost),
-                    host=self.host,
-                    thing="links",
-                    remedy="check cable, transceiver and the host behind the port; nothing was saved, so that a "
-                    "reload of the switch takes everything back",
-                )
+            more = "; nothing was saved, so that a reload of the switch takes everything back"
+            guards.links_lost(self.host, self._links_lost, self._wait_for_links, more)
             if not operations:
                 planning.require_health(state, wanted)
         except VerifyError as error:
-            error.details.setdefault("applied", [operation.command for operation in self._applied])
-            error.details.setdefault("undo", _inverses(self._applied))
+            error.so_far(self._applied)
             raise
         if not operations and not self._applied and state.unsaved and self._may_save(state):
             # Saving after own changes is `commit`, which comes after the verification.
@@ -317,7 +292,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
             value=name,
             remedy="see undo for taking back what was applied; nothing was saved",
             device_message="\n".join(refusals),
-            undo=[*("\n".join(members[other]["inverse"]) for other in reversed(changed)), *_inverses(self._applied)],
+            undo=[*("\n".join(members[other]["inverse"]) for other in reversed(changed)), *inverses(self._applied)],
         )
 
     def _reopen_ports(self, done: Iterable[str]) -> None:
@@ -330,7 +305,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         """Add how far it got, and after a broken session bring ports back up that were just shut down."""
         error.details.setdefault("applied", [*(other.command for other in self._applied), *done])
         error.details.setdefault("failed_operation", operation.command)
-        undo = _inverses(self._applied)
+        undo = inverses(self._applied)
         if not _is_refusal(error):
             # The session broke, or waits for an answer; the line that was under way may have taken effect.
             undo = [*([operation.inverse] if operation.inverse else []), *undo]
@@ -432,35 +407,19 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         result += saving.warnings(self._save, unsaved=self._unsaved, foreign=foreign, meanwhile=meanwhile)
         if wanted.mode and state.roce.mode and state.roce.lldp.lower() == "disabled":
             result.append("LLDP is off: a host that learns flow control over DCBX gets nothing to learn from")
-        strangers = unexpected_members(state, wanted)
-        if strangers:
-            result.append(f"VLAN {wanted.vlan} is not isolated: it also reaches {', '.join(strangers)}")
         if self._first and self._first.neighbors is not None:
             result += guards.neighbor_warnings(planning.behind(self._first, planning.touched(self._planned)), wanted)
-        for name in wanted.ports:
-            port = state.ports[name]
-            if not port.admin:
-                result.append(f"port {name} is shut down")
-            elif not port.up:
-                result.append(f"port {name} has no link (operationally {port.oper})")
-        return result
+        links = {port.name: (port.admin, port.up, port.oper) for port in map(state.ports.__getitem__, wanted.ports)}
+        return result + guards.port_warnings(wanted, unexpected_members(state, wanted), links)
 
     def facts(self, state: SwitchState) -> dict[str, Any]:
         wanted = self._wanted
-        vlan = None
-        if wanted.vlan is not None and wanted.vlan in state.vlans:
-            known = state.vlans[wanted.vlan]
-            vlan = {
-                "id": wanted.vlan,
-                "name": known.name,
-                "members": list(known.members),
-                "unexpected_members": unexpected_members(state, wanted),
-            }
+        known = state.vlans.get(wanted.vlan or 0, parsing.Vlan("", ()))
         counters = self._counters() if state.roce.mode else {}
         return {
             "version": state.version.text,
             "roce": roce_fact(state.roce),
-            "vlan": vlan,
+            "vlan": guards.vlan_fact(wanted, state.vlans, known.name, known.members, unexpected_members(state, wanted)),
             "ports": {name: _port_fact(state, name, counters.get(name, {})) for name in wanted.ports},
             "saved": not self._unsaved,
             "unsaved_before": bool(self._first and self._first.unsaved),
@@ -477,17 +436,8 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
 
 def roce_fact(roce: Roce) -> dict[str, Any]:
     """``show roce`` as a result; ``mode`` absent if RoCE is off."""
-    return {
-        "mode": roce.mode or "absent",
-        "trust": roce.trust,
-        "ecn": roce.ecn,
-        "ecn_min_kb": roce.ecn_min_kb,
-        "ecn_max_kb": roce.ecn_max_kb,
-        "pfc": roce.pfc,
-        "pfc_priorities": sorted(number for number, text in roce.priorities.items() if text == "enabled"),
-        "lldp": roce.lldp,
-        "exceptions": list(roce.exceptions),
-    }
+    priorities = sorted(number for number, text in roce.priorities.items() if text == "enabled")
+    return observed.roce_fact(roce, ecn=roce.ecn, pfc=roce.pfc, pfc_priorities=priorities)
 
 
 def unexpected_members(state: SwitchState, wanted: Wanted) -> list[str]:
@@ -566,22 +516,13 @@ def _vlans(port: parsing.Port) -> tuple[int | None, str]:
 
 
 def _port_fact(state: SwitchState, name: str, counters: Mapping[str, int]) -> dict[str, Any]:
-    port = state.ports[name]
     pfc = state.pfc.ports.get(name) if state.pfc else None
-    return {
-        "mode": port.mode,
-        "access_vlan": port.access_vlan,
-        "mtu": port.mtu,
-        "admin": "up" if port.admin else "down",
-        "oper": "up" if port.up else "down",
-        "pfc_oper": pfc[1].lower() if pfc else None,
-        "counters": {
-            **port.counters,
-            **({"ecn_marked": state.marked[name]} if name in state.marked else {}),
-            **counters,
-        },
-    }
+    return observed.port_fact(
+        state.ports[name], pfc_oper=pfc[1].lower() if pfc else None, counters=counted(state, name, counters)
+    )
 
 
-def _inverses(operations: Sequence[Operation]) -> list[str]:
-    return [operation.inverse for operation in reversed(operations) if operation.inverse]
+def counted(state: SwitchState, name: str, counters: Mapping[str, int]) -> dict[str, int]:
+    """All counters of a port; ``counters``: those that were read by themselves."""
+    marked = {"ecn_marked": state.marked[name]} if name in state.marked else {}
+    return {**state.ports[name].counters, **marked, **counters}

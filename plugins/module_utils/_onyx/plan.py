@@ -5,14 +5,12 @@
 
 The order is the least disturbing one for a device without transactions: VLAN, RoCE mode (one toggle of all links),
 port modes, access VLANs, MTU. Every command is a single line that leaves the session in configuration mode.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Iterable, Mapping, Sequence
+from typing import Any, Callable, Collection, Iterable, Mapping, Sequence
 
 from .._layer import Operation, RefusedError, VerifyError
 from .._switch import guards
@@ -32,24 +30,22 @@ def expand(host: str, spec: str) -> list[str]:
     """``1/1-1/4`` -> ``["1/1", "1/2", "1/3", "1/4"]``; a range stays within one slot and one breakout."""
     match = _RANGE_RE.fullmatch(str(spec).strip())
     if not match:
-        raise RefusedError(
+        raise asking.bad_range(
+            host,
+            spec,
             "not a port or a range of ports",
-            host=host,
-            thing="ports",
-            value=spec,
-            remedy="write ports as 1/1, ranges as 1/1-1/4, breakout ports as 1/1/1-1/1/4, one list entry each",
+            "write ports as 1/1, ranges as 1/1-1/4, breakout ports as 1/1/1-1/1/4, one list entry each",
         )
     first, last = match.group(1), match.group(2) or match.group(1)
     parent, low = first.rsplit("/", 1)
     other, high = last.rsplit("/", 1)
     count = int(high) - int(low) + 1
     if parent != other or not 0 < count <= _RANGE_LIMIT:
-        raise RefusedError(
+        raise asking.bad_range(
+            host,
+            spec,
             f"a range runs upwards within one slot (or one breakout port) and covers at most {_RANGE_LIMIT} ports",
-            host=host,
-            thing="ports",
-            value=spec,
-            remedy="write one list entry per slot or breakout port",
+            "write one list entry per slot or breakout port",
         )
     return [f"{parent}/{number}" for number in range(int(low), int(high) + 1)]
 
@@ -179,13 +175,17 @@ def _refuse_other_priority(state: SwitchState, wanted: Wanted) -> None:
 
 
 def _refuse_ports(state: SwitchState, wanted: Wanted) -> None:
-    missing = [name for name in wanted.ports if name not in state.ports]
-    lanes = {name: [other for other in state.ports if other.startswith(name + "/")] for name in missing}
-    split = {name: spelled(others) for name, others in lanes.items() if others}
-    guards.refuse_missing(state.host, missing, split, spelled(missing), spelled(state.ports))
+    refuse_missing(state.host, state.ports, wanted.ports)
     guards.refuse_used(
         state.host, [reason for name in wanted.ports for reason in _reasons_against(state.ports[name], wanted)]
     )
+
+
+def refuse_missing(host: str, ports: Collection[str], names: Iterable[str]) -> None:
+    missing = [name for name in names if name not in ports]
+    lanes = {name: [other for other in ports if other.startswith(name + "/")] for name in missing}
+    split = {name: spelled(others) for name, others in lanes.items() if others}
+    guards.refuse_missing(host, missing, split, spelled(missing), spelled(ports))
 
 
 def spelled(names: Iterable[str]) -> str:

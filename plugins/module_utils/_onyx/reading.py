@@ -5,8 +5,6 @@
 
 On a switch that takes 100 ms per line, the number of lines is the time; so nothing is asked port by port that can be
 asked for all ports at once.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

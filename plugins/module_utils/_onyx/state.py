@@ -8,7 +8,6 @@ lists of such objects. The parsers look at the shape that they were given and ne
 misjudged version number cannot break them.
 
 Port names are the switch's own without the prefix: ``1/1``, after a split ``1/1/1``.
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -6,8 +6,6 @@
 Netmiko's own session preparation waits a fixed time for a device that has already spoken, and its reads cannot tell
 a broken connection from a slow one. So the driver is subclassed: netmiko connects, and the conversation is led here,
 with the exact prompt of this switch as the end of every answer.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -11,8 +11,6 @@ What is due does not depend on the algorithm. Whatever NCCL chooses (ring, trees
 part of every gradient once and to receive the others' once: S bytes each way. All nodes together have to move
 2 (n - 1) S, because every algorithm without help from the network does (a ring 2 (n - 1) / n S at each of n nodes, a
 tree more at the inner nodes and S at its leaves).
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

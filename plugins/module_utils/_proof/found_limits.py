@@ -5,8 +5,6 @@
 
 A run is as fast as its slowest node, so the least of all nodes counts; a figure that one node does not tell is unknown
 for the cluster, because the silent node may be the slowest.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

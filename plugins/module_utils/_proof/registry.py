@@ -4,8 +4,6 @@
 """All witnesses, in the order of the report. A new one is a file in `witnesses` and a line here.
 
 Named one by one: what Ansible sends to a target holds only what is imported by name.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -10,8 +10,6 @@ and the place says why. Nothing becomes a zero.
 Bytes: ``port_xmit_data`` and ``port_rcv_data`` count units of 4 bytes (Linux, Documentation/ABI/stable/
 sysfs-class-infiniband: "data octets, divided by 4"). For a mlx5 RoCE port they hold RDMA traffic alone (mlx5_ib/mad.c
 reads the vport's counters of RDMA), so TCP does not show up in them. Switches count RoCE packets, not bytes.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -7,8 +7,6 @@ The claim is always the same: the ranks trained together, and their gradients we
 network. A run is proven only if every witness that decides was heard and agrees; what the others say (how good that
 path is) stands beside it. Simulated devices cannot prove anything about
 hardware, so a simulated run is never proven, whatever they answered.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

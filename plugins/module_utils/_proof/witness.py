@@ -5,8 +5,6 @@
 
 A witness is one file in `witnesses`: a function that takes all evidence and says agrees, disagrees, missing or
 impossible, with one sentence. `registry` lists them.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether switch, NIC and container mean the same packets: MTU, DSCP, traffic class, priority, GID. Pure.
 
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 RoCE is lossless only if every hop puts the packets of the job into the same priority. Each layer has its own word for
 it, and a job with one of them wrong runs, slowly: nothing else ever says so.
 

@@ -14,8 +14,6 @@ takes no XML declaration and no blank before ``/>``. It looks a NIC up at functi
 
 Nothing is guessed: which device of the guest is which of the host is said by `pci_places`, which refuses what is not
 clear.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

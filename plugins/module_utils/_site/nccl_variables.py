@@ -20,8 +20,6 @@ Several networks are several rails, see `rails`.
 Sources: NCCL's documentation of its environment; its source for when and how NCCL chooses the GID itself (2.21,
 net_ib: the first RoCE v2 IPv4 GID in the one range that it takes), for the second traffic class (2.22.3), and for
 NCCL_CROSS_NIC (search.cc, 2.4 and later).
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -6,8 +6,6 @@
 Nothing is guessed: alike devices in different places are told apart by the number of their slot, which vSphere and
 Linux both know. Where two devices could be meant by one all the same, or a bridge is not in the facts, this refuses and
 shows what it saw.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

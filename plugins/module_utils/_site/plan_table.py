@@ -4,8 +4,6 @@
 """What a run would do, as one table for a person: device, change, whom it interrupts, what restarts, how long. Pure.
 
 It is made from what the roles publish as data: operations, outcomes, what waits. No text of theirs is taken apart.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

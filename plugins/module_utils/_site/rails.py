@@ -6,8 +6,6 @@
 A rail is one RoCE network; each node has a port in it. Several rails are several networks, often a switch each, and
 nobody promised a route between them. Whatever Ethernet port is not taken is named with the reason: a NIC that a job
 does not use is a cable that somebody paid for.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@
 
 A node's reading is what module ``rdma_info`` returned there, or ``error``: why there is none. Nothing is filled in for
 a node that did not tell: one job has one set of variables, so one silent node leaves all of them to NCCL.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

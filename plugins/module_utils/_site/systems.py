@@ -5,8 +5,6 @@
 
 The role preflight and the first tasks of guest, container and mesh obey it; docs/supported-systems.md is made from it
 (`python -m tests.unit.site.supported_systems`).
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -7,8 +7,6 @@ Tables and fields: sonic-net/sonic-buildimage, src/sonic-yang-models/doc/Configu
 DSCP_TO_TC_MAP, TC_TO_QUEUE_MAP, QUEUE, WRED_PROFILE, VLAN_MEMBER); that a reference may be spelled
 ``[DSCP_TO_TC_MAP|AZURE]`` or ``AZURE``: db_migrator.py of sonic-net/sonic-utilities. The key ``global`` of PORT_QOS_MAP
 holds what belongs to the whole switch, such as its DSCP map, and a port's own entry goes before it.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@
 
 RoCE packets that come in are not counted by priority in any of SONiC's commands, so that counter is left out: what
 needs it says that it was not read. A release without ``show queue wredcounters`` lacks the marks in the same way.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -6,8 +6,6 @@
 Source of the forms: sonic-net/sonic-utilities, doc/Command-Reference.md (show version, interfaces counters, pfc
 counters, queue counters, queue wredcounters, lldp table) and scripts/lldpshow. Columns are found by the line of dashes
 below the headings, as the library tabulate draws it, so that a column may be empty and a cell may have blanks.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

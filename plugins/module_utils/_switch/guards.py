@@ -7,18 +7,28 @@ Whether a port may become an access port is asked the other way round, because a
 never complete (a release renames a key, and the guard is gone). A port is free only if everything that is known about
 it stands on a short list of settings that harm nobody. Whatever else is configured at it, and whatever else of the
 configuration names it, is a use.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import fnmatch
-from typing import Callable, Iterable, Mapping, Sequence
+from typing import Any, Callable, Collection, Container, Iterable, Mapping, Protocol, Sequence, TypeVar
 
-from .._layer import Operation, RefusedError
+from .._layer import Operation, RefusedError, VerifyError
 from .request import Wanted
+
+LINK_SECONDS = 0.5  # between two looks at links
+
+
+class Link(Protocol):
+    """What the wait for links needs of a port."""
+
+    @property
+    def up(self) -> bool: ...
+
+
+L = TypeVar("L", bound=Link)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,3 +178,62 @@ def refuse_disruption(
             remedy="run this in a change window with a wider allow_disruption",
             reasons=found,
         )
+
+
+def port_warnings(wanted: Wanted, strangers: Sequence[str], links: Mapping[str, tuple[bool, bool, str]]) -> list[str]:
+    """What a person should look at, and what is no reason to fail.
+
+    ``strangers``: who else is in the VLAN; ``links``: port -> whether it is on, whether it has a link, the switch's own
+    word for that.
+    """
+    result = [f"VLAN {wanted.vlan} is not isolated: it also reaches {', '.join(strangers)}"] if strangers else []
+    for name, (admin, up, word) in links.items():
+        if not admin:
+            result.append(f"port {name} is shut down")
+        elif not up:
+            result.append(f"port {name} has no link{f' (operationally {word})' if word else ''}")
+    return result
+
+
+def vlan_fact(
+    wanted: Wanted, vlans: Container[int], name: str | None, members: Sequence[str], strangers: Sequence[str]
+) -> dict[str, Any] | None:
+    """The wanted VLAN as a result; None if none is wanted, or it is not there yet."""
+    if wanted.vlan is None or wanted.vlan not in vlans:
+        return None
+    return {"id": wanted.vlan, "name": name, "members": list(members), "unexpected_members": list(strangers)}
+
+
+def links_lost(host: str, lost: Sequence[str], seconds: float, remedy: str = "") -> None:
+    """Refuse to call a state verified in which links are down that were up before."""
+    if lost:
+        raise VerifyError(
+            f"these links were up before and did not come back within {seconds:g} s: {', '.join(lost)}",
+            host=host,
+            thing="links",
+            remedy=f"check cable, transceiver and the host behind the port{remedy}",
+        )
+
+
+def await_links(
+    names: Collection[str],
+    read: Callable[[], Mapping[str, L]],
+    key: Callable[[str], Any],
+    timing: tuple[float, Callable[[], float], Callable[[float], None]],
+) -> tuple[Mapping[str, L], list[str], list[str]]:
+    """Waits for links that were interrupted: (what was read last, those that stay down, notes).
+
+    ``timing``: seconds to wait (0: look once), clock, sleep.
+    """
+    limit, clock, sleep = timing
+    deadline = clock() + limit
+    while True:
+        links = read()
+        down = sorted((name for name in names if name not in links or not links[name].up), key=key)
+        if not down:
+            return links, [], []
+        if limit <= 0:
+            return links, [], [f"these links were up before and are down now (not waited for): {', '.join(down)}"]
+        if clock() >= deadline:
+            return links, down, []
+        sleep(LINK_SECONDS)

@@ -1,10 +1,7 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What was read of a switch that is only looked at, as the facts of a driver, and what contradicts RoCE in it. Pure.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-"""
+"""What was read of a switch that is only looked at, as the facts of a driver, and what contradicts RoCE in it. Pure."""
 
 from __future__ import annotations
 
@@ -13,8 +10,8 @@ import re
 import types
 from typing import Any, Callable, Iterable, Mapping, Sequence, TypeVar
 
-from .._layer import ParseError, RefusedError
-from .guards import Neighbor
+from .._layer import ParseError
+from .guards import Neighbor, refuse_missing
 from .request import PRIORITY
 
 T = TypeVar("T")
@@ -99,6 +96,9 @@ class Sections:
             self.unreadable.append((name, str(error)))
             return otherwise
 
+    def as_result(self) -> list[dict[str, str]]:
+        return [{"what": what, "reason": why} for what, why in self.unreadable]
+
 
 def chosen(host: str, specs: Sequence[str], existing: Iterable[str]) -> list[str]:
     """The ports that are looked at, in the switch's order; all of them if none is named.
@@ -118,15 +118,7 @@ def chosen(host: str, specs: Sequence[str], existing: Iterable[str]) -> list[str
             found = [name for name in names if any(name == f"{match['before']}{number}" for number in span)]
         wanted |= set(found)
         missing += [] if found else [spec]
-    if missing:
-        raise RefusedError(
-            "no such port on this switch",
-            host=host,
-            thing="ports",
-            value=", ".join(missing),
-            remedy="choose from " + ", ".join(names),
-            missing=missing,
-        )
+    refuse_missing(host, missing, {}, ", ".join(missing), ", ".join(names))
     return [name for name in names if name in wanted]
 
 
@@ -185,21 +177,31 @@ def _trust(port: PortSeen) -> str | None:
 
 def _port(port: PortSeen, priority: int) -> dict[str, Any]:
     mark = port.marking.get(priority)
-    return {
-        "mode": port.mode,
-        "access_vlan": port.access_vlan,
-        "mtu": port.mtu,
-        "admin": _word(port.admin, "up", "down"),
-        "oper": _word(port.up, "up", "down"),
-        "trust": _trust(port),
-        "pfc_priorities": None if port.lossless is None else sorted(port.lossless),
-        "pfc_oper": _word(port.pfc_oper, "enabled", "disabled"),
-        "congestion_control": mark.text if mark else None,
-        "neighbors": [
-            {"system": each.system, "port": each.port, "description": each.description} for each in port.neighbors
-        ],
-        "counters": dict(port.counters),
-    }
+    return port_fact(
+        port,
+        trust=_trust(port),
+        pfc_priorities=None if port.lossless is None else sorted(port.lossless),
+        pfc_oper=_word(port.pfc_oper, "enabled", "disabled"),
+        congestion_control=mark.text if mark else None,
+        neighbors=[neighbor_fact(each) for each in port.neighbors],
+        counters=dict(port.counters),
+    )
+
+
+def roce_fact(roce: Any, **own: Any) -> dict[str, Any]:
+    """A RoCE mode as a result: what systems that have one call alike, and what each has of its ``own``."""
+    same = {name: getattr(roce, name) for name in ("trust", "ecn_min_kb", "ecn_max_kb", "lldp")}
+    return {"mode": roce.mode or "absent", **same, "exceptions": list(roce.exceptions), **own}
+
+
+def port_fact(port: Any, **own: Any) -> dict[str, Any]:
+    """A port in the same way."""
+    same = {name: getattr(port, name) for name in ("mode", "access_vlan", "mtu")}
+    return {**same, "admin": _word(port.admin, "up", "down"), "oper": _word(port.up, "up", "down"), **own}
+
+
+def neighbor_fact(neighbor: Neighbor) -> dict[str, str]:
+    return {"system": neighbor.system, "port": neighbor.port, "description": neighbor.description}
 
 
 def _word(value: bool | None, yes: str, no: str) -> str | None:

@@ -1,10 +1,7 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is asked of a switch, of whatever kind, validated as far as that is possible without it. Pure.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-"""
+"""What is asked of a switch, of whatever kind, validated as far as that is possible without it. Pure."""
 
 from __future__ import annotations
 
@@ -87,6 +84,10 @@ class Naming:
                 remedy=f"name the ports that it may concern, for example {self.example}",
             )
         return frozenset(self.all(host, value))
+
+
+def bad_range(host: str, spec: str, what: str, remedy: str) -> RefusedError:
+    return RefusedError(what, host=host, thing="ports", value=spec, remedy=remedy)
 
 
 def request(host: str, params: Mapping[str, Any], naming: Naming) -> Wanted:

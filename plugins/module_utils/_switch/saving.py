@@ -5,8 +5,6 @@
 
 Saving writes the whole configuration. Somebody else's changes may have been unsaved before a run, or be made while it
 works, so that both are looked for: against what is saved, and against what ran when the run began.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Logging in to a switch over SSH: host keys, and why it failed.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-"""
+"""Logging in to a switch over SSH: host keys, and why it failed."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ import dataclasses
 import logging
 import os
 import traceback
-from typing import Any
+from typing import Any, Mapping
 
 from .._layer import CredentialError, LayerError, RefusedError, UnreachableError
 
@@ -36,6 +33,22 @@ class Settings:
     known_hosts: str | None = None
     host_key_checking: bool = True
     timeout: float = 30.0
+
+
+# The options of a login, with the defaults of `Settings`; documented in the fragment ``switch_ssh``.
+OPTIONS: dict[str, dict[str, object]] = {
+    "hostname": {"type": "str", "required": True},
+    "port": {"type": "int", "default": 22},
+    "username": {"type": "str", "required": True},
+    "password": {"type": "str", "required": True, "no_log": True},
+    "known_hosts": {"type": "path"},
+    "host_key_checking": {"type": "bool", "default": True},
+    "timeout": {"type": "int", "default": 30},
+}
+
+
+def settings_from(params: Mapping[str, Any]) -> Settings:
+    return Settings(params["hostname"], **{name: params[name] for name in OPTIONS if name != "hostname"})
 
 
 def check_known_hosts(settings: Settings) -> None:

@@ -1,18 +1,16 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A module that only reads a switch: options, login, result. What knows the system is given.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-"""
+"""A module that only reads a switch: options, login, result. What knows the systems is given."""
 
 from __future__ import annotations
 
-from typing import Callable
+import contextlib
+from typing import Callable, Mapping
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from .._layer import LayerError, RefusedError
+from .._layer import RefusedError, failing
 from . import ssh
 from .commands import Commands, Show
 from .observed import Expected, Observed, chosen, facts
@@ -32,13 +30,7 @@ _CHOICES = (
 )
 # Documented in the fragment switch_reading.
 ARGUMENTS: dict[str, dict[str, object]] = {
-    "hostname": {"type": "str", "required": True},
-    "port": {"type": "int", "default": 22},
-    "username": {"type": "str", "required": True},
-    "password": {"type": "str", "required": True, "no_log": True},
-    "known_hosts": {"type": "path"},
-    "host_key_checking": {"type": "bool", "default": True},
-    "timeout": {"type": "int", "default": 30},
+    **ssh.OPTIONS,
     "ports": {"type": "list", "elements": "str", "default": []},
     "mode": {"type": "str", "choices": list(_CHOICES)},
     "priority": {"type": "int", "default": PRIORITY},
@@ -63,22 +55,17 @@ def expected(host: str, mode: str | None, priority: int, vlan: int | None, mtu: 
     return Expected(mode, priority, vlan, mtu)
 
 
-def run(read: Callable[[str, Show, int], Observed]) -> None:
-    """``read``: (name of the switch, its commands, priority of RoCE) -> what it is."""
-    module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
+def run(systems: Mapping[str, Callable[[str, Show, int], Observed]]) -> None:
+    """``systems``: what the option ``system`` names -> (name of the switch, its commands, priority of RoCE) -> what it
+    is."""
+    system: dict[str, object] = {"type": "str", "required": True, "choices": list(systems)}
+    module = AnsibleModule(argument_spec={**ARGUMENTS, "system": system}, supports_check_mode=True)
     if ssh.IMPORT_ERROR:
         module.fail_json(msg=missing_required_lib("netmiko[par4]"), exception=ssh.IMPORT_ERROR)
     params = module.params
     host = params["hostname"]
-    try:
+    with failing(module):
         wanted = expected(host, *(params[key] for key in ("mode", "priority", "vlan", "mtu")))
-        login = ("username", "password", "port", "known_hosts", "host_key_checking", "timeout")
-        session = Commands(ssh.Settings(host, *(params[key] for key in login)))
-        try:
-            seen = read(host, session, wanted.priority)
-        finally:
-            session.close()
-        result = facts(seen, chosen(host, params["ports"], seen.ports), wanted)
-    except LayerError as error:
-        module.fail_json(**error.as_result())
-    module.exit_json(changed=False, switch=result)
+        with contextlib.closing(Commands(ssh.settings_from(params))) as session:
+            seen = systems[params["system"]](host, session, wanted.priority)
+        module.exit_json(changed=False, switch=facts(seen, chosen(host, params["ports"], seen.ports), wanted))

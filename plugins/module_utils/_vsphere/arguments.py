@@ -11,7 +11,7 @@ from typing import Any, Callable
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 from ansible.module_utils.common.parameters import env_fallback
 
-from .._layer import Layer, LayerError, exit_with
+from .._layer import Layer, exit_with, failing
 from .transport import PYVMOMI_IMPORT_ERROR, Connection, Endpoint
 
 
@@ -49,6 +49,34 @@ def make_module(**arguments: Any) -> AnsibleModule:
     return module
 
 
+# Documented in the fragment's part LEASE.
+LEASE: dict[str, dict[str, Any]] = {
+    "lease_seconds": {"type": "int", "default": 1800},
+    "take_over": {"type": "str"},
+    "run_name": {"type": "str"},
+}
+
+
+def hosts_module(**own: dict[str, Any]) -> tuple[AnsibleModule, list[str]]:
+    """A module for one host, several or a cluster (the fragment's part HOSTS), and the hosts that are named."""
+    spec: dict[str, dict[str, Any]] = {
+        "esxi_hostname": {"type": "str"},
+        "esxi_hostnames": {"type": "list", "elements": "str"},
+        "cluster": {"type": "str"},
+    }
+    module = make_module(
+        argument_spec=vsphere_argument_spec(**spec, **own),
+        required_one_of=[tuple(spec)],
+        mutually_exclusive=[("esxi_hostname", "esxi_hostnames")],
+        supports_check_mode=True,
+    )
+    params = module.params
+    names = [params["esxi_hostname"]] if params["esxi_hostname"] else params["esxi_hostnames"] or []
+    if not names and not params["cluster"]:
+        module.fail_json(msg="esxi_hostnames is empty: name at least one host, or a cluster.")
+    return module, names
+
+
 def endpoint_from(params: dict[str, Any]) -> Endpoint:
     return Endpoint(
         hostname=params["hostname"],
@@ -65,9 +93,5 @@ def endpoint_from(params: dict[str, Any]) -> Endpoint:
 
 def run_layer(module: AnsibleModule, make_layer: Callable[[Connection], Layer[Any, Any]], wanted: Any) -> None:
     """Log in, converge, log out, leave the module."""
-    connection = Connection(endpoint_from(module.params))
-    try:
-        with connection:
-            exit_with(module, make_layer(connection), wanted)
-    except LayerError as error:  # the login itself; everything later is handled inside
-        module.fail_json(**error.as_result())
+    with failing(module), Connection(endpoint_from(module.params)) as connection:
+        exit_with(module, make_layer(connection), wanted)

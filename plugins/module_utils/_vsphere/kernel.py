@@ -12,15 +12,7 @@ import dataclasses
 from typing import Any, Sequence
 
 from .._layer import Layer, LayerError, Operation, Pending, RefusedError, strictest
-from .plan import (
-    KERNEL_LIST,
-    KERNEL_SET,
-    KernelWanted,
-    managed_settings,
-    pending_kernel,
-    plan_kernel,
-    with_configured,
-)
+from .plan import KERNEL_LIST, KERNEL_SET, KernelWanted, managed_settings, pending_kernel, plan_kernel, with_configured
 from .side_by_side import side_by_side, together, worth_telling
 from .state import KernelState, parse_kernel_list
 from .transport import Connection

@@ -14,15 +14,7 @@ from .host_boot import HostBoot
 from .host_vms import HostReader
 from .maintenance import Maintenance
 from .plan import KERNEL_LIST, KernelWanted, managed_settings, pending_kernel
-from .plan_reboot import (
-    RebootWanted,
-    Timeouts,
-    check_host,
-    is_same_boot,
-    needs_reboot,
-    plan_reboot,
-    reasons,
-)
+from .plan_reboot import RebootWanted, Timeouts, check_host, is_same_boot, needs_reboot, plan_reboot, reasons
 from .reboot_report import iso, net_undo, say_how_to_resume, warnings_of
 from .state import HostState, KernelSetting, KernelState, parse_kernel_list
 from .this_run import this_run

@@ -4,8 +4,6 @@
 """A look at all hosts and VMs of a site at once: are they there, who else runs there, may this account do its work.
 
 Reads only; a handful of calls, however many hosts and VMs there are.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ PRIVILEGES = (
     Privilege("Global.SetCustomField", DATACENTER, "the lease of a maintenance window (esxi_reboot)"),
     Privilege("Global.ManageCustomFields", ROOT, "the mark and the lease of a maintenance window (esxi_reboot)"),
 )
-_VM_PATHS = ("name", "runtime.powerState", "runtime.host", "guest.toolsRunningStatus")
+_VM_PATHS = ("name", "runtime.powerState", "runtime.host", "guest.toolsRunningStatus", "guestHeartbeatStatus")
 _HOST_PATHS = ("name", "runtime.connectionState", "runtime.inMaintenanceMode", "config.lockdownMode", "vm")
 
 
@@ -131,6 +129,7 @@ def _vms(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[dict
                 "problem": row["problem"],
                 "power": str(seen.get("runtime.powerState", "unknown")),
                 "tools": str(seen.get("guest.toolsRunningStatus", "unknown")),
+                "heartbeat": str(seen.get("guestHeartbeatStatus", "unknown")),
                 "esxi_host": names.get(host._moId, "") if host is not None else "",
             }
         )

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.integration.cumulus.harness import Simulator, run_module
+from tests.integration.cumulus.harness import Simulator
+from tests.integration.simulated_switch import run_module
 
 READY: dict[str, Any] = {"vlan": 111, "ports": ["swp1-4"], "mtu": 9216}
 

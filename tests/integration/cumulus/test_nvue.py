@@ -11,7 +11,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -19,20 +18,17 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nvue import rest
 
-from tests.integration.cumulus.harness import (
+from tests.integration.cumulus.harness import USER, Simulator, certificate, running
+from tests.integration.simulated_switch import (
     ADDRESS,
     PASSWORD,
     REPOSITORY,
-    USER,
-    Simulator,
-    certificate,
+    assert_no_password_even_at_vvv,
     command_line,
     environment,
     module_play,
-    playbook,
     run_module,
     run_playbook,
-    running,
 )
 
 READY: dict[str, Any] = {"vlan": 111, "ports": ["swp1-4"], "mtu": 9216}
@@ -273,7 +269,7 @@ def test_a_run_that_is_killed_before_it_confirms_is_taken_back_by_the_switch(tmp
         before = configuration(simulator)
         more = {"confirm_timeout": 5, "wait_for_links": 4, "allow_disruption": "any"}
         options = {**simulator.options, **READY, **more}
-        command = command_line(tmp_path / "run", module_play(options))
+        command = command_line(tmp_path / "run", module_play("cumulus_roce", options))
         process = subprocess.Popen(
             command,
             cwd=REPOSITORY,
@@ -372,31 +368,8 @@ def test_the_environment_gives_address_user_password_and_ca(nvue: Simulator) -> 
 
 
 def test_the_password_appears_nowhere_even_at_vvv(nvue: Simulator, tmp_path: Path) -> None:
-    variables = tmp_path / "secret.json"
-    variables.write_text(json.dumps({"secret": PASSWORD}))
-    tasks = [
-        {
-            "rocemesh.multinode.cumulus_roce": {**nvue.options, "password": "{{ secret }}", **changes},
-            "delegate_to": "localhost",
-            "vars": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable},
-            "ignore_errors": True,
-        }
-        for changes in (
-            {**READY, "allow_disruption": "any"},
-            {"vlan": 0},
-            {"ports": ["swp31"], "vlan": 111},
-            {"username": "nobody"},
-            {"port": 1},
-        )
-    ]
-    plays = [{"hosts": "all", "gather_facts": False, "tasks": tasks}]
-    env = {"ANSIBLE_LOCAL_TEMP": str(tmp_path / "local"), "ANSIBLE_LOG_PATH": str(tmp_path / "log")}
-    done = playbook(tmp_path / "run", plays, "-vvv", "-e", f"@{variables}", ANSIBLE_STDOUT_CALLBACK="default", **env)
-    assert "failed=0" in done.stdout and "ignored=4" in done.stdout
-    for text in (done.stdout, done.stderr, (tmp_path / "log").read_text()):
-        assert PASSWORD not in text
-    left = [path for path in tmp_path.rglob("*") if path.is_file() and path != variables]
-    assert left and not [path for path in left if PASSWORD.encode() in path.read_bytes()]
+    wrong = ({"vlan": 0}, {"ports": ["swp31"], "vlan": 111}, {"username": "nobody"}, {"port": 1})
+    assert_no_password_even_at_vvv(nvue, tmp_path, READY, wrong)
 
 
 @pytest.mark.parametrize("module", ["cumulus_roce", "cumulus_roce_info"])

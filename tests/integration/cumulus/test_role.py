@@ -5,56 +5,17 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
-from tests.integration.cumulus.harness import ADDRESS, PASSWORD, USER, Simulator, playbook
-
-
-def run_role(simulator: Simulator, *flags: str, entry: str = "main", **changes: Any) -> tuple[int, dict[str, Any]]:
-    """Exit status, and the results by task name."""
-    variables = {
-        "rocemesh_switch_driver": "cumulus",
-        "switch_allow_disruption": "any",
-        "switch_cumulus_port": simulator.port,
-        "switch_username": USER,
-        "switch_password": PASSWORD,
-        "switch_ca_path": str(simulator.trust),
-        "switch_vlan": 111,
-        "switch_ports": ["swp1-4"],
-        **changes,
-    }
-    include = {"name": "rocemesh.multinode.switch", "tasks_from": entry}
-    play = {
-        "hosts": "all",
-        "gather_facts": False,
-        "tasks": [
-            {"ansible.builtin.include_role": include, "vars": variables},
-            {"name": "outcome", "ansible.builtin.debug": {"var": "switch_outcome"}},
-            {"name": "observed", "ansible.builtin.debug": {"var": "switch_observed"}},
-            {"name": "readings", "ansible.builtin.debug": {"var": "switch_readings"}},
-        ],
-    }
-    done = playbook(simulator.directory, [play], *flags)
-    assert PASSWORD not in done.stdout + done.stderr
-    tasks = json.loads(done.stdout)["plays"][0]["tasks"]
-    return done.returncode, {task["task"]["name"]: task["hosts"].get(ADDRESS, {}) for task in tasks}
+from tests.integration.cumulus.harness import Simulator
+from tests.integration.simulated_switch import assert_converges_and_stays, assert_verify_names_what_is_missing, run_role
 
 
 def test_the_role_converges_and_stays_with_nvue(nvue: Simulator) -> None:
-    status, results = run_role(nvue)
-    outcome = results["outcome"]["switch_outcome"]
-    assert status == 0 and outcome["changed"] and outcome["verified"] and outcome["found"]["saved"]
-    assert len(outcome["changes"]) == 4
-    status, results = run_role(nvue)
-    outcome = results["outcome"]["switch_outcome"]
-    assert status == 0 and not outcome["changed"] and outcome["verified"] and outcome["changes"] == []
+    assert_converges_and_stays([run_role(nvue), run_role(nvue)])
 
 
 def test_verify_alone_names_what_is_missing_and_only_reads(nvue: Simulator) -> None:
     status, results = run_role(nvue, entry="verify")
-    message = next(result["msg"] for result in results.values() if result.get("failed"))
-    assert status != 0 and "create VLAN 111" in message and "MTU 1500 -> 9216" in message
+    assert_verify_names_what_is_missing(status, results)
     assert all(request.startswith("GET ") for request in nvue.state()["requests"])
 
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The role benchmark under a real ansible-playbook on this machine: four slots of one host.
 
-Once with a stand-in for mpirun that answers at once, for what the role does with results, failures and interruptions;
-and once with Open MPI and torch, where this machine has them.
+With a stand-in for mpirun that answers at once, for what the role does with results, failures and interruptions. Open
+MPI and torch do it in the lab (tests/integration/site).
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ import yaml
 
 from tests.integration.live import harness
 from tests.integration.live.harness import eventually, output, why
-from tests.system_torch import has_torch
 
 # Answers like the programs; notes each start in place/starts. A step stands still as long as a file "hold" names it,
 # and fails as long as a file "fail" does.
@@ -278,32 +277,3 @@ def test_wrong_settings_are_refused_with_what_to_do(place: pathlib.Path) -> None
         (said,) = re.findall(rf"^fatal: \[{case}\].*?(?=\n\n|\Z)", output(place), re.M | re.S)
         assert [word for word in words if word not in " ".join(said.split())] == [], said
     assert not starts(place)
-
-
-@pytest.mark.skipif(
-    shutil.which("mpirun") is None or not has_torch(), reason="needs Open MPI, and torch in the system's Python"
-)
-def test_for_real_on_four_ranks(place: pathlib.Path) -> None:
-    (place / "bin" / "mpirun").unlink()
-    changes = {
-        "benchmark_scaling_cases": ["1n1g", "1n4g"],
-        "benchmark_scaling_repeats": 1,
-        "benchmark_training_trace": True,
-        # Four ranks and their neighbours share this machine's cores: a question that waits is not a playbook that died.
-        "run_orphan_after": 600,
-    }
-    assert play(place, "-e", json.dumps(changes), seconds=1800) == 0, why(place)
-    for result in document(place, "bandwidth")["results"]:
-        assert result["ranks"] == 4
-        assert result["size_bytes"] == 25557032 * 4
-        assert result["gb_s"] == pytest.approx(result["size_bytes"] * 1.5 / sorted(result["seconds"])[0] / 1e9, rel=1)
-        assert 0 < result["error"] < 1e-6, "not even a rounding error: nothing was added up"
-    (scored,) = document(place, "scoring")["results"]
-    assert len(scored["per_rank"]) == 4
-    (trained,) = document(place, "training")["results"]
-    assert min(trained[key] for key in ("compute_s", "comm_s", "step_s", "img_s")) > 0
-    one, four = document(place, "scaling")["results"]
-    assert one["repeats"][0] > 0 and four["repeats"][0] > 0
-    events = json.loads((folder(place) / "training-trace.json").read_text())
-    assert len(events["traceEvents"] if isinstance(events, dict) else events) > 100
-    assert re.search(r"\[localhost\] (bandwidth_cpu|scoring|training|1n4g_\S+): .*\d+/\d+", output(place))

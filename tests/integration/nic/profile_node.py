@@ -47,14 +47,7 @@ class Node:
     @property
     def environment(self) -> dict[str, str]:
         return {
-            "PATH": f"{TOOLS}:/usr/sbin:/usr/bin:/sbin:/bin",
-            "LAB_HW_DIR": str(self.rack.directory),
-            "LAB_RUN_DIR": str(self.rack.directory / "run"),
-            "LAB_NET_DIR": str(self.rack.directory / "net"),
-            "ROCEMESH_SYSFS_ROOT": str(self.rack.directory / "sys"),
-            "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"),
-            "ANSIBLE_LOCALHOST_WARNING": "False",
-            "ANSIBLE_NOCOLOR": "1",
+            **self.rack.environment("/usr/sbin:/usr/bin:/sbin:/bin"),
             "ANSIBLE_LOCAL_TEMP": str(self.shared / "ansible"),
             "ANSIBLE_HOME": str(self.shared / "home"),
         }

@@ -42,14 +42,7 @@ class Node:
     def environment(self) -> dict[str, str]:
         return {
             **os.environ,
-            "PATH": f"{TOOLS}:{os.environ['PATH']}",
-            "LAB_HW_DIR": str(self.rack.directory),
-            "LAB_RUN_DIR": str(self.rack.directory / "run"),
-            "LAB_NET_DIR": str(self.rack.directory / "net"),
-            "ROCEMESH_SYSFS_ROOT": str(self.rack.directory / "sys"),
-            "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"),
-            "ANSIBLE_LOCALHOST_WARNING": "False",
-            "ANSIBLE_NOCOLOR": "1",
+            **self.rack.environment(os.environ["PATH"]),
             "ANSIBLE_LOCAL_TEMP": str(self.directory / "tmp"),
         }
 

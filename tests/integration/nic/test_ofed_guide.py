@@ -68,14 +68,6 @@ def test_an_installer_that_says_done_and_is_not_is_not_believed(throwaway: Node)
     assert f"says that it passed, and MLNX_OFED {OFED_NEW} is not there: found {OFED_OLD} (other)" in output
 
 
-def test_check_mode_says_what_it_would_do_and_does_nothing(throwaway: Node) -> None:
-    output = throwaway.must("--check", "--diff", **with_peer_memory(throwaway))
-    assert f"would install MLNX_OFED {OFED_NEW}" in output
-    assert "would build and install nv_peer_memory 1.1-0" in output
-    assert not throwaway.disk.exists("/var/cache/rocemesh")
-    assert not throwaway.disk.exists("/etc/systemd/system/rocemesh-peermem.service")
-
-
 # ---- nv_peer_memory -------------------------------------------------------------------------------------------------
 
 MODPROBE = """#!/bin/sh
@@ -109,9 +101,37 @@ def with_peer_memory(node: Node, version: str = media.NV) -> dict[str, Any]:
     }
 
 
-def test_nv_peer_memory_is_built_by_its_packaging_loaded_and_loaded_at_every_boot(throwaway: Node) -> None:
-    options = with_peer_memory(throwaway)
+def test_nv_peer_memory_is_built_by_its_packaging_explained_where_it_fails_and_loaded_at_every_boot(
+    throwaway: Node,
+) -> None:
+    """One disk, one life: check mode; the archive of another tag; a module that cannot be loaded; the right one."""
+    wrong = with_peer_memory(throwaway, "1.2-0")
+    output = throwaway.must("--check", "--diff", **wrong)
+    assert f"would install MLNX_OFED {OFED_NEW}" in output
+    assert "would build and install nv_peer_memory 1.1-0" in output
+    assert not throwaway.disk.exists("/var/cache/rocemesh")
+    assert not throwaway.disk.exists("/etc/systemd/system/rocemesh-peermem.service")
+
+    output = throwaway.refused(**wrong)
+    assert "guest_nv_peer_memory_version is 1.1-0 and the archive built" in output
+    assert throwaway.disk.version("nvidia-peer-memory-dkms") == ""
+
+    made = media.nv_peer_memory(throwaway.shared)
+    options = {**wrong, "guest_nv_peer_memory_checksum": checksum(made)}
+    throwaway.disk.write(
+        "/etc/SIMULATED-modprobe", "modprobe: ERROR: could not insert 'nv_peer_mem': Invalid argument\n"
+    )
+    output = throwaway.refused(**options)
+    assert "nv_peer_memory 1.1-0 was built and not installed" in output
+    assert "could not insert 'nv_peer_mem': Invalid argument" in output
+    assert (
+        "built without the symbols of OFED; rebuild it after OFED (dkms remove and install nvidia-peer-memory)"
+        in output
+    )
+
+    throwaway.disk.run("rm", "/etc/SIMULATED-modprobe")
     throwaway.must(**options)
+    assert throwaway.disk.run("dpkg", "--audit").stdout == ""
     assert throwaway.disk.version("nvidia-peer-memory") == media.NV
     assert throwaway.disk.version("nvidia-peer-memory-dkms") == media.NV
     assert throwaway.disk.exists("/usr/src/nvidia-peer-memory-1.1/dkms.conf")
@@ -127,28 +147,3 @@ def test_nv_peer_memory_is_built_by_its_packaging_loaded_and_loaded_at_every_boo
         "mlnx-ofed-kernel/1, " + throwaway.disk.run("uname", "-r").stdout.strip() + ", x86_64: installed\n",
     )
     assert "DKMS does not know nvidia-peer-memory" in throwaway.refused(**options)
-
-
-def test_a_module_that_cannot_be_loaded_is_explained_and_finished_by_the_next_run(throwaway: Node) -> None:
-    options = with_peer_memory(throwaway)
-    throwaway.disk.write(
-        "/etc/SIMULATED-modprobe", "modprobe: ERROR: could not insert 'nv_peer_mem': Invalid argument\n"
-    )
-    output = throwaway.refused(**options)
-    assert "nv_peer_memory 1.1-0 was built and not installed" in output
-    assert "could not insert 'nv_peer_mem': Invalid argument" in output
-    assert (
-        "built without the symbols of OFED; rebuild it after OFED (dkms remove and install nvidia-peer-memory)"
-        in output
-    )
-
-    throwaway.disk.run("rm", "/etc/SIMULATED-modprobe")
-    throwaway.must(**options)
-    assert throwaway.disk.version("nvidia-peer-memory-dkms") == media.NV
-    assert throwaway.disk.run("dpkg", "--audit").stdout == ""
-
-
-def test_the_archive_of_another_tag_is_not_installed(throwaway: Node) -> None:
-    output = throwaway.refused(**with_peer_memory(throwaway, "1.2-0"))
-    assert "guest_nv_peer_memory_version is 1.1-0 and the archive built" in output
-    assert throwaway.disk.version("nvidia-peer-memory-dkms") == ""

@@ -21,8 +21,9 @@ from typing import Any
 
 import yaml
 
+from tests.integration.simulated_switch import PASSWORD
 from tests.integration.switch import harness
-from tests.integration.switch.harness import PASSWORD, Simulator
+from tests.integration.switch.harness import Simulator
 from tests.integration.vsphere.conftest import ROOT, USER, Pki, Vcenter, build, start
 
 HOSTS, RAILS = 4, 8

@@ -52,6 +52,9 @@ LEAST = (
         {
             "benchmark_id": IDENTITY,
             "benchmark_bandwidth_networks": ["inception-bn"],
+            # The other paths and advice are options of the same programs: tests/unit/workloads has real ranks.
+            "benchmark_bandwidth_paths": ["cpu", "servers", "point_to_point"],
+            "benchmark_advice": ["none", "both"],
             "benchmark_scaling_repeats": 1,
             "benchmark_scoring_models": ["resnet50"],
             "benchmark_scoring_batches": [1],
@@ -115,7 +118,8 @@ def test_every_benchmark_leaves_its_file_from_four_ranks(everything: site_run.Ru
 def test_every_sum_over_four_ranks_was_right(everything: site_run.Run) -> None:
     results = [result for result in document(IDENTITY, "bandwidth")["results"] if result["ranks"] == 4]
     assert {(result["network"], result["path"]) for result in results} == {
-        ("inception-bn", path) for path in ("cpu", "cpu_staged", "servers", "servers_async")
+        ("inception-bn", "cpu"),
+        ("inception-bn", "servers"),
     }
     assert {result["servers"] for result in results if result["path"].startswith("servers")} == {2}
     assert {result["optimizer"] for result in results} == {"sgd"}
@@ -136,13 +140,14 @@ def test_each_node_sends_to_the_next_and_what_arrives_is_what_was_sent(everythin
 
 def test_advice_is_compared_and_input_decoded(everything: site_run.Run) -> None:
     advice = document(IDENTITY, "advice")["results"]
-    assert [row["advice"] for row in advice] == ["none", "half_the_processors", "affinity", "both"]
+    assert [row["advice"] for row in advice] == ["none", "both"]
     decoded = [row for row in document(IDENTITY, "input")["results"] if row["step"] == "decode"]
     assert [row["decoders"] for row in decoded] == [1, 2] and all(row["slowest_img_s"] > 0 for row in decoded)
 
 
 def test_profile_and_published_keys_are_there(everything: site_run.Run) -> None:
-    assert json.loads((outputs(IDENTITY) / "training-trace.json").read_text())
+    events = json.loads((outputs(IDENTITY) / "training-trace.json").read_text())
+    assert len(events["traceEvents"] if isinstance(events, dict) else events) > 100
     assert document(IDENTITY, "training")["settings"]["operators"]["by_self_time"]
     table = json.loads((outputs(IDENTITY) / "fp32_bz2_result.json").read_text())["rn50"]
     assert list(table) == ["1n1g", "2n1g", "4n1g"]

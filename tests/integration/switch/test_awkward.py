@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.switch.harness import Simulator, run_module, running
+from tests.integration.simulated_switch import run_module
+from tests.integration.switch.harness import Simulator, running
 
 INFO = "onyx_roce_info"
 

@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from tests import older_collection
-from tests.integration.switch.harness import ADDRESS, PASSWORD, Simulator, playbook, run_module, running
+from tests.integration.simulated_switch import ADDRESS, PASSWORD, playbook, run_module
+from tests.integration.switch.harness import Simulator, running
 
 PORTS = ["1/1", "1/2", "1/3", "1/4"]
 READY: dict[str, Any] = {"vlan": 111, "vlan_name": "rdma", "ports": ["1/1-1/4"], "mtu": 9216}
@@ -34,15 +35,7 @@ def place() -> Path:
 
 def other_client(simulator: Simulator, place: Path, tasks: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     env = older_collection.environment(place, simulator.directory)
-    play = {
-        "hosts": "all",
-        "gather_facts": False,
-        "vars": older_collection.variables(simulator.port, PASSWORD),
-        "tasks": [
-            *({**task, "ignore_errors": True} for task in tasks),
-            {"ansible.builtin.meta": "reset_connection"},
-        ],
-    }
+    play = older_collection.play(simulator.port, PASSWORD, [{**task, "ignore_errors": True} for task in tasks])
     try:
         done = playbook(simulator.directory, [play], **env)
         return older_collection.results(done.stdout, ADDRESS)

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.integration.switch.harness import REPOSITORY, environment
+from tests.integration.simulated_switch import REPOSITORY, environment
 
 CONVERGE = """
 - name: Read the switch

@@ -18,7 +18,8 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx.transport
 from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.request import Wanted
 from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.ssh import Settings
 
-from tests.integration.switch.harness import ADDRESS, PASSWORD, Simulator, run_module
+from tests.integration.simulated_switch import ADDRESS, PASSWORD, run_module
+from tests.integration.switch.harness import Simulator
 
 READY: dict[str, Any] = {"vlan": 111, "vlan_name": "rdma", "ports": ["1/1-1/4"], "mtu": 9216}
 INFO = "onyx_roce_info"

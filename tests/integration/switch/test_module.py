@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import json
 import socket
-import sys
 from pathlib import Path
 from typing import Any
 
 import netmiko
 import pytest
 
-from tests.integration.switch.harness import ADDRESS, PASSWORD, Simulator, playbook, run_module, run_playbook, running
+from tests.integration.simulated_switch import (
+    ADDRESS,
+    PASSWORD,
+    assert_no_password_even_at_vvv,
+    run_module,
+    run_playbook,
+)
+from tests.integration.switch.harness import Simulator, running
 
 READY: dict[str, Any] = {"vlan": 111, "vlan_name": "rdma", "ports": ["1/1-1/4"], "mtu": 9216}
 
@@ -207,43 +213,8 @@ def test_the_environment_gives_address_user_and_password(simulator: Simulator) -
 
 
 def test_the_password_appears_nowhere_even_at_vvv(simulator: Simulator, tmp_path: Path) -> None:
-    local = tmp_path / "local"
-    env = {
-        "ANSIBLE_LOCAL_TEMP": str(local),
-        "ANSIBLE_KEEP_REMOTE_FILES": "0",
-        "ANSIBLE_LOG_PATH": str(tmp_path / "log"),
-    }
-    variables = tmp_path / "secret.json"
-    variables.write_text(json.dumps({"secret": PASSWORD}))
-    options = {
-        "hostname": ADDRESS,
-        "port": simulator.port,
-        "username": "admin",
-        "password": "{{ secret }}",
-        "known_hosts": str(simulator.known_hosts),
-    }
-    tasks = [
-        {
-            "rocemesh.multinode.onyx_roce": {**options, **changes},
-            "delegate_to": "localhost",
-            "vars": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable},
-            "ignore_errors": True,
-        }
-        for changes in (
-            {**READY, "allow_disruption": "any"},
-            {"vlan": 0},
-            {"ports": ["1/31"], "vlan": 111},
-            {"username": "nobody"},
-            {"port": 1},
-        )
-    ]
-    plays = [{"hosts": "all", "gather_facts": False, "tasks": tasks}]
-    done = playbook(tmp_path / "run", plays, "-vvv", "-e", f"@{variables}", ANSIBLE_STDOUT_CALLBACK="default", **env)
-    assert "failed=0" in done.stdout and "ignored=4" in done.stdout
-    for text in (done.stdout, done.stderr, (tmp_path / "log").read_text()):
-        assert PASSWORD not in text
-    left = [path for path in tmp_path.rglob("*") if path.is_file() and path != variables]
-    assert left and not [path for path in left if PASSWORD.encode() in path.read_bytes()]
+    wrong = ({"vlan": 0}, {"ports": ["1/31"], "vlan": 111}, {"username": "nobody"}, {"port": 1})
+    assert_no_password_even_at_vvv(simulator, tmp_path, READY, wrong)
 
 
 @pytest.mark.parametrize("version", ["3.6.5000", "3.8.2004", "3.9.2400"])

@@ -17,7 +17,7 @@ import yaml
 from ansible_collections.rocemesh.multinode.plugins.module_utils._site import consistency
 from ansible_collections.rocemesh.multinode.plugins.module_utils._site.path_intent import Intent
 
-from tests.integration.switch.harness import REPOSITORY, environment
+from tests.integration.simulated_switch import REPOSITORY, environment
 from tests.integration.switch.reading import PASSWORD, Switch
 from tests.unit.eos import answers as eos
 from tests.unit.nxos import answers as nxos

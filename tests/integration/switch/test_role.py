@@ -5,48 +5,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
-from tests.integration.switch.harness import ADDRESS, PASSWORD, Simulator, playbook
-
-
-def run_role(simulator: Simulator, *flags: str, entry: str = "main", **changes: Any) -> tuple[int, dict[str, Any]]:
-    """Exit status, and the results by task name."""
-    variables = {
-        "switch_port": simulator.port,
-        "switch_password": PASSWORD,
-        "switch_known_hosts": str(simulator.known_hosts),
-        "switch_vlan": 111,
-        "switch_ports": ["1/1-1/4"],
-        "switch_allow_disruption": "any",
-        **changes,
-    }
-    include = {"name": "rocemesh.multinode.switch", "tasks_from": entry}
-    play = {
-        "hosts": "all",
-        "gather_facts": False,
-        "tasks": [
-            {"ansible.builtin.include_role": include, "vars": variables},
-            {"name": "outcome", "ansible.builtin.debug": {"var": "switch_outcome"}},
-        ],
-    }
-    done = playbook(simulator.directory, [play], *flags)
-    assert PASSWORD not in done.stdout + done.stderr
-    tasks = json.loads(done.stdout)["plays"][0]["tasks"]
-    return done.returncode, {task["task"]["name"]: task["hosts"].get(ADDRESS, {}) for task in tasks}
+from tests.integration.simulated_switch import assert_converges_and_stays, assert_verify_names_what_is_missing, run_role
+from tests.integration.switch.harness import Simulator
 
 
 def test_the_role_converges_and_stays(simulator: Simulator) -> None:
-    status, results = run_role(simulator)
-    outcome = results["outcome"]["switch_outcome"]
-    assert status == 0 and outcome["changed"] and outcome["verified"] and outcome["found"]["saved"]
-    assert len(outcome["changes"]) == 4
-    status, results = run_role(simulator)
-    outcome = results["outcome"]["switch_outcome"]
-    assert status == 0 and not outcome["changed"] and outcome["verified"] and outcome["changes"] == []
+    assert_converges_and_stays([run_role(simulator), run_role(simulator)])
 
 
 def test_check_mode_of_the_role_changes_nothing(simulator: Simulator) -> None:
@@ -59,8 +27,7 @@ def test_check_mode_of_the_role_changes_nothing(simulator: Simulator) -> None:
 def test_verify_alone_names_what_is_missing(simulator: Simulator) -> None:
     before = simulator.state()
     status, results = run_role(simulator, entry="verify")
-    message = next(result["msg"] for result in results.values() if result.get("failed"))
-    assert status != 0 and "create VLAN 111" in message and "MTU 1500 -> 9216" in message
+    assert_verify_names_what_is_missing(status, results)
     assert simulator.state() == before
 
 
@@ -83,26 +50,8 @@ def test_wrong_variables_are_refused_before_the_switch_hears_of_them(simulator: 
 
 def read_counters(simulator: Simulator, **changes: Any) -> tuple[int, dict[str, Any]]:
     """Exit status, and what entry point counters published before and after."""
-    variables = {
-        "switch_port": simulator.port,
-        "switch_password": PASSWORD,
-        "switch_known_hosts": str(simulator.known_hosts),
-        "switch_vlan": 111,
-        "switch_ports": ["1/1-1/4"],
-        **changes,
-    }
-    include = {"name": "rocemesh.multinode.switch", "tasks_from": "counters"}
-    tasks: list[dict[str, Any]] = [
-        {"ansible.builtin.include_role": include, "vars": {**variables, "switch_moment": moment}}
-        for moment in ("before", "after")
-    ]
-    tasks.append({"name": "readings", "ansible.builtin.debug": {"var": "switch_readings"}})
-    done = playbook(simulator.directory, [{"hosts": "all", "gather_facts": False, "tasks": tasks}])
-    assert PASSWORD not in done.stdout + done.stderr
-    results = {
-        task["task"]["name"]: task["hosts"].get(ADDRESS, {}) for task in json.loads(done.stdout)["plays"][0]["tasks"]
-    }
-    return done.returncode, results["readings"]["switch_readings"]
+    status, results = run_role(simulator, entry="counters", moments=("before", "after"), **changes)
+    return status, results["readings"]["switch_readings"]
 
 
 def test_counters_are_read_before_and_after_and_nothing_changes(simulator: Simulator) -> None:

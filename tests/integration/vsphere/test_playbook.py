@@ -80,7 +80,7 @@ def test_play_converges_is_idempotent_and_never_prints_the_password(
     assert vcenter.state() == state
 
 
-ROLE = """
+ROLE_VARS = """
 - hosts: localhost
   connection: local
   gather_facts: false
@@ -90,6 +90,8 @@ ROLE = """
     gpu_vm_vcenter_username: "{{ login.username }}"
     gpu_vm_vcenter_password: "{{ login.password }}"
     gpu_vm_vcenter_ca_path: "{{ login.ca_path }}"
+"""
+ROLE = """
   roles:
     - role: rocemesh.multinode.gpu_vm
       gpu_vm_name: bare
@@ -103,7 +105,7 @@ ROLE = """
 def test_role_sets_prerequisites_where_told_and_is_idempotent(
     vcenter: Vcenter, play: list[str], tmp_path: pathlib.Path
 ) -> None:
-    (tmp_path / "play.yml").write_text(ROLE)
+    (tmp_path / "play.yml").write_text(ROLE_VARS + ROLE)
     change_while_off(vcenter, "bare", {"pciPassthru.64bitMMIOSizeGB": "32", "pciPassthru.use64bitMMIO": ""})
     first = run_play(play, tmp_path)
     assert first.returncode == 0, first.stdout + first.stderr
@@ -113,17 +115,6 @@ def test_role_sets_prerequisites_where_told_and_is_idempotent(
     assert second.returncode == 0 and "changed=0" in second.stdout, second.stdout
 
 
-ROLE_VARS = """
-- hosts: localhost
-  connection: local
-  gather_facts: false
-  vars:
-    gpu_vm_vcenter_hostname: "{{ login.hostname }}"
-    gpu_vm_vcenter_port: "{{ login.port }}"
-    gpu_vm_vcenter_username: "{{ login.username }}"
-    gpu_vm_vcenter_password: "{{ login.password }}"
-    gpu_vm_vcenter_ca_path: "{{ login.ca_path }}"
-"""
 EMPTY_MEANS_LEFT_ALONE = """
   roles:
     - role: rocemesh.multinode.gpu_vm

@@ -29,14 +29,16 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.transport 
 from tests.unit.nic.test_gpus import HOST, Machine
 
 UUID = "GPU-00000000-0000-0000-0000-000000000000"
-LINKS = """\
-                <link_widths>
-                    <max_link_width>16x</max_link_width>
-                    <current_link_width>16x</current_link_width>
-                </link_widths>"""
+LINKS = {"max_link_width": "16x", "current_link_width": "16x"}
 
 
-def log(schema: str, driver: str, gpu: str, bus: str = "00000000:18:00.0") -> str:
+def elements(given: dict[str, Any]) -> str:
+    return "".join(
+        f"<{name}>{elements(inner) if isinstance(inner, dict) else inner}</{name}>" for name, inner in given.items()
+    )
+
+
+def log(schema: str, driver: str, gpu: dict[str, Any], bus: str = "00000000:18:00.0") -> str:
     return f"""<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_{schema}.dtd">
 <nvidia_smi_log>
@@ -44,122 +46,84 @@ def log(schema: str, driver: str, gpu: str, bus: str = "00000000:18:00.0") -> st
     <driver_version>{driver}</driver_version>
     <attached_gpus>1</attached_gpus>
     <gpu id="{bus}">
-        <uuid>{UUID}</uuid>{gpu}
+        <uuid>{UUID}</uuid>
+        {elements(gpu)}
     </gpu>
 </nvidia_smi_log>
 """
 
 
-V12 = f"""
-        <product_name>NVIDIA A100-SXM4-80GB</product_name>
-        <persistence_mode>Disabled</persistence_mode>
-        <gpu_reset_status>
-            <reset_required>No</reset_required>
-        </gpu_reset_status>
-        <pci>
-            <pci_gpu_link_info>
-                <pcie_gen>
-                    <max_link_gen>4</max_link_gen>
-                    <current_link_gen>4</current_link_gen>
-                    <max_host_link_gen>4</max_host_link_gen>
-                </pcie_gen>
-{LINKS}
-            </pci_gpu_link_info>
-        </pci>
-        <performance_state>P0</performance_state>
-        <clocks_event_reasons>
-            <clocks_event_reason_gpu_idle>Active</clocks_event_reason_gpu_idle>
-            <clocks_event_reason_sw_power_cap>Active</clocks_event_reason_sw_power_cap>
-            <clocks_event_reason_hw_slowdown>Not Active</clocks_event_reason_hw_slowdown>
-            <clocks_event_reason_hw_thermal_slowdown>Not Active</clocks_event_reason_hw_thermal_slowdown>
-        </clocks_event_reasons>
-        <ecc_mode>
-            <current_ecc>Enabled</current_ecc>
-        </ecc_mode>
-        <ecc_errors>
-            <volatile>
-                <sram_correctable>1</sram_correctable>
-                <sram_uncorrectable>0</sram_uncorrectable>
-                <dram_correctable>2</dram_correctable>
-                <dram_uncorrectable>0</dram_uncorrectable>
-            </volatile>
-            <aggregate>
-                <dram_uncorrectable>9</dram_uncorrectable>
-            </aggregate>
-        </ecc_errors>
-        <retired_pages>
-            <pending_retirement>N/A</pending_retirement>
-        </retired_pages>
-        <remapped_rows>N/A</remapped_rows>
-        <fabric>
-            <state>N/A</state>
-            <status>N/A</status>
-        </fabric>"""
+V12 = {
+    "product_name": "NVIDIA A100-SXM4-80GB",
+    "persistence_mode": "Disabled",
+    "gpu_reset_status": {"reset_required": "No"},
+    "pci": {
+        "pci_gpu_link_info": {
+            "pcie_gen": {"max_link_gen": "4", "current_link_gen": "4", "max_host_link_gen": "4"},
+            "link_widths": LINKS,
+        }
+    },
+    "performance_state": "P0",
+    "clocks_event_reasons": {
+        "clocks_event_reason_gpu_idle": "Active",
+        "clocks_event_reason_sw_power_cap": "Active",
+        "clocks_event_reason_hw_slowdown": "Not Active",
+        "clocks_event_reason_hw_thermal_slowdown": "Not Active",
+    },
+    "ecc_mode": {"current_ecc": "Enabled"},
+    "ecc_errors": {
+        "volatile": {
+            "sram_correctable": "1",
+            "sram_uncorrectable": "0",
+            "dram_correctable": "2",
+            "dram_uncorrectable": "0",
+        },
+        "aggregate": {"dram_uncorrectable": "9"},
+    },
+    "retired_pages": {"pending_retirement": "N/A"},
+    "remapped_rows": "N/A",
+    "fabric": {"state": "N/A", "status": "N/A"},
+}
 # Idle (its link sleeps), with NVSwitches, and with everything that newer drivers call otherwise.
-V13 = f"""
-        <product_name>NVIDIA H100 80GB HBM3</product_name>
-        <persistence_mode>Enabled</persistence_mode>
-        <gpu_recovery_action>None</gpu_recovery_action>
-        <pci>
-            <pci_gpu_link_info>
-                <pcie_gen>
-                    <max_link_gen>5</max_link_gen>
-                    <current_link_gen>1</current_link_gen>
-                </pcie_gen>
-{LINKS}
-            </pci_gpu_link_info>
-        </pci>
-        <performance_state>P8</performance_state>
-        <clocks_event_reasons>
-            <clocks_event_reason_hw_slowdown>Active</clocks_event_reason_hw_slowdown>
-            <clocks_event_reason_hw_power_brake_slowdown>Active</clocks_event_reason_hw_power_brake_slowdown>
-        </clocks_event_reasons>
-        <ecc_mode>
-            <current_ecc>Enabled</current_ecc>
-        </ecc_mode>
-        <ecc_errors>
-            <volatile>
-                <sram_correctable>0</sram_correctable>
-                <sram_uncorrectable_parity>1</sram_uncorrectable_parity>
-                <sram_uncorrectable_secded>0</sram_uncorrectable_secded>
-                <dram_correctable>0</dram_correctable>
-                <dram_uncorrectable>2</dram_uncorrectable>
-            </volatile>
-            <aggregate>
-                <sram_threshold_exceeded>No</sram_threshold_exceeded>
-            </aggregate>
-        </ecc_errors>
-        <remapped_rows>
-            <remapped_row_corr>0</remapped_row_corr>
-            <remapped_row_pending>Yes</remapped_row_pending>
-            <remapped_row_failure>No</remapped_row_failure>
-        </remapped_rows>
-        <gpu_power_readings>
-            <power_state>Requested functionality has been deprecated</power_state>
-        </gpu_power_readings>
-        <fabric>
-            <state>Completed</state>
-            <status>Success</status>
-        </fabric>"""
+V13 = {
+    "product_name": "NVIDIA H100 80GB HBM3",
+    "persistence_mode": "Enabled",
+    "gpu_recovery_action": "None",
+    "pci": {"pci_gpu_link_info": {"pcie_gen": {"max_link_gen": "5", "current_link_gen": "1"}, "link_widths": LINKS}},
+    "performance_state": "P8",
+    "clocks_event_reasons": {
+        "clocks_event_reason_hw_slowdown": "Active",
+        "clocks_event_reason_hw_power_brake_slowdown": "Active",
+    },
+    "ecc_mode": {"current_ecc": "Enabled"},
+    "ecc_errors": {
+        "volatile": {
+            "sram_correctable": "0",
+            "sram_uncorrectable_parity": "1",
+            "sram_uncorrectable_secded": "0",
+            "dram_correctable": "0",
+            "dram_uncorrectable": "2",
+        },
+        "aggregate": {"sram_threshold_exceeded": "No"},
+    },
+    "remapped_rows": {"remapped_row_corr": "0", "remapped_row_pending": "Yes", "remapped_row_failure": "No"},
+    "gpu_power_readings": {"power_state": "Requested functionality has been deprecated"},
+    "fabric": {"state": "Completed", "status": "Success"},
+}
 # Volta under an older driver.
-V11 = """
-        <product_name>Tesla V100-SXM2-32GB</product_name>
-        <persistence_mode>Enabled</persistence_mode>
-        <gpu_reset_status>
-            <reset_required>Yes</reset_required>
-        </gpu_reset_status>
-        <clocks_throttle_reasons>
-            <clocks_throttle_reason_sw_thermal_slowdown>Active</clocks_throttle_reason_sw_thermal_slowdown>
-        </clocks_throttle_reasons>
-        <ecc_errors>
-            <volatile>
-                <single_bit><device_memory>4</device_memory><total>5</total></single_bit>
-                <double_bit><device_memory>1</device_memory><total>1</total></double_bit>
-            </volatile>
-        </ecc_errors>
-        <retired_pages>
-            <pending_blacklist>Yes</pending_blacklist>
-        </retired_pages>"""
+V11 = {
+    "product_name": "Tesla V100-SXM2-32GB",
+    "persistence_mode": "Enabled",
+    "gpu_reset_status": {"reset_required": "Yes"},
+    "clocks_throttle_reasons": {"clocks_throttle_reason_sw_thermal_slowdown": "Active"},
+    "ecc_errors": {
+        "volatile": {
+            "single_bit": {"device_memory": "4", "total": "5"},
+            "double_bit": {"device_memory": "1", "total": "1"},
+        }
+    },
+    "retired_pages": {"pending_blacklist": "Yes"},
+}
 NOTHING: dict[str, Any] = {
     "index": 0,
     "uuid": UUID,
@@ -247,7 +211,7 @@ def test_each_schema_is_read_and_what_it_lacks_is_not_known(
 
 
 def test_a_driver_that_asks_for_something_is_heard() -> None:
-    (gpu,) = parse_state(log("v13", "590.44.01", "<gpu_recovery_action>Drain and Reset</gpu_recovery_action>"), HOST)
+    (gpu,) = parse_state(log("v13", "590.44.01", {"gpu_recovery_action": "Drain and Reset"}), HOST)
     assert gpu["recovery"] == "Drain and Reset"
 
 

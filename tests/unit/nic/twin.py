@@ -141,6 +141,19 @@ class Rack:
         assert run_tool(self.directory, "lab-sysfs", str(self.directory / "sys"), *told).code == 0
         return self.directory / "sys"
 
+    def environment(self, path: str) -> dict[str, str]:
+        """For a playbook that finds the lab's tools first, then what is on ``path``, and reads this rack with them."""
+        return {
+            "PATH": f"{TOOLS}:{path}",
+            "LAB_HW_DIR": str(self.directory),
+            "LAB_RUN_DIR": str(self.directory / "run"),
+            "LAB_NET_DIR": str(self.directory / "net"),
+            "ROCEMESH_SYSFS_ROOT": str(self.directory / "sys"),
+            "ANSIBLE_CONFIG": str(TOOLS.parents[2] / "ansible.cfg"),
+            "ANSIBLE_LOCALHOST_WARNING": "False",
+            "ANSIBLE_NOCOLOR": "1",
+        }
+
     # ---- the module's outside -------------------------------------------------------------------------------------
 
     def which(self, name: str) -> str | None:

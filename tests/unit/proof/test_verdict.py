@@ -211,15 +211,15 @@ def test_the_table_has_every_witness_and_no_rule_twice() -> None:
 @pytest.mark.parametrize(
     "code",
     [
-        "inconsistent_total",
-        "totals_disagree",
-        "not_one_job",
-        "missing_ranks",
-        "too_many_ranks",
         "duplicate_rank",
-        "rank_conflict",
-        "weights_differ",
+        "inconsistent_total",
         "loss_not_finite",
+        "missing_ranks",
+        "not_one_job",
+        "rank_conflict",
+        "too_many_ranks",
+        "totals_disagree",
+        "weights_differ",
     ],
 )
 def test_a_log_that_is_no_result_of_one_job_makes_the_run_invalid(code: str) -> None:

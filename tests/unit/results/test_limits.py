@@ -19,6 +19,8 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.results.report_samples import LIMITS
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 LINK = Limit("link", 10.0, "GB/s", "given")
 
@@ -215,14 +217,6 @@ OWN = {
     "precision": "bf16",
     "num_batches": "100",
 }
-KNOWN = {
-    "nic_link_gbit_per_s": 100.0,
-    "nics_per_node": 1,
-    "roce_mtu_bytes": 4096,
-    "vlan_tagged": True,
-    "pcie_link_status": "LnkSta: Speed 16GT/s (ok), Width x16 (ok)",
-    "pcie_max_payload_bytes": 256,
-}
 
 
 def comparison(found: Any, limit_name: str) -> Any:
@@ -231,8 +225,8 @@ def comparison(found: Any, limit_name: str) -> Any:
 
 def test_a_rate_that_the_wire_cannot_carry_is_physically_exceeded() -> None:
     """1024 images per step, 153.3 MB per rank and step over 12.24 GB/s: at most 81,780 images/s."""
-    assert not comparison(analyse(KNOWN, RANKS, 81_000.0, OWN, {}), "gradient exchange over the wire").exceeded
-    beyond = comparison(analyse(KNOWN, RANKS, 90_000.0, OWN, {}), "gradient exchange over the wire")
+    assert not comparison(analyse(LIMITS, RANKS, 81_000.0, OWN, {}), "gradient exchange over the wire").exceeded
+    beyond = comparison(analyse(LIMITS, RANKS, 90_000.0, OWN, {}), "gradient exchange over the wire")
     assert beyond.exceeded and beyond.physical
 
 
@@ -252,7 +246,7 @@ def test_a_path_that_does_not_say_its_wire_is_not_held_against_the_nic() -> None
         {"network": "resnet50", "path": path, "ranks": 4, "size_bytes": 1e9, "seconds": [0.1] * 5}
         for path in ("cpu", "gpu_direct")
     ]
-    found = analyse(KNOWN, RANKS, None, OWN, read({"bandwidth": {"kind": "bandwidth", "results": results}}))
+    found = analyse(LIMITS, RANKS, None, OWN, read({"bandwidth": {"kind": "bandwidth", "results": results}}))
     assert [entry.ratio is None for entry in found.comparisons] == [True, False]
     assert found.comparisons[1].exceeded  # 15 GB/s through 12.24
 
@@ -276,7 +270,7 @@ def test_the_time_of_the_all_reduce_is_of_an_all_reduce(other: dict[str, Any]) -
     """1024 images per step at 2000 images/s: 0.512 s, of which 0.256 s are computed; its all-reduce takes 0.4 s."""
     row = {"network": "resnet50", "ranks": 4, "size_bytes": 1e6}
     slow, quick = {**row, "path": "cpu", "seconds": [0.4] * 5}, {**row, **other, "seconds": [0.001] * 5}
-    given = {**KNOWN, "single_gpu_images_per_s": 1000.0}
+    given = {**LIMITS, "single_gpu_images_per_s": 1000.0}
 
     def overlap(*results: dict[str, Any]) -> float | None:
         files = read({"bandwidth": {"kind": "bandwidth", "results": [*results]}})
@@ -295,9 +289,9 @@ def test_the_largest_all_reduce_of_nccl_tests_is_compared_and_no_other_collectiv
         {**row, "size_bytes": 4096, "out_of_place_busbw_gb_s": 77.0, "collective": "all_gather"},
         {**row, "size_bytes": None, "out_of_place_busbw_gb_s": 88.0},
     ]
-    found = comparison(analyse(KNOWN, RANKS, None, OWN, {"nccl_tests": {"rows": rows}}), "all-reduce bus bandwidth")
+    found = comparison(analyse(LIMITS, RANKS, None, OWN, {"nccl_tests": {"rows": rows}}), "all-reduce bus bandwidth")
     assert (found.achieved, "1024 bytes" in found.what) == (11.0, True)
-    assert not analyse(KNOWN, RANKS, None, OWN, {"nccl_tests": {"rows": rows[2:]}}).comparisons
+    assert not analyse(LIMITS, RANKS, None, OWN, {"nccl_tests": {"rows": rows[2:]}}).comparisons
 
 
 @pytest.mark.parametrize(
@@ -312,7 +306,7 @@ def test_the_largest_all_reduce_of_nccl_tests_is_compared_and_no_other_collectiv
 def test_what_was_told_of_the_gradients_goes_before_what_is_known_of_the_own_workload(
     given: dict[str, Any], expected: int
 ) -> None:
-    own = {key: value for key, value in KNOWN.items() if key not in ("parameters", "gradient_precision")}
+    own = {key: value for key, value in LIMITS.items() if key not in ("parameters", "gradient_precision")}
     found = analyse({**own, **given}, [{"host": "a"}, {"host": "b"}], None, OWN, {})
     (size,) = [limit for limit in found.limits if limit.unit == "bytes"]
     assert size.value == expected
@@ -345,16 +339,16 @@ def test_the_gradients_are_as_large_as_the_format_in_which_every_rank_exchanged_
     formats: tuple[str | None, ...], expected: int | None
 ) -> None:
     ranks = _reported(*formats)
-    found = analyse(KNOWN, ranks, None, OWN, {})
+    found = analyse(LIMITS, ranks, None, OWN, {})
     (size,) = [limit for limit in found.limits if limit.unit == "bytes"]
     assert size.value == expected
     assert (None if found.due is None else found.due.gradient_bytes) == (None if expected is None else 100 * expected)
-    (told,) = [limit for limit in analyse({**KNOWN, "gradient_precision": "fp32"}, ranks, None, OWN, {}).limits
+    (told,) = [limit for limit in analyse({**LIMITS, "gradient_precision": "fp32"}, ranks, None, OWN, {}).limits
                if limit.unit == "bytes"]  # fmt: skip
     assert told.value == 102_228_128
     assert expected is not None or any("do not say the same (" in note for note in found.notes)
 
 
 def test_gradients_of_an_unknown_workload_are_not_guessed() -> None:
-    found = analyse(KNOWN, RANKS, 100.0, {"model": "resnet50", "variables": "horovod"}, {})
+    found = analyse(LIMITS, RANKS, 100.0, {"model": "resnet50", "variables": "horovod"}, {})
     assert comparison(found, "gradient exchange over the wire").limit.value is None

@@ -202,6 +202,21 @@ def test_a_network_that_open_mpi_ignored_is_the_cause_only_where_nothing_else_is
         (65, "mesh-broker on gpu02: refused: the character '!' at place 3.\n" + BOX, "command_refused", ("gpu02",)),
         (255, "ssh: connect to host 192.0.2.12 port 22: Connection timed out\n" + BOX, "ssh_timeout", ("gpu02",)),
         (255, "ssh: connect to host 192.0.2.12 port 22: No route to host\n" + BOX, "ssh_timeout", ("gpu02",)),
+        (
+            1,
+            "[1,3]<stderr>:RuntimeError: [./gloo/transport/tcp/pair.cc:799] connect [192.0.2.12]:4: Connection timed"
+            " out\n"
+            + BOX,
+            "ranks_unreachable",
+            ("gpu02",),
+        ),
+        (
+            1,
+            "[1,0]<stdout>:gpu01:1:2 [0] misc/socket.cc:50 NCCL WARN Call to connect to 192.0.2.12<40001> failed : "
+            "Connection timed out\n",
+            "ranks_unreachable",
+            ("gpu02",),
+        ),
         (255, "nvidia@192.0.2.13: Permission denied (publickey).\n" + BOX, "permission_denied", ("gpu03",)),
         (255, "Bad owner or permissions on /root/.ssh/config\n" + BOX, "key_file_refused", ()),
         (1, "Error response from daemon: Container 3f2a is not running\n" + BOX, "container_not_running", ()),

@@ -41,8 +41,8 @@ def memberships(module: pathlib.Path) -> set[str]:
     document = documentation(module)
     attributes = dict(document.get("attributes", {}))
     for name in document.get("extends_documentation_fragment", []):
-        if name.startswith(NAMESPACE) and name.endswith(".attributes"):
-            attributes.update(fragment(name[len(NAMESPACE) : -len(".attributes")], "ATTRIBUTES")["attributes"])
+        if name.startswith(NAMESPACE) and name.endswith(".group"):
+            attributes.update(fragment(name[len(NAMESPACE) : -len(".group")], "GROUP")["attributes"])
     return set(attributes.get("action_group", {}).get("membership", []))
 
 

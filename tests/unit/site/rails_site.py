@@ -23,6 +23,21 @@ SWITCHES_PER_NODE = 2  # PCIe switches per NUMA node of the host
 STORAGE = "172.16.0"
 
 
+def lossless() -> dict[str, Any]:
+    """RoCE as a switch tells it that is as wanted."""
+    return {"mode": "lossless", "trust": "L3", "ecn": "ecn, absolute", "pfc": "enabled", "pfc_priorities": [3]}
+
+
+def qos(prio_tc: dict[str, int]) -> dict[str, Any]:
+    """Of a NIC that sorts by DSCP and pauses priority 3."""
+    return {
+        "trust": "dscp",
+        "pfc_priorities": [3],
+        "dscp_prio": {"0": 0, "26": 3, "48": 6},
+        "prio_tc": prio_tc,
+    }
+
+
 @dataclasses.dataclass(frozen=True)
 class Site:
     """``hosts`` with ``rails`` pairs of a GPU and a NIC; two pairs share a PCIe switch, two switches a NUMA node."""
@@ -119,13 +134,7 @@ class Site:
         """One switch per rail."""
         return {
             f"sw{rail + 1:02d}": {
-                "roce": {
-                    "mode": "lossless",
-                    "trust": "L3",
-                    "ecn": "ecn, absolute",
-                    "pfc": "enabled",
-                    "pfc_priorities": [3],
-                },
+                "roce": lossless(),
                 "vlan": {"id": 111 + rail},
                 "ports": {
                     f"1/{number}": {
@@ -231,12 +240,7 @@ def _port(name: str, netdev: str, pci: str, address: str) -> dict[str, Any]:
         "gids": _gids(netdev, address),
         "roce_gid_index": 3,
         "roce_gid_ipv4": address,
-        "qos": {
-            "trust": "dscp",
-            "pfc_priorities": [3],
-            "dscp_prio": {"0": 0, "26": 3, "48": 6},
-            "prio_tc": {str(priority): priority for priority in range(8)},
-        },
+        "qos": qos({str(priority): priority for priority in range(8)}),
         "ecn": {"np": [3], "rp": [3]},
         "roce_tos": 106,
         "traffic_class": None,

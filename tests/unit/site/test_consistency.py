@@ -17,19 +17,15 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._site.consisten
 from ansible_collections.rocemesh.multinode.plugins.module_utils._site.path_container import selects
 from ansible_collections.rocemesh.multinode.plugins.module_utils._site.path_intent import Intent, rdma_mtu
 
+from tests.unit.site.rails_site import lossless, qos
+
 INTENT = Intent(network="10.78.0.0/24")
 
 
 def switch() -> dict[str, Any]:
     port = {"mode": "access", "access_vlan": 111, "mtu": 9216, "oper": "up", "pfc_oper": "enabled", "trust": "L3"}
     return {
-        "roce": {
-            "mode": "lossless",
-            "trust": "L3",
-            "ecn": "ecn, absolute",
-            "pfc": "enabled",
-            "pfc_priorities": [3],
-        },
+        "roce": lossless(),
         "vlan": {"id": 111},
         "ports": {"1/1": dict(port), "1/2": dict(port)},
     }
@@ -61,12 +57,7 @@ def node(number: int) -> dict[str, Any]:
                     "gids": [{"index": 3, "type": "RoCE v2", "ipv4": address, "netdev": "ens192"}],
                     "roce_gid_index": 3,
                     "roce_gid_ipv4": address,
-                    "qos": {
-                        "trust": "dscp",
-                        "pfc_priorities": [3],
-                        "dscp_prio": {"0": 0, "26": 3, "48": 6},
-                        "prio_tc": {"0": 1, "1": 0, "2": 2, "3": 3},
-                    },
+                    "qos": qos({"0": 1, "1": 0, "2": 2, "3": 3}),
                     "roce_tos": 106,
                     "traffic_class": 106,
                 }

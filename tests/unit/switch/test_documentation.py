@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,9 +23,16 @@ from ansible_collections.rocemesh.multinode.plugins.modules import (
     cumulus_roce_info,
     onyx_roce,
     onyx_roce_info,
+    switch_roce_info,
 )
 
-FRAGMENT_OF = {onyx_roce: onyx, onyx_roce_info: onyx, cumulus_roce: cumulus, cumulus_roce_info: cumulus}
+FRAGMENT_OF = {
+    onyx_roce: onyx,
+    onyx_roce_info: onyx,
+    cumulus_roce: cumulus,
+    cumulus_roce_info: cumulus,
+    switch_roce_info: switch_reading,
+}
 OPTIONS = (
     [
         (f"{module.__name__.rpartition('.')[2]}.{name}", option)
@@ -41,13 +49,13 @@ OPTIONS = (
     + [
         (f"{name}.{option_name}", option)
         for name, text in {
-            "switch_reading": switch_reading.ModuleDocFragment.DOCUMENTATION,
             "switch_ssh": switch_ssh.ModuleDocFragment.DOCUMENTATION,
             "switch_ssh.look": switch_ssh.ModuleDocFragment.LOOK,
         }.items()
         for option_name, option in yaml.safe_load(text)["options"].items()
     ]
 )
+ROLE = Path(__file__).parents[3] / "roles" / "switch"
 UNITS = dict.fromkeys(("timeout", "wait_for_links", "apply_timeout", "confirm_timeout"), "seconds") | {"mtu": "bytes"}
 
 
@@ -65,3 +73,9 @@ def test_what_has_a_unit_names_it(name: str, unit: str) -> None:
         if identity.endswith("." + name):
             text = option["description"] if isinstance(option["description"], str) else " ".join(option["description"])
             assert unit in text.lower()
+
+
+def test_the_role_takes_every_system_of_the_module_that_only_reads() -> None:
+    known = yaml.safe_load((ROLE / "vars" / "main.yml").read_text())["__switch_read_only"]
+    assert known == yaml.safe_load(switch_roce_info.DOCUMENTATION)["options"]["system"]["choices"]
+    assert not [system for system in known if (ROLE / "tasks" / system).exists()], "its folder would not be looked at"

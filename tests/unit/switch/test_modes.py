@@ -16,7 +16,6 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nvue import info
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nvue import plan as nvue
-from ansible_collections.rocemesh.multinode.plugins.module_utils._nvue.dialect import NvueDialect
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nvue.state import State, parse_roce, parse_state
 from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx import plan as onyx
 from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.request import satisfied
@@ -44,7 +43,7 @@ def switch(configured: dict[str, Any] | None, operational: Any, minor: int = 18,
 
 def planned(state: State, **request: Any) -> list[str]:
     wanted = nvue.request("sw02", {"allow_disruption": "any", **request})
-    return [operation.command for operation in nvue.plan(state, wanted, NvueDialect())]
+    return [operation.command for operation in nvue.plan(state, wanted)]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +78,7 @@ def test_a_switch_in_a_variant_is_left_there_and_judged_as_what_it_is() -> None:
     assert info.problems(state, ["swp1"], "lossless") == []
 
 
-@pytest.mark.parametrize("mode", [mode for mode in nvue.MODES if mode != "absent"])
+@pytest.mark.parametrize("mode", list(nvue.SINCE))
 @pytest.mark.parametrize("minor", range(19))
 def test_a_mode_is_set_only_on_releases_that_know_it(mode: str, minor: int) -> None:
     if (5, minor) >= nvue.SINCE[mode]:

@@ -12,7 +12,6 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nvue import plan as nvue
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nvue import state as parsing
-from ansible_collections.rocemesh.multinode.plugins.module_utils._nvue.dialect import NvueDialect
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nvue.facts import port_fact, roce_fact
 from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx import state as onyx_parsing
 from ansible_collections.rocemesh.multinode.plugins.module_utils._switch import guards
@@ -49,7 +48,7 @@ def switch(*ports: parsing.Port, **changes: Any) -> parsing.State:
 
 def planned(state: parsing.State, **request: Any) -> list[str]:
     request = {"vlan": 111, "ports": tuple(state.ports), **request}
-    return [each.command for each in nvue.plan(state, Wanted(**request), NvueDialect())]
+    return [each.command for each in nvue.plan(state, Wanted(**request))]
 
 
 # --- what contradicts RoCE
@@ -246,7 +245,7 @@ def test_a_line_is_ours_only_if_the_request_asks_for_it(line: str, changes: dict
 def test_a_run_over_operations_names_only_ports_that_change() -> None:
     state = switch(access("swp1"), access("swp2", 10), access("swp10", 10))
     wanted = Wanted(vlan=111, ports=tuple(state.ports))
-    assert nvue.touched(nvue.plan(state, wanted, NvueDialect())) == ["swp2", "swp10"]
+    assert nvue.touched(nvue.plan(state, wanted)) == ["swp2", "swp10"]
 
 
 @pytest.mark.parametrize(("reach", "refused"), [("any", False), ("requested_ports", True), ("none", True)])

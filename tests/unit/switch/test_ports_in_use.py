@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nvue import plan as nvue
-from ansible_collections.rocemesh.multinode.plugins.module_utils._nvue.dialect import NvueDialect
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nvue.state import State, parse_state
 from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx import plan as onyx
 from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx import uses as onyx_uses
@@ -150,14 +149,14 @@ def test_a_port_in_use_is_refused_whatever_may_be_disrupted(minor: int, tree: di
     for disruption in ("none", "requested_ports", "any"):
         wanted = dataclasses.replace(WANTED, disruption=disruption)
         with pytest.raises(RefusedError, match=PORT) as caught:
-            nvue.plan(state, wanted, NvueDialect())
+            nvue.plan(state, wanted)
         assert caught.value.thing == "ports"
     given_up = dataclasses.replace(WANTED, convertible=None, disruption="any")
     if elsewhere:  # no permission for the port reaches what stands elsewhere
         with pytest.raises(RefusedError):
-            nvue.plan(state, given_up, NvueDialect())
+            nvue.plan(state, given_up)
     else:
-        assert nvue.plan(state, given_up, NvueDialect())
+        assert nvue.plan(state, given_up)
 
 
 def test_the_table_of_ports_in_use_is_long_enough_for_every_release() -> None:
@@ -184,7 +183,7 @@ def test_the_table_of_ports_in_use_is_long_enough_for_every_release() -> None:
 def test_harmless_settings_keep_a_port_free(minor: int, settings: dict[str, Any]) -> None:
     others = {"swp9": {"description": "swp8"}, "bond1": {"bond": {"member": {"swp9": {}}}}}
     tree = {"interface": {**others, PORT: settings}, "qos": {"egress-scheduler": {"x": {"description": PORT}}}}
-    assert [each.changes for each in nvue.plan(reading(tree, minor), WANTED, NvueDialect())][-1] == {
+    assert [each.changes for each in nvue.plan(reading(tree, minor), WANTED)][-1] == {
         f"port {PORT} access_vlan": (20 if "bridge" in settings else None, 111)
     }
 
@@ -195,13 +194,13 @@ def test_a_port_that_is_as_wanted_may_be_used_for_more() -> None:
         **port(bridge={"domain": {"br_default": {"access": 111}}}, acl={"RDMA": {"inbound": {}}}),
         **router("default", bgp={"neighbor": {PORT: {}}}),
     }
-    assert nvue.plan(reading(tree), WANTED, NvueDialect()) == []
+    assert nvue.plan(reading(tree), WANTED) == []
 
 
 def test_what_is_given_up_is_unset_in_the_spelling_of_the_release() -> None:
     given_up = dataclasses.replace(WANTED, convertible=frozenset({PORT}))
     settings = {"ipv4": {"address": {"10.1.1.0/31": {}}}, "vrf": "STORAGE", "acl": {"A": {"inbound": {}}}}
-    lines = [each.command for each in nvue.plan(reading(port(**settings)), given_up, NvueDialect())]
+    lines = [each.command for each in nvue.plan(reading(port(**settings)), given_up)]
     assert "nv unset interface swp8 ipv4\nnv unset interface swp8 vrf" in lines
     assert not any("acl" in line for line in lines)
 
@@ -214,7 +213,7 @@ def test_what_is_no_switch_port_is_refused_before_the_login(name: str) -> None:
 
 def test_an_unnumbered_neighbor_on_a_loopback_name_is_no_port() -> None:
     tree = router("default", bgp={"neighbor": {"lo": {}, "eth0": {}, "peerlink.4094": {}}})
-    assert nvue.plan(reading(tree), WANTED, NvueDialect())
+    assert nvue.plan(reading(tree), WANTED)
 
 
 # --- Onyx: name -> mode in the layer 2 table, lines of the running configuration, whether a permission reaches it

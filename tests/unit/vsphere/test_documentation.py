@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.rocemesh.multinode.plugins.doc_fragments.vsphere import ModuleDocFragment
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere import arguments
 
+FRAGMENT = "rocemesh.multinode.vsphere"
 MODULES = ("esxi_kernel_setting", "esxi_pci_info", "esxi_reboot", "vmx_passthru")
 # Options that decide over power, traffic or data, and the words that must stand in their text.
 EFFECTS = {
@@ -38,8 +40,12 @@ UNITS = ("Seconds", "GB", "TCP port", "Number")
 
 
 def options(module: str) -> dict[str, dict[str, Any]]:
+    """Its own, and those of the parts of the fragment that not all modules share."""
     name = f"ansible_collections.rocemesh.multinode.plugins.modules.{module}"
-    return dict(yaml.safe_load(importlib.import_module(name).DOCUMENTATION)["options"])
+    document = yaml.safe_load(importlib.import_module(name).DOCUMENTATION)
+    parts = [part for part in ("hosts", "lease") if f"{FRAGMENT}.{part}" in document["extends_documentation_fragment"]]
+    shared = [yaml.safe_load(getattr(ModuleDocFragment, part.upper()))["options"] for part in parts]
+    return {name: option for options in (*shared, document["options"]) for name, option in options.items()}
 
 
 SHARED = dict(yaml.safe_load(ModuleDocFragment.DOCUMENTATION)["options"])
@@ -86,18 +92,19 @@ def test_argument_specs_and_documentation_name_the_same_options() -> None:
         name = f"ansible_collections.rocemesh.multinode.plugins.modules.{module}"
         seen: dict[str, Any] = {}
 
-        def keep(_seen: dict[str, Any] = seen, **arguments: Any) -> None:  # pylint: disable=dangerous-default-value
-            _seen.update(arguments)
+        def keep(_seen: dict[str, Any] = seen, **given: Any) -> None:  # pylint: disable=dangerous-default-value
+            _seen.update(given)
             raise SystemExit
 
         loaded = importlib.import_module(name)
-        original = loaded.make_module
-        loaded.make_module = keep  # type: ignore[attr-defined]
+        maker: Any = loaded if hasattr(loaded, "make_module") else arguments
+        original = maker.make_module
+        maker.make_module = keep
         try:
             with pytest.raises(SystemExit):
                 loaded.main()
         finally:
-            loaded.make_module = original  # type: ignore[attr-defined]
+            maker.make_module = original
         documented = {**SHARED, **options(module)}
         given = {option: spec.get("default") for option, spec in seen["argument_spec"].items()}
         assert json.loads(json.dumps(given)) == {option: doc.get("default") for option, doc in documented.items()}

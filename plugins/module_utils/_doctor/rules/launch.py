@@ -8,7 +8,7 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 
 from __future__ import annotations
 
-from ..model import CANDIDATE, LIKELY, rule, sign
+from ..model import CANDIDATE, ECHO, LIKELY, rule, sign
 
 SIGNS = (
     sign(
@@ -32,6 +32,14 @@ SIGNS = (
         r"|Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED"
         r"|Authentication refused: bad ownership",
     ),
+    sign("gloo_pair", r"gloo/transport/\S+\] connect \[\S+?\]:\d+: (?:Connection timed out|No route to host)"),
+    # The launcher did its work, and tells how a rank ended.
+    sign(
+        "ranks_ended",
+        r"mpirun (?:has )?detected that one or more processes exited|mpirun noticed that process rank"
+        r"|MPI_ABORT was invoked|srun: error: \S+: tasks? [\d,-]+: ",
+        ECHO,
+    ),
     sign(
         "orted_bad",
         r"orted: (?:command )?not found|prted: (?:command )?not found|hydra_\w+: .*(?:not found"
@@ -41,9 +49,10 @@ SIGNS = (
         r"|incompatible|mismatch)|opal_(?:init|pmix)|plm_rsh|plm:rsh|not enough slots"
         r"|There are no allocated resources|An ORTE daemon has unexpectedly failed"
         r"|unable to (?:launch|start|locate) .*(?:executable|daemon|proxy|process|orted)"
-        r"|mpirun (?:was unable|has detected|detected)|mpirun does not support"
-        r"|MPI_Init\w* (?:failed|.*error)|MPI_ABORT was invoked|No such file or directory.*mpirun"
-        r"|different version of (?:Open MPI|PMIx|MPI)|srun: (?:error|fatal)|slurmstepd: error"
+        r"|mpirun was unable|mpirun does not support"
+        r"|MPI_Init\w* (?:failed|.*error)|No such file or directory.*mpirun"
+        r"|different version of (?:Open MPI|PMIx|MPI)|slurmstepd: error"
+        r"|srun: (?:error|fatal)(?!: \S+: tasks? [\d,-]+: )"
         r"|slurm_\w+.*(?:error|fail)|SLURM_\w+.*(?:not set|unset|invalid)|launcher .*(?:fail\w*"
         r"|not ready|cannot)|btl_tcp_endpoint|btl_openib.*error"
         r"|MPI startup\(\): .*(?:not found|error|fail)|PMI server not found"
@@ -110,6 +119,21 @@ RULES = (
         CANDIDATE,
         "firewall nccl_mixed container_libraries",
         "AWS: an EFA security group has to allow all traffic to and from itself, outbound, too; libfabric fi_av(3)",
+    ),
+    rule(
+        "ranks_ended",
+        "ranks_ended",
+        CANDIDATE,
+        "application_failed mpi_transport",
+        "Open MPI and Slurm documentation: the launcher reports how a rank ended",
+    ),
+    # The ranks have met at the store already: what fails is what only they send to each other.
+    rule(
+        "gloo_pair",
+        "gloo_pair",
+        CANDIDATE,
+        "firewall wrong_interface host_out_of_reach",
+        "gloo source: transport/tcp, a rank connects to the address that a peer gave to the store",
     ),
     rule("ssh", "ssh_bad", CANDIDATE, "launch_failed wrong_interface", "OpenSSH"),
     rule("ssh_key", "unprotected_key", LIKELY, "launch_failed", "OpenSSH says what it refuses"),

@@ -225,6 +225,13 @@ SIGNS = (
         r"|timeout|out_of_buffer|missed)\w*|\w*(?:err|_err|exceeded|out_of_sequence"
         r"|duplicate_request|timeout|discards?|link_downed|cnp\w*)\w*)\s*[:=]?\s*0$",
     ),
+    # A bridge that nobody is plugged into has no carrier, and is none of a job's links.
+    normal(
+        "idle_bridge",
+        r"^\d+: (?:docker\d|br-\w+|virbr\d|cni\d|lxdbr\d|podman\d)\S*: <[^>]*NO-CARRIER"
+        r"|^\s*inet6? \S+ .*\bscope \w+ (?:docker\d|br-\w+|virbr\d|cni\d|lxdbr\d|podman\d)\b",
+    ),
+    normal("ip_heads", r"^\s*[RT]X:\s+bytes\s+packets\s+errors\s+dropped\b"),
     good(
         "ip_ok",
         r"<(?:\w+,)*UP,LOWER_UP>|^MII Status: up|^default via|proto kernel scope link src|link/ether|inet6? "

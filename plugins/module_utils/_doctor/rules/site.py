@@ -35,6 +35,8 @@ SIGNS = (
         test=small_lock,
         piece=_CONTAINER,
     ),
+    # setrlimit(2): 8 is RLIMIT_MEMLOCK.
+    sign("memlock_refused", r"error setting rlimit type 8\b"),
     sign("container_shm_small", r"^\s*(?:shm|tmpfs)\s+64(?:M|\.0M|536|\.0MiB)?\s.*/dev/shm", piece=_CONTAINER),
     sign("host_no_rdma", r"No IB devices found|Failed to get IB devices list", piece=_GUEST),
     sign("container_no_rdma", r"/dev/infiniband.*No such|No IB devices found", piece=_CONTAINER),
@@ -55,7 +57,9 @@ SIGNS = (
     sign("loopback_name", r"^getent: 127\.0\.\d+\.\d+\s+(?!localhost)", piece=_GUEST),
     sign(
         "firewall_drops",
-        r"^-P INPUT (?:DROP|REJECT)|^-A INPUT -j (?:DROP|REJECT)|policy drop|\[UFW BLOCK\]",
+        # A rule that drops what is INVALID is on many a host.
+        r"^-P INPUT (?:DROP|REJECT)|^-A INPUT (?!.*(?:INVALID|-i lo\b)).*-j (?:DROP|REJECT)\b"
+        r"|policy drop|\[UFW BLOCK\]",
         piece=_GUEST,
     ),
     sign("neighbour_failed", r"\bdev \S+\s+(?:lladdr \S+ )?(?:FAILED|INCOMPLETE)\b", piece=_GUEST),
@@ -71,7 +75,14 @@ SIGNS = (
         r"Admin state\s*:\s*Disabled|err-?disabled|access vlan is the default|has not this port as member",
         piece=_SWITCH,
     ),
-    sign("switch_contradicts", r"^contradicts RoCE\s*: ", piece=_SWITCH),
+    # What roles read of a device and the inventory wants otherwise (facts.py).
+    sign("switch_differs", r"^not as the inventory wants it, RoCE: ", piece=_SWITCH),
+    sign("switch_differs_port", r"^not as the inventory wants it, port: ", piece=_SWITCH),
+    sign("switch_differs_link", r"^not as the inventory wants it, link: ", piece=_SWITCH),
+    sign("switch_differs_mtu", r"^not as the inventory wants it, MTU: ", piece=_SWITCH),
+    sign("esxi_differs", r"^not as the inventory wants it, kernel: ", piece=_ESXI),
+    sign("vm_differs", r"^not as the inventory wants it, VM: ", piece=_VM),
+    sign("guest_no_heartbeat", r"^guest heartbeat: red", piece=_VM),
     sign("switch_mtu_1500", r"MTU\s*:\s*1500 bytes", piece=_SWITCH),
     sign("switch_discards", r"[rt]x discard packets\s*:\s*(?P<count>\d+)", test=_many, piece=_SWITCH),
     sign("switch_storm", r"PFC watchdog|storm detected", piece=_SWITCH),
@@ -109,6 +120,7 @@ COMPARES = (
 
 
 _TWO = "two facts: what the device says, and what the job suffers"
+_WANTED = "two facts: what the device says, and what the inventory wants of it"
 
 
 def _state(id: str, when: str, causes: str, source: str, explains: str = "") -> Rule:  # noqa: A002
@@ -146,6 +158,14 @@ RULES = (
         _TWO,
         explains=_LOCK,
     ),
+    rule(
+        "memlock_refused",
+        "memlock_refused",
+        LIKELY,
+        "container_memlock",
+        "runc: it may not raise RLIMIT_MEMLOCK to what the container asks for",
+        explains=_LOCK + " container_lock_small container_down",
+    ),
     _state("site_shm", "container_shm_small", "container_shm", "df of the container"),
     rule(
         "site_shm_seen",
@@ -177,7 +197,26 @@ RULES = (
     # "~22.5 GB/s" may be as fast as it should be; retries that ran out are wrong everywhere.
     _state("site_lossless_slow", "switch_not_lossless slow", "switch_pfc", _TWO, "switch_pfc_off slow"),
     _wrong("site_lossless_lost", "switch_not_lossless wc_retry_exceeded", "switch_pfc", _TWO, "switch_pfc_off slow"),
-    _state("site_contradicts", "switch_contradicts", "switch_pfc", "role switch: what contradicts RoCE on its ports"),
+    _wrong("site_roce", "switch_differs", "switch_pfc", _WANTED, "switch_not_lossless slow prio_discards"),
+    _wrong(
+        "site_port_wanted",
+        "switch_differs_port",
+        "switch_port_off",
+        _WANTED,
+        _LINK + " switch_port_shut neighbour_failed",
+    ),
+    _wrong(
+        "site_link_wanted",
+        "switch_differs_link !port_down",
+        "link_faulty switch_port_off",
+        _WANTED,
+        _LINK + " neighbour_failed",
+    ),
+    _wrong("site_mtu_wanted", "switch_differs_mtu", "switch_mtu", _WANTED, "switch_mtu_1500"),
+    _wrong("site_kernel_wanted", "esxi_differs", "esxi_setting", _WANTED, _ATS + " esxi_ats_runtime"),
+    _wrong("site_vm_wanted", "vm_differs", "passthrough_device", _WANTED, _ATS + " vm_key_off passthrough_said"),
+    # The managed object VirtualMachine: "red" is no heartbeat, the guest may have stopped responding.
+    _wrong("site_heartbeat", "guest_no_heartbeat", "kernel_fault", "vSphere API: VirtualMachine.guestHeartbeatStatus"),
     _state("site_port", "switch_port_shut", "switch_port_off", "show interfaces of the switch"),
     _wrong(
         "site_port_host",

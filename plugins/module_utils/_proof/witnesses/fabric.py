@@ -4,8 +4,6 @@
 """Witness: nothing was found between the job's hosts when every rail was checked, shortly before the training. Pure.
 
 It may be missing: the data path is proven by others. What it found does count.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

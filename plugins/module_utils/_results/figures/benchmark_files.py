@@ -4,8 +4,6 @@
 """The result files of the benchmarks, checked and ready for the report. Pure.
 
 A row that cannot be read is left out and named; it never takes the others with it, and it never becomes a zero.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@
 
 What the reader complains about is a problem of the file: a figure of a log that contradicts itself is shown beside its
 problem and used for nothing else. GB are 1e9 bytes, Gbit are 1e9 bits.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -7,8 +7,6 @@ Pure, but for `saved`.
 
 A scaling measurement is a list of repeats. Each has a name that holds all of its parameters (as a digest): a repeat
 that is on disk under its name is done, and one that was made with other parameters has another name.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

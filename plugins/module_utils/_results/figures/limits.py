@@ -5,8 +5,6 @@
 
 Every limit is a `Limit`: a figure with the way it was computed, or no figure and the reason. A missing input is never
 replaced by a usual value. GB are 1e9 bytes, Gbit are 1e9 bits.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

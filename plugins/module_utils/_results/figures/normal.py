@@ -6,8 +6,6 @@ of like hardware. Pure.
 
 What others print is shown with its source and judges nothing. Where nobody published a figure of like hardware, that is
 what is said. Rates in images/s, bandwidths in GB/s.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@
 """Figures that others printed, to stand beside measured ones. None was measured here; none is a threshold.
 
 They are as printed, with the doubts that a reader of the source would have. Rates in images/s, bandwidths in GB/s.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@
 
 The bootstrap draws with a fixed seed: the same figures give the same interval, so a report can be written again and a
 regression gate does not change its mind.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

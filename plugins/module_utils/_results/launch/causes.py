@@ -5,8 +5,6 @@
 
 Texts of Open MPI, ssh and Docker: recorded (Open MPI 4.1.4 and 5.0.11, OpenSSH 9.2, Docker 20.10). Texts of CUDA, NCCL
 and TensorFlow: from their sources, not verified on hardware.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations
@@ -40,6 +38,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "host_key_unknown": ("host key",),
     "ssh_refused": ("connect to host",),
     "ssh_timeout": ("connect to host", "connection timed out", "connection to"),
+    "ranks_unreachable": ("] connect [", "call to connect to"),
     "name_unknown": ("could not resolve hostname",),
     "key_file_refused": ("unprotected private key", "bad owner or", "load key"),
     "docker_permission": ("permission denied",),
@@ -139,6 +138,14 @@ RULES: tuple[Rule, ...] = (
         "the host does not answer on the ssh port",
         "check that the VM is powered on and that the cluster network reaches it (link, VLAN, "
         "firewall), then run again",
+    ),
+    _rule(
+        "ranks_unreachable",
+        r"gloo/transport/\S+\] connect \[(?P<host>[^\]\s]+)\](?::\d+)?: (?:Connection timed out|No route to host)"
+        r"|Call to connect to (?P<host2>[^\s<]+)<\d+> failed : (?:Connection timed out|No route to host)",
+        "its ranks do not answer on their ports, although the host could be logged into",
+        "look for a firewall there and on the way (iptables -S; nft list ruleset): ranks use any TCP port between the "
+        "cluster addresses, and UDP 4791; then at the link and the route of the cluster network",
     ),
     _rule(
         "name_unknown",

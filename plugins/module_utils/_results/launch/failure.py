@@ -6,8 +6,6 @@
 Failure texts and exit codes: recorded from Open MPI 4.1.4 with OpenSSH 9.2 and Docker 20.10; of Open MPI 5.0.11 those
 that differ in what the head prints. The output is taken in pieces and what is kept does not grow with it: per rule the
 first line that matches and the hosts that are named, per rank its last line, and the last three lines.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -7,8 +7,6 @@ One run cannot do both: with ``NCCL_DEBUG=INFO`` NCCL writes while the clock run
 about the path. Both runs demand the same network: then what the probe proves is what the timed run uses, and a fall
 back to sockets is an error instead of a slow success. Facts: NCCL's documentation of its environment and its source
 (src/debug.cc, tags 2.7.8 to 2.30.7).
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

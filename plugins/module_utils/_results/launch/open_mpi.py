@@ -6,8 +6,6 @@
 Open MPI 4 starts its daemons with ORTE, Open MPI 5 with PRRTE: other parameter names, other options that carry them,
 and no options with one dash and several letters (`-bind-to none` makes `none` the program). Checked against the
 parameters that 4.1.4 and 5.0.11 list about themselves and by running both.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

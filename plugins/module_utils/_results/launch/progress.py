@@ -6,8 +6,6 @@
 Reads the lines of tf_cnn_benchmarks (also as this collection's ResNet-50 prints them) and ``ROCEMESH-PROGRESS {json}``
 with "stage", "done", "of" and, where they have a meaning, "what" (is being done now) and "img_s". Lines it does not
 know say nothing about progress.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -6,8 +6,6 @@
 In a training that exchanges gradients all ranks stand, because one does. That one is stopped, waits in the kernel for
 a device or a disk, sits in a container that does not answer, or has done fewer steps than the others: each of these is
 a fact about the rank itself, which nobody else has to report.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -8,8 +8,6 @@ number of the collective that never came, and how far each rank had got), gloo's
 names who is missing, and connections that a peer closed. Texts: gloo recorded (torch 1.13, Open MPI 4.1.4: one rank
 under SIGSTOP, one under SIGKILL); the watchdog's and NCCL's from lines in public issues of pytorch/pytorch and
 NVIDIA/nccl, releases 1.12 to 2.6, not verified on hardware.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

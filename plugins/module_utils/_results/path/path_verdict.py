@@ -14,8 +14,6 @@ Groups that hold a part of the job each (tensor by data parallel) are one job if
 Rules from NCCL's source (tags 2.7.8 to 2.30.7; src/transport/net.cc, src/graph/paths.cc, src/graph/topo.h):
 the receiving side uses GPUDirect RDMA if the distance between GPU and NIC allows it; the sending side, before 2.19,
 only if the GPU has NVLink or is the only one of its host. Distances are numbers that changed with the version.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@
 
 Only rank 0 prints. ``Img/sec per GPU: 234.8 +-42.0`` is the mean of ITS iterations with 1.96 standard deviations, and
 ``Total img/sec on 16 GPU(s)`` is that mean times the ranks: extrapolated, not measured. The result says so.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -10,8 +10,6 @@ but it is not what crossed the wire.
 
 Two generations: ``iter 1, 0.023242 sec, 11.100222 GB/sec per gpu, error 0.000000`` with six decimals, and the same
 words with as many as a float has.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -10,8 +10,6 @@ loss inside the node must not be charged to the network), more than nine nodes, 
 left out and named, where the original stops.
 
 Pure but for `tree_files`, which reads a folder.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

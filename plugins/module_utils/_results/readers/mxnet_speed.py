@@ -9,8 +9,6 @@ the whole cluster. Single windows may be slow by half in a sound run, so median 
 
 DLPerf's figure of a run (Oneflow-Inc/DLPerf, MxNet/Classification/RN50v1b): of the lines of epoch 0 in gluon-cv's
 shape there must be exactly 120; the first 20 are dropped; the mean of the other 100, rounded to 2 decimals.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

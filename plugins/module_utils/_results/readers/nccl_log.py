@@ -8,8 +8,6 @@ release (NVIDIA/nccl, tags) and from lines quoted in its public issues. Nothing 
 prefix ``host:pid:tid [device] NCCL INFO`` is looked for wherever a line of NCCL begins, also behind another program's
 text. What is kept grows with ranks and connections, never with the length of the log; a line of more than 64 KiB is
 left out with a message (NCCL's own have at most 1023 characters).
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -11,8 +11,6 @@ root and ``#wrong``. A row is read from both ends, because redop may be empty an
 The trap: built without ``MPI=1``, mpirun starts n separate jobs of one process each. All print good tables, nothing
 crossed the network. Seen by: a head or a rank more than once in one table, all ranks on one host although several were
 started, or a traffic factor that belongs to fewer ranks.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

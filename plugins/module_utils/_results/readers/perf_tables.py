@@ -6,8 +6,6 @@
 So published and own numbers can stand in one table. Values are taken as printed, also where they look odd. A page may
 come with every line wrapped in ``| ... |`` (as a listing on the web), and with or without bars at the ends of a row.
 What a table is about stands above it: the nearest heading (scoring or training) and the nearest list item (the device).
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -11,8 +11,6 @@ Server and client print the same table. Captured together, their lines are inter
 same measurement printed twice counts once, two different ones of one size are reported.
 
 Columns that are not known are not guessed: such a table is refused and shown.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@
 
 Every reader takes a log in pieces (bytes or text, cut anywhere), keeps a bounded number of records, never raises for
 what stands in a log, and never calls a log good in which it found nothing.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@
 
 A new kind is a reader in a file of its own and an entry in `KINDS`. The filter ``read_log``, docs/readers.md and the
 tests of all readers take it from here.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -9,8 +9,6 @@ Formats: Open MPI 4.1.4 (recorded) and 5.0.11 (recorded; one blank more behind t
 
 Works on bytes and in constant memory, whatever the output: a line has at most ``LINE_LIMIT`` bytes (the rest is
 counted and thrown away), all lines that wait for their end together ``OPEN_LIMIT``.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

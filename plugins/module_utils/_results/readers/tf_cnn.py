@@ -9,8 +9,6 @@ all ranks. Hence totals are never added, step lines are never averaged over step
 the total. If it does not, the log contradicts itself and this reader says so instead of choosing a figure.
 
 Constant memory: of the step lines a bounded, even selection is kept (`RunResult.steps`), and each rank's last one.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@
 
 It is one process on one device: no gradients are exchanged, and several ranks are several measurements. Forms: from its
 source (commit 066e490, 2022, and the CSV of its results folder), not recorded from a run.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

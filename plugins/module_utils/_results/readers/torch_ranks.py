@@ -10,8 +10,6 @@ of the ranks must meet the total, all ranks must name the same total, world and 
 Also read: the file that ``--json`` writes (``{"format": 1, "ranks": [...]}``), and the one-line text form
 ``rank 0/4 bs 4 sz 64 params N img/s/rank F total F step_ms mean F min F max F allreduce_ms F ... loss F`` of the
 measurements that this collection was designed with.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

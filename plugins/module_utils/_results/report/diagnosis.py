@@ -4,8 +4,6 @@
 """What the doctor says of a run that is not proven, from what the run has read anyway. Its only I/O: reading the logs.
 
 The doctor adds to a report and takes nothing from it: if it fails, that stands in its section, and all else stays.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@
 
 All files of a report are written beside their places first; only when every one of them is safely on the disk do they
 take their names. A disk that fills up leaves the earlier report as it was.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

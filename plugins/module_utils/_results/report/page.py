@@ -5,8 +5,6 @@
 
 The templates are text in `page_text.py`: a module runs from an archive that holds Python files only. Everything that
 devices and logs said is escaped by the template engine, and the page's own policy forbids scripts and any request.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@
 
 matplotlib is optional: `why_not` says what is missing, and a report without plots is still complete. The same summary
 gives the same bytes (no date, no version in the file), so writing a report twice changes nothing.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

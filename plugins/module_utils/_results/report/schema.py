@@ -5,8 +5,6 @@
 
 docs/schemas/summary.schema.json is this very dictionary (a unit test compares them). `check` understands exactly the
 words that `SUMMARY` uses, and refuses any other, so that a word added here cannot go unchecked.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@
 """The summary of a site run (summary.json). Pure: data in, data out. `markdown.py` and `page.py` make it readable.
 
 The shape of the summary is published as docs/schemas/summary.schema.json (`schema.py` holds the same).
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -6,8 +6,6 @@
 A step line prints the mean speed SINCE the warm-up, which hides a dip the better the longer the run lasts. The speed
 between two lines follows from both: s steps at mean speed v took s * batch / v seconds. Step lines carry one decimal,
 so at low speeds the difference drowns in the rounding; then the means are shown as printed, and said to be means.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -6,23 +6,38 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: eos_roce_info
-short_description: What an Arista EOS switch says about RoCE, ports, neighbors and counters
+module: switch_roce_info
+short_description: What a SONiC, Arista EOS or Cisco NX-OS switch says about RoCE, ports, neighbors and counters
 version_added: 0.1.0
 description:
-  - Reads, in one SSH login, its JSON and its running configuration.
+  - Reads, in one SSH login, what the switch prints (of EOS and NX-OS its JSON and its running configuration, of SONiC
+    its CONFIG_DB and the tables of its own commands).
   - Judges the result, see RV(switch), but fails only if the switch cannot be reached, or if neither
     its release nor its ports can be read.
   - Sends commands that only read; traffic and power are not affected.
 author:
   - rocemesh.multinode contributors (@rocemesh)
 notes:
-  - The account needs privilege 15 without C(enable), with C(aaa authorization exec default local), for the running
-    configuration, of which only the QoS of ports is kept.
-  - The map from DSCP to traffic class that holds without configuration is not printed, so that it counts as unknown.
-  - Frames of PFC are those of all priorities. RoCE packets are not counted by priority, so C(rx_roce_packets) and
-    C(tx_roce_packets) are not there. Whether PFC is in operation is not known either, only whether it is configured.
-  - 'Not verified on hardware: made from public outputs (aristanetworks/anta, aristanetworks/avd, amd/node-scraper).'
+  - With V(sonic), the account has to be in the groups that may run C(show); C(show runningconfiguration all) uses
+    C(sudo) by itself. A switch of several ASICs is refused.
+  - With V(eos), the account needs privilege 15 without C(enable), with C(aaa authorization exec default local), for the
+    running configuration, of which only the QoS of ports is kept. The map from DSCP to traffic class that holds
+    without configuration is not printed, so that it counts as unknown. Whether PFC is in operation is not known either,
+    only whether it is configured.
+  - V(nxos) is made for Nexus 9000. The account needs the role C(network-operator). Of the running configuration only
+    the QoS of ports is kept.
+  - RoCE packets that come in are counted by priority on none of these systems, so C(rx_roce_packets) is not there.
+    With V(eos) C(tx_roce_packets) is not there either, and with V(nxos) C(ecn_marked). Frames of PFC are those of all
+    priorities with V(eos) and V(nxos).
+  - 'Not verified on hardware: made from public outputs (V(sonic): sonic-net/sonic-utilities; V(eos):
+    aristanetworks/anta, aristanetworks/avd, amd/node-scraper; V(nxos): cisco.nxos, NX-API reference, published
+    configurations).'
+options:
+  system:
+    description: What the switch runs. No effect on traffic.
+    type: str
+    required: true
+    choices: [sonic, eos, nxos]
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.reads
   - rocemesh.multinode.switch_reading
@@ -34,7 +49,8 @@ seealso:
 
 EXAMPLES = r"""
 - name: Look at the server ports
-  rocemesh.multinode.eos_roce_info:
+  rocemesh.multinode.switch_roce_info:
+    system: eos
     hostname: leaf01.example.com
     username: reader
     password: "{{ vault_switch_password }}"
@@ -68,12 +84,14 @@ error_code:
   type: str
 """
 
-from ..module_utils._eos.reading import read
+from ..module_utils._eos import reading as eos
+from ..module_utils._nxos import reading as nxos
+from ..module_utils._sonic import reading as sonic
 from ..module_utils._switch.survey import run
 
 
 def main() -> None:
-    run(read)
+    run({"sonic": sonic.read, "eos": eos.read, "nxos": nxos.read})
 
 
 if __name__ == "__main__":

@@ -1,0 +1,42 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""For every Python that a test starts: what is imported from an archive is compiled once, and not once per module that
+Ansible runs. Named by the source, so another source is compiled anew; what cannot be kept is only not kept."""
+
+from __future__ import annotations
+
+import _imp
+import marshal
+import os
+import sys
+import zipimport
+from types import CodeType
+from typing import Callable
+
+
+def _keeping(folder: str, compile_source: Callable[[str, bytes], CodeType]) -> Callable[[str, bytes], CodeType]:
+    def kept(pathname: str, source: bytes) -> CodeType:
+        # Its name in the archive: the archive's own is another one each time.
+        name = pathname.rpartition(f".zip{os.sep}")[2].encode()
+        found = f"{folder}/{_imp.source_hash(0, name + source).hex()}.{sys.implementation.cache_tag}"
+        try:
+            with open(found, "rb") as stream:
+                code: CodeType = marshal.load(stream)
+                return code
+        except (OSError, EOFError, ValueError):
+            code = compile_source(pathname, source)
+        part = f"{found}.{os.getpid()}"
+        try:
+            with open(part, "wb") as stream:
+                marshal.dump(code, stream)
+            os.replace(part, found)
+        except OSError:
+            return code
+        return code
+
+    return kept
+
+
+_FOLDER = os.environ.get("ROCEMESH_TESTS_KEPT", "")
+if _FOLDER and hasattr(zipimport, "_compile_source"):
+    zipimport._compile_source = _keeping(_FOLDER, zipimport._compile_source)

@@ -1,0 +1,162 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a site is and what its inventory wants: a state that is right elsewhere is a fault here, at its place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose, evidence_texts
+
+WANTED = {"mode": "lossless", "mtu": 9216, "neighbors": ["gpu*"]}
+PORT = {
+    "admin": "up",
+    "oper": "up",
+    "mtu": 9216,
+    "neighbors": [{"system": "gpu02", "port": "eth0"}],
+    "counters": {"rx_discards": 0, "tx_discards": 0},
+}
+SWITCH = {
+    "roce": {"mode": "lossless", "pfc": "enabled", "trust": "L3", "ecn": "ECN"},
+    "ports": {"1/2": PORT},
+    "problems": [],
+    "unreadable": [],
+    "wanted": WANTED,
+}
+KERNEL = {"name": "atsSupport", "type": "Bool", "configured": "TRUE", "runtime": "TRUE", "default": "FALSE"}
+ESXI = {"found": [KERNEL], "changes": [], "reboot_reasons": []}
+VM = {"changes": [], "power_state": "poweredOn"}
+BRIDGE = """2: docker0: <NO-CARRIER,BROADCAST,MULTICAST,UP> mtu 1500 qdisc noqueue state DOWN group default
+    inet 172.17.0.1/16 brd 172.17.255.255 scope global docker0
+       valid_lft forever preferred_lft forever
+    RX:  bytes packets errors dropped  missed   mcast
+         19734     330      0       0       0       0
+"""
+
+
+def said(command: str, text: str) -> dict[str, Any]:
+    """As the registered reading of a GPU VM."""
+    return {"results": [{"item": {"key": command}, "stdout": text, "rc": 0}]}
+
+
+def first(evidence: dict[str, Any]) -> tuple[str, str, str, list[str]]:
+    answer = diagnose(None, evidence_texts(evidence))
+    if not answer["findings"]:
+        return (answer["verdict"], "", "", [])
+    found = answer["findings"][0]
+    return (answer["verdict"], found["cause"], found["certainty"], found["hosts"])
+
+
+RIGHT = {"switches/leaf01": SWITCH, "esxi/esx01": ESXI, "vms/gpu02": VM}
+
+
+def test_a_site_that_is_as_it_is_wanted_has_no_finding() -> None:
+    answer = diagnose(None, evidence_texts(RIGHT))
+    assert (answer["verdict"], answer["findings"]) == ("healthy", [])
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "cause", "host"),
+    [
+        (
+            "switches/leaf01",
+            {**SWITCH, "problems": ["port 1/2: PFC is operationally Disabled"]},
+            "switch_pfc",
+            "leaf01",
+        ),
+        ("switches/leaf01", {**SWITCH, "roce": {**SWITCH["roce"], "mode": "lossy"}}, "switch_pfc", "leaf01"),
+        ("switches/leaf01", {**SWITCH, "ports": {"1/2": {**PORT, "admin": "down"}}}, "switch_port_off", "leaf01"),
+        ("switches/leaf01", {**SWITCH, "ports": {"1/2": {**PORT, "oper": "down"}}}, "link_faulty", "leaf01"),
+        ("switches/leaf01", {**SWITCH, "ports": {"1/2": {**PORT, "mtu": 1500}}}, "switch_mtu", "leaf01"),
+        (
+            "switches/leaf01",
+            {**SWITCH, "ports": {"1/2": {**PORT, "neighbors": [{"system": "somebody-else"}]}}},
+            "link_faulty",
+            "leaf01",
+        ),
+        ("esxi/esx01", {**ESXI, "changes": ["set atsSupport to TRUE (configured: FALSE)"]}, "esxi_setting", "esx01"),
+        ("esxi/esx01", {**ESXI, "reboot_reasons": ["atsSupport: TRUE waits for a reboot"]}, "esxi_setting", "esx01"),
+        (
+            "vms/gpu02",
+            {**VM, "changes": [{"key": "pciPassthru.allowP2P", "before": None}]},
+            "passthrough_device",
+            "gpu02",
+        ),
+    ],
+    ids=[
+        "PFC that the switch does not operate",
+        "another RoCE mode",
+        "a port that is shut",
+        "a port without a link",
+        "an MTU that is too small",
+        "somebody else behind the port",
+        "a kernel setting that is not configured",
+        "a kernel setting that waits for a reboot",
+        "a VM key that is missing",
+    ],
+)
+def test_what_differs_from_the_inventory_is_named_at_its_place(name: str, value: Any, cause: str, host: str) -> None:
+    assert first({**RIGHT, name: value}) == ("faulty", cause, "likely", [host])
+
+
+def test_without_the_inventorys_word_a_port_without_a_link_is_a_candidate() -> None:
+    """A cable that nobody plugged in is no fault."""
+    alone = {key: value for key, value in SWITCH.items() if key != "wanted"}
+    verdict, _cause, certainty, _hosts = first(
+        {"switches/leaf01": {**alone, "ports": {"1/2": {**PORT, "oper": "down"}}}}
+    )
+    assert (verdict, certainty) == ("cannot_tell", "candidate")
+
+
+def test_a_guest_without_a_heartbeat_is_named() -> None:
+    reading = {"vms": [{"asked": "gpu02", "problem": "", "power": "poweredOn", "heartbeat": "red"}]}
+    assert first({**RIGHT, "vcenter": reading}) == ("faulty", "kernel_fault", "likely", ["gpu02"])
+    reading["vms"][0]["heartbeat"] = "gray"
+    assert diagnose(None, evidence_texts({**RIGHT, "vcenter": reading}))["verdict"] == "healthy", "no Tools is no fault"
+
+
+def test_a_bridge_of_containers_is_no_link_of_the_job() -> None:
+    answer = diagnose(None, evidence_texts({**RIGHT, "gpu02": said("links.txt", BRIDGE)}))
+    assert (answer["findings"], answer["unknown"]) == ([], [])
+
+
+def test_an_engine_that_may_not_lock_memory_is_named() -> None:
+    words = (
+        "OCI runtime exec failed: exec failed: unable to start container process: error setting rlimits for ready "
+        "process: error setting rlimit type 8: operation not permitted: unknown"
+    )
+    assert first({**RIGHT, "gpu02": said("container/ulimit.txt", words)})[1:] == (
+        "container_memlock",
+        "likely",
+        ["gpu02"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "named"),
+    [
+        ("-A INPUT -s 10.78.0.0/24 -i eth0 -p tcp -m tcp ! --dport 22 --tcp-flags FIN,SYN,RST,ACK SYN -j DROP", True),
+        ("-A INPUT -m conntrack --ctstate INVALID -j DROP", False),
+        ("-P INPUT DROP", True),
+    ],
+)
+def test_a_firewall_that_drops_what_the_job_sends_is_a_candidate(rule: str, named: bool) -> None:
+    found = first({**RIGHT, "gpu02": said("firewall.txt", rule)})
+    assert (found[1] == "firewall") is named, found
+
+
+def test_of_two_states_that_of_one_host_stands_before_that_of_every_host() -> None:
+    limits = {f"gpu0{number}": said("ulimit.txt", "ulimit -l: 8192") for number in (1, 2, 3)}
+    dropping = {**SWITCH, "ports": {"1/2": {**PORT, "counters": {"rx_discards": 0, "tx_discards": 48211}}}}
+    assert first({**RIGHT, **limits})[1] == "memlock_host"
+    assert first({**RIGHT, **limits, "switches/leaf01": dropping})[1] == "switch_pfc"
+
+
+def test_a_peer_that_a_rank_cannot_reach_is_no_fault_of_the_launcher() -> None:
+    log = (
+        "[1,3]<stderr>:RuntimeError: [./gloo/transport/tcp/pair.cc:799] connect [192.0.2.2]:43444: Connection timed out"
+        "\nmpirun detected that one or more processes exited with non-zero status, thus causing the job to be ended.\n"
+    )
+    assert first({"job/train.err": log})[1] == "firewall"
