@@ -50,6 +50,8 @@ SIGNS = (
         r"step creation temporarily disabled, retrying|Unable to find hostfile, will proceed with training with local",
     ),
     quiet("package_versions", r"dpkg: warning: version '\S+' has bad syntax"),
+    # TensorFlow: bfc_allocator.cc tries a larger piece first.
+    quiet("allocator", r"The caller indicates that this is not a failure"),
     # Hugging Face transformers at the start of a training.
     quiet("transformers_notes", r"pad token id were not set|is incompatible with gradient checkpointing. Setting"),
     # Kernel: drivers/acpi, drivers/firmware. A BIOS has its own errors; the kernel works around them and says so.
