@@ -34,7 +34,7 @@ NOTHING = re.compile(
     r"|\w*drop\w*|\w*discard\w*"
     r"|\w*down\w*|\w*lost\w*|\w*exceeded\w*)"
     r"(?: packets)?[\"']?\s*[:=]\s*0\b|out of bounds values\s*:\s*0 ok|no errors?\b|without errors?\b"
-    r"|errors? ?: ?none|not active)",
+    r"|errors? ?: ?none|not active|\b(?:failure|error|drop|discard|timeout|retry) count\s*[:=]\s*0\b)",
     re.IGNORECASE,
 )
 

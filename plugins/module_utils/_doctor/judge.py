@@ -13,6 +13,7 @@ import dataclasses
 from typing import Any, Iterable
 
 from .catalogue import CAUSES, COMPARES, RULES
+from .finding import Finding
 from .model import (
     CANDIDATE,
     CANNOT_TELL,
@@ -26,10 +27,9 @@ from .model import (
     LAYERS,
     NORMAL,
     PROVEN,
-    Cause,
     Rule,
 )
-from .questions import SILENT, Question, rank
+from .questions import GENERAL, SILENT, STOPPED, Question, rank
 from .reading import PER_FORM, Hit, Reading
 from .rules.looks import BEHIND, CLUES, LOOKS, SUFFERS, SUSPECTS
 
@@ -45,66 +45,6 @@ _LEFT = 0.3  # of the best candidate's weight: less is as good as excluded
 SYMPTOMS = frozenset({"slow", "hang", "wc_retry_exceeded", "modify_qp_timeout", "connect_timeout", "connect_refused"})
 _DEPTH = {layer: number for number, layer in enumerate(LAYERS)}
 _BEGUN, _DONE = "init_start", "init_end"
-_GENERAL = (
-    Question(
-        "on the host of the rank that failed first", "dmesg -T | tail -100; nvidia-smi; ibv_devinfo; show_gids", 1
-    ),
-    Question(
-        "in the job's script",
-        "run again with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET,ENV and keep the whole output",
-        3,
-    ),
-)
-_STOPPED = Question(
-    "between the hosts of the job",
-    "nc -l 29999 on one and nc -vz ADDRESS 29999 on the other, with the address that stands after 'Bootstrap : Using'",
-    2,
-)
-
-
-@dataclasses.dataclass
-class Finding:
-    cause: Cause
-    certainty: str
-    weight: float
-    hits: list[Hit]
-    rules: list[Rule]
-    explains: list[str] = dataclasses.field(default_factory=list)
-    told: bool = False  # by the device itself, not by who suffers from it
-    first: bool = False  # what a rule thinks of first, not what it might be as well
-    odd: list[str] = dataclasses.field(default_factory=list)  # hosts that differ from the others
-
-    def as_dict(self) -> dict[str, Any]:
-        first = self.hits[0] if self.hits else None
-        return {
-            "layer": self.cause.layer,
-            "cause": self.cause.id,
-            "certainty": self.certainty,
-            "means": self.cause.means,
-            "host": next((hit.host for hit in self.hits if hit.host), ""),
-            "hosts": list(
-                dict.fromkeys(
-                    [
-                        *self.odd,
-                        *(hit.host for hit in self.hits if hit.host and hit.placed == self.told and not self.odd),
-                    ]
-                )
-            ),
-            "rank": next((hit.rank for hit in self.hits if hit.rank is not None), None),
-            "device": next((hit.device for hit in self.hits if hit.device), ""),
-            "evidence": [{"file": hit.file, "line": hit.line, "text": hit.quote} for hit in self.hits[:_EVIDENCE]],
-            "explains": self.explains,
-            "next": {"where": self.cause.where, "run": self.cause.look, "cost": self.cause.cost},
-            "fix": {
-                "what": self.cause.fix,
-                "who": LAYERS[self.cause.layer],
-                "role": self.cause.role,
-                "interrupts": self.cause.interrupts,
-            },
-            "rests_on": sorted({rule.source for rule in self.rules}) + [self.cause.source] * (not self.rules)
-            if first
-            else [],
-        }
 
 
 def answer(
@@ -125,7 +65,7 @@ def answer(
     questions = _questions(open_causes, done)
     settled = _settled(found, open_causes, reading)
     if verdict == CANNOT_TELL:
-        questions = [*([_STOPPED] if stopped else []), *questions, *_GENERAL]
+        questions = [*([STOPPED] if stopped else []), *questions, *GENERAL]
     return {
         "verdict": verdict,
         "settled": settled,

@@ -27,6 +27,25 @@ class Question:
     look: str = ""
 
 
+# Where nothing tells more.
+GENERAL = (
+    Question(
+        "on the host of the rank that failed first", "dmesg -T | tail -100; nvidia-smi; ibv_devinfo; show_gids", 1
+    ),
+    Question(
+        "in the job's script",
+        "run again with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET,ENV and keep the whole output",
+        3,
+    ),
+)
+# Where the log ends after the bootstrap.
+STOPPED = Question(
+    "between the hosts of the job",
+    "nc -l 29999 on one and nc -vz ADDRESS 29999 on the other, with the address that stands after 'Bootstrap : Using'",
+    2,
+)
+
+
 def rank(candidates: Iterable[tuple[str, float]], looks: Mapping[str, Mapping[Question, float]]) -> list[Question]:
     """Commands, best first. ``candidates``: cause and weight; ``looks``: commands that show a cause, and how likely.
 

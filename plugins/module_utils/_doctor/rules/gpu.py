@@ -123,6 +123,8 @@ SIGNS = (
         r"|fail\w*).*\bnvls\b|multicast.*(?:bind|create|fail)|cuMulticast\w+"
         r"|Failed to bind NVLink SHARP|CUDA_ERROR_INVALID_VALUE.*multicast",
     ),
+    # nvidia-smi: NVML has a handle of every GPU that answers.
+    sign("gpu_no_handle", r"Unable to (?:determine|detect) the device handle for GPU"),
     # vGPU manager, in vmware.log and on KVM hosts.
     sign("vgpu_versions", r"Incompatible Guest/Host drivers|VGX version is (?:older|newer)|Disabling vGPU"),
     sign("fm_restarted", r"(?:restart\w*|reload\w*).{0,40}fabric ?manager|fabric ?manager.{0,40}restart\w*", FACT),
@@ -278,6 +280,13 @@ RULES = (
         CANDIDATE,
         "vgpu_driver_differs passthrough_device",
         "NVIDIA vGPU release notes: VM running an incompatible guest driver fails to initialize vGPU",
+    ),
+    rule(
+        "no_handle",
+        "gpu_no_handle",
+        CANDIDATE,
+        "gpu_fault driver_not_running container_no_gpu",
+        "NVML: nvmlDeviceGetHandleByIndex fails for a GPU that is on the bus and does not answer",
     ),
     rule(
         "links_inactive",

@@ -48,7 +48,7 @@ SIGNS: tuple[Sign, ...] = (
     sign(
         "peermem_missing",
         r"(?:nvidia[_-]peermem|nv_peer_mem)\b.*(?:not (?:found|loaded|installed|detected)|missing"
-        r"|fail\w*|No such|FATAL)|(?:no|without|missing|load).{0,20}(?:nvidia[_-]peermem"
+        r"|fail\w*|No such|FATAL)|\b(?:no|without|missing|load)\b.{0,20}(?:nvidia[_-]peermem"
         r"|nv_peer_mem|peer memory)|could not insert '(?:nvidia_peermem|nv_peer_mem)'"
         r"|GPU Direct RDMA.*not (?:available|supported)"
         r"|No module (?:present )?for GPU Direct RDMA|peer ?mem\w* .*not"
@@ -74,6 +74,8 @@ SIGNS: tuple[Sign, ...] = (
         r"|mismatch)|undefined symbol: (?:ibv_|mlx5|rdma_)\w*|version .(?:IBVERBS|MLX5"
         r"|RDMACM)\S* not found|openibd.*(?:fail\w*|error)|dkms.*(?:fail\w*|error|bad exit"
         r"|not built).*(?:mlnx|ofed|mlx|\biser|\bsrp)|mlnx-ofed-kernel.*(?:fail|error)"
+        # rmmod(8), openibd: the old stack stays loaded because a module of it is used.
+        r"|Module (?:ib_|mlx|rdma)\w+ is in use by|Failed to unload the driver stack"
         r"|Failed to get IB devices list|Unable to (?:load|find) (?:the )?(?:mlx5|ib_uverbs)",
     ),
     sign(

@@ -39,7 +39,7 @@ SIGNS = (
         "link_down",
         r"(?:mlx5_core|mlx4_en|bnxt_en|ice|ixgbe|i40e|bond\d+).*\bLink (?:is )?(?:down|Down)\b"
         r"|NIC Link is Down|link becomes not ready|NO-CARRIER|Link detected: no|\bcarrier lost\b"
-        r"|Lost carrier",
+        r"|Lost carrier|MII Status: down",
     ),
     sign(
         "cable_unplugged",
@@ -56,6 +56,8 @@ SIGNS = (
         r"|local_link_integrity_errors|rx_pcs_symbol_err_phy"
         r"|rx_discards_symbol)\s*[.:=]+\s*(?P<count>\d{4,})",
     ),
+    # show interface of NX-OS, EOS, IOS, Dell: the figure stands before the word.
+    sign("crc_counted", r"\b[1-9]\d{2,} (?:CRC|FCS|symbol|alignment)\b|\b[1-9]\d{2,} input errors?\b"),
     sign(
         "effective_ber",
         r"effective (?:physical )?BER\s*[:=]\s*(?:[1-9]\S*[eE]-0?[1-9]\b)"
@@ -213,6 +215,14 @@ RULES = (
         CANDIDATE,
         "link_faulty",
         "IEEE 802.3: symbol and FCS errors come from the medium",
+    ),
+    rule(
+        "crc",
+        "crc_counted",
+        CANDIDATE,
+        "link_faulty switch_mtu",
+        "Cisco: understanding CRC errors on Nexus: the medium, or a cut-through switch that passes on frames "
+        "which another switch cut and marked as bad",
     ),
     rule(
         "speed", "link_speed_low", CANDIDATE, "link_faulty gpu_pcie_degraded switch_port_off", "mlxlink documentation"

@@ -32,6 +32,8 @@ SIGNS = (
     quiet("nvlink_absent", r"nvmlDeviceGetNvLink\w+\(\) failed: Not Supported|^\s*NVLE: disabled"),
     # nvidia-installer and the driver container, before they load what they built.
     quiet("driver_installer", r"nvidia-drm module will not be installed|^Stopping NVIDIA persistence daemon"),
+    # DKMS: there is no module of that name in the kernel's own tree, so nothing is replaced.
+    quiet("dkms", r"No original module (?:exists|was found)|Kernel preparation unnecessary"),
     # nvidia-smi topo -m: what its letters mean.
     noise(
         "topo_legend", r"^\s*(?:SYS|NODE|PHB|PXB|PIX|NV#)\s+= Connection traversing|\bCPU Affinity\s+NUMA Affinity\b"
@@ -48,6 +50,8 @@ SIGNS = (
         r"step creation temporarily disabled, retrying|Unable to find hostfile, will proceed with training with local",
     ),
     quiet("package_versions", r"dpkg: warning: version '\S+' has bad syntax"),
+    # TensorFlow: bfc_allocator.cc tries a larger piece first.
+    quiet("allocator", r"The caller indicates that this is not a failure"),
     # Hugging Face transformers at the start of a training.
     quiet("transformers_notes", r"pad token id were not set|is incompatible with gradient checkpointing. Setting"),
     # Kernel: drivers/acpi, drivers/firmware. A BIOS has its own errors; the kernel works around them and says so.

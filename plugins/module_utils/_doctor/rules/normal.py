@@ -238,7 +238,7 @@ SIGNS = (
     normal("ip_heads", r"^\s*[RT]X:\s+bytes\s+packets\s+errors\s+dropped\b"),
     good(
         "ip_ok",
-        r"<(?:\w+,)*UP,LOWER_UP>|^default via|proto kernel scope link src|link/ether|inet6? "
+        r"<(?:\w+,)*UP,LOWER_UP>|^MII Status: up|^default via|proto kernel scope link src|link/ether|inet6? "
         r"|valid_lft forever|scope (?:global|link|host)|qdisc|REACHABLE$"
         r"|bytes from .*icmp_seq=.*ttl=|[1-9]\d* packets transmitted, \d+ received, 0% packet loss",
     ),
@@ -287,7 +287,7 @@ SIGNS = (
     good(
         "training_ok",
         r"total images/sec: ?\d|images/sec: \d|\bloss['\"]?[=: ]+\d|\bepoch ?[:=\[/]+ ?\d|\bstep ?[:=\[/]+ ?\d"
-        r"|\bit/s\b|samples/s\b|sec, \d+\.\d+ GB/sec per gpu, error 0\.0+$|tokens/s\b"
+        r"|\bit/s\b|samples/s\b|sec/step\b|steps?/s\b|sec, \d+\.\d+ GB/sec per gpu, error 0\.0+$|tokens/s\b"
         r"|throughput[^a-z]{0,5}\d|ROCEMESH |Running warm up|Done warm up|img/sec"
         r"|Finished training|Training (?:complete\w*|finished|done)|Saving (?:checkpoint|model)"
         r"|checkpoint saved|val_acc\w*",
@@ -312,7 +312,7 @@ SIGNS = (
     ),
     good(
         "gdr_ok",
-        r"via NET/IB/\d+(?:\(\d+\))?(?:/\d+)?/GDRDMA|\[(?:receive|send)\] via NET/IB"
+        r"successfully loaded nvidia-peermem|via NET/IB/\d+(?:\(\d+\))?(?:/\d+)?/GDRDMA|\[(?:receive|send)\] via NET/IB"
         r"|via P2P/(?:IPC|CUMEM|direct)|via SHM",
     ),
     normal(

@@ -128,7 +128,8 @@ SIGNS = (
     sign(
         "gid_query_failed",
         r"ibv_query_gid\b.*fail|failed to query gid|unable to query gid|Failed to get GID"
-        r"|ncclIbRoceGetVersionNum|no GID found|could not find.*\bgid\b|no valid gid|invalid gid"
+        r"|ncclIbRoceGetVersionNum|no (?:suitable |usable |matching )?GID found"
+        r"|could not find.*\bgid\b|no valid gid|invalid gid"
         r"|gid index.*(?:invalid|not (?:exist|found|valid)|out of range|does not exist)"
         r"|gid_attrs/types/\S+.*(?:invalid argument|no such file)",
     ),

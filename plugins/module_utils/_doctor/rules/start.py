@@ -80,7 +80,7 @@ SIGNS = (
     sign("service_mesh", r"\bistio\b|istio-proxy|sidecar.{0,40}(?:inject|proxy)|\benvoy\b", FACT),
     sign("ecn_marked", r"np_ecn_marked_roce_packets\s*[:=]?\s*[1-9]\d{3,}"),
     sign("sharp_init", r"sharp_coll_init.{0,20}fail|SHARP.{0,40}fail\w* to (?:init|connect|allocate)"),
-    sign("file_server", r"nfs: server \S+ not responding|LustreError"),
+    sign("file_server", r"nfs: server \S+ not responding|LustreError|Stale (?:NFS )?file handle|\bESTALE\b"),
     # Normal while a peer starts; of a job that never gets further it is the last word.
     sign("connect_retry", r"Call to connect returned .{0,60}retrying", FACT),
 )

@@ -1,0 +1,62 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One cause that the signs speak for, with what speaks for it. Pure.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from .model import LAYERS, Cause, Rule
+from .reading import Hit
+
+_EVIDENCE = 4
+
+
+@dataclasses.dataclass
+class Finding:
+    cause: Cause
+    certainty: str
+    weight: float
+    hits: list[Hit]
+    rules: list[Rule]
+    explains: list[str] = dataclasses.field(default_factory=list)
+    told: bool = False  # by the device itself, not by who suffers from it
+    first: bool = False  # what a rule thinks of first, not what it might be as well
+    odd: list[str] = dataclasses.field(default_factory=list)  # hosts that differ from the others
+
+    def as_dict(self) -> dict[str, Any]:
+        first = self.hits[0] if self.hits else None
+        return {
+            "layer": self.cause.layer,
+            "cause": self.cause.id,
+            "certainty": self.certainty,
+            "means": self.cause.means,
+            "host": next((hit.host for hit in self.hits if hit.host), ""),
+            "hosts": list(
+                dict.fromkeys(
+                    [
+                        *self.odd,
+                        *(hit.host for hit in self.hits if hit.host and hit.placed == self.told and not self.odd),
+                    ]
+                )
+            ),
+            "rank": next((hit.rank for hit in self.hits if hit.rank is not None), None),
+            "device": next((hit.device for hit in self.hits if hit.device), ""),
+            "evidence": [{"file": hit.file, "line": hit.line, "text": hit.quote} for hit in self.hits[:_EVIDENCE]],
+            "explains": self.explains,
+            "next": {"where": self.cause.where, "run": self.cause.look, "cost": self.cause.cost},
+            "fix": {
+                "what": self.cause.fix,
+                "who": LAYERS[self.cause.layer],
+                "role": self.cause.role,
+                "interrupts": self.cause.interrupts,
+            },
+            "rests_on": sorted({rule.source for rule in self.rules}) + [self.cause.source] * (not self.rules)
+            if first
+            else [],
+        }
