@@ -11,8 +11,7 @@ DOCUMENTATION = r"""
 module: collect
 short_description: Put logs and outputs into an archive with stand-ins for secrets, addresses and names
 version_added: 0.1.0
-author:
-  - rocemesh.multinode contributors (@rocemesh)
+author: rocemesh.multinode contributors (@rocemesh)
 description:
   - Makes an archive that M(rocemesh.multinode.doctor) reads as it reads the originals, and that can be sent.
   - Secrets, IP and MAC addresses, names of hosts, domains and users, serial numbers and UUIDs become stand-ins, the

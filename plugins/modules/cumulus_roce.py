@@ -19,8 +19,7 @@ description:
   - Trunk and routed ports, members of bonds and ports with subinterfaces are refused, with the reason, before anything
     is sent.
   - Does not remove VLANs, and does not take ports out of the VLAN that are in it and not in O(ports); it reports them.
-author:
-  - rocemesh.multinode contributors (@rocemesh)
+author: rocemesh.multinode contributors (@rocemesh)
 notes:
   - Has the options and the result of M(rocemesh.multinode.onyx_roce), except where the switch has no such thing. A VLAN
     has no name here, a change of the MTU has one method, and a snapshot is not needed where every revision stays on the

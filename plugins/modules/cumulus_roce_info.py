@@ -15,8 +15,7 @@ description:
   - Judges the result, see RV(healthy) and RV(problems), but fails only if the switch cannot be reached or understood.
   - Sends nothing but reading requests, and stages nothing; traffic and power are not affected.
   - The counterpart of M(rocemesh.multinode.onyx_roce_info) for Cumulus Linux, with the same names in the result.
-author:
-  - rocemesh.multinode contributors (@rocemesh)
+author: rocemesh.multinode contributors (@rocemesh)
 notes:
   - Runs on the controller (C(delegate_to) localhost). The switch itself needs no Python.
   - Tested against simulated switches. Not verified on hardware are the places of the counters per port, which moved
@@ -31,8 +30,7 @@ options:
     type: str
     choices: [lossless, semi-lossless, lossy, lossless-single-ipool, lossy-multi-tc, dci-1, dci-custom, absent]
   bridge_domain:
-    description:
-      - The bridge whose VLANs are looked at. No effect on traffic.
+    description: The bridge whose VLANs are looked at. No effect on traffic.
     type: str
     default: br_default
 extends_documentation_fragment:
@@ -137,8 +135,7 @@ healthy:
   returned: success
   type: bool
 error_code:
-  description:
-    - Kind of the failure, one of V(refused), V(credentials), V(unreachable) and V(unknown_format).
+  description: Kind of the failure, one of V(refused), V(credentials), V(unreachable) and V(unknown_format).
   returned: failure
   type: str
 """

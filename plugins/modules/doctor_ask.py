@@ -11,8 +11,7 @@ DOCUMENTATION = r"""
 module: doctor_ask
 short_description: Ask the person at the terminal for the next output until one cause is left
 version_added: 0.1.0
-author:
-  - rocemesh.multinode contributors (@rocemesh)
+author: rocemesh.multinode contributors (@rocemesh)
 description:
   - Shows the read-only command that splits the candidates best for its cost, and reads what it printed, from a file
     that the person names or as pasted text. Then again, until M(rocemesh.multinode.doctor) says that one cause is left.

@@ -9,8 +9,7 @@ DOCUMENTATION = r"""
 module: esxi_kernel_setting
 short_description: Configure kernel settings of ESXi hosts
 version_added: 0.1.0
-author:
-  - rocemesh.multinode contributors (@rocemesh)
+author: rocemesh.multinode contributors (@rocemesh)
 description:
   - Sets values of C(esxcli system settings kernel) on one host, several hosts or all hosts of a cluster, through
     vCenter and in one session. ESXi shell and SSH are not used.

@@ -9,8 +9,7 @@ DOCUMENTATION = r"""
 module: esxi_pci_info
 short_description: PCI devices of ESXi hosts, with their NUMA nodes and the VMs that own them
 version_added: 0.1.0
-author:
-  - rocemesh.multinode contributors (@rocemesh)
+author: rocemesh.multinode contributors (@rocemesh)
 description:
   - Lists the PCI devices of one host, several hosts or all hosts of a cluster (side by side, in one session) and joins
     what vSphere keeps apart - the device, its passthrough state, the NUMA node that it belongs to, and the VM that owns

@@ -9,8 +9,7 @@ DOCUMENTATION = r"""
 module: esxi_reboot
 short_description: Reboot an ESXi host in an orderly way, and prove it
 version_added: 0.1.0
-author:
-  - rocemesh.multinode contributors (@rocemesh)
+author: rocemesh.multinode contributors (@rocemesh)
 description:
   - Shuts down the permitted VMs of one host, puts it into maintenance mode, reboots it, waits until it is back, leaves
     maintenance mode and starts the VMs again.

@@ -9,8 +9,7 @@ DOCUMENTATION = r"""
 module: esxi_window
 short_description: Who may open maintenance windows, and whose maintenance mode a host is in
 version_added: 0.1.0
-author:
-  - rocemesh.multinode contributors (@rocemesh)
+author: rocemesh.multinode contributors (@rocemesh)
 description:
   - Takes, renews or gives back the lease of the datacenters that the named hosts are in. Only the holder of the lease
     opens maintenance windows there.

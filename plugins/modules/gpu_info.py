@@ -18,8 +18,7 @@ description:
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.reads
   - rocemesh.multinode.attributes.node
-author:
-  - rocemesh.multinode contributors (@rocemesh)
+author: rocemesh.multinode contributors (@rocemesh)
 requirements:
   - C(nvidia-smi), C(modinfo), C(nv-fabricmanager), C(systemctl), C(dmesg) and C(journalctl) as far as they are there
 options:

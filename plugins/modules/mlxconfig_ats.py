@@ -16,8 +16,7 @@ description:
   - The stored value is loaded only when the slot of the card is reset. In a VM with a passed-through card that is a
     reboot of the ESXi host, not of the guest. RV(reboot_required) stays true on later runs until it has happened.
   - Never flashes firmware, never resets a card, never restarts anything.
-author:
-  - rocemesh.multinode contributors (@rocemesh)
+author: rocemesh.multinode contributors (@rocemesh)
 requirements:
   - C(mlxconfig) (MFT, MLNX_OFED) or C(mstconfig) (mstflint), 4.13 or newer, on the node
   - C(lspci) and C(setpci) (pciutils) on the node
@@ -46,14 +45,12 @@ options:
     choices: [enabled, disabled, queried]
     default: enabled
   tool:
-    description:
-      - The program to use. V(auto) takes C(mlxconfig), else C(mstconfig).
+    description: The program to use. V(auto) takes C(mlxconfig), else C(mstconfig).
     type: str
     choices: [auto, mlxconfig, mstconfig]
     default: auto
   query_timeout:
-    description:
-      - Seconds to wait for one call of a tool.
+    description: Seconds to wait for one call of a tool.
     type: int
     default: 60
   missing_parameter:
@@ -64,8 +61,7 @@ options:
     choices: [fail, warn]
     default: fail
   verify_pci:
-    description:
-      - Read the ATS capability of each PCI function.
+    description: Read the ATS capability of each PCI function.
     type: bool
     default: true
   bare_metal:

@@ -17,8 +17,7 @@ description:
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.reads
   - rocemesh.multinode.attributes.node
-author:
-  - rocemesh.multinode contributors (@rocemesh)
+author: rocemesh.multinode contributors (@rocemesh)
 options:
   controller_time:
     description: The controller's clock, seconds since 1970 in UTC, to compare the node's with. V(0) compares nothing.

@@ -18,8 +18,7 @@ description:
   - Ports that are trunk, hybrid or routed ports or members of a port-channel are refused, with the reason, before
     anything is sent.
   - Does not remove VLANs, and does not take ports out of the VLAN that are in it and not in O(ports); it reports them.
-author:
-  - rocemesh.multinode contributors (@rocemesh)
+author: rocemesh.multinode contributors (@rocemesh)
 notes:
   - The switch has no transactions. If it refuses a command, or the session breaks, the module stops, leaves the
     configuration unsaved and returns what was applied and the commands that take it back.

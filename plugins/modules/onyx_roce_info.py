@@ -15,8 +15,7 @@ description:
   - Judges the result, see RV(healthy) and RV(problems), but fails only if the switch cannot be reached, or if neither
     its release nor its ports can be read.
   - Sends no configuration line and enters no configuration mode; traffic and power are not affected.
-author:
-  - rocemesh.multinode contributors (@rocemesh)
+author: rocemesh.multinode contributors (@rocemesh)
 notes:
   - Runs on the controller (C(delegate_to) localhost). The switch itself needs no Python.
   - Tested against a simulated switch. Not verified on hardware are the JSON shapes of C(counters pfc) and of several
@@ -164,8 +163,7 @@ healthy:
   returned: success
   type: bool
 error_code:
-  description:
-    - Kind of the failure, one of V(refused), V(credentials), V(unreachable) and V(unknown_format).
+  description: Kind of the failure, one of V(refused), V(credentials), V(unreachable) and V(unknown_format).
   returned: failure
   type: str
 """

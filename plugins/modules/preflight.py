@@ -17,8 +17,7 @@ description:
     what switches, vCenter and GPU VMs answered.
   - Names everything at once, each with what to do, and never fails for what it finds; see RV(ready).
   - Changes nothing but O(dest).
-author:
-  - rocemesh.multinode contributors (@rocemesh)
+author: rocemesh.multinode contributors (@rocemesh)
 attributes:
   check_mode:
     support: full

@@ -17,21 +17,18 @@ description:
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.reads
   - rocemesh.multinode.attributes.node
-author:
-  - rocemesh.multinode contributors (@rocemesh)
+author: rocemesh.multinode contributors (@rocemesh)
 requirements:
   - C(ibv_devinfo) for the active MTU, C(mlnx_qos) or C(dcb) (iproute2 5.11) for trust mode and flow control,
     C(ethtool) for the counters of priorities, C(modinfo) for drivers on the disk. All of them are optional.
 options:
   device:
-    description:
-      - RDMA devices as in C(/sys/class/infiniband), for example V(mlx5_0), or V(auto) alone for all of them.
+    description: RDMA devices as in C(/sys/class/infiniband), for example V(mlx5_0), or V(auto) alone for all of them.
     type: list
     elements: str
     default: [auto]
   gather_counters:
-    description:
-      - Read the counters of each port too. For a difference around a run take them before and after it.
+    description: Read the counters of each port too. For a difference around a run take them before and after it.
     type: bool
     default: true
   gather_node:
@@ -47,8 +44,7 @@ options:
     type: bool
     default: false
   tool_timeout:
-    description:
-      - Seconds to wait for one call of a tool. A tool that does not answer is named in RV(unreadable).
+    description: Seconds to wait for one call of a tool. A tool that does not answer is named in RV(unreadable).
     type: int
     default: 20
 notes:

@@ -19,8 +19,7 @@ description:
   - What is stored is tried on a copy first, with C(netplan generate), C(systemd-analyze) or C(nmcli --offline). What
     cannot be done safely is refused with the reason.
   - An interface is never taken down, systemd is not reloaded, and C(netplan apply) is not run.
-author:
-  - rocemesh.multinode contributors (@rocemesh)
+author: rocemesh.multinode contributors (@rocemesh)
 requirements:
   - Python 3.8 or newer, iproute2 and systemd on the node
 attributes:
@@ -50,8 +49,7 @@ options:
     type: int
     default: 0
   management:
-    description:
-      - What to do with an interface that carries a default route or the address O(connection_address).
+    description: What to do with an interface that carries a default route or the address O(connection_address).
     type: str
     choices: [refuse, allow]
     default: refuse

@@ -21,8 +21,7 @@ extends_documentation_fragment:
   - rocemesh.multinode.attributes.decides
 options:
   hosts:
-    description:
-      - Inventory name of each ESXi host, with C(host), C(host_moid), C(reboot_required) and C(reboot_reasons).
+    description: Inventory name of each ESXi host, with C(host), C(host_moid), C(reboot_required) and C(reboot_reasons).
     type: dict
     default: {}
   vms:

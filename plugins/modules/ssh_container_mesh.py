@@ -53,8 +53,7 @@ options:
       - The default is the user that the module runs as.
     type: str
   name:
-    description:
-      - Name of this node in O(peers). The default is the node's host name.
+    description: Name of this node in O(peers). The default is the node's host name.
     type: str
   login:
     description:
@@ -257,8 +256,7 @@ options:
 requirements:
   - ssh-keygen on the node (package openssh-client)
   - iproute2 on the node, for its identity
-author:
-  - rocemesh.multinode contributors (@rocemesh)
+author: rocemesh.multinode contributors (@rocemesh)
 notes:
   - Must run as root unless O(container_owner) is O(user), because the SSH client in the container trusts only a
     C(config) that belongs to its own root.

@@ -15,8 +15,7 @@ description:
   - Judges the result, see RV(switch), but fails only if the switch cannot be reached, or if neither
     its release nor its ports can be read.
   - Sends commands that only read; traffic and power are not affected.
-author:
-  - rocemesh.multinode contributors (@rocemesh)
+author: rocemesh.multinode contributors (@rocemesh)
 notes:
   - With V(sonic), the account has to be in the groups that may run C(show); C(show runningconfiguration all) uses
     C(sudo) by itself. A switch of several ASICs is refused.

@@ -14,8 +14,7 @@ description:
   - A host or VM that vCenter does not know is told in its row and does not fail the module. It fails only if vCenter
     cannot be reached or refuses the login.
   - Asks vCenter itself which privileges the account has on these objects (C(HasPrivilegeOnEntities)).
-author:
-  - rocemesh.multinode contributors (@rocemesh)
+author: rocemesh.multinode contributors (@rocemesh)
 options:
   hosts:
     description: ESXi hosts by their names in vCenter, or by managed object id.

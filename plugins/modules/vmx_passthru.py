@@ -9,8 +9,7 @@ DOCUMENTATION = r"""
 module: vmx_passthru
 short_description: Set the advanced settings of a VM that GPUDirect RDMA between passthrough devices needs
 version_added: 0.1.0
-author:
-  - rocemesh.multinode contributors (@rocemesh)
+author: rocemesh.multinode contributors (@rocemesh)
 description:
   - Sets C(pciPassthru.allowP2P), C(pciPassthru.RelaxACSforP2P), C(numa.nodeAffinity), C(pciPassthruN.cfg.gpu-pci-id)
     and the 64-bit MMIO settings of one VM, and no other advanced setting.

@@ -19,7 +19,7 @@ import re
 from typing import Any, Mapping
 
 from .._layer import CredentialError, ParseError
-from .._switch.commands import Show, error_in, json_of
+from .._switch.commands import Show, answered, counts, error_in, json_of
 from .._switch.guards import Neighbor
 from .._switch.observed import NOTHING, Observed, PortSeen, Sections
 from .._switch.sections import tree
@@ -78,9 +78,7 @@ def _allowed(host: str, command: str, text: str) -> str:
             thing="user",
             remedy="use an account of privilege 15, with 'aaa authorization exec default local'",
         )
-    if error:
-        raise ParseError(f"{command!r} was not answered", host=host, raw=error)
-    return text
+    return answered(host, command, text)
 
 
 def _json(host: str, command: str, show: Show) -> Any:
@@ -102,22 +100,16 @@ def _text(host: str, data: Any, key: str) -> str:
 
 def _discards(facts: Mapping[str, Any]) -> dict[str, int]:
     counters = facts.get("interfaceCounters") or {}
-    return _counts(counters, {"rx_discards": "inDiscards", "tx_discards": "outDiscards"})
+    return counts(counters, {"rx_discards": "inDiscards", "tx_discards": "outDiscards"})
 
 
 def _pauses(counters: Mapping[str, Any] | None) -> dict[str, int]:
-    return _counts(counters or {}, {"rx_pfc_pause": "rxFrames", "tx_pfc_pause": "txFrames"})
+    return counts(counters or {}, {"rx_pfc_pause": "rxFrames", "tx_pfc_pause": "txFrames"})
 
 
 def _marked(counters: Mapping[str, Any] | None, queues: Mapping[int, int], priority: int) -> dict[str, int]:
     found = (counters or {}).get("queueCounters") or {}
-    return _counts(found, {"ecn_marked": str(queues.get(priority, priority))})
-
-
-def _counts(counters: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, int]:
-    """Those that are there; a queue that does not count prints "-"."""
-    found = {name: str(counters.get(key)) for name, key in names.items()}
-    return {name: int(value) for name, value in found.items() if value.isdigit()}
+    return counts(found, {"ecn_marked": str(queues.get(priority, priority))})
 
 
 def _neighbors(host: str, data: Any) -> dict[str, tuple[Neighbor, ...]]:

@@ -328,27 +328,17 @@ def identity(device: NicDevice) -> str:
     return f"{device.pci} ({', '.join(parts)})"
 
 
+_CARD = ("pci", "mst", "device_id", "card", "device_type", "name", "description", "psid", "firmware", "is_vf")
+_VALUES = ("supported", "default", "current", "next", "config_space_bytes")
+
+
 def as_result(device: NicDevice, wanted: AtsWanted) -> dict[str, Any]:
     diagnosis = diagnose(device)
     pci = device.pci_ats
     return {
-        "pci": device.pci,
-        "mst": device.mst,
-        "device_id": device.device_id,
-        "card": device.card,
-        "device_type": device.device_type,
-        "name": device.name,
-        "description": device.description,
-        "psid": device.psid,
-        "firmware": device.firmware,
-        "is_vf": device.is_vf,
-        "supported": device.supported,
-        "default": device.default,
-        "current": device.current,
-        "next": device.next,
+        **{name: getattr(device, name) for name in (*_CARD, *_VALUES)},
         "requested": wanted.enabled,
         "pci_ats": None if pci is None else {"present": pci.present, "enabled": pci.enabled, "stu": pci.stu},
-        "config_space_bytes": device.config_space_bytes,
         "active": is_active(device),
         "reboot_required": needs_host_reboot(device),
         "diagnosis": diagnosis.name,

@@ -18,7 +18,7 @@ import re
 from typing import Any, Mapping
 
 from .._layer import ParseError
-from .._switch.commands import Show, error_in, json_of, rows
+from .._switch.commands import Show, answered, counts, json_of, rows
 from .._switch.guards import Neighbor
 from .._switch.observed import NOTHING, Observed, PortSeen, Sections
 from .._switch.sections import tree
@@ -43,7 +43,7 @@ def read(host: str, show: Show, priority: int) -> Observed:
     interfaces = _by_port(_rows(host, INTERFACES, show, "interface"), "interface")
     if not interfaces:
         raise ParseError("no port in 'show interface'", host=host, raw=show(INTERFACES)[:2000])
-    root = tree(_answered(host, RUNNING, show(RUNNING)))
+    root = tree(answered(host, RUNNING, show(RUNNING)))
     policies = config.Policies(host, root)
     access = section("switchports", lambda: _by_port(_rows(host, SWITCHPORTS, show, "interface"), "interface"), NOTHING)
     pfc = section(
@@ -57,8 +57,8 @@ def read(host: str, show: Show, priority: int) -> Observed:
     def port(name: str, facts: Mapping[str, Any]) -> PortSeen:
         configured = section(f"QoS of {name}", lambda: config.port(policies, root, name), PortSeen())
         group = section("groups", lambda: _group(policies, priority), priority)
-        words = _counts(facts, {"rx_discards": "eth_indiscard", "tx_discards": "eth_outdiscard"})
-        words.update(_counts(pfc.get(name, {}), {"rx_pfc_pause": "rx-stats", "tx_pfc_pause": "tx-stats"}))
+        words = counts(facts, {"rx_discards": "eth_indiscard", "tx_discards": "eth_outdiscard"})
+        words.update(counts(pfc.get(name, {}), {"rx_pfc_pause": "rx-stats", "tx_pfc_pause": "tx-stats"}))
         if (name, group) in sent:
             words["tx_roce_packets"] = sent[name, group]
         mode, vlan = _vlan(facts, access.get(name, {}))
@@ -76,7 +76,7 @@ def read(host: str, show: Show, priority: int) -> Observed:
         )
 
     ports = {name: port(name, facts) for name, facts in interfaces.items()}
-    saved = section("saved configuration", lambda: not _answered(host, UNSAVED, show(UNSAVED)).strip(), None)
+    saved = section("saved configuration", lambda: not answered(host, UNSAVED, show(UNSAVED)).strip(), None)
     return Observed(host, version, ports, saved, tuple(dict.fromkeys(section.unreadable)))
 
 
@@ -89,15 +89,9 @@ def _version(host: str, data: Any) -> str:
     return text
 
 
-def _answered(host: str, command: str, text: str) -> str:
-    if error := error_in(text):
-        raise ParseError(f"{command!r} was not answered", host=host, raw=error)
-    return text
-
-
 def _rows(host: str, command: str, show: Show, *names: str) -> list[dict[str, Any]]:
     """Rows of the last of these tables, which stand one below the other."""
-    text = _answered(host, command, show(command))
+    text = answered(host, command, show(command))
     path = [word for name in names for word in (f"TABLE_{name}", f"ROW_{name}")]
     return rows(host, json_of(host, command, text), *path) if text.strip() else []
 
@@ -109,11 +103,6 @@ def _by_port(found: list[dict[str, Any]], key: str) -> Rows:
 
 def _long(name: str) -> str:
     return re.sub(r"^Eth(?=\d)", "Ethernet", name)
-
-
-def _counts(row: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, int]:
-    found = {name: str(row.get(key, "")) for name, key in names.items()}
-    return {name: int(value) for name, value in found.items() if value.isdigit()}
 
 
 def _oper(host: str, row: Mapping[str, Any]) -> bool:

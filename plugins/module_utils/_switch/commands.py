@@ -9,7 +9,7 @@ import json
 import re
 import threading
 import time
-from typing import Any, Protocol
+from typing import Any, Mapping, Protocol
 
 from .._layer import LayerError, ParseError, RefusedError, UnreachableError
 from . import ssh
@@ -167,6 +167,19 @@ def error_in(text: str) -> str:
     """What an answer says that is an error and nothing else, as EOS and NX-OS begin one; "" for any other answer."""
     match = _ERROR.match(text)
     return match[1].strip() if match else ""
+
+
+def answered(host: str, command: str, text: str) -> str:
+    """The answer itself. Raises `ParseError` if it is an error."""
+    if error := error_in(text):
+        raise ParseError(f"{command!r} was not answered", host=host, raw=error)
+    return text
+
+
+def counts(printed: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, int]:
+    """Name -> what the switch calls it. Only those that are there: what does not count prints "-" or nothing."""
+    found = {name: str(printed.get(key, "")) for name, key in names.items()}
+    return {name: int(value) for name, value in found.items() if value.isdigit()}
 
 
 def rows(host: str, table: Any, *path: str) -> list[dict[str, Any]]:

@@ -446,6 +446,9 @@ class Connection:
             current = row.get("parent")
         return "/".join(reversed(parts[:-1]))
 
+    def _refused(self, what: str, **subject: Any) -> RefusedError:
+        return RefusedError(f"{what}; nothing was changed", host=self.name, **subject)
+
     def find_host(self, name: str) -> tuple[Any, str]:
         """Return (HostSystem, its name) for a name or a managed object id."""
         return self.find_hosts([name])[0]
@@ -467,9 +470,8 @@ class Connection:
         known = [(o, str(row.get("name", ""))) for o, row in hosts]
         if cluster and not wanted:
             if not known:
-                raise RefusedError(
-                    "this cluster has no hosts; nothing was changed",
-                    host=self.name,
+                raise self._refused(
+                    "this cluster has no hosts",
                     thing="cluster",
                     value=cluster,
                     remedy="name the cluster that the hosts are in, or the hosts themselves",
@@ -478,9 +480,8 @@ class Connection:
         chosen = [self._one_host(known, name, cluster) for name in wanted]
         for position, (host, name) in enumerate(chosen):
             if host._moId in [earlier._moId for earlier, _name in chosen[:position]]:
-                raise RefusedError(
-                    f"this is {name} ({host._moId}), which is in the list already; nothing was changed",
-                    host=self.name,
+                raise self._refused(
+                    f"this is {name} ({host._moId}), which is in the list already",
                     thing="ESXi host",
                     value=wanted[position],
                     remedy="name each host once",
@@ -493,19 +494,17 @@ class Connection:
         if len(found) == 1:
             return found[0]
         if found:
-            raise RefusedError(
-                "{} hosts have that name: {}; nothing was changed".format(
+            raise self._refused(
+                "{} hosts have that name: {}".format(
                     len(found), ", ".join(f"{self.path(o)} ({o._moId})" for o, _n in found)
                 ),
-                host=self.name,
                 thing="ESXi host",
                 value=name,
                 remedy="give the managed object id instead",
             )
         where = f"cluster {cluster}" if cluster else "vCenter"
-        raise RefusedError(
-            f"{where} has no such host; it knows {_short_list([n for _o, n in known])}; nothing was changed",
-            host=self.name,
+        raise self._refused(
+            f"{where} has no such host; it knows {_short_list([n for _o, n in known])}",
             thing="ESXi host",
             value=name,
             remedy="write the name as vCenter shows it, or its managed object id; check that the account may see it",
@@ -519,9 +518,8 @@ class Connection:
         what = (
             f"{len(found)} clusters have that name" if found else f"no such cluster; vCenter knows {_short_list(names)}"
         )
-        raise RefusedError(
-            what + "; nothing was changed",
-            host=self.name,
+        raise self._refused(
+            what,
             thing="cluster",
             value=name,
             remedy="write the name as vCenter shows it, or give the cluster's managed object id",
@@ -546,28 +544,24 @@ class Connection:
             return found[0]
         places = ", ".join(f"{self.path(vm)} ({vm._moId})" for vm in found or named)
         if found:
-            raise RefusedError(
-                f"{len(found)} VMs have that name: {places}; nothing was changed",
-                host=self.name,
+            raise self._refused(
+                f"{len(found)} VMs have that name: {places}",
                 thing="VM",
                 value=name,
                 remedy="say which one: 'folder', 'uuid', or the managed object id as 'vm'",
                 candidates=[vm._moId for vm in found],
             )
         if named:
-            raise RefusedError(
-                f"a VM of that name exists, but not with folder {folder!r} and uuid {uuid!r}: {places}; "
-                "nothing was changed",
-                host=self.name,
+            raise self._refused(
+                f"a VM of that name exists, but not with folder {folder!r} and uuid {uuid!r}: {places}",
                 thing="VM",
                 value=name,
                 remedy="correct 'folder' or 'uuid'",
             )
-        raise RefusedError(
-            "vCenter has no such VM; it knows {}; nothing was changed".format(
+        raise self._refused(
+            "vCenter has no such VM; it knows {}".format(
                 _short_list([str(row.get("name", "")) for _vm, row in everything])
             ),
-            host=self.name,
             thing="VM",
             value=name,
             remedy="write the name as vCenter shows it (case matters), or its managed object id",

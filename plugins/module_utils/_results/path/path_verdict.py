@@ -25,7 +25,7 @@ import re
 from typing import Any, Iterable, Mapping, Sequence
 
 from ..readers.nccl_facts import Channel, Edge, GdrLine, Hca, NcclLog, Process, Rank
-from ..readers.reading import Problem
+from ..readers.reading import Problem, picked
 from ..readers.reading import names as listed
 
 NOT_ONE_JOB = "not_one_job"
@@ -73,6 +73,7 @@ class Pair:
     reason: str
 
 
+_LISTS = ("hosts", "layers", "networks", "versions", "without_relaxed_ordering", "notes")
 # What decides how good a path of GPUDirect RDMA is, and was asked for by a variable.
 SETTINGS = ("NCCL_IB_PCI_RELAXED_ORDERING", "NCCL_TOPO_FILE")
 
@@ -114,25 +115,13 @@ class Verdict:
         counts = collections.Counter(pair.verdict for pair in self.pairs)
         return {
             "ok": self.good,
-            "verdict": self.verdict,
-            "reason": self.reason,
+            **{name: list(getattr(self, name)) for name in _LISTS},
+            **picked(self, "verdict", "reason", "nranks", "grouped", "relaxed_ordering"),
             "counts": {verdict: counts[verdict] for verdict in ORDER if counts[verdict]},
             "pairs": [_plain(pair) for pair in self.pairs],
-            "hosts": list(self.hosts),
-            "nranks": self.nranks,
             "rank_hosts": {str(rank): host for rank, host in self.rank_hosts.items()},
-            "grouped": self.grouped,
-            "layers": list(self.layers),
-            "networks": list(self.networks),
-            "hcas": [
-                {"host": hca.host, "index": hca.index, "name": hca.name, "port": hca.port, "layer": hca.layer}
-                for hca in self.hcas
-            ],
-            "versions": list(self.versions),
-            "relaxed_ordering": self.relaxed_ordering,
-            "without_relaxed_ordering": list(self.without_relaxed_ordering),
+            "hcas": [dataclasses.asdict(hca) for hca in self.hcas],
             "settings": dict(self.settings),
-            "notes": list(self.notes),
             "problems": [dataclasses.asdict(problem) for problem in self.problems],
         }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Mapping
 
-from .reading import Problem, plain_problems
+from .reading import Problem, picked, plain_problems
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,6 +105,12 @@ class Hca:
     layer: str
 
 
+# What `NcclLog.as_dict` tells of each.
+_RANK = ("rank", "nranks", "device", "bus_id", "comm", "complete")
+_GDR = ("enabled", "gpu", "hca", "distance", "limit", "line")
+_CHANNEL = ("source", "target", "direction", "kind", "network", "device", "gdr", "count", "line")
+
+
 @dataclasses.dataclass(frozen=True)
 class NcclLog:
     """Everything that was found. ``networks``: process -> names, in order of appearance; ``edges``: process ->
@@ -152,50 +158,13 @@ class NcclLog:
             "lines": self.lines,
             "versions": list(self.versions),
             "hosts": list(self.hosts),
-            "ranks": [
-                {
-                    "rank": rank.rank,
-                    "nranks": rank.nranks,
-                    "host": rank.process.host,
-                    "pid": rank.process.pid,
-                    "device": rank.device,
-                    "bus_id": rank.bus_id,
-                    "comm": rank.comm,
-                    "complete": rank.complete,
-                }
-                for rank in self.ranks
-            ],
+            "ranks": [{**picked(rank.process, "host", "pid"), **picked(rank, *_RANK)} for rank in self.ranks],
             "networks": {process.name: list(names) for process, names in self.networks.items()},
             "hcas": [dataclasses.asdict(hca) for hca in self.hcas],
             "relaxed_ordering": self.relaxed_ordering,
             "sockets": {host: list(names) for host, names in self.sockets.items()},
-            "gdr": [
-                {
-                    "process": line.process.name,
-                    "enabled": line.enabled,
-                    "gpu": line.gpu,
-                    "hca": line.hca,
-                    "distance": line.distance,
-                    "limit": line.limit,
-                    "line": line.line,
-                }
-                for line in self.gdr
-            ],
-            "channels": [
-                {
-                    "host": channel.process.host,
-                    "source": channel.source,
-                    "target": channel.target,
-                    "direction": channel.direction,
-                    "kind": channel.kind,
-                    "network": channel.network,
-                    "device": channel.device,
-                    "gdr": channel.gdr,
-                    "count": channel.count,
-                    "line": channel.line,
-                }
-                for channel in self.channels
-            ],
+            "gdr": [{"process": line.process.name, **picked(line, *_GDR)} for line in self.gdr],
+            "channels": [{"host": channel.process.host, **picked(channel, *_CHANNEL)} for channel in self.channels],
             "environment": {name: list(values) for name, values in self.environment.items()},
             "notes": list(self.notes),
             "warnings": list(self.warnings),

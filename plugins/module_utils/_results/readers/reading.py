@@ -65,6 +65,11 @@ class Problems:
         return code in self._counts
 
 
+def picked(thing: Any, *names: str) -> dict[str, Any]:
+    """Fields and properties of a result by their names, as they are."""
+    return {name: getattr(thing, name) for name in names}
+
+
 def plain_problems(problems: Iterable[Problem]) -> list[dict[str, str]]:
     return [dataclasses.asdict(problem) for problem in problems]
 

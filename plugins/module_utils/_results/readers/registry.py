@@ -125,9 +125,8 @@ KINDS: tuple[Kind, ...] = (
         (
             "Takes apart the interleaved output of several ranks, tagged or not, also where lines are glued together, "
             "and a numbered listing copied from a web page.",
-            "Each rank prints its own running speed and the total of all ranks, so totals are never added and "
-            "step lines "
-            "never averaged. The sum of the ranks must meet the printed total within 1 %.",
+            "Each rank prints its own running speed and the total of all ranks, so totals are never added and step "
+            "lines never averaged. The sum of the ranks must meet the printed total within 1 %.",
         ),
         _whole(tf_cnn.read),
         {
@@ -149,9 +148,8 @@ KINDS: tuple[Kind, ...] = (
         "the machine lines of this collection's training (`ROCEMESH {json}`, one per rank)",
         (
             "Also reads the file that the training's option `--json` writes.",
-            "What the records say twice must be the same: images and seconds give the speed, the sum of the "
-            "ranks meets "
-            "the total within 1 %, all ranks have the same weights.",
+            "What the records say twice must be the same: images and seconds give the speed, the sum of the ranks "
+            "meets the total within 1 %, all ranks have the same weights.",
             "Several runs in one log are kept apart. Processes that each trained alone are the problem `not_one_job`.",
         ),
         _whole(torch_ranks.read),
@@ -184,9 +182,8 @@ KINDS: tuple[Kind, ...] = (
         "NCCL 2.2 to 2.30 with NCCL_DEBUG=INFO",
         (
             "Finds NCCL's lines in any text: the debug files of all ranks behind each other, or mpirun's output.",
-            "Says what the lines say; the filter `nccl_path` judges. Written from NCCL's source and from public "
-            "logs, not "
-            "verified on hardware.",
+            "Says what the lines say; the filter `nccl_path` judges. Written from NCCL's source and from public logs, "
+            "not verified on hardware.",
         ),
         _whole(nccl_log.read),
         {
@@ -236,8 +233,7 @@ KINDS: tuple[Kind, ...] = (
         (
             "Bandwidth and latency, one size or all, one or both directions, from one end or from both in one log.",
             "MB/sec and MiB/sec of perftest are 2^20 bytes, Gb/sec is 1e9 bits. Each row is checked against its "
-            "message "
-            "rate. A table with columns that are not known is refused and shown.",
+            "message rate. A table with columns that are not known is refused and shown.",
         ),
         _whole(perftest.read),
         {
@@ -286,9 +282,8 @@ KINDS: tuple[Kind, ...] = (
         "MXNet's Speedometer: one log (MXNet, gluon-cv, MLPerf), DLPerf's tree of logs, or the table that "
         "DLPerf printed",
         (
-            "A folder, or a dictionary of path to text, with "
-            "`<nodes>n<gpus>g/<model>_b<batch>_<precision>_<run>.log` is "
-            "a tree; its table follows DLPerf's rule. Runs that are missing or unusable are named and left out.",
+            "A folder, or a dictionary of path to text, with `<nodes>n<gpus>g/<model>_b<batch>_<precision>_<run>.log` "
+            "is a tree; its table follows DLPerf's rule. Runs that are missing or unusable are named and left out.",
             "Windows that are not a number are counted and left out; several ranks that each print a speed are neither "
             "added nor averaged.",
         ),
@@ -320,9 +315,8 @@ KINDS: tuple[Kind, ...] = (
         (
             "Computes the bandwidth of each iteration again from size, GPUs and seconds; a line that does not fit is a "
             "problem.",
-            "In the distributed kinds of key-value store the tool counts local GPUs only: `distributed` says "
-            "so, and the "
-            "figure is then not what crossed the wire.",
+            "In the distributed kinds of key-value store the tool counts local GPUs only: `distributed` says so, and "
+            "the figure is then not what crossed the wire.",
         ),
         _whole(mxnet_bandwidth.read),
         {
@@ -337,9 +331,8 @@ KINDS: tuple[Kind, ...] = (
         "perf_tables",
         "the tables of MXNet's performance guide and of DLPerf",
         (
-            "Tables that begin with `Batch` (a column per model) or with `node_num` (DLPerf's scaling). Other "
-            "tables are "
-            "passed over. Values are as printed: published, not measured here.",
+            "Tables that begin with `Batch` (a column per model) or with `node_num` (DLPerf's scaling). Other tables "
+            "are passed over. Values are as printed: published, not measured here.",
         ),
         _whole(perf_tables.read),
         {"tables": ("list", "`kind`, `heading`, `device`, `columns`, `rows`, `problems`")},
