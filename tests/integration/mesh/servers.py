@@ -115,21 +115,41 @@ class Server:
     def identity_with(self, rotation: str) -> dict[str, Any]:
         return self.node.identity(addresses=["127.0.0.1"], ssh_port=self.port, rotation=rotation)
 
-    def with_ssh_directory(self, ssh_directory: Path, command: list[str]) -> subprocess.CompletedProcess[str]:
-        """Run a client with ``ssh_directory`` at /root/.ssh, seen by nobody else."""
+    @staticmethod
+    def _inside(ssh_directory: Path, command: list[str]) -> list[str]:
+        """Runs a client with ``ssh_directory`` at /root/.ssh, seen by nobody else."""
         inside = (
             "mount --make-rprivate / && mount -t tmpfs none /root && mkdir -m 700 /root/.ssh && "
             f"mount --bind {shlex.quote(str(ssh_directory))} /root/.ssh && "
             f"mount -o remount,ro,bind /root/.ssh && exec {shlex.join(command)}"
         )
+        return ["unshare", "--mount", "/bin/sh", "-c", inside]
+
+    def with_ssh_directory(self, ssh_directory: Path, command: list[str]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            ["unshare", "--mount", "/bin/sh", "-c", inside],
+            self._inside(ssh_directory, command),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=300,  # whatever hangs; a busy machine is not meant
             check=False,
         )
+
+    @contextlib.contextmanager
+    def one_connection(self, to: Server) -> Iterator[tuple[str, ...]]:
+        """Options for requests from the container that are sessions of one connection: the login is made once."""
+        path = self.base / "connection"
+        command = ["ssh", "-M", "-N", "-S", str(path), to.node.name]
+        with subprocess.Popen(self._inside(self.node.container, command), stdin=subprocess.DEVNULL) as master:
+            try:
+                deadline = time.monotonic() + 120
+                while not path.exists():
+                    assert master.poll() is None and time.monotonic() < deadline, "no connection"
+                    time.sleep(0.02)
+                yield ("-S", str(path))
+                assert master.poll() is None, "the connection ended"
+            finally:
+                master.terminate()
 
     def from_container(self, to: Server, *command: str, options: tuple[str, ...] = ()) -> Any:
         """ssh as mpirun calls it: by address; the port comes from the configuration file."""
