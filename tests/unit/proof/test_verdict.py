@@ -68,7 +68,9 @@ PORTS = (*SWITCH, "sw01", "after", "ports", "1/1", "counters")
 
 
 def named_by_the_doctor(inputs: dict[str, Any]) -> None:
-    inputs["doctor"] = {"findings": [{"layer": "cabling", "cause": "link_faulty", "hosts": ["gpu02"], "means": "Down."}]}
+    inputs["doctor"] = {
+        "findings": [{"layer": "cabling", "cause": "link_faulty", "hosts": ["gpu02"], "means": "Down."}]
+    }
 
 
 def another_fabric(inputs: dict[str, Any]) -> None:
