@@ -41,8 +41,9 @@ def pieces(evidence: Mapping[str, Any], esxi: Any = None) -> dict[str, str]:
     vcenter = evidence.get("vcenter")
     found |= facts.pieces("vcenter", vcenter) if isinstance(vcenter, Mapping) else {}
     for name, told in _each(evidence.get("hosts")):
-        # The devices' own words of afterwards go before what was made of their readings.
-        found |= said.pieces(name, told)
+        for piece, text in said.pieces(name, told).items():
+            # Beside what was made of the readings, but for the kernel's log: that knows which Xids are of this run.
+            found[piece] = text if piece.endswith("/dmesg.txt") else found.get(piece, "") + text
     report = (evidence.get("fabric") or {}).get("report")
     if report:
         found["fabric/fabric.json"] = json.dumps(report, indent=1, default=str)

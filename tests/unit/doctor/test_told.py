@@ -73,6 +73,16 @@ def test_vcenter_and_hosts_are_evidence_for_the_doctor() -> None:
     assert texts["containers/gpu02/env.txt"] == "NCCL_IB_DISABLE=1\n"
 
 
+def test_what_a_host_says_stands_beside_its_readings_but_for_the_kernel_s_log() -> None:
+    gpus = {"xids": [{"bus": "0000:3b:00.0", "xid": 79, "count": 1}], "state": [{"slowed": ["hw_slowdown"]}]}
+    said = "=== ROCEMESH dmesg.txt\n[ 1.0] mine\n=== ROCEMESH nvidia-smi-q.txt\nmore\n"
+    texts = run_facts.pieces(
+        {"rdma": {"gpu01": {"start": {"gpus": gpus}}}, "hosts": {"gpu01": {"said": said, "since": 0}}}
+    )
+    assert texts["hosts/gpu01/dmesg.txt"] == "[ 1.0] mine\n"
+    assert "HW Slowdown" in texts["hosts/gpu01/nvidia-smi-q.txt"] and "more" in texts["hosts/gpu01/nvidia-smi-q.txt"]
+
+
 def test_a_slower_port_has_the_words_of_ethtool() -> None:
     device = {"name": "mlx5_0", "rate": "25 Gb/sec (1X EDR)"}
     assert run_facts.pieces({"rdma": {"gpu01": {"start": {"devices": [device]}}}})["hosts/gpu01/ethtool.txt"] == (
