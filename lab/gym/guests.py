@@ -33,7 +33,13 @@ FAULTS = (
         "guest_driver: peermem_abi",
         HOST,
         "Mellanox/nv_peer_memory issue 79",
+        swap(_H + "lsmod.txt", "nvidia_peermem         16384  0\n", ""),
         add(_H + "dmesg.txt", "[    7.1] nvidia_peermem: Unknown symbol ib_register_peer_memory_client (err -2)"),
+        swap(
+            _J,
+            "{host}:40{n}:41{n} [0] NCCL INFO GPU Direct RDMA Enabled for HCA 0 'mlx5_0'",
+            "{host}:40{n}:41{n} [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'",
+        ),
         symptom="slow",
     ),
     fault(

@@ -76,6 +76,7 @@ FAULTS = (
         "switch_config: switch_port_off",
         SWITCH,
         "switch manuals: bpduguard",
+        swap(_SW + "interfaces.txt", _PORT_UP, _PORT_UP.replace(": Up", ": Down")),
         add(_SW + "log.txt", "%PORT-5: Eth1/{n} err-disabled: bpdu-guard"),
         *_LINK_LOST,
         symptom="retry",

@@ -43,7 +43,13 @@ FAULTS = (
         "nic_firmware: nic_firmware_setting",
         HOST,
         "Mellanox/nic-configuration-operator issue 188",
+        swap(
+            _H + "mlxconfig.txt",
+            "ATS_ENABLED                         False(0)        True(1)         True(1)",
+            "ATS_ENABLED                         False(0)        False(0)        True(1)",
+        ),
         add(_H + "mlxconfig.txt", "-I- Please power cycle machine to load new configurations."),
+        swap(_H + "lspci.txt", "ATSCtl:	Enable+", "ATSCtl:	Enable-"),
         symptom="slow",
         call=("physics", {"name": "nic_needs_power_cycle", "vm": "{host}"}),
     ),

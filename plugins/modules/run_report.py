@@ -156,6 +156,15 @@ options:
           C(at) (seconds since 1970, UTC) and C(heat_map) (SVG); or C(skipped), the reason why there was none. The only
           one that may be missing.
         type: dict
+      hosts:
+        description: >-
+          Host to what it said after the job - C(said) (outputs of many commands, each below a line
+          C(=== ROCEMESH NAME)), C(at) (seconds since 1970, UTC), C(since) (the kernel log counts from then on, V(0) for
+          all of it), C(error). For the doctor alone.
+        type: dict
+      vcenter:
+        description: What C(vcenter_site_info) returned. For the doctor alone.
+        type: dict
   limits:
     description: >-
       What you say of the cluster. It goes before what was found in O(evidence). Whatever neither says is unknown, and
@@ -268,6 +277,10 @@ verdict:
   type: str
   returned: success
   sample: "NOT PROVEN: missing: the data path in NCCL's own log."
+doctor:
+  description: What the doctor says first of a run that is not proven, in one sentence. Empty for a proven one.
+  type: str
+  returned: success
 files:
   description: Names of the files of this report.
   type: list
@@ -485,11 +498,12 @@ def main() -> None:
             source = _log_file(log)
             files["mpirun.log"] = source
             inputs = dataclasses.replace(inputs, timeline=_timeline(source, inputs))
-        summary = finite(build(inputs))
+        doctor = diagnosis.diagnose(build(inputs), inputs.evidence, logs or log)
+        if doctor["failed"]:
+            module.warn(doctor["message"])
+        summary = finite(build(dataclasses.replace(inputs, doctor=doctor)))
         if diagnosis.wanted(summary):
-            summary["doctor"] = finite(diagnosis.diagnose(summary, inputs.evidence, logs or log))
-            if summary["doctor"]["failed"]:
-                module.warn(summary["doctor"]["message"])
+            summary["doctor"] = finite(doctor)
         for fault in schema.check(summary)[:5]:
             module.warn(f"summary.json does not have its published shape: {fault}")
             summary["problems"].append({"code": "summary_shape", "message": fault})
@@ -504,6 +518,7 @@ def main() -> None:
             "summary": summary,
             "headline": headline(summary),
             "verdict": summary["verdict"]["line"],
+            "doctor": diagnosis.brief(doctor) if summary["doctor"] else "",
             "files": sorted(files),
             "plots_missing": no_plots,
         }

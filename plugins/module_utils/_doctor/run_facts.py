@@ -15,6 +15,7 @@ import json
 from typing import Any, Iterator, Mapping
 
 from . import facts
+from . import told as said
 
 _STATES = {"ACTIVE": "PORT_ACTIVE (4)", "ARMED": "PORT_ARMED (3)", "INIT": "PORT_INIT (2)", "DOWN": "PORT_DOWN (1)"}
 _MTUS = {256: 1, 512: 2, 1024: 3, 2048: 4, 4096: 5}
@@ -37,6 +38,12 @@ def pieces(evidence: Mapping[str, Any], esxi: Any = None) -> dict[str, str]:
     for name, rows in (esxi if isinstance(esxi, Mapping) else {}).items():
         if isinstance(rows, (list, tuple)) and all(isinstance(row, Mapping) for row in rows):
             found |= facts.pieces(f"esxi/{name}", {"found": rows})
+    vcenter = evidence.get("vcenter")
+    found |= facts.pieces("vcenter", vcenter) if isinstance(vcenter, Mapping) else {}
+    for name, told in _each(evidence.get("hosts")):
+        for piece, text in said.pieces(name, told).items():
+            # Beside what was made of the readings, but for the kernel's log: that knows which Xids are of this run.
+            found[piece] = text if piece.endswith("/dmesg.txt") else found.get(piece, "") + text
     report = (evidence.get("fabric") or {}).get("report")
     if report:
         found["fabric/fabric.json"] = json.dumps(report, indent=1, default=str)
@@ -76,6 +83,7 @@ def _node(moments: Mapping[str, Any]) -> dict[str, list[str]]:
             old = (before.get(_port(device), {}).get("counters") or {}).get(kind) or {}
             found[f"{piece}.txt"] += _moved(old, (device.get("counters") or {}).get(kind) or {})
     devices = newest.get("devices") or ()
+    found["ethtool.txt"] = [line for device in devices for line in _speed(device)]
     found["ibv_devinfo.txt"] = [line for device in devices for line in _device(device)]
     found["ip-link.txt"] = [
         f"{number}: {device['netdev']}: <BROADCAST,MULTICAST> mtu {device['netdev_mtu']}"
@@ -110,6 +118,12 @@ def _device(device: Mapping[str, Any]) -> list[str]:
     if device.get("link_layer"):
         lines.append(f"\t\t\tlink_layer:\t\t{device['link_layer']}")
     return lines
+
+
+def _speed(device: Mapping[str, Any]) -> list[str]:
+    """The port's rate as ethtool words it: nodes are compared by it."""
+    rate = str(device.get("rate") or "").partition(" ")[0]
+    return [f"\tSpeed: {int(rate)}000Mb/s"] if rate.isdigit() else []
 
 
 def _gid(device: Mapping[str, Any], gid: Mapping[str, Any]) -> str:

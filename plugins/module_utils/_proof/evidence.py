@@ -79,7 +79,7 @@ class Evidence:
     ``report`` and ``at`` of the fabric check, or ``skipped``; ``due``: what the gradients had to move; ``simulated``:
     devices that do not exist; ``nodes_given``, ``workload``: said by a person. ``used``: node -> RDMA devices of the
     training; ``start``: node -> first reading of module rdma_info; ``detours``: GPUDirect and the way through the host,
-    measured in pairs."""
+    measured in pairs; ``doctor``: its answer on what the run read."""
 
     job: Job
     result: Mapping[str, Any] | None = None
@@ -97,6 +97,7 @@ class Evidence:
     used: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
     start: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     detours: Sequence[Detour] = ()
+    doctor: Mapping[str, Any] | None = None
 
 
 def short(name: str) -> str:

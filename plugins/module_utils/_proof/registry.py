@@ -13,6 +13,7 @@ from .witnesses import (
     acs,
     ats,
     detour,
+    doctor,
     fabric,
     job,
     layers,
@@ -38,6 +39,7 @@ WITNESSES: tuple[Witness, ...] = (
     switch_counters.WITNESS,
     limits.WITNESS,
     fabric.WITNESS,
+    doctor.WITNESS,
     # Beside the verdict: how good the path is.
     ats.WITNESS,
     acs.WITNESS,

@@ -21,25 +21,22 @@ KERNEL = "[ 812.1] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the
 
 
 def failing(folder: Path, **facts: Any) -> subprocess.CompletedProcess[str]:
-    """The rescue of playbooks/run.yml after a task that fails with WHY; what roles publish is ``facts``."""
-    play = {
-        "hosts": "gpu_vms[0]",
-        "gather_facts": False,
-        "vars_files": [str(ROOT / "playbooks" / "vars" / "cluster.yml")],
-        "tasks": [
-            {"name": "What roles publish", "ansible.builtin.set_fact": facts},
-            {
-                "name": "Training",
-                "block": [{"name": "mpirun", "ansible.builtin.fail": {"msg": WHY}}],
-                "rescue": [{"ansible.builtin.include_tasks": str(ROOT / "playbooks" / "tasks" / "after_failure.yml")}],
-            },
-            {"name": "Never reached", "ansible.builtin.debug": {"msg": "reached"}},
-        ],
-    }
-    (folder / "play.yml").write_text(yaml.safe_dump([play]))
+    """The second half of playbooks/run.yml, in which a task fails with WHY; what roles publish is ``facts``."""
+    plays = yaml.safe_load((ROOT / "playbooks" / "run.yml").read_text())
+    first = next(at for at, play in enumerate(plays) if play["name"] == "ResNet-50 over all nodes")
+    training, *after = plays[first:-1]
+    training["tasks"][0]["block"] = [
+        {"name": "What roles publish", "ansible.builtin.set_fact": facts},
+        {"name": "mpirun", "ansible.builtin.fail": {"msg": WHY}},
+    ]
+    never = {"hosts": "gpu_vms", "gather_facts": False, "tasks": [{"ansible.builtin.debug": {"msg": "reached"}}]}
+    for name in ("vars", "tasks"):
+        if not (folder / name).exists():
+            (folder / name).symlink_to(ROOT / "playbooks" / name)
+    (folder / "play.yml").write_text(yaml.safe_dump([training, *after, never]))
     (folder / "ansible.cfg").touch()
-    host = {"ansible_connection": "local", "rocemesh_address": "192.0.2.11"}
-    (folder / "hosts.yml").write_text(yaml.safe_dump({"gpu_vms": {"hosts": {"gpu01": host}}}))
+    host = {"ansible_connection": "local", "ansible_become": False, "rocemesh_address": "192.0.2.11"}
+    (folder / "hosts.yml").write_text(yaml.safe_dump({"gpu_vms": {"hosts": {"gpu01": host, "gpu02": host}}}))
     return subprocess.run(
         [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "hosts.yml", "play.yml"],
         cwd=folder,
@@ -73,6 +70,7 @@ def test_a_failed_run_has_a_report_that_names_the_cause_and_fails_as_it_failed(t
     assert done.returncode == 2, done.stdout + done.stderr
     fatal = done.stdout.rpartition("Stop with what failed")[2]
     assert WHY in fatal
+    assert "The doctor: " in fatal and "gpu_fault (gpu_hardware" in fatal
     assert "reached" not in done.stdout
     summary = json.loads((tmp_path / "reports/one/summary.json").read_text())
     assert summary["verdict"]["state"] == "NOT PROVEN"
@@ -80,6 +78,7 @@ def test_a_failed_run_has_a_report_that_names_the_cause_and_fails_as_it_failed(t
     first = summary["doctor"]["findings"][0]
     assert (summary["doctor"]["verdict"], first["cause"]) == ("faulty", "gpu_fault")
     assert first["evidence"][0]["file"] == "job/train.err"
+    assert {f"hosts/gpu0{number}/meminfo.txt" for number in (1, 2)} <= set(summary["doctor"]["read"])
     assert "What is wrong" in (tmp_path / "reports/one/report.html").read_text()
 
 

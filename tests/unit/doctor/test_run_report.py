@@ -185,9 +185,14 @@ def test_what_a_log_says_becomes_no_markup(tmp_path: pathlib.Path) -> None:
 
 
 def test_both_halves_of_the_run_have_a_report_when_they_fail() -> None:
+    """Each is followed by what all hosts say, then by the report and the failure itself."""
     plays = yaml.safe_load((ROOT / "playbooks" / "run.yml").read_text())
-    tasks = [task for play in plays for task in play.get("tasks", ())]
-    blocks = {task["block"][0]["ansible.builtin.include_role"]["tasks_from"]: task for task in tasks if "block" in task}
-    assert set(blocks) == {"checks", "timed"}
-    for task in blocks.values():
-        assert [step["ansible.builtin.include_tasks"] for step in task["rescue"]] == ["tasks/after_failure.yml"]
+    found = {}
+    for play, after, report in zip(plays, plays[1:], plays[2:]):
+        task = (play.get("tasks") or [{}])[0]
+        if "block" in task:
+            assert [step["ansible.builtin.include_tasks"] for step in task["rescue"]] == ["tasks/note_failure.yml"]
+            assert (after["hosts"], report["hosts"]) == ("gpu_vms", "gpu_vms[0]")
+            steps = [each["tasks"][0]["ansible.builtin.include_tasks"] for each in (after, report)]
+            found[task["block"][0]["ansible.builtin.include_role"]["tasks_from"]] = steps
+    assert found == {half: ["tasks/tell.yml", "tasks/after_failure.yml"] for half in ("checks", "timed")}

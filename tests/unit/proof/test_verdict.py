@@ -67,6 +67,12 @@ NIC = (*RDMA, "gpu02")
 PORTS = (*SWITCH, "sw01", "after", "ports", "1/1", "counters")
 
 
+def named_by_the_doctor(inputs: dict[str, Any]) -> None:
+    inputs["doctor"] = {
+        "findings": [{"layer": "cabling", "cause": "link_faulty", "hosts": ["gpu02"], "means": "Down."}]
+    }
+
+
 def another_fabric(inputs: dict[str, Any]) -> None:
     inputs["evidence"]["fabric"] = {
         "at": STARTED - 300,
@@ -188,6 +194,8 @@ TABLE: list[tuple[str, str, Callable[[dict[str, Any]], None], str, str]] = [
     ("no-limit-known", "limits", put(*NIC, "start", to=None), "missing", "could be compared with a physical limit"),
     # ---------------------------------------------------------------------------------------------------------- fabric
     ("fabric-is-not-right", "fabric", another_fabric, "disagrees", "rail 0: slow (bad)"),
+    # ---------------------------------------------------------------------------------------------------------- doctor
+    ("doctor-names-a-cause", "doctor", named_by_the_doctor, "disagrees", "gpu02: link_faulty (cabling"),
 ]  # fmt: skip
 
 

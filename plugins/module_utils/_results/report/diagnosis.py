@@ -15,6 +15,7 @@ from ..._doctor import doctor, run_facts
 from ..._doctor.bundle import Selection
 from ..._doctor.model import HEALTHY
 from ..._proof.verdict import PROVEN
+from ..._proof.witnesses.doctor import sentence
 
 LOGS = re.compile(r"\.(?:log|err|out)$")  # beside them lie results and counters, which are read for what they are
 LOG_BYTES = 1 << 30  # of the logs; a minute of reading
@@ -51,6 +52,16 @@ def diagnose(summary: Mapping[str, Any], evidence: Mapping[str, Any], logs: str 
         "notes": found["notes"],
         "read": found["read"],
     }
+
+
+def brief(doctor: Mapping[str, Any]) -> str:
+    """The first finding in one sentence, for the end of a message; without one, what to look at next. Empty where the
+    doctor has nothing to add."""
+    if doctor["findings"]:
+        first = doctor["findings"][0]
+        todo = f"What to do: {first['fix']['what']}" if doctor["settled"] else f"Look at: {first['next']['run']}"
+        return f"The doctor: {sentence(first)}. {todo}."
+    return "" if doctor["verdict"] in (None, HEALTHY) else f"The doctor: {doctor['message']}"
 
 
 def _nothing(why: str) -> dict[str, Any]:

@@ -40,7 +40,7 @@ TITLES = {
     "run": "Run",
 }
 SIMULATED_WORD = "SIMULATED"
-EVIDENCE = ("job", "nccl_path", "rdma", "switches", "fabric")
+EVIDENCE = ("job", "nccl_path", "rdma", "switches", "fabric", "hosts", "vcenter")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,10 +53,11 @@ class Inputs:
     ``evidence``: the readings that the verdict rests on, as they were read: ``job`` (see `evidence.Job`),
     ``nccl_path`` (what the filter of this name returns), ``rdma`` (node -> start, before, after as module rdma_info
     returns them, with ``at``), ``switches`` (switch -> before, after, with ``at``), ``fabric`` (``report`` of role
-    fabric and ``at``, or ``skipped``: why there was no check);
+    fabric and ``at``, or ``skipped``: why there was no check), ``hosts`` (host -> what it said to the commands of
+    vars/reads.yml, see `told`) and ``vcenter`` (what role preflight read there): for the doctor alone;
     ``limits``: what a person says of links and GPUs, see `analysis`, before what is found in ``evidence``;
     ``benchmarks``: kind -> content of its result file; ``timeline``: what `timeline.Timeline.as_result` returns;
-    ``expected_ranks``: as started.
+    ``expected_ranks``: as started; ``doctor``: what `diagnosis.diagnose` says, for the verdict.
     """
 
     run_id: str
@@ -76,6 +77,7 @@ class Inputs:
     benchmarks: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     timeline: Mapping[str, Any] | None = None
     expected_ranks: int | None = None
+    doctor: Mapping[str, Any] | None = None
 
 
 def build(inputs: Inputs) -> dict[str, Any]:
@@ -149,6 +151,7 @@ def build(inputs: Inputs) -> dict[str, Any]:
             used=nics.used,
             start=nics.start,
             detours=analysis.detours,
+            doctor=inputs.doctor,
         )
     )
     verdict = judge(heard, inputs.simulated)

@@ -1,0 +1,65 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a host said to many commands at once, after a job: taken apart into the pieces of a bundle. Pure.
+
+Of a job that ended well only what its kernel has logged since then counts: old trouble is none of this run's.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Mapping
+
+from . import facts
+
+_HEADER = re.compile(r"^=== ROCEMESH (?P<name>[\w./-]+)$")
+_KERNEL, _UPTIME = "dmesg.txt", "uptime.txt"
+_SECONDS = re.compile(r"^\[ *(\d+\.\d+)\]")
+
+
+def pieces(host: str, told: Mapping[str, Any]) -> dict[str, str]:
+    """``told``: ``said``, the outputs, each below a line with its name (container/NAME: said inside the container);
+    ``at`` and ``since`` in seconds since 1970, ``since`` 0: all that the kernel has logged; ``error``."""
+    if not told.get("said"):
+        error = " ".join(str(told.get("error") or "").split())
+        return {f"hosts/{host}/{facts.SILENT}": f"unreachable: {error}\n"} if error else {}
+    found = sections(str(told["said"]))
+    uptime = found.pop(_UPTIME, "").split()
+    if told.get("since") and _KERNEL in found:
+        found[_KERNEL] = _after(found[_KERNEL], uptime, float(told.get("at") or 0) - float(told["since"]))
+    return {_place(host, name): text for name, text in found.items() if text.strip()}
+
+
+def sections(text: str) -> dict[str, str]:
+    """Name -> what stands below it."""
+    found: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in text.splitlines():
+        header = _HEADER.match(line)
+        if header:
+            lines = found.setdefault(header["name"], [])
+        else:
+            lines.append(line)
+    return {name: "\n".join(said) + "\n" for name, said in found.items()}
+
+
+def _after(text: str, uptime: list[str], seconds: float) -> str:
+    """The kernel's lines of the last seconds; none of them where nobody knows when that was."""
+    try:
+        least = float(uptime[0]) - seconds
+    except (IndexError, ValueError):
+        return ""
+    kept = []
+    for line in text.splitlines():
+        when = _SECONDS.match(line)
+        if when and float(when[1]) >= least:
+            kept.append(line)
+    return "\n".join(kept) + "\n"
+
+
+def _place(host: str, name: str) -> str:
+    inside, _slash, file = name.rpartition("/")
+    return f"{'containers' if inside == 'container' else 'hosts'}/{host}/{file}"

@@ -1,0 +1,59 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Witness: the doctor finds no cause of trouble, not even a possible one, in what this run read. Pure.
+
+It may be missing: the data path is proven by others. What it finds does count, except congestion control at work: that
+is how a lossless network works, and is told.
+
+Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Mapping
+
+from ..evidence import Evidence
+from ..witness import Doubts, Said, Witness
+
+# A queue asked its sender to wait, or marked packets: the lossless class does its work.
+_CONGESTION = re.compile(r"^\s*(?:[rt]x_prio\d_pause|(?:np|rp)_\w*(?:ecn|cnp)\w*)\s*[:=]")
+_SHOWN = 4
+
+
+def judge(evidence: Evidence) -> Said:
+    told, doubts = evidence.doctor, Doubts()
+    if not told:
+        doubts.missing.append("nobody asked it")
+        return doubts.says("")
+    if told.get("failed"):
+        doubts.missing.append(f"it failed: {told['failed']}")
+        return doubts.says("")
+    findings = [finding for finding in told.get("findings") or () if isinstance(finding, Mapping)]
+    for finding in findings[:_SHOWN]:
+        (doubts.notes if _congestion(finding) else doubts.wrong).append(sentence(finding))
+    return doubts.says("nothing that this run read names a cause of trouble")
+
+
+def sentence(finding: Mapping[str, Any]) -> str:
+    """One finding in one sentence: cause, layer, place, what was seen."""
+    where = ", ".join(map(str, (finding.get("hosts") or [finding.get("host")])[:_SHOWN])) or "the job"
+    seen = next((f" (seen: {entry.get('text')})" for entry in finding.get("evidence") or ()), "")
+    said = f"{finding.get('layer')}, {finding.get('certainty')}"
+    return f"{where or 'the job'}: {finding.get('cause')} ({said}): {str(finding.get('means')).rstrip('.')}{seen}"
+
+
+def _congestion(finding: Mapping[str, Any]) -> bool:
+    texts = [str(entry.get("text")) for entry in finding.get("evidence") or ()]
+    return bool(texts) and all(map(_CONGESTION.match, texts))
+
+
+WITNESS = Witness(
+    "doctor",
+    "What else was read",
+    judge,
+    "the doctor's answer on the logs and readings of this run: no cause, not even a possible one; pauses and marks of "
+    "congestion control are told and judge nothing; it may be missing",
+    needed=False,
+)

@@ -1,0 +1,163 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What site.yml does about each fault of the gym, held against what the doctor says of it: docs/faults.md.
+
+python -m tests.unit.doctor.site_table writes the page.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose
+
+from lab.gym import model, site
+from lab.gym.faults import FAULTS
+from tests.unit.doctor import site_stages
+from tests.unit.doctor.site_stages import AT, NOT_PROVEN, PROVEN, REPAIRED, STOPPED, Outcome
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "faults.md"
+
+# Nothing that a run reads shows these, or what shows them is right on other sites: such a run may be PROVEN. Why, for a
+# person.
+UNSEEN: Mapping[str, str] = {
+    "rdma_ecn_marked": "marks of congestion control at work, which the report names and does not judge: they are how "
+    "a lossless network works",
+    "slow_receiver": "pauses of the lossless class at work, which the report names and does not judge; the figures "
+    "against their limits show that it is slow",
+    "esxi_power_policy": "a setting of the ESXi host that vCenter is not asked for; the figures show that it is slow",
+    "esxi_acs": "the ports of the ESXi host's PCIe switches, which neither a VM nor vCenter shows; the report says "
+    "that they were not read",
+    "gpu_pcie_narrow": "the GPU's link on the ESXi host, which vCenter does not show; a VM's value of it is made up",
+    "kernel_without_p2pdma": "harmless where nvidia_peermem does the work; where it does not, NCCL's log says that "
+    "GPUDirect is not used, and the run is NOT PROVEN",
+    "cpu_powersave": "right for drivers of the processor that choose the speed themselves; the figures show that it is "
+    "slow",
+}
+# The message names the right host, and another possible cause: what decides stands where the run does not look.
+ON_THE_HOST_ALONE: Mapping[str, str] = {
+    "switch_err_disabled": "the switch's log",
+    "switch_pfc_watchdog": "the switch's log",
+    "cable_wrong_port": "LLDP, held against a plan of the cables (role switch: expected_neighbors)",
+    "esxi_maintenance_stuck": "the ESXi host's log",
+    "esxi_not_passthrough": "the ESXi host's log",
+    "host_frozen": "the VM's log",
+}
+# What a stage that stops or repairs speaks of, in the doctor's layers.
+_SPEAKS_OF = {
+    "switch": ("switch_config",),
+    "esxi_host": ("esxi_host",),
+    "gpu_vm": ("vm_passthrough", "vm_mmio", "vm_memory"),
+    "guest": ("nic_firmware",),
+    "container": ("container",),
+}
+_PREFLIGHT = {"NVIDIA driver: ": "gpu_driver", "Fabric Manager: ": "gpu_driver"}
+CAUSE, LAYER, HOST = "cause", "layer", "host"
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """``doctor``: what it says first of all the outputs of the site; ``agreement``: cause, layer, host, or '' for
+    none."""
+
+    name: str
+    outcome: Outcome
+    doctor: Mapping[str, Any]
+    agreement: str
+
+
+@functools.lru_cache(maxsize=None)
+def row(name: str) -> Row:
+    fault = FAULTS[name]
+    outcome = site_stages.play(fault)
+    first = diagnose(None, model.broken([(fault, AT)]))["findings"][0]
+    return Row(name, outcome, first, agreement(name, outcome, first))
+
+
+def agreement(name: str, outcome: Outcome, first: Mapping[str, Any]) -> str:
+    if not _place_named(name, outcome):
+        return ""
+    if outcome.cause == (first["layer"], first["cause"]):
+        return CAUSE
+    if first["layer"] in (outcome.cause[0], *_layers_of(outcome)):
+        return LAYER
+    return HOST if outcome.how == STOPPED and not outcome.certain else ""
+
+
+def _place_named(name: str, outcome: Outcome) -> bool:
+    """The faulty host, its ESXi host, its switch or its port stands in the text; a fault of the job has no place. The
+    plan of a NIC names the card, and Ansible the host."""
+    fault = FAULTS[name]
+    words = (AT, site.ESXI[AT], site.SWITCH, f"1/{site.number(AT)}")
+    if outcome.how == REPAIRED and outcome.role == "guest":
+        words += ("0000:13:00.0",)
+    return fault.place == model.JOB or not fault.symptom or any(word in outcome.text for word in words)
+
+
+def _layers_of(outcome: Outcome) -> tuple[str, ...]:
+    if outcome.stage == "preflight":
+        return tuple(layer for thing, layer in _PREFLIGHT.items() if thing in outcome.text)
+    different = ("nccl_version",) if "different images" in outcome.text else ()
+    return _SPEAKS_OF.get(outcome.role, ()) + different
+
+
+# ------------------------------------------------------------------------------------------------------------ the page
+
+_HEAD = """\
+# What `site.yml` does about each fault
+
+<!-- made from the fault gym by tests/unit/doctor/site_table.py (python -m tests.unit.doctor.site_table) -->
+
+Each fault of the [gym](doctor.md#break-it-and-watch) alone, on an otherwise right site: the stage of `site.yml` that
+repairs it, or that stops with a message, or the report, whose verdict is then not PROVEN. Decided by the code of the
+stages over what the gym's devices print (SIMULATED), with a maintenance window allowed; no device is changed for it.
+
+"Agrees": what the message shares with the doctor's answer on all outputs of that site: the cause; the layer and the
+place; or the host alone, where what decides stands in a log that no run reads.
+
+"""
+
+
+def rows() -> Iterator[Row]:
+    return map(row, FAULTS)
+
+
+def page() -> str:
+    found = list(rows())
+    parts = [_HEAD, "| | faults |\n|---|--:|\n"]
+    for how, words in (
+        (REPAIRED, "repaired"),
+        (STOPPED, "stopped with a message"),
+        (NOT_PROVEN, "the run ends and is not PROVEN"),
+        (PROVEN, "not seen by a run"),
+    ):
+        parts.append(f"| {words} | {sum(each.outcome.how == how for each in found)} |\n")
+    parts.append(f"| **all** | {len(found)} |\n\n## Not seen by a run\n\n")
+    parts.append("Such a run may be PROVEN: its data did take the path. The doctor asks for what shows them.\n\n")
+    parts.append("| fault | why |\n|---|---|\n")
+    parts += [f"| `{name}` | {why} |\n" for name, why in UNSEEN.items()]
+    parts.append("\n## Each fault\n\n| fault | layer | cause | done by | stage | agrees |\n|---|---|---|---|---|---|\n")
+    for each in found:
+        outcome = each.outcome
+        by = {REPAIRED: f"repaired: role {outcome.role}", PROVEN: "not seen", NOT_PROVEN: "not PROVEN"}.get(outcome.how)
+        by = by or (f"stopped: {_stopper(outcome)}")
+        agrees = "-" if outcome.how == PROVEN else each.agreement
+        agrees += f" (decides: {ON_THE_HOST_ALONE[each.name]})" if each.name in ON_THE_HOST_ALONE else ""
+        parts.append(
+            f"| `{each.name}` | {each.doctor['layer']} | {each.doctor['cause']} | {by} | {outcome.stage} | {agrees} |\n"
+        )
+    return "".join(parts)
+
+
+def _stopper(outcome: Outcome) -> str:
+    if outcome.stage in ("preflight", "run"):
+        return {"preflight": "preflight", "run": "the job's failure"}[outcome.stage]
+    return f"role {outcome.role}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,73 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""site.yml against each fault of the gym: it repairs it, or stops with a message that agrees with the doctor, or its
+run is not PROVEN. The product's own code decides (site_stages); the id names the fault."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import diagnosis
+
+from lab.gym import model, site
+from lab.gym.faults import FAULTS
+from tests.unit.doctor import site_readings, site_stages
+from tests.unit.doctor.site_stages import AT, NOT_PROVEN, PROVEN, REPAIRED, STOPPED
+from tests.unit.doctor.site_table import HOST, ON_THE_HOST_ALONE, PAGE, UNSEEN, agreement, page, row
+
+
+def test_of_a_right_site_no_stage_stops_or_changes_anything_and_its_run_is_proven() -> None:
+    right = site.right()
+    assert [stage(right) for stage in site_stages.STAGES] == [None] * len(site_stages.STAGES)
+    found = site_stages.proved(right)
+    assert (found.how, found.cause) == (PROVEN, ("", ""))
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_it_is_repaired_or_stopped_or_not_proven(name: str) -> None:
+    outcome = row(name).outcome
+    assert outcome.how in ({PROVEN} if name in UNSEEN else {REPAIRED, STOPPED, NOT_PROVEN}), outcome.text
+    assert name in UNSEEN or outcome.text
+
+
+@pytest.mark.parametrize("name", [name for name in FAULTS if name not in UNSEEN])
+def test_what_is_said_agrees_with_the_doctor(name: str) -> None:
+    found = row(name)
+    assert found.agreement, (found.doctor["layer"], found.doctor["cause"], found.outcome)
+    assert (found.agreement == HOST) == (name in ON_THE_HOST_ALONE), found.outcome
+
+
+def test_the_lists_of_exceptions_are_short_and_name_faults_of_the_gym() -> None:
+    assert len(UNSEEN) <= 10 and set(UNSEEN) | set(ON_THE_HOST_ALONE) <= set(FAULTS)
+    assert all(UNSEEN.values()) and all(ON_THE_HOST_ALONE.values())
+
+
+def test_the_run_s_doctor_stands_in_the_message_of_a_failed_run() -> None:
+    text = row("gpu_off_bus").outcome.text
+    assert text.startswith("gpu02: the process there ended") and "The doctor: gpu02: gpu_fault (gpu_hardware" in text
+
+
+def test_the_doctor_says_nothing_where_it_has_nothing_to_add() -> None:
+    nothing = {"findings": [], "verdict": "healthy", "message": "", "settled": ""}
+    assert diagnosis.brief(nothing) == diagnosis.brief({**nothing, "verdict": None}) == ""
+    assert diagnosis.brief({**nothing, "verdict": "cannot_tell", "message": "No."}) == "The doctor: No."
+
+
+def test_a_site_that_repairs_no_nic_does_not_pass_the_guard_that_follows() -> None:
+    """The stage ats proves what the stage before has planned: without it the fault stops the run there."""
+    state = site_readings.ats(model.broken([(FAULTS["nic_ats_off"], AT)]), AT)
+    assert not isinstance(state, site_stages.Failure)
+    with pytest.raises(site_stages.LayerError, match="ATS is not in force"):
+        site_stages.ats_plan.refuse_inactive(state, site_stages.ats_plan.AtsWanted(True), AT)
+
+
+def test_an_outcome_without_the_place_agrees_with_nothing() -> None:
+    found = row("gpu_ecc")
+    assert found.agreement
+    assert agreement("gpu_ecc", dataclasses.replace(found.outcome, text="something failed"), found.doctor) == ""
+
+
+def test_the_page_is_what_the_stages_do() -> None:
+    """If this fails: python -m tests.unit.doctor.site_table."""
+    assert PAGE.read_text(encoding="utf-8") == page()
