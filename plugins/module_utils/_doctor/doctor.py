@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Iterable, Mapping
 
-from . import facts
+from . import facts, told
 from .bundle import MANIFEST, Bundle, Piece, Selection
 from .catalogue import SIGNS
 from .judge import answer
@@ -113,10 +113,10 @@ def unusable(module: str, error: OSError, options: Mapping[str, Any]) -> str:
 
 
 def evidence_texts(evidence: Mapping[str, Any]) -> dict[str, str]:
-    """Name of a piece -> its text. A registered loop of commands (of a host) is taken apart, a piece for each command
-    that was there: one that fails says why. A key container/NAME is what was asked inside the container. Facts of the
-    roles (a name with a slash, or vcenter) become the pieces of ``facts.py``. A host that did not answer has a piece
-    that says so, which is trouble."""
+    """Name of a piece -> its text. What a host said to many commands (``told.py``), or a registered loop of commands,
+    is taken apart, a piece for each command that was there: one that fails says why. A key container/NAME is what was
+    asked inside the container. Facts of the roles (a name with a slash, or vcenter) become the pieces of ``facts.py``.
+    A host that did not answer has a piece that says so, which is trouble."""
     found: dict[str, str] = {}
     silent: dict[str, str] = {}
     for name, value in evidence.items():
@@ -124,6 +124,8 @@ def evidence_texts(evidence: Mapping[str, Any]) -> dict[str, str]:
             found[name] = str(value)
         elif "/" in name or name == "vcenter":
             found |= facts.pieces(name, value)
+        elif value.get("said"):
+            found |= told.pieces(name, value)
         else:
             rows = [row for row in value.get("results") or () if row.get("rc") is not None]
             if not rows:

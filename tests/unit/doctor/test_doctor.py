@@ -325,8 +325,17 @@ def test_what_a_loop_registered_on_a_host_becomes_its_pieces_and_a_host_that_did
         {"item": {"key": "nvidia-smi.txt"}, "rc": 9, "stdout": "no", "stderr": "driver"},
         {"item": {"key": "show_gids.txt"}, "rc": 127, "stdout": ""},
     ]
-    given = {"gpu01": {"results": rows}, "gpu02": {"unreachable": True}, "gpu03": {}, "loose.txt": "text"}
+    asked = "=== ROCEMESH routes.txt\ndefault\n=== ROCEMESH container/shm.txt\ntmpfs\n"
+    given = {
+        "gpu01": {"results": rows},
+        "gpu02": {"unreachable": True},
+        "gpu03": {"said": "", "error": "no answer"},
+        "gpu04": {"said": asked, "since": 0, "error": ""},
+        "loose.txt": "text",
+    }
     assert evidence_texts(given) == {
+        "hosts/gpu04/routes.txt": "default\n",
+        "containers/gpu04/shm.txt": "tmpfs\n",
         "hosts/gpu01/dmesg.txt": "quiet",
         "hosts/gpu01/nvidia-smi.txt": "no\ndriver",
         "hosts/gpu02/answer": "unreachable: did not answer",

@@ -79,6 +79,14 @@ def test_a_site_that_is_as_it_is_wanted_has_no_finding() -> None:
         ("esxi/esx01", {**ESXI, "changes": ["set atsSupport to TRUE (configured: FALSE)"]}, "esxi_setting", "esx01"),
         ("esxi/esx01", {**ESXI, "reboot_reasons": ["atsSupport: TRUE waits for a reboot"]}, "esxi_setting", "esx01"),
         (
+            "esxi/esx01",
+            {
+                "answer": "unreachable: esx01: kernel setting atsSupport: this host knows no such setting (9 settings listed)"
+            },
+            "esxi_setting",
+            "esx01",
+        ),
+        (
             "vms/gpu02",
             {**VM, "changes": [{"key": "pciPassthru.allowP2P", "before": None}]},
             "passthrough_device",
@@ -94,6 +102,7 @@ def test_a_site_that_is_as_it_is_wanted_has_no_finding() -> None:
         "somebody else behind the port",
         "a kernel setting that is not configured",
         "a kernel setting that waits for a reboot",
+        "a kernel setting that the release does not have",
         "a VM key that is missing",
     ],
 )

@@ -87,6 +87,8 @@ SIGNS = (
     sign("switch_discards", r"[rt]x discard packets\s*:\s*(?P<count>\d+)", test=_many, piece=_SWITCH),
     sign("switch_storm", r"PFC watchdog|storm detected", piece=_SWITCH),
     sign("switch_neighbour", r"LLDP mismatch", piece=_SWITCH),
+    # The module esxi_kernel_setting, of a setting that the inventory wants.
+    sign("esxi_unknown", r"kernel setting \S+: this host knows no such setting", piece=_ESXI),
     sign("esxi_ats_absent", r"atsSupport does not exist|Invalid Key.*atsSupport", piece=_ESXI),
     sign(
         "esxi_ats_runtime",
@@ -214,6 +216,7 @@ RULES = (
     ),
     _wrong("site_mtu_wanted", "switch_differs_mtu", "switch_mtu", _WANTED, "switch_mtu_1500"),
     _wrong("site_kernel_wanted", "esxi_differs", "esxi_setting", _WANTED, _ATS + " esxi_ats_runtime"),
+    _wrong("site_kernel_unknown", "esxi_unknown", "esxi_setting", _WANTED, _ATS),
     _wrong("site_vm_wanted", "vm_differs", "passthrough_device", _WANTED, _ATS + " vm_key_off passthrough_said"),
     # The managed object VirtualMachine: "red" is no heartbeat, the guest may have stopped responding.
     _wrong("site_heartbeat", "guest_no_heartbeat", "kernel_fault", "vSphere API: VirtualMachine.guestHeartbeatStatus"),
