@@ -255,7 +255,7 @@ TASKS = (
         (
             (
                 {"hostvars": {"gpu01": {"__container_running": "a"}, "gpu02": {"__container_running": "b"}}},
-                "images: a, b",
+                "images (gpu01: a, gpu02: b)",
             ),
             (CHECK, SKIPPED),
         ),
