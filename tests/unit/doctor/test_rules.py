@@ -62,6 +62,11 @@ NOT_HEALTHY = (
     "# Avg bus bandwidth    : 0.31",
     "GPU0 X SYS\nNIC0 SYS X",
     "UCX WARN network device 'mlx5_9:1' is not available, please use one or more of: 'mlx5_0:1'",
+    "ucp_context.c:1321 UCX  WARN  transport 'ud' is not available, please use one or more of: tcp",
+    "UCX  WARN  something that nobody knows",
+    GOOD + "gpu01:1:1 [0] NCCL INFO NET/Socket : Using [0]ens192:192.0.2.11<0>",
+    "gpu01:1:1 [0] NCCL INFO NCCL_SOCKET_IFNAME set by environment to lo",
+    "Unable to find hostfile, will proceed with training with local resources only.",
     "         8     2     float     sum      -1    20.1    0.0    0.0      3    19.9    0.0    0.0     #wrong 3",
 )
 
@@ -119,6 +124,13 @@ FIRST = (
         "NCCL INFO Bootstrap : Using eth0\nNCCL INFO Call to connect returned Connection refused, retrying",
     ),
     ("peer_process_gone", "gpu01:1:1 [0] NCCL INFO init.cc:1501 -> 2"),
+    ("driver_bug", "IOMMU Fault detected for (vmgpu0/nvidia) Reason: 0x6 (PTE not set to allow Read.)"),
+    ("gpu_fault", "nvidia-smi nvlink -s\n\t Link 0: 25.781 GB/s\n\t Link 1: <inactive>"),
+    ("switch_pfc", "Ethernet1/7    On    Off (0)     8        0          0"),
+    ("switch_pfc", "Ethernet4  U  81,233,100  99.1 MB/s  9.10%  0  412,331  0"),
+    ("launch_failed", "ssh -o BatchMode=yes gpu02 hostname: returned non-zero exit status 255"),
+    ("vf_without_guid", "mlx5_2 \t0000000000000000"),
+    ("firewall", "NCCL WARN NET/OFI Unresponsive receiver (connection never established or unknown)"),
 )
 
 
@@ -147,6 +159,8 @@ def test_what_the_lines_state_is_certain(cause: str, text: str) -> None:
 
 
 NOT_CERTAIN = (
+    "we verified that there is no ACS enabled on either node\nGot completion with error 4, opcode 0, vendor err 81",
+    "ens224 MTU 9000, docker0 MTU 1500\nGot completion with error 12",
     "Total uncorrectable ECC errors : 0",
     "dmesg shows no Xid 79 at all",
     "Got completion with error 12\ngpu01 MTU=9000, gpu02 MTU=9000",

@@ -235,6 +235,13 @@ RULES = (
         "container_devices vars_wrong guest_ofed_mismatch",
         "two facts: sockets, and less than expected",
     ),
+    rule(
+        "socket_alone",
+        "nccl_socket !nccl_ib|plugin_external|slow|no_change|ib_lib_missing|no_hca_host|ib_dev_missing",
+        CANDIDATE,
+        "container_devices vars_wrong guest_ofed_mismatch",
+        "NCCL takes sockets where it can use no RDMA: right without such NICs, else the reason for a slow job",
+    ),
     rule("device_missing_some", "container_dev_differs", CANDIDATE, "container_devices gdr_distance", "nodes compared"),
     rule(
         "docker_gpu",

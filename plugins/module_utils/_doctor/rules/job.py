@@ -82,6 +82,7 @@ SIGNS = (
         r"|NET/IB ?: ?(?:IB|disabled by|Disabled)|CUDA_VISIBLE_DEVICES\s*[= ]\s*(?:\"\"|''|-1"
         r"|NoDevFiles)",
     ),
+    sign("env_loopback", r"NCCL_SOCKET_IFNAME\s*(?:=|set (?:by environment )?to)\s*\"?=?lo\b"),
     sign("env_ifname", r"NCCL_SOCKET_IFNAME\s*(?:=|set (?:by environment )?to)\s*\S*|GLOO_SOCKET_IFNAME\s*=", FACT),
     sign(
         "too_good",
@@ -243,6 +244,13 @@ RULES = (
         CANDIDATE,
         "vars_wrong",
         "NCCL documentation: variables that switch off a transport or change sizes",
+    ),
+    rule(
+        "env_loopback",
+        "env_loopback",
+        CANDIDATE,
+        "vars_wrong wrong_interface",
+        "NCCL documentation, NCCL_SOCKET_IFNAME: the loopback leads to no other host",
     ),
     rule(
         "env_ifname",

@@ -8,6 +8,7 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 
 from __future__ import annotations
 
+import re
 from typing import Match
 
 from ..model import CANDIDATE, FACT, GOOD, rule, sign
@@ -22,7 +23,12 @@ def _roce(mtu: int) -> int:
     return max((size for size in _SIZES if size == mtu or size + _HEADERS <= mtu), default=mtu)
 
 
+_BRIDGES = re.compile(r"\b(?:docker|veth|virbr|br-|cni|flannel|cali|tunl|lo\b)", re.IGNORECASE)
+
+
 def _mtus_differ(match: Match[str]) -> bool:
+    if _BRIDGES.search(match.string):
+        return False  # of a host's own networks
     figures = [int(text) for text in (match["a"] or match["c"], match["b"] or match["d"]) if text]
     return len(figures) < 2 or _roce(figures[0]) != _roce(figures[1])
 

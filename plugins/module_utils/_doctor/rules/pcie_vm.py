@@ -8,11 +8,20 @@ Note that this module util is **PRIVATE** to the collection. It can have breakin
 
 from __future__ import annotations
 
+import re
 from typing import Match
 
 from ..model import CANDIDATE, ECHO, FACT, GOOD, LIKELY, PROVEN, rule, sign
 
 _NCCL = "NCCL documentation: troubleshooting, PCI Access Control Services"
+
+
+# "no ACS enabled", "whether ACS is on": what lspci prints needs no such care.
+_DENIED = re.compile(r"\b(?:no|not|never|without|if|whether|check\w*|sure)\b[^.;]{0,40}$", re.IGNORECASE)
+
+
+def _said(match: Match[str]) -> bool:
+    return "ACSCtl" in match.group() or not _DENIED.search(match.string[: match.end()])
 
 
 def _exceeds(match: Match[str]) -> bool:
@@ -24,6 +33,7 @@ SIGNS = (
         "acs_redirect",
         r"ACSCtl:.*(?:ReqRedir\+|CmpltRedir\+|UpstreamFwd\+).*DirectTrans-|ACS (?:is |was "
         r"|still )?(?:enabled|on)\b|PCI.{0,30}ACS .{0,20}enabled",
+        test=_said,
     ),
     sign(
         "acs_mention",
