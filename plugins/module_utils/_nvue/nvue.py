@@ -277,9 +277,7 @@ class NvueLayer(Layer[State, Wanted]):
             raise ConflictError(
                 "somebody else changed the configuration since it was read; the staged revision would undo: "
                 + "; ".join(strangers[:5]),
-                host=self.host,
-                thing="revision",
-                value=revision,
+                **self._about(revision),
                 remedy="run this again: it reads the new configuration",
                 strangers=strangers,
             )
@@ -287,9 +285,7 @@ class NvueLayer(Layer[State, Wanted]):
             raise VerifyError(
                 "the configuration says already what was asked for, and the switch does not do it: "
                 + "; ".join(operation.description for operation in self._planned),
-                host=self.host,
-                thing="revision",
-                value=revision,
+                **self._about(revision),
                 remedy="look at the journal of nvued, switchd and networking on the switch",
             )
         self._device_diff = lines
@@ -310,6 +306,10 @@ class NvueLayer(Layer[State, Wanted]):
         return revision or ""
 
     # --- running a revision
+
+    def _about(self, revision: str) -> dict[str, Any]:
+        """What an error of a revision is about."""
+        return {"host": self.host, "thing": "revision", "value": revision}
 
     def _run(self, revision: str) -> str:
         """Apply a revision and follow it; its last state: one of `DONE`, or confirm."""
@@ -355,9 +355,7 @@ class NvueLayer(Layer[State, Wanted]):
                 self._outcome_known = True
                 raise ApplyError(
                     f"revision {revision} is still in state {state!r} after {self._apply_timeout:g} s ({said})",
-                    host=self.host,
-                    thing="revision",
-                    value=revision,
+                    **self._about(revision),
                     remedy="look at nv config history and the journal of nvued; "
                     + (
                         f"the switch takes it back by itself {self._confirm_timeout} s after it was applied"
@@ -384,9 +382,7 @@ class NvueLayer(Layer[State, Wanted]):
         self._staged = revision
         raise RefusedError(
             f"the switch warns before it applies this, and nobody has accepted that yet: {said}",
-            host=self.host,
-            thing="revision",
-            value=revision,
+            **self._about(revision),
             remedy="read the warnings (files that were edited by hand would be overwritten, services restarted); "
             "accept_warnings=true goes on in spite of them",
             device_message=said,
@@ -415,9 +411,7 @@ class NvueLayer(Layer[State, Wanted]):
             text += "; some of it is in force"
         raise ApplyError(
             text,
-            host=self.host,
-            thing="revision",
-            value=revision,
+            **self._about(revision),
             remedy="see the switch's own text, and nv config history on the switch",
             **details,
         )
@@ -536,9 +530,7 @@ class NvueLayer(Layer[State, Wanted]):
                 raise ApplyError(
                     f"revision {revision} was in force, and somebody has applied another revision over it before this "
                     "run had confirmed and read it",
-                    host=self.host,
-                    thing="revision",
-                    value=revision,
+                    **self._about(revision),
                     remedy="see nv config history for who and what; then run this again",
                 )
             if failed(state) or state == "inactive":
@@ -546,9 +538,7 @@ class NvueLayer(Layer[State, Wanted]):
                 raise ApplyError(
                     f"everything was in force, but the confirmation came too late (state {state}: {said}); the switch "
                     "has taken it back",
-                    host=self.host,
-                    thing="revision",
-                    value=revision,
+                    **self._about(revision),
                     remedy="raise confirm_timeout and run this again",
                     applied=[],
                     undo=[],
@@ -558,9 +548,7 @@ class NvueLayer(Layer[State, Wanted]):
             if self._clock() >= deadline:
                 raise ApplyError(
                     f"everything is in force, but the switch does not take the confirmation (state {state}: {said})",
-                    host=self.host,
-                    thing="revision",
-                    value=revision,
+                    **self._about(revision),
                     remedy=f"confirm it by hand (nv config apply {revision} --confirm-yes) before the switch takes it "
                     "back, or run this with confirm_timeout=0",
                 )

@@ -70,6 +70,10 @@ class Endpoint:
     ca_path: str | None = None
     timeout: float = 30.0
 
+    def about(self, thing: str, value: str) -> dict[str, Any]:
+        """What an error of this switch is about."""
+        return {"host": self.where, "thing": thing, "value": value}
+
     @property
     def token(self) -> str:
         """The login as it goes over the wire: as good as the password, so nobody may see it either."""
@@ -153,70 +157,55 @@ class Session:
 
     def _judge(self, status: int, text: str, request: str) -> Any:
         endpoint = self._endpoint
+        asked, user = endpoint.about("request", request), endpoint.about("user", endpoint.username)
         if status in _OK:
             if not text.strip():
                 return {}
             try:
                 return json.loads(text)
             except ValueError:
-                raise ParseError(
-                    "expected JSON", host=endpoint.where, thing="request", value=request, raw=endpoint.masked(text)
-                ) from None
+                raise ParseError("expected JSON", **asked, raw=endpoint.masked(text)) from None
         said = _message(endpoint.masked(text))
         if status == 401:
             raise CredentialError(
                 "the login was refused",
-                host=endpoint.where,
-                thing="user",
-                value=endpoint.username,
+                **user,
                 remedy="check username and password",
             )
         if status == 403:
             raise CredentialError(
                 f"the switch refuses this user the request {request}" + (f" ({said})" if said else ""),
-                host=endpoint.where,
-                thing="user",
-                value=endpoint.username,
+                **user,
                 remedy="use a member of the group nvapply; since 5.6 the API also answers so until the first password "
                 "of the user cumulus has been changed",
             )
         if status == 404:
             raise NotFoundError(
                 f"the API knows no such thing ({said})",
-                host=endpoint.where,
-                thing="request",
-                value=request,
+                **asked,
                 remedy="report this with the switch's release: the collection expects this path on every release",
             )
         if status in _CONFLICTS:
             raise ConflictError(
                 f"somebody else changes the configuration at the same time (HTTP {status}: {said})",
-                host=endpoint.where,
-                thing="request",
-                value=request,
+                **asked,
                 remedy="look at nv config revision and nv config history, then run this again",
             )
         if status in _DOWN:
             raise UnreachableError(
                 f"the web server answers, and NVUE behind it does not (HTTP {status})",
-                host=endpoint.where,
-                thing="request",
-                value=request,
+                **asked,
                 remedy="look at systemctl status nvued on the switch, then run this again",
             )
         if 300 <= status < 400:
             raise UnreachableError(
                 f"it redirects (HTTP {status}), which is not followed, because the password would go along",
-                host=endpoint.where,
-                thing="request",
-                value=request,
+                **asked,
                 remedy="name the switch's own address and API port",
             )
         raise ApplyError(
             f"the switch refused it (HTTP {status}: {said})",
-            host=endpoint.where,
-            thing="request",
-            value=request,
+            **asked,
             remedy="see the switch's own text; nothing was applied by this request",
             device_message=said,
         )
@@ -273,9 +262,7 @@ def _explain(error: Exception, endpoint: Endpoint, request: str) -> LayerError:
     if isinstance(error, (socket.timeout, TimeoutError)):
         return UnreachableError(
             f"no answer within {endpoint.timeout:g} s",
-            host=endpoint.where,
-            thing="request",
-            value=request,
+            **endpoint.about("request", request),
             remedy="look at the switch's console; raise timeout if it is only slow",
         )
     if isinstance(error, (ConnectionRefusedError, socket.gaierror)):
@@ -287,9 +274,7 @@ def _explain(error: Exception, endpoint: Endpoint, request: str) -> LayerError:
         )
     return UnreachableError(
         f"the connection broke ({str(error) or type(error).__name__})",
-        host=endpoint.where,
-        thing="request",
-        value=request,
+        **endpoint.about("request", request),
         remedy="run this again: it reads what is there and continues from it",
     )
 

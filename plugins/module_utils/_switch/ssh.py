@@ -34,6 +34,10 @@ class Settings:
     host_key_checking: bool = True
     timeout: float = 30.0
 
+    def about(self, thing: str, value: str | None = None) -> dict[str, Any]:
+        """What an error of the login is about."""
+        return {"host": f"{self.host}:{self.port}", "thing": thing, "value": value}
+
 
 # The options of a login, with the defaults of `Settings`; documented in the fragment ``switch_ssh``.
 OPTIONS: dict[str, dict[str, object]] = {
@@ -96,8 +100,7 @@ def explain(error: BaseException, settings: Settings) -> LayerError:
             return make(link, settings)
     return UnreachableError(
         f"no connection ({' '.join(str(chain[-1]).split())[:200] or type(chain[-1]).__name__})",
-        host=f"{settings.host}:{settings.port}",
-        thing="ssh",
+        **settings.about("ssh"),
         remedy="check address, port, cabling of the management port and firewalls",
     )
 
@@ -119,9 +122,7 @@ def _is(link: BaseException, kind: str) -> bool:
 def _changed_key(_link: BaseException, settings: Settings) -> LayerError:
     return CredentialError(
         "the host key differs from the known one: another device answers, or the switch was replaced",
-        host=f"{settings.host}:{settings.port}",
-        thing="known_hosts",
-        value=settings.known_hosts or "~/.ssh/known_hosts",
+        **settings.about("known_hosts", settings.known_hosts or "~/.ssh/known_hosts"),
         remedy="compare the fingerprint on the switch's console before you replace the entry",
     )
 
@@ -131,9 +132,7 @@ def _unknown_key(link: BaseException, settings: Settings) -> LayerError:
     name = key.get_name() if key else ""
     return CredentialError(
         f"the host key is not known ({name} {getattr(key, 'fingerprint', '')})",
-        host=f"{settings.host}:{settings.port}",
-        thing="known_hosts",
-        value=settings.known_hosts or "~/.ssh/known_hosts",
+        **settings.about("known_hosts", settings.known_hosts or "~/.ssh/known_hosts"),
         remedy="compare the fingerprint on the switch's console, then add the key: "
         f"ssh-keyscan -p {settings.port} {settings.host} >> {settings.known_hosts or '~/.ssh/known_hosts'}",
     )
@@ -143,8 +142,7 @@ def _algorithms(link: BaseException, settings: Settings) -> LayerError:
     return UnreachableError(
         f"no SSH algorithm in common ({' '.join(str(link).split())}): older images offer only SHA-1 key exchange or "
         f"ssh-rsa host keys, which paramiko 5 removed (installed: paramiko {paramiko.__version__})",
-        host=f"{settings.host}:{settings.port}",
-        thing="ssh",
+        **settings.about("ssh"),
         remedy="install netmiko[par4], which keeps paramiko 4, or upgrade the switch",
     )
 
@@ -152,8 +150,7 @@ def _algorithms(link: BaseException, settings: Settings) -> LayerError:
 def _login_timeout(_link: BaseException, settings: Settings) -> LayerError:
     return UnreachableError(
         f"no answer to the login within {settings.timeout:g} s",
-        host=f"{settings.host}:{settings.port}",
-        thing="ssh",
+        **settings.about("ssh"),
         remedy="look at the switch's console; raise timeout if it is only slow",
     )
 
@@ -161,9 +158,7 @@ def _login_timeout(_link: BaseException, settings: Settings) -> LayerError:
 def _login(_link: BaseException, settings: Settings) -> LayerError:
     return CredentialError(
         "the login was refused",
-        host=f"{settings.host}:{settings.port}",
-        thing="user",
-        value=settings.username,
+        **settings.about("user", settings.username),
         remedy="check username and password",
     )
 
@@ -171,8 +166,7 @@ def _login(_link: BaseException, settings: Settings) -> LayerError:
 def _no_ssh(_link: BaseException, settings: Settings) -> LayerError:
     return UnreachableError(
         f"the port is open, but no SSH server answered there within {settings.timeout:g} s",
-        host=f"{settings.host}:{settings.port}",
-        thing="ssh",
+        **settings.about("ssh"),
         remedy="check that SSH is enabled on the switch and that this is its port",
     )
 
