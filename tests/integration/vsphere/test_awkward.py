@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import pathlib
 import time
 from collections.abc import Iterator
@@ -16,26 +15,14 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transp
 
 from lab import lifecycle
 
-from .conftest import USER, Pki, Vcenter, run_module, start
+from .conftest import USER, Pki, Vcenter, run_module, started
 
 SITE = {"hosts": [{"name": "esx01", "vms": []}], "boot_seconds": 0.2, "agent_seconds": 1.0}
 
 
-@contextlib.contextmanager
-def site(
-    binary: pathlib.Path, pki: Pki, folder: pathlib.Path, topology: dict[str, Any] | None = None
-) -> Iterator[Vcenter]:
-    vcenter = start(binary, pki, folder, topology or SITE)
-    try:
-        yield vcenter
-    finally:
-        vcenter.process.terminate()
-        vcenter.process.wait(timeout=10)
-
-
 @pytest.fixture(scope="module")
 def shared(binary: pathlib.Path, pki: Pki, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vcenter]:
-    with site(binary, pki, tmp_path_factory.mktemp("awkward")) as vcenter:
+    with started(binary, pki, tmp_path_factory.mktemp("awkward"), SITE) as vcenter:
         yield vcenter
 
 
@@ -91,7 +78,7 @@ def test_a_setting_that_is_in_force_survives_a_power_cut(vcenter: Vcenter) -> No
 def test_the_hosts_own_backup_keeps_a_setting_over_a_power_cut(
     binary: pathlib.Path, pki: Pki, tmp_path: pathlib.Path
 ) -> None:
-    with site(binary, pki, tmp_path, {**SITE, "backup_seconds": 0}) as vcenter:
+    with started(binary, pki, tmp_path, {**SITE, "backup_seconds": 0}) as vcenter:
         set_ats(vcenter)
         cut_power(vcenter)
         assert ats(vcenter) == ("TRUE", "TRUE")
@@ -107,7 +94,7 @@ def test_a_host_without_power_cannot_lose_it_again(vcenter: Vcenter) -> None:
 
 
 def test_esxcli_of_a_connected_host_is_silent_at_first(binary: pathlib.Path, pki: Pki, tmp_path: pathlib.Path) -> None:
-    with site(binary, pki, tmp_path, {**SITE, "agent_seconds": 3600}) as vcenter:
+    with started(binary, pki, tmp_path, {**SITE, "agent_seconds": 3600}) as vcenter:
         cut_power(vcenter)
         assert vcenter.host("esx01")["connection"] == "connected"
         asked = {**vcenter.login, "esxi_hostname": "esx01", "settings": {"atsSupport": True}}
@@ -129,7 +116,7 @@ def test_a_reboot_ends_when_esxcli_answers(vcenter: Vcenter) -> None:
 
 
 def test_the_twins_machines_are_not_all_alike(binary: pathlib.Path, pki: Pki, tmp_path: pathlib.Path) -> None:
-    with site(binary, pki, tmp_path, {**lifecycle.topology(), "boot_seconds": 0.2}) as vcenter:
+    with started(binary, pki, tmp_path, {**lifecycle.topology(), "boot_seconds": 0.2}) as vcenter:
 
         def look(vm: str, **options: Any) -> Any:
             return run_module("vmx_passthru", {**vcenter.login, "vm": vm, **options}, check=True)
@@ -164,7 +151,7 @@ def test_power_on_itself_reads_the_mmio_keys(binary: pathlib.Path, pki: Pki, tmp
         | {"extra_config": keys, "devices": [{"kind": "gpu"}]}
         for number, (keys, _on) in enumerate(AS_IT_COMES)
     ]
-    with site(binary, pki, tmp_path, {"hosts": [{"name": "esx01", "vms": machines}]}) as vcenter:
+    with started(binary, pki, tmp_path, {"hosts": [{"name": "esx01", "vms": machines}]}) as vcenter:
         endpoint = Endpoint("127.0.0.1", USER, vcenter.password, vcenter.port, ca_path=str(vcenter.ca))
         with Connection(endpoint) as connection:
             for number, (keys, on) in enumerate(AS_IT_COMES):

@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import pathlib
+from types import ModuleType
 from typing import Any, Iterator
 
 import yaml
@@ -16,6 +18,15 @@ PLAYBOOKS = sorted((ROOT / "playbooks").glob("*.yml"))
 NAMESPACE = "rocemesh.multinode."
 
 _LISTS_OF_TASKS = ("tasks", "pre_tasks", "post_tasks", "handlers", "block", "rescue", "always")
+
+
+def program(path: pathlib.Path) -> ModuleType:
+    """A script of this repository that lies in no package, as a module."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def load(path: pathlib.Path) -> Any:

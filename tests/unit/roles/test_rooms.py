@@ -4,23 +4,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-from types import ModuleType
-
 import pytest
 
-from tests.unit.roles.collection import ROOT
+from tests.unit.roles.collection import ROOT, program
 
-
-def load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("rooms", ROOT / "docs" / "rooms.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-ROOMS = load()
+ROOMS = program(ROOT / "docs" / "rooms.py")
 
 
 def test_every_arrow_goes_down() -> None:

@@ -4,25 +4,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import pathlib
-from types import ModuleType
 
 import pytest
 
-from tests.unit.roles.collection import ROOT
+from tests.unit.roles.collection import ROOT, program
 
-
-def program() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("screens", ROOT / "docs" / "screens.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-SCREENS = program()
+SCREENS = program(ROOT / "docs" / "screens.py")
 
 
 def test_the_readme_shows_a_picture_only_if_it_was_drawn_and_is_the_noted_one() -> None:

@@ -5,32 +5,22 @@
 from __future__ import annotations
 
 import fnmatch
-import importlib.util
 import pathlib
 import re
 import subprocess
 import sys
 import tarfile
-from types import ModuleType
 
 import pytest
 
-from tests.unit.roles.collection import ROOT, load
+from tests.unit.roles.collection import ROOT, load, program
 
 _LINK = re.compile(r"(?:\]\(|\b(?:src|href)=\")(?P<target>[^)\s\"]+)")
 _OUTSIDE = re.compile(r"[a-z]+:|#")
 BIN = pathlib.Path(sys.executable).parent
 
 
-def program() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("tarball", ROOT / ".ci" / "tarball.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-TARBALL = program()
+TARBALL = program(ROOT / ".ci" / "tarball.py")
 
 
 @pytest.fixture(scope="module")

@@ -187,10 +187,22 @@ def test_known_values_fit_into_half_precision(load: Load, world: int, rounds: in
     assert common.scale("fp32", world, rounds) == common.scale("bf16", world, rounds) == 1
 
 
+def told(text: str) -> list[str]:
+    """What a program prints that may import the benchmarks."""
+    done = subprocess.run(
+        [PYTHON, "-c", f"import sys, types; sys.path.insert(0, sys.argv[1]); {text}", str(WORKLOADS / "benchmarks")],
+        env=QUIET,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.split()
+
+
 @needs_torch
 def test_a_synchronous_server_answers_when_all_have_pushed_and_an_asynchronous_one_at_once() -> None:
     text = (
-        "import sys, types; sys.path.insert(0, sys.argv[1]); import servers, torch; "
+        "import servers, torch; "
         "future = lambda: torch.futures.Future(); grad = torch.ones(5); "
         "sync = servers.Store(2, False, True); a, b = future(), future(); "
         "sync.push(0, grad, a); print(a.done()); "
@@ -199,10 +211,7 @@ def test_a_synchronous_server_answers_when_all_have_pushed_and_an_asynchronous_o
         "free.push(7, grad, a); print(a.wait()[0].item()); "
         "free.push(7, 3 * grad, b); print(b.wait()[0].item(), a.wait()[0].item())"
     )
-    done = subprocess.run(
-        [PYTHON, "-c", text, str(WORKLOADS / "benchmarks")], env=QUIET, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == ["False", "-0.5", "-0.5", "1.0", "4.0", "1.0"]
+    assert told(text) == ["False", "-0.5", "-0.5", "1.0", "4.0", "1.0"]
 
 
 @pytest.mark.parametrize(
@@ -234,15 +243,12 @@ def test_what_two_ranks_send_each_other_arrives_and_is_timed() -> None:
 @needs_torch
 def test_a_wrong_element_shows_in_the_error() -> None:
     text = (
-        "import sys, types; sys.path.insert(0, sys.argv[1]); import bandwidth, torch; "
+        "import bandwidth, torch; "
         "here = types.SimpleNamespace(rank=0, world=1, device=torch.device('cpu'), gpu=False); "
         "work = bandwidth.Exchange([(1000, 3), (7,)], here, torch.float32); work.fill(); print(work.error()); "
         "work._tensors[0][2999] *= 1.5; print(work.error()); work._tensors[1][3] = float('nan'); print(work.error())"
     )
-    done = subprocess.run(
-        [PYTHON, "-c", text, str(WORKLOADS / "benchmarks")], env=QUIET, capture_output=True, text=True, check=True
-    )
-    right, wrong, broken = map(float, done.stdout.split())
+    right, wrong, broken = map(float, told(text))
     assert right < 1e-7
     assert wrong == pytest.approx(0.5, rel=1e-5)
     assert broken == float("inf")
