@@ -48,7 +48,7 @@ def test_each_host_gets_its_own_row() -> None:
     second = found["inventory-b"]
     assert second["pending"] == {
         "host": "b", "host_moid": "host-b", "settings": ["atsSupport"], "reboot_required": True,
-        "reboot_reasons": ["waits"],
+        "reboot_reasons": ["waits"], "found": [{"name": "atsSupport"}], "changes": ["set it"],
     }  # fmt: skip
     assert second["outcome"]["changes"] == ["set it"] and second["outcome"]["changed"]
 
