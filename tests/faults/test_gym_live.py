@@ -52,8 +52,8 @@ MET = {
     "firewall_drop": Met(r"10\.78\.0\.12"),
     "container_memlock": Met(r"gpu02.*"),
     "host_frozen": Met(r"gpu02.*(?:unreachable|timed out)"),
-    "nic_ats_pending": Met(r"gpu02.*ATS_ENABLED", factory=True),
-    "nic_power_cycle": Met(r"gpu02.*ATS_ENABLED", factory=True),
+    "nic_ats_pending": Met(r"gpu02: .*ATS is not in force", factory=True),
+    "nic_power_cycle": Met(r"gpu02: .*ATS is not in force", factory=True),
     "esxi_ats_pending": Met(rf"{ESX}.*atsSupport", factory=True),
     "esxi_ats_absent": Met(rf"{ESX}.*atsSupport"),
     "esxi_maintenance_stuck": Met(rf"{ESX}.*maintenance", factory=True),
@@ -111,9 +111,11 @@ def place(name: str) -> set[str]:
     return {config.SWITCH_NAME if each == site.SWITCH else each for each in found}
 
 
-def named_first(name: str, answer: dict[str, Any]) -> bool:
-    first = answer["findings"][0] if answer["findings"] else {"cause": "", "hosts": []}
-    return first["cause"] in FAULTS[name].causes and bool(place(name) & set(first["hosts"]))
+def named(name: str, answer: dict[str, Any], among: int = 1) -> bool:
+    return any(
+        found["cause"] in FAULTS[name].causes and place(name) & set(found["hosts"])
+        for found in answer["findings"][:among]
+    )
 
 
 def test_on_the_right_site_nothing_is_more_than_a_candidate(standing: None, tmp_path: pathlib.Path) -> None:
@@ -133,14 +135,14 @@ def test_a_fault_that_shows_is_named_first_and_site_yml_stops_or_mends_it(
     before = None if frozen else site_run.durable()
     run, answer = asked(tmp_path, *MET[name].known)
     assert frozen or site_run.durable() == before, "the doctor changed the twin"
-    assert named_first(name, answer), (sorted(place(name)), briefly(answer), run.tail())
+    assert named(name, answer), (sorted(place(name)), briefly(answer), run.tail())
     assert run.rc in (2, 3) and answer["verdict"] != "healthy", run.tail()
     assert run.seconds < SECONDS, f"{run.seconds:.0f} s"
     met(name, site_run.play("site.yml", *site_run.ALLOW, *site_run.SHORT, *LATE, *MET[name].known))
 
 
 @pytest.mark.parametrize("name", [name for name, met in MET.items() if met.factory])
-def test_a_fault_that_shows_when_something_is_set_stops_the_run_and_is_named_first(
+def test_a_fault_that_shows_when_something_is_set_stops_the_run_and_is_named(
     name: str, twin: None, tmp_path: pathlib.Path
 ) -> None:
     site_run.reset(keep_registry=True)
@@ -148,7 +150,8 @@ def test_a_fault_that_shows_when_something_is_set_stops_the_run_and_is_named_fir
     met(name, site_run.play("site.yml", *site_run.ALLOW, *site_run.SHORT, *LATE))
     before = site_run.durable()
     run, answer = asked(tmp_path)
-    assert named_first(name, answer), (sorted(place(name)), briefly(answer), run.tail())
+    # What the run did not come to is not as the inventory wants it either.
+    assert named(name, answer, 3), (sorted(place(name)), briefly(answer), run.tail())
     assert run.seconds < SECONDS, f"{run.seconds:.0f} s"
     assert site_run.durable() == before, "the doctor changed the twin"
 
@@ -158,8 +161,8 @@ def met(name: str, run: site_run.Run) -> None:
     said = " ".join(run.out.split())
     if MET[name].says:
         assert run.rc != 0, run.tail()
-        failed = said[said.find("fatal: ") :]
-        assert re.search(MET[name].says, failed), run.tail(80)
+        failed = re.search(r"(?:fatal|failed): \[.*", said)
+        assert failed and re.search(MET[name].says, failed[0]), run.tail(80)
     else:
         assert run.rc == 0, run.tail()
         assert site_run.summary()["verdict"]["state"] != "PROVEN"
