@@ -70,7 +70,7 @@ rails: export ROCEMESH_LAB_SHAPE := rails
 rails: dev lab-up ## two GPUs and two NICs per VM in two networks: the whole guide, then each mismatch on the second rail
 	@tests/run.sh rails
 
-faults: dev lab-up ## ansible-playbook killed at ten moments
+faults: dev lab-up ## ansible-playbook killed at ten moments; faults of living devices against the doctor and site.yml
 	@tests/run.sh faults
 
 bench: dev lab-up ## measure; reports/bench/*.json
