@@ -201,7 +201,6 @@ FAULTS = (
         "IEEE 802.1AB; facts: switch, LLDP guard",
         add(_SW + "log.txt", "LLDP mismatch: Eth1/{n} expected {host}, neighbor is another system"),
         symptom="retry",
-        call=("switch", {"name": "neighbor", "port": "{port}", "system": "somebody-else"}),
     ),
     fault(
         "rails_apart",

@@ -34,11 +34,10 @@ PORT = "1/2"
 @dataclasses.dataclass(frozen=True)
 class Met:
     """``says``: what site.yml stops with, the thing and its place; empty: it runs to its end. ``factory``: the fault
-    shows only when something is set or restarts. ``known``: what an inventory says by which it shows at all."""
+    shows only when something is set or restarts."""
 
     says: str
     factory: bool = False
-    known: tuple[str, ...] = ()
 
 
 MET = {
@@ -46,7 +45,6 @@ MET = {
     "switch_exception": Met(rf"exception list: Eth{PORT} PFC is not enabled"),
     "switch_drops": Met(""),
     "cable_unplugged": Met(r"no login to gpu02 .*timed out"),
-    "cable_wrong_port": Met("", known=("-e", '{"switch_expected_neighbors": ["gpu*"]}')),
     "nic_without_ats": Met(r"gpu02.*ATS_ENABLED"),
     "nic_livefish": Met(r"gpu02.*[Ll]ivefish"),
     "firewall_drop": Met(r"10\.78\.0\.12"),
@@ -90,10 +88,10 @@ def set_fault(name: str) -> None:
     control.request("POST", control.url(call.program, "/fault"), verbs.body(call, HOST), timeout=60)
 
 
-def asked(tmp_path: pathlib.Path, *known: str) -> tuple[site_run.Run, dict[str, Any]]:
+def asked(tmp_path: pathlib.Path) -> tuple[site_run.Run, dict[str, Any]]:
     """The doctor's run and its answer."""
     dest = tmp_path / "doctor.json"
-    run = site_run.play("doctor.yml", "-e", f"doctor_dest={dest}", *known)
+    run = site_run.play("doctor.yml", "-e", f"doctor_dest={dest}")
     assert dest.exists(), run.tail()
     answer: dict[str, Any] = json.loads(dest.read_text(encoding="utf-8"))
     return run, answer
@@ -133,12 +131,12 @@ def test_a_fault_that_shows_is_named_first_and_site_yml_stops_or_mends_it(
     set_fault(name)
     frozen = name == "host_frozen"
     before = None if frozen else site_run.durable()
-    run, answer = asked(tmp_path, *MET[name].known)
+    run, answer = asked(tmp_path)
     assert frozen or site_run.durable() == before, "the doctor changed the twin"
     assert named(name, answer), (sorted(place(name)), briefly(answer), run.tail())
     assert run.rc in (2, 3) and answer["verdict"] != "healthy", run.tail()
     assert run.seconds < SECONDS, f"{run.seconds:.0f} s"
-    met(name, site_run.play("site.yml", *site_run.ALLOW, *site_run.SHORT, *LATE, *MET[name].known))
+    met(name, site_run.play("site.yml", *site_run.ALLOW, *site_run.SHORT, *LATE))
 
 
 @pytest.mark.parametrize("name", [name for name, met in MET.items() if met.factory])
