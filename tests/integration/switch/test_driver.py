@@ -93,6 +93,7 @@ def play_it(place: Path, name: str, play: dict[str, Any], hosts: dict[str, dict[
         "switch_password": "none",
         "switch_vlan": 111,
         "switch_ports": ["eth0"],
+        "switch_mtu": 9216,
         "switch_known_hosts": "",
         "ansible_connection": "local",
         "ansible_python_interpreter": sys.executable,
