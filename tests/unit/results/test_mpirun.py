@@ -201,6 +201,8 @@ def test_a_network_that_open_mpi_ignored_is_the_cause_only_where_nothing_else_is
     [
         (65, "mesh-broker on gpu02: refused: the character '!' at place 3.\n" + BOX, "command_refused", ("gpu02",)),
         (255, "ssh: connect to host 192.0.2.12 port 22: Connection timed out\n" + BOX, "ssh_timeout", ("gpu02",)),
+        (255, "kex_exchange_identification: read: Connection reset by peer\n" + BOX, "ssh_closed", ()),
+        (255, "Connection closed by 192.0.2.12 port 22\n" + BOX, "ssh_closed", ("gpu02",)),
         (255, "ssh: connect to host 192.0.2.12 port 22: No route to host\n" + BOX, "ssh_timeout", ("gpu02",)),
         (
             1,

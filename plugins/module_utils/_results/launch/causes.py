@@ -37,6 +37,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "host_key_changed": ("identification has changed", "host key for"),
     "host_key_unknown": ("host key",),
     "ssh_refused": ("connect to host",),
+    "ssh_closed": ("kex_exchange_identification", "connection reset by", "connection closed by"),
     "ssh_timeout": ("connect to host", "connection timed out", "connection to"),
     "ranks_unreachable": ("] connect [", "call to connect to"),
     "name_unknown": ("could not resolve hostname",),
@@ -128,6 +129,13 @@ RULES: tuple[Rule, ...] = (
         r"connect to host (?P<host>\S+) port \d+: Connection refused",
         "nothing listens on the ssh port",
         "start sshd on this host (systemctl status ssh) and check the port",
+    ),
+    _rule(
+        "ssh_closed",
+        r"Connection (?:reset|closed) by (?P<host>\S+) port \d+"
+        r"|kex_exchange_identification: (?:read: )?Connection (?:reset by peer|closed by remote host)",
+        "an ssh server ended the connection before it greeted: it was stopped just then, or takes no more (MaxStartups)",
+        "look at the ssh server of each host (systemctl status ssh; journalctl -u ssh), then run again",
     ),
     _rule(
         "ssh_timeout",
