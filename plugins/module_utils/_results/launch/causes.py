@@ -134,7 +134,7 @@ RULES: tuple[Rule, ...] = (
         "ssh_closed",
         r"Connection (?:reset|closed) by (?P<host>\S+) port \d+"
         r"|kex_exchange_identification: (?:read: )?Connection (?:reset by peer|closed by remote host)",
-        "an ssh server ended the connection before it greeted: it was stopped just then, or takes no more (MaxStartups)",
+        "an ssh server ended the connection before it greeted: it was just stopped, or takes no more (MaxStartups)",
         "look at the ssh server of each host (systemctl status ssh; journalctl -u ssh), then run again",
     ),
     _rule(
