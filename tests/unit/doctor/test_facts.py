@@ -174,3 +174,9 @@ def test_a_peer_that_a_rank_cannot_reach_is_no_fault_of_the_launcher() -> None:
         "\nmpirun detected that one or more processes exited with non-zero status, thus causing the job to be ended.\n"
     )
     assert first({"job/train.err": log})[1] == "firewall"
+
+
+def test_a_rank_that_computes_slower_is_no_trouble_of_the_path() -> None:
+    line = "Straggler: rank 0 takes 310.7 ms to compute a step without any exchange, the median rank 270.3 ms\n"
+    answer = diagnose(None, evidence_texts({**RIGHT, "job/train.log": f"[1,0]<stdout>:{line}"}))
+    assert (answer["findings"], answer["unknown"]) == ([], [])

@@ -49,6 +49,8 @@ SIGNS = (
         "launch_notes",
         r"step creation temporarily disabled, retrying|Unable to find hostfile, will proceed with training with local",
     ),
+    # workloads/resnet50: how unevenly the ranks compute, which the report shows with its figures. No trouble of a path.
+    quiet("straggler_named", r"Straggler: rank \d+ takes [\d.]+ ms to compute a step without any exchange"),
     quiet("package_versions", r"dpkg: warning: version '\S+' has bad syntax"),
     # TensorFlow: bfc_allocator.cc tries a larger piece first.
     quiet("allocator", r"The caller indicates that this is not a failure"),
