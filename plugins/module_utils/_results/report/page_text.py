@@ -134,8 +134,8 @@ REPORT = (
 
 <section id="witnesses">
 <h2>Witnesses</h2>
-<p class="soft">A run is proven only if every one of these was heard and agrees; only the fabric check and the doctor may be missing.
-What is missing is unknown, not good.</p>
+<p class="soft">A run is proven only if every one of these was heard and agrees; only the fabric check
+and the doctor may be missing. What is missing is unknown, not good.</p>
 {% for decides in (true, false) %}
 {% if not decides %}<p class="soft">{{ beside }}</p>{% endif %}
 <ul class="plain">
