@@ -134,9 +134,7 @@ def evidence_texts(evidence: Mapping[str, Any]) -> dict[str, str]:
                 if row["rc"] == _NO_COMMAND:
                     continue
                 key = row["item"]["key"]
-                inside, _slash, file = key.rpartition("/")
                 # Who is not root may not read the kernel log of many hosts: that is no trouble of the host.
                 said = ("stdout",) if key == "dmesg.txt" else ("stdout", "stderr")
-                place = "containers" if inside == "container" else "hosts"
-                found[f"{place}/{name}/{file}"] = "\n".join(str(row[part]) for part in said if row.get(part))
+                found[told.place(name, key)] = "\n".join(str(row[part]) for part in said if row.get(part))
     return {**silent, **found}

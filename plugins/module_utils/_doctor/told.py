@@ -30,7 +30,7 @@ def pieces(host: str, told: Mapping[str, Any]) -> dict[str, str]:
     uptime = found.pop(_UPTIME, "").split()
     if told.get("since") and _KERNEL in found:
         found[_KERNEL] = _after(found[_KERNEL], uptime, float(told.get("at") or 0) - float(told["since"]))
-    return {_place(host, name): text for name, text in found.items() if text.strip()}
+    return {place(host, name): text for name, text in found.items() if text.strip()}
 
 
 def sections(text: str) -> dict[str, str]:
@@ -60,6 +60,7 @@ def _after(text: str, uptime: list[str], seconds: float) -> str:
     return "\n".join(kept) + "\n"
 
 
-def _place(host: str, name: str) -> str:
+def place(host: str, name: str) -> str:
+    """Piece of what a command of this name said; container/NAME: inside the container."""
     inside, _slash, file = name.rpartition("/")
     return f"{'containers' if inside == 'container' else 'hosts'}/{host}/{file}"
