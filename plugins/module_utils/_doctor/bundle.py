@@ -16,8 +16,6 @@ Layout of an archive of ``collect`` (any other layout is read as well; a piece i
     switches/SWITCH/NAME       outputs of a switch
     esxi/HOST/NAME             outputs of an ESXi host
     vms/VM/vmware.log          the log of a VM
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

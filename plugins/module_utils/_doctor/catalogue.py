@@ -4,8 +4,6 @@
 """All causes, signs and rules of the doctor, from the files in ``rules`` and from the rules of a failed run. Pure.
 
 ``_results/causes.py`` explains a failed mpirun. Its patterns are signs here, so that both say the same of one line.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@
 """Question after question until one cause is left: which command next, what was given, when it ends.
 
 The only I/O is reading the files that the person names, and what ``prompt`` does.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@
 """fabric.json of the fabric check (role fabric) as evidence: each of its faults is a sign, with its place. Pure.
 
 It is read as a whole and not line by line: what it says of a sound fabric ("missing", "nothing found") is no trouble.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@
 
 So live facts and an archive are judged by the same rules. What was not read has no line: nothing is made up. A state
 that is right on some sites is wrong where the inventory wants another: such a line begins with DIFFERS.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

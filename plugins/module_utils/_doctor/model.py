@@ -9,8 +9,6 @@ A *sign* is something that a line says. A *cause* is what may be wrong, where on
 How sure a rule may be. ``proven``: the line states the cause with its figures (a limit and the value above it).
 ``likely``: the line states the cause, or two facts that do not follow from each other agree. Everything else is a
 ``candidate``: a single message that several faults print names none of them.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

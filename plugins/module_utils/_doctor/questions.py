@@ -1,10 +1,7 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which read-only command to run next: the one that is expected to split the candidates best for its cost. Pure.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-"""
+"""Which read-only command to run next: the one that is expected to split the candidates best for its cost. Pure."""
 
 from __future__ import annotations
 

@@ -5,8 +5,6 @@
 
 Lines that differ in their figures alone have one form. A form without any word of a sign is looked at once and passed
 over from then on; that is what makes a log of a gigabyte a matter of seconds.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@
 
 A run reads counters before and after the job: what stands here is what was counted in between, so old trouble is none.
 What was not read has no line: nothing is made up.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@
 """What a host said to many commands at once, after a job: taken apart into the pieces of a bundle. Pure.
 
 Of a job that ended well only what its kernel has logged since then counts: old trouble is none of this run's.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@
 
 Most lines of a log are harmless, and looking for words is a hundred times faster than trying patterns. Words hold no
 digits, so that lines that differ in their figures alone have the same words.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The job: NCCL and its plugins, variables, launchers, torch, the program itself. Pure data.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-"""
+"""The job: NCCL and its plugins, variables, launchers, torch, the program itself. Pure data."""
 
 from __future__ import annotations
 

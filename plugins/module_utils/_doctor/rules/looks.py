@@ -7,8 +7,6 @@ A look is one line for one kind of machine; where the machine is not known yet, 
 (``ansible gpu_vms -b -m ansible.builtin.shell -a ...``). ``shows``: causes that stand in its output if they are there;
 with a question mark, those that often do not. ``pieces``: names of what it prints, as ``collect`` and playbook
 ``doctor`` lay them out. ``heard``: signs that tell that such an output is in a loose log.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

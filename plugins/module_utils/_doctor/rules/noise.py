@@ -5,8 +5,6 @@
 
 A line stands here only if no fault of this field prints it: tables of a BIOS, buses and consoles that nobody uses,
 mitigations of CPUs, parts that a framework was not built with, options and headings that hold a bad word.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@
 
 It may be missing: the data path is proven by others. What it finds does count, except congestion control at work: that
 is how a lossless network works, and is told.
-
-Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations
