@@ -132,7 +132,8 @@ options:
           - C(id) (its name), C(hosts) (name in the inventory to what the host calls itself), C(ranks), C(network) (the
             only network that NCCL was allowed, C(NCCL_NET)), C(rdma_networks) (CIDRs that the NICs have to be in, one
             per rail, if that was asked for), C(cluster_network) (CIDR where NICs are looked for if NCCL does not name
-            them), C(started) and C(ended) (seconds since 1970, UTC).
+            them), C(started) and C(ended) (seconds since 1970, UTC). C(nic_qos) is V(false) if the inventory asks for a
+            lossless class at none of the NICs.
         type: dict
       nccl_path:
         description:
@@ -229,6 +230,25 @@ options:
           Time of the all-reduce of all gradients alone, in seconds. Left out, the benchmark bandwidth with the same
           network and number of ranks.
         type: float
+  accepted_findings:
+    description: >-
+      Findings of the doctor that somebody has looked at and goes on with. They stand in the report with their reason
+      and keep no run from PROVEN, unless the device itself proves them. A cause that there is not is refused.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      cause:
+        description: The cause, as the report names it.
+        type: str
+        required: true
+      why:
+        description: Why this is as it should be, for who reads the report.
+        type: str
+        required: true
+      host:
+        description: The host alone, as the inventory names it. Left out, every host.
+        type: str
   benchmarks:
     description:
       - Folder with the result files C(bandwidth.json), C(scaling.json), C(scoring.json), C(training.json),
@@ -354,6 +374,7 @@ from ..module_utils._layer import RefusedError, exit_with, failing
 from ..module_utils._results.figures import benchmark_files
 from ..module_utils._results.readers import tf_cnn
 from ..module_utils._results.report import diagnosis, page, plots, schema, timeline
+from ..module_utils._results.report.accepted import accepted_from
 from ..module_utils._results.report.files import ReportFolder, Wanted
 from ..module_utils._results.report.markdown import render
 from ..module_utils._results.report.summary import EVIDENCE, LAYERS, SIMULATED_LAYERS, Inputs, build, finite, headline
@@ -483,6 +504,16 @@ def main() -> None:
                     "allreduce_s": {"type": "float"},
                 },
             },
+            "accepted_findings": {
+                "type": "list",
+                "elements": "dict",
+                "default": [],
+                "options": {
+                    "cause": {"type": "str", "required": True},
+                    "why": {"type": "str", "required": True},
+                    "host": {"type": "str"},
+                },
+            },
             "benchmarks": {"type": "path"},
             "plots": {"type": "bool", "default": True},
             "latest": {"type": "bool", "default": True},
@@ -494,8 +525,10 @@ def main() -> None:
     options = dict(module.params)
     path, log, logs, latest, draw = (options.pop(key) for key in ("path", "log", "logs", "latest", "plots"))
     folder = options.pop("benchmarks") or str(Path(path) / options["run_id"] / "benchmarks")
+    told = options.pop("accepted_findings")
     options["limits"] = {key: value for key, value in options["limits"].items() if value is not None}
     with failing(module):
+        known = accepted_from(told)
         inputs = Inputs(**options, benchmarks=_benchmarks(Path(folder)))
         files: dict[str, bytes | Path] = {}
         heat_map = _heat_map(inputs)
@@ -505,7 +538,7 @@ def main() -> None:
             source = _log_file(log)
             files["mpirun.log"] = source
             inputs = dataclasses.replace(inputs, timeline=_timeline(source, inputs))
-        doctor = diagnosis.diagnose(build(inputs), inputs.evidence, logs or log)
+        doctor = diagnosis.diagnose(build(inputs), inputs.evidence, logs or log, known)
         if doctor["failed"]:
             module.warn(doctor["message"])
         summary = finite(build(dataclasses.replace(inputs, doctor=doctor)))

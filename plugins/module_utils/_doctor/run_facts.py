@@ -28,8 +28,11 @@ _SLOWED = {
 def pieces(evidence: Mapping[str, Any], esxi: Any = None) -> dict[str, str]:
     """``evidence`` as module run_report takes it; ``esxi``: host -> rows of its kernel settings."""
     found: dict[str, str] = {}
+    lossy = _lossy(evidence)
     for name, moments in _each(evidence.get("rdma")):
         lines = _node(moments)
+        if lossy:
+            lines.pop("mlnx_qos.txt", None)
         found |= {f"hosts/{name}/{piece}": "\n".join(told) + "\n" for piece, told in lines.items() if told}
     for name, moments in _each(evidence.get("switches")):
         found |= facts.pieces(f"switches/{name}", _switch(moments))
@@ -71,6 +74,15 @@ def simulated(evidence: Mapping[str, Any], layers: Mapping[str, Any]) -> tuple[s
     if ((evidence.get("fabric") or {}).get("report") or {}).get("simulated"):
         found.append("fabric/")
     return tuple(found)
+
+
+def _lossy(evidence: Mapping[str, Any]) -> bool:
+    """The inventory asks for no lossless class at the NICs, none has one, and all trust the same: that is as wished."""
+    if (evidence.get("job") or {}).get("nic_qos") is not False:
+        return False
+    newest = [_newest(moments) for _name, moments in _each(evidence.get("rdma"))]
+    found = [device.get("qos") or {} for reading in newest for device in reading.get("devices") or ()]
+    return not any(qos.get("pfc_priorities") for qos in found) and len({qos.get("trust") for qos in found}) < 2
 
 
 def _each(readings: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:

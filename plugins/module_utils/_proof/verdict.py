@@ -16,7 +16,7 @@ from typing import Any, Iterable, Mapping, Sequence
 
 from .evidence import Evidence
 from .registry import WITNESSES
-from .witness import DISAGREES, IMPOSSIBLE, MISSING, STATES
+from .witness import AGREES, DISAGREES, IMPOSSIBLE, MISSING, STATES
 
 PROVEN, NOT_PROVEN, INVALID = "PROVEN", "NOT PROVEN", "INVALID RUN"
 VERDICTS = (PROVEN, NOT_PROVEN, INVALID)
@@ -102,6 +102,9 @@ def judge(witnesses: Sequence[Heard], simulated: bool) -> Verdict:
     if simulated:
         reasons.append("simulated devices prove nothing about hardware")
         text = f"{text}; simulated devices prove nothing about hardware"
+    accepted = [each for each in said[AGREES] if each.fact]
+    if accepted:
+        text = f"{text}; accepted: {'; '.join(each.fact for each in accepted)}"
     if told[DISAGREES]:
         text = f"{text}; the path has gaps: {_facts(told[DISAGREES])}"
     besides = tuple(f"{each.title}: {each.evidence}" for each in told[DISAGREES] + told[MISSING])

@@ -306,7 +306,9 @@ def _failed(pieces: readings.Pieces, log: str) -> Outcome:
     doctor = _asked(inputs, {"train.log": log})
     why = failure.diagnose(1, log, "", NODES)
     assert build(Inputs(run_id="x", **inputs, doctor=doctor))["verdict"]["state"] != PROVEN
-    return Outcome(STOPPED, "run", "", f"{why.message} {diagnosis.brief(doctor)}", *_first(doctor))
+    return Outcome(
+        STOPPED, "run", "", f"{why.message} {diagnosis.brief(doctor)}", *_first(diagnosis.of_the_failure(doctor))
+    )
 
 
 def proved(pieces: readings.Pieces, log: str = "") -> Outcome:
@@ -321,7 +323,7 @@ def proved(pieces: readings.Pieces, log: str = "") -> Outcome:
     verdict = build(Inputs(run_id="x", **inputs, doctor=doctor))["verdict"]
     how = PROVEN if verdict["state"] == PROVEN else NOT_PROVEN
     said = [verdict["line"], *verdict["reasons"]]
-    return Outcome(how, "report", "", " ".join(said), *_first(doctor))
+    return Outcome(how, "report", "", " ".join(said), *_first(next(iter(doctor["findings"]), None)))
 
 
 def _nccl_log(pieces: readings.Pieces, log: str) -> str:
@@ -351,6 +353,6 @@ def _asked(inputs: Mapping[str, Any], logs: Mapping[str, str]) -> dict[str, Any]
         return diagnosis.diagnose(build(Inputs(run_id="x", **given)), given["evidence"], folder)
 
 
-def _first(doctor: Mapping[str, Any]) -> tuple[tuple[str, str], bool]:
-    first = next(iter(doctor["findings"]), {"layer": "", "cause": "", "certainty": CANDIDATE})
+def _first(finding: Mapping[str, Any] | None) -> tuple[tuple[str, str], bool]:
+    first = finding or {"layer": "", "cause": "", "certainty": CANDIDATE}
     return (first["layer"], first["cause"]), first["certainty"] != CANDIDATE

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import run_facts, told
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import schema
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import accepted, diagnosis, schema
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import Inputs, build
 
 from tests.unit.proof.truth import Run
@@ -126,3 +127,134 @@ def test_the_verdict_hears_the_doctor_and_the_summary_keeps_its_answer_for_runs_
     inputs = Inputs(run_id="x", **Run("4x1 ring").inputs())
     line = build(dataclasses.replace(inputs, doctor={"findings": [FINDING]}))["verdict"]["line"]
     assert line.startswith("NOT PROVEN: what else was read: gpu02: link_faulty (cabling, candidate)")
+
+
+# ------------------------------------------------------------------------------------------ what somebody goes on with
+
+ACCEPT = {"cause": "link_faulty", "why": "a spare port", "host": None}
+
+
+def judged(finding: dict[str, Any], *entries: dict[str, Any]) -> dict[str, Any]:
+    known = accepted.accepted_from(entries)
+    doctor = {"findings": accepted.marked([finding], known)}
+    found: dict[str, Any] = build(Inputs(run_id="x", **Run("4x1 ring").inputs(), doctor=doctor))["verdict"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("finding", "entries", "state"),
+    [
+        pytest.param(FINDING, [ACCEPT], "PROVEN", id="a candidate"),
+        pytest.param({**FINDING, "certainty": "likely"}, [ACCEPT], "PROVEN", id="what is likely"),
+        pytest.param({**FINDING, "certainty": "proven"}, [ACCEPT], "NOT PROVEN", id="never what is proven"),
+        pytest.param(FINDING, [{**ACCEPT, "host": "gpu02"}], "PROVEN", id="on its host"),
+        pytest.param(FINDING, [{**ACCEPT, "host": "gpu03"}], "NOT PROVEN", id="not on another host"),
+        pytest.param(FINDING, [{**ACCEPT, "cause": "gpu_fault"}], "NOT PROVEN", id="not another cause"),
+        pytest.param(
+            {**FINDING, "hosts": ["gpu02", "gpu03"]}, [{**ACCEPT, "host": "gpu02"}], "NOT PROVEN", id="not half of it"
+        ),
+        pytest.param(
+            {**FINDING, "hosts": ["gpu02", "gpu03"]},
+            [{**ACCEPT, "host": "gpu02"}, {**ACCEPT, "host": "gpu03", "why": "another one"}],
+            "PROVEN",
+            id="host by host",
+        ),
+    ],
+)
+def test_what_is_accepted_keeps_no_run_from_proven_and_is_told(
+    finding: dict[str, Any], entries: list[dict[str, Any]], state: str
+) -> None:
+    verdict = judged(finding, *entries)
+    assert verdict["state"] == state, verdict["line"]
+    if state == "PROVEN":
+        assert "accepted: link_faulty, because a spare port" in verdict["line"]
+        (witness,) = [each for each in verdict["witnesses"] if each["name"] == "doctor"]
+        assert "accepted: gpu02" in witness["evidence"] and "because a spare port" in witness["evidence"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "says"),
+    [
+        pytest.param({"cause": "link_fault", "why": "x"}, "link_faulty", id="a cause that there is not"),
+        pytest.param({"cause": "link_faulty", "why": " "}, "has no reason", id="no reason"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(entry: dict[str, Any], says: str) -> None:
+    with pytest.raises(RefusedError, match="report_accepted_findings") as refused:
+        accepted.accepted_from([entry])
+    assert says in str(refused.value)
+
+
+def test_what_is_accepted_in_vain_is_told() -> None:
+    known = accepted.accepted_from([ACCEPT, {**ACCEPT, "cause": "gpu_fault", "host": "gpu01"}])
+    assert accepted.notes([FINDING], known) == [
+        "report_accepted_findings: gpu_fault on gpu01 was not found, take it out"
+    ]
+    (note,) = accepted.notes([{**FINDING, "certainty": "proven"}], known[:1])
+    assert "is proven, and counts all the same" in note
+
+
+def test_findings_that_nobody_accepts_stand_first_and_none_is_lost_behind_the_others() -> None:
+    rows = accepted.marked([FINDING, {**FINDING, "cause": "gpu_fault"}], accepted.accepted_from([ACCEPT]))
+    assert [(row["cause"], bool(row["accepted"])) for row in rows] == [("gpu_fault", False), ("link_faulty", True)]
+
+
+# ------------------------------------------------------------------------------------- behind the message of a failure
+
+READ = [f"hosts/gpu0{number}/mlnx_qos.txt" for number in range(1, 4)]
+LOOK = {"next": {"where": "on the host", "run": "look"}, "fix": {"what": "mend it"}}
+STATE = {
+    **FINDING,
+    **LOOK,
+    "hosts": ["gpu01", "gpu02", "gpu03"],
+    "evidence": [{"file": "hosts/gpu01/mlnx_qos.txt", "line": 2, "text": "enabled 0"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("findings", "settled", "behind"),
+    [
+        pytest.param([STATE], "", "", id="a state of all hosts has nothing to do with it"),
+        pytest.param([{**STATE, "hosts": ["gpu02"]}], "", "Look at: look", id="a state of one host may"),
+        pytest.param([{**STATE, "certainty": "likely"}], "", "Look at: look", id="what is likely"),
+        pytest.param([STATE], "link_faulty", "What to do: mend it", id="what is settled"),
+        pytest.param(
+            [{**STATE, "evidence": [{"file": "job/train.log", "text": "x"}]}], "", "look", id="the job said it"
+        ),
+        pytest.param(
+            [{**STATE, "evidence": [{"file": "hosts/gpu01/dmesg.txt", "text": "x"}]}], "", "look", id="a kernel"
+        ),
+        pytest.param(
+            [STATE, {**STATE, "cause": "gpu_fault", "hosts": ["gpu02"]}], "", "gpu_fault", id="the next one may"
+        ),
+        pytest.param([{**STATE, "hosts": ["gpu02"], "accepted": "meant"}], "", "", id="what is accepted"),
+    ],
+)
+def test_what_stands_behind_the_message_of_a_failed_run(findings: list[Any], settled: str, behind: str) -> None:
+    said = diagnosis.brief({"findings": findings, "settled": settled, "verdict": "cannot_tell", "read": READ})
+    assert (behind in said) if behind else said == ""
+
+
+@pytest.mark.parametrize(
+    ("wanted", "qos", "told_"),
+    [
+        pytest.param(False, {"trust": "pcp", "pfc_priorities": []}, False, id="none asked for, none there"),
+        pytest.param(False, {"trust": "dscp", "pfc_priorities": [3]}, True, id="none asked for, one there"),
+        pytest.param(True, {"trust": "pcp", "pfc_priorities": []}, True, id="asked for, none there"),
+        pytest.param(None, {"trust": "pcp", "pfc_priorities": []}, True, id="nobody says"),
+    ],
+)
+def test_nics_without_a_lossless_class_are_as_wished_where_none_is_asked_for(
+    wanted: bool | None, qos: dict[str, Any], told_: bool
+) -> None:
+    readings = {host: {"start": {"devices": [{"name": "mlx5_0", "qos": qos}]}} for host in ("gpu01", "gpu02")}
+    texts = run_facts.pieces({"rdma": readings, "job": {"nic_qos": wanted}})
+    assert ("hosts/gpu01/mlnx_qos.txt" in texts) == told_
+
+
+def test_nics_that_differ_are_told_though_none_is_asked_for() -> None:
+    readings = {
+        host: {"start": {"devices": [{"name": "mlx5_0", "qos": {"trust": trust, "pfc_priorities": []}}]}}
+        for host, trust in (("gpu01", "dscp"), ("gpu02", "pcp"))
+    }
+    assert "hosts/gpu02/mlnx_qos.txt" in run_facts.pieces({"rdma": readings, "job": {"nic_qos": False}})

@@ -14,7 +14,7 @@ from typing import Any, Mapping
 
 from ..._results.figures.speed import BAD
 from ..evidence import Evidence
-from ..witness import Doubts, Said, Witness
+from ..witness import AGREES, Doubts, Said, Witness
 
 # A queue asked its sender to wait, or marked packets: the lossless class does its work.
 _CONGESTION = re.compile(r"^\s*(?:[rt]x_prio\d_pause|(?:np|rp)_\w*(?:ecn|cnp)\w*)\s*[:=]")
@@ -31,9 +31,15 @@ def judge(evidence: Evidence) -> Said:
         return doubts.says("")
     findings = [finding for finding in told.get("findings") or () if isinstance(finding, Mapping)]
     slow = evidence.speed is not None and evidence.speed.state == BAD
-    for finding in findings[:_SHOWN]:
+    taken = [finding for finding in findings if finding.get("accepted")]
+    for finding in [finding for finding in findings if not finding.get("accepted")][:_SHOWN]:
         (doubts.notes if _congestion(finding) and not slow else doubts.wrong).append(sentence(finding))
-    return doubts.says("nothing that this run read names a cause of trouble")
+    doubts.notes += [f"accepted: {sentence(finding)}, because {finding['accepted']}" for finding in taken]
+    besides = " but what was accepted" if taken else ""
+    said = doubts.says(f"nothing that this run read names a cause of trouble{besides}")
+    if said.state != AGREES or not taken:
+        return said
+    return said._replace(fact="; ".join(f"{each['cause']}, because {each['accepted']}" for each in taken))
 
 
 def sentence(finding: Mapping[str, Any]) -> str:
@@ -54,6 +60,7 @@ WITNESS = Witness(
     "What else was read",
     judge,
     "the doctor's answer on the logs and readings of this run: no cause, not even a possible one; pauses and marks of "
-    "congestion control are told, and count only where the exchange is slow; it may be missing",
+    "congestion control are told, and count only where the exchange is slow; what "
+    "`report_accepted_findings` names is told with its reason; it may be missing",
     needed=False,
 )

@@ -9,17 +9,20 @@ The doctor adds to a report and takes nothing from it: if it fails, that stands 
 from __future__ import annotations
 
 import re
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from ..._doctor import doctor, run_facts
 from ..._doctor.bundle import Selection
-from ..._doctor.model import HEALTHY
+from ..._doctor.model import CANDIDATE, HEALTHY
 from ..._proof.verdict import PROVEN
 from ..._proof.witnesses.doctor import sentence
+from . import accepted
 
 LOGS = re.compile(r"\.(?:log|err|out)$")  # beside them lie results and counters, which are read for what they are
 LOG_BYTES = 1 << 30  # of the logs; a minute of reading
 _SOUND = "Nothing that this run read names a fault. What keeps it from PROVEN stands under Witnesses."
+_HOST = re.compile(r"hosts/([^/]+)/")
+_LOG = re.compile(r"^job/|dmesg|\.log$")
 _FINDINGS, _QUESTIONS, _LINES = 5, 5, 5
 
 
@@ -27,8 +30,14 @@ def wanted(summary: Mapping[str, Any]) -> bool:
     return bool(summary["verdict"]["state"] != PROVEN)
 
 
-def diagnose(summary: Mapping[str, Any], evidence: Mapping[str, Any], logs: str | None) -> dict[str, Any]:
-    """Part ``doctor`` of the summary; ``logs``: a folder, or one log. Raises nothing."""
+def diagnose(
+    summary: Mapping[str, Any],
+    evidence: Mapping[str, Any],
+    logs: str | None,
+    known: Sequence[accepted.Accepted] = (),
+) -> dict[str, Any]:
+    """Part ``doctor`` of the summary; ``logs``: a folder, or one log; ``known``: findings that somebody accepts. Raises
+    nothing."""
     try:
         layers = summary["layers"]
         texts = run_facts.pieces(evidence, (layers.get("esxi") or {}).get("found"))
@@ -37,8 +46,9 @@ def diagnose(summary: Mapping[str, Any], evidence: Mapping[str, Any], logs: str 
         found = doctor.diagnose(logs, texts, selection=Selection(LOGS, "job/", LOG_BYTES))
         findings = [
             {**finding, "simulated": any(entry["file"].startswith(unreal) for entry in finding["evidence"])}
-            for finding in found["findings"][:_FINDINGS]
+            for finding in accepted.marked(found["findings"], known)[:_FINDINGS]
         ]
+        vain = accepted.notes(found["findings"], known)
     except Exception as error:
         return _nothing(f"{type(error).__name__}: {error}"[:500])
     return {
@@ -50,19 +60,39 @@ def diagnose(summary: Mapping[str, Any], evidence: Mapping[str, Any], logs: str 
         "next": found["next"][:_QUESTIONS],
         "asked": found["asked"],
         "unknown": found["unknown"][:_LINES],
-        "notes": found["notes"],
+        "notes": [*found["notes"], *vain],
         "read": found["read"],
     }
 
 
 def brief(doctor: Mapping[str, Any]) -> str:
-    """The first finding in one sentence, for the end of a message; without one, what to look at next. Empty where the
-    doctor has nothing to add."""
+    """The first finding that may have to do with what failed in one sentence, for the end of a message; without any
+    finding, what to look at next. Empty where the doctor has nothing to add."""
     if doctor["findings"]:
-        first = doctor["findings"][0]
-        todo = f"What to do: {first['fix']['what']}" if doctor["settled"] else f"Look at: {first['next']['run']}"
+        first = of_the_failure(doctor)
+        if first is None:
+            return ""
+        settled = doctor["settled"] == first["cause"]
+        todo = f"What to do: {first['fix']['what']}" if settled else f"Look at: {first['next']['run']}"
         return f"The doctor: {sentence(first)}. {todo}."
     return "" if doctor["verdict"] in (None, HEALTHY) else f"The doctor: {doctor['message']}"
+
+
+def of_the_failure(doctor: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The first finding that may have to do with what failed."""
+    return next((each for each in doctor["findings"] if _of_the_failure(each, doctor)), None)
+
+
+def _of_the_failure(finding: Mapping[str, Any], doctor: Mapping[str, Any]) -> bool:
+    """A mere candidate that rests on a state which all hosts share, and of which no log of the job or of a kernel says
+    a word, was there before anything failed: it stands in the report, and not behind the message."""
+    if finding.get("accepted"):
+        return False
+    if finding["certainty"] != CANDIDATE or doctor["settled"] == finding["cause"]:
+        return True
+    hosts = {match[1] for match in map(_HOST.match, doctor["read"]) if match}
+    logged = any(_LOG.search(str(entry.get("file"))) for entry in finding["evidence"])
+    return logged or len(hosts) < 2 or not hosts <= set(finding["hosts"])
 
 
 def _nothing(why: str) -> dict[str, Any]:

@@ -79,7 +79,8 @@ def doctor_rows(summary: Mapping[str, Any]) -> list[list[str]]:
     """What may be wrong, root cause first, for Markdown and HTML alike."""
     return [
         [
-            f"{'SIMULATED ' if finding['simulated'] else ''}{finding['certainty']}",
+            f"{'SIMULATED ' if finding['simulated'] else ''}{finding['certainty']}"
+            + (f", accepted: {finding['accepted']}" if finding.get("accepted") else ""),
             f"{finding['means']} ({finding['cause']}, {finding['layer']})",
             _where(finding),
             "; ".join(f"{entry['file']}:{entry['line']}: {entry['text']}" for entry in finding["evidence"][:2]),

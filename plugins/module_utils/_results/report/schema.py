@@ -130,7 +130,9 @@ _FINDING = _object(
         "fix": _object({"what": _TEXT, "who": _TEXT, "role": _TEXT, "interrupts": _TEXT}),
         "rests_on": _list(_TEXT),
         "simulated": _FLAG,
-    }
+        "accepted": _TEXT,  # the reason; empty: nobody accepts it
+    },
+    optional=("accepted",),
 )
 _DOCTOR = _object(
     {
