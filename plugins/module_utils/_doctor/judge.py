@@ -35,11 +35,14 @@ _EVIDENCE = 4
 _HOSTS = 64  # that a finding names
 _TOLD = 3.0  # what a device says of itself outweighs what any three others say of it
 _VAGUE = 0.3
+_UNSPECIFIC = 0.5
 _RUN = 3  # cost from which a question takes a job
 _CLUE = 4.0  # what a fact makes suspect stands before what a symptom does
 _LEFT = 0.3  # of the best candidate's weight: less is as good as excluded
 # What a suffering job says whatever the fault is.
 SYMPTOMS = frozenset({"slow", "hang", "wc_retry_exceeded", "modify_qp_timeout", "connect_timeout", "connect_refused"})
+# Words that say no more than that something fails: whoever says what it is stands before them.
+UNSPECIFIC = frozenset({"slow", "hang", "mpi_comm"})
 _DEPTH = {layer: number for number, layer in enumerate(LAYERS)}
 _BEGUN, _DONE = "init_start", "init_end"
 
@@ -89,6 +92,7 @@ def _findings(reading: Reading) -> list[Finding]:
         echoes = []
     telling = [rule for rule in fired if _told(rule, seen)]
     explicit = [rule for rule in fired if not _vague(rule, seen)] if _places(seen) else []
+    specific = any(not _vague(rule, seen) and not _unspecific(rule, seen) for rule in fired)
     for rule in fired:
         named = [seen[name] for group in rule.needed for name in group if name in seen]
         hits = sorted((hit for entry in named for hit in _of_hosts(entry)), key=lambda hit: _loudness(hit, seen))
@@ -96,6 +100,8 @@ def _findings(reading: Reading) -> list[Finding]:
         strength = len(rule.needed) + sum(hit.device != "" or hit.host != "" for hit in hits[:1]) * 0.01
         if explicit and _vague(rule, seen):
             strength *= _VAGUE
+        elif specific and _unspecific(rule, seen):
+            strength *= _UNSPECIFIC
         for place, cause in enumerate(rule.causes):
             weight = strength - 0.15 * place + (_TOLD if told and place == 0 else 0)
             certainty = min(rule.certainty, rule.told if told else CANDIDATE, key=CERTAINTIES.index)
@@ -258,6 +264,13 @@ def _vague(rule: Rule, seen: Any) -> bool:
     """It rests on nothing but what a suffering job says, whatever the fault is."""
     names = {name for group in rule.needed for name in group if name in seen}
     return all(seen[name].sign.kind != FAULT or name in SYMPTOMS for name in names)
+
+
+def _unspecific(rule: Rule, seen: Any) -> bool:
+    """None of its faults is more than a word for trouble."""
+    return {
+        name for group in rule.needed for name in group if name in seen and seen[name].sign.kind == FAULT
+    } <= UNSPECIFIC
 
 
 def _loud(group: tuple[str, ...], seen: Any) -> bool:

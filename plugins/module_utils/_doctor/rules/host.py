@@ -183,7 +183,7 @@ RULES = (
     ),
     rule(
         "connect_timeout",
-        "connect_timeout !modify_qp_timeout",
+        "connect_timeout !modify_qp_timeout|firmware_no_answer",
         CANDIDATE,
         "firewall wrong_interface launch_failed",
         "a connect that nobody answers: dropped packets or an address that leads nowhere",

@@ -107,6 +107,19 @@ SIGNS = (
         r"|\[INFO\] \[tid \d+\]|TX OK/DROP\s+RX OK/DROP"
         r"|kernel\.numa_balancing\s*=\s*0\b",
     ),
+    # QEMU's firmware and vfio when a guest with passthrough devices starts.
+    noise(
+        "guest_start",
+        r"^Platform\w+: +(?:using dynamic mmio window|MMIO Space|Addr Space|limit PhysBits)"
+        r"|vfio-pci \S+: (?:enabling device"
+        r"|vfio_ecap_init: hiding|vfio_bar_restore: reset recovery|resetting$|reset done$|vgaarb)|^vfio_pci: add \["
+        r"|bnxt_re\S*: Low latency framework is enabled",
+    ),
+    # mlxlink: counters that are 0.
+    noise(
+        "mlxlink_zero",
+        r"^\s*(?:Link (?:Down|Error Recovery) Counter|(?:Effective|Raw) Physical Errors|Symbol Errors)\s*:\s*0\s*$",
+    ),
     # vmware.log: keys as they were read, devices that were given.
     noise(
         "vmx_read",
