@@ -29,6 +29,7 @@ from .model import (
 from .questions import GENERAL, SILENT, STOPPED, Question, rank
 from .reading import PER_FORM, Hit, Reading
 from .rules.looks import BEHIND, CLUES, LOOKS, SUFFERS, SUSPECTS
+from .subjects import guesses
 
 _SHOWN = 8  # findings of an answer
 _EVIDENCE = 4
@@ -116,8 +117,15 @@ def _findings(reading: Reading) -> list[Finding]:
             )
             table[cause].first = table[cause].first or (place == 0 and rule in explicit)
     _compare(reading, table)
-    found = sorted(table.values(), key=_order)
-    return _one_per_layer(_explained(found, echoes, reading))
+    found = _one_per_layer(_explained(sorted(table.values(), key=_order), echoes, reading))
+    certain = any(finding.certainty != CANDIDATE for finding in found)
+    return found if certain or _places(seen) else [*found, *guesses(found, _troubled(reading))]
+
+
+def _troubled(reading: Reading) -> list[Hit]:
+    """Lines that look like trouble, known or not."""
+    known = [hit for entry in reading.seen.values() if entry.sign.kind in (FAULT, ECHO) for hit in entry.hits[:2]]
+    return [*reading.alarms, *known]
 
 
 def _name_ranks(reading: Reading) -> None:

@@ -242,7 +242,7 @@ RULES = (
     rule("device_missing_some", "container_dev_differs", CANDIDATE, "container_devices gdr_distance", "nodes compared"),
     rule(
         "docker_gpu",
-        "docker_gpu",
+        "docker_gpu !toolkit_driver",
         CANDIDATE,
         "container_no_gpu driver_not_running",
         "NVIDIA container toolkit: troubleshooting",
