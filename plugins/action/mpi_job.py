@@ -21,12 +21,15 @@ import time
 import uuid
 from typing import Any, Sequence
 
+import yaml
 from ansible import constants as C
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ..module_utils._results.launch.progress import Progress, describe
+from ..modules.mpi_job import DOCUMENTATION
+from ..plugin_utils.decision import argument_spec
 
 display = Display()
 
@@ -37,24 +40,6 @@ _PREFIX = "rocemesh-job-"
 _MARK = "ROCEMESH_JOB"
 _SITE = re.compile(r"^[A-Za-z0-9_.]{1,40}$")
 _LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun")
-_NONE = ""
-
-ARGUMENTS = {
-    "argv": {"type": "list", "elements": "str"},
-    "job": {"type": "path", "default": _NONE},
-    "container": {"type": "str", "default": _NONE},
-    "name": {"type": "str", "default": "job"},
-    "python": {"type": "str", "default": "python3"},
-    "directory": {"type": "path", "default": "/tmp"},
-    "progress": {"type": "str", "choices": ["auto", "always", "never"], "default": "auto"},
-    "interval": {"type": "int", "default": 10},
-    "orphan_after": {"type": "int", "default": 60},
-    "expected": {"type": "float", "default": 0},
-    "limit": {"type": "int", "default": 0},
-    "stall_limit": {"type": "int", "default": 0},
-    "stall_keep": {"type": "int", "default": 0},
-    "site": {"type": "str", "default": _NONE},
-}
 
 
 class NoAnswerError(Exception):
@@ -131,7 +116,8 @@ class ActionModule(ActionBase):
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
         self._task_vars = task_vars or {}
-        _validation, options = self.validate_argument_spec(argument_spec=ARGUMENTS)  # type: ignore[no-untyped-call]
+        spec = argument_spec(yaml.safe_load(DOCUMENTATION)["options"])
+        _validation, options = self.validate_argument_spec(argument_spec=spec)  # type: ignore[no-untyped-call]
         for name, least in (("interval", 1), ("orphan_after", 10)):
             if options[name] < least:
                 return {**result, "failed": True, "msg": f"{name} is {options[name]}; at least {least} is needed"}

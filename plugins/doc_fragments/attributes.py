@@ -27,10 +27,14 @@ attributes:
 options: {}
 requirements:
   - Python 3.8 or newer on the node
+notes:
+  - If the environment variable E(ROCEMESH_SYSFS_ROOT) names a directory, it is read in place of C(/sys). The
+    collection's simulated nodes use it; their results have RV(simulated=true).
 """
 
     DECIDES = r"""
-options: {}
+notes:
+  - Runs on the controller. The node is not asked.
 attributes:
   check_mode:
     support: full

@@ -17,7 +17,6 @@ description:
     all.
   - Whatever a reader complains about is a problem of the file. A log without a figure is one, too.
   - A measurement is a record, not a change of the cluster, so nothing is reported as changed.
-  - Runs on the controller. The node is not asked.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.decides
 options:

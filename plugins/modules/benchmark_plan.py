@@ -17,7 +17,6 @@ description:
     second ones.
   - The name of a repeat holds a digest of all of its parameters. What lies in O(folder) under that name and was
     made with the same parameters is done; what was made with other parameters has another name.
-  - Runs on the controller. The node is not asked.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.decides
 options:

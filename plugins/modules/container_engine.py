@@ -16,7 +16,6 @@ description:
   - Takes the runtime V(nvidia) from what C(nvidia-ctk runtime configure --dry-run) would write, and nothing else of
     it. Every key of the file stays as it is and where it is. An entry of that name is never replaced.
   - Compares what the running engine knows with what is on the disk. It needs no memory of an earlier run.
-  - Runs on the controller. The node is not asked.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.decides
 options:

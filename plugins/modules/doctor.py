@@ -88,59 +88,46 @@ findings:
     layer:
       description: Part of the site.
       type: str
-      returned: success
     cause:
       description: Stable name of the cause, as in C(docs/causes.md).
       type: str
-      returned: success
     certainty:
       description: V(proven), V(likely) or V(candidate).
       type: str
-      returned: success
     means:
       description: What it means.
       type: str
-      returned: success
     host:
       description: Host that the evidence names, or an empty string.
       type: str
-      returned: success
     hosts:
       description: All hosts, switches or ESXi hosts that the evidence names as the place of the fault.
       type: list
       elements: str
-      returned: success
     rank:
       description: Rank that the evidence names, or null.
       type: int
-      returned: success
     device:
       description: Device that the evidence names, or an empty string.
       type: str
-      returned: success
     evidence:
       description: Lines that say so, each with C(file), C(line) and C(text).
       type: list
       elements: dict
-      returned: success
     explains:
       description: Lines that only follow from this.
       type: list
       elements: str
-      returned: success
     next:
       description: Read-only command that confirms or excludes this cause, with C(where), C(run) and C(cost).
       type: dict
-      returned: success
     fix:
       description: What puts it right - C(what), C(who), C(role) of this collection, and what it C(interrupts).
       type: dict
-      returned: success
     rests_on:
       description: Sources of the rules.
       type: list
       elements: str
-      returned: success
 next:
   description:
     - Read-only commands for the whole, the one that decides most for its cost first, each with C(where), C(run),

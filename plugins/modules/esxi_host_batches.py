@@ -16,7 +16,6 @@ description:
   - Puts the hosts of a play together that have the same account on the same vCenter and want the same kernel settings,
     by the variables of the role P(rocemesh.multinode.esxi_host#role) that the inventory gives them.
   - Takes the results of M(rocemesh.multinode.esxi_kernel_setting) over these batches apart, host by host.
-  - Runs on the controller. The node is not asked.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.decides
 options:

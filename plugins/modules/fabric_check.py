@@ -15,7 +15,6 @@ author: rocemesh.multinode contributors (@rocemesh)
 description:
   - Takes what is known so far and returns the next part to run, or the answer. Starts nothing.
   - The parts are V(reach) (probes), V(measure) (rounds of perftest), V(confirm) (repeats, at most twice) and V(done).
-  - Runs on the controller. The node is not asked.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.decides
 options:

@@ -16,7 +16,6 @@ description:
   - A torch that was built for CPUs trains as well, and its figures look like a slow cluster; so does one that is too
     new for the driver. Both are named, with what to do.
   - A host that did not answer is named too.
-  - Runs on the controller. The node is not asked.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.decides
 options:

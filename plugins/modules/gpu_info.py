@@ -69,8 +69,6 @@ options:
     default: 60
 notes:
   - Not verified with Fabric Manager and NVSwitches.
-  - If the environment variable E(ROCEMESH_SYSFS_ROOT) names a directory, it is read in place of C(/sys). The
-    collection's simulated nodes use it; their results have RV(simulated=true).
 seealso:
   - module: rocemesh.multinode.rdma_info
 """

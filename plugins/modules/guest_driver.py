@@ -14,7 +14,6 @@ version_added: 0.1.0
 author: rocemesh.multinode contributors (@rocemesh)
 description:
   - Each reading that is given is judged. Readings are what the named programs print, in the locale C.
-  - Runs on the controller. The node is not asked.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.decides
 options:

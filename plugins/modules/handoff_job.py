@@ -16,7 +16,6 @@ description:
   - Refuses what a scheduler would refuse only later, or not at all - an image without digest, a device that a node does
     not have, a namespace that cannot exist, hosts with different numbers of ranks, variables that belong to the
     launcher, names that look like secrets.
-  - Runs on the controller. The node is not asked.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.decides
 options:

@@ -16,7 +16,6 @@ description:
   - Reads the folder that the scripts of a hand-off fill (C(results/JOBID)) - the ranks' output, NCCL's log, RDMA
     counters before and after, begin and end - and says what the launcher says of a job that did not end well.
   - What is missing stays missing, and the verdict of the report says so.
-  - Runs on the controller. The node is not asked.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.decides
 options:

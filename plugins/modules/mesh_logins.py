@@ -14,7 +14,6 @@ version_added: 0.1.0
 author: rocemesh.multinode contributors (@rocemesh)
 description:
   - One line per node, in their order - address, exit status of ssh, milliseconds, message.
-  - Runs on the controller. The node is not asked.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.decides
 options:

@@ -14,7 +14,6 @@ version_added: 0.1.0
 author: rocemesh.multinode contributors (@rocemesh)
 description:
   - Each reading that is given is joined with O(hosts).
-  - Runs on the controller. The node is not asked.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.decides
 options:

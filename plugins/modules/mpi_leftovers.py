@@ -16,7 +16,6 @@ description:
   - Judges what C(workloads/checks/leftovers.py) listed on each node. A process may be ended only if it carries the
     mark of a job of this site and the container of the head says that this job has no supervisor any more.
   - Everything else is somebody's. What is not known is somebody else's.
-  - Runs on the controller. The node is not asked.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.decides
 options:

@@ -36,8 +36,7 @@ options:
     type: int
     default: 10
 notes:
-  - Not verified on hardware. If the environment variable E(ROCEMESH_SYSFS_ROOT) names a directory, it is read in place
-    of C(/sys); such results have RV(simulated=true).
+  - Not verified on hardware.
 seealso:
   - module: rocemesh.multinode.preflight
 """

@@ -49,8 +49,6 @@ options:
     default: 20
 notes:
   - Not verified on hardware. Formats are those of public transcripts and of the sources of mlnx-tools and iproute2.
-  - If the environment variable E(ROCEMESH_SYSFS_ROOT) names a directory, it is read in place of C(/sys). The
-    collection's simulated nodes use it; their results have RV(simulated=true).
 seealso:
   - module: rocemesh.multinode.mlxconfig_ats
 """

@@ -134,16 +134,13 @@ comparison:
       description: Tables, each with C(title), C(header) and C(rows).
       type: list
       elements: dict
-      returned: success
     problems:
       description: Problems of the runs and logs, as texts.
       type: list
       elements: str
-      returned: success
     simulated:
       description: Number of rows that simulated devices produced.
       type: int
-      returned: success
 gates:
   description: One entry per case that the baseline has, too.
   type: list
@@ -153,23 +150,18 @@ gates:
     run:
       description: Name of the run.
       type: str
-      returned: success
     case:
       description: The case.
       type: str
-      returned: success
     verdict:
       description: V(slower), V(not_slower), V(uncertain) or V(not_enough_repeats).
       type: str
-      returned: success
     probability:
       description: Chance that the run is slower by more than the margin. Null, if the repeats do not carry it.
       type: float
-      returned: success
     message:
       description: The answer in words.
       type: str
-      returned: success
 slower:
   description: Whether any case became slower.
   type: bool
@@ -228,7 +220,7 @@ def _log(given: dict[str, Any]) -> comparison.Entry:
                 reader.feed(text)
     except OSError as error:
         raise _unreadable("logs", path, error.strerror) from error
-    found = summary.build(summary.Inputs(run_id=given["name"] or path.name, result=reader.result().as_result()))
+    found = summary.build(summary.Inputs(run_id=given["name"] or path.name, result=reader.result().as_dict()))
     if not found["ranks"]:
         reasons = "; ".join(problem["message"] for problem in found["problems"])
         raise _unreadable("logs", path, f"no rank has a result in it: {reasons}")

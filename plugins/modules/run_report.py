@@ -324,32 +324,25 @@ summary:
     simulated:
       description: Whether the devices were simulated.
       type: bool
-      returned: success
     ranks:
       description: Number of ranks with a result.
       type: int
-      returned: success
     images_per_second:
       description: C(total) as printed, C(per_rank) as a list, and C(sum_of_ranks).
       type: dict
-      returned: success
     agreement:
       description: C(ok) and C(relative_difference) between the sum of the ranks and the printed total.
       type: dict
-      returned: success
     layers:
       description: For each layer C(changed), C(verified), C(found), C(changes) and C(simulated).
       type: dict
-      returned: success
     stages:
       description: Seconds per stage.
       type: dict
-      returned: success
     problems:
       description: Problems, each with C(code) and C(message).
       type: list
       elements: dict
-      returned: success
 operations:
   description: Files of the report that were written (in check mode - would be).
   type: list

@@ -14,7 +14,6 @@ version_added: 0.1.0
 author: rocemesh.multinode contributors (@rocemesh)
 description:
   - Collects one fact from the hosts of each layer and folds it for the role P(rocemesh.multinode.report#role).
-  - Runs on the controller. The node is not asked.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.decides
 options:

@@ -15,7 +15,6 @@ author: rocemesh.multinode contributors (@rocemesh)
 description:
   - Collects what the roles published of each device and makes one table of it - device, change, whom it interrupts,
     what restarts, minutes.
-  - Runs on the controller. The node is not asked.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.decides
 options:

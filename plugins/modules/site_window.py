@@ -16,7 +16,6 @@ description:
   - Folds what waits on ESXi hosts, VMs and NICs into at most one window per ESXi host.
   - Says how many hosts may be down at once, and whether a change window is open by the clock of the controller.
   - Each part is decided where its options are given.
-  - Runs on the controller. The node is not asked.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.decides
 options:

@@ -300,49 +300,38 @@ identity:
     name:
       description: Name of the node.
       type: str
-      returned: always
     user:
       description: User of the node.
       type: str
-      returned: always
     login:
       description: Account of the node as whom containers log in.
       type: str
-      returned: always
     addresses:
       description: Its addresses in the network of the mesh.
       type: list
       elements: str
-      returned: always
     port:
       description: Port of its SSH server.
       type: int
-      returned: always
     host_public_key:
       description: Public key of the user. Empty while planned.
       type: str
-      returned: always
     container_public_key:
       description: Public key of the container. Empty while planned.
       type: str
-      returned: always
     next_host_public_key:
       description: Public key of the pair that O(rotation=prepare) made. Empty outside of a rotation.
       type: str
-      returned: always
     next_container_public_key:
       description: Public key of the pair that O(rotation=prepare) made. Empty outside of a rotation.
       type: str
-      returned: always
     ssh_host_keys:
       description: Public keys of the SSH server.
       type: list
       elements: str
-      returned: always
     planned:
       description: The keys do not exist yet (check mode).
       type: bool
-      returned: always
 paths:
   description: Where the files are. C(container_directory) is to be mounted read-only at C(/root/.ssh) of the container.
   returned: O(state=present)

@@ -15,7 +15,6 @@ author: rocemesh.multinode contributors (@rocemesh)
 description:
   - Compares distribution and release of each host with the collection's table of supported systems.
   - A host whose facts hold no distribution is left out.
-  - Runs on the controller. The node is not asked.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.decides
 options:

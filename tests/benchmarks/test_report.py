@@ -51,7 +51,7 @@ def test_growth_with_the_number_of_ranks() -> None:
         for ranks in RANKS:
             summary = build(samples[ranks])
             steps: dict[str, Callable[[], Any]] = {
-                "read_log": lambda ranks=ranks: tf_cnn.parse(logs[ranks], ranks),
+                "read_log": lambda ranks=ranks: tf_cnn.read(logs[ranks], ranks),
                 "summary": lambda ranks=ranks: build(samples[ranks]),
                 "markdown": lambda summary=summary: markdown.render(summary),
                 "html_without_plots": lambda summary=summary: page.report(summary),

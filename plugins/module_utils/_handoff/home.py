@@ -51,7 +51,7 @@ def read(folder: Path) -> dict[str, Any]:
             reader.feed(piece)
         # The end of a file is the end of its last line, whatever the next one begins with.
         reader.feed("\n")
-    result = {**reader.result().as_result(), "job": name}
+    result = {**reader.result().as_dict(), "job": name}
     evidence: dict[str, Any] = {
         "job": {
             "id": name,

@@ -362,7 +362,7 @@ def test_fewer_ranks_than_were_meant_are_no_result(start: Start) -> None:
     job = start(options={"ranks": 2})
     ended = job.ended()
     assert ended.rc == 0, ended.text
-    found = tf_cnn.parse(ended.out, len(HOSTS)).as_result()
+    found = tf_cnn.read(ended.out, len(HOSTS)).as_dict()
     assert found["ok"] is False and "missing_ranks" in {problem["code"] for problem in found["problems"]}
     gone(job)
 

@@ -273,7 +273,7 @@ def test_a_log_that_is_no_result_of_one_job_makes_the_run_invalid(code: str) -> 
 
 
 def test_the_guides_own_sample_is_an_invalid_run() -> None:
-    result = tf_cnn.parse((FIXTURES / "guide_sample.txt").read_text()).as_result()
+    result = tf_cnn.read((FIXTURES / "guide_sample.txt").read_text()).as_dict()
     verdict = summary(put("result", to=result))["verdict"]
     assert verdict["state"] == "INVALID RUN" and "add up to 6655.80" in verdict["line"]
 

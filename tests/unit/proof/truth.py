@@ -306,7 +306,7 @@ class Run:
         return {**found, "job": JOB, "at": STARTED - 200}
 
     def result(self, text: str | None = None) -> dict[str, Any]:
-        return {**tf_cnn.parse(self.training() if text is None else text, self.size).as_result(), "job": JOB}
+        return {**tf_cnn.read(self.training() if text is None else text, self.size).as_dict(), "job": JOB}
 
     def inputs(self) -> dict[str, Any]:
         """What run_report is given."""

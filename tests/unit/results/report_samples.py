@@ -101,7 +101,7 @@ LIMITS = {
 
 
 def inputs(simulated: bool = True, ranks: int = 4, **more: Any) -> Inputs:
-    result = tf_cnn.parse(log(ranks), ranks) if ranks else None
+    result = tf_cnn.read(log(ranks), ranks) if ranks else None
     hosts = [f"gpu{rank + 1:03}" for rank in range(ranks)]
     layers = {
         name: {
@@ -117,7 +117,7 @@ def inputs(simulated: bool = True, ranks: int = 4, **more: Any) -> Inputs:
             "run_id": "20260131T120000Z",
             "simulated": simulated,
             "layers": layers,
-            "result": result.as_result() if result else None,
+            "result": result.as_dict() if result else None,
             "stage_marks": [{"name": "switch", "at": 0.0}, {"name": "run", "at": 30.0}, {"name": "report", "at": 99.0}],
             "finished": "1970-01-01T00:01:40Z",
             "benchmarks": benchmarks(),

@@ -157,7 +157,7 @@ def report(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], **more: A
     log = tmp_path / "train.log"
     if not log.exists():
         log.write_text(report_samples.log(4))
-    result = report_samples.tf_cnn.parse(log.read_text(errors="replace"), 4).as_result()
+    result = report_samples.tf_cnn.read(log.read_text(errors="replace"), 4).as_dict()
     arguments = {"result": result, "log": str(log), "simulated": True, "expected_ranks": 4, **more}
     return call(run_report, capsys, path=str(tmp_path / "reports"), run_id="r1", **arguments)
 

@@ -320,7 +320,7 @@ def _reported(*formats: str | None) -> list[dict[str, Any]]:
         for rank, name in enumerate(formats)
     ]
     text = "".join(f"[1,{record['rank']}]<stdout>:ROCEMESH {json.dumps(record)}\n" for record in records)
-    return list(tf_cnn.parse(text, len(formats)).as_result()["per_rank"])
+    return list(tf_cnn.read(text, len(formats)).as_dict()["per_rank"])
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch
     renamed,
 )
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tags import by_rank
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tf_cnn import parse
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tf_cnn import read
 
 from tests.unit.results.logs import FIXTURES
 
@@ -136,4 +136,4 @@ def test_the_blank_that_open_mpi_5_puts_after_its_tag_changes_no_figure() -> Non
         for tag in ("", " ")
     }
     assert by_rank(texts[" "]) == by_rank(texts[""])
-    assert parse(texts[" "]).as_dict() == parse(texts[""]).as_dict()
+    assert read(texts[" "]).as_dict() == read(texts[""]).as_dict()

@@ -51,7 +51,7 @@ INPUTS = Inputs(
     run_id="20260131T120000Z",
     simulated=True,
     layers=dict.fromkeys(LAYERS, LAYER),
-    result=tf_cnn.parse(GOOD, 2).as_result(),
+    result=tf_cnn.read(GOOD, 2).as_dict(),
     stage_marks=[{"name": "switch", "at": 1000.0}, {"name": "run", "at": 1010.5}, {"name": "report", "at": 1030.0}],
     finished="1970-01-01T00:17:15Z",
     hosts_rebooted=["esx02", "esx01"],
@@ -101,7 +101,7 @@ def test_a_report_of_hardware_says_nothing_of_simulation() -> None:
 
 
 def test_figures_that_contradict_each_other_are_no_result() -> None:
-    guide = tf_cnn.parse((FIXTURES / "guide_sample.txt").read_text()).as_result()
+    guide = tf_cnn.read((FIXTURES / "guide_sample.txt").read_text()).as_dict()
     summary = other(result=guide)
     assert summary["agreement"]["ok"] is False
     assert summary["images_per_second"]["per_rank"] == [2100.2, 1520.1, 1517.6, 1517.9]
@@ -119,7 +119,7 @@ def test_no_run_is_reported_as_no_result() -> None:
 
 
 def test_an_aborted_run_without_total_is_rendered() -> None:
-    aborted = tf_cnn.parse("[1,0]<stdout>:1\timages/sec: 5.0 +/- 0.0 (jitter = 0.0)\t7.500\n", 1).as_result()
+    aborted = tf_cnn.read("[1,0]<stdout>:1\timages/sec: 5.0 +/- 0.0 (jitter = 0.0)\t7.500\n", 1).as_dict()
     summary = other(result=aborted)
     assert "No total was printed" in render(summary)
     assert [problem["code"] for problem in summary["problems"]] == ["missing_total"]
@@ -285,5 +285,5 @@ def test_a_run_that_nobody_judged_before_is_judged_in_the_first_line() -> None:
     assert first.startswith("# NOT PROVEN: one job: the ranks computed on cpu, not GPUs; missing: the log of the run")
     assert "the data path in NCCL's own log" in first
     assert render(build(INPUTS)).splitlines()[0].startswith("# SIMULATED - NOT PROVEN: ")
-    guide = tf_cnn.parse((FIXTURES / "guide_sample.txt").read_text()).as_result()
+    guide = tf_cnn.read((FIXTURES / "guide_sample.txt").read_text()).as_dict()
     assert render(other(simulated=False, result=guide)).splitlines()[0].startswith("# INVALID RUN: The log of the run:")

@@ -63,7 +63,7 @@ def codes(result: tf_cnn.RunResult) -> list[str]:
 
 @pytest.mark.parametrize(("name", "numbered"), [("guide_sample.txt", False), ("guide_sample_numbered.txt", True)])
 def test_the_guides_own_sample_contradicts_itself(name: str, numbered: bool) -> None:
-    result = tf_cnn.parse((FIXTURES / name).read_text())
+    result = tf_cnn.read((FIXTURES / name).read_text())
     assert [rank.images_per_second for rank in result.ranks] == [2100.2, 1520.1, 1517.6, 1517.9]
     assert [total.images_per_second for total in result.totals] == [8400.46, 8400.99, 8400.84, 8400.58]
     assert len(result.steps) == 44
@@ -75,7 +75,7 @@ def test_the_guides_own_sample_contradicts_itself(name: str, numbered: bool) -> 
 
 
 def test_glued_step_lines_recorded_from_mpirun_are_attributed_to_their_ranks() -> None:
-    result = tf_cnn.parse((FIXTURES / "openmpi414" / "tag_output_glued.txt").read_text())
+    result = tf_cnn.read((FIXTURES / "openmpi414" / "tag_output_glued.txt").read_text())
     assert [(rank.rank, rank.images_per_second, rank.source) for rank in result.ranks] == [
         (rank, 2100.0 + rank, "step_line") for rank in range(4)
     ]
@@ -85,7 +85,7 @@ def test_glued_step_lines_recorded_from_mpirun_are_attributed_to_their_ranks() -
 
 def test_machine_lines_win_over_rounded_step_lines() -> None:
     # 1.46 images/s prints as 1.5: four ranks of step lines would be 2.7 % off.
-    result = tf_cnn.parse(run([1.46] * 4))
+    result = tf_cnn.read(run([1.46] * 4))
     assert result.sum_of_ranks == pytest.approx(5.84)
     assert [rank.source for rank in result.ranks] == ["machine_line"] * 4
     assert [rank.host for rank in result.ranks] == ["gpu01", "gpu02", "gpu03", "gpu04"]
@@ -93,18 +93,18 @@ def test_machine_lines_win_over_rounded_step_lines() -> None:
 
 
 def test_totals_are_never_added_and_steps_never_averaged() -> None:
-    result = tf_cnn.parse("".join(tagged(r, step(1, 50), step(10, 100), "total images/sec: 400.00") for r in range(4)))
+    result = tf_cnn.read("".join(tagged(r, step(1, 50), step(10, 100), "total images/sec: 400.00") for r in range(4)))
     assert (result.total, result.sum_of_ranks, result.good) == (400.0, 400.0, True)
 
 
 def test_rounding_of_slow_step_lines_is_not_a_contradiction() -> None:
-    result = tf_cnn.parse("".join(tagged(r, step(1, 1.46), "total images/sec: 5.84") for r in range(4)))
+    result = tf_cnn.read("".join(tagged(r, step(1, 1.46), "total images/sec: 5.84") for r in range(4)))
     assert result.agree is True
 
 
 @pytest.mark.parametrize(("total", "agree"), [(404.0, True), (396.1, True), (405.0, False), (395.0, False)])
 def test_one_percent_is_the_limit(total: float, agree: bool) -> None:
-    result = tf_cnn.parse(run([100.0] * 4, total))
+    result = tf_cnn.read(run([100.0] * 4, total))
     assert result.agree is agree
     assert ("inconsistent_total" in codes(result)) is not agree
 
@@ -129,42 +129,42 @@ def test_one_percent_is_the_limit(total: float, agree: bool) -> None:
     ],
 )  # fmt: skip
 def test_problems_are_named(text: str, expected_ranks: int | None, code: str) -> None:
-    result = tf_cnn.parse(text, expected_ranks)
+    result = tf_cnn.read(text, expected_ranks)
     assert code in codes(result)
     assert not result.good
 
 
 def test_different_weights_are_no_common_training() -> None:
     lines = run([10.0] * 2, checksum="a").replace('"checksum": "a"', '"checksum": "b"', 1)
-    assert codes(tf_cnn.parse(lines)) == ["weights_differ"]
+    assert codes(tf_cnn.read(lines)) == ["weights_differ"]
 
 
 def test_missing_ranks_are_listed_by_number() -> None:
     text = "".join(line for line in run([10.0] * 4).splitlines(keepends=True) if not line.startswith("[1,2]"))
-    (problem,) = [entry for entry in tf_cnn.parse(text, 4).problems if entry.code == "missing_ranks"]
+    (problem,) = [entry for entry in tf_cnn.read(text, 4).problems if entry.code == "missing_ranks"]
     assert "rank(s) 2" in problem.message
 
 
 def test_the_log_itself_tells_how_many_ranks_there_were() -> None:
     text = tagged(0, "Batch size:  2048 global", "             512 per device", step(1, 5.0), "total images/sec: 5.00")
-    assert "missing_ranks" in codes(tf_cnn.parse(text))
+    assert "missing_ranks" in codes(tf_cnn.read(text))
 
 
 def test_a_log_that_prints_every_step_is_not_taken_for_a_numbered_listing() -> None:
     text = "".join(step(number, 100.0) + "\n" for number in range(1, 6)) + "total images/sec: 100.00\n"
-    result = tf_cnn.parse(text)
+    result = tf_cnn.read(text)
     assert [entry.step for entry in result.steps] == [1, 2, 3, 4, 5]
     assert (result.numbered_listing, result.good) == (False, True)
 
 
 def test_a_rank_beyond_nine_is_not_split() -> None:
-    result = tf_cnn.parse(run([10.0] * 12))
+    result = tf_cnn.read(run([10.0] * 12))
     assert [rank.rank for rank in result.ranks] == list(range(12))
 
 
 def test_parameters_of_the_run_are_kept() -> None:
     text = tagged(0, "Model:       resnet50", "Batch size:  8 global", "             4 per device", "Num batches: 6")
-    assert tf_cnn.parse(text).parameters == {
+    assert tf_cnn.read(text).parameters == {
         "model": "resnet50",
         "batch_size_global": "8",
         "batch_size_per_device": "4",
@@ -199,13 +199,13 @@ def test_any_interleaving_of_pieces_gives_the_same_result(speeds: list[float], r
         rank = random.choice([rank for rank, parts in enumerate(streams) if parts])
         mixed += f"[1,{rank}]<stdout>:{streams[rank].pop(0)}"
     # Live reading sees the lines in another order; everything that counts must be equal.
-    expected, got = tf_cnn.parse(whole).as_result(), tf_cnn.parse(mixed).as_result()
+    expected, got = tf_cnn.read(whole).as_dict(), tf_cnn.read(mixed).as_dict()
     assert got == expected
     assert got["ok"]
 
 
 def test_standard_deviation_of_the_guides_steps() -> None:
-    steps = tf_cnn.parse((FIXTURES / "guide_sample.txt").read_text()).steps
+    steps = tf_cnn.read((FIXTURES / "guide_sample.txt").read_text()).steps
     found = {(entry.step, entry.uncertainty): entry.standard_deviation for entry in steps}
     assert found[10, 61.9] == pytest.approx(195.7, abs=0.1)
     assert found[100, 20.2] == pytest.approx(202.0, abs=0.1)
@@ -229,7 +229,7 @@ def test_header_of_tf_cnn_benchmarks_is_kept() -> None:
         "Horovod on:  GPU",
         "==========",
     )
-    parameters = tf_cnn.parse(tagged(0, *lines, step(1, 5.0))).parameters
+    parameters = tf_cnn.read(tagged(0, *lines, step(1, 5.0))).parameters
     assert (parameters["tensorflow"], parameters["num_epochs"], parameters["data_format"]) == ("1.15", "0.16", "NCHW")
     assert (parameters["batch_size_global"], parameters["batch_size_per_device"]) == ("2048", "512")
     assert (parameters["horovod_on"], parameters["allreduce"], parameters["singlesess"]) == ("GPU", "None", "False")
@@ -255,7 +255,7 @@ def test_one_process_with_several_gpus_is_one_rank(devices: tuple[str, ...], var
     head = (
         f"Batch size:  256 global\n             64 per device\nDevices:     {list(devices)}\nVariables:   {variables}\n"
     )
-    result = tf_cnn.parse(head + "100\timages/sec: 1000.0 +/- 1.0 (jitter = 2.0)\t7.5\ntotal images/sec: 1000.00\n")
+    result = tf_cnn.read(head + "100\timages/sec: 1000.0 +/- 1.0 (jitter = 2.0)\t7.5\ntotal images/sec: 1000.00\n")
     assert codes(result) == []
     assert (len(result.ranks), result.total, result.good) == (1, 1000.0, True)
 
@@ -266,17 +266,17 @@ def test_horovods_list_of_devices_names_ranks() -> None:
         "Variables:   horovod\n"
     )
     text = head + "100\timages/sec: 500.0 +/- 1.0 (jitter = 2.0)\t7.5\ntotal images/sec: 500.00\n"
-    assert "missing_ranks" in codes(tf_cnn.parse(text))
+    assert "missing_ranks" in codes(tf_cnn.read(text))
 
 
 def test_a_batch_size_that_is_printed_as_a_fraction_is_read_whole() -> None:
     text = "Batch size:  2048.0 global\n             1024.0 per device\n10\timages/sec: 5.0\ntotal images/sec: 5.00\n"
-    result = tf_cnn.parse(text)
+    result = tf_cnn.read(text)
     assert (result.parameters["batch_size_global"], result.parameters["batch_size_per_device"]) == ("2048", "1024")
 
 
 def test_evaluation_columns_and_a_missing_uncertainty_are_read() -> None:
-    first, second = tf_cnn.parse(
+    first, second = tf_cnn.read(
         "10\timages/sec: 5.0 +/- 0.1 (jitter = 0.2)\t7.5\t0.125\t0.250\n1\timages/sec: 6.0\n"
     ).steps
     assert (first.loss, first.top_1, first.top_5) == (7.5, 0.125, 0.25)
@@ -285,32 +285,32 @@ def test_evaluation_columns_and_a_missing_uncertainty_are_read() -> None:
 
 @pytest.mark.parametrize("end", ["10\timages/sec: 21", "total images/sec: 84", "total images/sec: 8400.4"])
 def test_a_figure_cut_by_the_end_of_the_log_is_left_out_and_named(end: str) -> None:
-    result = tf_cnn.parse(run([10.0]) + "[1,0]<stdout>:" + end)
+    result = tf_cnn.read(run([10.0]) + "[1,0]<stdout>:" + end)
     assert codes(result) == ["cut_line"]
     assert (result.total, result.last_step) == (10.0, 10)
     # The same text with its newline is a whole line.
-    assert "cut_line" not in codes(tf_cnn.parse(run([10.0]) + "[1,0]<stdout>:" + end + "\n"))
+    assert "cut_line" not in codes(tf_cnn.read(run([10.0]) + "[1,0]<stdout>:" + end + "\n"))
 
 
 @pytest.mark.parametrize("speed", ["nan", "inf"])
 def test_a_speed_that_is_no_number_is_no_result(speed: str) -> None:
     text = tagged(0, step(1, 5.0).replace("5.0 +", speed + " +"), "total images/sec: 5.00")
-    result = tf_cnn.parse(text)
+    result = tf_cnn.read(text)
     assert "speed_not_finite" in codes(result)
     assert result.ranks == ()
     json.dumps(result.as_dict(), allow_nan=False)
-    total = tf_cnn.parse(tagged(0, step(1, 5.0), f"total images/sec: {speed}"))
+    total = tf_cnn.read(tagged(0, step(1, 5.0), f"total images/sec: {speed}"))
     assert (total.total, total.good) == (None, False)
 
 
 def test_steps_that_go_back_are_two_runs() -> None:
-    result = tf_cnn.parse(tagged(0, step(1, 5), step(10, 5), step(1, 9), "total images/sec: 5.00"))
+    result = tf_cnn.read(tagged(0, step(1, 5), step(10, 5), step(1, 9), "total images/sec: 5.00"))
     assert "steps_go_back" in codes(result)
     assert "from step 10 back to step 1" in result.problems[0].message
 
 
 def test_unequal_weights_that_a_rank_reports_count() -> None:
-    assert codes(tf_cnn.parse(run([10.0] * 2, checksums_equal=False))) == ["weights_differ"]
+    assert codes(tf_cnn.read(run([10.0] * 2, checksums_equal=False))) == ["weights_differ"]
 
 
 def test_a_header_behind_many_lines_of_nccl_is_found() -> None:
@@ -319,10 +319,10 @@ def test_a_header_behind_many_lines_of_nccl_is_found() -> None:
         0, *[noise] * 500, "Batch size:  64 global", *[noise] * 500, "             16 per device", step(1, 5.0)
     )
     assert "4 ranks were started, 1 have a result" in [
-        problem.message.partition(";")[0] for problem in tf_cnn.parse(text).problems
+        problem.message.partition(";")[0] for problem in tf_cnn.read(text).problems
     ]
 
 
 def test_result_is_plain_json_even_for_a_broken_loss() -> None:
-    json.dumps(tf_cnn.parse(run([10.0], loss=None, loss_finite=False)).as_result(), allow_nan=False)
-    json.dumps(tf_cnn.parse(tagged(0, step(1, 5.0, "nan"))).as_result(), allow_nan=False)
+    json.dumps(tf_cnn.read(run([10.0], loss=None, loss_finite=False)).as_dict(), allow_nan=False)
+    json.dumps(tf_cnn.read(tagged(0, step(1, 5.0, "nan"))).as_dict(), allow_nan=False)

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Callable
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tf_cnn import parse
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tf_cnn import read
 
 from tests.unit.workloads import torch_processes
 from tests.unit.workloads.torch_processes import PYTHON, QUIET, WORKLOADS, free_port, needs_torch
@@ -37,7 +37,7 @@ def test_two_ranks_train_together_and_their_log_is_a_good_result(tmp_path: pathl
         out, err = process.communicate(timeout=240)
         assert process.returncode == 0, err
         log += "".join(f"[1,{rank}]<stdout>:{line}\n" for line in out.splitlines())
-    result = parse(log, 2)
+    result = read(log, 2)
     assert result.good, result.problems
     first, second = (rank.machine for rank in result.ranks)
     assert first["checksum"] == second["checksum"]

@@ -14,7 +14,7 @@ from typing import Any, Callable
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import torch_ranks
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tf_cnn import parse
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tf_cnn import read
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,7 +57,7 @@ def test_every_line_that_is_printed_can_be_read_back(seconds: list[float], batch
     import output  # noqa: PLC0415  # on the path since the fixture of the first test
 
     line = output.step_line(len(seconds), batch, seconds, loss)
-    (step,) = parse(line + "\n").steps
+    (step,) = read(line + "\n").steps
     assert step.step == len(seconds)
     assert step.images_per_second == pytest.approx(batch / statistics.fmean(seconds), abs=0.051)
     assert step.loss is not None
@@ -67,7 +67,7 @@ def test_every_line_that_is_printed_can_be_read_back(seconds: list[float], batch
 def test_machine_line_is_one_short_line_that_can_be_read_back(output: ModuleType) -> None:
     line = output.machine_line({"rank": 0, "world": 1, "host": "gpu01", "images_per_second": 12.5})
     assert "\n" not in line
-    (rank,) = parse(line + "\ntotal images/sec: 12.50\n").ranks
+    (rank,) = read(line + "\ntotal images/sec: 12.50\n").ranks
     assert (rank.host, rank.images_per_second, rank.source) == ("gpu01", 12.5, "machine_line")
     with pytest.raises(ValueError, match="bytes"):
         output.machine_line({"host": "x" * 5000})
@@ -192,4 +192,4 @@ def test_the_precision_in_the_head_is_the_precision_alone(load: Load, gradients:
     options = program.parse_arguments(["--precision", "bf16", "--gradients", gradients])
     head = program.banner(options, "nccl", 2, "2.13.0")
     assert [line for line in head if line.startswith("Gradients:")] == lines
-    assert parse("\n".join(head) + "\n").parameters["precision"] == "bf16"
+    assert read("\n".join(head) + "\n").parameters["precision"] == "bf16"

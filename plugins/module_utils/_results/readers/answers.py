@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Mapping
 
-from .reading import RECORD_LIMIT, LogReader, Problem, Source, names, plain_problems
+from .reading import RECORD_LIMIT, LogReader, Problem, names, plain_problems
 from .tags import Line
 
 
@@ -29,7 +29,7 @@ class Answers:
         }
 
 
-class Reader(LogReader):
+class Reader(LogReader[Answers]):
     wants = "line with the tag of a rank"
 
     def __init__(self, ranks: int | None = None) -> None:
@@ -59,8 +59,4 @@ class Reader(LogReader):
         return Answers({rank: tuple(lines) for rank, lines in self._said.items()}, self.problems.all())
 
 
-def read(source: Source, ranks: int | None = None) -> Answers:
-    """Read the output of mpirun from its pieces (text, bytes, or an iterable of them)."""
-    reader = Reader(ranks)
-    reader.read_pieces(source)
-    return reader.result()
+read = Reader.read

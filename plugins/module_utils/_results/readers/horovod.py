@@ -14,7 +14,7 @@ import math
 import re
 from typing import Any
 
-from .reading import LogReader, Problem, Problems, Several, Source, finite, number, plain, plain_problems, spread
+from .reading import LogReader, Problem, Problems, Several, finite, number, plain, plain_problems, spread
 from .tags import Line
 
 _RUNS = 1024
@@ -65,7 +65,7 @@ class HorovodSynthetic(Several):
     problems: tuple[Problem, ...]
 
 
-class Reader(LogReader):
+class Reader(LogReader[HorovodSynthetic]):
     """``expected_ranks``: how many ranks were started; None: believe the log."""
 
     wants = "line of Horovod's synthetic benchmark (img/sec)"
@@ -105,8 +105,7 @@ class Reader(LogReader):
         for run in runs:
             _judge(run, self._expected)
         if not runs and not problems:
-            self.nothing()
-            problems = self.problems
+            self.nothing(problems)
         return HorovodSynthetic(runs, problems.all())
 
     def _run(self, rank: int | None, done: Any) -> Run:
@@ -147,8 +146,4 @@ def _judge(run: Run, expected: int | None) -> None:
         )
 
 
-def read(source: Source, expected_ranks: int | None = None) -> HorovodSynthetic:
-    """Read a log from its pieces (text, bytes, or an iterable of them)."""
-    reader = Reader(expected_ranks)
-    reader.read_pieces(source)
-    return reader.result()
+read = Reader.read

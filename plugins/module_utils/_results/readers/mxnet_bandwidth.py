@@ -19,7 +19,7 @@ import math
 import re
 from typing import Any
 
-from .reading import LogReader, Problem, Problems, Several, Source, finite, number, plain, plain_problems, spread
+from .reading import LogReader, Problem, Problems, Several, finite, number, plain, plain_problems, spread
 from .tags import Line
 
 WRONG = 1e-4  # measure.py's own test asserts that the error is below this
@@ -102,7 +102,7 @@ def bandwidth(size_mb: float, gpus: int, seconds: float) -> float:
     return size_mb * 2 * (gpus - 1) / gpus / seconds / 1000
 
 
-class Reader(LogReader):
+class Reader(LogReader[MxnetBandwidth]):
     wants = "line of MXNet's measure.py"
     needles = (b"GB/sec per gpu", b"num of arrays = ", b"Namespace(", b"measure.py")
 
@@ -138,8 +138,7 @@ class Reader(LogReader):
         for run in runs:
             _judge(run)
         if not any(run.iterations for run in runs) and not problems:
-            self.nothing()
-            problems = self.problems
+            self.nothing(problems)
         return MxnetBandwidth(runs, problems.all())
 
     @staticmethod
@@ -205,8 +204,4 @@ def _judge(run: Run) -> None:
             )
 
 
-def read(source: Source) -> MxnetBandwidth:
-    """Read a log from its pieces (text, bytes, or an iterable of them)."""
-    reader = Reader()
-    reader.read_pieces(source)
-    return reader.result()
+read = Reader.read

@@ -253,7 +253,7 @@ def tree_files(folder: str) -> Iterator[tuple[str, Callable[[], Source]]]:
             yield os.path.relpath(path, folder), lambda path=path: file_pieces(path)  # type: ignore[misc]
 
 
-class PrintedReader(LogReader):
+class PrintedReader(LogReader[Scaling]):
     """What DLPerf's extractor printed: one line per log with the runs so far, then the table."""
 
     wants = "line of DLPerf's extractor"

@@ -20,7 +20,7 @@ import math
 import re
 from typing import Any, Mapping
 
-from .reading import Kept, LogReader, Problem, Source, finite, names, number, plain, plain_problems, spread
+from .reading import Kept, LogReader, Problem, finite, names, number, plain, plain_problems, spread
 from .tags import Line
 
 WINDOWS, DROPPED = 120, 20
@@ -96,7 +96,7 @@ class SpeedLog:
         }
 
 
-class Reader(LogReader):
+class Reader(LogReader[SpeedLog]):
     """``windows``, ``dropped``: of DLPerf's rule."""
 
     wants = "speed line of MXNet (samples/sec)"
@@ -159,8 +159,7 @@ class Reader(LogReader):
         if status not in (None, "success"):
             problems.add("aborted", f"the MLPerf run ended with the status {status!r}")
         if not sources and not self._mlperf and not problems:
-            self.nothing()
-            problems = self.problems
+            self.nothing(problems)
         first = [source for source in sources if source.first_epoch_seen]
         return SpeedLog(
             sources,
@@ -261,8 +260,4 @@ def _name(source: Windows) -> str:
     return "the log" if source.node is None else f"node {source.node}"
 
 
-def read(source: Source, windows: int = WINDOWS, dropped: int = DROPPED) -> SpeedLog:
-    """Read one log from its pieces (text, bytes, or an iterable of them)."""
-    reader = Reader(windows, dropped)
-    reader.read_pieces(source)
-    return reader.result()
+read = Reader.read

@@ -18,7 +18,7 @@ import re
 from typing import Any, Iterator, Sequence
 
 from .nccl_facts import Channel, Edge, GdrLine, Hca, NcclLog, Process, Rank
-from .reading import LogReader, Source
+from .reading import LogReader
 from .tags import Line
 
 _KEPT = 300  # characters of a line that are kept as evidence
@@ -135,7 +135,7 @@ class _Record:
     ended: bool
 
 
-class Reader(LogReader):
+class Reader(LogReader[NcclLog]):
     """``hosts``: names of the hosts that take part, if known: they tell a name from text that is glued to it."""
 
     wants = "line of NCCL"
@@ -584,8 +584,4 @@ class Reader(LogReader):
         self.problems.add(code, message)
 
 
-def read(source: Source, hosts: Sequence[str] = ()) -> NcclLog:
-    """Read a log from its pieces (text, bytes, or an iterable of them)."""
-    reader = Reader(hosts)
-    reader.read_pieces(source)
-    return reader.result()
+read = Reader.read

@@ -26,7 +26,6 @@ from .reading import (
     Problem,
     Problems,
     Several,
-    Source,
     integer,
     names,
     number,
@@ -192,7 +191,7 @@ class NcclTests(Several):
         return {**super().as_dict(), "one_job": self.one_job}
 
 
-class Reader(LogReader):
+class Reader(LogReader[NcclTests]):
     """``expected_ranks``, ``expected_hosts``: what was started; None: believe the log."""
 
     wants = "table of nccl-tests"
@@ -253,8 +252,7 @@ class Reader(LogReader):
             for table in with_rows:
                 _judge(table, None if apart else self._expected_ranks, None if apart else self._expected_hosts)
         elif not problems:
-            self.nothing()
-            problems = self.problems
+            self.nothing(problems)
         return NcclTests(tables, one_job, problems.all())
 
     # ------------------------------------------------------------------------------------------------------- lines
@@ -506,8 +504,4 @@ def _factor(table: Table, ranks: int | None) -> None:
         )
 
 
-def read(source: Source, expected_ranks: int | None = None, expected_hosts: int | None = None) -> NcclTests:
-    """Read a log from its pieces (text, bytes, or an iterable of them)."""
-    reader = Reader(expected_ranks, expected_hosts)
-    reader.read_pieces(source)
-    return reader.result()
+read = Reader.read

@@ -15,7 +15,7 @@ import math
 import re
 from typing import Any
 
-from .reading import LogReader, Problem, Problems, Several, Source, integer, number, plain, plain_problems
+from .reading import LogReader, Problem, Problems, Several, integer, number, plain, plain_problems
 from .tags import Line
 
 _TABLES = 1024
@@ -67,7 +67,7 @@ class PerfTables(Several):
     problems: tuple[Problem, ...]
 
 
-class Reader(LogReader):
+class Reader(LogReader[PerfTables]):
     wants = "table of speeds (Batch | model ..., or node_num | gpu_num | samples/s)"
 
     def __init__(self) -> None:
@@ -103,8 +103,7 @@ class Reader(LogReader):
                 table.problems.add("no_rows", f"a table {' | '.join(table.columns)[:120]} without a row")
             _judge(table)
         if not tables and not problems:
-            self.nothing()
-            problems = self.problems
+            self.nothing(problems)
         return PerfTables(tables, problems.all())
 
     def _cells(self, cells: tuple[str, ...], text: str, ended: bool) -> None:
@@ -149,8 +148,4 @@ def _judge(table: Table) -> None:
                 )
 
 
-def read(source: Source) -> PerfTables:
-    """Read a page from its pieces (text, bytes, or an iterable of them)."""
-    reader = Reader()
-    reader.read_pieces(source)
-    return reader.result()
+read = Reader.read

@@ -20,7 +20,7 @@ import math
 import re
 from typing import Any, Iterable
 
-from .reading import LogReader, Problem, Problems, Several, Source, integer, number, plain, plain_problems
+from .reading import LogReader, Problem, Problems, Several, integer, number, plain, plain_problems
 from .tags import Line
 
 _ROWS = 4096
@@ -169,7 +169,7 @@ class Perftest(Several):
         return tuple(test for test in self.tests if test.rows)
 
 
-class Reader(LogReader):
+class Reader(LogReader[Perftest]):
     wants = "table of perftest"
 
     def __init__(self) -> None:
@@ -215,8 +215,7 @@ class Reader(LogReader):
                     f"the test {test.title or 'without a title'} has no row that could be read: nothing measured",
                 )
         if not tests and not problems:
-            self.nothing()
-            problems = self.problems
+            self.nothing(problems)
         return Perftest(tests, problems.all())
 
     # ------------------------------------------------------------------------------------------------------- lines
@@ -395,8 +394,4 @@ def _once(tests: Iterable[Test]) -> tuple[Test, ...]:
     return tuple(found)
 
 
-def read(source: Source) -> Perftest:
-    """Read a log from its pieces (text, bytes, or an iterable of them)."""
-    reader = Reader()
-    reader.read_pieces(source)
-    return reader.result()
+read = Reader.read

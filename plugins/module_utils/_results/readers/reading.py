@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence, Union
+from typing import Any, Callable, Generic, Iterable, Iterator, Mapping, Sequence, TypeVar, Union
 
 from .tags import Demultiplexer, Line
 
@@ -238,7 +238,10 @@ class Census:
 # ------------------------------------------------------------------------------------------------------------- readers
 
 
-class LogReader:
+Result = TypeVar("Result")
+
+
+class LogReader(Generic[Result]):
     """Feed a log in pieces; subclasses take the lines and judge at the end."""
 
     wants = ""  # what is looked for, for the message of a log without it
@@ -248,6 +251,13 @@ class LogReader:
         self.census = Census()
         self.problems = Problems()
         self.demultiplexer = Demultiplexer(self.needles)
+
+    @classmethod
+    def read(cls, source: Source, *options: Any, **named: Any) -> Result:
+        """Read a log from its pieces (text, bytes, or an iterable of them); options are those of the reader."""
+        reader = cls(*options, **named)
+        reader.read_pieces(source)
+        return reader.result()
 
     def feed(self, piece: str | bytes) -> None:
         for part in pieces(piece):
@@ -284,6 +294,10 @@ class LogReader:
     def line(self, line: Line) -> None:
         raise NotImplementedError
 
+    def result(self) -> Result:
+        """The end of the log, and what it says."""
+        raise NotImplementedError
+
     def _take(self, line: Line) -> None:
         if line.dropped:
             self.problems.add(
@@ -294,9 +308,11 @@ class LogReader:
         else:
             self.line(line)
 
-    def nothing(self) -> None:
+    def nothing(self, problems: Problems | None = None) -> None:
         """Say that what was looked for is not there, and what is."""
-        self.problems.add("no_result", f"no {self.wants} in this log: {self.census.describe()}")
+        (self.problems if problems is None else problems).add(
+            "no_result", f"no {self.wants} in this log: {self.census.describe()}"
+        )
 
 
 def who(rank: int | None) -> str:

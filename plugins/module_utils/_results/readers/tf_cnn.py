@@ -19,10 +19,10 @@ import re
 from typing import Any, Callable, Mapping, NamedTuple
 
 from . import machine as machine_lines
-from .reading import RECORD_LIMIT, Kept, LogReader, Problem, Problems, Source, names, plain, who
+from .reading import RECORD_LIMIT, Kept, LogReader, Problem, Problems, Source, names, plain, plain_problems, who
 from .tags import Line
 
-__all__ = ["Problem", "RankResult", "Reader", "RunResult", "StepLine", "Total", "parse", "read"]
+__all__ = ["Problem", "RankResult", "Reader", "RunResult", "StepLine", "Total", "read"]
 
 TOLERANCE = 0.01
 _STEP_ROUNDING = 0.05  # images/s: step lines carry one decimal
@@ -128,23 +128,13 @@ class RunResult:
         """A complete run whose figures support each other."""
         return self.agree is True and not self.problems
 
-    def as_result(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """Plain types, for a filter or a module."""
         return {
             "ok": self.good,
             "ranks": len(self.ranks),
             "total": self.total,
-            "per_rank": [
-                {
-                    "rank": rank.rank,
-                    "host": rank.host,
-                    "images_per_second": rank.images_per_second,
-                    "source": rank.source,
-                    "loss": plain(rank.loss),
-                    "machine": plain(rank.machine),
-                }
-                for rank in self.ranks
-            ],
+            "per_rank": [plain(rank) for rank in self.ranks],
             "sum_of_ranks": self.sum_of_ranks,
             "agreement": {"ok": self.agree, "relative_difference": self.relative_difference},
             "printed_totals": [plain(total.images_per_second) for total in self.totals],
@@ -152,12 +142,8 @@ class RunResult:
             "step_lines": self.step_lines,
             "parameters": dict(self.parameters),
             "numbered_listing": self.numbered_listing,
-            "problems": plain([dataclasses.asdict(problem) for problem in self.problems]),
+            "problems": plain_problems(self.problems),
         }
-
-    def as_dict(self) -> dict[str, Any]:
-        """`as_result`, under the name that all readers have."""
-        return self.as_result()
 
 
 class _Found:
@@ -262,7 +248,7 @@ def _number(text: str | None) -> float | None:
     return None if text is None else float(text)
 
 
-class Reader(LogReader):
+class Reader(LogReader[RunResult]):
     """Feed output in pieces of any size; `feed` returns the new step lines (live progress), `result` the judgement.
 
     ``expected_ranks``: how many ranks were started; None: believe the log.
@@ -383,16 +369,7 @@ class Reader(LogReader):
             self._machine.append((tag, record))
 
 
-def read(source: Source, expected_ranks: int | None = None) -> RunResult:
-    """Read an output from its pieces (text, bytes, or an iterable of them)."""
-    reader = Reader(expected_ranks)
-    reader.read_pieces(source)
-    return reader.result()
-
-
-def parse(text: str, expected_ranks: int | None = None) -> RunResult:
-    """Read a complete output."""
-    return read(text, expected_ranks)
+read = Reader.read
 
 
 def _judge(

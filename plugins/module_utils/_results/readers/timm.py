@@ -15,7 +15,7 @@ import json
 import re
 from typing import Any, Mapping
 
-from .reading import RECORD_LIMIT, LogReader, Problem, Source, plain_problems, who
+from .reading import RECORD_LIMIT, LogReader, Problem, plain_problems, who
 from .tags import Line
 
 _DELIMITER = "--result"
@@ -86,7 +86,7 @@ class _Voice:
     layout: str | None = None
 
 
-class Reader(LogReader):
+class Reader(LogReader[Timm]):
     wants = "result of timm's benchmark.py (--result and JSON, or CSV with train_samples_per_sec)"
 
     def __init__(self) -> None:
@@ -213,8 +213,4 @@ def _whole(value: float | None) -> int | None:
     return None if value is None else int(value)
 
 
-def read(source: Source) -> Timm:
-    """Read a log from its pieces (text, bytes, or an iterable of them)."""
-    reader = Reader()
-    reader.read_pieces(source)
-    return reader.result()
+read = Reader.read

@@ -26,7 +26,6 @@ from .reading import (
     LogReader,
     Problem,
     Problems,
-    Source,
     finite,
     names,
     number,
@@ -116,7 +115,7 @@ class TorchRanks:
         }
 
 
-class Reader(LogReader):
+class Reader(LogReader[TorchRanks]):
     """``expected_ranks``: how many ranks were started; None: believe the log."""
 
     wants = "machine line (ROCEMESH {...})"
@@ -159,8 +158,7 @@ class Reader(LogReader):
         if self._records > RECORD_LIMIT:
             problems.add("too_many_records", f"{self._records} records; only the first {RECORD_LIMIT} were kept")
         if not runs and not problems:
-            self.nothing()
-            problems = self.problems
+            self.nothing(problems)
         return TorchRanks(tuple(runs), problems.all())
 
     def line(self, line: Line) -> None:
@@ -310,8 +308,4 @@ def _total(
     return total, sum_of_ranks, relative, agree
 
 
-def read(source: Source, expected_ranks: int | None = None) -> TorchRanks:
-    """Read a log from its pieces (text, bytes, or an iterable of them)."""
-    reader = Reader(expected_ranks)
-    reader.read_pieces(source)
-    return reader.result()
+read = Reader.read

@@ -12,7 +12,7 @@ from ..._layer import LayerError, RefusedError
 from ..figures import published
 from ..figures.benchmark_files import read
 from ..figures.statistics import CONFIDENCE, MARGIN, gate
-from .markdown import cell, number, percent
+from .markdown import BANDWIDTH, INTERVAL, SCALING, TRAINING, cell, number, or_not_told, percent
 
 SIMULATED = "SIMULATED"
 
@@ -145,10 +145,10 @@ def _training(entries: Sequence[Entry], figures: Sequence[Figure], with_publishe
                 [
                     figure.name,
                     "imported figure",
-                    _or(figure.nodes),
-                    _or(figure.ranks),
-                    _or(figure.precision),
-                    _or(figure.batch),
+                    or_not_told(figure.nodes),
+                    or_not_told(figure.ranks),
+                    or_not_told(figure.precision),
+                    or_not_told(figure.batch),
                     number(figure.images_per_second),
                     number(each),
                     figure.note,
@@ -201,8 +201,8 @@ def _run_row(entry: Entry) -> dict[str, Any]:
             state,
             str(len(hosts)) if hosts else "not told",
             str(ranks),
-            _or(workload.get("precision")),
-            _or(workload.get("batch_size_per_device")),
+            or_not_told(workload.get("precision")),
+            or_not_told(workload.get("batch_size_per_device")),
             rate,
             number(total / ranks) if agrees and total and ranks else "-",
             note,
@@ -220,6 +220,10 @@ def _mark(entry: Entry, found: Mapping[str, Any]) -> str:
     return SIMULATED if found["simulated"] or entry.summary.get("simulated") else ""
 
 
+# What DLPerf's page says of its medians, which stand here as one repeat each.
+_PUBLISHED = {(published.MARK, "repeats"): "5", (published.MARK, "spread (CV)"): "not told"}
+
+
 def _scaling(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
     found = [
         (entry.name, row, _mark(entry, _benchmarks(entry, "scaling")))
@@ -229,38 +233,15 @@ def _scaling(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
     if with_published:
         document = {"kind": "scaling", "results": published.scaling_results(), "problems": []}
         found += [("DLPerf, V100", row, published.MARK) for row in read({"scaling": document})["scaling"]["rows"]]
+    columns = [column for column in SCALING if column[0] != INTERVAL]
     return {
         "title": "Scaling",
         "note": "Against one GPU and against one full node: a loss inside the node is none of the network's.",
-        "header": [
-            "run",
-            "case",
-            "precision",
-            "batch",
-            "repeats",
-            "median images/s",
-            "spread (CV)",
-            "x 1 GPU",
-            "of linear",
-            "x 1 node",
-            "of linear",
-        ],
-        "figures": [3, 4, 5, 6, 7, 8, 9, 10],
+        "header": ["run", *(heading for heading, _text in columns)],
+        "figures": list(range(3, 1 + len(columns))),
         "rows": [
             _row(
-                [
-                    name,
-                    row["case"],
-                    row["precision"],
-                    _or(row["batch"]),
-                    "5" if mark == published.MARK else str(row["count"]),
-                    number(row["median"]),
-                    "not told" if mark == published.MARK else percent(row["cv"]),
-                    number(row["speedup_1gpu"]),
-                    percent(row["efficiency_1gpu"]),
-                    number(row["speedup_1node"]),
-                    percent(row["efficiency_1node"]),
-                ],
+                [name, *(_PUBLISHED.get((mark, heading)) or text(row) for heading, text in columns)],
                 mark,
             )
             for name, row, mark in found
@@ -269,24 +250,13 @@ def _scaling(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
 
 
 def _bandwidth(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
-    rows = []
-    for entry in entries:
-        found = _benchmarks(entry, "bandwidth")
-        for row in found["rows"]:
-            rows.append(
-                _row(
-                    [
-                        entry.name,
-                        row["network"],
-                        row["path"],
-                        str(row["ranks"]),
-                        number(row["size_bytes"] / 1e6),
-                        number(row["gb_s"], 3),
-                        "",
-                    ],
-                    _mark(entry, found),
-                )
-            )
+    header = ["network", "path", "ranks", "MB", "GB/s per rank"]
+    columns = [text for heading, text in BANDWIDTH if heading in header]
+    rows = [
+        _row([entry.name, *(text(row) for text in columns), ""], _mark(entry, _benchmarks(entry, "bandwidth")))
+        for entry in entries
+        for row in _benchmarks(entry, "bandwidth")["rows"]
+    ]
     if with_published:
         for network, path, ranks, size, speed, note in published.BANDWIDTH:
             rows.append(
@@ -298,31 +268,21 @@ def _bandwidth(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]
     return {
         "title": "All-reduce bandwidth",
         "note": "size x 2 (n - 1) / n / seconds, GB = 1e9 bytes.",
-        "header": ["run", "network", "path", "ranks", "MB", "GB/s per rank", "note"],
+        "header": ["run", *header, "note"],
         "figures": [3, 4, 5],
         "rows": rows,
     }
 
 
 def _step(entries: Sequence[Entry]) -> dict[str, Any]:
+    columns = TRAINING[:-1]
     return {
         "title": "Communication in a training step",
         "note": "Ideally communication takes less time than computing the batch (MXNet's own rule).",
-        "header": ["run", "model", "batch", "images/s", "compute ms", "communication ms", "communication share"],
+        "header": ["run", *(heading for heading, _text in columns)],
         "figures": [2, 3, 4, 5, 6],
         "rows": [
-            _row(
-                [
-                    entry.name,
-                    row["model"],
-                    _or(row["batch"]),
-                    number(row["images_per_second"]),
-                    number(1e3 * row["compute_s"], 3),
-                    number(1e3 * row["comm_s"], 3),
-                    percent(row["comm_share"]),
-                ],
-                _mark(entry, _benchmarks(entry, "training")),
-            )
+            _row([entry.name, *(text(row) for _heading, text in columns)], _mark(entry, _benchmarks(entry, "training")))
             for entry in entries
             for row in _benchmarks(entry, "training")["rows"]
         ],
@@ -444,10 +404,6 @@ def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _row(cells: list[str], mark: str) -> dict[str, Any]:
     return {"cells": cells, "mark": mark, "simulated": mark == SIMULATED}
-
-
-def _or(value: Any) -> str:
-    return "not told" if value in (None, "") else str(value)
 
 
 def _refused(what: str, value: str, remedy: str, thing: str = "runs") -> RefusedError:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Mapping, Sequence
+from typing import Any, Callable, Collection, Iterable, Mapping, Sequence, Tuple
 
 from ..._fabric import gpus
 from ..._proof import counters
@@ -38,18 +38,26 @@ def render(summary: Mapping[str, Any], plots: Sequence[str] = (), no_plots: str 
     lines += _layer_section(summary)
     lines += ["## Time", "", f"{summary['started'] or 'unknown'} to {summary['finished'] or 'unknown'} (UTC).", ""]
     if summary["stages"]:
-        lines += ["| stage | seconds |", "|---|---:|"]
-        lines += [f"| {cell(name)} | {seconds:.1f} |" for name, seconds in summary["stages"].items()]
-        lines.append("")
+        spent = [(name, f"{seconds:.1f}") for name, seconds in summary["stages"].items()]
+        lines += [*_table(("stage", "seconds"), spent, (1,)), ""]
     rebooted = _text(", ".join(summary["hosts_rebooted"])) or "none"
     lines += [f"ESXi hosts rebooted by this run{' (SIMULATED)' if simulated else ''}: {rebooted}.", ""]
     lines += ["## Problems", ""]
     lines += [f"- {_text(entry['message'])} (`{entry['code']}`)" for entry in summary["problems"]] or ["None."]
     for name, heading in (("workload", "Workload"), ("versions", "Versions")):
         if summary[name]:
-            lines += ["", f"## {heading}", "", "| | |", "|---|---|"]
-            lines += [f"| {cell(key)} | {cell(value)} |" for key, value in summary[name].items()]
+            lines += ["", f"## {heading}", "", *_table(("", ""), summary[name].items())]
     return "\n".join(lines) + "\n"
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[Any]], figures: Collection[int] = ()) -> list[str]:
+    """``figures``: the places of columns that hold numbers."""
+    rule = "|".join("---:" if place in figures else "---" for place in range(len(header)))
+    return [_line(header), f"|{rule}|", *(_line(map(cell, row)) for row in rows)]
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 # Of witnesses that do not decide.
@@ -60,15 +68,19 @@ _STATES = {"agrees": "agrees", "disagrees": "**DISAGREES**", "missing": "missing
 def _proof_section(summary: Mapping[str, Any]) -> list[str]:
     lines = ["## Witnesses"]
     for decides, heading in ((True, ""), (False, BESIDE)):
-        lines += ["", *([heading, ""] if heading else []), "| witness | says | evidence |", "|---|---|---|"]
-        for witness in summary["verdict"]["witnesses"]:
-            if witness["decides"] is decides:
-                says = _STATES[witness["state"]] if decides or witness["state"] != MISSING else "not read"
-                lines.append(f"| {cell(witness['title'])} | {says} | {cell(witness['evidence'])} |")
+        heard = [
+            (
+                witness["title"],
+                _STATES[witness["state"]] if decides or witness["state"] != MISSING else "not read",
+                witness["evidence"],
+            )
+            for witness in summary["verdict"]["witnesses"]
+            if witness["decides"] is decides
+        ]
+        lines += ["", *([heading, ""] if heading else []), *_table(("witness", "says", "evidence"), heard)]
     rows = counter_rows(summary)
     if rows:
-        lines += ["", "Counters, before and after the training:", "", f"| {' | '.join(counters.HEADER)} |"]
-        lines += ["|---|---:|---:|---:|---:|---|", *("| " + " | ".join(map(cell, row)) + " |" for row in rows)]
+        lines += ["", "Counters, before and after the training:", "", *_table(counters.HEADER, rows, range(1, 5))]
     return [*lines, ""]
 
 
@@ -114,8 +126,7 @@ def _doctor_section(summary: Mapping[str, Any]) -> list[str]:
     lines = ["## What is wrong", "", _text(told["message"]), ""]
     rows = doctor_rows(summary)
     if rows:
-        lines += ["| " + " | ".join(DOCTOR_HEADER) + " |", "|---" * len(DOCTOR_HEADER) + "|"]
-        lines += [*("| " + " | ".join(map(cell, row)) + " |" for row in rows), ""]
+        lines += [*_table(DOCTOR_HEADER, rows), ""]
     more = doctor_lines(summary)
     return [*lines, *(f"- {_text(line)}" for line in more), *([""] if more else [])]
 
@@ -169,12 +180,10 @@ def _fabric_section(summary: Mapping[str, Any], heat_map: str) -> list[str]:
         return []
     lines = ["## Fabric before the job", "", _text(line), ""]
     if rows:
-        lines += ["| " + " | ".join(FABRIC_HEADER) + " |", "|---|---|---|---|"]
-        lines += [*("| " + " | ".join(map(cell, row)) + " |" for row in rows), ""]
+        lines += [*_table(FABRIC_HEADER, rows), ""]
     told = gpu_rows(summary)
     if told:
-        lines += ["| " + " | ".join(gpus.HEADER) + " |", "|---" * len(gpus.HEADER) + "|"]
-        lines += [*("| " + " | ".join(map(cell, row)) + " |" for row in told), ""]
+        lines += [*_table(gpus.HEADER, told), ""]
     return [*lines, *([f"![host against host]({heat_map})", ""] if heat_map else [])]
 
 
@@ -196,21 +205,21 @@ def percent(value: float | None) -> str:
 def _limit_section(summary: Mapping[str, Any]) -> list[str]:
     found = summary["limits"]
     lines = ["## Limits", "", "Computed from what is known of this cluster; nothing is assumed.", ""]
-    lines += ["| limit | value | from |", "|---|---:|---|"]
-    for limit in found["limits"]:
-        lines.append(f"| {cell(limit['name'])} | {figure(limit['value'], limit['unit'])} | {cell(limit['how'])} |")
+    rows = [(limit["name"], figure(limit["value"], limit["unit"]), limit["how"]) for limit in found["limits"]]
+    lines += _table(("limit", "value", "from"), rows, (1,))
     if found["given"]:
-        lines += ["", "| known of the cluster | value | source |", "|---|---|---|"]
-        lines += [f"| {cell(key)} | {cell(value)} | {cell(source)} |" for key, value, source in known(summary)]
+        lines += ["", *_table(("known of the cluster", "value", "source"), known(summary))]
     if found["comparisons"]:
-        lines += ["", "| measured | value | limit | achieved |", "|---|---:|---:|---:|"]
-        for entry in found["comparisons"]:
-            mark = " **ABOVE**" if entry["exceeded"] else ""
-            unit = entry["unit"]
-            lines.append(
-                f"| {cell(entry['what'])} ({cell(entry['limit_name'])}) | {number(entry['achieved'])} {unit} "
-                f"| {figure(entry['limit'], unit)} | {percent(entry['ratio'])}{mark} |"
+        measured = [
+            (
+                f"{entry['what']} ({entry['limit_name']})",
+                f"{number(entry['achieved'])} {entry['unit']}",
+                figure(entry["limit"], entry["unit"]),
+                percent(entry["ratio"]) + (" **ABOVE**" if entry["exceeded"] else ""),
             )
+            for entry in found["comparisons"]
+        ]
+        lines += ["", *_table(("measured", "value", "limit", "achieved"), measured, (1, 2, 3))]
     if found.get("in_words"):
         lines += ["", "Is that normal? What others published is no limit of this cluster, and judges nothing.", ""]
         lines += [f"- {_text(entry['what'])}: {_text(entry['text'])}" for entry in found["in_words"]]
@@ -236,78 +245,66 @@ def _benchmark_sections(summary: Mapping[str, Any]) -> list[str]:
         mark = " (SIMULATED: no statement about hardware)" if found["simulated"] else ""
         lines += [f"## Benchmark: {kind}{mark}", "", f"Backend: {_text(found['backend'])}.", ""]
         header, rows = tables(kind, found["rows"])
-        if rows:
-            lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-            lines += ["| " + " | ".join(map(cell, row)) + " |" for row in rows]
-        else:
-            lines.append("No result.")
+        lines += _table(header, rows) if rows else ["No result."]
         lines += ["", *(f"- {_text(text)}" for text in found["problems"])]
         if found["problems"]:
             lines.append("")
     return lines
 
 
+Columns = Sequence[Tuple[str, Callable[[Mapping[str, Any]], str]]]  # heading, and the text of a row
+
+
+def or_not_told(value: Any) -> str:
+    return "not told" if value in (None, "") else str(value)
+
+
+def _interval(low: float | None, high: float | None, digits: int = 2) -> str:
+    return "one repeat" if low is None else f"{number(low, digits)} to {number(high, digits)}"
+
+
+INTERVAL = "95 % interval"
+SCALING: Columns = (
+    ("case", lambda row: row["case"]),
+    ("precision", lambda row: row["precision"]),
+    ("batch", lambda row: or_not_told(row["batch"])),
+    ("repeats", lambda row: str(row["count"])),
+    ("median images/s", lambda row: number(row["median"])),
+    (INTERVAL, lambda row: _interval(row["low"], row["high"])),
+    ("spread (CV)", lambda row: percent(row["cv"])),
+    ("x 1 GPU", lambda row: number(row["speedup_1gpu"])),
+    ("of linear", lambda row: percent(row["efficiency_1gpu"])),
+    ("x 1 node", lambda row: number(row["speedup_1node"])),
+    ("of linear", lambda row: percent(row["efficiency_1node"])),
+)
+BANDWIDTH: Columns = (
+    ("network", lambda row: row["network"]),
+    ("path", lambda row: row["path"]),
+    ("ranks", lambda row: str(row["ranks"])),
+    ("MB", lambda row: number(row["size_bytes"] / 1e6)),
+    ("repeats", lambda row: str(row["count"])),
+    ("median ms", lambda row: number(1e3 * row["median_s"], 3)),
+    ("GB/s per rank", lambda row: number(row["gb_s"], 3)),
+    (INTERVAL, lambda row: _interval(row["gb_s_low"], row["gb_s_high"], 3)),
+    ("error", lambda row: or_not_told(row["error"])),
+)
+TRAINING: Columns = (
+    ("model", lambda row: row["model"]),
+    ("batch", lambda row: or_not_told(row["batch"])),
+    ("images/s", lambda row: number(row["images_per_second"])),
+    ("compute ms", lambda row: number(1e3 * row["compute_s"], 3)),
+    ("communication ms", lambda row: number(1e3 * row["comm_s"], 3)),
+    ("communication share", lambda row: percent(row["comm_share"])),
+    ("below compute", lambda row: "yes" if row["comm_below_compute"] else "NO"),
+)
+_BENCHMARKS: Mapping[str, Columns] = {"scaling": SCALING, "bandwidth": BANDWIDTH, "training": TRAINING}
+
+
 def tables(kind: str, rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """Header and cells of one benchmark, for Markdown and HTML alike. Units stand in the header."""
-    if kind == "scaling":
-        header = ["case", "precision", "batch", "repeats", "median images/s", "95 % interval", "spread (CV)"]
-        header += ["x 1 GPU", "of linear", "x 1 node", "of linear"]
-        return header, [
-            [
-                row["case"],
-                row["precision"],
-                str(row["batch"]),
-                str(row["count"]),
-                number(row["median"]),
-                "one repeat" if row["low"] is None else f"{number(row['low'])} to {number(row['high'])}",
-                percent(row["cv"]),
-                number(row["speedup_1gpu"]),
-                percent(row["efficiency_1gpu"]),
-                number(row["speedup_1node"]),
-                percent(row["efficiency_1node"]),
-            ]
-            for row in rows
-        ]
-    if kind == "bandwidth":
-        header = ["network", "path", "ranks", "MB", "repeats", "median ms", "GB/s per rank", "95 % interval", "error"]
-        return header, [
-            [
-                row["network"],
-                row["path"],
-                str(row["ranks"]),
-                number(row["size_bytes"] / 1e6),
-                str(row["count"]),
-                number(1e3 * row["median_s"], 3),
-                number(row["gb_s"], 3),
-                "one repeat"
-                if row["gb_s_low"] is None
-                else f"{number(row['gb_s_low'], 3)} to {number(row['gb_s_high'], 3)}",
-                "not told" if row["error"] is None else str(row["error"]),
-            ]
-            for row in rows
-        ]
-    if kind == "training":
-        header = [
-            "model",
-            "batch",
-            "images/s",
-            "compute ms",
-            "communication ms",
-            "communication share",
-            "below compute",
-        ]
-        return header, [
-            [
-                row["model"],
-                str(row["batch"]),
-                number(row["images_per_second"]),
-                number(1e3 * row["compute_s"], 3),
-                number(1e3 * row["comm_s"], 3),
-                percent(row["comm_share"]),
-                "yes" if row["comm_below_compute"] else "NO",
-            ]
-            for row in rows
-        ]
+    if kind in _BENCHMARKS:
+        columns = _BENCHMARKS[kind]
+        return [heading for heading, _text in columns], [[text(row) for _heading, text in columns] for row in rows]
     if kind != "scoring":
         names = list(dict.fromkeys(name for row in rows for name in row))
         return names, [[flat(row[name]) if name in row else "-" for name in names] for row in rows]
@@ -330,10 +327,10 @@ def _speed_section(summary: Mapping[str, Any]) -> list[str]:
     lines = ["## Speed", ""]
     if not summary["ranks"]:
         return [*lines, "No rank has a result.", ""]
-    rule = "|".join("---:" if column.figure else "---" for column in rank_columns.COLUMNS)
-    lines += ["| " + " | ".join(column.heading for column in rank_columns.COLUMNS) + " |", f"|{rule}|"]
-    lines += ["| " + " | ".join(map(cell, row)) + " |" for row in rank_columns.rows(summary)]
-    rest = " |" * (len(rank_columns.COLUMNS) - 3)
+    columns = rank_columns.COLUMNS
+    figures = [place for place, column in enumerate(columns) if column.figure]
+    lines += _table([column.heading for column in columns], rank_columns.rows(summary), figures)
+    rest = " |" * (len(columns) - 3)
     lines.append(f"| sum | | {speed['sum_of_ranks']:,.2f} |{rest}")
     if speed["total"] is None:
         return [*lines, "", "No total was printed: the run did not end normally.", ""]
@@ -350,13 +347,16 @@ def _speed_section(summary: Mapping[str, Any]) -> list[str]:
 
 
 def _layer_section(summary: Mapping[str, Any]) -> list[str]:
-    lines = ["## Layers", "", "| layer | verified | changed by this run | found |", "|---|---|---|---|"]
-    for name, layer in summary["layers"].items():
-        mark = "**SIMULATED** " if layer["simulated"] else ""
-        verified = {True: "yes", False: "**NO**", None: "not looked at"}[layer["verified"]]
-        found = "" if layer["found"] in (None, {}, []) else cell(layer["found"])
-        lines.append(f"| {mark}{TITLES[name]} | {verified} | {'yes' if layer['changed'] else 'no'} | {found} |")
-    lines.append("")
+    rows = [
+        (
+            ("**SIMULATED** " if layer["simulated"] else "") + TITLES[name],
+            {True: "yes", False: "**NO**", None: "not looked at"}[layer["verified"]],
+            "yes" if layer["changed"] else "no",
+            "" if layer["found"] in (None, {}, []) else layer["found"],
+        )
+        for name, layer in summary["layers"].items()
+    ]
+    lines = ["## Layers", "", *_table(("layer", "verified", "changed by this run", "found"), rows), ""]
     for name, layer in summary["layers"].items():
         if layer["changes"]:
             mark = " (SIMULATED)" if layer["simulated"] else ""
