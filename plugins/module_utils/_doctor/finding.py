@@ -24,6 +24,7 @@ class Finding:
     explains: list[str] = dataclasses.field(default_factory=list)
     told: bool = False  # by the device itself, not by who suffers from it
     first: bool = False  # what a rule thinks of first, not what it might be as well
+    said: list[str] = dataclasses.field(default_factory=list)  # hosts of which the job alone says it
     odd: list[str] = dataclasses.field(default_factory=list)  # hosts that differ from the others
 
     def as_dict(self) -> dict[str, Any]:
@@ -39,6 +40,7 @@ class Finding:
                     [
                         *self.odd,
                         *(hit.host for hit in self.hits if hit.host and hit.placed == self.told and not self.odd),
+                        *(self.said if self.told else ()),
                     ]
                 )
             ),

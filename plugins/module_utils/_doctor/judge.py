@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import re
 from typing import Any, Iterable
 
 from .catalogue import CAUSES, COMPARES, RULES
@@ -16,23 +17,22 @@ from .model import (
     CANNOT_TELL,
     CERTAINTIES,
     ECHO,
-    FACT,
     FAULT,
     FAULTY,
     GOOD,
     HEALTHY,
-    LAYERS,
     NORMAL,
     PROVEN,
     Rule,
 )
 from .questions import GENERAL, SILENT, STOPPED, Question, rank
+from .ranking import SYMPTOMS, explained, one_per_layer, order
 from .reading import PER_FORM, Hit, Reading
 from .rules.looks import BEHIND, CLUES, LOOKS, SUFFERS, SUSPECTS
 from .subjects import guesses
 
+_OWN = re.compile(r"(?:^|/)(?:hosts|containers)/")
 _SHOWN = 8  # findings of an answer
-_EVIDENCE = 4
 _HOSTS = 64  # that a finding names
 _TOLD = 3.0  # what a device says of itself outweighs what any three others say of it
 _VAGUE = 0.3
@@ -40,11 +40,8 @@ _UNSPECIFIC = 0.5
 _RUN = 3  # cost from which a question takes a job
 _CLUE = 4.0  # what a fact makes suspect stands before what a symptom does
 _LEFT = 0.3  # of the best candidate's weight: less is as good as excluded
-# What a suffering job says whatever the fault is.
-SYMPTOMS = frozenset({"slow", "hang", "wc_retry_exceeded", "modify_qp_timeout", "connect_timeout", "connect_refused"})
 # Words that say no more than that something fails: whoever says what it is stands before them.
 UNSPECIFIC = frozenset({"slow", "hang", "mpi_comm"})
-_DEPTH = {layer: number for number, layer in enumerate(LAYERS)}
 _BEGUN, _DONE = "init_start", "init_end"
 
 
@@ -116,8 +113,10 @@ def _findings(reading: Reading) -> list[Finding]:
                 told=told and place == 0,
             )
             table[cause].first = table[cause].first or (place == 0 and rule in explicit)
+            if place == 0 and rule in explicit and not told:
+                table[cause].said += [hit.host for hit in hits if hit.host and seen[hit.sign].sign.kind == FAULT]
     _compare(reading, table)
-    found = _one_per_layer(_explained(sorted(table.values(), key=_order), echoes, reading))
+    found = one_per_layer(explained(sorted(table.values(), key=order), echoes, reading))
     certain = any(finding.certainty != CANDIDATE for finding in found)
     return found if certain or _places(seen) else [*found, *guesses(found, _troubled(reading))]
 
@@ -286,71 +285,23 @@ def _loud(group: tuple[str, ...], seen: Any) -> bool:
 
 
 def _fires(rule: Rule, seen: Any) -> bool:
-    return all(any(name in seen for name in group) for group in rule.needed) and not any(
-        name in seen for name in rule.excluded
+    if not all(any(name in seen for name in group) for group in rule.needed):
+        return False
+    speaking = [name for name in rule.excluded if name in seen]
+    if not speaking:
+        return True
+    needed = {name for group in rule.needed for name in group if name in seen} - SYMPTOMS
+    here = _own_hosts(needed, seen)
+    return bool(here) and all(_own_hosts({name}, seen) and not _own_hosts({name}, seen) & here for name in speaking)
+
+
+def _own_hosts(names: Iterable[str], seen: Any) -> set[str]:
+    """Hosts that say of themselves what these signs hear: what one of them says is no word about another. Empty where
+    somebody else says it, or nobody knows who."""
+    hits = [hit for name in names if seen[name].sign.kind == FAULT for hit in _of_hosts(seen[name])]
+    return (
+        {hit.host for hit in hits} if all(hit.placed and hit.host and _OWN.search(hit.file) for hit in hits) else set()
     )
-
-
-def _order(finding: Finding) -> tuple[Any, ...]:
-    certain = CERTAINTIES.index(finding.certainty)
-    if finding.certainty != CANDIDATE:
-        return (certain, _DEPTH[finding.cause.layer], -finding.weight)
-    # What somebody says in plain words stands before what it might be as well; of two states that are said as plainly,
-    # that of one host before that of every host.
-    hosts = {hit.host for hit in finding.hits if hit.host and hit.placed}
-    return (certain, int(not finding.first), -round(finding.weight, 1), len(hosts), -finding.weight)
-
-
-def _explained(found: list[Finding], echoes: list[Rule], reading: Reading) -> list[Finding]:
-    """A certain cause takes what follows from it: echoes, and candidates that rest on nothing but its own signs."""
-    certain = [finding for finding in found if finding.certainty != CANDIDATE]
-    if not certain:
-        for finding in found[:1]:
-            finding.explains = _names(echoes, reading)
-        return found
-    first = certain[0]
-    owned = {
-        name
-        for finding in certain
-        for rule in finding.rules
-        if rule.causes[0] == finding.cause.id
-        for name in (*(name for group in rule.needed for name in group), *rule.explains)
-    }
-    rest = []
-    for finding in found:
-        if finding in certain or finding.odd:
-            rest.append(finding)
-            continue
-        needed = {name for rule in finding.rules for group in rule.needed for name in group if name in reading.seen}
-        if needed <= owned or all(reading.seen[name].sign.kind in (ECHO, FACT) for name in needed):
-            continue
-        rest.append(finding)
-    first.explains = _names(echoes, reading)
-    return rest
-
-
-def _names(rules: Iterable[Rule], reading: Reading) -> list[str]:
-    texts = {
-        hit.quote: None
-        for rule in rules
-        for group in rule.needed
-        for name in group
-        if name in reading.seen
-        for hit in reading.seen[name].hits[:1]
-    }
-    return list(texts)[:_EVIDENCE]
-
-
-def _one_per_layer(found: list[Finding]) -> list[Finding]:
-    """Candidates of layers not named yet before a second one of the same layer."""
-    first: list[Finding] = []
-    again: list[Finding] = []
-    layers: set[str] = set()
-    for finding in found:
-        later = finding.cause.layer in layers and finding.certainty == CANDIDATE and not (finding.told or finding.first)
-        (again if later else first).append(finding)
-        layers.add(finding.cause.layer)
-    return [*first, *again]
 
 
 def _compare(reading: Reading, table: dict[str, Finding]) -> None:

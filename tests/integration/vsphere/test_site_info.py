@@ -81,3 +81,10 @@ def test_nothing_is_changed_and_the_calls_do_not_grow_with_the_hosts(run: Run, v
 def test_a_closed_port_fails_with_the_address(run: Run) -> None:
     failed = run("vcenter_site_info", port=9, hosts=["esx01"])
     assert failed.failed and "127.0.0.1" in failed.msg
+
+
+@pytest.mark.parametrize(("policy", "shown"), [("low", "Low Power"), ("dynamic", "Balanced"), ("custom", "Custom")])
+def test_the_power_policy_of_each_host_is_told(run: Run, vcenter: Vcenter, policy: str, shown: str) -> None:
+    vcenter.fault("power_policy", host="esx02", policy=policy)
+    rows = run("vcenter_site_info", hosts=["esx01", "esx02"])["hosts"]
+    assert [row["power_policy"] for row in rows] == ["High Performance", shown]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import facts
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose, evidence_texts
 
 WANTED = {"mode": "lossless", "mtu": 9216, "neighbors": ["gpu*"]}
@@ -180,3 +181,41 @@ def test_a_rank_that_computes_slower_is_no_trouble_of_the_path() -> None:
     line = "Straggler: rank 0 takes 310.7 ms to compute a step without any exchange, the median rank 270.3 ms\n"
     answer = diagnose(None, evidence_texts({**RIGHT, "job/train.log": f"[1,0]<stdout>:{line}"}))
     assert (answer["findings"], answer["unknown"]) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("piece", "line", "cause"),
+    [
+        pytest.param(
+            "hosts/gpu02/cpupower.txt", "64 acpi-cpufreq: governor powersave", "numa_bios_setting", id="lowest"
+        ),
+        pytest.param(
+            "hosts/gpu02/cpupower.txt", "64 intel_cpufreq: governor powersave", "numa_bios_setting", id="passive"
+        ),
+        pytest.param("hosts/gpu02/cpupower.txt", "64 intel_pstate: governor powersave", "", id="intel chooses itself"),
+        pytest.param("hosts/gpu02/cpupower.txt", "64 amd-pstate-epp: governor powersave", "", id="amd chooses itself"),
+        pytest.param(
+            "hosts/gpu02/kernel-config.txt", "GPUDirect: P2PDMA n, nvidia_peermem n", "kernel_p2pdma", id="none"
+        ),
+        pytest.param(
+            "hosts/gpu02/kernel-config.txt", "GPUDirect: P2PDMA n, nvidia_peermem y", "", id="peermem does it"
+        ),
+        pytest.param(
+            "hosts/gpu02/kernel-config.txt", "GPUDirect: P2PDMA y, nvidia_peermem n", "", id="the kernel does"
+        ),
+        pytest.param("esxi/esx01/power.txt", "Power Policy: Low Power", "esxi_setting", id="low power"),
+        pytest.param("esxi/esx01/power.txt", "Power Policy: Balanced", "", id="what ESXi comes with"),
+        pytest.param(
+            "hosts/gpu02/gpu-copy.txt", "GPU copy behind the others: rank 1, 6 GB/s", "gpu_pcie_degraded", id="copy"
+        ),
+    ],
+)
+def test_what_a_setting_means_beside_what_makes_it_right(piece: str, line: str, cause: str) -> None:
+    found = diagnose(None, {piece: f"{line}\n"})["findings"]
+    assert (found[0]["cause"] if found else "") == cause
+
+
+def test_the_power_policy_that_vcenter_shows_is_that_host_s() -> None:
+    row = {"asked": "esx01", "problem": "", "connection": "connected", "power_policy": "Low Power"}
+    texts = facts.pieces("vcenter", {"hosts": [row, {**row, "asked": "esx02", "power_policy": None}]})
+    assert texts["esxi/esx01/power.txt"] == "Power Policy: Low Power\n" and "esxi/esx02/power.txt" not in texts

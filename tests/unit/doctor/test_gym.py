@@ -90,6 +90,22 @@ def test_of_two_faults_both_are_among_the_first_three(one: str, other: str) -> N
     assert any(names_it(finding, second, "gpu03") for finding in shown), [finding["cause"] for finding in shown]
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param("gid_sparse", "peermem_abi", id="what only follows from one stands behind the other"),
+        pytest.param("kernel_without_p2pdma", "env_net_socket", id="the same for a kernel"),
+        pytest.param("app_gpu_memory", "gpu_ecc", id="a broken GPU explains nothing of another host"),
+        pytest.param("gpu_remap_failed", "gpu_gsp", id="nor of another host's GPU"),
+        pytest.param("disk_full", "open_files", id="one cause on two hosts names both, though a device tells of one"),
+        pytest.param("kernel_lockup", "nic_firmware_timeout", id="what one host says excludes nothing on another"),
+        pytest.param("switch_vlan", "link_flaps", id="a port that is off does not flap"),
+    ],
+)
+def test_of_these_two_faults_too(one: str, other: str) -> None:
+    test_of_two_faults_both_are_among_the_first_three(one, other)
+
+
 def test_the_table_is_whole_and_in_the_doctor_s_words() -> None:
     assert len(FAULTS) >= 80
     assert {fault.layer for fault in FAULTS.values()} == set(LAYERS)

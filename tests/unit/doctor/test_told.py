@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -258,3 +259,16 @@ def test_nics_that_differ_are_told_though_none_is_asked_for() -> None:
         for host, trust in (("gpu01", "dscp"), ("gpu02", "pcp"))
     }
     assert "hosts/gpu02/mlnx_qos.txt" in run_facts.pieces({"rdma": readings, "job": {"nic_qos": False}})
+
+
+@pytest.mark.parametrize("name", ["cpupower.txt", "kernel-config.txt"])
+def test_what_is_asked_after_a_run_says_one_thing_in_one_line_or_nothing(name: str) -> None:
+    command = yaml.safe_load((ROOT / "playbooks/vars/reads.yml").read_text())["__reads_after_run"][name]
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    form = {
+        "cpupower.txt": r"\s*\d+ \S+: governor \S+",
+        "kernel-config.txt": r"GPUDirect: P2PDMA [yn], nvidia_peermem [yn]",
+    }
+    assert done.stderr == "" and done.returncode in (0, 127)
+    assert (done.returncode == 127) == (done.stdout == "")
+    assert all(re.fullmatch(form[name], line) for line in done.stdout.splitlines())

@@ -14,6 +14,7 @@ RULES = (
         CANDIDATE,
         "peermem_abi peermem_missing",
         "nvidia-peermem source; nv_peer_memory README",
+        explains="gdr_disabled gdr_disabled_hca peermem_missing",
     ),
     rule(
         "peermem",

@@ -117,7 +117,8 @@ SIGNS = (
         r"\bBIOS\b.*(?:setting|disabled|enabled|update|above ?4G|bifurcation|SR-?IOV|profile"
         r"|power|C-?states?|determinism|option)|above 4G|Resizable BAR|SR-?IOV .*not (?:enabled"
         r"|supported) (?:by|in).*(?:BIOS|platform|system)|not enough MMIO resources"
-        r"|BAR \d+: (?:no space|failed to assign|can't assign)|governor.*powersave"
+        r"|BAR \d+: (?:no space|failed to assign|can't assign)"
+        r"|^(?!.*(?:\bintel_pstate|amd[-_]pstate[-_]epp):).*governor.*powersave"
         r"|powersave governor|C-?states?\b.*(?:enabled|latency)|x2apic",
     ),
     sign(

@@ -141,7 +141,8 @@ def _wrong(id: str, when: str, causes: str, source: str, explains: str = "") -> 
     return rule(id, when, CANDIDATE, causes, source, explains=explains, told=LIKELY)
 
 
-_LINK = "port_down link_down link_flap ib_port_not_active wc_retry_exceeded"
+# A port that is off does not flap.
+_LINK = "port_down link_down ib_port_not_active wc_retry_exceeded"
 _SUFFERS = "wc_retry_exceeded|modify_qp_timeout|connect_timeout|connect_refused|hang|ib_port_not_active"
 _ATS = "ats_off slow"
 _LOCK = "reg_mr_enomem create_enomem memlock_small"
@@ -201,6 +202,7 @@ RULES = (
         "no_gpudirect",
         "kernel_p2pdma peermem_missing",
         "kernel: drivers/pci/Kconfig; without it a NIC reaches GPU memory by nvidia_peermem alone",
+        "gdr_disabled gdr_disabled_hca peermem_missing",
     ),
     _state(
         "site_copy",

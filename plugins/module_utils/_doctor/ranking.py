@@ -1,0 +1,124 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Of all that was found: what stands first, and what only follows from it. Pure."""
+
+from __future__ import annotations
+
+from typing import Any, Iterable
+
+from .finding import Finding
+from .model import CANDIDATE, CERTAINTIES, ECHO, FACT, FAULT, LAYERS, Rule
+from .reading import Reading
+
+_EVIDENCE = 4
+_DEPTH = {layer: number for number, layer in enumerate(LAYERS)}
+# What a suffering job says whatever the fault is.
+SYMPTOMS = frozenset({"slow", "hang", "wc_retry_exceeded", "modify_qp_timeout", "connect_timeout", "connect_refused"})
+_OF_ONE_HOST = ("gpu_hardware", "gpu_driver")
+
+
+def order(finding: Finding) -> tuple[Any, ...]:
+    certain = CERTAINTIES.index(finding.certainty)
+    if finding.certainty != CANDIDATE:
+        return (certain, _DEPTH[finding.cause.layer], -finding.weight)
+    # What somebody says in plain words stands before what it might be as well; of two states that are said as plainly,
+    # that of one host before that of every host.
+    hosts = {hit.host for hit in finding.hits if hit.host and hit.placed}
+    return (certain, int(not finding.first), -round(finding.weight, 1), len(hosts), -finding.weight)
+
+
+def explained(found: list[Finding], echoes: list[Rule], reading: Reading) -> list[Finding]:
+    """A certain cause takes what follows from it: echoes, and candidates that rest on nothing but its own signs. What a
+    device says of itself without being certain takes nothing, but what would only follow from it stands behind the
+    rest."""
+    certain = [finding for finding in found if finding.certainty != CANDIDATE]
+    if not certain:
+        for finding in found[:1]:
+            finding.explains = _names(echoes, reading)
+        told = [finding for finding in found if finding.told]
+        owned = _owned(told)
+        behind = [finding for finding in found if told and finding not in told and _follows(finding, owned, reading)]
+        return [*(finding for finding in found if finding not in behind), *behind]
+    first = certain[0]
+    owned = _owned(certain)
+    hosts = _on_one_host(certain)
+    rest = []
+    for finding in found:
+        if finding in certain or finding.odd:
+            rest.append(finding)
+            continue
+        needed = {name for rule in finding.rules for group in rule.needed for name in group if name in reading.seen}
+        echo = all(reading.seen[name].sign.kind in (ECHO, FACT) for name in needed)
+        if echo or (needed <= owned and not _elsewhere(finding, hosts, reading)):
+            continue
+        rest.append(finding)
+    first.explains = _names(echoes, reading)
+    return rest
+
+
+def _owned(findings: Iterable[Finding]) -> set[str]:
+    return {
+        name
+        for finding in findings
+        for rule in finding.rules
+        if rule.causes[0] == finding.cause.id
+        for name in (*(name for group in rule.needed for name in group), *rule.explains)
+    }
+
+
+def _follows(finding: Finding, owned: set[str], reading: Reading) -> bool:
+    """Of what it rests on, nothing but facts and what any job says that suffers is left."""
+    needed = {name for rule in finding.rules for group in rule.needed for name in group if name in reading.seen}
+    return {name for name in needed if reading.seen[name].sign.kind == FAULT and name not in SYMPTOMS} <= owned
+
+
+def _on_one_host(certain: Iterable[Finding]) -> set[str]:
+    """Hosts whose own parts are faulty, if that is all that is: a GPU or a driver makes no other host say what it says
+    of itself."""
+    if any(finding.cause.layer not in _OF_ONE_HOST for finding in certain):
+        return set()
+    deciding = {
+        name
+        for finding in certain
+        for rule in finding.rules
+        if rule.causes[0] == finding.cause.id and {rule.certainty, rule.told} != {CANDIDATE}
+        for group in rule.needed
+        for name in group
+    }
+    return {hit.host for finding in certain for hit in finding.hits if hit.host and hit.placed and hit.sign in deciding}
+
+
+def _elsewhere(finding: Finding, hosts: set[str], reading: Reading) -> bool:
+    """A rule that thinks of this cause first rests on what hosts say whose own parts are sound."""
+    for rule in finding.rules:
+        names = {name for group in rule.needed for name in group if name in reading.seen} - SYMPTOMS
+        faults = [reading.seen[name] for name in names if reading.seen[name].sign.kind == FAULT]
+        said = {host for entry in faults for host in entry.hosts if host}
+        if rule.causes[0] == finding.cause.id and hosts and said and not said & hosts:
+            return True
+    return False
+
+
+def _names(rules: Iterable[Rule], reading: Reading) -> list[str]:
+    texts = {
+        hit.quote: None
+        for rule in rules
+        for group in rule.needed
+        for name in group
+        if name in reading.seen
+        for hit in reading.seen[name].hits[:1]
+    }
+    return list(texts)[:_EVIDENCE]
+
+
+def one_per_layer(found: list[Finding]) -> list[Finding]:
+    """Candidates of layers not named yet before a second one of the same layer."""
+    first: list[Finding] = []
+    again: list[Finding] = []
+    layers: set[str] = set()
+    for finding in found:
+        later = finding.cause.layer in layers and finding.certainty == CANDIDATE and not (finding.told or finding.first)
+        (again if later else first).append(finding)
+        layers.add(finding.cause.layer)
+    return [*first, *again]
