@@ -83,7 +83,13 @@ FAULTS = (
         "guest_kernel: kernel_p2pdma",
         HOST,
         "siderolabs/pkgs pull 1356; kernel: drivers/pci/Kconfig",
-        add(_H + "kernel-config.txt", "# CONFIG_PCI_P2PDMA is not set"),
+        swap(_H + "kernel-config.txt", "P2PDMA y, nvidia_peermem y", "P2PDMA n, nvidia_peermem n"),
+        swap(_H + "lsmod.txt", "nvidia_peermem         16384  0\n", ""),
+        swap(
+            _J,
+            "{host}:40{n}:41{n} [0] NCCL INFO GPU Direct RDMA Enabled for HCA 0 'mlx5_0'",
+            "{host}:40{n}:41{n} [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'",
+        ),
         symptom="slow",
     ),
     fault(
@@ -119,7 +125,7 @@ FAULTS = (
         "numa_bios: numa_bios_setting",
         HOST,
         "NVIDIA and AMD tuning guides; cpupower(1)",
-        add(_H + "cpupower.txt", "The governor powersave may decide which speed to use"),
+        swap(_H + "cpupower.txt", "acpi-cpufreq: governor performance", "acpi-cpufreq: governor powersave"),
         symptom="slow",
     ),
     fault(

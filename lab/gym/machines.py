@@ -96,6 +96,7 @@ FAULTS = (
         "VMware: host power policy",
         swap(_E + "power.txt", "Power Policy: High Performance", "Power Policy: Low Power"),
         symptom="slow",
+        call=("vsphere", {"name": "power_policy", "host": "{esx}", "policy": "low"}),
     ),
     fault(
         "esxi_acs",

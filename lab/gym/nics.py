@@ -179,6 +179,7 @@ FAULTS = (
         HOST,
         "IEEE 802.1Qbb; NVIDIA/nccl issue 173",
         swap(_H + "ethtool-S.txt", "tx_prio3_pause: 0", "tx_prio3_pause: 9912331"),
+        swap(_H + "ethtool-S.txt", "tx_prio3_pause_duration: 0", "tx_prio3_pause_duration: 47712331"),
         symptom="slow",
     ),
     fault(

@@ -93,6 +93,7 @@ NIC statistics:
      rx_prio3_bytes: 9912121{n}81
      rx_prio3_discards: 0
      tx_prio3_pause: 0
+     tx_prio3_pause_duration: 0
      rx_prio3_pause: 0
 """,
     "hw_counters": """\
@@ -149,6 +150,8 @@ mlx5_core            1544192  1 mlx5_ib
     "fabricmanager": """\
 nv-fabricmanager[1500]: Successfully configured all the available GPUs and NVSwitches to route NVLink traffic.
 """,
+    "cpupower": "     64 acpi-cpufreq: governor performance\n",
+    "kernel-config": "GPUDirect: P2PDMA y, nvidia_peermem y\n",
     "firewall": """\
 -P INPUT ACCEPT
 -P OUTPUT ACCEPT

@@ -140,6 +140,12 @@ func (c *control) apply(f fault) error {
 			}
 		}
 		update(vm.host.host.Self, types.PropertyChange{Name: "hardware.numaInfo", Val: *numaInfo(forgotten)})
+	case "power_policy":
+		host := c.lab.findHost(f.text("host"))
+		if host == nil {
+			return fmt.Errorf("no host %q", f.text("host"))
+		}
+		host.showPowerPolicy(f.text("policy"))
 	case "vm_question":
 		question := types.VirtualMachineQuestionInfo{Id: "1", Text: f.text("text")}
 		if question.Text == "" {
@@ -153,6 +159,9 @@ func (c *control) apply(f fault) error {
 // restoreTopology takes back what faults did to the inventory.
 func (c *control) restoreTopology() {
 	for _, f := range c.lab.faults.all() {
+		if host := c.lab.findHost(f.text("host")); host != nil && f.text("name") == "power_policy" {
+			host.showPowerPolicy("static")
+		}
 		vm := c.lab.findVM(f.text("vm"))
 		if vm == nil {
 			continue

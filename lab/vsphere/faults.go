@@ -48,6 +48,7 @@ var knownFaults = map[string][]string{
 	"power_on_elsewhere":     {"vm"},
 	"kernel_setting_absent":  {"host"},
 	"kernel_set_ignored":     {"host", "setting"},
+	"power_policy":           {"host"},
 	"task_error":             {"method", "vm", "host"},
 	"no_permission":          {"method"},
 	"session_killed":         {"method"},

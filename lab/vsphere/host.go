@@ -54,6 +54,7 @@ func (h *labHost) dress() {
 		h.host.Config.Product.FullName = "VMware ESXi 8.0.2 build-0 (SIMULATED)"
 		h.host.Config.Product.Version = "8.0.2"
 		h.host.Config.PciPassthruInfo = passthruInfo(h.functions)
+		h.host.Config.PowerSystemInfo = powerPolicy("static") // what tuning guides ask for; ESXi itself comes with "dynamic"
 	}
 	if product := h.host.Summary.Config.Product; product != nil {
 		copied := *product
@@ -63,6 +64,17 @@ func (h *labHost) dress() {
 	h.dressOptions()
 	h.host.Hardware.PciDevice = hostPciDevices(h.functions)
 	h.host.Hardware.NumaInfo = numaInfo(h.functions)
+}
+
+// powerPolicy is the host's policy by its short name: static, dynamic, low or custom.
+func powerPolicy(name string) *types.PowerSystemInfo {
+	keys := map[string]int32{"static": 1, "dynamic": 2, "low": 3, "custom": 4}
+	return &types.PowerSystemInfo{CurrentPolicy: types.HostPowerPolicy{Key: keys[name], Name: "PowerPolicy." + name + ".name",
+		ShortName: name, Description: "PowerPolicy." + name + ".description"}}
+}
+
+func (h *labHost) showPowerPolicy(name string) {
+	update(h.host.Self, types.PropertyChange{Name: "config.powerSystemInfo", Val: *powerPolicy(name)})
 }
 
 // dressOptions gives the host an option list of its own (the simulator's hosts share one), and says what it supports.

@@ -213,6 +213,12 @@ options:
         description: Number format of the gradients on the wire. Known for this collection's ResNet-50.
         type: str
         choices: [fp32, tf32, bf16, fp16]
+      least_share:
+        description: >-
+          Share of what the links of a node carry below which an all-reduce alone is slow. Left out, V(0.75). Give less
+          where something else is meant to be the limit, as one PCIe slot for two NICs is, and say so to who reads the
+          report.
+        type: float
       single_gpu_images_per_s:
         description: >-
           Rate of one GPU of this cluster alone, same batch and precision, in images/s. Left out, the case 1n1g of the
@@ -465,6 +471,7 @@ def main() -> None:
                     "nodes": {"type": "int"},
                     "parameters": {"type": "int"},
                     "gradient_precision": {"type": "str", "choices": ["fp32", "tf32", "bf16", "fp16"]},
+                    "least_share": {"type": "float"},
                     "single_gpu_images_per_s": {"type": "float"},
                     "allreduce_s": {"type": "float"},
                 },

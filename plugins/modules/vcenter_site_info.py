@@ -73,7 +73,8 @@ clock_skew:
 hosts:
   description: >-
     One row per host asked for - C(asked), C(problem) (empty if it was found), C(name), C(connection), C(maintenance),
-    C(lockdown) and C(running_vms), the names of all VMs that run there.
+    C(lockdown), C(power_policy) (as vSphere's clients call it; null if vCenter does not tell) and C(running_vms), the
+    names of all VMs that run there.
   returned: success
   type: list
   elements: dict

@@ -24,6 +24,7 @@ import joining
 import output
 
 WEIGHTS_DIFFER = 3
+EXCHANGE_MB = 512
 GRAPH_WARMUP = 11  # steps that DistributedDataParallel needs before its communication may be captured
 
 
@@ -51,6 +52,13 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
         action="store_true",
         help=f"replay the whole step as one CUDA graph (GPU; not with fp16; warm-up of at least {GRAPH_WARMUP} steps)",
     )
+    parser.add_argument(
+        "--exchange_mb",
+        type=int,
+        default=None,
+        help=f"MiB of an all-reduce that is measured alone after the training, 0: none (default {EXCHANGE_MB} between "
+        "GPUs, else 0)",
+    )
     joining.add_arguments(parser)
     parser.add_argument("--json", metavar="FILE", help="rank 0 writes the records of all ranks here")
     options = parser.parse_args(arguments)
@@ -59,6 +67,8 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
         options,
         {"batch_size": 1, "image_size": 32, "num_batches": 1, "num_warmup_batches": 0, "display_every": 1},
     )
+    if options.exchange_mb is not None:
+        joining.refuse_below(parser, options, {"exchange_mb": 0})
     if options.cuda_graph and options.num_warmup_batches < GRAPH_WARMUP:
         parser.error(f"--cuda_graph needs --num_warmup_batches {GRAPH_WARMUP} or more")
     if options.cuda_graph and options.precision == "fp16":
@@ -74,6 +84,7 @@ def run(options: argparse.Namespace) -> int:
     here = joining.join(options)
     device, backend, host, gpu = here.device, here.backend, here.host, here.gpu
 
+    import exchange  # noqa: PLC0415
     import torch  # noqa: PLC0415
     from loop import Settings, Trainer, train  # noqa: PLC0415
 
@@ -113,6 +124,8 @@ def run(options: argparse.Namespace) -> int:
     straggler = output.straggler_line(measured.alone_seconds)
     if here.rank == 0 and straggler:
         output.emit(straggler)
+    megabytes = options.exchange_mb if options.exchange_mb is not None else EXCHANGE_MB * int(gpu)
+    alone = exchange.measure(device, here.world, megabytes)
     finite = math.isfinite(measured.loss)
     record: dict[str, Any] = {
         "format": 1,
@@ -131,6 +144,7 @@ def run(options: argparse.Namespace) -> int:
         "gradients": options.gradients,
         "tf32": measured.tf32,
         "alone_ms": round(1e3 * measured.alone_seconds[here.rank], 3),
+        **alone,
         "memory_format": measured.memory_format,
         "compiled": options.compile,
         "cuda_graph": options.cuda_graph,

@@ -125,6 +125,8 @@ def _vcenter(_name: str, value: Mapping[str, Any]) -> dict[str, list[str]]:
         if row.get("connection") not in (None, "", "connected"):
             lines.append(f"host is not connected to vCenter: {row['connection']}")
         found[f"esxi/{row['asked']}/maintenance.txt"] = lines
+        policy = row.get("power_policy")
+        found[f"esxi/{row['asked']}/power.txt"] = [f"Power Policy: {policy}"] if policy else []
     for row in value.get("vms") or ():
         lines = [f"{row['problem']}"] if row.get("problem") else []
         if row.get("power"):

@@ -29,17 +29,21 @@ from .model import (
 from .questions import GENERAL, SILENT, STOPPED, Question, rank
 from .reading import PER_FORM, Hit, Reading
 from .rules.looks import BEHIND, CLUES, LOOKS, SUFFERS, SUSPECTS
+from .subjects import guesses
 
 _SHOWN = 8  # findings of an answer
 _EVIDENCE = 4
 _HOSTS = 64  # that a finding names
 _TOLD = 3.0  # what a device says of itself outweighs what any three others say of it
 _VAGUE = 0.3
+_UNSPECIFIC = 0.5
 _RUN = 3  # cost from which a question takes a job
 _CLUE = 4.0  # what a fact makes suspect stands before what a symptom does
 _LEFT = 0.3  # of the best candidate's weight: less is as good as excluded
 # What a suffering job says whatever the fault is.
 SYMPTOMS = frozenset({"slow", "hang", "wc_retry_exceeded", "modify_qp_timeout", "connect_timeout", "connect_refused"})
+# Words that say no more than that something fails: whoever says what it is stands before them.
+UNSPECIFIC = frozenset({"slow", "hang", "mpi_comm"})
 _DEPTH = {layer: number for number, layer in enumerate(LAYERS)}
 _BEGUN, _DONE = "init_start", "init_end"
 
@@ -89,6 +93,7 @@ def _findings(reading: Reading) -> list[Finding]:
         echoes = []
     telling = [rule for rule in fired if _told(rule, seen)]
     explicit = [rule for rule in fired if not _vague(rule, seen)] if _places(seen) else []
+    specific = any(not _vague(rule, seen) and not _unspecific(rule, seen) for rule in fired)
     for rule in fired:
         named = [seen[name] for group in rule.needed for name in group if name in seen]
         hits = sorted((hit for entry in named for hit in _of_hosts(entry)), key=lambda hit: _loudness(hit, seen))
@@ -96,6 +101,8 @@ def _findings(reading: Reading) -> list[Finding]:
         strength = len(rule.needed) + sum(hit.device != "" or hit.host != "" for hit in hits[:1]) * 0.01
         if explicit and _vague(rule, seen):
             strength *= _VAGUE
+        elif specific and _unspecific(rule, seen):
+            strength *= _UNSPECIFIC
         for place, cause in enumerate(rule.causes):
             weight = strength - 0.15 * place + (_TOLD if told and place == 0 else 0)
             certainty = min(rule.certainty, rule.told if told else CANDIDATE, key=CERTAINTIES.index)
@@ -110,8 +117,15 @@ def _findings(reading: Reading) -> list[Finding]:
             )
             table[cause].first = table[cause].first or (place == 0 and rule in explicit)
     _compare(reading, table)
-    found = sorted(table.values(), key=_order)
-    return _one_per_layer(_explained(found, echoes, reading))
+    found = _one_per_layer(_explained(sorted(table.values(), key=_order), echoes, reading))
+    certain = any(finding.certainty != CANDIDATE for finding in found)
+    return found if certain or _places(seen) else [*found, *guesses(found, _troubled(reading))]
+
+
+def _troubled(reading: Reading) -> list[Hit]:
+    """Lines that look like trouble, known or not."""
+    known = [hit for entry in reading.seen.values() if entry.sign.kind in (FAULT, ECHO) for hit in entry.hits[:2]]
+    return [*reading.alarms, *known]
 
 
 def _name_ranks(reading: Reading) -> None:
@@ -258,6 +272,13 @@ def _vague(rule: Rule, seen: Any) -> bool:
     """It rests on nothing but what a suffering job says, whatever the fault is."""
     names = {name for group in rule.needed for name in group if name in seen}
     return all(seen[name].sign.kind != FAULT or name in SYMPTOMS for name in names)
+
+
+def _unspecific(rule: Rule, seen: Any) -> bool:
+    """None of its faults is more than a word for trouble."""
+    return {
+        name for group in rule.needed for name in group if name in seen and seen[name].sign.kind == FAULT
+    } <= UNSPECIFIC
 
 
 def _loud(group: tuple[str, ...], seen: Any) -> bool:

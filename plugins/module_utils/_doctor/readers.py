@@ -69,7 +69,7 @@ class Gids:
     LOCAL_ONLY = sign("gids_link_local_only", "only link-local GIDs")
     V1_ONLY = sign("gids_v1_only", "only RoCE v1")
     GOOD = sign("gids_routable", "a routable RoCE v2 GID", FACT)
-    _ROW = re.compile(
+    ROW = re.compile(
         r"^\s*(?P<dev>[a-z]\w*_?\d+)\s+\d+\s+(?P<index>\d+)\s+(?P<gid>[0-9a-f]{4}(?::[0-9a-f]{4}){7})\s+"
         r"(?:(?P<ip>\d+\.\d+\.\d+\.\d+)\s+)?(?P<version>v[12])\b",
         re.IGNORECASE,
@@ -79,7 +79,7 @@ class Gids:
         self._rows: list[tuple[str, bool, str, int, str]] = []
 
     def line(self, number: int, text: str) -> None:
-        match = self._ROW.match(text)
+        match = self.ROW.match(text)
         if match and len(self._rows) < _ROWS:
             local = match["gid"].lower().startswith("fe80")
             self._rows.append((match["dev"], local, match["version"].lower(), number, text.strip()))
@@ -148,4 +148,68 @@ class Links:
             yield Found(self.SIGN, *self._first)
 
 
-READERS: tuple[Callable[[], Reader], ...] = (Routes, Gids, Priorities, Links)
+class Chosen:
+    """The GID index that was set, and what the table of the device (``show_gids``, ``ibv_devinfo -v``) has there."""
+
+    words: tuple[str, ...] = ("gid_index", "gid index", "fe80:", "ffff:", "gid[")
+    LOCAL = sign("gid_chosen_link_local", "the chosen index is a link-local GID")
+    ABSENT = sign("gid_chosen_absent", "the chosen index is not in the table")
+    _SET = re.compile(r"GID[_ ]INDEX\s*(?:=|set by environment to|:)?\s*(?P<index>\d+)\b", re.IGNORECASE)
+    _DEVINFO = re.compile(r"^\s*GID\[\s*(?P<index>\d+)\]:?\s+(?P<gid>[0-9a-f:.]+)", re.IGNORECASE)
+
+    def __init__(self) -> None:
+        self._set: tuple[int, int, str] | None = None
+        self._rows: dict[int, list[str]] = {}
+
+    def line(self, number: int, text: str) -> None:
+        row = Gids.ROW.match(text) or self._DEVINFO.match(text)
+        if row and len(self._rows) < _ROWS:
+            self._rows.setdefault(int(row["index"]), []).append(row["gid"].lower())
+            return
+        found = self._SET.search(text)
+        if found and self._set is None:
+            self._set = (int(found["index"]), number, text.strip())
+
+    def result(self) -> Iterable[Found]:
+        if self._set is None or not self._rows:
+            return
+        index, number, text = self._set
+        gids = self._rows.get(index, [])
+        if any(gid.startswith("fe80") for gid in gids):
+            yield Found(self.LOCAL, number, text)
+        elif not gids and len(self._rows) > 1:
+            yield Found(self.ABSENT, number, text)
+
+
+class Mtus:
+    """Path MTUs that a log names, other than in the tables of a host's interfaces."""
+
+    words: tuple[str, ...] = ("mtu",)
+    SEVERAL = sign("mtus_several", "several path MTUs", FACT)
+    _MTU = re.compile(
+        r"mtu\b\D{0,12}\b(?P<after>\d{3,4})\b|\b(?P<before>\d{3,4}|[49]k)(?:-byte)? ?mtu\b", re.IGNORECASE
+    )
+    _TABLE = re.compile(r"\bmax_mtu|<[A-Z,_]+> mtu|^\s*MTU:|\bqdisc\b|docker|veth|virbr|\bbr-|\blo\b", re.IGNORECASE)
+    _SIZES = (256, 512, 1024, 2048, 4096)
+    _HEADERS = 80
+
+    def __init__(self) -> None:
+        self._first: dict[int, tuple[int, str]] = {}
+
+    def line(self, number: int, text: str) -> None:
+        if self._TABLE.search(text):
+            return
+        for match in self._MTU.finditer(text):
+            figure = match["after"] or match["before"]
+            mtu = int(figure[0]) * 1024 if figure[-1] in "kK" else int(figure)
+            size = max((size for size in self._SIZES if size == mtu or size + self._HEADERS <= mtu), default=0)
+            if size:
+                self._first.setdefault(size, (number, text.strip()))
+
+    def result(self) -> Iterable[Found]:
+        if len(self._first) > 1:
+            number, text = self._first[min(self._first)]
+            yield Found(self.SEVERAL, number, text)
+
+
+READERS: tuple[Callable[[], Reader], ...] = (Routes, Gids, Priorities, Links, Chosen, Mtus)

@@ -48,6 +48,20 @@ def pieces(evidence: Mapping[str, Any], esxi: Any = None) -> dict[str, str]:
     return found
 
 
+def speed(told: Mapping[str, Any], hosts: Mapping[str, str]) -> dict[str, str]:
+    """``told``: `figures.speed.Speed` as a result; only what is slow makes a line. ``hosts``: name in the inventory ->
+    what the host calls itself."""
+    found: dict[str, str] = {}
+    if told.get("state") == "bad":
+        found["job/speed.txt"] = f"all-reduce bandwidth {told['bus_gb_s']:.4g} GB/s, expected {told['link_gb_s']:.4g}\n"
+    names = {str(own): name for name, own in hosts.items()}
+    for each in told.get("slow_copies") or ():
+        place = f"hosts/{names.get(each['host'], each['host'])}/gpu-copy.txt"
+        line = f"GPU copy behind the others: rank {each['rank']}, {each['gb_s']:.4g} GB/s from and to the host, others "
+        found[place] = found.get(place, "") + line + f"{each['usual_gb_s']:.4g}\n"
+    return found
+
+
 def simulated(evidence: Mapping[str, Any], layers: Mapping[str, Any]) -> tuple[str, ...]:
     """Beginnings of the names of pieces that devices wrote which do not exist. ``layers``: as the summary has them."""
     found = [f"hosts/{name}/" for name, moments in _each(evidence.get("rdma")) if _newest(moments).get("simulated")]

@@ -31,15 +31,27 @@ _SHOWN = 4
 
 @dataclasses.dataclass(frozen=True)
 class Due:
-    """``gradient_bytes``: the gradients of all steps of one rank; ``nodes``: that exchange them."""
+    """``gradient_bytes``: the gradients of all steps of one rank; ``nodes``: that exchange them; ``measured_bytes``:
+    of the all-reduce that is measured alone afterwards, which moves through the same counters."""
 
     gradient_bytes: float
     nodes: int
+    measured_bytes: float = 0.0
+
+    @property
+    def each(self) -> float:
+        """Bytes per direction of a node."""
+        return self.gradient_bytes + self.measured_bytes
+
+    @property
+    def of_gradients(self) -> float:
+        """Bytes per direction over all nodes, of the gradients alone."""
+        return 2 * (self.nodes - 1) * self.gradient_bytes
 
     @property
     def everywhere(self) -> float:
         """Bytes per direction over all nodes."""
-        return 2 * (self.nodes - 1) * self.gradient_bytes
+        return 2 * (self.nodes - 1) * self.each
 
 
 def judge(counters: Mapping[str, Any] | None, due: Due | None, doubts: Doubts) -> str:
@@ -88,13 +100,13 @@ def _enough(places: Mapping[str, Mapping[str, Any]], due: Due | None, doubts: Do
         place
         for place, seen in places.items()
         if moved[place]
-        and moved[place] < COUNTED_SHARE * (due.everywhere if (seen.get("nodes") or 1) > 1 else due.gradient_bytes)
+        and moved[place] < COUNTED_SHARE * (due.everywhere if (seen.get("nodes") or 1) > 1 else due.each)
     ]
     if short:
         there = min(moved[place] for place in short)
         doubts.wrong.append(
             f"too little moved at {few(short)}: {_most(there) if packets else _gb(there)}, "
-            f"{_gb(due.gradient_bytes)} were due at each node, {_gb(due.everywhere)} everywhere"
+            f"{_gb(due.each)} were due at each node, {_gb(due.everywhere)} everywhere"
         )
     whole = sum(moved.values())
     if not partly and not short and not still and whole < COUNTED_SHARE * due.everywhere:

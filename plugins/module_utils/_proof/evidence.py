@@ -13,6 +13,7 @@ from typing import Any, Mapping, Sequence
 from .._layer import RefusedError
 from .._results.figures.detours import Detour
 from .._results.figures.limits import Comparison
+from .._results.figures.speed import Speed
 from .counters import Due
 
 # Counters are read this many seconds before and after the training at most: what others moved meanwhile counts, too.
@@ -79,7 +80,7 @@ class Evidence:
     ``report`` and ``at`` of the fabric check, or ``skipped``; ``due``: what the gradients had to move; ``simulated``:
     devices that do not exist; ``nodes_given``, ``workload``: said by a person. ``used``: node -> RDMA devices of the
     training; ``start``: node -> first reading of module rdma_info; ``detours``: GPUDirect and the way through the host,
-    measured in pairs; ``doctor``: its answer on what the run read."""
+    measured in pairs; ``doctor``: its answer on what the run read; ``speed``: of an all-reduce alone."""
 
     job: Job
     result: Mapping[str, Any] | None = None
@@ -98,6 +99,7 @@ class Evidence:
     start: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     detours: Sequence[Detour] = ()
     doctor: Mapping[str, Any] | None = None
+    speed: Speed | None = None
 
 
 def short(name: str) -> str:

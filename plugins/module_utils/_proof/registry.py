@@ -25,6 +25,7 @@ from .witnesses import (
     ranks,
     rdma_counters,
     relaxed_ordering,
+    speed,
     switch_counters,
     topology,
 )
@@ -38,6 +39,7 @@ WITNESSES: tuple[Witness, ...] = (
     rdma_counters.WITNESS,
     switch_counters.WITNESS,
     limits.WITNESS,
+    speed.WITNESS,
     fabric.WITNESS,
     doctor.WITNESS,
     # Beside the verdict: how good the path is.

@@ -29,6 +29,8 @@ _LARGEST = tuple(2**width - 1 for width in (16, 32, 64))
 _PRIORITIES = range(8)
 _NIC_DISCARDS = ("rx_prio{}_discards", "rx_prio{}_buf_discard", "rx_prio{}_cong_discard")
 _NIC_PAUSES = ("rx_prio{}_pause", "tx_prio{}_pause")
+# Microseconds (kernel documentation, mlx5 counters): sent by who cannot take more, received by who has to wait.
+_NIC_PAUSED = ("rx_prio{}_pause_duration", "tx_prio{}_pause_duration")
 _SWITCH_DISCARDS = ("rx_discards", "tx_discards", "tx_hoq_discards")
 _SWITCH_PAUSES = ("rx_pfc_pause", "tx_pfc_pause")
 SIMULATED = "SIMULATED: the counters of devices that do not exist count nothing"
@@ -138,6 +140,7 @@ def _node(
     place["idle"] = _idle(ports, grown.values())
     place["discards"] = _of_class(old, new, _NIC_DISCARDS)
     place["pauses"] = _of_class(old, new, _NIC_PAUSES)
+    place["paused_seconds"] = _paused(old, new)
     place["events"] = _events(old, new)
     outside = [port for port in ports if asked and not any(rdma_ports.roce_gids(new[port], asked))]
     if outside:
@@ -172,6 +175,7 @@ def _blind(why: str, ports: Sequence[str] = ()) -> dict[str, Any]:
         "received_bytes": None,
         "discards": None,
         "pauses": None,
+        "paused_seconds": None,
         "events": {},
         "ports": list(ports),
         "why": why,
@@ -192,20 +196,27 @@ def _counters(port: Mapping[str, Any], kind: str = "counters") -> Mapping[str, A
 
 def _of_class(old: Mapping[str, Any], new: Mapping[str, Any], names: Sequence[str]) -> int | None:
     """Sum over the lossless priorities (all, where they are not known); None if a port shows none of them."""
-    total: int | None = None
-    for port, after in new.items():
-        before_values, after_values = _counters(old[port], "ethtool"), _counters(after, "ethtool")
-        wanted = (after.get("qos") or {}).get("pfc_priorities") or list(_PRIORITIES)
-        shown = [name.format(priority) for priority in wanted for name in names]
-        shown = [counter for counter in shown if counter in after_values or counter in before_values]
-        if not shown:
+    total = 0
+    for port in new:
+        grown = [growth_.value for growth_ in _grown(old[port], new[port], names)]
+        if not grown or None in grown:
             return None
-        for counter in shown:
-            grown = growth(before_values, after_values, counter)
-            if grown.value is None:
-                return None
-            total = (total or 0) + grown.value
-    return total
+        total += sum(value or 0 for value in grown)
+    return total if new else None
+
+
+def _paused(old: Mapping[str, Any], new: Mapping[str, Any]) -> float | None:
+    """Seconds for which a lossless priority of one port stood still, the longest; None if no port shows it."""
+    found = [one.value for port in new for one in _grown(old[port], new[port], _NIC_PAUSED) if one.value is not None]
+    return max(found) / 1e6 if found else None
+
+
+def _grown(old: Mapping[str, Any], new: Mapping[str, Any], names: Sequence[str]) -> list[Growth]:
+    """Of what a port shows of these counters, for its lossless priorities (all, where they are not known)."""
+    before, after = _counters(old, "ethtool"), _counters(new, "ethtool")
+    wanted = (new.get("qos") or {}).get("pfc_priorities") or list(_PRIORITIES)
+    shown = [name.format(priority) for priority in wanted for name in names]
+    return [growth(before, after, counter) for counter in shown if counter in after or counter in before]
 
 
 def _events(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, int]:

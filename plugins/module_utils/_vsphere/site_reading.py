@@ -38,7 +38,16 @@ PRIVILEGES = (
     Privilege("Global.ManageCustomFields", ROOT, "the mark and the lease of a maintenance window (esxi_reboot)"),
 )
 _VM_PATHS = ("name", "runtime.powerState", "runtime.host", "guest.toolsRunningStatus", "guestHeartbeatStatus")
-_HOST_PATHS = ("name", "runtime.connectionState", "runtime.inMaintenanceMode", "config.lockdownMode", "vm")
+_HOST_PATHS = (
+    "name",
+    "runtime.connectionState",
+    "runtime.inMaintenanceMode",
+    "config.lockdownMode",
+    "config.powerSystemInfo",
+    "vm",
+)
+# Short names of vSphere's policies -> what its clients call them.
+_POLICIES = {"static": "High Performance", "dynamic": "Balanced", "low": "Low Power", "custom": "Custom"}
 
 
 def read_site(
@@ -107,8 +116,14 @@ def _host(row: Mapping[str, Any], seen: Mapping[str, Mapping[str, Any]], running
         "connection": str(facts.get("runtime.connectionState", "unknown")),
         "maintenance": bool(facts.get("runtime.inMaintenanceMode")),
         "lockdown": str(facts["config.lockdownMode"]) if facts.get("config.lockdownMode") else None,
+        "power_policy": _policy(facts.get("config.powerSystemInfo")),
         "running_vms": sorted(running[vm._moId] for vm in facts.get("vm") or () if vm._moId in running),
     }
+
+
+def _policy(info: Any) -> str | None:
+    name = str(getattr(getattr(info, "currentPolicy", None), "shortName", "") or "")
+    return _POLICIES.get(name, name) or None
 
 
 def _vms(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -126,7 +126,14 @@ def vcenter(pieces: Pieces) -> dict[str, Any]:
     return {
         "vcenter": "vc.example.com",
         "hosts": [
-            {"asked": host, "name": host, "problem": "", "connection": "connected", "maintenance": kept[host]}
+            {
+                "asked": host,
+                "name": host,
+                "problem": "",
+                "connection": "connected",
+                "maintenance": kept[host],
+                "power_policy": found(r"^Power Policy: (.+)$", pieces[f"esxi/{host}/power.txt"]),
+            }
             for host in hosts
         ],
         "vms": [

@@ -41,6 +41,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.prereq
 
 from lab.gym import model, site
 from lab.gym.model import Fault
+from tests.unit.doctor import site_pace
 from tests.unit.doctor import site_readings as readings
 from tests.unit.preflight import faults as ready
 from tests.unit.proof.truth import STARTED, Run
@@ -48,7 +49,7 @@ from tests.unit.proof.truth import STARTED, Run
 ROOT = Path(__file__).resolve().parents[3]
 REPAIRED, STOPPED, NOT_PROVEN, PROVEN = "repaired", "stopped", "not proven", "PROVEN"
 AT = "gpu02"  # where the fault is
-RUN = Run("4x1 ring")
+RUN = Run("4x1 ring", link=site_pace.LINK_GBIT)
 NODES = [Node(host, f"192.0.2.1{site.number(host)}") for host in site.HOSTS]
 
 
@@ -310,12 +311,13 @@ def _failed(pieces: readings.Pieces, log: str) -> Outcome:
 
 def proved(pieces: readings.Pieces, log: str = "") -> Outcome:
     """The verdict over a right run whose evidence is changed as the gym's outputs say."""
-    inputs = RUN.inputs()
+    run = dataclasses.replace(RUN, share=site_pace.share(pieces), copies=site_pace.copies(pieces, AT))
+    inputs = run.inputs()
     evidence = _evidence(pieces, _names("__reads_after_run"), STARTED - 300)
     nccl = _nccl_log(pieces, log)
     evidence["nccl_path"] = RUN.path(nccl)
     inputs.update(evidence=evidence, layers=_layers(pieces, inputs["layers"]))
-    doctor = _asked(inputs, {"nccl.log": nccl, "train.log": RUN.training() + log})
+    doctor = _asked(inputs, {"nccl.log": nccl, "train.log": run.training() + log})
     verdict = build(Inputs(run_id="x", **inputs, doctor=doctor))["verdict"]
     how = PROVEN if verdict["state"] == PROVEN else NOT_PROVEN
     said = [verdict["line"], *verdict["reasons"]]

@@ -22,22 +22,6 @@ from tests.unit.doctor.site_stages import AT, NOT_PROVEN, PROVEN, REPAIRED, STOP
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "faults.md"
 
-# Nothing that a run reads shows these, or what shows them is right on other sites: such a run may be PROVEN. Why, for a
-# person.
-UNSEEN: Mapping[str, str] = {
-    "rdma_ecn_marked": "marks of congestion control at work, which the report names and does not judge: they are how "
-    "a lossless network works",
-    "slow_receiver": "pauses of the lossless class at work, which the report names and does not judge; the figures "
-    "against their limits show that it is slow",
-    "esxi_power_policy": "a setting of the ESXi host that vCenter is not asked for; the figures show that it is slow",
-    "esxi_acs": "the ports of the ESXi host's PCIe switches, which neither a VM nor vCenter shows; the report says "
-    "that they were not read",
-    "gpu_pcie_narrow": "the GPU's link on the ESXi host, which vCenter does not show; a VM's value of it is made up",
-    "kernel_without_p2pdma": "harmless where nvidia_peermem does the work; where it does not, NCCL's log says that "
-    "GPUDirect is not used, and the run is NOT PROVEN",
-    "cpu_powersave": "right for drivers of the processor that choose the speed themselves; the figures show that it is "
-    "slow",
-}
 # The message names the right host, and another possible cause: what decides stands where the run does not look.
 ON_THE_HOST_ALONE: Mapping[str, str] = {
     "switch_err_disabled": "the switch's log",
@@ -115,6 +99,8 @@ _HEAD = """\
 Each fault of the [gym](doctor.md#break-it-and-watch) alone, on an otherwise right site: the stage of `site.yml` that
 repairs it, or that stops with a message, or the report, whose verdict is then not PROVEN. Decided by the code of the
 stages over what the gym's devices print (SIMULATED), with a maintenance window allowed; no device is changed for it.
+What slows data down slows the all-reduce that the run measures: by how much is computed from the devices' own figures
+and from published ones (`tests/unit/doctor/site_pace.py`).
 
 "Agrees": what the message shares with the doctor's answer on all outputs of that site: the cause; the layer and the
 place; or the host alone, where what decides stands in a log that no run reads.
@@ -133,19 +119,16 @@ def page() -> str:
         (REPAIRED, "repaired"),
         (STOPPED, "stopped with a message"),
         (NOT_PROVEN, "the run ends and is not PROVEN"),
-        (PROVEN, "not seen by a run"),
+        (PROVEN, "the run ends and is PROVEN"),
     ):
         parts.append(f"| {words} | {sum(each.outcome.how == how for each in found)} |\n")
-    parts.append(f"| **all** | {len(found)} |\n\n## Not seen by a run\n\n")
-    parts.append("Such a run may be PROVEN: its data did take the path. The doctor asks for what shows them.\n\n")
-    parts.append("| fault | why |\n|---|---|\n")
-    parts += [f"| `{name}` | {why} |\n" for name, why in UNSEEN.items()]
+    parts.append(f"| **all** | {len(found)} |\n")
     parts.append("\n## Each fault\n\n| fault | layer | cause | done by | stage | agrees |\n|---|---|---|---|---|---|\n")
     for each in found:
         outcome = each.outcome
-        by = {REPAIRED: f"repaired: role {outcome.role}", PROVEN: "not seen", NOT_PROVEN: "not PROVEN"}.get(outcome.how)
+        by = {REPAIRED: f"repaired: role {outcome.role}", PROVEN: "PROVEN", NOT_PROVEN: "not PROVEN"}.get(outcome.how)
         by = by or (f"stopped: {_stopper(outcome)}")
-        agrees = "-" if outcome.how == PROVEN else each.agreement
+        agrees = each.agreement
         agrees += f" (decides: {ON_THE_HOST_ALONE[each.name]})" if each.name in ON_THE_HOST_ALONE else ""
         parts.append(
             f"| `{each.name}` | {each.doctor['layer']} | {each.doctor['cause']} | {by} | {outcome.stage} | {agrees} |\n"

@@ -12,6 +12,10 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.model i
 
 from tests.unit.doctor.cases import CASES, NO, YES, Case
 from tests.unit.doctor.cases_fresh import FRESH
+from tests.unit.doctor.cases_jobs_a import JOBS_A
+from tests.unit.doctor.cases_jobs_b import JOBS_B
+from tests.unit.doctor.cases_systems_a import SYSTEMS_A
+from tests.unit.doctor.cases_systems_b import SYSTEMS_B
 from tests.unit.doctor.cases_threads import THREADS
 from tests.unit.doctor.cases_threads_more import THREADS_MORE
 
@@ -34,8 +38,14 @@ def grade(case: Case, found: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize(
     ("cases", "least"),
-    ((CASES, 40), ((*THREADS, *THREADS_MORE), 65), (FRESH, 22)),
-    ids=("of our own", "threads", "fresh threads"),
+    (
+        (CASES, 40),
+        ((*THREADS, *THREADS_MORE), 65),
+        (FRESH, 22),
+        ((*JOBS_A, *JOBS_B), 66),
+        ((*SYSTEMS_A, *SYSTEMS_B), 80),
+    ),
+    ids=("of our own", "threads", "fresh threads", "jobs", "systems"),
 )
 def test_of_all_cases_at_least_95_percent_are_right_and_none_is_wrong(cases: tuple[Case, ...], least: int) -> None:
     grades = {case.name: grade(case, diagnose(None, case.pieces)) for case in cases}
@@ -46,7 +56,7 @@ def test_of_all_cases_at_least_95_percent_are_right_and_none_is_wrong(cases: tup
 
 
 def test_every_case_has_a_source_and_layers_of_the_vocabulary() -> None:
-    for case in (*CASES, *THREADS, *THREADS_MORE, *FRESH):
+    for case in (*CASES, *THREADS, *THREADS_MORE, *FRESH, *JOBS_A, *JOBS_B, *SYSTEMS_A, *SYSTEMS_B):
         assert case.source
         assert set(case.accept.split()) <= {*LAYERS, "healthy"}
         assert bool(case.accept) is (case.tells != NO)

@@ -28,6 +28,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.questio
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.words import where_digits_matter, words_of
 
 from tests.unit.doctor.cases_fresh import FRESH_SOUND
+from tests.unit.doctor.cases_systems_b import SYSTEMS_SOUND
 from tests.unit.doctor.healthy import OUTPUTS
 from tests.unit.doctor.healthy_noise import NOISY
 from tests.unit.doctor.healthy_threads import SOUND
@@ -47,8 +48,8 @@ def layers(found: dict[str, Any]) -> list[str]:
     return [finding["layer"] for finding in found["findings"]]
 
 
-HEALTHY = (*OUTPUTS, *NOISY, *SOUND, *FRESH_SOUND)
-HEALTHY_OUTPUTS = 147
+HEALTHY = (*OUTPUTS, *NOISY, *SOUND, *FRESH_SOUND, *SYSTEMS_SOUND)
+HEALTHY_OUTPUTS = 157
 
 
 @pytest.mark.parametrize(("name", "source", "text"), HEALTHY, ids=[name for name, _source, _text in HEALTHY])

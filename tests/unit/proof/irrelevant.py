@@ -53,6 +53,11 @@ FACTS: tuple[tuple[str, str, str], ...] = (
         "drop|saturate|zero",
         "the rank numbers are compared one by one, or host by host",
     ),
+    (
+        r"result\.per_rank\.\*\.machine\.copy_gb_s",
+        EVERY,
+        "which GPU is slow, for the doctor; whether it slows the exchange down, the exchange itself says",
+    ),
     (r"(evidence\.nccl_path|result)\.problems", "drop", "that there is none is said by ok, too"),
     (
         r"evidence\.nccl_path\.((without_)?relaxed_ordering|settings)",

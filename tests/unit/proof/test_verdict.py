@@ -86,6 +86,27 @@ def another_fabric(inputs: dict[str, Any]) -> None:
     }
 
 
+def exchanged(key: str, value: Any, ranks: tuple[int, ...] = (0, 1, 2, 3)) -> Callable[[dict[str, Any]], None]:
+    """Another figure of the all-reduce that these ranks measured alone."""
+
+    def change(inputs: dict[str, Any]) -> None:
+        for rank in ranks:
+            inputs["result"]["per_rank"][rank]["machine"]["exchange"][key] = value
+
+    return change
+
+
+def paused(counter: str, seconds: float) -> Callable[[dict[str, Any]], None]:
+    """Of the 80 s between the two readings of one NIC."""
+
+    def change(inputs: dict[str, Any]) -> None:
+        for word, value in (("before", 17), ("after", 17 + round(seconds * 1e6))):
+            device = inputs["evidence"]["rdma"]["gpu02"][word]["devices"][0]
+            device["counters"]["ethtool"][counter] = value
+
+    return change
+
+
 def every(key: str, value: Any) -> Callable[[dict[str, Any]], None]:
     """The same in the machine line of each rank."""
 
@@ -105,6 +126,22 @@ def of_another_machine(inputs: dict[str, Any]) -> None:
 
 # (rule, witness, change, state, words)
 TABLE: list[tuple[str, str, Callable[[dict[str, Any]], None], str, str]] = [
+    # ---------------------------------------------------------------------------------------------------------- speed
+    ("no-rank-measured-alone", "speed", every("exchange", None), "missing", "no rank measured an all-reduce alone"),
+    (
+        "one-rank-did-not-measure",
+        "speed",
+        put(*PER_RANK, 2, "machine", "exchange", to=None),
+        "missing",
+        "not every rank measured the same all-reduce",
+    ),
+    ("other-sizes-measured", "speed", exchanged("bytes", 64, (1,)), "missing", "not every rank measured the same"),
+    ("seconds-make-no-sense", "speed", exchanged("seconds", 0), "missing", "no rank measured an all-reduce alone"),
+    ("slower-than-its-links", "speed", exchanged("seconds", 0.05), "disagrees", "% of what the links of a node carry"),
+    ("the-slowest-rank-counts", "speed", exchanged("seconds", 0.05, (3,)), "disagrees", "less than 75 % is slow"),
+    ("link-not-known", "speed", put(*NIC, "start", "devices", 0, "rate", to="?"), "missing", "link speed of the NIC"),
+    ("paused-too-long", "speed", paused("tx_prio3_pause_duration", 21.0), "disagrees", "at gpu02 (26 % of the time)"),
+    ("made-to-wait-too-long", "speed", paused("rx_prio3_pause_duration", 60.0), "disagrees", "(75 % of the time)"),
     # ------------------------------------------------------------------------------------------------------------ job
     ("job-not-told", "job", put(*JOB, to=None), "missing", "nobody says which run it was"),
     ("job-without-hosts", "job", put(*JOB, "hosts", to={}), "missing", "nobody says which run it was"),
@@ -251,7 +288,7 @@ def proven_alone(line: str) -> bool:
 def test_a_run_with_every_witness_is_proven() -> None:
     verdict = summary()["verdict"]
     assert (verdict["state"], verdict["reasons"]) == ("PROVEN", [])
-    assert verdict["line"].startswith("PROVEN: 8 independent witnesses agree")
+    assert verdict["line"].startswith("PROVEN: 9 independent witnesses agree")
 
 
 def test_the_same_run_on_simulated_devices_is_never_proven() -> None:

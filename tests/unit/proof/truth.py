@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures.limits import bus_gbyte_per_s
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.path import path_verdict
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import nccl_log, tf_cnn
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import LAYERS, Inputs, build
@@ -21,13 +23,18 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report
 STARTED = 1_790_000_000.0
 BATCHES, BATCH, SPEED = 100, 256, 2000.0
 GRADIENTS = 25_557_032 * 4 * BATCHES
+# The all-reduce that every rank measures alone afterwards, and what a sound ring gets of its links (normal.ALL_REDUCE).
+MEASURED_BYTES, MEASURED_TIMES = 512 << 20, 7
+SOUND_SHARE = 0.92
+COPY_GB_S = 24.6  # of a link of generation 4 with 16 lanes
 JOB = "20260131T120000Z"
 
 
 @dataclasses.dataclass(frozen=True)
 class Run:
     """``algorithm``: ring, tree or nvls; ``groups``: tensor parallel in a node, data parallel over the nodes, and no
-    communicator of all ranks; ``rails``: NICs per node, each in a network of its own."""
+    communicator of all ranks; ``rails``: NICs per node, each in a network of its own, ``link`` in Gb/s; ``share``:
+    what an all-reduce alone gets of these links; ``copies``: host -> GB/s of its GPUs' copies, if not the usual."""
 
     name: str
     nodes: int = 4
@@ -36,6 +43,9 @@ class Run:
     rails: int = 1
     algorithm: str = "ring"
     groups: bool = False
+    link: int = 200
+    share: float = SOUND_SHARE
+    copies: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -190,6 +200,8 @@ class Run:
                 "batch_size": BATCH,
                 "backend": "nccl",
                 "device": "NVIDIA A100-SXM4-80GB",
+                "exchange": {"bytes": MEASURED_BYTES, "times": MEASURED_TIMES, "seconds": self.exchange_seconds()},
+                "copy_gb_s": self.copies.get(self.hosts[rank // self.gpus], COPY_GB_S),
                 "checksum": "5" * 64,
             }
             text.append(f"[1,{rank}]<stdout>:total images/sec: {SPEED * self.size:.2f}")
@@ -198,11 +210,21 @@ class Run:
 
     # ----------------------------------------------------------------------------------------------- NICs and switches
 
+    @property
+    def link_gb_s(self) -> float:
+        """Of one NIC: 82 bytes of headers and gap around each packet."""
+        return self.link / 8 * 4096 / (4096 + 82)
+
+    def exchange_seconds(self) -> float:
+        return bus_gbyte_per_s(MEASURED_BYTES, self.size, 1.0) / (self.share * self.link_gb_s * self.rails)
+
     def sent(self, node: int) -> float:
-        """Bytes that a node sends for the gradients: in a ring all nodes alike, in a tree by its neighbours."""
+        """Bytes that a node sends for the gradients and for what is measured alone: in a ring all nodes
+        alike, in a tree by its neighbours."""
+        due = GRADIENTS + MEASURED_BYTES * MEASURED_TIMES
         if self.algorithm == "ring":
-            return 2 * (self.nodes - 1) / self.nodes * GRADIENTS
-        return float(sum(node in edge for edge in self.edges()) * GRADIENTS)
+            return 2 * (self.nodes - 1) / self.nodes * due
+        return float(sum(node in edge for edge in self.edges()) * due)
 
     def rdma(self) -> dict[str, Any]:
         return {
@@ -225,7 +247,7 @@ class Run:
                     "name": f"mlx5_{nic}",
                     "port": 1,
                     "link_layer": "Ethernet",
-                    "rate": "200 Gb/sec (4X HDR)",
+                    "rate": f"{self.link} Gb/sec (4X HDR)",
                     "active_mtu": 4096,
                     "netdev": f"ens{nic}",
                     "netdev_mtu": 9000,

@@ -43,8 +43,22 @@ def test_two_ranks_train_together_and_their_log_is_a_good_result(tmp_path: pathl
     assert first["checksum"] == second["checksum"]
     assert first["loss"] != second["loss"], "the ranks trained on the same images: equal weights would prove nothing"
     assert first["batches"] == 3
+    assert first["exchange"] is None, "on CPUs nothing is measured that was not asked for"
     assert [step.step for step in result.steps if step.rank == 0] == [1, 2, 3]
     assert json.loads((tmp_path / "all.json").read_text())["ranks"] == [dict(first), dict(second)]
+
+
+@needs_torch
+def test_an_all_reduce_alone_is_measured_where_it_is_asked_for() -> None:
+    port = free_port()
+    ranks = [start(rank, 2, port, "--exchange_mb", "1") for rank in range(2)]
+    for process in ranks:
+        out, err = process.communicate(timeout=240)
+        assert process.returncode == 0, err
+        (line,) = [line for line in out.splitlines() if line.startswith("ROCEMESH ")]
+        record = json.loads(line.partition(" ")[2])
+        assert record["exchange"]["bytes"] == 1 << 20 and record["exchange"]["times"] == 7
+        assert record["exchange"]["seconds"] > 0 and record["copy_gb_s"] is None
 
 
 @needs_torch

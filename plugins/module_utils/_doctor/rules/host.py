@@ -183,7 +183,7 @@ RULES = (
     ),
     rule(
         "connect_timeout",
-        "connect_timeout !modify_qp_timeout",
+        "connect_timeout !modify_qp_timeout|firmware_no_answer",
         CANDIDATE,
         "firewall wrong_interface launch_failed",
         "a connect that nobody answers: dropped packets or an address that leads nowhere",
@@ -242,7 +242,7 @@ RULES = (
     rule("device_missing_some", "container_dev_differs", CANDIDATE, "container_devices gdr_distance", "nodes compared"),
     rule(
         "docker_gpu",
-        "docker_gpu",
+        "docker_gpu !toolkit_driver",
         CANDIDATE,
         "container_no_gpu driver_not_running",
         "NVIDIA container toolkit: troubleshooting",

@@ -96,7 +96,8 @@ SIGNS = (
     sign("duplicate_gpu", r"Duplicate GPU detected|both on CUDA device"),
     sign(
         "torch_store",
-        r"TCPStore|rendezvous.{0,40}(?:fail|time|error)|RendezvousConnectionError|RendezvousTimeoutError|c10d.*(?:socket"
+        r"TCPStore|rendezvous.{0,40}(?:fail|time|error)|RendezvousConnectionError|RendezvousTimeoutError"
+        r"|c10d.*(?:socket"
         r"|store|fail|error|timed)|DistNetworkError|DistStoreError|The (?:client"
         r"|server) socket has (?:timed out|failed)"
         r"|init_process_group.*(?:time|hang|fail)|store->get.*timeout",
@@ -164,7 +165,8 @@ SIGNS = (
         r"|~) ?\d+(?:\.\d+)? ?(?:GB/s|Gb/s|Gbps|MB/s|GiB/s|Gbit/s)|\bhalf\b.{0,30}(?:bandwidth"
         r"|rate|speed|performance|throughput)|(?:bandwidth|busbw|algbw|throughput|performance"
         r"|speed|BW)\b.{0,60}(?:low\w*|poor|bad|drop\w*|degrad\w+|half|worse|slow\w*|instead"
-        r"|limited|expected|less|below|only|decreas\w+|far from|capped|fluctuat\w+|unstable)"
+        r"|limited|expected|less|below|only|decreas\w+|far from|capped|fluctuat\w+|unstable"
+        r"|falls?|fell|goes down|collaps\w+|plateau\w*|tops? out|maxes out)"
         r"|(?:low\w*|poor|bad|degrad\w+|worse|half|unexpected\w*|reduced|limited"
         r"|terrible) .{0,30}(?:bandwidth|busbw|algbw|throughput|performance|speed)"
         r"|instead of (?:>|<|~)? ?\d+ ?(?:GB|Gb)|does(?:n't| not) scale|scal\w+ (?:poorly|badly)"

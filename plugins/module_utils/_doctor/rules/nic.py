@@ -189,7 +189,7 @@ SIGNS = (
     ),
     sign("ats_nic_pending", r"ATS_ENABLED\s+False\(0\)\s+False\(0\)\s+True\(1\)"),
     sign("link_type_ib", r"LINK_TYPE_P\d\s+\S*IB\(1\)|link_layer:\s+InfiniBand", FACT),
-    sign("ethernet_wanted", r"\broce\b|link_layer:\s+Ethernet", FACT),
+    sign("ethernet_wanted", r"\broce\b|link[_ ]layer:\s+Ethernet", FACT),
     sign(
         "nic_setting_said",
         r"mlxconfig.*\bset\b.*(?:ATS_ENABLED|PCI_WR_ORDERING|LINK_TYPE|ADVANCED_PCI"

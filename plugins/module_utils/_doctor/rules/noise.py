@@ -49,6 +49,12 @@ SIGNS = (
     ),
     # workloads/resnet50: how unevenly the ranks compute, which the report shows with its figures. No trouble of a path.
     quiet("straggler_named", r"Straggler: rank \d+ takes [\d.]+ ms to compute a step without any exchange"),
+    # Entry point of the MPI operator: the names of the pods are not in the DNS yet.
+    quiet("names_to_come", r"Couldn't resolve \S+\.\.\. Retrying"),
+    # nvidia-smi -q, Remapped Rows: what was repaired; "Pending" and "Remapping Failure" say whether something is left.
+    quiet("rows_remapped", r"^\s*Uncorrectable Error\s*:\s*\d+\s*$"),
+    # PMIx: it takes another way to share what the ranks tell each other.
+    quiet("pmix_store", r"PMIX_ERR_NO_PERMISSIONS in file \S*dstore_\w+\.c"),
     quiet("package_versions", r"dpkg: warning: version '\S+' has bad syntax"),
     # TensorFlow: bfc_allocator.cc tries a larger piece first.
     quiet("allocator", r"The caller indicates that this is not a failure"),
@@ -106,6 +112,19 @@ SIGNS = (
         r"|(?:Reset Required|Drain and Reset Recommended)\s*:\s*(?:No|N/A)\b"
         r"|\[INFO\] \[tid \d+\]|TX OK/DROP\s+RX OK/DROP"
         r"|kernel\.numa_balancing\s*=\s*0\b",
+    ),
+    # QEMU's firmware and vfio when a guest with passthrough devices starts.
+    noise(
+        "guest_start",
+        r"^Platform\w+: +(?:using dynamic mmio window|MMIO Space|Addr Space|limit PhysBits)"
+        r"|vfio-pci \S+: (?:enabling device"
+        r"|vfio_ecap_init: hiding|vfio_bar_restore: reset recovery|resetting$|reset done$|vgaarb)|^vfio_pci: add \["
+        r"|bnxt_re\S*: Low latency framework is enabled",
+    ),
+    # mlxlink: counters that are 0.
+    noise(
+        "mlxlink_zero",
+        r"^\s*(?:Link (?:Down|Error Recovery) Counter|(?:Effective|Raw) Physical Errors|Symbol Errors)\s*:\s*0\s*$",
     ),
     # vmware.log: keys as they were read, devices that were given.
     noise(

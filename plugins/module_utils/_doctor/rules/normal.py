@@ -76,7 +76,8 @@ SIGNS = (
     normal(
         "vmx_keys",
         r"^\s*(?:pciPassthru\d*\.(?:use64bitMMIO|allowP2P|RelaxACSforP2P)\s*=\s*\"?TRUE"
-        r"|pciPassthru\d*\.64bitMMIOSizeGB\s*=\s*\"?\d{2,}|numa\.nodeAffinity\s*=\s*\"?\d|sched\.mem\.pin\s*=\s*\"?TRUE)",
+        r"|pciPassthru\d*\.64bitMMIOSizeGB\s*=\s*\"?\d{2,}|numa\.nodeAffinity\s*=\s*\"?\d"
+        r"|sched\.mem\.pin\s*=\s*\"?TRUE)",
     ),
     # lspci -vv names every bit, the ones that are not set with a minus; a mask is no error.
     normal(
@@ -202,7 +203,8 @@ SIGNS = (
     ),
     good(
         "ibv_ok",
-        r"PORT_ACTIVE \(4\)|phys_state:\s+LINK_UP|state:\s+(?:4: )?ACTIVE|Physical state: LinkUp"
+        r"^link \S+ state ACTIVE physical_state LINK_UP|PORT_ACTIVE \(4\)|phys_state:\s+LINK_UP"
+        r"|state:\s+(?:4: )?ACTIVE|Physical state: LinkUp"
         r"|State: Active|max_mtu:\s+4096|active_mtu:\s+4096|link_layer:\s+Ethernet|hca_id:"
         r"|transport:\s+InfiniBand|fw_ver:|port_lid:\s+0|sm_lid:\s+0|DEV\s+PORT\s+INDEX\s+GID"
         r"|n_gids_found|phys_port_cnt",

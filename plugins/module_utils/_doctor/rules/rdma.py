@@ -141,7 +141,8 @@ SIGNS = (
     sign("gid_mention", r"NCCL_IB_GID_INDEX\s*[= ]\s*(?P<value>\d+)", FACT),
     sign(
         "gid_link_local",
-        r"(?:local|remote) ?gids? ?fe80:|all gids? .*(?:link-local|fe80)|(?:local"
+        r"(?:local|remote) ?gids? ?fe80:|\b[ds]gid fe80:|GID_Index \d+\) ?fe:?80|all gids? .*(?:link-local|fe80)"
+        r"|(?:local"
         r"|remote) GID fe80|\bgid\b.{0,30}\bfe80::|only link-local|link-local gid",
         FACT,
     ),

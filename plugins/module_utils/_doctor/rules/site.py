@@ -50,7 +50,14 @@ SIGNS = (
     sign("nic_livefish", r"Livefish mode|Flash is corrupted|recovery mode.*(?:mlx|device)", piece=_GUEST),
     sign("nic_power_cycle", r"Please (?:power cycle|reboot) machine to load new config", piece=_GUEST),
     sign("pause_sent", r"^\s*tx_prio\d_pause:\s+(?P<count>\d+)", test=_many, piece=_GUEST),
-    sign("governor", r"governor.{0,20}powersave", piece=_GUEST),
+    # These drivers choose the speed themselves, whatever the governor is called.
+    sign(
+        "governor",
+        r"^(?!.*(?:\bintel_pstate|amd[-_]pstate[-_]epp):).*governor.{0,20}powersave",
+        piece=_GUEST,
+    ),
+    sign("no_gpudirect", r"^GPUDirect: P2PDMA n, nvidia_peermem n\b", piece=_GUEST),
+    sign("gpu_copy_behind", r"^GPU copy behind the others: rank", piece=_GUEST),
     sign("loopback_name", r"^getent: 127\.0\.\d+\.\d+\s+(?!localhost)", piece=_GUEST),
     sign(
         "firewall_drops",
@@ -93,7 +100,9 @@ SIGNS = (
         piece=_ESXI,
     ),
     sign("esxi_in_maintenance", r"Maintenance Mode: Enabled|Entering maintenance mode", piece=_ESXI),
-    sign("esxi_power", r"Power Policy: (?:Low Power|Balanced|Custom)", piece=_ESXI),
+    sign("esxi_power", r"Power Policy: Low Power", piece=_ESXI),
+    # Balanced is what ESXi comes with, and nobody knows what somebody made of Custom.
+    sign("esxi_power_default", r"Power Policy: (?:Balanced|Custom)", FACT, piece=_ESXI),
     sign("esxi_acs_redirect", r"ACSCtl:.*ReqRedir\+.*DirectTrans-", piece=_ESXI),
     sign("esxi_link_narrow", r"LnkSta:.*downgraded", piece=_ESXI),
     sign("esxi_no_passthrough", r"is not a passthrough device", piece=_ESXI),
@@ -181,7 +190,24 @@ RULES = (
     _wrong("site_livefish", "nic_livefish", "nic_firmware_fault", "mlxconfig: the flash does not run"),
     _wrong("site_power_cycle", "nic_power_cycle", "nic_firmware_setting", "mlxconfig: Next Boot differs from Current"),
     _state("site_pause", "pause_sent", "host_slow_receiver", "IEEE 802.1Qbb: who pauses cannot take more"),
-    _state("site_governor", "governor", "numa_bios_setting", "cpupower(1)"),
+    _state(
+        "site_governor",
+        "governor",
+        "numa_bios_setting",
+        "kernel documentation: CPU performance scaling; intel_pstate and amd-pstate-epp choose the speed themselves",
+    ),
+    _state(
+        "site_gpudirect",
+        "no_gpudirect",
+        "kernel_p2pdma peermem_missing",
+        "kernel: drivers/pci/Kconfig; without it a NIC reaches GPU memory by nvidia_peermem alone",
+    ),
+    _state(
+        "site_copy",
+        "gpu_copy_behind",
+        "gpu_pcie_degraded numa_bios_setting",
+        "copies of alike GPUs from and to their hosts, measured by the job",
+    ),
     _state("site_name", "loopback_name", "name_resolution", "getaddrinfo(3): others are sent to their own loopback"),
     _state("site_firewall", "firewall_drops", "firewall", "iptables -S; kernel log of ufw"),
     _state(
@@ -233,6 +259,7 @@ RULES = (
     _state("site_ats", "esxi_ats_runtime", "esxi_setting", "esxcli: what the host runs with"),
     _state("site_maintenance", "esxi_in_maintenance", "esxi_setting", "esxcli of the host"),
     _state("site_power", "esxi_power", "esxi_setting", "power policy of the host"),
+    _state("site_power_slow", "esxi_power_default slow", "esxi_setting", _TWO),
     _state("site_acs", "esxi_acs_redirect", "acs_redirects", "lspci of the ESXi host"),
     _state("site_narrow", "esxi_link_narrow", "gpu_pcie_degraded", "lspci of the ESXi host"),
     # Other devices of the host say so, too, and a log is older than what was mended since.

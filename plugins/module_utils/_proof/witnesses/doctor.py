@@ -4,7 +4,7 @@
 """Witness: the doctor finds no cause of trouble, not even a possible one, in what this run read. Pure.
 
 It may be missing: the data path is proven by others. What it finds does count, except congestion control at work: that
-is how a lossless network works, and is told.
+is how a lossless network works, and is told, unless the exchange is slow.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import Any, Mapping
 
+from ..._results.figures.speed import BAD
 from ..evidence import Evidence
 from ..witness import Doubts, Said, Witness
 
@@ -29,8 +30,9 @@ def judge(evidence: Evidence) -> Said:
         doubts.missing.append(f"it failed: {told['failed']}")
         return doubts.says("")
     findings = [finding for finding in told.get("findings") or () if isinstance(finding, Mapping)]
+    slow = evidence.speed is not None and evidence.speed.state == BAD
     for finding in findings[:_SHOWN]:
-        (doubts.notes if _congestion(finding) else doubts.wrong).append(sentence(finding))
+        (doubts.notes if _congestion(finding) and not slow else doubts.wrong).append(sentence(finding))
     return doubts.says("nothing that this run read names a cause of trouble")
 
 
@@ -52,6 +54,6 @@ WITNESS = Witness(
     "What else was read",
     judge,
     "the doctor's answer on the logs and readings of this run: no cause, not even a possible one; pauses and marks of "
-    "congestion control are told and judge nothing; it may be missing",
+    "congestion control are told, and count only where the exchange is slow; it may be missing",
     needed=False,
 )

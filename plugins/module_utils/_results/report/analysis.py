@@ -11,6 +11,7 @@ from typing import Any, Mapping, Sequence
 from ..._proof.counters import Due
 from ..figures import detours as ways
 from ..figures import limits as lim
+from ..figures import speed as pace
 from ..figures.benchmark_files import single_gpu_differs, single_gpu_rate
 
 # What a run may be faster than so many single GPUs before it is suspicious (clocks boost, caches help).
@@ -30,6 +31,7 @@ class Analysis:
     due: Due | None
     notes: tuple[str, ...]
     detours: tuple[ways.Detour, ...] = ()
+    speed: pace.Speed | None = None
 
     def as_result(
         self, given: Mapping[str, Any], sources: Mapping[str, str] | None = None, notes: Sequence[str] = ()
@@ -86,18 +88,22 @@ def analyse(
     for row in benchmarks.get("bandwidth", {}).get("rows", ()):
         comparisons.append(_bandwidth(row, link, ranks, nodes))
 
+    speed = pace.judge(per_rank, wire, nodes, given.get("least_share"))
+    comparisons += [lim.Comparison(pace.WHAT, speed.bus_gb_s, bus, physical=True)] if speed.bus_gb_s else []
     comparisons += _all_reduce_tests(benchmarks, link, nodes) + _perftests(benchmarks, wire, given.get("nics_per_node"))
 
     step = images_per_step / total_images_per_s if images_per_step and total_images_per_s else None
     alone = batch / single if batch and single else None
     allreduce = given.get("allreduce_s") or _allreduce(benchmarks, workload, ranks)
     batches = _number(workload.get("num_batches"))
-    due = Due(size.value * batches, nodes) if size.value and batches and nodes and nodes > 1 else None
+    due = (
+        Due(size.value * batches, nodes, speed.moved_bytes) if size.value and batches and nodes and nodes > 1 else None
+    )
     return Analysis(
         limits=(wire, pcie, link, size, ring, bus, network, compute),
         comparisons=tuple(comparisons),
         communication=lim.communication(step, alone, allreduce),
-        gradient_traffic_bytes=due.everywhere / due.nodes if due else None,
+        gradient_traffic_bytes=due.of_gradients / due.nodes if due else None,
         due=due,
         notes=tuple(notes),
         detours=ways.pairs(
@@ -105,6 +111,7 @@ def analyse(
             benchmarks.get("perftest", {}).get("rows", ()),
             {comparison.what: comparison.limit.value for comparison in comparisons},
         ),
+        speed=speed,
     )
 
 

@@ -32,6 +32,7 @@ def diagnose(summary: Mapping[str, Any], evidence: Mapping[str, Any], logs: str 
     try:
         layers = summary["layers"]
         texts = run_facts.pieces(evidence, (layers.get("esxi") or {}).get("found"))
+        texts |= run_facts.speed(summary.get("speed") or {}, (evidence.get("job") or {}).get("hosts") or {})
         unreal = run_facts.simulated(evidence, layers)
         found = doctor.diagnose(logs, texts, selection=Selection(LOGS, "job/", LOG_BYTES))
         findings = [

@@ -15,6 +15,7 @@ from ..._doctor.doctor import STATUS
 from ..._doctor.model import CERTAINTIES
 from ..._proof.verdict import VERDICTS
 from ..._proof.witness import STATES
+from ..figures import speed
 from ..figures.benchmark_files import KINDS
 from .rank_columns import FACTS
 
@@ -93,6 +94,22 @@ _LAYER = _object(
     }
 )
 _RANK = _object({fact.key: fact.schema for fact in FACTS})
+_SPEED = _object(
+    {
+        "state": {"enum": list(speed.STATES)},
+        "bus_gb_s": _or_null("number"),
+        "link_gb_s": _or_null("number"),
+        "share": _SHARE,
+        "least_share": _NUMBER,
+        "how": _TEXT,
+        "why": _TEXT,
+        "moved_bytes": _NUMBER,
+        "slow_copies": _list(
+            _object({"rank": _or_null("integer"), "host": _TEXT, "gb_s": _NUMBER, "usual_gb_s": _NUMBER})
+        ),
+    },
+    type=["object", "null"],
+)
 _BENCHMARK = _object(
     {"simulated": _FLAG, "backend": _TEXT, "rows": _list({"type": "object"}), "problems": _list(_TEXT)}
 )
@@ -213,9 +230,10 @@ SUMMARY: dict[str, Any] = {
                 },
             ),
             "doctor": _DOCTOR,
+            "speed": _SPEED,
         },
         # Summaries of earlier releases lack it.
-        optional=("counters", "fabric", "doctor"),
+        optional=("counters", "fabric", "doctor", "speed"),
     ),
 }
 

@@ -152,6 +152,7 @@ def build(inputs: Inputs) -> dict[str, Any]:
             start=nics.start,
             detours=analysis.detours,
             doctor=inputs.doctor,
+            speed=analysis.speed,
         )
     )
     verdict = judge(heard, inputs.simulated)
@@ -183,6 +184,7 @@ def build(inputs: Inputs) -> dict[str, Any]:
             **analysis.as_result(limits, nics.sources(inputs.limits), nics.notes(inputs.limits)),
             "in_words": normal.words(analysis.comparisons, _setting(job, limits, per_rank, workload), inputs.simulated),
         },
+        "speed": analysis.speed.as_result() if analysis.speed else None,
         "benchmarks": measured,
         "throughput_over_time": dict(inputs.timeline) if inputs.timeline else None,
         "doctor": None,

@@ -1,0 +1,62 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Witness: the exchange is as fast as its links. Pure.
+
+Data may take the path and crawl: behind a switch port that redirects, at a GPU with half its lanes, before a host that
+pauses its senders. Each of them shows in the pace of an all-reduce, and some show nowhere else.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+from ..._results.figures.speed import NOT_MEASURED
+from ..counters import few
+from ..evidence import Evidence
+from ..witness import Doubts, Said, Witness
+
+
+def judge(evidence: Evidence) -> Said:
+    told, doubts = evidence.speed, Doubts()
+    if told is None or told.state == NOT_MEASURED:
+        doubts.missing.append(told.why if told else "no rank measured an all-reduce alone after the training")
+        return doubts.says("")
+    share = told.share or 0.0
+    figure = (
+        f"an all-reduce alone reaches {told.bus_gb_s:.4g} GB/s, {100 * share:.0f} % of what the links of a node carry "
+        f"({told.link_gb_s:.4g} GB/s)"
+    )
+    if share < told.least_share:
+        doubts.wrong.append(f"{figure}; less than {100 * told.least_share:.0f} % is slow")
+        doubts.wrong += [
+            f"{each.host}: its GPU copies {each.gb_s:.4g} GB/s from and to the host, others of its model "
+            f"{each.usual_gb_s:.4g}"
+            for each in told.slow_copies[:4]
+        ]
+    for text in _paused(evidence.rdma or {}, told.least_share):
+        doubts.wrong.append(text)
+    return doubts.says(figure, fact=f"{100 * share:.0f} % of what the links carry" if doubts.wrong else "")
+
+
+def _paused(rdma: Mapping[str, Any], least_share: float) -> list[str]:
+    """Nodes whose lossless class stood still for a longer part of the run than a sound exchange can miss."""
+    found = []
+    for place, seen in (rdma.get("places") or {}).items():
+        paused, times = seen.get("paused_seconds"), [seen.get("before_at"), seen.get("after_at")]
+        if paused is None or not all(isinstance(at, (int, float)) for at in times) or times[1] <= times[0]:
+            continue
+        share = paused / (times[1] - times[0])
+        if share > 1 - least_share:
+            found.append(f"{place} ({100 * share:.0f} % of the time)")
+    return [f"pauses of the lossless class held up the data at {few(found)}"] if found else []
+
+
+WITNESS = Witness(
+    "speed",
+    "Speed of the exchange",
+    judge,
+    "bytes and seconds of an all-reduce that every rank measures alone after the training (this collection's "
+    "ResNet-50), and the links of the NICs: at least 75 % of what they carry, or `least_share` of `report_limits`; "
+    "pauses of the lossless class for no longer part of the run than that leaves",
+)

@@ -1,0 +1,113 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether the exchange is as fast as its links, from what every rank measured alone after the training. Pure.
+
+An all-reduce goes at the pace of the slowest link, host and GPU of its ring, whatever slows it down: so this one figure
+shows what no setting and no counter does. What it cannot show is where; the copies of each GPU can, for its own link.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from typing import Any, Mapping, Sequence
+
+from .limits import Limit, bus_gbyte_per_s
+
+# Of what the links of a node carry. Sound sites print 92 to 97 % of it for large messages (normal.ALL_REDUCE: two to
+# 64 hosts, 100 to 400 Gb/s); the smallest step down of a link (half the lanes, one generation, half the rate) leaves
+# about a half of that link. Between them, nearer to the sound ones for links that were not the tightest before.
+LEAST_SHARE = 0.75
+# A link of PCI Express loses in steps of two (lanes, generation). Copies of alike GPUs scatter less.
+LEAST_COPY = 0.7
+WHAT = "all-reduce alone, after the training"
+GOOD, BAD, NOT_MEASURED = "good", "bad", "not measured"
+STATES = (GOOD, BAD, NOT_MEASURED)
+
+
+@dataclasses.dataclass(frozen=True)
+class Copy:
+    """A GPU that talks to its host more slowly than others of its model do; GB/s."""
+
+    rank: int | None
+    host: str
+    gb_s: float
+    usual_gb_s: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Speed:
+    """``bus_gb_s``: bus bandwidth of the all-reduce (None: not measured), ``link_gb_s``: what the links of a node
+    carry; ``why``: why one of them is not known; ``moved_bytes``: that the measurement itself moved at each rank."""
+
+    state: str
+    bus_gb_s: float | None
+    link_gb_s: float | None
+    how: str
+    why: str
+    least_share: float
+    moved_bytes: float
+    slow_copies: tuple[Copy, ...] = ()
+
+    @property
+    def share(self) -> float | None:
+        return self.bus_gb_s / self.link_gb_s if self.bus_gb_s and self.link_gb_s else None
+
+    def as_result(self) -> dict[str, Any]:
+        copies = [dataclasses.asdict(each) for each in self.slow_copies]
+        return {**dataclasses.asdict(self), "share": self.share, "slow_copies": copies}
+
+
+def judge(per_rank: Sequence[Mapping[str, Any]], wire: Limit, nodes: int | None, least_share: float | None) -> Speed:
+    """``wire``: what the NICs of a node carry. The bus bandwidth is held against it without the factor that a tree may
+    reach within its nodes: a ring of all ranks, which NCCL may always choose, fills the wire exactly once."""
+    least = least_share or LEAST_SHARE
+    told = [(rank.get("machine") or {}).get("exchange") for rank in per_rank]
+    bus, moved, why = _bus(told)
+    if bus is not None and wire.value is None:
+        why = wire.how.replace("unknown, because ", "")
+    elif bus is not None and (nodes or 0) < 2:
+        why = "all ranks are on one node: the network is not in the way"
+    state = GOOD if not why and bus and wire.value and bus >= least * wire.value else BAD
+    return Speed(NOT_MEASURED if why else state, bus, wire.value, wire.how, why, least, moved, slow_copies(per_rank))
+
+
+def _bus(told: Sequence[Any]) -> tuple[float | None, float, str]:
+    """The slowest rank's, bytes moved by it, and why there is none."""
+    rows = [_row(each) for each in told]
+    known = [row for row in rows if row]
+    if not known:
+        return None, 0.0, "no rank measured an all-reduce alone after the training"
+    sizes = {(size, times) for size, times, _seconds in known}
+    if len(known) < len(rows) or len(sizes) > 1:
+        return None, 0.0, "not every rank measured the same all-reduce after the training"
+    size, times = sizes.pop()
+    slowest = max(seconds for _size, _times, seconds in known)
+    return bus_gbyte_per_s(size, len(rows), slowest), size * times, ""
+
+
+def _row(told: Any) -> tuple[float, float, float] | None:
+    values = [told.get(key) for key in ("bytes", "times", "seconds")] if isinstance(told, Mapping) else []
+    found = [float(value) for value in values if isinstance(value, (int, float)) and not isinstance(value, bool)]
+    return (found[0], found[1], found[2]) if len(found) == 3 and all(value > 0 for value in found) else None
+
+
+def slow_copies(per_rank: Sequence[Mapping[str, Any]]) -> tuple[Copy, ...]:
+    """GPUs that stay behind those of their model; with fewer than three of a model nobody knows which one is right, so
+    the slower one is named."""
+    models: dict[str, list[tuple[float, Mapping[str, Any]]]] = {}
+    for rank in per_rank:
+        machine = rank.get("machine") or {}
+        value = machine.get("copy_gb_s")
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0:
+            models.setdefault(str(machine.get("device") or ""), []).append((float(value), rank))
+    found = []
+    for rows in models.values():
+        usual = statistics.median_high([value for value, _rank in rows])
+        found += [
+            Copy(rank.get("rank"), str(rank.get("host") or ""), value, usual)
+            for value, rank in rows
+            if value < LEAST_COPY * usual
+        ]
+    return tuple(found)

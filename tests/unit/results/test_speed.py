@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether an exchange is as fast as its links. The ids name the rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import run_facts
+from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.counters import Due
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures import speed
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures.limits import Limit
+
+WIRE = Limit("wire payload per node", 12.0, "GB/s", "100 Gbit/s")
+SIZE = 512 << 20
+
+
+def ranks(seconds: float, count: int = 4, copies: tuple[float, ...] = ()) -> list[dict[str, Any]]:
+    exchange = {"bytes": SIZE, "times": 7, "seconds": seconds}
+    return [
+        {
+            "rank": rank,
+            "host": f"gpu0{rank + 1}",
+            "machine": {
+                "device": "A100",
+                "exchange": dict(exchange),
+                **({"copy_gb_s": copies[rank]} if copies else {}),
+            },
+        }
+        for rank in range(count)
+    ]
+
+
+def seconds_for(gb_s: float, count: int = 4) -> float:
+    return SIZE * 2 * (count - 1) / count / gb_s / 1e9
+
+
+@pytest.mark.parametrize(
+    ("gb_s", "least", "state"),
+    [
+        pytest.param(11.0, None, "good", id="as fast as sound sites are"),
+        pytest.param(9.01, None, "good", id="just fast enough"),
+        pytest.param(8.99, None, "bad", id="just too slow"),
+        pytest.param(6.0, 0.45, "good", id="a person says what may be expected"),
+        pytest.param(6.0, 0.55, "bad", id="slower than a person expects"),
+    ],
+)
+def test_the_share_of_the_links_decides(gb_s: float, least: float | None, state: str) -> None:
+    assert speed.judge(ranks(seconds_for(gb_s)), WIRE, 4, least).state == state
+
+
+@pytest.mark.parametrize(
+    ("wire", "nodes", "why"),
+    [
+        pytest.param(Limit("wire", None, "GB/s", "unknown, because nobody looked"), 4, "nobody looked", id="no link"),
+        pytest.param(WIRE, 1, "all ranks are on one node", id="one node"),
+    ],
+)
+def test_without_a_link_to_hold_it_against_nothing_is_judged(wire: Limit, nodes: int, why: str) -> None:
+    found = speed.judge(ranks(0.1), wire, nodes, None)
+    assert found.state == "not measured" and why in found.why
+
+
+def test_ranks_of_one_node_do_not_ask_more_of_the_wire_than_a_ring_does() -> None:
+    """Two nodes of eight: a tree may print 1.9 times the wire, a ring once; both are sound."""
+    found = speed.judge(ranks(seconds_for(11.0, 16), 16), WIRE, 2, None)
+    assert found.state == "good" and found.share == pytest.approx(11.0 / 12.0)
+
+
+@pytest.mark.parametrize(
+    ("copies", "slow"),
+    [
+        pytest.param((24.6, 24.1, 22.0, 24.3), [], id="alike GPUs scatter"),
+        pytest.param((24.6, 12.4, 24.5, 24.3), ["gpu02"], id="half the lanes"),
+        pytest.param((24.6, 12.4, 12.3, 24.3), ["gpu02", "gpu03"], id="two of four"),
+        pytest.param((0, 24.0, 24.1, 24.3), [], id="one that was not measured is not slow"),
+    ],
+)
+def test_a_gpu_that_copies_more_slowly_than_its_like_is_named(copies: tuple[float, ...], slow: list[str]) -> None:
+    assert [each.host for each in speed.slow_copies(ranks(0.1, copies=copies))] == slow
+
+
+def test_other_models_are_not_compared() -> None:
+    told = ranks(0.1, copies=(24.6, 12.4, 24.5, 24.3))
+    told[1]["machine"]["device"] = "T4"
+    assert speed.slow_copies(told) == ()
+
+
+def test_what_is_measured_alone_is_due_at_the_counters_too() -> None:
+    """Else it could stand in for gradients that never came by."""
+    due = Due(10e9, 4, 3e9)
+    assert (due.each, due.everywhere, due.of_gradients) == (13e9, 78e9, 60e9)
+
+
+def test_only_what_is_slow_is_told_to_the_doctor_under_the_names_of_the_inventory() -> None:
+    hosts = {"node1": "gpu01", "node2": "gpu02"}
+    good = speed.judge(ranks(seconds_for(11.0)), WIRE, 4, None).as_result()
+    assert run_facts.speed(good, hosts) == run_facts.speed({}, hosts) == {}
+    bad = speed.judge(ranks(seconds_for(5.0), copies=(24.0, 6.0, 24.0, 24.0)), WIRE, 4, None).as_result()
+    told = run_facts.speed(bad, hosts)
+    assert told["job/speed.txt"] == "all-reduce bandwidth 5 GB/s, expected 12\n"
+    assert told["hosts/node2/gpu-copy.txt"].startswith("GPU copy behind the others: rank 1, 6 GB/s")
