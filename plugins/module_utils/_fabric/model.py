@@ -13,8 +13,6 @@ from typing import Any, Mapping, Sequence
 
 from .._layer import RefusedError
 
-FULL_SPEED = 1.0
-
 
 @dataclasses.dataclass(frozen=True)
 class Port:

@@ -18,8 +18,8 @@ import time
 from typing import Any, Sequence
 
 from .gpus import GpuReader
+from .node import Node
 from .state import MELLANOX
-from .transport import Finished, Sysfs, find_program, run_command
 
 # Ethernet and InfiniBand controllers.
 _NIC_CLASSES = ("0200", "0207")
@@ -28,10 +28,10 @@ _IMAGES = ("/var/lib/docker", "/var/lib/containerd")
 
 def read_node(controller_time: float, registry: str, socket_path: str, timeout: float) -> dict[str, Any]:
     now = time.time()
-    sysfs = Sysfs()
+    node = Node(socket.gethostname(), timeout=timeout)
+    sysfs = node.sysfs
     docker = ["docker", "--host", f"unix://{socket_path}"]
-    place = _answer([*docker, "info", "--format", "{{.DockerRootDir}}"], timeout)
-    gpus = GpuReader(socket.gethostname(), timeout=timeout, sysfs=sysfs).read()
+    place = node.output(*docker, "info", "--format", "{{.DockerRootDir}}").strip()
     return {
         "python": platform.python_version(),
         "uid": os.geteuid(),
@@ -40,10 +40,10 @@ def read_node(controller_time: float, registry: str, socket_path: str, timeout: 
         "selinux": _text(os.path.join(sysfs.root, "fs/selinux/enforce")).strip() == "1",
         "clock_skew": round(now - controller_time, 1) if controller_time else None,
         "free_gib": free_space([place] if place else _IMAGES),
-        "gpu": gpus,
-        "gpu_processes": gpu_processes(timeout),
-        "toolkit": _toolkit(docker, timeout),
-        "engine": engine(docker, timeout),
+        "gpu": GpuReader(node.host, timeout=timeout, sysfs=sysfs).read(),
+        "gpu_processes": gpu_processes(node),
+        "toolkit": _toolkit(node, docker),
+        "engine": engine(node, docker),
         "rdma_devices": sorted(_names(os.path.join(sysfs.root, "class", "infiniband"))),
         "nics": sum(function.vendor == MELLANOX and function.device_class in _NIC_CLASSES for function in sysfs.bus()),
         "registry": reach(registry, timeout) if registry else {},
@@ -81,25 +81,25 @@ def free_space(paths: Sequence[str]) -> dict[str, float]:
     return free
 
 
-def gpu_processes(timeout: float) -> list[str]:
-    said = _answer(["nvidia-smi", "--query-compute-apps=pid,process_name", "--format=csv,noheader"], timeout)
+def gpu_processes(node: Node) -> list[str]:
+    said = node.output("nvidia-smi", "--query-compute-apps=pid,process_name", "--format=csv,noheader")
     return [line.strip() for line in said.split("\n") if line.strip()]
 
 
-def _toolkit(docker: Sequence[str], timeout: float) -> bool:
+def _toolkit(node: Node, docker: Sequence[str]) -> bool:
     programs = ("nvidia-ctk", "nvidia-container-runtime-hook")
-    if any(find_program(program) for program in programs):
+    if any(node.which(program) for program in programs):
         return True
-    return "nvidia" in _answer([*docker, "info", "--format", "{{json .Runtimes}}"], timeout)
+    return "nvidia" in node.output(*docker, "info", "--format", "{{json .Runtimes}}")
 
 
-def engine(docker: Sequence[str], timeout: float) -> dict[str, str]:
+def engine(node: Node, docker: Sequence[str]) -> dict[str, str]:
     """Docker's release, or why it does not answer."""
-    if not find_program("docker"):
+    if not node.which("docker"):
         return {"version": "", "error": ""}
-    done = _run([*docker, "version", "--format", "{{json .Server.Version}}"], timeout)
+    done = node.tool(*docker, "version", "--format", "{{json .Server.Version}}")
     if done is None:
-        return {"version": "", "error": f"no answer within {timeout:.0f} s"}
+        return {"version": "", "error": f"no answer within {node.timeout:.0f} s"}
     if done.code != 0:
         said = [line for line in done.err.strip().split("\n") if line]
         return {"version": "", "error": said[-1] if said else f"exit status {done.code}"}
@@ -136,20 +136,3 @@ def _text(path: str) -> str:
             return handle.read()
     except OSError:
         return ""
-
-
-def _run(command: Sequence[str], timeout: float) -> Finished | None:
-    """None: not there, or no answer in time."""
-    program = find_program(command[0])
-    if program is None:
-        return None
-    try:
-        return run_command([program, *command[1:]], timeout)
-    except (OSError, TimeoutError):
-        return None
-
-
-def _answer(command: Sequence[str], timeout: float) -> str:
-    """What the program printed, "" if it is not there or failed."""
-    done = _run(command, timeout)
-    return done.out.strip() if done is not None and done.code == 0 else ""

@@ -15,10 +15,10 @@ from __future__ import annotations
 import dataclasses
 import os
 import platform
-from typing import Any, Callable, Sequence, TypeVar
+from typing import Any, Sequence
 
-from .._layer import ParseError, RefusedError
-from .node import Node
+from .._layer import RefusedError
+from .node import REPORT, Node
 from .path_reading import read_path
 from .pcie_state import parse_link_speed, parse_link_width, parse_max_payload
 from .rdma_state import (
@@ -42,7 +42,6 @@ from .rdma_state import (
     parse_topology,
 )
 from .state import VF_IDS, full_address
-from .transport import Finished
 
 _PACKAGES = ("doca-ofed", "mlnx-ofed-kernel-dkms")
 _PEER_MODULES = ("nvidia_peermem", "nv_peer_mem")
@@ -51,20 +50,6 @@ _OWN_MODULES = frozenset(
     {"mlx5_ib", "mlx5_core", "mlx4_ib", "ib_uverbs", "ib_umad", "ib_mad", "ib_sa", "ib_addr", "ib_ipoib"}
     | {"ib_cm", "iw_cm", "rdma_cm", "rdma_ucm"}
 )
-_REPORT = "report the quoted text; nothing was guessed from it"
-Parsed = TypeVar("Parsed")
-
-
-@dataclasses.dataclass(frozen=True)
-class Unreadable:
-    """``what`` could not be read, ``why`` (the error as it was seen), and what to do about it."""
-
-    what: str
-    why: str
-    remedy: str
-
-    def as_result(self) -> dict[str, str]:
-        return dataclasses.asdict(self)
 
 
 class RdmaReader(Node):
@@ -75,12 +60,8 @@ class RdmaReader(Node):
     def __init__(self, host: str, *, kernel: str | None = None, **outside: Any) -> None:
         super().__init__(host, **outside)
         self.kernel = platform.release() if kernel is None else kernel
-        self._unreadable: list[Unreadable] = []
 
     # ---- reading ----------------------------------------------------------------------------------------------------
-
-    def miss(self, what: str, why: str, remedy: str) -> None:
-        self._unreadable.append(Unreadable(what, why, remedy))
 
     def text(self, what: str, *parts: str, optional: bool = False) -> str | None:
         """Content of a file under the root, or None; a file that is there and refuses to be read is always named."""
@@ -113,14 +94,7 @@ class RdmaReader(Node):
         try:
             return int(text, 0)
         except ValueError:
-            self.miss(what, f"{self.path(*parts)}: {text!r} is no number", _REPORT)
-            return None
-
-    def parsed(self, what: str, parse: Callable[..., Parsed], *arguments: Any) -> Parsed | None:
-        try:
-            return parse(*arguments)
-        except ParseError as error:
-            self.miss(what, str(error), _REPORT)
+            self.miss(what, f"{self.path(*parts)}: {text!r} is no number", REPORT)
             return None
 
     def listing(self, *parts: str) -> list[str]:
@@ -131,11 +105,6 @@ class RdmaReader(Node):
         except OSError as error:
             self.miss("/".join(parts), str(error), "run with become: true")
             return []
-
-    @staticmethod
-    def said(done: Finished) -> str:
-        lines = (done.err.strip() or done.out.strip()).splitlines()
-        return f"exit code {done.code}: {lines[0] if lines else 'no words'}"
 
     # ---- one port ---------------------------------------------------------------------------------------------------
 
@@ -249,7 +218,7 @@ class RdmaReader(Node):
         return self.text(f"{device} {parts[-1]}", "class/infiniband", device, *parts, optional=True)
 
     def _port(self, device: str, port: int, verbs: VerbsPort | None, counters: bool) -> dict[str, Any]:
-        first = len(self._unreadable)
+        first = len(self.unreadable)
         base = ("class/infiniband", device, "ports", str(port))
         link_layer = self.text(f"{device} link layer", *base, "link_layer")
         gids = self._gids(device, port)
@@ -287,7 +256,7 @@ class RdmaReader(Node):
             "traffic_class": parse_global_tclass(self._attribute(device, "tc", str(port), "traffic_class") or ""),
             "counters": self._counters(device, port, netdev) if counters else {},
         }
-        entry["unreadable"] = [missing.as_result() for missing in self._unreadable[first:]]
+        entry["unreadable"] = self.unreadable[first:]
         return entry
 
     def path(self, *parts: str) -> str:
@@ -296,29 +265,20 @@ class RdmaReader(Node):
     # ---- the node ---------------------------------------------------------------------------------------------------
 
     def _verbs(self) -> dict[tuple[str, int], VerbsPort]:
-        done = self.tool("ibv_devinfo")
-        if done is not None and done.code == 0:
-            return self.parsed("active MTU", parse_ibv_devinfo, done.out, self.host) or {}
-        why = "ibv_devinfo is not installed" if done is None else f"ibv_devinfo: {self.said(done)}"
-        self.miss("active MTU", why, "install ibverbs-utils and ibverbs-providers; sysfs does not have it")
-        return {}
+        remedy = "install ibverbs-utils and ibverbs-providers; sysfs does not have it"
+        return self.asked("active MTU", remedy, parse_ibv_devinfo, "ibv_devinfo") or {}
 
     def _interfaces(self) -> list[dict[str, Any]] | None:
         """Every interface with its addresses, RDMA or not: NCCL's TCP connections need one, too."""
-        done = self.tool("ip", "-json", "address", "show")
-        if done is not None and done.code == 0:
-            return self.parsed("addresses of the interfaces", parse_addresses, done.out, self.host)
-        why = "ip is not installed" if done is None else self.said(done)
-        self.miss("addresses of the interfaces", why, "install iproute2")
-        return None
+        words = ("-json", "address", "show")
+        return self.asked("addresses of the interfaces", "install iproute2", parse_addresses, "ip", *words)
 
     def _release(self) -> Release:
         done = self.tool("dpkg-query", "-W", "-f=${Package} ${db:Status-Status} ${Version}\\n", *_PACKAGES)
         # dpkg-query ends with 1 when one of the packages is unknown, and still prints the others
         found = parse_dpkg(done.out) if done is not None else None
         if found is None:
-            info = self.tool("ofed_info", "-s")
-            found = parse_ofed_info(info.out) if info is not None and info.code == 0 else None
+            found = parse_ofed_info(self.output("ofed_info", "-s"))
         return found or Release("inbox", "", "no package and no ofed_info")
 
     def _modinfo(self, module: str, field: str) -> str | None:
@@ -386,12 +346,9 @@ class RdmaReader(Node):
         return [name for name in users if name not in _OWN_MODULES]
 
     def _gpu_links(self) -> list[dict[str, Any]]:
-        done = self.tool("nvidia-smi", "topo", "-m")
-        if done is None or done.code != 0:
-            why = "nvidia-smi is not installed" if done is None else self.said(done)
-            self.miss("links between GPUs and NICs", why, "install the NVIDIA driver")
-            return []
-        return self.parsed("links between GPUs and NICs", parse_topology, done.out, self.host) or []
+        words = ("topo", "-m")
+        what, remedy = "links between GPUs and NICs", "install the NVIDIA driver"
+        return self.asked(what, remedy, parse_topology, "nvidia-smi", *words) or []
 
     def read(
         self, devices: Sequence[str] = ("auto",), counters: bool = True, node: bool = True, path: bool = False
@@ -437,5 +394,5 @@ class RdmaReader(Node):
             "interfaces": self._interfaces(),
             **about_node,
             "simulated": self.sysfs.simulated,
-            "unreadable": [missing.as_result() for missing in self._unreadable],
+            "unreadable": self.unreadable,
         }

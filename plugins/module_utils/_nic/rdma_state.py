@@ -21,7 +21,6 @@ from .._layer import ParseError
 
 ROCE_V2 = "RoCE v2"
 ETHERNET = "Ethernet"
-PRIORITIES = 8
 
 
 # ---- GIDs -----------------------------------------------------------------------------------------------------------

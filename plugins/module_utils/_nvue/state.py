@@ -22,7 +22,6 @@ from .._switch.guards import Neighbor, Use
 from . import tree as trees
 from . import uses as using
 
-DEFAULT_MTU = 9216  # of a switch port without an MTU of its own
 _ON = ("on", "enabled", "yes", "true")
 _SIZES = {"bytes": 1, "byte": 1, "b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40}
 

@@ -98,30 +98,16 @@ def request(host: str, params: Mapping[str, Any], naming: Naming) -> Wanted:
     priority = PRIORITY if priority is None else priority
     snapshot = params.get("snapshot") or ""
     domain = params.get("bridge_domain") or Wanted.domain
-    if vlan is not None and not VLAN_MIN <= vlan <= VLAN_MAX:
-        raise RefusedError(
-            f"a VLAN has a number from {VLAN_MIN} to {VLAN_MAX} (0 and 4095 are reserved by 802.1Q)",
-            host=host,
-            thing="vlan",
-            value=vlan,
-            remedy="choose a free number for the RDMA network",
-        )
-    if mtu is not None and not MTU_MIN <= mtu <= MTU_MAX:
-        raise RefusedError(
-            f"the switch takes an MTU from {MTU_MIN} to {MTU_MAX}",
-            host=host,
-            thing="mtu",
-            value=mtu,
-            remedy="use 9216, which leaves room for hosts with 9000",
-        )
-    if not 0 <= priority <= 7:
-        raise RefusedError(
-            "a priority of 802.1p goes from 0 to 7",
-            host=host,
-            thing="priority",
-            value=priority,
-            remedy="use 3, which the RoCE mode of the switch uses, unless the site has moved RoCE to another one",
-        )
+    reserved = f"a VLAN has a number from {VLAN_MIN} to {VLAN_MAX} (0 and 4095 are reserved by 802.1Q)"
+    taken = f"the switch takes an MTU from {MTU_MIN} to {MTU_MAX}"
+    moved = "use 3, which the RoCE mode of the switch uses, unless the site has moved RoCE to another one"
+    for thing, value, low, high, what, remedy in (
+        ("vlan", vlan, VLAN_MIN, VLAN_MAX, reserved, "choose a free number for the RDMA network"),
+        ("mtu", mtu, MTU_MIN, MTU_MAX, taken, "use 9216, which leaves room for hosts with 9000"),
+        ("priority", priority, 0, 7, "a priority of 802.1p goes from 0 to 7", moved),
+    ):
+        if value is not None and not low <= value <= high:
+            raise RefusedError(what, host=host, thing=thing, value=value, remedy=remedy)
     if name is not None and vlan is None:
         raise RefusedError("a VLAN name without a VLAN", host=host, thing="vlan_name", value=name, remedy="set vlan")
     if name is not None and not _NAME_RE.fullmatch(name):

@@ -12,7 +12,7 @@ import dataclasses
 import time
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
-from .transport import Connection, translated, vim
+from .transport import Connection, short_list, translated, vim
 
 HOST, VM, DATACENTER, ROOT = "host", "vm", "datacenter", "root folder"
 
@@ -87,9 +87,7 @@ def _find(wanted: Sequence[str], known: Sequence[tuple[Any, str]]) -> list[dict[
         found = found or [each for each, own in known if own.lower() == name.lower()]
         problem = ""
         if not found:
-            names = sorted(own for _each, own in known)
-            more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-            problem = f"vCenter has none of this name; it knows {', '.join(names[:8]) or 'none'}{more}"
+            problem = f"vCenter has none of this name; it knows {short_list([own for _each, own in known])}"
         elif len(found) > 1:
             problem = f"{len(found)} have this name ({', '.join(each._moId for each in found)}); give the id"
         rows.append({"asked": name, "object": None if problem else found[0], "problem": problem})

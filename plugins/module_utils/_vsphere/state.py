@@ -16,6 +16,7 @@ NVIDIA = 0x10DE
 MELLANOX = 0x15B3
 
 _ADDRESS = re.compile(r"^(?:([0-9a-f]{1,4}):)?([0-9a-f]{1,2}):([0-9a-f]{1,2})\.([0-7])$", re.IGNORECASE)
+_TRUTHS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 _INTEGER_TYPES = re.compile(r"^(u?int(eger)?\d*|u?long|number)$", re.IGNORECASE)
 
 
@@ -41,16 +42,7 @@ def as_bool(value: Any) -> bool | None:
     """Return the truth value of a boolean or of its usual spellings; None for anything else."""
     if isinstance(value, bool):
         return value
-    return {
-        "true": True,
-        "yes": True,
-        "on": True,
-        "1": True,
-        "false": False,
-        "no": False,
-        "off": False,
-        "0": False,
-    }.get(str(value).strip().lower())
+    return _TRUTHS.get(str(value).strip().lower())
 
 
 def boolean_text(value: bool) -> str:

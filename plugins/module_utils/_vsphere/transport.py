@@ -504,7 +504,7 @@ class Connection:
             )
         where = f"cluster {cluster}" if cluster else "vCenter"
         raise self._refused(
-            f"{where} has no such host; it knows {_short_list([n for _o, n in known])}",
+            f"{where} has no such host; it knows {short_list([n for _o, n in known])}",
             thing="ESXi host",
             value=name,
             remedy="write the name as vCenter shows it, or its managed object id; check that the account may see it",
@@ -516,7 +516,7 @@ class Connection:
         if len(found) == 1:
             return found[0]
         what = (
-            f"{len(found)} clusters have that name" if found else f"no such cluster; vCenter knows {_short_list(names)}"
+            f"{len(found)} clusters have that name" if found else f"no such cluster; vCenter knows {short_list(names)}"
         )
         raise self._refused(
             what,
@@ -560,7 +560,7 @@ class Connection:
             )
         raise self._refused(
             "vCenter has no such VM; it knows {}".format(
-                _short_list([str(row.get("name", "")) for _vm, row in everything])
+                short_list([str(row.get("name", "")) for _vm, row in everything])
             ),
             thing="VM",
             value=name,
@@ -703,12 +703,9 @@ class Connection:
 
         return self.once_more(attempt)
 
-    def extra_config(self, vm: Any, values: Mapping[str, str], change_version: str) -> Any:
-        """Start one atomic change of a VM's extraConfig: text only, our keys only, guarded by ``change_version``."""
-        return self.reconfigure(vm, values, {}, change_version)
-
     def reconfigure(self, vm: Any, extra: Mapping[str, str], fields: Mapping[str, Any], change_version: str) -> Any:
-        """Start one atomic change: extraConfig ``extra`` and explicit ``fields`` of the specification, by name."""
+        """Start one atomic change, guarded by ``change_version``: extraConfig ``extra`` (text only, our keys only) and
+        explicit ``fields`` of the specification, by name."""
         plain = dict(fields)
         if RESERVATION_FIELD in plain:
             plain["memoryAllocation"] = vim.ResourceAllocationInfo(reservation=int(plain.pop(RESERVATION_FIELD)))
@@ -757,7 +754,7 @@ class Connection:
         return "", ""
 
 
-def _short_list(names: Sequence[str]) -> str:
+def short_list(names: Sequence[str]) -> str:
     shown = sorted(n for n in names if n)
     if not shown:
         return "none that this account can see"

@@ -308,7 +308,7 @@ def change_while_on(vcenter: Vcenter, vm: str, extra: dict[str, str]) -> None:
     """What somebody else's client does: change keys without looking at the power state."""
     endpoint = Endpoint("127.0.0.1", USER, vcenter.password, vcenter.port, ca_path=str(vcenter.ca))
     with Connection(endpoint) as connection:
-        task = connection.extra_config(connection.find_vm(vm), extra, "")
+        task = connection.reconfigure(connection.find_vm(vm), extra, {}, "")
         connection.wait(task, "change", vm, 10)
 
 

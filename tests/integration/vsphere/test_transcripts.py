@@ -58,7 +58,7 @@ def test_transcript_of_keys_through_three_changes(vcenter: Vcenter) -> None:
 
         def change(**keys: str) -> None:
             wanted = {key.replace("__", "."): value for key, value in keys.items()}
-            connection.wait(connection.extra_config(vm, wanted, ""), "change", "split", 10)
+            connection.wait(connection.reconfigure(vm, wanted, {}, ""), "change", "split", 10)
 
         change(pciPassthru__allowP2P="TRUE", numa__nodeAffinity="0")
         change(PCIPASSTHRU__ALLOWP2P="FALSE")

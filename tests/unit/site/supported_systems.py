@@ -7,9 +7,54 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ansible_collections.rocemesh.multinode.plugins.module_utils._site.systems import PAGE, page
+from ansible_collections.rocemesh.multinode.plugins.module_utils._site.systems import (
+    PAGE,
+    PARTS,
+    REFUSED,
+    SELINUX,
+    SYSTEMS,
+    System,
+)
 
 FILE = Path(__file__).parents[3] / PAGE
+
+
+def page() -> str:
+    """docs/supported-systems.md."""
+    keys = list(PARTS)
+    head = "| system | " + " | ".join(keys) + " | run on |\n|---|" + "---|" * (len(keys) + 1)
+    notes: list[str] = []
+
+    def cell(system: System, part: str) -> str:
+        why = system.refused.get(part, "")
+        if not why:
+            return "yes"
+        if why not in notes:
+            notes.append(why)
+        return f"no ({notes.index(why) + 1})"
+
+    rows = [
+        f"| {system.label} | " + " | ".join(cell(system, part) for part in keys) + f" | {system.tried} |"
+        for system in SYSTEMS
+    ]
+    return (
+        "# Systems of the GPU VMs\n\n"
+        "<!-- made from plugins/module_utils/_site/systems.py by python -m tests.unit.site.supported_systems -->\n\n"
+        "`preflight` and the roles `guest`, `container` and `mesh` obey this table before anything is changed. What is "
+        "not in it is\nrefused with a message that names it; `rocemesh_allow_unlisted_system: true` tries it all the "
+        "same, with\neverything installed by you.\n\n"
+        + "\n".join([head, *rows])
+        + "\n\n"
+        + "\n".join(f"- `{key}`: {text}" for key, text in PARTS.items())
+        + "\n\n"
+        + "\n".join(f"{number}. {why}." for number, why in enumerate(notes, start=1))
+        + f"\n\nOn the systems of the RHEL family `container` is refused as long as {SELINUX}.\n\n"
+        "Refused as a whole:\n\n| system | why |\n|---|---|\n"
+        + "\n".join(f"| {name} | {why} |" for name, why in REFUSED.items())
+        + "\n\nNVIDIA's driver, Fabric Manager and, outside of Debian and Ubuntu, the container toolkit are installed "
+        "by you on every\nsystem; `preflight` and the role `guest` (`gpus`) check the first two.\n"
+    )
+
 
 if __name__ == "__main__":
     FILE.write_text(page())

@@ -12,11 +12,10 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._site.systems i
     PARTS,
     REFUSED,
     SYSTEMS,
-    page,
     problems,
 )
 
-from .supported_systems import FILE
+from .supported_systems import FILE, page
 
 ROOT = FILE.parents[1]
 EVERYTHING = ["ats", "mstflint", "current", "engine", "container", "mesh"]

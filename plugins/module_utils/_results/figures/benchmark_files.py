@@ -12,12 +12,15 @@ import json
 from typing import Any, Callable, Mapping, Sequence
 
 from ..._layer import LayerError
+from ..readers.reading import picked
 from .limits import bus_gbyte_per_s
 from .statistics import Case, describe, groups, scaling
 
 KINDS = ("bandwidth", "scaling", "scoring", "training", "nccl_tests", "perftest", "advice", "input")
 # A bandwidth that a file prints beside size and time has to follow from them; both are rounded when they are written.
 GB_S_TOLERANCE = 0.01
+_SPREAD = ("count", "median", "mean", "stdev", "iqr", "mad", "cv", "low", "high", "confidence")
+_RATIOS = ("speedup_1gpu", "efficiency_1gpu", "speedup_1node", "efficiency_1node")
 _UNREADABLE = (AttributeError, KeyError, OverflowError, TypeError, ValueError, LayerError)
 
 
@@ -76,7 +79,7 @@ def _scaling(results: Sequence[Any], problems: list[str]) -> list[dict[str, Any]
                 "precision": _name(entry, "precision"),
                 "batch": _batch(entry),
                 "repeats": [float(value) for value in entry["repeats"]],
-                **_spread(spread.as_result()),
+                **picked(spread, *_SPREAD),
             }
         except _UNREADABLE as error:
             problems.append(_left_out("scaling", position, entry, error))
@@ -100,14 +103,7 @@ def _scaling(results: Sequence[Any], problems: list[str]) -> list[dict[str, Any]
         ratios = scaling([Case(row["nodes"], row["gpus_per_node"], row["median"]) for row in matrix])
         for mapping, ratio in zip(matrix, ratios):
             row = next(row for row in rows if row is mapping)
-            row.update(
-                gpus=ratio.gpus,
-                speedup_1gpu=ratio.speedup_1gpu,
-                efficiency_1gpu=ratio.efficiency_1gpu,
-                speedup_1node=ratio.speedup_1node,
-                efficiency_1node=ratio.efficiency_1node,
-                baseline_missing=ratio.reason,
-            )
+            row.update(picked(ratio, "gpus", *_RATIOS), baseline_missing=ratio.reason)
     return [row for row in rows if "gpus" in row]
 
 
@@ -239,13 +235,6 @@ def single_gpu_differs(read_kinds: Mapping[str, Mapping[str, Any]], precision: A
         return ""
     measured = " and ".join(f"batch {row['batch']}, {row['precision']}" for row in rows)
     return f"one GPU was measured with {measured}; the run has batch {batch_per_rank}, {precision}"
-
-
-def _spread(figures: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        key: figures[key]
-        for key in ("count", "median", "mean", "stdev", "iqr", "mad", "cv", "low", "high", "confidence")
-    }
 
 
 def _list(value: Any) -> list[Any]:

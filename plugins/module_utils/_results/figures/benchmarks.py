@@ -21,9 +21,9 @@ from typing import Any, Iterable, Mapping, Sequence
 from ..._layer import RefusedError
 from ..launch.mpirun import nodes
 from ..readers.tags import lines_of
+from .benchmark_files import KINDS
 
 MARK = "ROCEMESH-BENCHMARK "
-KINDS = ("bandwidth", "scaling", "scoring", "training", "nccl_tests", "perftest", "advice", "input")
 _CASE = re.compile(r"([1-9]\d*)n([1-9]\d*)g")
 
 
@@ -176,14 +176,7 @@ def repeat_record(entry: Mapping[str, Any], result: Mapping[str, Any], seconds: 
     machines = [rank.get("machine") or {} for rank in result["per_rank"]]
     first = machines[0] if machines else {}
     return {
-        "name": entry["name"],
-        "case": entry["case"],
-        "nodes": entry["nodes"],
-        "gpus_per_node": entry["gpus_per_node"],
-        "precision": entry["precision"],
-        "batch": entry["batch"],
-        "repeat": entry["repeat"],
-        "parameters": entry["parameters"],
+        **{key: value for key, value in entry.items() if key != "hosts"},
         "img_s": result["total"],
         "per_rank": [rank["images_per_second"] for rank in result["per_rank"]],
         "backend": first.get("backend"),

@@ -16,6 +16,7 @@ from ..._doctor.model import CERTAINTIES
 from ..._proof.verdict import VERDICTS
 from ..._proof.witness import STATES
 from ..figures import speed
+from ..figures.benchmark_files import KINDS
 from .rank_columns import FACTS
 
 
@@ -150,8 +151,6 @@ _DOCTOR = _object(
     type=["object", "null"],
 )
 
-_KINDS = ("bandwidth", "scaling", "scoring", "training", "nccl_tests", "perftest", "advice", "input")
-
 SUMMARY: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "$id": "https://github.com/rocemesh/multinode/blob/main/docs/schemas/summary.schema.json",
@@ -207,7 +206,7 @@ SUMMARY: dict[str, Any] = {
                 },
                 optional=("sources", "in_words"),
             ),
-            "benchmarks": _object(dict.fromkeys(_KINDS, _BENCHMARK), optional=_KINDS),
+            "benchmarks": _object(dict.fromkeys(KINDS, _BENCHMARK), optional=KINDS),
             "throughput_over_time": _or_null(
                 "object",
                 **{
