@@ -1,7 +1,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A last dozen of the same kind, read after the rules had been mended for ``cases_jobs_fresh_a``. When they were written,
-12 of 12 were right; some print what earlier threads print, too."""
+"""A last dozen of the same kind, read after the rules had been mended for ``cases_jobs_fresh_a``. When they were
+written, 12 of 12 were right; some print what earlier threads print, too."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ JOBS_LAST: tuple[Case, ...] = (
         G + "gpustack/gpustack/issues/2125",
         "host_routing run_env firewall",
         CANDIDATES,
-        "RuntimeError: Gloo connectFullMesh failed with [../third_party/gloo/gloo/transport/tcp/pair.cc:144] no error\n",
+        "RuntimeError: Gloo connectFullMesh failed with [gloo/transport/tcp/pair.cc:144] no error\n",
     ),
     case(
         "pod without the network of its host",
@@ -57,8 +57,8 @@ JOBS_LAST: tuple[Case, ...] = (
         G + "NVIDIA/nvidia-docker/issues/1137",
         "gpu_driver container",
         CANDIDATES,
-        "running prestart hook 0 caused error running hook: exit status 1, stderr: nvidia-container-cli: initialization error: "
-        "driver error: failed to process request\n",
+        "running prestart hook 0 caused error running hook: exit status 1, stderr: nvidia-container-cli: initialization "
+        "error: driver error: failed to process request\n",
     ),
     case(
         "gloo finds its port taken",
