@@ -57,8 +57,8 @@ JOBS_LAST: tuple[Case, ...] = (
         G + "NVIDIA/nvidia-docker/issues/1137",
         "gpu_driver container",
         CANDIDATES,
-        "running prestart hook 0 caused error running hook: exit status 1, stderr: nvidia-container-cli: initialization "
-        "error: driver error: failed to process request\n",
+        "running prestart hook 0 caused error running hook: exit status 1, stderr: nvidia-container-cli: "
+        "initialization error: driver error: failed to process request\n",
     ),
     case(
         "gloo finds its port taken",
