@@ -101,13 +101,15 @@ class Look:
 @dataclasses.dataclass(frozen=True)
 class Sign:
     """A line matches ``pattern`` and, if there is a ``test``, its figures do, too. The group ``value`` is compared
-    between hosts, ``host`` and ``device`` say where. ``piece``: heard only in pieces whose name has this."""
+    between hosts, ``host`` and ``device`` say where. ``piece``: heard only in pieces whose name has this. ``alone``:
+    what wraps any error; heard only where nothing else on its line says more."""
 
     name: str
     pattern: Pattern[str]
     kind: str = FAULT
     test: Callable[[Match[str]], bool] | None = None
     piece: Pattern[str] | None = None
+    alone: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,8 +153,9 @@ def sign(
     test: Callable[[Match[str]], bool] | None = None,
     *,
     piece: str = "",
+    alone: bool = False,
 ) -> Sign:
-    return Sign(name, re.compile(pattern, re.IGNORECASE), kind, test, re.compile(piece) if piece else None)
+    return Sign(name, re.compile(pattern, re.IGNORECASE), kind, test, re.compile(piece) if piece else None, alone)
 
 
 def rule(

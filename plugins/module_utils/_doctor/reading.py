@@ -198,6 +198,8 @@ class Reading:
             if match and (entry.test is None or entry.test(match)):
                 found.append((entry, match))
         silent = any(entry.kind in (NORMAL, QUIET) for entry, _match in found)
+        if len(found) > 1 and any(entry.kind == FAULT and not entry.alone for entry, _match in found):
+            found = [(entry, match) for entry, match in found if not entry.alone]
         where: Hit | None = None
         if " nranks " in text:
             self._rank(piece, number, text)

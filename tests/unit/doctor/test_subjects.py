@@ -55,3 +55,44 @@ def test_of_a_site_that_was_read_machine_by_machine_nothing_is_guessed() -> None
 
 def test_every_subject_names_causes_that_exist() -> None:
     assert {cause for _pattern, causes in SUBJECTS for cause in causes} <= set(CAUSES)
+
+
+FAMILIES = (
+    ("container_no_gpu", "Allocate failed due to no healthy devices present; cannot allocate nvidia.com/gpu"),
+    ("container_down", "Error: path /run/x is mounted on /run but it is not a shared mount"),
+    ("container_devices", "error gathering device information while adding custom device /dev/infiniband"),
+    ("container_down", "slurmstepd: error: pyxis: container start failed with error code: 1"),
+    ("driver_not_running", "nvidia-container-cli: initialization error: nvml error: driver not loaded"),
+    (
+        "driver_not_running",
+        "RuntimeError: cudaGetDeviceCount() Error 304: OS call failed or operation not supported on this OS",
+    ),
+    ("driver_too_old", "NCCL WARN CUDA Driver version found is 11000. Minimum requirement is 11020"),
+    ("gpu_fault", "| Diagnostic            | Fail - All GPUs |\n|     | PCIe | Fail |"),
+    ("gpu_fault", "        Pending                           : Yes"),
+    ("launch_failed", "MPIR_pmi_kvs_get(227).......: PMI_KVS_Get returned -1"),
+    ("launch_failed", "bash: line 1: deepspeed: command not found"),
+    ("vars_wrong", "ValueError: environment variable MASTER_ADDR expected, but not set"),
+    ("limits_host", "failed (exitcode: -9) local_rank: 0 (pid: 4321)"),
+    ("container_shm", "exitcode  : -7 (pid: 4321)"),
+    ("wrong_interface", "RuntimeError: Gloo connectFullMesh failed with [pair.cc:144] no error"),
+    ("wrong_interface", "No available node types can fulfill resource request {'GPU': 1.0}"),
+    ("foreign_client", "nmap found the port of the store"),
+    ("nccl_mixed", "NCCL WARN NCCL version mismatch with remote peer 192.0.2.1 (local: 22703, remote 22605)"),
+    ("application_failed", "gpu01:1:2 [0] NCCL WARN AllReduce : invalid root 9 (root should be in the 0..8 range)"),
+    ("nccl_bug", "free(): invalid next size (fast) in all_reduce_perf"),
+)
+
+
+@pytest.mark.parametrize(("cause", "line"), FAMILIES)
+def test_a_message_of_a_family_leads_to_its_cause_first(cause: str, line: str) -> None:
+    found = diagnose(None, {"a.log": line + "\n"})
+    assert (found["findings"][0]["cause"], found["findings"][0]["certainty"]) == (cause, "candidate")
+
+
+def test_an_exception_that_wraps_an_error_does_not_hide_it() -> None:
+    plain = diagnose(None, {"a.log": "RuntimeError: the widget is bad\n"})
+    wrapped = diagnose(None, {"a.log": "RuntimeError: [Errno 24] Too many open files\n"})
+    assert plain["findings"][0]["cause"] == "application_failed"
+    assert wrapped["findings"][0]["cause"] == "limits_host"
+    assert "application_failed" not in [finding["cause"] for finding in wrapped["findings"]]

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ..model import CANDIDATE, FACT, rule, sign
+from ..model import CANDIDATE, ECHO, FACT, rule, sign
 
 SIGNS = (
     # libnvidia-container asks the driver before it looks at the container.
@@ -29,6 +29,15 @@ SIGNS = (
         r"|(?:Capacity|Allocatable|allocatable)\b.{0,60}nvidia\.com/gpu\W+0\b"
         r"|Failed to (?:start|initialize) (?:device )?plugin|NVIDIA Driver was not detected",
     ),
+    sign(
+        "nvml_blocked",
+        r"GPU access blocked by the operating system|NVML: Insufficient Permissions",
+    ),
+    sign(
+        "smi_absent",
+        r"nvidia-smi\W{1,3}(?: \S+)?(?:command )?not found|couldn't find libnvidia-ml|No supported GPU\S* detected",
+    ),
+    sign("pyxis_failed", r"pyxis: .{0,80}(?:fail|error|couldn't)|enroot\S*: .{0,80}(?:fail|error)"),
     sign(
         "engine_start",
         r"is not a shared mount|FailedCreatePodSandBox|Failed to create pod sandbox|CreateContainer(?:Config)?Error"
@@ -60,13 +69,17 @@ SIGNS = (
     # Two containers of one host: memory of GPUs and file descriptors go by way of names that both have to see.
     sign(
         "ipc_between",
-        r"UDS: (?:Binding|Sending|Receiving|Cannot)|cudaIpc(?:Get|Open)\w+.{0,60}(?:fail|error|invalid)"
+        r"(?:failed to|could not|cannot) (?:open|get|import|close) CUDA IPC|UDS: (?:Binding|Sending|Receiving|Cannot)"
+        r"|cudaIpc(?:Get|Open)\w+.{0,60}(?:fail|error|invalid)"
         r"|cuMemImportFromShareableHandle.{0,60}(?:fail|error)|ncclIpcSocket|ncclProxyCallBlockingUDS"
         r"|ncclProxyClientGetFd.{0,60}fail|pidfd_(?:getfd|open).{0,60}(?:fail|error|denied|not permitted)",
     ),
+    # NCCL, ncclSystemError: a call to the system failed. In a container that is most often its /dev/shm or its network.
+    sign("system_error", r"unhandled system error|ncclSystemError", ECHO),
     sign(
         "one_gpu_each",
-        r"(?:both|two|each|separate|different) (?:pods?|containers?)\b.{0,80}(?:one|own|single|same) (?:GPU|node|host)"
+        r"NVIDIA_VISIBLE_DEVICES\W{1,3}\d\b.{0,60}\bother\b|(?:both|two|each|separate|different) (?:pods?"
+        r"|containers?)\b.{0,80}(?:one|own|single|same) (?:GPU|node|host)"
         r"|(?:pods?|containers?) (?:on|of|run on) (?:the same|one) (?:node|host)",
         FACT,
     ),
@@ -96,6 +109,27 @@ RULES = (
         "Kubernetes: events of the kubelet; Docker and enroot documentation",
     ),
     rule(
+        "nvml_blocked",
+        "nvml_blocked",
+        CANDIDATE,
+        "driver_not_running container_no_gpu container_caps",
+        "NVML: NVML_ERROR_OPERATING_SYSTEM, NVML_ERROR_NO_PERMISSION: the device nodes, or a hypervisor in between",
+    ),
+    rule(
+        "smi_absent",
+        "smi_absent",
+        CANDIDATE,
+        "container_no_gpu driver_not_running",
+        "NVIDIA container toolkit: NVIDIA_DRIVER_CAPABILITIES without utility; on a host: no driver",
+    ),
+    rule(
+        "pyxis",
+        "pyxis_failed",
+        CANDIDATE,
+        "container_down container_no_gpu launch_failed",
+        "pyxis and enroot: the container of a Slurm step did not start",
+    ),
+    rule(
         "engine_device",
         "engine_device",
         CANDIDATE,
@@ -122,6 +156,13 @@ RULES = (
         CANDIDATE,
         "container_caps container_no_gpu nccl_bug",
         "CUDA IPC: both processes have to see both GPUs, and share namespaces for the handles",
+    ),
+    rule(
+        "system_error_container",
+        "system_error in_container",
+        CANDIDATE,
+        "container_shm wrong_interface container_devices",
+        "NCCL documentation: ncclSystemError; troubleshooting: shared memory and networks of containers",
     ),
     rule(
         "one_gpu_each",

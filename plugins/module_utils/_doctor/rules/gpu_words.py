@@ -50,6 +50,15 @@ SIGNS = (
         r"|missing|No such|fail)"
         r"|cuda(?:GetDeviceCount|Init)\S*.{0,60}unknown error",
     ),
+    sign("cuda_hardware", r"hardware stack error|over nvlink or a hardware error|infoROM is corrupted"),
+    sign("cuda_unknown", r"CUDA (?:error|failure)\W{1,3}unknown error|cudaErrorUnknown\b|error code 999\b"),
+    sign(
+        "driver_refuses",
+        r"requires use of the NVIDIA open kernel modules|not supported by the (?:open )?NVIDIA"
+        r"|nv-hostengine\b.{0,60}(?:fail|error)|kernel headers for this kernel do not seem"
+        r"|probe (?:of \S+ |with driver nvidia )failed with error",
+    ),
+    sign("cuda_api_new", r"API call is not supported in the installed CUDA driver|cudaErrorCallRequiresNewerDriver"),
     sign(
         "cuda_mps",
         r"CUDA_ERROR_MPS_\w+|cudaErrorMps\w+|MPS (?:client|server|control)\b.{0,60}(?:fail|error|terminat|limit|not)",
@@ -57,7 +66,8 @@ SIGNS = (
     sign("cuda_exclusive", r"EXCLUSIVE_PROCESS|Exclusive_Process|E\. Process\b"),
     sign(
         "cuda_unsupported",
-        r"CUDA_ERROR_NOT_SUPPORTED|cudaErrorNotSupported|Cuda failure (?:801 )?'operation not supported'",
+        r"CUDA_ERROR_NOT_SUPPORTED|cudaErrorNotSupported|CUDA error: operation not supported|Cuda failure (?:801 "
+        r")?'operation not supported'",
     ),
     sign(
         "cuda_denied", r"CUDA_ERROR_NOT_PERMITTED|cudaErrorNotPermitted|Cuda failure (?:800 )?'operation not permitted'"
@@ -78,6 +88,22 @@ SIGNS = (
 )
 
 RULES = (
+    rule(
+        "cuda_hardware",
+        "cuda_hardware",
+        CANDIDATE,
+        "gpu_fault app_illegal_access fabric_manager",
+        _CUDA + "714; peer memory over NVLink; infoROM",
+    ),
+    rule("cuda_unknown", "cuda_unknown", CANDIDATE, "driver_not_running gpu_fault container_no_gpu", _CUDA + "999"),
+    rule(
+        "driver_refuses",
+        "driver_refuses !driver_down|xid_gsp",
+        CANDIDATE,
+        "driver_not_running passthrough_device gpu_fault",
+        "NVIDIA driver installation guide: which GPUs a release and the open modules drive",
+    ),
+    rule("cuda_api_new", "cuda_api_new", CANDIDATE, "driver_too_old container_image_cuda", _CUDA + "36"),
     rule(
         "smi_err",
         "smi_err",

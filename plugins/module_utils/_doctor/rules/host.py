@@ -189,7 +189,7 @@ RULES = (
         "firewall wrong_interface launch_failed",
         "a connect that nobody answers: dropped packets or an address that leads nowhere",
     ),
-    rule("filtered", "filtered", CANDIDATE, "firewall wrong_interface", "iptables(8), ufw(8)"),
+    rule("filtered", "filtered !nvml_blocked", CANDIDATE, "firewall wrong_interface", "iptables(8), ufw(8)"),
     rule(
         "foreign",
         "wrong_magic",

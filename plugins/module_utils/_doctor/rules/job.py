@@ -149,6 +149,7 @@ SIGNS = (
         r"|Expected to have finished reduction|find_unused_parameters|unrecognized arguments"
         r"|NaN\b.*loss|loss.{0,10}\bnan\b|RuntimeError: (?!NCCL|CUDA|Distributed|\[|unable"
         r"|DataLoader)|segmentation fault|segfault|SIGSEGV|core dumped|signal 11",
+        alone=True,
     ),
     sign(
         "hang",

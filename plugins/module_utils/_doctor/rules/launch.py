@@ -136,7 +136,7 @@ RULES = (
     rule("ssh_key", "unprotected_key", LIKELY, "launch_failed", "OpenSSH says what it refuses"),
     rule(
         "orted",
-        "orted_bad|mpi_root",
+        "orted_bad|mpi_root !pyxis_failed|slurm_oom",
         CANDIDATE,
         "launch_failed mpi_transport application_failed",
         "Open MPI, PMIx, Hydra, Slurm documentation",

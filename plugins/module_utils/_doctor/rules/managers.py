@@ -7,7 +7,7 @@ Pure data."""
 
 from __future__ import annotations
 
-from ..model import CANDIDATE, FACT, rule, sign
+from ..model import CANDIDATE, ECHO, FACT, rule, sign
 
 SIGNS = (
     # MPICH, Intel MPI, MVAPICH: the stack of a call that failed; Hydra's own messages.
@@ -97,6 +97,25 @@ SIGNS = (
         r"|from LD_PRELOAD cannot be preloaded|export of .{0,20}variables?",
     ),
     sign("command_env", r"^\s*(?:[$#>] ?)?(?:[A-Z][A-Z0-9_]+=\S+ )+(?:\S*/)?(?:mpirun|mpiexec|srun|pdsh)\b", FACT),
+    sign("slurm_oom", r"Detected \d+ oom[_-]kill|task \d+: Out Of Memory|have been OOM Killed"),
+    # How torch's agent names a signal: -9 killed, -7 bus error, -11 segmentation fault.
+    sign("ended_killed", r"exit ?code\W{1,6}-9\b"),
+    sign("ended_bus", r"exit ?code\W{1,6}-7\b|SIGBUS"),
+    sign("ended_segv", r"exit ?code\W{1,6}(?:-11|139)\b"),
+    sign(
+        "ray_actor_gone",
+        r"RayActorError|ActorDiedError|actor died unexpectedly|EngineDeadError|Engine ?core\b.{0,40}died"
+        r"|WorkerProc\b.{0,60}died",
+        ECHO,
+    ),
+    sign("ray_node_dead", r"marked (?:as )?dead\b|missed too many heartbeats"),
+    sign("probe_failed", r"(?:Readiness|Liveness|Startup) probe (?:failed|errored)"),
+    sign(
+        "env_listed",
+        r"NCCL_NET(?:_PLUGIN)?\s*(?:=|set by environment to) ?\"?(?!none\b|Socket\b|IB\b)\w+",
+        FACT,
+    ),
+    sign("master_port", r"MASTER_PORT\W{1,3}\d+", FACT),
     sign("ucx_env", r"\bUCX_(?:TLS|NET_DEVICES|IB_\w+)\s*[=:]", FACT),
     sign("proxy_env", r"\bhttps?_proxy\b|\bno_proxy\b|\ball_proxy\b", FACT),
     sign(
@@ -130,7 +149,7 @@ RULES = (
     ),
     rule(
         "slurm",
-        "slurm",
+        "slurm !pyxis_failed|slurm_oom",
         CANDIDATE,
         "launch_failed limits_host mpi_transport",
         "Slurm documentation: srun, slurmstepd, MPI plugins",
@@ -170,6 +189,70 @@ RULES = (
         CANDIDATE,
         "vars_wrong launch_failed wrong_interface",
         "mpirun hands variables to other hosts with -x alone; what stands before the command is of the first host",
+    ),
+    rule(
+        "slurm_oom",
+        "slurm_oom",
+        CANDIDATE,
+        "limits_host app_host_memory container_memory",
+        "Slurm documentation: a step that takes more memory than it asked for is killed by its cgroup",
+    ),
+    rule(
+        "ended_killed",
+        "ended_killed",
+        CANDIDATE,
+        "limits_host app_host_memory container_memory",
+        "signal(7): 9 is sent from outside, most often by the kernel for want of memory",
+    ),
+    rule(
+        "ended_bus",
+        "ended_bus",
+        CANDIDATE,
+        "container_shm limits_host",
+        "signal(7): 7 is a mapped page that cannot be had, most often one of /dev/shm",
+    ),
+    rule("ended_segv", "ended_segv", CANDIDATE, "application_failed nccl_bug", "signal(7): 11; 139 is 128 and 11"),
+    rule(
+        "ray_actor_gone",
+        "ray_actor_gone",
+        CANDIDATE,
+        "peer_process_gone limits_host wrong_interface",
+        "Ray documentation: an actor that died; its own log says of what",
+    ),
+    rule(
+        "ray_node_dead",
+        "ray_node_dead",
+        CANDIDATE,
+        "wrong_interface limits_host firewall kernel_fault",
+        "Ray documentation: fault tolerance, heartbeats of nodes",
+    ),
+    rule(
+        "probe_failed",
+        "probe_failed",
+        CANDIDATE,
+        "application_failed container_down",
+        "Kubernetes: probes of a pod that does not serve yet, or no more",
+    ),
+    rule(
+        "plugin_wanted",
+        "env_listed plugin_internal",
+        CANDIDATE,
+        "vars_wrong container_libraries nccl_mixed",
+        "NCCL documentation, NCCL_NET_PLUGIN: a plugin that was asked for, and the internal one in its place",
+    ),
+    rule(
+        "env_harm_felt",
+        "env_harmful slow|hang !p2p_hang|gdr_lower",
+        CANDIDATE,
+        "vars_wrong",
+        "two facts: a transport that a variable switches off, and a job that is slow or stands",
+    ),
+    rule(
+        "master_port",
+        "master_port torch_store|connect_timeout|port_taken|connect_refused|hang",
+        CANDIDATE,
+        "vars_wrong firewall",
+        "PyTorch distributed: the port has to be free on the first host and open to the others",
     ),
     rule(
         "ucx_env",

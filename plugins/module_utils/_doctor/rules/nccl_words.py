@@ -75,17 +75,33 @@ SIGNS = (
     # Frames of a crash that lie in NCCL: on the line of the crash, or numbered.
     sign(
         "nccl_frames",
-        r"(?:nccl(?:Topo|Comm|Group|Proxy|Transport|Net|Ib|Launch|Socket|Init|Shm|P2p|Nvls|Strong|Async)\w+|libnccl\S*\.so)"
+        r"(?:nccl(?:Topo|Comm|Group|Proxy|Transport|Net|Ib|Launch|Socket|Init|Shm|P2p|Nvls|Strong|Async)\w+"
+        r"|libnccl\S*\.so)"
         r".{0,80}(?:segmentation fault|segfault|SIGSEGV|core dumped|double free)"
         r"|(?:segmentation fault|segfault|SIGSEGV|double free).{0,80}(?:\bnccl[A-Z]\w+|libnccl)"
         r"|(?:#\d+:? |\[bt\] |^\S*\[ ?\d+\] /)\S{0,40}.{0,80}\blibnccl\S*\.so",
     ),
     sign(
         "works_elsewhere",
-        r"(?:does(?: not|n't) (?:crash|hang|fail|happen)|works?|worked|fine|no (?:crash|hang"
-        r"|error)\w*)\b.{0,40}(?:with|in|on|after)?.{0,20}\b2\.\d+\.\d+|\b2\.\d+\.\d+\S*.{0,30}(?:does(?: not|n't)"
-        r"|works?|worked|is fine)\b",
+        r"(?:does(?: not|n't) (?:crash|hang|fail|happen)|works?|worked|fine|no (?:crash|hang|error)\w*)\b"
+        r".{0,40}(?:with|in|on|after)?.{0,20}\b2\.\d+\.\d+"
+        r"|\b2\.\d+\.\d+\S*.{0,30}(?:does(?: not|n't)|works?|worked|is fine|fix\w*|resolv\w*|solv\w*|seems? to)\b",
         FACT,
+    ),
+    # Two releases of a library of collectives, and which is worse.
+    sign(
+        "releases_compared",
+        r"\b(?:[NR]CCL|ROCm|libnccl\d?|aws-ofi-nccl|hpc-?x|msccl\w*)\b.{0,160}(?:than (?:with|in|on|before)|compared "
+        r"(?:to|with)"
+        r"|regress\w*|since|only (?:with|in)|not (?:with|in)|no (?:error|crash|hang)\w* (?:with|in)).{0,40}\d+\.\d+",
+    ),
+    sign(
+        "test_crashed",
+        r"\b(?:all_?reduce|all_?gather|all_?to_?all|reduce_scatter|sendrecv|broadcast|scatter|gather"
+        r"|reduce)_perf\b.{0,100}"
+        r"(?:signal 11|segmentation fault|SIGSEGV|core dumped|invalid next size|double free)"
+        r"|(?:signal 11|segmentation fault|SIGSEGV|invalid next size|double free).{0,100}\b\w+_perf\b"
+        r"|(?:signal 11|segmentation fault|SIGSEGV).{0,60}ncclComm\w+",
     ),
 )
 
@@ -172,10 +188,17 @@ RULES = (
     ),
     rule(
         "nccl_crash",
-        "nccl_frames",
+        "nccl_frames|test_crashed",
         CANDIDATE,
         "nccl_bug nccl_mixed",
         "a crash whose frames lie in NCCL",
+    ),
+    rule(
+        "releases_compared",
+        "releases_compared",
+        CANDIDATE,
+        "nccl_bug nccl_mixed",
+        "NCCL and RCCL release notes: known issues, changes of algorithms between releases",
     ),
     rule(
         "nccl_other_works",

@@ -14,7 +14,7 @@ SIGNS = (
     sign(
         "stranger",
         r"\bnmap\b|port[- ]?scan\w*|masscan|zgrab|Nessus|Qualys|(?:security|vulnerability|network) scan\w*|\bnc -z\w*"
-        r"|(?:liveness|readiness|startup)[- ]?probes?\b|tcpSocket|blackbox[-_ ]exporter|(?:node"
+        r"|(?:liveness|readiness|startup)[- ]?probes?\b(?! (?:failed|errored))|tcpSocket|blackbox[-_ ]exporter|(?:node"
         r"|dcgm)[-_]exporter.{0,60}(?:port|connect|scrap)"
         r"|health[- ]?(?:check|probe)\w*.{0,80}(?:connect|port|socket)|load ?balancer.{0,60}(?:probe|connect|health)"
         r"|(?:unknown|invalid|unexpected) (?:query|request) (?:type|magic)|(?:query|validation) magic|Miscellaneous\w* "

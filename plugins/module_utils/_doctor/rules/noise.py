@@ -55,6 +55,14 @@ SIGNS = (
     quiet("rows_remapped", r"^\s*Uncorrectable Error\s*:\s*\d+\s*$"),
     # PMIx: it takes another way to share what the ranks tell each other.
     quiet("pmix_store", r"PMIX_ERR_NO_PERMISSIONS in file \S*dstore_\w+\.c"),
+    # PyTorch: a barrier without device_ids. A wrong guess shows in ranks that share a GPU.
+    quiet("barrier_guess", r"best-guess GPU \d+ to perform barrier"),
+    # libnvidia-container with -d: what the host does not have and nobody needs.
+    quiet(
+        "toolkit_missing", r"nvc_info\.c:\d+\] missing (?:ipc|binary|compat32|firmware|library lib(?!cuda\.|nvidia-ml))"
+    ),
+    # nvidia-smi: without it the driver is loaded anew for every client, which is slow and no fault.
+    quiet("no_persistence", r"Warning: persistence mode is disabled on device"),
     quiet("package_versions", r"dpkg: warning: version '\S+' has bad syntax"),
     # TensorFlow: bfc_allocator.cc tries a larger piece first.
     quiet("allocator", r"The caller indicates that this is not a failure"),
