@@ -31,6 +31,7 @@ from .rules import (
     pcie_vm,
     pcie_vm_causes,
     peers,
+    pods,
     rdma,
     site,
     start,
@@ -104,6 +105,7 @@ SIGNS: tuple[Sign, ...] = (
     *peers.SIGNS,
     *guests.SIGNS,
     *trees.SIGNS,
+    *pods.SIGNS,
     *normal.SIGNS,
     *noise.SIGNS,
     *_SIGNS,
@@ -125,6 +127,7 @@ RULES: tuple[Rule, ...] = (
     *peers.RULES,
     *guests.RULES,
     *trees.RULES,
+    *pods.RULES,
     *fabric.RULES,
     *_RULES,
 )
