@@ -10,7 +10,8 @@ import dataclasses
 import re
 from typing import Any, Iterable
 
-from .catalogue import CAUSES, COMPARES, RULES
+from .catalogue import CAUSES, RULES
+from .comparing import TOLD, compare
 from .finding import Finding
 from .model import (
     CANDIDATE,
@@ -29,12 +30,11 @@ from .questions import GENERAL, SILENT, STOPPED, Question, rank
 from .ranking import SYMPTOMS, explained, one_per_layer, order
 from .reading import PER_FORM, Hit, Reading
 from .rules.looks import BEHIND, CLUES, LOOKS, SUFFERS, SUSPECTS
-from .subjects import guesses
+from .topics import with_topics
 
 _OWN = re.compile(r"(?:^|/)(?:hosts|containers)/")
 _SHOWN = 8  # findings of an answer
 _HOSTS = 64  # that a finding names
-_TOLD = 3.0  # what a device says of itself outweighs what any three others say of it
 _VAGUE = 0.3
 _UNSPECIFIC = 0.5
 _RUN = 3  # cost from which a question takes a job
@@ -51,7 +51,7 @@ def answer(
     """What the module returns: verdict, findings, next, asked. ``read``: names of all pieces; ``looked``: commands that
     were run though they printed nothing."""
     _name_ranks(reading)
-    found = _findings(reading)
+    found = _about(_findings(reading), reading)
     done = _looked(reading, read, looked)
     certain = [finding for finding in found if finding.certainty != CANDIDATE]
     kinds = collections.Counter(seen.sign.kind for seen in reading.seen.values())
@@ -90,7 +90,8 @@ def _findings(reading: Reading) -> list[Finding]:
         echoes = []
     telling = [rule for rule in fired if _told(rule, seen)]
     explicit = [rule for rule in fired if not _vague(rule, seen)] if _places(seen) else []
-    specific = any(not _vague(rule, seen) and not _unspecific(rule, seen) for rule in fired)
+    plain = [rule for rule in fired if not _vague(rule, seen) and not _unspecific(rule, seen)]
+    specific = bool(plain) and any(_unspecific(rule, seen) for rule in fired)
     for rule in fired:
         named = [seen[name] for group in rule.needed for name in group if name in seen]
         hits = sorted((hit for entry in named for hit in _of_hosts(entry)), key=lambda hit: _loudness(hit, seen))
@@ -101,7 +102,7 @@ def _findings(reading: Reading) -> list[Finding]:
         elif specific and _unspecific(rule, seen):
             strength *= _UNSPECIFIC
         for place, cause in enumerate(rule.causes):
-            weight = strength - 0.15 * place + (_TOLD if told and place == 0 else 0)
+            weight = strength - 0.15 * place + (TOLD if told and place == 0 else 0)
             certainty = min(rule.certainty, rule.told if told else CANDIDATE, key=CERTAINTIES.index)
             _enter(
                 table,
@@ -112,19 +113,21 @@ def _findings(reading: Reading) -> list[Finding]:
                 weight=weight,
                 told=told and place == 0,
             )
-            table[cause].first = table[cause].first or (place == 0 and rule in explicit)
+            table[cause].first = table[cause].first or (
+                place == 0 and (rule in explicit or (specific and rule in plain))
+            )
             if place == 0 and rule in explicit and not told:
                 table[cause].said += [hit.host for hit in hits if hit.host and seen[hit.sign].sign.kind == FAULT]
-    _compare(reading, table)
-    found = one_per_layer(explained(sorted(table.values(), key=order), echoes, reading))
-    certain = any(finding.certainty != CANDIDATE for finding in found)
-    return found if certain or _places(seen) else [*found, *guesses(found, _troubled(reading))]
+    compare(reading, table)
+    return one_per_layer(explained(sorted(table.values(), key=order), echoes, reading))
 
 
-def _troubled(reading: Reading) -> list[Hit]:
-    """Lines that look like trouble, known or not."""
-    known = [hit for entry in reading.seen.values() if entry.sign.kind in (FAULT, ECHO) for hit in entry.hits[:2]]
-    return [*reading.alarms, *known]
+def _about(found: list[Finding], reading: Reading) -> list[Finding]:
+    """Where no rule is certain: what the lines are about as well. Not where devices speak for themselves."""
+    if _places(reading.seen) or any(finding.certainty != CANDIDATE for finding in found):
+        return found
+    named = any(not _unspecific(rule, reading.seen) for finding in found for rule in finding.rules)
+    return one_per_layer(with_topics(found, reading, named))
 
 
 def _name_ranks(reading: Reading) -> None:
@@ -275,9 +278,8 @@ def _vague(rule: Rule, seen: Any) -> bool:
 
 def _unspecific(rule: Rule, seen: Any) -> bool:
     """None of its faults is more than a word for trouble."""
-    return {
-        name for group in rule.needed for name in group if name in seen and seen[name].sign.kind == FAULT
-    } <= UNSPECIFIC
+    faults = {name for group in rule.needed for name in group if name in seen and seen[name].sign.kind == FAULT}
+    return bool(faults) and faults <= UNSPECIFIC
 
 
 def _loud(group: tuple[str, ...], seen: Any) -> bool:
@@ -302,34 +304,6 @@ def _own_hosts(names: Iterable[str], seen: Any) -> set[str]:
     return (
         {hit.host for hit in hits} if all(hit.placed and hit.host and _OWN.search(hit.file) for hit in hits) else set()
     )
-
-
-def _compare(reading: Reading, table: dict[str, Finding]) -> None:
-    for compare in COMPARES:
-        values: dict[str, dict[str, Hit]] = {}
-        for name in compare.sign.split("+"):
-            entry = reading.seen.get(name)
-            if entry is None:
-                continue
-            if "+" in compare.sign:
-                values[name] = dict(entry.hosts)
-            for (host, value), hit in entry.values.items() if "+" not in compare.sign else ():
-                values.setdefault(value, {}).setdefault(host, hit)
-        hosts = [{host for host in by_host if host} for by_host in values.values()]
-        if len(values) < 2 or not all(hosts) or len(set.union(*hosts)) < 2 or set.intersection(*hosts):
-            continue
-        # Who differs from most stands first.
-        ordered = sorted(values.values(), key=len)
-        hits = [next(hit for host, hit in by_host.items() if host) for by_host in ordered]
-        rule = Rule(compare.id, compare.sign.replace("+", "|"), compare.certainty, (compare.cause,), compare.source)
-        entry_found = table.setdefault(compare.cause, Finding(CAUSES[compare.cause], CANDIDATE, 0.0, [], []))
-        entry_found.certainty = min(entry_found.certainty, compare.certainty, key=CERTAINTIES.index)
-        entry_found.weight += 2 + _TOLD
-        # Of two hosts nobody knows which one is right: both are named.
-        entry_found.odd += [hit.host for by_host, hit in zip(ordered, hits) if len(by_host) == len(ordered[0])]
-        entry_found.told = entry_found.told or hits[0].placed
-        entry_found.hits = [*hits, *entry_found.hits]
-        entry_found.rules.append(rule)
 
 
 def _asked(reading: Reading, verdict: str) -> list[str]:

@@ -30,6 +30,7 @@ _ZEROS = str.maketrans("123456789", "0" * 9)
 # Words of the readers as they stand in the shape of a line.
 _READ = tuple(tuple(word.translate(_ZEROS) for word in reader().words) for reader in READERS)
 _ALARMS = 20
+_OPENING = 64  # first lines of what is nobody's piece: a few lines of a thread are read as a whole
 PER_FORM = 400  # lines of one form in one piece that are read one by one
 _FIGURES = (b"xid", b"status", b"error", b"count")  # forms whose figures say which fault it is: many more of them
 PER_FIGURE = 20_000
@@ -126,6 +127,7 @@ class Reading:
     def __init__(self, signs: Sequence[Sign]) -> None:
         self.seen: dict[str, Seen] = {}
         self.alarms: list[Hit] = []
+        self.opening: list[Hit] = []
         self.lines = 0
         self.skipped = 0
         # NCCL names the host of each rank once; other programs print the rank alone.
@@ -157,6 +159,8 @@ class Reading:
         number = 0
         for chunk in piece.chunks:
             lines = chunk.split(b"\n")
+            if not piece.host and len(self.opening) < _OPENING:
+                self._open(piece, number, lines)
             forms = chunk.translate(None, _NO_DIGITS).split(b"\n")
             if set(forms) - boring - self._dull:
                 for offset, form in enumerate(forms):
@@ -186,6 +190,17 @@ class Reading:
         for reader in readers:
             for found in reader.result():
                 self._add(found.sign, _told(found, piece))
+
+    def _open(self, piece: Piece, number: int, lines: Sequence[bytes]) -> None:
+        for offset, line in enumerate(lines[:_OPENING]):
+            text = line[:_QUOTE].decode("utf-8", "replace").strip()
+            if text and len(self.opening) < _OPENING:
+                self.opening.append(Hit("", piece.name, number + offset + 1, text))
+
+    @property
+    def short(self) -> bool:
+        """All that it read is in ``opening``."""
+        return len(self.opening) < _OPENING
 
     def _line(self, piece: Piece, number: int, text: str, readers: Sequence[Reader]) -> bool:
         """Whether there was anything in it."""

@@ -18,6 +18,8 @@ from tests.unit.doctor.cases_jobs_fresh_a import JOBS_FRESH
 from tests.unit.doctor.cases_jobs_fresh_b import JOBS_LAST
 from tests.unit.doctor.cases_systems_a import SYSTEMS_A
 from tests.unit.doctor.cases_systems_b import SYSTEMS_B
+from tests.unit.doctor.cases_systems_c import SYSTEMS_C
+from tests.unit.doctor.cases_systems_d import SYSTEMS_D
 from tests.unit.doctor.cases_threads import THREADS
 from tests.unit.doctor.cases_threads_more import THREADS_MORE
 
@@ -46,6 +48,7 @@ SETS: dict[str, tuple[tuple[Case, ...], int]] = {
     "jobs": ((*JOBS_A, *JOBS_B), 66),
     "fresh jobs": ((*JOBS_FRESH, *JOBS_LAST), 45),
     "systems": ((*SYSTEMS_A, *SYSTEMS_B), 80),
+    "systems again": ((*SYSTEMS_C, *SYSTEMS_D), 57),
 }
 
 

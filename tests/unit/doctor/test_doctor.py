@@ -29,6 +29,8 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.words i
 
 from tests.unit.doctor.cases_fresh import FRESH_SOUND
 from tests.unit.doctor.cases_systems_b import SYSTEMS_SOUND
+from tests.unit.doctor.cases_systems_c import SYSTEMS_C_SOUND
+from tests.unit.doctor.cases_systems_d import SYSTEMS_D_SOUND
 from tests.unit.doctor.healthy import OUTPUTS
 from tests.unit.doctor.healthy_noise import NOISY
 from tests.unit.doctor.healthy_threads import SOUND
@@ -48,8 +50,8 @@ def layers(found: dict[str, Any]) -> list[str]:
     return [finding["layer"] for finding in found["findings"]]
 
 
-HEALTHY = (*OUTPUTS, *NOISY, *SOUND, *FRESH_SOUND, *SYSTEMS_SOUND)
-HEALTHY_OUTPUTS = 157
+HEALTHY = (*OUTPUTS, *NOISY, *SOUND, *FRESH_SOUND, *SYSTEMS_SOUND, *SYSTEMS_C_SOUND, *SYSTEMS_D_SOUND)
+HEALTHY_OUTPUTS = 165
 
 
 @pytest.mark.parametrize(("name", "source", "text"), HEALTHY, ids=[name for name, _source, _text in HEALTHY])

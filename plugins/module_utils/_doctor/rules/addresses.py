@@ -42,6 +42,11 @@ SIGNS = (
         r"|set) (?:RoCE )?gid"
         r"|gid table (?:is )?(?:full|empty)|\b(?:no|missing|empty) RoCE ?v2 GID|GID (?:is )?(?:all )?zero(?:s|es)?\b",
     ),
+    sign(
+        "gid_trouble",
+        r"\bGIDs?\b.{0,80}\b(?:stale|wrong|old|moves?|moved|away|lost|gone|mismatch\w*|hole|vanish\w*|unroutable"
+        r"|not (?:routable|there|present|valid|visible))\b|\b(?:stale|wrong|moves?|moved|lost|old)\b.{0,40}\bGIDs?\b",
+    ),
     sign("roce_version_set", r"NCCL_IB_ROCE_VERSION_NUM|NCCL_IB_ADDR_(?:FAMILY|RANGE)|UCX_IB_ROCE_\w+", FACT),
     # A path MTU that a program takes without asking the port.
     sign(
@@ -53,7 +58,9 @@ SIGNS = (
         rf"{_SIZE}\D{{0,6}}\d+.{{0,40}}\b(?:works?|ok|fine|pass(?:es)?|succeeds?)\b.{{0,60}}\d+.{{0,30}}"
         r"\b(?:fails?|failed|hangs?|stuck|times? out)\b"
         rf"|\b(?:fails?|hangs?|breaks?)\b.{{0,40}}\b(?:above|over|beyond|more than|larger than|greater than)\b.{{0,10}}"
-        r"\b\d+ ?(?:B|bytes?|K|KB|KiB|MTU)\b"
+        r"(?:\b\d+ ?(?:B|bytes?|K|KB|KiB|MTU)\b|\b\d{3,}\b)"
+        r"|\b(?:invalid|fail\w*|cannot|lost|hang\w*)\b.{0,60}\b(?:large|larger|greater|bigger|more"
+        r"|longer) than \d{3,}\b"
         r"|\bsmall(?:er)? (?:messages?|packets?|sizes?|transfers?)\b.{0,40}\b(?:works?|ok|fine|pass)\b.{0,60}"
         r"\b(?:large|big|bigger|larger)\b.{0,40}\b(?:fails?|hangs?|lost|stuck|time)"
         r"|\b(?:large|big|bigger|larger) (?:messages?|packets?|sizes?|transfers?|tensors?)\b.{0,40}"
@@ -78,7 +85,7 @@ RULES = (
     ),
     rule(
         "gid_not_added",
-        "gid_not_added",
+        "gid_not_added|gid_trouble",
         CANDIDATE,
         "gid_wrong gid_moved guest_ofed_mismatch",
         "kernel: drivers/infiniband/core/cache.c, roce_gid_mgmt.c",

@@ -62,6 +62,7 @@ SIGNS = (
         r"\b(?:issue|bug|problem|regression) (?:of|in|with) (?:the )?(?:NIC'?s? |HCA'?s? |card'?s? |ConnectX\S* "
         r"|Mellanox )?(?:firmware|FW)\b"
         r"|\b(?:NIC|HCA|ConnectX\S*|Mellanox|adapter)\b.{0,30}\b(?:firmware|FW) (?:bug|issue|regression|problem)\b"
+        r"|please upgrade to (?:a )?(?:later|newer) (?:firmware|FW)\b"
         r"|(?:needs?|requires?|fixed by|solved by|after) (?:a |an |the )?(?:newer )?(?:NIC |HCA )?(?:firmware"
         r"|FW) (?:update|upgrade)",
     ),

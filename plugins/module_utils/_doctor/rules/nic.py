@@ -120,7 +120,7 @@ SIGNS = (
         r"|tclass\s*[=:]?\s*\d+|NCCL_(?:GIN_)?IB_TC\b|--trust dscp|--pfc ",
         FACT,
     ),
-    sign("pfc_all_off", r"^\s*enabled(?:\s+0){8}\s*$"),
+    sign("pfc_all_off", r"^\s*enabled(?:\s+0){8}\s*$|^\s*prio-pfc(?:\s+\d:off){8}\s*$"),
     sign(
         "qos_lost",
         r"mlnx_qos.*(?:lost|reset|not persist\w*|gone|revert\w*)|(?:pfc|qos|dscp|trust).*(?:lost"

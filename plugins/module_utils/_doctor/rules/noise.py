@@ -129,6 +129,10 @@ SIGNS = (
         r"|vfio_ecap_init: hiding|vfio_bar_restore: reset recovery|resetting$|reset done$|vgaarb)|^vfio_pci: add \["
         r"|bnxt_re\S*: Low latency framework is enabled",
     ),
+    # NCCL: src/graph/xml.cc: what a virtual bridge does not say is taken for an ordinary one.
+    quiet("tree_unread", r"Topology detection : could not read|KV Convert to int : could not find value"),
+    # ethtool -m: alarms that are off.
+    noise("optics_quiet", r"\b(?:alarm|warning)\s*: Off\b|\bloss of signal\s*:\s*\[? ?(?:No|Off|0)\b"),
     # mlxlink: counters that are 0.
     noise(
         "mlxlink_zero",

@@ -75,7 +75,8 @@ SIGNS = (
     # ibv_devinfo, ibstat, ibv_devices.
     sign(
         "node_guid_zero",
-        r"\bnode[_ ]guid:?\s+(?:0x)?0{4}:?0{4}:?0{4}:?0{4}\b|^\s*(?:mlx[45]|bnxt_re|irdma)\w*\s+0{16}\s*$",
+        r"\bnode[_ ]guid:?\s+(?:0x)?0{4}:?0{4}:?0{4}:?0{4}\b|^\s*(?:mlx[45]|bnxt_re|irdma)\w*\s+0{16}\s*$"
+        r"|\bnode[_ ]guid\b.{0,40}\b(?:zeros?|not set|unset|empty|all 0)",
     ),
     sign(
         "wc_retry_exceeded",
@@ -173,6 +174,13 @@ RULES = (
         CANDIDATE,
         "vf_without_guid guest_ofed_mismatch",
         "rdma-core: librdmacm finds a device by its node GUID; mlx5: whoever makes a VF has to set it",
+    ),
+    rule(
+        "vf_guid_seen",
+        "node_guid_zero create_failed|mr_refused|rdma_cm_failed|reg_mr_enomem|no_hca_host",
+        CANDIDATE,
+        "vf_without_guid",
+        "two facts: a function without a node GUID, and what fails on it",
     ),
     rule(
         "retry_exceeded",

@@ -24,7 +24,7 @@ SIGNS = (
     ),
     sign(
         "switch_pfc_off",
-        r"(?:pfc|priority-flow-control|roce|ecn)\b.*\b(?:oper(?:ational)?(?: state| mode)?|status"
+        r"(?<!prio-)(?:pfc|priority-flow-control|roce|ecn)\b(?!-cap).*\b(?:oper(?:ational)?(?: state| mode)?|status"
         r"|state|mode)?\s*[:=]?\s*(?:disabled|off|not (?:enabled|configured))\b|no (?:pfc"
         r"|priority-flow-control|dcb)|dcb priority-flow-control.*(?:off|disabled)"
         r"|PFC (?:is )?not (?:enabled|configured) on (?:the )?switch|switch.*(?:PFC|ECN"

@@ -1,0 +1,82 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where no rule is certain: candidates by what the lines are about, so that three layers can be looked at. Pure.
+
+A few lines of a thread or a mail say in somebody's own words what is wrong, and silence would help nobody.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Iterable
+
+from .catalogue import CAUSES
+from .finding import Finding
+from .model import CANDIDATE, ECHO, FAULT, GOOD, NORMAL, Rule
+from .reading import Hit, Reading
+from .rules.topics import TOPICS, Topic
+
+LAYERS_WANTED = 3
+_SOURCE = "the words of the field: what a line that no rule knows is about"
+# What NCCL and perftest print on every run, and data of programs.
+_ROUTINE = re.compile(
+    r"NCCL INFO|^\s*[{\[]\s*(?:\"|$)|^\s*#|^\s*(?:TX|CQ|PCIe|Link type|Mtu|Number of qps|Connection type)\b"
+)
+
+
+def with_topics(found: list[Finding], reading: Reading, named: bool) -> list[Finding]:
+    """``named``: some rule says more than that something fails; then topics only stand behind. Else the plainest of
+    them stands first, and lines without a word of trouble are heard, too, where there are few."""
+    kinds = {entry.sign.kind for entry in reading.seen.values()}
+    if not named:
+        quiet = reading.short and not kinds & {NORMAL, GOOD}
+        found = _before(found, _about(reading.opening if quiet else _alarms(reading)))
+    return [*found, *_behind(found, _about(_troubled(reading)))]
+
+
+def _alarms(reading: Reading) -> list[Hit]:
+    return [hit for hit in reading.alarms if not hit.placed]
+
+
+def _troubled(reading: Reading) -> list[Hit]:
+    """Lines that look like trouble, known or not."""
+    known = [hit for entry in reading.seen.values() if entry.sign.kind in (FAULT, ECHO) for hit in entry.hits[:2]]
+    return [*_alarms(reading), *(hit for hit in known if not hit.placed)]
+
+
+def _about(lines: Iterable[Hit]) -> list[tuple[Topic, list[Hit]]]:
+    told = [line for line in lines if not _ROUTINE.search(line.quote)]
+    heard = [(topic, [line for line in told if topic.pattern.search(line.quote)]) for topic in TOPICS]
+    return [(topic, hits) for topic, hits in heard if hits]
+
+
+def _finding(topic: Topic, place: int, hits: list[Hit], weight: float) -> Finding:
+    rule = Rule(f"topic_{topic.name}", f"topic_{topic.name}", CANDIDATE, topic.causes, _SOURCE)
+    return Finding(CAUSES[topic.causes[place]], CANDIDATE, weight, hits[:2], [rule])
+
+
+def _before(found: list[Finding], topics: list[tuple[Topic, list[Hit]]]) -> list[Finding]:
+    """Narrow topics, what was found, broad topics, and what else each of them may be."""
+    narrow = [_finding(topic, 0, hits, 1.0) for topic, hits in topics if not topic.broad]
+    broad = [_finding(topic, 0, hits, 0.5) for topic, hits in topics if topic.broad]
+    later = [_finding(topic, at, hits, 0.1) for topic, hits in topics for at in range(1, len(topic.causes))]
+    ordered: dict[str, Finding] = {}
+    for finding in (*narrow, *found, *broad, *later):
+        ordered.setdefault(finding.cause.id, finding)
+    return list(ordered.values())
+
+
+def _behind(found: list[Finding], topics: list[tuple[Topic, list[Hit]]]) -> list[Finding]:
+    """Layers that nobody named, until there are three."""
+    layers = {finding.cause.layer for finding in found}
+    added: list[Finding] = []
+    for place in range(max((len(topic.causes) for topic, _hits in topics), default=0)):
+        for topic, hits in topics:
+            if len(layers) >= LAYERS_WANTED or place >= len(topic.causes):
+                continue
+            finding = _finding(topic, place, hits, 0.05)
+            if finding.cause.layer not in layers:
+                layers.add(finding.cause.layer)
+                added.append(finding)
+    return added
