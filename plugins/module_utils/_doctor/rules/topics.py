@@ -129,7 +129,7 @@ TOPICS: tuple[Topic, ...] = (
         r"|\bibv_|libibverbs|\bbnxt|\birdma\b|\bverbs\b|\bhcas?\b|\bQPs?\b|rxe",
         "guest_ofed_mismatch container_devices gid_wrong",
     ),
-    _broad("nccl", r"\bnccl|\brccl", "nccl_bug vars_wrong nccl_mixed"),
+    _broad("nccl", r"\b[nr]ccl(?!_)", "nccl_bug vars_wrong nccl_mixed"),
     _broad(
         "address",
         r"\bgloo\b|rendezvous|master_addr|interface|hostname|\bdns\b|\broute|\bip\b|address|\bray\b|raylet",
