@@ -16,6 +16,8 @@ from tests.unit.doctor.cases_jobs_a import JOBS_A
 from tests.unit.doctor.cases_jobs_b import JOBS_B
 from tests.unit.doctor.cases_jobs_fresh_a import JOBS_FRESH
 from tests.unit.doctor.cases_jobs_fresh_b import JOBS_LAST
+from tests.unit.doctor.cases_jobs_third import JOBS_THIRD
+from tests.unit.doctor.cases_jobs_third_b import JOBS_THIRD_B
 from tests.unit.doctor.cases_systems_a import SYSTEMS_A
 from tests.unit.doctor.cases_systems_b import SYSTEMS_B
 from tests.unit.doctor.cases_systems_c import SYSTEMS_C
@@ -47,6 +49,7 @@ SETS: dict[str, tuple[tuple[Case, ...], int]] = {
     "fresh threads": (FRESH, 22),
     "jobs": ((*JOBS_A, *JOBS_B), 66),
     "fresh jobs": ((*JOBS_FRESH, *JOBS_LAST), 45),
+    "jobs again": ((*JOBS_THIRD, *JOBS_THIRD_B), 63),
     "systems": ((*SYSTEMS_A, *SYSTEMS_B), 80),
     "systems again": ((*SYSTEMS_C, *SYSTEMS_D), 57),
 }

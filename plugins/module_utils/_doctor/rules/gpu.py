@@ -33,7 +33,8 @@ SIGNS = (
     sign(
         "xid_hardware",
         _XID_IS + r"(?P<value>48|64|79|95|140)\b|fallen off the bus|uncorrectable ECC error"
-        r"|double[- ]bit ECC error|Remapping Failure Occurred\s*: Yes|cudaErrorECCUncorrectable",
+        r"|double[- ]bit ECC error|Remapping Failure Occurred\s*: Yes|cudaErrorECCUncorrectable"
+        r"|CUDA_ERROR_ECC_UNCORRECTABLE",
         test=_said,
     ),
     sign(

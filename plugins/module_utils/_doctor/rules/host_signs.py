@@ -62,7 +62,7 @@ SIGNS: tuple[Sign, ...] = (
         "ofed_mismatch",
         r"Driver \S+ does not support the kernel ABI|kernel ABI of \d+"
         r"|couldn't load driver 'lib(?:mlx|bnxt_re|irdma|efa)\S*"
-        r"|libibverbs: Warning: (?:couldn't (?!load driver)|no userspace)"
+        r"|libibverbs: Warning: couldn't (?!load driver|open config)"
         r"|mlx\w*_(?:core|ib).*(?:disagrees about version|Unknown symbol|Invalid module format"
         r"|version magic)|(?:ib_uverbs|ib_core|rdma_cm|mlx5_ib|mlx5_core"
         r"|rdma_ucm)\b.*(?:not (?:loaded|found)|Unknown symbol|disagrees|fail\w* to (?:load"
@@ -180,7 +180,7 @@ SIGNS: tuple[Sign, ...] = (
         r"|exit(?:ed)? (?:with )?(?:code|status) 137"
         r"|signal 9 \(Killed\)|DefaultCPUAllocator: can't allocate memory|\bMemoryError|oom_reaper"
         r"|exited on signal 9|SIGKILL|Cannot allocate memory.*(?:fork|malloc|mmap)"
-        r"|DataLoader worker .*killed by signal",
+        r"|DataLoader worker .*killed by signal(?!\W*Bus error)",
     ),
     sign("oom_container", r"OOMKilled|Memory cgroup out of memory"),
     sign(
@@ -280,7 +280,9 @@ SIGNS: tuple[Sign, ...] = (
         r"|lib(?:mlx5|rdmacm|ibverbs|ibumad|ucp|ucs|ucx\w*|nccl|fabric"
         r"|efa)\.so\S*: cannot open shared object|dlopen.*(?:ibverbs|mlx5|rdmacm).*fail"
         r"|no userspace device-specific driver found|couldn't load driver 'lib(?:mlx|bnxt_re|irdma|efa)"
-        r"|libibverbs: .*(?:not found|warning)|missing.*(?:libibverbs|rdma-core)|(?:libibverbs"
+        r"|libibverbs: .*(?:not found|warning)|missing.*(?:libibverbs|rdma-core)"
+        r"|\b(?:not|n't|without|lacks?|no) (?:include|contain|ship|install|have|bundle)?\w* ?(?:the )?(?:libibverbs"
+        r"|rdma-core|ibverbs-providers|librdmacm|libmlx5)|(?:libibverbs"
         r"|rdma-core).*(?:not installed|missing|absent)",
     ),
     sign(

@@ -53,6 +53,12 @@ SIGNS = (
     quiet("names_to_come", r"Couldn't resolve \S+\.\.\. Retrying"),
     # nvidia-smi -q, Remapped Rows: what was repaired; "Pending" and "Remapping Failure" say whether something is left.
     quiet("rows_remapped", r"^\s*Uncorrectable Error\s*:\s*\d+\s*$"),
+    # Open MPI: a container may not bind memory without CAP_SYS_NICE; the job goes on, unbound.
+    quiet(
+        "not_bound",
+        r"Open MPI tried to bind a process but failed|^\s*warning only; your job will continue|^\s*be degraded\.\s*$"
+        r"|Error message:\s+failed to bind memory",
+    ),
     # PMIx: it takes another way to share what the ranks tell each other.
     quiet("pmix_store", r"PMIX_ERR_NO_PERMISSIONS in file \S*dstore_\w+\.c"),
     # PyTorch: a barrier without device_ids. A wrong guess shows in ranks that share a GPU.

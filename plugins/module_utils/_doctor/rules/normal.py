@@ -17,10 +17,12 @@ def good(name: str, pattern: str) -> Sign:
 
 
 SIGNS = (
-    # NCCL tries plugins and falls back to its own network; says so itself (nccl#1292, #259).
+    # NCCL tries plugins and falls back to its own network; says so itself (nccl#1292, #259). One that is there and
+    # cannot be loaded is none of these.
     normal(
         "no_plugin",
-        r"NET/Plugin ?:? ?(?:No plugin found|Could not find|Plugin load returned|dlerror="
+        r"^(?!.*(?:undefined symbol|not found \(required by|wrong ELF class|file too short)).*?"
+        r"(?:NET/Plugin ?:? ?(?:No plugin found|Could not find|Plugin load returned|dlerror="
         r"|Failed to find ncclNetPlugin|Using internal|Loaded net plugin|Plugin name set"
         r"|Successfully loaded)|(?:NET|TUNER|PROFILER|COLLNET|ENV"
         r"|GIN)/Plugin\b.*(?:could not find|no plugin|failed to find|not found|cannot open"
@@ -28,7 +30,7 @@ SIGNS = (
         r"|Rma)Plugin\w*|libnccl-(?:net|tuner|profiler|env|gin|rma)\S*\.so.*(?:cannot open"
         r"|not found|could not|No such)|dlerror=libnccl-\S+"
         r"|symbols? v\d+ and lower are not supported|No (?:plugin|tuner|profiler) found"
-        r"|nccl(?:Net|CollNet|Tuner|Profiler)(?:Plugin)?_v\d+ .*not",
+        r"|nccl(?:Net|CollNet|Tuner|Profiler)(?:Plugin)?_v\d+ .*not)",
     ),
     good(
         "nccl_info",

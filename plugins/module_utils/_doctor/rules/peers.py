@@ -61,7 +61,8 @@ SIGNS = (
         "gpus_of_a_host",
         r"\b(?:hangs?|stuck|deadlocks?|freezes)\b.{0,60}\b(?:between GPU ?\d|(?:two|2|several|multiple"
         r"|more than one) GPUs"
-        r"|PXB|PIX|PHB)\b|\b(?:GPU ?\d+ (?:and|to) (?:GPU ?)?\d+|PXB|PIX|PHB)\b.{0,60}\b(?:hangs?|stuck|deadlocks?)\b"
+        r"|(?<!=)(?:PXB|PIX|PHB))\b|\b(?:GPU ?\d+ (?:and|to) (?:GPU ?)?\d+|PXB|PIX|PHB)\b.{0,60}\b(?:hangs?|stuck"
+        r"|deadlocks?)\b"
         r"|\b-g [2-8]\b.{0,30}\bhangs?\b|\b(?:hangs?|deadlocks?)\b.{0,40}\b(?:single|one|same) (?:node|host|machine)\b",
     ),
     sign(

@@ -41,6 +41,16 @@ TOPICS: tuple[Topic, ...] = (
         "acs_redirects relaxed_ordering numa_bios_setting",
     ),
     _narrow(
+        "verbs_nodes",
+        r"/dev/infiniband|\buverbs\d|\bMELLANOX_VISIBLE_DEVICES\b",
+        "container_devices guest_ofed_mismatch",
+    ),
+    _narrow(
+        "locked",
+        r"\bmemlock\b|\bmlock\w*|\block(?:ed|able) memory\b|\w*LIMIT_?MEMLOCK\b|\bIPC_LOCK\b|\bulimit -l\b",
+        "container_memlock memlock_host kernel_pinning",
+    ),
+    _narrow(
         "window", r"\bMMIO\b|\bBAR ?\d?s?\b|<(?:ignored|unassigned)>|\baperture\b", "mmio_window numa_bios_setting"
     ),
     _narrow(
@@ -98,7 +108,7 @@ TOPICS: tuple[Topic, ...] = (
     _broad(
         "container",
         r"\bpods?\b|container|docker|podman|kube|\bimage\b|sandbox|cgroup|enroot|singularity|apptainer|\blx[cd]\b"
-        r"|namespace|\bhelm\b|entrypoint|\bcdi\b|\bmount",
+        r"|gvisor|runsc|\bkata\b|hostPath|securityContext|\bk3s\b|\brke2\b|openshift|\bcri-?o\b|nerdctl|namespace|\bhelm\b|entrypoint|\bcdi\b|\bmount",
         "container_down container_devices container_no_gpu",
     ),
     _broad(
