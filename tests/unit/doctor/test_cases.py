@@ -18,6 +18,7 @@ from tests.unit.doctor.cases_jobs_fresh_a import JOBS_FRESH
 from tests.unit.doctor.cases_jobs_fresh_b import JOBS_LAST
 from tests.unit.doctor.cases_jobs_third import JOBS_THIRD
 from tests.unit.doctor.cases_jobs_third_b import JOBS_THIRD_B
+from tests.unit.doctor.cases_jobs_third_last import JOBS_THIRD_LAST
 from tests.unit.doctor.cases_systems_a import SYSTEMS_A
 from tests.unit.doctor.cases_systems_b import SYSTEMS_B
 from tests.unit.doctor.cases_systems_c import SYSTEMS_C
@@ -49,7 +50,7 @@ SETS: dict[str, tuple[tuple[Case, ...], int]] = {
     "fresh threads": (FRESH, 22),
     "jobs": ((*JOBS_A, *JOBS_B), 66),
     "fresh jobs": ((*JOBS_FRESH, *JOBS_LAST), 45),
-    "jobs again": ((*JOBS_THIRD, *JOBS_THIRD_B), 63),
+    "jobs again": ((*JOBS_THIRD, *JOBS_THIRD_B, *JOBS_THIRD_LAST), 78),
     "systems": ((*SYSTEMS_A, *SYSTEMS_B), 80),
     "systems again": ((*SYSTEMS_C, *SYSTEMS_D), 57),
 }

@@ -47,6 +47,11 @@ SIGNS = (
         rf"{_LIBRARY}\W{{0,3}}(?:version |plugin |release )?v?(?P<second>\d\.\d+[.\d]*)",
         test=_two_releases,
     ),
+    sign(
+        "built_against",
+        r"\b(?:compiled|built|linked) (?:against|with|for) (?:\w+ ){0,2}(?:NCCL|RCCL|libfabric|lib[nr]ccl|libibverbs)\b"
+        r".{0,20}\d+\.\d+.{0,60}\b(?:run|runs|running|loaded|loads|installed|found|has|have|ships)\b.{0,40}\d+\.\d+",
+    ),
     sign("torch_nccl", r"torch\.cuda\.nccl\.version\(\)", FACT),
     sign("wheel_nccl", r"nvidia-nccl-cu\d+\b", FACT),
 )
@@ -75,7 +80,7 @@ RULES = (
     ),
     rule(
         "two_releases",
-        "two_releases",
+        "two_releases|built_against",
         CANDIDATE,
         "nccl_mixed nccl_bug",
         "NCCL release notes: two releases that somebody compares or that meet in one job",

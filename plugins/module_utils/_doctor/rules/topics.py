@@ -45,6 +45,7 @@ TOPICS: tuple[Topic, ...] = (
         r"/dev/infiniband|\buverbs\d|\bMELLANOX_VISIBLE_DEVICES\b",
         "container_devices guest_ofed_mismatch",
     ),
+    _narrow("device_plugin", r"\bdevice[- ]?plugins?\b", "container_devices container_no_gpu"),
     _narrow(
         "locked",
         r"\bmemlock\b|\bmlock\w*|\block(?:ed|able) memory\b|\w*LIMIT_?MEMLOCK\b|\bIPC_LOCK\b|\bulimit -l\b",
