@@ -8,6 +8,8 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose
 
 FAMILIES = (
+    ("driver_too_old", "libfoo.so: undefined symbol: cuMemCreate"),
+    ("container_libraries", "libm.so.6: version `GLIBC_2.38' not found (required by ./all_reduce_perf)"),
     ("container_no_gpu", "Allocate failed due to no healthy devices present; cannot allocate nvidia.com/gpu"),
     ("container_down", "Error: path /run/x is mounted on /run but it is not a shared mount"),
     ("container_devices", "error gathering device information while adding custom device /dev/infiniband"),
