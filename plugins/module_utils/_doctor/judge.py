@@ -126,7 +126,11 @@ def _about(found: list[Finding], reading: Reading) -> list[Finding]:
     """Where no rule is certain: what the lines are about as well. Not where devices speak for themselves."""
     if _places(reading.seen) or any(finding.certainty != CANDIDATE for finding in found):
         return found
-    named = any(not _unspecific(rule, reading.seen) for finding in found for rule in finding.rules)
+    named = any(
+        not (_unspecific(rule, reading.seen) or _vague(rule, reading.seen))
+        for finding in found
+        for rule in finding.rules
+    )
     return one_per_layer(with_topics(found, reading, named))
 
 

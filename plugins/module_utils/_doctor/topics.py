@@ -21,7 +21,8 @@ LAYERS_WANTED = 3
 _SOURCE = "the words of the field: what a line that no rule knows is about"
 # What NCCL and perftest print on every run, and data of programs.
 _ROUTINE = re.compile(
-    r"NCCL INFO|^\s*[{\[]\s*(?:\"|$)|^\s*#|^\s*(?:TX|CQ|PCIe|Link type|Mtu|Number of qps|Connection type)\b"
+    r"NCCL INFO|^\s*[{\[]\s*(?:\"|$)|^\s*#"
+    r"|^\s*(?:TX depth|CQ Moderation|PCIe relax order|Link type|Mtu|Number of qps|Connection type)\s*:"
 )
 
 

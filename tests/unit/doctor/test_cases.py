@@ -23,6 +23,8 @@ from tests.unit.doctor.cases_systems_a import SYSTEMS_A
 from tests.unit.doctor.cases_systems_b import SYSTEMS_B
 from tests.unit.doctor.cases_systems_c import SYSTEMS_C
 from tests.unit.doctor.cases_systems_d import SYSTEMS_D
+from tests.unit.doctor.cases_systems_last import SYSTEMS_LAST
+from tests.unit.doctor.cases_systems_third import SYSTEMS_THIRD
 from tests.unit.doctor.cases_threads import THREADS
 from tests.unit.doctor.cases_threads_more import THREADS_MORE
 
@@ -53,6 +55,7 @@ SETS: dict[str, tuple[tuple[Case, ...], int]] = {
     "jobs again": ((*JOBS_THIRD, *JOBS_THIRD_B, *JOBS_THIRD_LAST), 78),
     "systems": ((*SYSTEMS_A, *SYSTEMS_B), 80),
     "systems again": ((*SYSTEMS_C, *SYSTEMS_D), 57),
+    "systems, one cause each": ((*SYSTEMS_THIRD, *SYSTEMS_LAST), 62),
 }
 
 

@@ -31,6 +31,8 @@ from tests.unit.doctor.cases_fresh import FRESH_SOUND
 from tests.unit.doctor.cases_systems_b import SYSTEMS_SOUND
 from tests.unit.doctor.cases_systems_c import SYSTEMS_C_SOUND
 from tests.unit.doctor.cases_systems_d import SYSTEMS_D_SOUND
+from tests.unit.doctor.cases_systems_last import SYSTEMS_LAST_SOUND
+from tests.unit.doctor.cases_systems_third import SYSTEMS_THIRD_SOUND
 from tests.unit.doctor.healthy import OUTPUTS
 from tests.unit.doctor.healthy_noise import NOISY
 from tests.unit.doctor.healthy_threads import SOUND
@@ -50,7 +52,17 @@ def layers(found: dict[str, Any]) -> list[str]:
     return [finding["layer"] for finding in found["findings"]]
 
 
-HEALTHY = (*OUTPUTS, *NOISY, *SOUND, *FRESH_SOUND, *SYSTEMS_SOUND, *SYSTEMS_C_SOUND, *SYSTEMS_D_SOUND)
+HEALTHY = (
+    *OUTPUTS,
+    *NOISY,
+    *SOUND,
+    *FRESH_SOUND,
+    *SYSTEMS_SOUND,
+    *SYSTEMS_C_SOUND,
+    *SYSTEMS_D_SOUND,
+    *SYSTEMS_THIRD_SOUND,
+    *SYSTEMS_LAST_SOUND,
+)
 HEALTHY_OUTPUTS = 165
 
 

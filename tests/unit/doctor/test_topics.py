@@ -37,6 +37,10 @@ def _layers(found: dict[str, Any]) -> list[str]:
         ("link_faulty", "we took the QSFP from another rack"),
         ("numa_bios_setting", "what NPS should this BIOS have?"),
         ("guest_ofed_mismatch", "frobnicator: fatal: DOCA exploded"),
+        ("guest_ofed_mismatch", "frobnicator: fatal: the driver of the HCA exploded"),
+        ("gid_wrong", "is FOO_IB_GID_INDEX=1 right here?"),
+        ("gdr_distance", "topo of the second NUMA node looks odd"),
+        ("acs_redirects", "PCIe ACS is a word at the beginning of a line"),
     ),
 )
 def test_a_line_that_no_rule_knows_names_a_layer_by_what_it_is_about(cause: str, text: str) -> None:
@@ -124,3 +128,9 @@ def test_of_a_site_that_was_read_machine_by_machine_nothing_is_guessed() -> None
     text = "widgetd: the pod could not be frobbed\n"
     found = diagnose(None, {"hosts/gpu01/a.txt": text, "hosts/gpu01/mtu.txt": "Unable to open device mlx5_0\n"})
     assert "container_down" not in [finding["cause"] for finding in found["findings"]]
+
+
+def test_a_symptom_says_less_than_the_plain_words_of_another_line() -> None:
+    found = ask("Failed to modify QP to RTR ... timed out [110]\nthe GIDs of the second port look odd to us")
+    assert causes(found)[0] == "gid_wrong"
+    assert "no_path_between_nics" in causes(found)

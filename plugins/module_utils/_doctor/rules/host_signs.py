@@ -206,7 +206,8 @@ SIGNS: tuple[Sign, ...] = (
         r"|(?:picks?|chos\w+|select\w+|uses?|using|binds?).{0,30}(?:wrong|docker|virtual|loopback"
         r"|management|link-local)|accepted a TCP connection from what appears"
         r"|cannot find a corresponding process|(?:but|is) (?:NCCL )?connecting to (?:it|another)"
-        r"|virtual (?:bridge|interface)",
+        r"|virtual (?:network )?interface"
+        r"|(?<!PCI )virtual (?:network )?bridge(?! of).{0,40}(?:address|interface|network)",
     ),
     sign(
         "routes_said",
@@ -215,7 +216,7 @@ SIGNS: tuple[Sign, ...] = (
         r"|duplicate (?:route|address|IP)|ARP[- ]?(?:flux|cache|announce|ignore|filter|storm)"
         r"|martian source"
         r"|neighbou?r(?: table)?:? .*overflow|ip neigh.*(?:FAILED|INCOMPLETE)|\b(?:FAILED"
-        r"|INCOMPLETE)\b.*lladdr|lladdr.*FAILED|DUPLICATE address|RTNETLINK answers"
+        r"|INCOMPLETE)\b.*lladdr|lladdr.*FAILED|DUPLICATE address"
         r"|asymmetric routing|default (?:route|gateway)|source[- ]based routing|policy routing"
         r"|dev \S+\s+(?:FAILED|INCOMPLETE)",
     ),

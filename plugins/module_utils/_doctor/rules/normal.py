@@ -194,7 +194,7 @@ SIGNS = (
         r"|Clocks)\s*: Not Active|Idle\s*: Active|Applications Clocks Setting\s*: |: Not Active$"
         r"|Uncorrectable\s*:\s*0$|(?:Pending|Remapping Failure Occurred|Pending Page Blacklist"
         r"|Retired|Blacklist)\s*: No|(?:Correctable|Uncorrectable) Error\s*: 0|(?:Volatile"
-        r"|Aggregate|SRAM|DRAM)\b.*:\s*0$|State\s*: Completed|Status\s*: Success|GPU-\w+"
+        r"|Aggregate|SRAM|DRAM)\b.*:\s*0$|State\s*: Completed|Status\s*: Success|GPU-[0-9a-f]{8}\b"
         r"|^\s*GPU\d?\s+.*\b(?:NV\d+|PIX|PXB)\b",
     ),
     good(
@@ -206,7 +206,7 @@ SIGNS = (
     good(
         "ibv_ok",
         r"^link \S+ state ACTIVE physical_state LINK_UP|PORT_ACTIVE \(4\)|phys_state:\s+LINK_UP"
-        r"|state:\s+(?:4: )?ACTIVE|Physical state: LinkUp"
+        r"|state:\s+(?:4: )?ACTIVE|Physical state: LinkUp|Status Opcode\s*: 0\b|No issue (?:was )?observed"
         r"|State: Active|max_mtu:\s+4096|active_mtu:\s+4096|link_layer:\s+Ethernet|hca_id:"
         r"|transport:\s+InfiniBand|fw_ver:|port_lid:\s+0|sm_lid:\s+0|DEV\s+PORT\s+INDEX\s+GID"
         r"|n_gids_found|phys_port_cnt",
@@ -301,7 +301,7 @@ SIGNS = (
     good(
         "perftest_ok",
         r"#bytes\s+#iterations|BW peak|RDMA_Write BW Test|Send BW Test|local address: LID"
-        r"|remote address: LID|Link type\s*:\s*Ethernet|GID index\s*:\s*\d+|Mtu\s*:\s*4096"
+        r"|remote address: LID|Link type\s*:\s*Ethernet|^\s*GID index\s*:\s*\d+|Mtu\s*:\s*4096"
         r"|Conflicting CPU frequency|CPU Frequency is not max|TX depth|Data ex\. method"
         r"|rdma_cm QPs|Max inline data",
     ),

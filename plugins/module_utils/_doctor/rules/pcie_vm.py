@@ -114,10 +114,9 @@ SIGNS = (
     ),
     sign(
         "bios_said",
-        r"\bBIOS\b.*(?:setting|disabled|enabled|update|above ?4G|bifurcation|SR-?IOV|profile"
-        r"|power|C-?states?|determinism|option)|above 4G|Resizable BAR|SR-?IOV .*not (?:enabled"
+        r"^(?!.*\[Enabled\]).*\bBIOS\b.*(?:setting|disabled|enabled|update|above ?4G|bifurcation|SR-?IOV|profile"
+        r"|power|C-?states?|determinism|option)|^(?!.*\[Enabled\]).*(?:above 4G|Resizable BAR)|SR-?IOV .*not (?:enabled"
         r"|supported) (?:by|in).*(?:BIOS|platform|system)|not enough MMIO resources"
-        r"|BAR \d+: (?:no space|failed to assign|can't assign)"
         r"|^(?!.*(?:\bintel_pstate|amd[-_]pstate[-_]epp):).*governor.*powersave"
         r"|powersave governor|C-?states?\b.*(?:enabled|latency)|x2apic",
     ),

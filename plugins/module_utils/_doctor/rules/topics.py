@@ -33,11 +33,15 @@ def _broad(name: str, pattern: str, causes: str) -> Topic:
 
 
 TOPICS: tuple[Topic, ...] = (
-    _narrow("gid", r"\bGIDs?\b|\bgid_\w+|\bRoCE ?v(?:1\b|2 (?:address|entry))", "gid_wrong gid_moved gid_sparse"),
+    _narrow(
+        "gid",
+        r"(?:\b|_)GIDs?(?:\b|_)|\bRoCE ?v\d\b.{0,20}\bfe80:|\bRoCE ?v(?:1\b|2 (?:address|entry))",
+        "gid_wrong gid_moved gid_sparse",
+    ),
     _narrow("mtu", r"\bMTUs?\b|\bjumbo\b|\bactive_mtu\b", "mtu_differs switch_mtu"),
     _narrow(
         "peer",
-        r"\bACS\b|\bIOMMU\b|\bVT-?d\b|\bATS\b|\bpeer[- ]to[- ]peer\b|\bP2P\b|relaxed[- _]ordering",
+        r"\bACS\b|\bIOMMU\b|\bVT-?d\b|\bATS\b|\bpeer[- ]to[- ]peer\b|\bP2P\b|relax(?:ed)?[- _]order(?:ing|ed)?",
         "acs_redirects relaxed_ordering numa_bios_setting",
     ),
     _narrow(
@@ -84,12 +88,13 @@ TOPICS: tuple[Topic, ...] = (
         r"\bswitch(?:es)?\b|\bVLANs?\b|\bM?LAG\b|\bleaf\b|\bspine\b",
         "switch_port_off switch_pfc fabric_switch",
     ),
-    _narrow("numa", r"\bNUMA\b|\bNPS ?\d?\b|\bBIOS\b|\bC-?states?\b|\bgovernor\b", "numa_bios_setting gdr_distance"),
+    _narrow("bios", r"\bNPS ?\d?\b|\bBIOS\b|\bC-?states?\b|\bgovernor\b", "numa_bios_setting gdr_distance"),
     _narrow(
         "tree",
-        r"\btopolog\w+|\bPIX\b|\bPXB\b|\bPHB\b|\bPCIe? (?:switch|tree|bridge|slots?)\b",
+        r"\btopo(?:log\w+)?\b|\bPIX\b|\bPXB\b|\bPHB\b|\bPCIe? (?:switch|tree|bridge|slots?)\b",
         "gdr_distance acs_redirects",
     ),
+    _narrow("numa", r"\bNUMA\b", "numa_bios_setting gdr_distance"),
     _narrow(
         "peer_memory",
         r"peer_?mem\w*|\bnv_peer\w*|GPU ?Direct|\bGDR\b|\bdma-?buf\b",
@@ -97,7 +102,7 @@ TOPICS: tuple[Topic, ...] = (
     ),
     _narrow(
         "firmware",
-        r"\bfirmware\b|\bmlxconfig\b|\bmstflint\b|\bmlxfwmanager\b",
+        r"\bfirmware\b|\bmlxconfig\b|\bmstflint\b|\bmlxfwmanager\b|\be?switchdev\b|\bsyndrome\b|\bdevlink\b",
         "nic_firmware_fault nic_firmware_setting",
     ),
     _broad(
@@ -111,6 +116,12 @@ TOPICS: tuple[Topic, ...] = (
         r"\bpods?\b|container|docker|podman|kube|\bimage\b|sandbox|cgroup|enroot|singularity|apptainer|\blx[cd]\b"
         r"|gvisor|runsc|\bkata\b|hostPath|securityContext|\bk3s\b|\brke2\b|openshift|\bcri-?o\b|nerdctl|namespace|\bhelm\b|entrypoint|\bcdi\b|\bmount",
         "container_down container_devices container_no_gpu",
+    ),
+    _broad(
+        "stack",
+        r"\bOFED\b|\bConnectX\b|\bMLNX\w*|\bDOCA\b|\bmlx[45]|\bib_(?:core|uverbs|umad)\b|\brdma|infiniband|\broce"
+        r"|\bibv_|libibverbs|\bbnxt|\birdma\b|\bverbs\b|\bhcas?\b|\bQPs?\b|rxe",
+        "guest_ofed_mismatch container_devices gid_wrong",
     ),
     _broad(
         "gpu",
@@ -133,12 +144,6 @@ TOPICS: tuple[Topic, ...] = (
         "transport",
         r"\bucx|\bucp_|\buct_|libfabric|\bofi\b|\befa\b",
         "mpi_transport container_devices vars_wrong",
-    ),
-    _broad(
-        "stack",
-        r"\bOFED\b|\bConnectX\b|\bMLNX\w*|\bDOCA\b|\bmlx[45]|\bib_(?:core|uverbs|umad)\b|\brdma|infiniband|\broce"
-        r"|\bibv_|libibverbs|\bbnxt|\birdma\b|\bverbs\b|\bhcas?\b|\bQPs?\b|rxe",
-        "guest_ofed_mismatch container_devices gid_wrong",
     ),
     _broad("nccl", r"\b[nr]ccl(?!_)", "nccl_bug vars_wrong nccl_mixed"),
     _broad(
