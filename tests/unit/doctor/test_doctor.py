@@ -63,7 +63,7 @@ HEALTHY = (
     *SYSTEMS_THIRD_SOUND,
     *SYSTEMS_LAST_SOUND,
 )
-HEALTHY_OUTPUTS = 165
+HEALTHY_OUTPUTS = 172
 
 
 @pytest.mark.parametrize(("name", "source", "text"), HEALTHY, ids=[name for name, _source, _text in HEALTHY])

@@ -23,6 +23,12 @@ SIGNS = (
     # kernel: drivers/pci/setup-res.c. A guest says it as well as a server.
     sign("bar_no_room", r"BAR \d+ ?(?:\[[^\]]*\])?: (?:no space|failed to assign|can't assign)"),
     sign("room_above", r"above ?4G|Resizable BAR|64-?bit ?MMIO\b|\b64MMIO\b", FACT),
+    sign(
+        "room_of_bios",
+        r"\bBIOS\b.{0,120}(?:above ?4G|Resizable BAR)"
+        r"|(?:above ?4G|Resizable BAR).{0,120}(?:\bBIOS\b|disabled|enabled?)",
+        FACT,
+    ),
     sign("netlink_refused", r"RTNETLINK answers"),
     sign("mtu_asked", r"\bmtu \d{4,5}\b|\bMTU (?:of |to )?\d{4,5}\b", FACT),
     sign(
@@ -66,7 +72,7 @@ RULES = (
     ),
     rule(
         "room_of_guest",
-        "room_above bios_said|mmio_said in_vm|vm_host",
+        "room_above room_of_bios|mmio_said in_vm|vm_host",
         CANDIDATE,
         "mmio_window",
         "OVMF: 64-bit PCI aperture; Broadcom KB 323402",

@@ -51,11 +51,6 @@ TOPICS: tuple[Topic, ...] = (
     ),
     _narrow("device_plugin", r"\bdevice[- ]?plugins?\b", "container_devices container_no_gpu"),
     _narrow(
-        "locked",
-        r"\bmemlock\b|\bmlock\w*|\block(?:ed|able) memory\b|\w*LIMIT_?MEMLOCK\b|\bIPC_LOCK\b|\bulimit -l\b",
-        "container_memlock memlock_host kernel_pinning",
-    ),
-    _narrow(
         "window", r"\bMMIO\b|\bBAR ?\d?s?\b|<(?:ignored|unassigned)>|\baperture\b", "mmio_window numa_bios_setting"
     ),
     _narrow(
@@ -106,6 +101,11 @@ TOPICS: tuple[Topic, ...] = (
         "nic_firmware_fault nic_firmware_setting",
     ),
     _broad(
+        "locked",
+        r"\bmemlock\b|\bmlock\w*|\block(?:ed|able) memory\b|\w*LIMIT_?MEMLOCK\b|\bIPC_LOCK\b|\bulimit -l\b",
+        "container_memlock memlock_host kernel_pinning",
+    ),
+    _broad(
         "gpu_board",
         r"\bXid\b|\bECC\b|nvlink|nvswitch|\bHBM\b|thermal|overheat",
         "gpu_fault fabric_manager gpu_throttled",
@@ -114,7 +114,8 @@ TOPICS: tuple[Topic, ...] = (
     _broad(
         "container",
         r"\bpods?\b|container|docker|podman|kube|\bimage\b|sandbox|cgroup|enroot|singularity|apptainer|\blx[cd]\b"
-        r"|gvisor|runsc|\bkata\b|hostPath|securityContext|\bk3s\b|\brke2\b|openshift|\bcri-?o\b|nerdctl|namespace|\bhelm\b|entrypoint|\bcdi\b|\bmount",
+        r"|gvisor|runsc|\bkata\b|hostPath|securityContext|\bk3s\b|\brke2\b|openshift|\bcri-?o\b|nerdctl"
+        r"|namespace|\bhelm\b|entrypoint|\bcdi\b|\bmount",
         "container_down container_devices container_no_gpu",
     ),
     _broad(
