@@ -85,7 +85,6 @@ SIGNS = (
         r"|running)|timed? ?out)|GcsRpcClient|gcs_rpc_client|rpc_client\.h\S* .{0,60}(?:fail|disconnect|unavail)"
         r"|current node has no GPU|number of required GPUs exceeds|exceeds available GPUs",
     ),
-    sign("ray_ip", r"VLLM_HOST_IP|RAY_NODE_IP|node-ip-address", FACT),
     # torch.distributed: what env:// wants.
     sign(
         "env_expected",

@@ -60,6 +60,9 @@ MEASUREMENT_MARGIN = 0.02
 _LINK_STATUS = re.compile(r"Speed\s+(?P<speed>\d+(?:\.\d+)?)\s*GT/s.*?Width\s+x(?P<width>\d+)", re.S)
 
 
+_UNKNOWN = "unknown, because "
+
+
 @dataclasses.dataclass(frozen=True)
 class Limit:
     """``value`` in ``unit``, or None. ``how``: the computation, or "unknown, because ..."."""
@@ -69,12 +72,17 @@ class Limit:
     unit: str
     how: str
 
+    @property
+    def because(self) -> str:
+        """Why there is no value."""
+        return self.how.removeprefix(_UNKNOWN)
+
     def as_result(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
 
 
 def unknown(name: str, unit: str, because: str) -> Limit:
-    return Limit(name, None, unit, f"unknown, because {because}")
+    return Limit(name, None, unit, f"{_UNKNOWN}{because}")
 
 
 def roce_header_bytes(vlan_tagged: bool, ip_version: int = 4) -> int:

@@ -131,8 +131,7 @@ def words(comparisons: Sequence[Comparison], setting: Setting, simulated: bool) 
 def _share(entry: Comparison) -> str:
     of = _OF.get(entry.limit.name, f"of {entry.limit.name}")
     if entry.ratio is None:
-        why = entry.limit.how.replace("unknown, because ", "")
-        return f"its share {of} is not known ({why})"
+        return f"its share {of} is not known ({entry.limit.because})"
     return f"{100 * entry.ratio:.0f} % {of}" + (", which cannot be" if entry.exceeded and entry.physical else "")
 
 

@@ -66,7 +66,7 @@ def judge(per_rank: Sequence[Mapping[str, Any]], wire: Limit, nodes: int | None,
     told = [(rank.get("machine") or {}).get("exchange") for rank in per_rank]
     bus, moved, why = _bus(told)
     if bus is not None and wire.value is None:
-        why = wire.how.replace("unknown, because ", "")
+        why = wire.because
     elif bus is not None and (nodes or 0) < 2:
         why = "all ranks are on one node: the network is not in the way"
     state = GOOD if not why and bus and wire.value and bus >= least * wire.value else BAD
@@ -88,9 +88,16 @@ def _bus(told: Sequence[Any]) -> tuple[float | None, float, str]:
 
 
 def _row(told: Any) -> tuple[float, float, float] | None:
-    values = [told.get(key) for key in ("bytes", "times", "seconds")] if isinstance(told, Mapping) else []
-    found = [float(value) for value in values if isinstance(value, (int, float)) and not isinstance(value, bool)]
-    return (found[0], found[1], found[2]) if len(found) == 3 and all(value > 0 for value in found) else None
+    if not isinstance(told, Mapping):
+        return None
+    size, times, seconds = (_figure(told.get(key)) for key in ("bytes", "times", "seconds"))
+    return (size, times, seconds) if size and times and seconds else None
+
+
+def _figure(value: Any) -> float:
+    """0 for what is no positive figure."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if number and value > 0 else 0.0
 
 
 def slow_copies(per_rank: Sequence[Mapping[str, Any]]) -> tuple[Copy, ...]:
@@ -99,9 +106,9 @@ def slow_copies(per_rank: Sequence[Mapping[str, Any]]) -> tuple[Copy, ...]:
     models: dict[str, list[tuple[float, Mapping[str, Any]]]] = {}
     for rank in per_rank:
         machine = rank.get("machine") or {}
-        value = machine.get("copy_gb_s")
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0:
-            models.setdefault(str(machine.get("device") or ""), []).append((float(value), rank))
+        value = _figure(machine.get("copy_gb_s"))
+        if value:
+            models.setdefault(str(machine.get("device") or ""), []).append((value, rank))
     found = []
     for rows in models.values():
         usual = statistics.median_high([value for value, _rank in rows])

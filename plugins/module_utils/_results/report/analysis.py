@@ -210,7 +210,7 @@ def _perftests(
     ]
     name = "wire payload per NIC"
     if wire.value is None or not nics:
-        limit = lim.unknown(name, wire.unit, wire.how.replace("unknown, because ", "") if wire.value is None else "?")
+        limit = lim.unknown(name, wire.unit, wire.because if wire.value is None else "?")
     else:
         limit = lim.Limit(name, wire.value / nics, wire.unit, wire.how)
     found = []
