@@ -3,21 +3,34 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Modules that decide and touch nothing: readings in, a decision out, on the controller, in check mode as well.
 
-The options are those that the module of the same name documents: they are written once.
+The options are those that the module of the same name documents: they are written once. What only roles need has no
+module of its own: it is a file of ``decisions``, called as rocemesh.multinode.decide.
 
 Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import dataclasses
+import importlib
+from typing import Any, ClassVar, Mapping
 
 import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 
 from ..module_utils._layer import LayerError
 
 _SPEC = ("type", "elements", "required", "default", "choices", "no_log")
+_DECISIONS = f"{__name__.rpartition('.')[0]}.decisions"
+
+
+@dataclasses.dataclass(frozen=True)
+class Context:
+    """What a decision may read besides its options: the task's variables, and whether it runs in check mode."""
+
+    variables: Mapping[str, Any]
+    check_mode: bool = False
 
 
 def argument_spec(options: dict[str, Any]) -> dict[str, Any]:
@@ -28,6 +41,16 @@ def argument_spec(options: dict[str, Any]) -> dict[str, Any]:
         if "suboptions" in option:
             spec[name]["options"] = argument_spec(option["suboptions"])
     return spec
+
+
+def decide(function: str, options: Mapping[str, Any], context: Context) -> dict[str, Any]:
+    """Return the answer of ``decisions/<function>.py``. Raises what it raises, and ValueError for refused options."""
+    decision = importlib.import_module(f"{_DECISIONS}.{function}")
+    checked = ArgumentSpecValidator(decision.SPEC).validate(dict(options))
+    if checked.error_messages:
+        raise ValueError(f"{function}: {'; '.join(checked.error_messages)}")
+    answer: dict[str, Any] = decision.decide(checked.validated_parameters, context)
+    return answer
 
 
 class Decision(ActionBase):
@@ -50,7 +73,8 @@ class Decision(ActionBase):
         try:
             return {**result, "changed": False, **self.decide(options, task_vars or {})}
         except KeyError as error:
-            return {**result, "failed": True, "msg": f"{documented['module']}: what was read has no {error}"}
+            name = options.get("function") or documented["module"]
+            return {**result, "failed": True, "msg": f"{name}: what was read has no {error}"}
         except LayerError as error:
             return {**result, "failed": True, **error.as_result()}
         except ValueError as error:

@@ -10,9 +10,9 @@ import json
 from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.action.handoff_job import topologies
 from ansible_collections.rocemesh.multinode.plugins.module_utils._handoff.job import files_of, job_of
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
+from ansible_collections.rocemesh.multinode.plugins.plugin_utils.decisions.handoff_job import topologies
 
 from .asking import IMAGE, asked
 

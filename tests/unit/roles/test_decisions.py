@@ -8,10 +8,9 @@ import re
 from typing import Any
 
 import pytest
-import yaml
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import ParseError
 
-from tests.unit.decisions import decide
+from tests.unit.decisions import PRIVATE, decide
 from tests.unit.roles.collection import ROOT
 
 NAMES = sorted(path.stem for path in (ROOT / "plugins" / "action").glob("*.py") if "(Decision)" in path.read_text())
@@ -127,14 +126,11 @@ def test_logins_that_should_work_and_those_that_should_not() -> None:
         decide("mesh_logins", lines=lines[:1], nodes=["gpu01", "gpu02"])
 
 
-def test_suboptions_of_the_documentation_are_checked() -> None:
+def test_suboptions_are_checked() -> None:
     with pytest.raises(ValueError, match="address"):
         decide("mpi_hosts", hosts=[{"name": "gpu01"}])
-    assert set(yaml.safe_load((ROOT / "plugins/modules/mpi_hosts.py").read_text().split('"""')[1])["options"]) == {
-        "hosts",
-        "slots",
-        "containers",
-        "interfaces",
-        "output",
-        "find",
-    }
+
+
+def test_each_private_decision_is_documented_as_a_choice_and_the_other_way() -> None:
+    files = {path.stem for path in (ROOT / "plugins/plugin_utils/decisions").glob("[a-z]*.py")}
+    assert set(PRIVATE) == files

@@ -11,6 +11,8 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
+import importlib
+import pathlib
 import re
 from typing import Any, Iterator
 
@@ -57,14 +59,26 @@ def _documentation(source: str, name: str = "DOCUMENTATION") -> dict[str, Any]:
     return {}
 
 
-MODULES = {path.stem: documented(path.stem) for path in sorted((ROOT / "plugins" / "modules").glob("[a-z]*.py"))}
+def specified(path: pathlib.Path) -> dict[str, Any]:
+    """Options of a private decision."""
+    spec = importlib.import_module(f"{DECISIONS}.{path.stem}").SPEC
+    return {name: {"type": "str", **option} for name, option in spec.items()}
+
+
+DECISIONS = "ansible_collections.rocemesh.multinode.plugins.plugin_utils.decisions"
+MODULES = {
+    **{path.stem: documented(path.stem) for path in sorted((ROOT / "plugins" / "modules").glob("[a-z]*.py"))},
+    **{path.stem: specified(path) for path in (ROOT / "plugins" / "plugin_utils" / "decisions").glob("[a-z]*.py")},
+}
 
 
 def _calls(thing: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     if isinstance(thing, dict):
         for key, value in thing.items():
             name = str(key).removeprefix(NAMESPACE)
-            if str(key).startswith(NAMESPACE) and name in MODULES and isinstance(value, dict):
+            if name == "decide" and isinstance(value, dict):
+                yield value["function"], value["options"]
+            elif str(key).startswith(NAMESPACE) and name in MODULES and isinstance(value, dict):
                 yield name, value
             yield from _calls(value)
     elif isinstance(thing, list):

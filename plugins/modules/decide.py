@@ -1,0 +1,58 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Documentation only: the work is done by the action plugin of the same name.
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: decide
+short_description: Make a decision of this collection's roles (private)
+version_added: 0.1.0
+author: rocemesh.multinode contributors (@rocemesh)
+description:
+  - Computes an answer from readings, on the controller. It contacts no host and reports no change.
+  - This module is private to the roles and playbooks of this collection. Its functions, their options and their
+    answers can change in any release.
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.decides
+options:
+  function:
+    description: Name of the decision. Each is a file in C(plugins/plugin_utils/decisions), which documents its options.
+    type: str
+    required: true
+    choices:
+      - benchmark_file
+      - benchmark_plan
+      - container_engine
+      - gpu_image_check
+      - guest_driver
+      - handoff_job
+      - handoff_results
+      - mpi_hosts
+      - mpi_leftovers
+      - system_support
+  options:
+    description: Options of the decision.
+    type: dict
+    default: {}
+"""
+
+EXAMPLES = r"""
+- name: Check that this system is supported for a container
+  rocemesh.multinode.decide:
+    function: system_support
+    options:
+      systems: "{{ {inventory_hostname: ansible_facts} }}"
+      parts: [container]
+  register: system
+"""
+
+RETURN = r"""
+answer:
+  description: The keys of the decision's answer stand in the result itself, as its file documents them.
+  returned: never under this name
+  type: dict
+"""

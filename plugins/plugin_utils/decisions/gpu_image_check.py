@@ -1,0 +1,50 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether the torch of an image can use the GPUs of its hosts.
+
+A torch that was built for CPUs trains as well, and its figures look like a slow cluster; so does one that is too new
+for the driver. Both are named, with what to do. A host that did not answer is named too.
+``answers``: Host to what its torch printed of itself, JSON with `torch` (version), `cuda` (version it was built for,
+empty for none), `nccl`, `available`, `gpus` (number), `why` and `error`; a list counts with its first element.
+``gpus``: Host to the list of its GPUs.
+``hosts``: Names of the hosts of the run.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Mapping
+
+from ...module_utils._nic.gpu_state import image_problems
+from ..decision import Context
+
+
+def _stack(answer: Any) -> Mapping[str, Any]:
+    if isinstance(answer, (list, tuple)):
+        answer = answer[0] if answer else None
+    if isinstance(answer, str):
+        answer = json.loads(answer)
+    return answer if isinstance(answer, Mapping) else {}
+
+
+SPEC: dict[str, Any] = {
+    "answers": {"type": "dict", "required": True},
+    "gpus": {"type": "dict", "required": True},
+    "hosts": {"type": "list", "elements": "str", "required": True},
+}
+
+
+def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
+    stacks = {str(host): _stack(answer) for host, answer in options["answers"].items()}
+    silent = {"error": "it gave no answer"}
+    gpus = options["gpus"]
+    versions = {str(stack.get("nccl") or "") for stack in stacks.values()}
+    return {
+        "problems": [
+            text
+            for host in options["hosts"]
+            for text in image_problems(host, len(gpus.get(host) or ()), stacks.get(host) or silent)
+        ],
+        "nccl": versions.pop() if len(versions) == 1 else "",
+    }

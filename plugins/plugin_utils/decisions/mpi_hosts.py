@@ -1,0 +1,103 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Say what the hosts of an MPI job are, and what each of its ranks answered.
+
+Each reading that is given is joined with `hosts`.
+``hosts``: Hosts of the job, the head first.
+``slots``: Ranks on each host, in place of its own number.
+``containers``: Results of `community.docker.docker_container_info` in a loop over hosts.
+``interfaces``: Facts of the head, of which the network with its address is taken.
+``output``: Output of mpirun with tags.
+``find``: Name to a regular expression. Of each host the lines that match are returned under this name; of an
+expression with a group, what the group holds.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Mapping
+
+from ...module_utils._results.readers import answers
+from ...module_utils._results.readers.reading import source_of
+from ..decision import Context
+
+
+def container_state(looked: Mapping[str, Any]) -> str:
+    """``looked``: one result of docker_container_info in a loop."""
+    if looked.get("unreachable"):
+        return "unreachable"
+    container = looked.get("container")
+    if isinstance(container, Mapping):
+        return str(container["State"]["Status"])
+    return "missing" if "exists" in looked else f"unknown ({looked.get('msg') or 'no answer'})"
+
+
+def network_of(facts: Mapping[str, Any], address: str) -> str:
+    for fact in facts.values():
+        if isinstance(fact, Mapping) and isinstance(fact.get("ipv4"), Mapping):
+            ipv4 = fact["ipv4"]
+            if ipv4.get("address") == address:
+                return f"{ipv4['network']}/{ipv4['prefix']}"
+    return ""
+
+
+SPEC: dict[str, Any] = {
+    "hosts": {
+        "type": "list",
+        "elements": "dict",
+        "required": True,
+        "options": {
+            "name": {"required": True},
+            "address": {"required": True},
+            "slots": {"type": "int", "default": 1},
+            "hostname": {},
+        },
+    },
+    "slots": {"type": "int"},
+    "containers": {"type": "list", "elements": "dict", "default": []},
+    "interfaces": {"type": "dict", "default": {}},
+    "output": {},
+    "find": {"type": "dict", "default": {}},
+}
+
+
+def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
+    if not options["hosts"]:
+        raise ValueError("hosts is empty; give at least one host, the head first")
+    states = {looked["item"]["name"]: container_state(looked) for looked in options["containers"]}
+    hosts = [
+        {
+            **{key: value for key, value in host.items() if value is not None},
+            "slots": options["slots"] or host["slots"],
+            **({"container": states[host["name"]]} if host["name"] in states else {}),
+        }
+        for host in options["hosts"]
+    ]
+    of_rank = [host for host in hosts for _slot in range(host["slots"])]
+    said: dict[str, Any] = {}
+    if options["output"] is not None:
+        said = _answers(options, [str(host["name"]) for host in of_rank])
+    return {
+        "hosts": hosts,
+        "names": [host.get("hostname") or host["name"] for host in of_rank],
+        "network": network_of(options["interfaces"], hosts[0]["address"]),
+        "stopped": [f"{name} {state}" for name, state in states.items() if state != "running"],
+        **said,
+    }
+
+
+def _answers(options: dict[str, Any], of_rank: list[str]) -> dict[str, Any]:
+    patterns = {name: re.compile(str(pattern)) for name, pattern in options["find"].items()}
+    found: dict[str, dict[str, list[str]]] = {}
+    told = []
+    for rank, lines in sorted(answers.read(source_of(options["output"])).by_rank.items()):
+        if rank >= len(of_rank):
+            raise ValueError(f"rank {rank} answered, and the job has {len(of_rank)} rank(s)")
+        host = of_rank[rank]
+        told.append({"rank": rank, "host": host, "lines": list(lines)})
+        kept = found.setdefault(host, {name: [] for name in patterns})
+        for name, pattern in patterns.items():
+            hits = [(match, line) for line in lines for match in [pattern.search(line)] if match]
+            kept[name] += [match[1] if pattern.groups else line for match, line in hits]
+    return {"answers": told, "found": found}

@@ -1,0 +1,35 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Why this collection does not support the systems of some hosts for what is wanted there.
+
+Compares distribution and release of each host with the collection's table of supported systems. A host whose facts
+hold no distribution is left out.
+``systems``: Host to its facts, with `distribution` and `distribution_version`.
+``parts``: What is wanted there - `ats`, `mstflint`, `guide`, `current`, `engine`, `container`, `mesh`.
+``selinux``: Whether SELinux is enforcing there.
+``unlisted``: Whether to take a system that is not in the table, with everything installed already.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...module_utils._site.systems import problems
+from ..decision import Context
+
+SPEC: dict[str, Any] = {
+    "systems": {"type": "dict", "required": True},
+    "parts": {"type": "list", "elements": "str", "required": True},
+    "selinux": {"type": "bool", "default": False},
+    "unlisted": {"type": "bool", "default": False},
+}
+
+
+def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
+    found = []
+    for host, facts in options["systems"].items():
+        if facts.get("distribution"):
+            reasons = problems(facts, options["parts"], selinux=options["selinux"], unlisted=options["unlisted"])
+            found += [f"{host}: {reason}" for reason in reasons]
+    return {"problems": found, **({"msg": "; ".join(found) + "."} if found else {})}
