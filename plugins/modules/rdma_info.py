@@ -72,6 +72,16 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+hostname:
+  description: What the node calls itself.
+  returned: success
+  type: str
+  sample: gpu01
+boot_id:
+  description: Id that the kernel made at its start; another one in a later reading means that the node was restarted.
+  returned: success
+  type: str
+  sample: 0b0c2d5e-6f1a-4a53-9d3e-2a1b7c9d0e1f
 devices:
   description: One entry per port of a device. A value that cannot be read is null and named in C(unreadable).
   returned: success
@@ -263,6 +273,15 @@ from ..module_utils._layer import failing
 from ..module_utils._nic.rdma import RdmaReader
 
 
+def _boot_id() -> str:
+    """Empty where /proc is hidden."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as handle:
+            return handle.read().strip()
+    except OSError:
+        return ""
+
+
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
@@ -278,7 +297,7 @@ def main() -> None:
     if options["tool_timeout"] < 1:
         module.fail_json(msg=f"{platform.node()}: tool_timeout is {options['tool_timeout']}; give a second or more.")
     with failing(module):
-        reader = RdmaReader(platform.node(), timeout=options["tool_timeout"])
+        reader = RdmaReader(platform.node(), timeout=options["tool_timeout"], boot_id=_boot_id())
         gather = (options[f"gather_{part}"] for part in ("counters", "node", "path"))
         module.exit_json(changed=False, **reader.read(options["device"], *gather))
 

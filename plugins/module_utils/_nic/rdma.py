@@ -57,9 +57,10 @@ class RdmaReader(Node):
 
     silent = "look at dmesg for the device"
 
-    def __init__(self, host: str, *, kernel: str | None = None, **outside: Any) -> None:
+    def __init__(self, host: str, *, kernel: str | None = None, boot_id: str = "", **outside: Any) -> None:
         super().__init__(host, **outside)
         self.kernel = platform.release() if kernel is None else kernel
+        self.boot_id = boot_id
 
     # ---- reading ----------------------------------------------------------------------------------------------------
 
@@ -390,6 +391,8 @@ class RdmaReader(Node):
         if path:
             about_node["path"] = read_path(self, names, links)
         return {
+            "hostname": self.host,
+            "boot_id": self.boot_id,
             "devices": ports,
             "interfaces": self._interfaces(),
             **about_node,

@@ -24,6 +24,9 @@ from .witness import Doubts
 
 # Of what the gradients need, this share must be seen by the counters: they are read shortly before and after the run.
 COUNTED_SHARE = 0.9
+# Of what can be due, this share may be seen: retransmissions and control are small; more is the traffic of others.
+MOST_SHARE = 1.15
+MOST_NEIGHBOURS = 3
 # A packet carries no more payload than this, so packets x this is the most that they can have moved.
 PACKET_BYTES = max(ROCE_MTUS_BYTES)
 _SHOWN = 4
@@ -32,11 +35,13 @@ _SHOWN = 4
 @dataclasses.dataclass(frozen=True)
 class Due:
     """``gradient_bytes``: the gradients of all steps of one rank; ``nodes``: that exchange them; ``measured_bytes``:
-    of the all-reduce that is measured alone afterwards, which moves through the same counters."""
+    of the all-reduce that is measured alone afterwards, which moves through the same counters; ``other_bytes``: what
+    steps before the clock and the start may add at most."""
 
     gradient_bytes: float
     nodes: int
     measured_bytes: float = 0.0
+    other_bytes: float = 0.0
 
     @property
     def each(self) -> float:
@@ -52,6 +57,16 @@ class Due:
     def everywhere(self) -> float:
         """Bytes per direction over all nodes."""
         return 2 * (self.nodes - 1) * self.each
+
+    @property
+    def most_each(self) -> float:
+        """Bytes per direction of a node: an inner node of a tree sends to its children and to its parent."""
+        return MOST_NEIGHBOURS * (self.each + self.other_bytes) * MOST_SHARE
+
+    @property
+    def most_everywhere(self) -> float:
+        """Bytes per direction over all nodes: no algorithm moves more than a ring of very many ranks."""
+        return 2 * self.nodes * (self.each + self.other_bytes) * MOST_SHARE
 
 
 def judge(counters: Mapping[str, Any] | None, due: Due | None, doubts: Doubts) -> str:
@@ -114,6 +129,15 @@ def _enough(places: Mapping[str, Mapping[str, Any]], due: Due | None, doubts: Do
             f"too little moved: {_most(whole) if packets else _gb(whole)} at all places together, "
             f"{_gb(due.everywhere)} were due"
         )
+    if not packets:
+        most = {place: max(seen["sent_bytes"], seen["received_bytes"]) for place, seen in places.items()}
+        over = [f"{place} ({_gb(value)})" for place, value in most.items() if value > due.most_each]
+        if over or sum(most.values()) > due.most_everywhere:
+            doubts.wrong.append(
+                f"more moved than the run can have caused: {few(over) or _gb(sum(most.values())) + ' together'}; "
+                f"at most {_gb(due.most_each)} were due at a node, {_gb(due.most_everywhere)} everywhere: another job, "
+                "or storage, uses these NICs"
+            )
     at = f"at each of {len(places)} places" if len(places) > 1 else "at one place that sees all nodes"
     return f"{shown} {at}, {_gb(whole)} together; {_gb(due.everywhere)} were due"
 

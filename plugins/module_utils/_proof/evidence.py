@@ -80,7 +80,8 @@ class Evidence:
     ``report`` and ``at`` of the fabric check, or ``skipped``; ``due``: what the gradients had to move; ``simulated``:
     devices that do not exist; ``nodes_given``, ``workload``: said by a person. ``used``: node -> RDMA devices of the
     training; ``start``: node -> first reading of module rdma_info; ``detours``: GPUDirect and the way through the host,
-    measured in pairs; ``doctor``: its answer on what the run read; ``speed``: of an all-reduce alone."""
+    measured in pairs; ``doctor``: its answer on what the run read; ``speed``: of an all-reduce alone; ``problems``:
+    what the caller reports of the run, such as its end with a status that is not 0."""
 
     job: Job
     result: Mapping[str, Any] | None = None
@@ -100,6 +101,7 @@ class Evidence:
     detours: Sequence[Detour] = ()
     doctor: Mapping[str, Any] | None = None
     speed: Speed | None = None
+    problems: Sequence[Mapping[str, str]] = ()
 
 
 def short(name: str) -> str:

@@ -25,6 +25,20 @@ def roce_gids(port: Mapping[str, Any], networks: Sequence[str]) -> Iterator[Mapp
             yield gid
 
 
+def addresses(port: Mapping[str, Any]) -> set[str]:
+    """RoCE v2 GIDs of a port that others reach: without those of the link alone, which each interface makes itself."""
+    found = set()
+    for gid in port.get("gids") or ():
+        if isinstance(gid, Mapping) and gid.get("type") == ROCE_V2:
+            try:
+                address = ipaddress.IPv6Address(str(gid.get("gid")))
+            except ValueError:
+                continue
+            if not address.is_link_local and int(address):
+                found.add(str(address.ipv4_mapped or address))
+    return found
+
+
 def training_ports(
     reading: Any, networks: Sequence[str], hcas: Collection[str] | None = None
 ) -> list[Mapping[str, Any]]:

@@ -14,6 +14,7 @@ reads the vport's counters of RDMA), so TCP does not show up in them. Switches c
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any, Collection, Iterable, Mapping, NamedTuple, Sequence
 
@@ -27,6 +28,8 @@ IDLE_SHARE = 0.01
 _RATE = re.compile(r"(\d+(?:\.\d+)?) Gb/sec\b")
 _LARGEST = tuple(2**width - 1 for width in (16, 32, 64))
 _PRIORITIES = range(8)
+# Where no counter tells the priorities apart (virtual functions, older firmware), that of the whole port bounds them.
+_PORT_DISCARDS = ("rx_discards_phy",)
 _NIC_DISCARDS = ("rx_prio{}_discards", "rx_prio{}_buf_discard", "rx_prio{}_cong_discard")
 _NIC_PAUSES = ("rx_prio{}_pause", "tx_prio{}_pause")
 # Microseconds (kernel documentation, mlx5 counters): sent by who cannot take more, received by who has to wait.
@@ -93,22 +96,19 @@ def rdma(
         return {"places": {}, "reason": SIMULATED}
     if not any(pair.get(word) for pair in pairs.values() for word in ("before", "after")):
         return {"places": {}, "reason": "nobody read the RDMA counters before and after the training"}
-    places = {
-        node: _node(pair.get("before") or {}, pair.get("after") or {}, networks, (hcas or {}).get(node), asked)
-        for node, pair in pairs.items()
-    }
+    places = {node: _node(pair, networks, (hcas or {}).get(node), asked) for node, pair in pairs.items()}
     if places and all(not place["ports"] for place in places.values()):
         return {"places": {}, "reason": "; ".join(f"{node}: {place['why']}" for node, place in places.items())[:600]}
     return {"places": places, "reason": ""}
 
 
 def _node(
-    before: Mapping[str, Any],
-    after: Mapping[str, Any],
+    pair: Mapping[str, Any],
     networks: Sequence[str],
     hcas: Collection[str] | None,
     asked: Sequence[str],
 ) -> dict[str, Any]:
+    start, before, after = (pair.get(word) or {} for word in ("start", "before", "after"))
     times = {"before_at": moment(before.get("at")), "after_at": moment(after.get("at"))}
     for word, reading in (("before", before), ("after", after)):
         if reading.get("error") or not reading:
@@ -138,7 +138,7 @@ def _node(
     place["sent_bytes"] = None if sent.value is None else UNIT_BYTES * sent.value
     place["received_bytes"] = None if received.value is None else UNIT_BYTES * received.value
     place["idle"] = _idle(ports, grown.values())
-    place["discards"] = _of_class(old, new, _NIC_DISCARDS)
+    place["discards"] = _discards(old, new)
     place["pauses"] = _of_class(old, new, _NIC_PAUSES)
     place["paused_seconds"] = _paused(old, new)
     place["events"] = _events(old, new)
@@ -146,7 +146,41 @@ def _node(
     if outside:
         place["strange"] = f"NCCL used {', '.join(outside)}, with no address in {', '.join(asked)}"
     place["most_bytes"] = _most(list(new.values()), times)
+    place["by_port"] = {
+        port: [one.value * UNIT_BYTES if one.value is not None else None for one in both]
+        for port, both in zip(ports, zip(*grown.values()))
+    }
+    place["mtu"] = sorted(
+        {port["active_mtu"] for port in new.values() if _whole(port.get("active_mtu")) and port["active_mtu"]}
+    )
+    place["identity"] = {
+        "hostname": str(after.get("hostname") or ""),
+        "guids": sorted({str(port["node_guid"]) for port in new.values() if port.get("node_guid")}),
+        "addresses": sorted({address for port in new.values() for address in rdma_ports.addresses(port)}),
+    }
+    first = {rdma_ports.name(port): port for port in rdma_ports.training_ports(start, networks, hcas)}
+    place["replaced"] = [*_replaced(start, after, first, new), *_replaced(before, after, old, new)]
     return {**place, **times}
+
+
+def _replaced(
+    before: Mapping[str, Any], after: Mapping[str, Any], old: Mapping[str, Any], new: Mapping[str, Any]
+) -> list[str]:
+    """What says that the two readings are not of the same machine, start and cards."""
+    found = [
+        f"its {word} was {before.get(key)} before the run and {after.get(key)} after it"
+        for key, word in (("boot_id", "boot id"), ("hostname", "host name"))
+        if before.get(key) and after.get(key) and before.get(key) != after.get(key)
+    ]
+    for port in set(old) & set(new):
+        for key in ("node_guid", "sys_image_guid", "serial"):
+            was, now = old[port].get(key), new[port].get(key)
+            if was and now and was != now:
+                found.append(f"{key} of {port} was {was} before the run and {now} after it")
+        had, has = (", ".join(sorted(rdma_ports.addresses(each[port]))) for each in (old, new))
+        if had and has and had != has:
+            found.append(f"{port} had the addresses {had} before the run and {has} after it")
+    return found
 
 
 def _idle(ports: Sequence[str], directions: Iterable[Sequence[Growth]]) -> list[str]:
@@ -182,6 +216,10 @@ def _blind(why: str, ports: Sequence[str] = ()) -> dict[str, Any]:
         "strange": "",
         "idle": [],
         "most_bytes": None,
+        "by_port": {},
+        "mtu": [],
+        "identity": {"hostname": "", "guids": [], "addresses": []},
+        "replaced": [],
     }
 
 
@@ -203,6 +241,14 @@ def _of_class(old: Mapping[str, Any], new: Mapping[str, Any], names: Sequence[st
             return None
         total += sum(value or 0 for value in grown)
     return total if new else None
+
+
+def _discards(old: Mapping[str, Any], new: Mapping[str, Any]) -> int | None:
+    """Of the lossless priorities; 0 also where a port that tells no priorities apart discarded nothing at all."""
+    by_class = _of_class(old, new, _NIC_DISCARDS)
+    if by_class is not None:
+        return by_class
+    return 0 if _of_class(old, new, _PORT_DISCARDS) == 0 else None
 
 
 def _paused(old: Mapping[str, Any], new: Mapping[str, Any]) -> float | None:
@@ -271,6 +317,8 @@ def switches(readings: Mapping[str, Any], nodes: int, simulated: bool = False) -
         "nodes": nodes,
         "readings": {},
         "why": "",
+        "by_port": {},
+        "same": _same_switch(readings),
     }
     moved: list[str] = []
     for switch, pair in readings.items():
@@ -291,6 +339,18 @@ def switches(readings: Mapping[str, Any], nodes: int, simulated: bool = False) -
             place[key] = None
     names = ", ".join(readings)
     return {"places": {f"{len(place['ports'])} ports of {names}": place}, "reason": ""}
+
+
+def _same_switch(readings: Mapping[str, Any]) -> list[str]:
+    """Switches whose ports and counters are the same, to the packet, in both readings: one device with two names."""
+    seen: dict[str, str] = {}
+    found = []
+    for switch, pair in readings.items():
+        told = json.dumps([((pair or {}).get(word) or {}).get("ports") for word in ("before", "after")], sort_keys=True)
+        if told in seen and '"tx_roce_packets"' in told:
+            found.append(f"{seen[told]} and {switch}")
+        seen.setdefault(told, switch)
+    return found
 
 
 def _switch(switch: str, pair: Mapping[str, Any], place: dict[str, Any], moved: list[str]) -> str:
@@ -315,6 +375,7 @@ def _switch(switch: str, pair: Mapping[str, Any], place: dict[str, Any], moved: 
         place["sent_packets"] += received.value
         place["received_packets"] += sent.value
         place["ports"].append(f"{switch} {name}")
+        place["by_port"][f"{switch} {name}"] = [received.value, sent.value]
         if sent.value or received.value:
             moved.append(f"{switch} {name}")
         why = _lost(f"{switch} {name}", first, last, place)

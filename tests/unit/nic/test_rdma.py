@@ -408,7 +408,8 @@ def test_counters_of_priorities_are_kept_and_others_not() -> None:
 def test_a_quick_reading_has_the_ports_and_nothing_of_the_node(node: Node) -> None:
     sysfs = Sysfs(str(node.rack.directory / "sys"))
     result = RdmaReader(HOST, run=node.run, which=node.which, sysfs=sysfs).read(node=False)
-    assert sorted(result) == ["devices", "interfaces", "simulated", "unreadable"]
+    assert sorted(result) == ["boot_id", "devices", "hostname", "interfaces", "simulated", "unreadable"]
+    assert result["hostname"] == HOST
     assert result["devices"][0]["counters"]["counters"]["port_xmit_data"] == 0
     assert not {"modinfo", "nvidia-smi", "dpkg-query"} & {call[0] for call in node.calls}
 

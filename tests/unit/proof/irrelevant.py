@@ -58,6 +58,8 @@ FACTS: tuple[tuple[str, str, str], ...] = (
         EVERY,
         "which GPU is slow, for the doctor; whether it slows the exchange down, the exchange itself says",
     ),
+    (r"result\.per_rank\.\*\.machine\.exchange\.seconds", "cut|zero", "the slowest of the ranks tells the speed"),
+    (r"evidence\.nccl_path\.within(\..*)?", EVERY, "which way pairs of one host take; the problems say what is wrong"),
     (r"(evidence\.nccl_path|result)\.problems", "drop", "that there is none is said by ok, too"),
     (
         r"evidence\.nccl_path\.((without_)?relaxed_ordering|settings)",
@@ -67,6 +69,11 @@ FACTS: tuple[tuple[str, str, str], ...] = (
     (r"evidence\.nccl_path\.versions\.\*", "zero|saturate|cut", "the path stands in the channel lines"),
     # ----------------------------------------------------------------------------------------------------------- NICs
     (r"evidence\.rdma\.\*\.(start|before|after)\.devices", AGAIN, "the same said again"),
+    (
+        r"evidence\.rdma\.\*\.(start|before|after)\.(hostname|boot_id|devices\.\*\.node_guid)",
+        "drop|zero",
+        "identities are compared where two readings tell them; a collector of a hand-off has no GUID",
+    ),
     (r"evidence\.rdma\.\*\.(start|before|after)\.error", "drop", "no error is no error"),
     (r"evidence\.rdma\.\*\.start\.simulated", "drop", "the readings around the training say it, and have to"),
     (r"evidence\.rdma\.\*\.start\.at", EVERY, "links and slots do not change between two readings of one run"),

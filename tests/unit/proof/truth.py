@@ -222,8 +222,10 @@ class Run:
         """Bytes that a node sends for the gradients and for what is measured alone: in a ring all nodes
         alike, in a tree by its neighbours."""
         due = GRADIENTS + MEASURED_BYTES * MEASURED_TIMES
-        if self.algorithm == "ring":
+        if self.groups:
             return 2 * (self.nodes - 1) / self.nodes * due
+        if self.algorithm == "ring":
+            return 2 * (self.size - 1) / self.size * due
         return float(sum(node in edge for edge in self.edges()) * due)
 
     def rdma(self) -> dict[str, Any]:
@@ -242,9 +244,12 @@ class Run:
             "at": at,
             "simulated": False,
             "error": "",
+            "hostname": f"gpu{node + 1:02}",
+            "boot_id": f"0b0c2d5e-0000-4000-8000-{node + 1:012x}",
             "devices": [
                 {
                     "name": f"mlx5_{nic}",
+                    "node_guid": f"b83f:d203:00{node + 1:02x}:{nic:04x}",
                     "port": 1,
                     "link_layer": "Ethernet",
                     "rate": f"{self.link} Gb/sec (4X HDR)",

@@ -433,11 +433,12 @@ CASES = [
         "gdrdma",
     ),
     Case(
-        "intra-host-shared-memory-does-not-count",
+        "shared-memory-within-a-host-is-named",
         Job(hosts=HOSTS[:2], gpus=2, local="SHM/direct/direct").text(),
         "gdrdma",
         ranks=4,
         hosts=HOSTS[:2],
+        problem="staged_within_host",
     ),
     Case(
         "split-communicator-is-not-another-job",

@@ -63,10 +63,30 @@ def test_without_a_link_to_hold_it_against_nothing_is_judged(wire: Limit, nodes:
     assert found.state == "not measured" and why in found.why
 
 
-def test_ranks_of_one_node_do_not_ask_more_of_the_wire_than_a_ring_does() -> None:
-    """Two nodes of eight: a tree may print 1.9 times the wire, a ring once; both are sound."""
-    found = speed.judge(ranks(seconds_for(11.0, 16), 16), WIRE, 2, None)
-    assert found.state == "good" and found.share == pytest.approx(11.0 / 12.0)
+@pytest.mark.parametrize(
+    ("gb_s", "crossed", "state", "share"),
+    [
+        pytest.param(11.0, 1.875, "good", 11 / 12, id="ring"),
+        pytest.param(20.6, 1.0, "good", 20.6 / 1.875 / 12, id="tree"),
+        pytest.param(11.0, 1.0, "bad", 11 / 1.875 / 12, id="tree over half its links"),
+        pytest.param(11.0, None, "not measured", None, id="either"),
+        pytest.param(20.6, None, "good", 20.6 / 1.875 / 12, id="both would be fast"),
+        pytest.param(8.0, None, "bad", 8 / 12, id="both would be slow"),
+    ],
+)
+def test_share_of_links_follows_the_counters(
+    gb_s: float, crossed: float | None, state: str, share: float | None
+) -> None:
+    """Two nodes of eight GPUs: a tree prints 1.875 times what its links carry, a ring what they carry."""
+    found = speed.judge(ranks(seconds_for(gb_s, 16), 16), WIRE, 2, None, (crossed, crossed))
+    assert found.state == state and found.share == (None if share is None else pytest.approx(share))
+
+
+def test_all_reduce_of_a_few_bytes_measures_no_bandwidth() -> None:
+    few = ranks(seconds_for(11.0))
+    for rank in few:
+        rank["machine"]["exchange"]["bytes"] = 8
+    assert speed.judge(few, WIRE, 4, None).state == "not measured"
 
 
 @pytest.mark.parametrize(

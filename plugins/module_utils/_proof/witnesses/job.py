@@ -5,8 +5,13 @@
 
 from __future__ import annotations
 
+import re
+
 from ..evidence import Evidence
 from ..witness import Doubts, Said, Witness
+
+# What CUDA calls its devices: "NVIDIA H100 80GB HBM3", older drivers "Tesla V100-SXM2-16GB", "A100-SXM4-40GB".
+_GPU = re.compile(r"NVIDIA |Tesla |Quadro |GeForce |TITAN |GRID |[A-Z]{1,2}\d{1,3}[A-Z]?\b")
 
 
 def judge(evidence: Evidence) -> Said:
@@ -22,6 +27,8 @@ def judge(evidence: Evidence) -> Said:
         doubts.wrong.append("the training ended before it began")
     if not job.network:
         doubts.missing.append("NCCL was free to choose its network: it may have chosen another one for the training")
+    # Whatever the caller reports about the run (it failed, it was killed, its launcher gave no end) speaks against it.
+    doubts.wrong.extend(f"{problem.get('code')}: {problem.get('message')}" for problem in evidence.problems)
     expected = evidence.expected_ranks
     if expected is not None and job.ranks is not None and expected != job.ranks:
         doubts.wrong.append(f"{expected} ranks were to be started, the job had {job.ranks}")
@@ -31,7 +38,7 @@ def judge(evidence: Evidence) -> Said:
         if not told or "" in told:
             doubts.missing.append(f"not every rank says {what}")
             continue
-        other = sorted(value for value in told if (value != "nccl" if key == "backend" else value.lower() == "cpu"))
+        other = sorted(value for value in told if (value != "nccl" if key == "backend" else not _GPU.match(value)))
         if other:
             noun = "the ranks used" if key == "backend" else "the ranks computed on"
             doubts.wrong.append(f"{noun} {', '.join(other)}, not {'NCCL' if key == 'backend' else 'GPUs'}")
@@ -47,5 +54,5 @@ WITNESS = Witness(
     "One job",
     judge,
     "name, hosts, number of ranks, begin and end of the run, and the network that NCCL was allowed; of each rank its "
-    "backend (nccl) and its device (no CPU)",
+    "backend (nccl) and its device (a GPU of NVIDIA); no problem that the caller reports, such as an exit status",
 )

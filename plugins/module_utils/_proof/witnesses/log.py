@@ -27,6 +27,9 @@ INVALIDATING = (
     "loss_not_finite",
 )
 _TOLERANCE = 0.01  # sum of the ranks against the total, as the readers have it
+_WALL = 1.25  # a rank's own clock against its rate: programs print a mean of steps, not images over seconds
+# Images are pulled, data is read and graphs are compiled before the first step; a multiple of the training is no start.
+_START_S, _LONGEST = 3600.0, 20.0
 _SIZES = ("num_batches", "batch_size_per_device", "batch_size_global", "model", "precision")
 
 
@@ -84,8 +87,22 @@ def _sizes(evidence: Evidence, result: Mapping[str, Any], doubts: Doubts) -> Non
         doubts.missing.append("how many images were trained is not told: whether they fit into the run is not known")
     elif job.ranks and images != each * job.ranks:
         doubts.wrong.append(f"{job.ranks} ranks of {each:g} images do not make {images:g}")
+    for rank in result.get("per_rank") or ():
+        told_s, rate = (
+            _number(value) for value in ((rank.get("machine") or {}).get("wall_seconds"), rank.get("images_per_second"))
+        )
+        if told_s and rate and each and count and not 1 / _WALL < told_s * rate / (each * count) < _WALL:
+            doubts.wrong.append(
+                f"rank {rank.get('rank')}: {count:g} batches of {each:g} images at {rate:g} images/s take "
+                f"{each * count / rate:.0f} s, it says {told_s:.0f} s"
+            )
     if images and count and total and job.started and job.ended:
         needed = images * count / total
+        if job.ended - job.started > _START_S + _LONGEST * needed:
+            doubts.wrong.append(
+                f"the run took {job.ended - job.started:.0f} s, the training that its log shows {needed:.0f} s: what "
+                "moved through the counters in the rest is not known"
+            )
         if needed > (job.ended - job.started) * (1 + _TOLERANCE) + CLOCK_S:
             doubts.wrong.append(
                 f"{count:g} batches of {images:g} images at {total:g} images/s take {needed:.0f} s, but the run took "

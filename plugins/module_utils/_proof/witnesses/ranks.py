@@ -37,6 +37,9 @@ def judge(evidence: Evidence) -> Said:
     worlds = {(rank.get("machine") or {}).get("world", expected) for rank in per_rank}
     if len(worlds) > 1 or (expected is not None and worlds - {expected}):
         doubts.impossible.append(f"ranks say that there are {', '.join(map(str, sorted(worlds, key=str)))} ranks")
+    weights = {(rank.get("machine") or {}).get("checksum") for rank in per_rank} - {None}
+    if len(weights) > 1:
+        doubts.impossible.append(f"{len(weights)} different checksums of the weights: the ranks trained apart")
     hosts = collections.Counter(short(str(rank.get("host") or "")) for rank in per_rank)
     if "" in hosts or not job.hosts:
         doubts.missing.append("on which hosts the ranks trained is not told")

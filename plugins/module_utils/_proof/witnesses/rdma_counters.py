@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+from typing import Any, Mapping
+
 from ..binding import around
 from ..counters import few
 from ..counters import judge as judge_counters
-from ..evidence import Evidence, gathered, short
+from ..evidence import Evidence, Job, gathered, short
 from ..witness import Doubts, Said, Witness
 
 
@@ -25,9 +27,27 @@ def judge(evidence: Evidence) -> Said:
     for place, seen in places.items():
         if seen.get("strange"):
             doubts.wrong.append(f"{place}: {seen['strange']}")
+        doubts.wrong.extend(f"{place}: {text}" for text in seen.get("replaced") or ())
         _idle(place, len(seen.get("ports") or ()), list(seen.get("idle") or ()), evidence, doubts)
         around(place, seen, job, doubts)
+    _identity(places, job, doubts)
     return doubts.says(text)
+
+
+def _identity(places: Mapping[str, Mapping[str, Any]], job: Job, doubts: Doubts) -> None:
+    """Each node's readings are its own: no card and no address is on two of them."""
+    owners: dict[tuple[str, str], list[str]] = {}
+    for place, seen in places.items():
+        told = seen.get("identity") or {}
+        own, expected = short(str(told.get("hostname") or "")), short(str(job.hosts.get(place) or ""))
+        if own and expected and own != expected:
+            doubts.wrong.append(f"{place}: its readings are of the host {own}, which is not {expected}")
+        for kind, word in (("guids", "card"), ("addresses", "address")):
+            for value in told.get(kind) or ():
+                owners.setdefault((word, str(value)), []).append(place)
+    for (word, value), nodes in owners.items():
+        if len(nodes) > 1:
+            doubts.wrong.append(f"the {word} {value} is on {few(nodes)}")
 
 
 def _idle(node: str, rails: int, idle: list[str], evidence: Evidence, doubts: Doubts) -> None:
@@ -67,6 +87,7 @@ WITNESS = Witness(
     judge,
     "the RDMA counters of the NICs that NCCL used, on every host of the job, "
     "read shortly before and after the "
-    "training: at least 90 % of what the gradients had to move, something on every rail that NCCL was told to use, and "
-    "nothing discarded",
+    "training, with the same boot id, cards and addresses in both readings, none of them on two hosts: at least 90 % "
+    "of what the gradients had to move and no more than they can have moved, something on every rail that NCCL was "
+    "told to use, and nothing discarded",
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from ..._results.figures.speed import NOT_MEASURED
+from ..._results.figures.speed import LEAST_SHARE, NOT_MEASURED
 from ..counters import few
 from ..evidence import Evidence
 from ..witness import Doubts, Said, Witness
@@ -36,7 +36,12 @@ def judge(evidence: Evidence) -> Said:
         ]
     for text in _paused(evidence.rdma or {}, told.least_share):
         doubts.wrong.append(text)
-    return doubts.says(figure, fact=f"{100 * share:.0f} % of what the links carry" if doubts.wrong else "")
+    said = doubts.says(figure, fact=f"{100 * share:.0f} % of what the links carry" if doubts.wrong else "")
+    if share < LEAST_SHARE and not doubts.wrong:
+        return said._replace(
+            fact=f"{100 * share:.0f} % of what the links carry, because least_share is {told.least_share:g}"
+        )
+    return said
 
 
 def _paused(rdma: Mapping[str, Any], least_share: float) -> list[str]:

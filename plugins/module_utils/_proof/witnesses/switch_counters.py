@@ -5,10 +5,18 @@
 
 from __future__ import annotations
 
+from typing import Any, Mapping
+
 from ..binding import around
+from ..counters import PACKET_BYTES, few
 from ..counters import judge as judge_counters
 from ..evidence import Evidence
+from ..snapshots import IDLE_SHARE
 from ..witness import Doubts, Said, Witness
+
+# How far NICs and switch may differ: both are read within seconds, not at one moment.
+SLACK = 0.15
+CONTROL_PACKETS = 100_000  # of connections and of whoever else says a word in the lossless class
 
 
 def judge(evidence: Evidence) -> Said:
@@ -23,7 +31,48 @@ def judge(evidence: Evidence) -> Said:
             doubts.missing.append(f"{place}: when it was read is not known")
         for switch, times in readings.items():
             around(str(switch), times, job, doubts)
+        doubts.wrong.extend(f"{pair} are one switch: the same ports and counters" for pair in seen.get("same") or ())
+        if seen.get("received_packets") is not None:
+            _partners(seen, (evidence.rdma or {}).get("places") or {}, doubts)
     return doubts.says(text)
+
+
+def _partners(seen: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]], doubts: Doubts) -> None:
+    """What the NICs sent and received came by these ports: as much, and at each port as at its NIC."""
+    nics = {
+        f"{node} {port}": both
+        for node, place in nodes.items()
+        for port, both in (place.get("by_port") or {}).items()
+        if None not in both and sum(both)
+    }
+    mtus = {mtu for place in nodes.values() for mtu in place.get("mtu") or ()}
+    if not nics or any(place.get("sent_bytes") is None for place in nodes.values()):
+        return
+    sent, received = (sum(both[side] for both in nics.values()) for side in (0, 1))
+    packets = seen["sent_packets"]
+    # Acknowledgements of what a node received leave it as packets, too.
+    least, most = sent * (1 - SLACK) / max(mtus or {PACKET_BYTES}), (sent + received) * (1 + SLACK) / min(mtus or {256})
+    if packets < least or packets > most + CONTROL_PACKETS:
+        doubts.wrong.append(
+            f"the NICs sent {sent / 1e9:.3f} GB, which are {least:,.0f} to {most:,.0f} packets; the switch received "
+            f"{packets:,}"
+        )
+        return
+    ports = sorted(((both[0], port) for port, both in (seen.get("by_port") or {}).items()), reverse=True)
+    shares = sorted((both[0] / sent for both in nics.values()), reverse=True)
+    extra = [port for count, port in ports[len(shares) :] if count > IDLE_SHARE * packets]
+    if extra:
+        doubts.wrong.append(f"RoCE packets of no host of the job came in at {few(extra)}")
+    if len(ports) < len(shares):
+        doubts.wrong.append(f"{len(shares)} NICs sent, packets came in at {len(ports)} switch ports")
+    elif len(mtus) == 1:
+        unlike = [
+            f"{port} ({100 * count / packets:.0f} % of the packets)"
+            for (count, port), share in zip(ports, shares)
+            if abs(count / packets - share) > SLACK * share + IDLE_SHARE
+        ]
+        if unlike:
+            doubts.wrong.append(f"no NIC sent what came in at {few(unlike)}")
 
 
 WITNESS = Witness(
@@ -31,5 +80,6 @@ WITNESS = Witness(
     "Counters of the switch in the lossless class",
     judge,
     "the counters of the switch ports, read shortly before and after the "
-    "training: at least 90 % of what the gradients had to move, and nothing discarded",
+    "training: at least 90 % of what the gradients had to move, at each port as much as at a NIC of the job, nothing "
+    "of others, and nothing discarded",
 )

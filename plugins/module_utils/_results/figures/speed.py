@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from typing import Any, Mapping, Sequence
+from typing import Any, Mapping, NamedTuple, Sequence
 
 from .limits import Limit, bus_gbyte_per_s
 
@@ -21,6 +21,8 @@ from .limits import Limit, bus_gbyte_per_s
 LEAST_SHARE = 0.75
 # A link of PCI Express loses in steps of two (lanes, generation). Copies of alike GPUs scatter less.
 LEAST_COPY = 0.7
+# Smaller exchanges measure latency: nccl-tests reach their bandwidth from some MiB on.
+LEAST_BYTES = 1 << 20
 WHAT = "all-reduce alone, after the training"
 GOOD, BAD, NOT_MEASURED = "good", "bad", "not measured"
 STATES = (GOOD, BAD, NOT_MEASURED)
@@ -39,7 +41,8 @@ class Copy:
 @dataclasses.dataclass(frozen=True)
 class Speed:
     """``bus_gb_s``: bus bandwidth of the all-reduce (None: not measured), ``link_gb_s``: what the links of a node
-    carry; ``why``: why one of them is not known; ``moved_bytes``: that the measurement itself moved at each rank."""
+    carry; ``share``: of these links that its bytes filled; ``why``: why one of them is not known; ``moved_bytes``: that
+    the measurement itself moved at each rank."""
 
     state: str
     bus_gb_s: float | None
@@ -49,28 +52,68 @@ class Speed:
     least_share: float
     moved_bytes: float
     slow_copies: tuple[Copy, ...] = ()
-
-    @property
-    def share(self) -> float | None:
-        return self.bus_gb_s / self.link_gb_s if self.bus_gb_s and self.link_gb_s else None
+    share: float | None = None
 
     def as_result(self) -> dict[str, Any]:
         copies = [dataclasses.asdict(each) for each in self.slow_copies]
-        return {**dataclasses.asdict(self), "share": self.share, "slow_copies": copies}
+        return {**dataclasses.asdict(self), "slow_copies": copies}
 
 
-def judge(per_rank: Sequence[Mapping[str, Any]], wire: Limit, nodes: int | None, least_share: float | None) -> Speed:
-    """``wire``: what the NICs of a node carry. The bus bandwidth is held against it without the factor that a tree may
-    reach within its nodes: a ring of all ranks, which NCCL may always choose, fills the wire exactly once."""
+class Wire(NamedTuple):
+    """How many times the bytes of an all-reduce cross the link of the busiest node in one direction: at least, at most.
+
+    A ring of N ranks sends 2 (N - 1) / N; a tree over n nodes, whose other hops stay inside them, no more than
+    2 (n - 1) / n on average. Which one it was, the counters of the NICs tell.
+    """
+
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, ranks: int, nodes: int, least: float | None, most: float | None) -> Wire:
+        """``least``, ``most``: as the counters saw it, None: they were not read, so any algorithm is possible."""
+        if least is None or most is None:
+            return cls(2 * (nodes - 1) / nodes, 2 * (ranks - 1) / ranks)
+        return cls(least, most)
+
+
+def judge(
+    per_rank: Sequence[Mapping[str, Any]],
+    wire: Limit,
+    nodes: int | None,
+    least_share: float | None,
+    seen: tuple[float | None, float | None] = (None, None),
+) -> Speed:
+    """``wire``: what the NICs of a node carry; ``seen``: how often the bytes of an all-reduce crossed the link of the
+    busiest node by its counters, at least and at most. Bus bandwidth alone says nothing about the links: NCCL computes
+    it for a ring of all ranks, and a tree over nodes of eight GPUs prints 1.875 times what its links carry."""
     least = least_share or LEAST_SHARE
     told = [(rank.get("machine") or {}).get("exchange") for rank in per_rank]
     bus, moved, why = _bus(told)
     if bus is not None and wire.value is None:
         why = wire.because
-    elif bus is not None and (nodes or 0) < 2:
+    elif bus is not None and min(nodes or 0, len(per_rank)) < 2:
         why = "all ranks are on one node: the network is not in the way"
-    state = GOOD if not why and bus and wire.value and bus >= least * wire.value else BAD
-    return Speed(NOT_MEASURED if why else state, bus, wire.value, wire.how, why, least, moved, slow_copies(per_rank))
+    state, share = NOT_MEASURED, None
+    if not why and bus and wire.value and nodes:
+        ranks = len(per_rank)
+        crossed = Wire.of(ranks, nodes, *seen)
+        low, high = (bus / wire.value * times / (2 * (ranks - 1) / ranks) for times in crossed)
+        if low >= least:
+            state, share = GOOD, low
+        elif high < least:
+            state, share = BAD, high
+        else:
+            why = (
+                f"the all-reduce fills {100 * low:.0f} to {100 * high:.0f} % of the links, depending on the algorithm "
+                "that NCCL chose; the counters of the NICs, which would tell, were not read or not well enough"
+            )
+    return Speed(state, bus, wire.value, wire.how, why, least, moved, slow_copies(per_rank), share)
+
+
+def moved_bytes(per_rank: Sequence[Mapping[str, Any]]) -> float:
+    """Bytes of the all-reduces that were measured alone, over all repetitions; 0 where none was."""
+    return _bus([(rank.get("machine") or {}).get("exchange") for rank in per_rank])[1]
 
 
 def _bus(told: Sequence[Any]) -> tuple[float | None, float, str]:
@@ -83,6 +126,12 @@ def _bus(told: Sequence[Any]) -> tuple[float | None, float, str]:
     if len(known) < len(rows) or len(sizes) > 1:
         return None, 0.0, "not every rank measured the same all-reduce after the training"
     size, times = sizes.pop()
+    if size < LEAST_BYTES:
+        return (
+            None,
+            0.0,
+            f"the all-reduce after the training was of {size:g} bytes; less than {LEAST_BYTES} tell no bandwidth",
+        )
     slowest = max(seconds for _size, _times, seconds in known)
     return bus_gbyte_per_s(size, len(rows), slowest), size * times, ""
 

@@ -37,6 +37,12 @@ GDRDMA = "gdrdma"
 ORDER = (NOT_ONE_JOB, SOCKETS, VIA_HOST, RECEIVE_ONLY, UNKNOWN, GDRDMA)
 
 _TCP = re.compile("socket|tcp", re.IGNORECASE)
+# Ways between two GPUs of one host that lead through the host's memory.
+_STAGED = {
+    "shm": "through shared memory of the host",
+    VIA_HOST: "over a NIC and the host's memory",
+    SOCKETS: "over TCP",
+}
 # First release -> numbers that NCCL prints for PXB, PHB and SYS (src/graph/topo.h, since 2.30 src/include/graph.h).
 _DISTANCES = (
     ((2, 27), {5: "PXB", 8: "PHB", 9: "SYS"}),
@@ -82,7 +88,8 @@ SETTINGS = ("NCCL_IB_PCI_RELAXED_ORDERING", "NCCL_TOPO_FILE")
 class Verdict:
     """``nranks``: size of the largest communicator, None if NCCL did not say; ``notes``: worth knowing, no fault.
 
-    ``networks``: names of the networks that channels between hosts take; ``hcas``: the NICs that NCCL says it uses;
+    ``networks``: names of the networks that channels between hosts take; ``hcas``: the NICs that channels take (all
+    that NCCL names, where there is no channel); ``within``: kind of transport -> number of pairs of ranks on one host;
     ``grouped``: no communicator holds all ranks, so their numbers are this reader's own; ``relaxed_ordering``: NCCL
     says [RO] on every host, None: it names no NIC; ``without_relaxed_ordering``: hosts (or processes, where the log
     does not name the host) whose NICs it names without; ``settings``: variables of `SETTINGS` that NCCL was given.
@@ -104,6 +111,7 @@ class Verdict:
     relaxed_ordering: bool | None = None
     without_relaxed_ordering: tuple[str, ...] = ()
     settings: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    within: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     @property
     def good(self) -> bool:
@@ -122,6 +130,7 @@ class Verdict:
             "rank_hosts": {str(rank): host for rank, host in self.rank_hosts.items()},
             "hcas": [dataclasses.asdict(hca) for hca in self.hcas],
             "settings": dict(self.settings),
+            "within": dict(self.within),
             "problems": [dataclasses.asdict(problem) for problem in self.problems],
         }
 
@@ -157,6 +166,8 @@ class _Judge:
         self._expected = expected
         self._expected_hosts = None if hosts is None else tuple(dict.fromkeys(map(self._named, hosts)))
         self._notes: dict[str, None] = {}
+        self._together: Mapping[str, int] = {}
+        self._within: dict[str, dict[tuple[int, int], str]] = collections.defaultdict(dict)
         self._problems = [problem for problem in log.problems if problem.code != "no_result"]
         self._version = _oldest(log.versions)
         # Communicators that were made by splitting another one may hold a part of the job; the others may not.
@@ -167,6 +178,7 @@ class _Judge:
         self._groups = self._mixed()
         if self._groups:
             self._nranks, self._world = len(self._groups), self._groups
+        self._index()
         self._network = {process: names[-1] for process, names in log.networks.items()}
         self._host_of = {number: str(rank.process.host) for number, rank in self._world.items() if rank.process.host}
         if not self._world:
@@ -179,6 +191,7 @@ class _Judge:
         if apart:
             return self._done(NOT_ONE_JOB, apart, ())
         pairs = self._pairs()
+        self._staged_within()
         lacking = self._lacking(pairs)
         if pairs:
             worst = min(pairs, key=lambda pair: ORDER.index(pair.verdict))
@@ -201,6 +214,18 @@ class _Judge:
         for rank in self._log.ranks:
             found[rank.comm, rank.nranks][rank.rank] = rank
         return found
+
+    def _index(self) -> None:
+        """What is looked up once per channel: with thousands of ranks nothing may be searched for there."""
+        self._member_of: dict[tuple[Process, int], list[tuple[str, dict[int, Rank]]]] = collections.defaultdict(list)
+        for (name, _size), members in sorted(self._maps.items(), key=lambda item: -item[0][1]):
+            for number, rank in members.items():
+                self._member_of[rank.process, number].append((name, members))
+        self._number_of = {(rank.process, rank.device): number for number, rank in reversed(self._world.items())}
+        self._by_process: dict[Process, list[Channel]] = collections.defaultdict(list)
+        for channel in self._log.channels:
+            self._by_process[channel.process].append(channel)
+        self._connected = {entry for entries in self._log.connected.values() for entry in entries}
 
     def _named(self, host: str) -> str:
         """The name of the host that has this address, as far as the log tells it."""
@@ -305,7 +330,8 @@ class _Judge:
         return ""
 
     def _missing_hosts(self) -> list[str]:
-        return [name for name in self._expected_hosts or () if name not in self._hosts()]
+        heard = {host.lower() for host in self._hosts()}
+        return [name for name in self._expected_hosts or () if name.lower() not in heard]
 
     def _one_name_for_all(self) -> bool:
         """All ranks give the same host and still use the network: containers that share one name.
@@ -324,8 +350,8 @@ class _Judge:
         """What keeps a faultless log from being a proof; each is also a problem."""
         reasons = [*self._lacking_ranks(pairs), *self._lacking_hosts(pairs)]
         contradicting = self._summaries_that_contradict()
-        if contradicting:
-            reasons.append(contradicting)
+        reasons += [reason for reason in (contradicting, self._disabled(), self._second_network()) if reason]
+        reasons += self._idle_nics() if pairs else []
         for reason in reasons:
             self._problem("incomplete", reason)
         if not pairs and not reasons and len(self._hosts()) == 1:
@@ -388,7 +414,7 @@ class _Judge:
     def _summaries_that_contradict(self) -> str:
         """Since 2.24 "Connected all rings" says whether every connection of the rank uses GPUDirect RDMA."""
         for process, summary in self._log.summaries.items():
-            own = [channel for channel in self._log.channels if channel.process == process and channel.kind == "net"]
+            own = [channel for channel in self._by_process[process] if channel.kind == "net"]
             if summary and summary[1] == 0 and own and all(channel.gdr for channel in own):
                 return (
                     f"{process.name} says 'Connected all rings ... GDR 0', but each of its channel lines ends in "
@@ -405,6 +431,9 @@ class _Judge:
             if ends and self._host_of[ends[0]] != self._host_of[ends[1]]:
                 sides = found.setdefault(ends, {"send": [], "receive": []})
                 sides[channel.direction or "send"].append(channel)
+            elif ends:
+                kind = channel.kind if channel.kind != "net" else _path(channel)
+                self._within[kind].setdefault(ends, channel.line)
         self._planned: dict[tuple[int, int], set[str]] = collections.defaultdict(set)
         for process, edges in self._log.edges.items():
             for edge in edges:
@@ -423,13 +452,81 @@ class _Judge:
         }
         return tuple(self._pair(ends, found[ends]) for ends in sorted(found))
 
+    def _staged_within(self) -> None:
+        """Pairs of one host whose data leave the GPUs' memory on the way."""
+        for kind, how in _STAGED.items():
+            for (source, target), line in sorted(self._within.get(kind, {}).items())[:1]:
+                self._problem(
+                    "staged_within_host",
+                    f"{len(self._within[kind])} pair(s) of ranks on one host exchange {how}, not from GPU to GPU: "
+                    f"rank {source} -> rank {target} on {self._host_of[source]}: {line.rstrip()}. Look at nvidia-smi "
+                    "topo -m and NCCL_P2P_DISABLE; in a VM, GPUs reach each other only with P2P keys or NVLink",
+                )
+
+    def _disabled(self) -> str:
+        """NCCL says that a NIC which a channel of the same process takes has no GPUDirect RDMA."""
+        for line in self._log.gdr:
+            if line.enabled or line.gpu:
+                continue
+            index = {hca.index for hca in self._log.hcas if hca.name == line.hca and hca.host == line.process.host}
+            if any(channel.gdr and channel.device in index for channel in self._by_process[line.process]):
+                return f"{line.process.name}: channels end in /GDRDMA, and: {line.line}"
+        return ""
+
+    def _second_network(self) -> str:
+        """A communicator over TCP beside those whose channels are in the log: its channels would say so, or are not
+        there yet."""
+        for process, names in self._log.networks.items():
+            tcp = [name for name in names if _TCP.search(name)]
+            if tcp and len(names) > 1:
+                return f"{process.name} says both 'Using network {names[0]}' and 'Using network {tcp[0]}'"
+        return ""
+
+    def _idle_nics(self) -> list[str]:
+        """Rails that no channel takes: hosts with fewer NICs in use than they have ranks and NICs, or than others."""
+        used, named, merged, local = self._nics_in_use()
+        if not used:
+            return []
+        most = max(map(len, used.values()))
+        found = []
+        for host in sorted(used):
+            idle = sorted(named[host] - used[host])
+            if host in merged or not idle:
+                continue
+            if len(used[host]) < max(min(local[host], len(named[host])), min(most, len(named[host]))):
+                found.append(
+                    f"{host}: {len(used[host])} of {len(named[host])} RoCE NICs that NCCL names carry a channel; "
+                    f"NCCL's device(s) {', '.join(map(str, idle[:8]))} carry none"
+                )
+        return found
+
+    def _nics_in_use(self) -> tuple[dict[str, set[int]], dict[str, set[int]], set[str], Mapping[str, int]]:
+        """Of each host: devices that channels take, RoCE devices that NCCL names, whether it merges some, its ranks."""
+        used: dict[str, set[int]] = collections.defaultdict(set)
+        for channel in self._log.channels:
+            if channel.kind == "net" and channel.device is not None and channel.process.host:
+                used[channel.process.host].add(channel.device)
+        named: dict[str, set[int]] = collections.defaultdict(set)
+        merged = set()
+        for hca in self._log.hcas:
+            if hca.layer == "RoCE":
+                named[hca.host].add(hca.index)
+            if "+" in hca.name:
+                merged.add(hca.host)
+        return used, named, merged, collections.Counter(self._host_of.values())
+
+    def _hcas(self) -> tuple[Hca, ...]:
+        """The NICs that channels take; all, where no channel tells. A merged NIC stands for its parts."""
+        used = self._nics_in_use()[0]
+        taken = [hca for hca in self._log.hcas if hca.index in used.get(hca.host, ())]
+        return tuple(taken) if taken else self._log.hcas
+
     def _was_connected(self, process: Process, edge: Edge) -> bool:
         """Since 2.22 NCCL plans rings and trees at its start, and connects what the first collective needs. Before it
         said so, rings were always connected."""
-        told = {entry for entries in self._log.connected.values() for entry in entries}
-        if not told:
+        if not self._connected:
             return edge.kind == "ring"
-        return (edge.comm, edge.kind) in told or ("", edge.kind) in self._log.connected.get(process, ())
+        return (edge.comm, edge.kind) in self._connected or ("", edge.kind) in self._log.connected.get(process, ())
 
     def _one_sided(self, pairs: Sequence[Pair]) -> list[str]:
         """Channels that one end names and the other does not, or that nobody names: their lines are missing."""
@@ -449,31 +546,18 @@ class _Judge:
     ) -> tuple[int, int] | None:
         """The ranks of the whole job that a channel line means; None if a host is not known."""
         if not self._maps:
-            return (source, target) if {source, target} <= set(self._host_of) else None
+            return (source, target) if source in self._host_of and target in self._host_of else None
         own = {"receive": (target,), None: (source, target)}.get(direction, (source,))
-        fitting = [
-            members
-            for (name, _size), members in sorted(self._maps.items(), key=lambda item: -item[0][1])
-            if (not comm or name == comm)
-            and any(number in members and members[number].process == process for number in own)
-        ]
-        for members in fitting:
+        for name, members in (entry for number in own for entry in self._member_of.get((process, number), ())):
+            if comm and name != comm:
+                continue
             ends = [self._in_world(members[number]) for number in (source, target) if number in members]
             if len(ends) == 2 and ends[0] is not None and ends[1] is not None:
-                return (ends[0], ends[1]) if {ends[0], ends[1]} <= set(self._host_of) else None
+                return (ends[0], ends[1]) if ends[0] in self._host_of and ends[1] in self._host_of else None
         return None
 
     def _in_world(self, rank: Rank) -> int | None:
-        if rank.nranks == self._nranks:
-            return rank.rank
-        return next(
-            (
-                number
-                for number, other in self._world.items()
-                if (other.process, other.device) == (rank.process, rank.device)
-            ),
-            None,
-        )
+        return rank.rank if rank.nranks == self._nranks else self._number_of.get((rank.process, rank.device))
 
     def _pair(self, ends: tuple[int, int], sides: Mapping[str, Sequence[Channel]]) -> Pair:
         source, target = ends
@@ -502,7 +586,9 @@ class _Judge:
         )
 
     def _send_may_stage(self, source: int) -> bool:
-        together = sum(1 for host in self._host_of.values() if host == self._host_of[source])
+        if not self._together:
+            self._together = collections.Counter(self._host_of.values())
+        together = self._together[self._host_of[source]]
         forced = self._log.environment.get("NCCL_NET_GDR_READ", ())
         return self._version is not None and self._version < _SEND_FROM_GPU_BY_DEFAULT and together > 1 and not forced
 
@@ -581,7 +667,8 @@ class _Judge:
             self._problems.append(problem)
 
     def _done(self, verdict: str, reason: str, pairs: tuple[Pair, ...]) -> Verdict:
-        layers = tuple(sorted({hca.layer for hca in self._log.hcas}))
+        hcas = self._hcas()
+        layers = tuple(sorted({hca.layer for hca in hcas}))
         for note in self._log.notes:
             self._notes.setdefault(note)
         if self._log.collnet:
@@ -606,13 +693,14 @@ class _Judge:
             bool(self._groups),
             layers,
             tuple(sorted({channel.network for channel in self._log.channels if channel.kind == "net"})),
-            self._log.hcas,
+            hcas,
             self._log.versions,
             tuple(self._notes),
             tuple(self._problems),
             self._log.relaxed_ordering,
             without,
             {name: self._log.environment[name][0] for name in SETTINGS if self._log.environment.get(name)},
+            {kind: len(found) for kind, found in sorted(self._within.items())},
         )
 
 

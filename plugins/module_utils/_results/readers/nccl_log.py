@@ -31,6 +31,9 @@ _PREFIX = re.compile(
     r"(?P<host>[^\s:\[\]<>/()=,;.'\"]+):(?P<pid>\d+):(?P<tid>\d+) "
     r"(?:\[(?P<device>\d+)\] )?(?:\d+\.\d+ )?(?:[^\s:]+:\d+ )?(?:\([^\s()]*\) )?$"
 )
+# Another program that quotes a line of NCCL; a line of a container's log as JSON is the line itself.
+_QUOTED = re.compile(r"[\"'`]\Z")
+_JSON = re.compile(r'\s*\{"')
 _VERSION = re.compile(r"NCCL version (?P<version>\d+\.\d+(?:\.\d+)?)")
 _INIT = re.compile(
     r"\brank (?P<rank>\d+) nranks (?P<nranks>\d+) cudaDev (?P<device>\d+)(?: nvmlDev \d+)?(?: busId (?P<bus>\w+))?"
@@ -47,7 +50,9 @@ _NET = re.compile(
     r"NET/(?P<network>[^/]+)/(?P<device>\d+)(?:\((?P<proxy>\d+)\))?"
     r"(?P<suffixes>(?:/[A-Za-z]+(?:\([A-Za-z0-9]+\))?(?:=\w+)?)*)"
 )
-_SUFFIXES = re.compile(r"GDRDMA|Shared|flush=")
+# src/transport/net.cc: /GDRDMA, since 2.24 /GDRDMA(PCI) on systems with C2C; /Shared; since 2.31 /flush=NAME.
+_GDR_SUFFIX = re.compile(r"GDRDMA(?:\(PCI\))?")
+_SUFFIX = re.compile(r"GDRDMA(?:\(PCI\))?|Shared|flush=\w+")
 _LOCAL = (
     ("P2P/MNNVL", "fabric"),
     ("P2P/", "p2p"),
@@ -319,6 +324,9 @@ class Reader(LogReader[NcclLog]):
                     starts.append((mark.start(), mark.end(), Process(None, None, line.rank), None, mark["level"]))
                     previous = mark.end()
                 continue
+            if _QUOTED.search(window, 0, prefix.start()) and not _JSON.match(text):
+                previous = mark.end()
+                continue
             host = self._host(prefix["host"], int(prefix["pid"]))
             begin = mark.start() - (len(window) - prefix.start()) + len(prefix["host"]) - len(host)
             process = Process(host, int(prefix["pid"]), line.rank)
@@ -377,12 +385,9 @@ class Reader(LogReader[NcclLog]):
         if net:
             # Text of another program may follow without a blank; what is not a whole word of NCCL stays unknown.
             suffixes = [part for part in net["suffixes"].split("/") if part]
-            gdr = any(part.startswith("GDRDMA") for part in suffixes)
-            strange = [part for part in suffixes if not _SUFFIXES.match(part)]
-            # Behind /GDRDMA a later release may say more about the same path; alone a new word may be a new path.
-            readable = not strange or suffixes[0].startswith("GDRDMA")
-            if strange and readable:
-                self._note(f"a suffix that is new to this reader stands behind /GDRDMA: /{'/'.join(strange)}"[:_KEPT])
+            gdr = any(_GDR_SUFFIX.fullmatch(part) for part in suffixes)
+            # A word that this reader does not know may name another path.
+            readable = all(_SUFFIX.fullmatch(part) for part in suffixes)
             # "via NET/IB/1" may be the beginning of "via NET/IB/12/GDRDMA": without newline it proves nothing.
             cut = not gdr and (not record.ended or via[net.end() :].startswith("/"))
             if not readable or cut:

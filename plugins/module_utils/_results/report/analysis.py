@@ -18,6 +18,8 @@ from ..figures.benchmark_files import single_gpu_differs, single_gpu_rate
 SUPERLINEAR_MARGIN = 0.05
 # Paths whose bytes leave through the NICs that the limits describe; others are shown without a limit.
 NIC_PATHS = ("gpu_direct", "gpu_host", "gdrdma", "rdma_via_host")
+# Steps of warm-up where the ranks do not say how long theirs took: the default of tf_cnn_benchmarks and of our program.
+_STEPS_BEFORE = 12
 # Labels of the benchmark bandwidth that are no all-reduce, though their rows have times of the same network.
 NO_ALL_REDUCE = ("servers", "servers_async", "point_to_point", "both_ways")
 
@@ -56,9 +58,12 @@ def analyse(
     benchmarks: Mapping[str, Mapping[str, Any]],
     *,
     hosts: int | None = None,
+    busiest_bytes: float | None = None,
+    grouped: bool = False,
 ) -> Analysis:
     """``given``: the module's option ``limits``; ``benchmarks``: as `benchmark_files.read` returns; ``hosts``: of the
-    job, as whoever started it knows them."""
+    job, as its start knows them; ``busiest_bytes``: that the NICs of one node moved in one direction, at most;
+    ``grouped``: no communicator held all ranks."""
     notes: list[str] = []
     ranks = len(per_rank) or None
     nodes = hosts or given.get("nodes") or _nodes(per_rank)
@@ -88,17 +93,20 @@ def analyse(
     for row in benchmarks.get("bandwidth", {}).get("rows", ()):
         comparisons.append(_bandwidth(row, link, ranks, nodes))
 
-    speed = pace.judge(per_rank, wire, nodes, given.get("least_share"))
+    batches = _number(workload.get("num_batches"))
+    moved = pace.moved_bytes(per_rank)
+    due = (
+        Due(size.value * batches, nodes, moved, size.value * (1 + _steps_before(per_rank)))
+        if size.value and batches and nodes and nodes > 1
+        else None
+    )
+    speed = pace.judge(per_rank, wire, nodes, given.get("least_share"), _crossed(busiest_bytes, due, ranks, grouped))
     comparisons += [lim.Comparison(pace.WHAT, speed.bus_gb_s, bus, physical=True)] if speed.bus_gb_s else []
     comparisons += _all_reduce_tests(benchmarks, link, nodes) + _perftests(benchmarks, wire, given.get("nics_per_node"))
 
     step = images_per_step / total_images_per_s if images_per_step and total_images_per_s else None
     alone = batch / single if batch and single else None
     allreduce = given.get("allreduce_s") or _allreduce(benchmarks, workload, ranks)
-    batches = _number(workload.get("num_batches"))
-    due = (
-        Due(size.value * batches, nodes, speed.moved_bytes) if size.value and batches and nodes and nodes > 1 else None
-    )
     return Analysis(
         limits=(wire, pcie, link, size, ring, bus, network, compute),
         comparisons=tuple(comparisons),
@@ -113,6 +121,32 @@ def analyse(
         ),
         speed=speed,
     )
+
+
+def _crossed(
+    busiest_bytes: float | None, due: Due | None, ranks: int | None, grouped: bool
+) -> tuple[float | None, float | None]:
+    """How often the bytes of an all-reduce crossed the link of the busiest node, at least and at most.
+
+    Groups exchange their gradients among themselves and measure over all ranks, so their counters do not tell how: then
+    the ring is taken, which NCCL may always choose.
+    """
+    if grouped and ranks:
+        return 2 * (ranks - 1) / ranks, 2 * (ranks - 1) / ranks
+    if not busiest_bytes or due is None or not due.each:
+        return None, None
+    return busiest_bytes / (due.each + due.other_bytes), busiest_bytes / due.each
+
+
+def _steps_before(per_rank: Sequence[Mapping[str, Any]]) -> float:
+    """Steps before the clock, at most; what the start exchanges besides is counted with them."""
+    found = [float(_STEPS_BEFORE)]
+    for machine in (rank.get("machine") or {} for rank in per_rank):
+        wall, batches, before = (_number(machine.get(key)) for key in ("wall_seconds", "batches", "warmup_seconds"))
+        if wall and batches and before:
+            # They include compiling, so this counts too many rather than too few.
+            found.append(before / (wall / batches))
+    return max(found)
 
 
 def _links(given: Mapping[str, Any], notes: list[str]) -> tuple[lim.Limit, lim.Limit, lim.Limit]:

@@ -20,7 +20,7 @@ _CELL = 300  # characters of a finding in a table; the whole of it is in summary
 def render(summary: Mapping[str, Any], plots: Sequence[str] = (), no_plots: str = "", heat_map: str = "") -> str:
     """report.md. ``plots``, ``heat_map``: names of the files beside it; ``no_plots``: why there are none."""
     simulated = summary["simulated"]
-    lines = [f"# {summary['verdict']['line']}", "", f"**{_text(headline(summary))}**", ""]
+    lines = [f"# {_text(summary['verdict']['line'])}", "", f"**{_text(headline(summary))}**", ""]
     lines += [f"Multi-node training run {summary['run_id']}", ""]
     if simulated:
         lines += [

@@ -130,7 +130,16 @@ def build(inputs: Inputs) -> dict[str, Any]:
     job = Job.of(inputs.evidence.get("job"))
     nics = _nics(inputs, job, path)
     limits = {**nics.limits["limits"], **inputs.limits}
-    analysis = analyse(limits, per_rank, result.get("total"), workload, usable, hosts=len(job.hosts) or None)
+    analysis = analyse(
+        limits,
+        per_rank,
+        result.get("total"),
+        workload,
+        usable,
+        hosts=len(job.hosts) or None,
+        busiest_bytes=_busiest(nics.counters),
+        grouped=(path or {}).get("grouped") is True,
+    )
     layers = {name: _layer(inputs, name) for name in LAYERS}
     fabric = inputs.evidence.get("fabric") or None
     heard = hear(
@@ -153,6 +162,7 @@ def build(inputs: Inputs) -> dict[str, Any]:
             detours=analysis.detours,
             doctor=inputs.doctor,
             speed=analysis.speed,
+            problems=[_problem(entry) for entry in inputs.problems],
         )
     )
     verdict = judge(heard, inputs.simulated)
@@ -245,6 +255,14 @@ def _nics(inputs: Inputs, job: Job, path: Mapping[str, Any] | None) -> _Nics:
             for node in job.hosts
         },
     )
+
+
+def _busiest(counters: Mapping[str, Any] | None) -> float | None:
+    """Most bytes that the NICs of one node moved in one direction; None if those of a node were not read."""
+    places = ((counters or {}).get("places") or {}).values()
+    moved = [place.get(key) for place in places for key in ("sent_bytes", "received_bytes")]
+    known = [float(value) for value in moved if isinstance(value, (int, float))]
+    return max(known) if known and len(known) == len(moved) else None
 
 
 def stage_seconds(marks: Sequence[Mapping[str, Any]], finished: float | None) -> dict[str, float]:
