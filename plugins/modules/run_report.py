@@ -14,7 +14,8 @@ description:
   - Writes C(summary.json) (for programs), C(report.html) and C(report.md) (for people), plots as PNG files and a copy
     of the training log into a folder per run, and points the link C(latest) to it.
   - C(report.html) needs nothing beside itself - plots and style are inside, it has no script and asks no network.
-  - The first line of every report is a verdict. V(PROVEN), if every independent witness was heard and agrees. V(NOT
+  - The first line of every report is a verdict. V(PROVEN), if every independent witness was heard and agrees. V(PATH
+    PROVEN), if those of the data path do, and the fabric or the pace was not observed or is not as it should be. V(NOT
     PROVEN), with the witnesses that are missing or disagree. V(INVALID RUN), with the reason. A run on simulated
     devices is never proven.
   - Limits are computed from O(limits). What is not known is reported as unknown, with what is missing.

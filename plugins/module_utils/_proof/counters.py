@@ -88,7 +88,7 @@ def judge(counters: Mapping[str, Any] | None, due: Due | None, doubts: Doubts) -
         doubts.missing.append(f"not read at {few(blind)}{why}: a counter that is not there is no zero")
     unread = [place for place in where(lambda seen: not _is_count(seen.get("discards"))) if place not in blind]
     if unread:
-        doubts.missing.append(f"discards were not read at {few(unread)}: whether the network lost packets is not known")
+        doubts.unseen.append(f"discards were not read at {few(unread)}: whether the network lost packets is not known")
     fast = where(lambda seen: _is_count(seen.get("most_bytes")) and _beyond(seen))
     if fast:
         doubts.wrong.append(

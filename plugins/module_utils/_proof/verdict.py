@@ -1,11 +1,13 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PROVEN, NOT PROVEN or INVALID RUN: what independent witnesses say about one run. Pure.
+"""PROVEN, PATH PROVEN, NOT PROVEN or INVALID RUN: what independent witnesses say about one run. Pure.
 
 The claim is always the same: the ranks trained together, and their gradients went from GPU to GPU by RDMA over this
 network. A run is proven only if every witness that decides was heard and agrees; what the others say (how good that
-path is) stands beside it. Simulated devices cannot prove anything about
+path is) stands beside it. Where every witness of the path agrees, and only the fabric or the pace was not observed or
+is not as it should be, the run has the lower grade PATH PROVEN: tenants cannot read the switch, virtual functions count
+no discards, and a slow system of PCI Express may use the path none the less. Simulated devices cannot prove anything about
 hardware, so a simulated run is never proven, whatever they answered.
 """
 
@@ -18,8 +20,8 @@ from .evidence import Evidence
 from .registry import WITNESSES
 from .witness import AGREES, DISAGREES, IMPOSSIBLE, MISSING, STATES
 
-PROVEN, NOT_PROVEN, INVALID = "PROVEN", "NOT PROVEN", "INVALID RUN"
-VERDICTS = (PROVEN, NOT_PROVEN, INVALID)
+PROVEN, PATH_PROVEN, NOT_PROVEN, INVALID = "PROVEN", "PATH PROVEN", "NOT PROVEN", "INVALID RUN"
+VERDICTS = (PROVEN, PATH_PROVEN, NOT_PROVEN, INVALID)
 _FACT = 160  # characters of one witness in the first line
 
 
@@ -33,8 +35,10 @@ class Heard:
     state: str
     evidence: str
     fact: str = ""
+    unseen: str = ""
     needed: bool = True
     decides: bool = True
+    spares: tuple[str, ...] = ()
 
     def as_result(self) -> dict[str, Any]:
         return {
@@ -72,7 +76,14 @@ class Verdict:
 def hear(evidence: Evidence) -> list[Heard]:
     """Every witness; the list has the same names in the same order for every run."""
     return [
-        Heard(each.name, each.title, *each.judge(evidence), needed=each.needed, decides=each.decides)
+        Heard(
+            each.name,
+            each.title,
+            *each.judge(evidence),
+            needed=each.needed,
+            decides=each.decides,
+            spares=each.spares,
+        )
         for each in WITNESSES
     ]
 
@@ -87,14 +98,16 @@ def judge(witnesses: Sequence[Heard], simulated: bool) -> Verdict:
         reasons = [f"{witness.title}: {witness.evidence}" for witness in said[IMPOSSIBLE]]
         text = "; ".join(reasons)
         reasons += _reasons(said)
-    elif said[DISAGREES] or said[MISSING] or not deciding:
+    elif not deciding or any(w.state in (DISAGREES, MISSING) and w.state not in w.spares for w in deciding):
         state = NOT_PROVEN
         reasons = _reasons(said)
         parts = [_facts(said[DISAGREES])] if said[DISAGREES] else []
         parts += [f"missing: {_names(said[MISSING])}"] if said[MISSING] else []
         text = "; ".join(parts) or "no witness was heard"
     elif simulated:
-        state, reasons, text = NOT_PROVEN, [], "every witness agrees"
+        state, reasons, text = NOT_PROVEN, [], "no witness of the path disagrees"
+    elif said[DISAGREES] or said[MISSING] or any(w.unseen for w in deciding):
+        state, reasons, text = _path_only(said)
     else:
         state = PROVEN
         reasons = []
@@ -112,6 +125,21 @@ def judge(witnesses: Sequence[Heard], simulated: bool) -> Verdict:
     return Verdict(state, simulated, line, tuple(reasons), tuple(witnesses), besides)
 
 
+def _path_only(said: Mapping[str, Sequence[Heard]]) -> tuple[str, list[str], str]:
+    unseen = [witness for witness in said[AGREES] if witness.unseen]
+    parts = [
+        f"at the hosts the gradients went from GPU to GPU by RDMA ({len(said[AGREES])} independent witnesses agree)"
+    ]
+    if said[DISAGREES]:
+        parts.append(f"not as it should be: {_facts(said[DISAGREES])}")
+    if said[MISSING] or unseen:
+        lacking = [_names([witness]) for witness in said[MISSING]]
+        lacking += [_short(f"{_names([witness])} ({witness.unseen})") for witness in unseen]
+        parts.append(f"not observed: {', '.join(lacking)}")
+    reasons = [*_reasons(said), *(f"{witness.title}: {witness.unseen}" for witness in unseen)]
+    return PATH_PROVEN, reasons, "; ".join(parts)
+
+
 def _reasons(said: Mapping[str, Sequence[Heard]]) -> list[str]:
     reasons = [f"{witness.title} disagrees: {witness.evidence}" for witness in said[DISAGREES]]
     return reasons + [f"{witness.title} is missing: {witness.evidence}" for witness in said[MISSING]]
@@ -126,4 +154,9 @@ def _names(found: Iterable[Heard]) -> str:
 
 def _facts(found: Iterable[Heard]) -> str:
     """What the witnesses saw, in a few words each: the first line of the report says the fact, not who said it."""
-    return "; ".join(f"{_names([witness])}: {witness.fact or witness.evidence}"[:_FACT] for witness in found)
+    return "; ".join(_short(f"{_names([witness])}: {witness.fact or witness.evidence}") for witness in found)
+
+
+def _short(text: str) -> str:
+    """As many whole words as fit; the report has the whole sentence below."""
+    return text if len(text) <= _FACT else text[:_FACT].rpartition(" ")[0].rstrip(",;:(") + " ..."

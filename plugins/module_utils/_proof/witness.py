@@ -20,11 +20,13 @@ STATES = (AGREES, DISAGREES, MISSING, IMPOSSIBLE)
 
 
 class Said(NamedTuple):
-    """``evidence``: one sentence; ``fact``: the same in a few words, for the first line of the report."""
+    """``evidence``: one sentence; ``fact``: the same in a few words, for the first line of the report; ``unseen``: what
+    it could not observe although the data's way is certain."""
 
     state: str
     evidence: str
     fact: str = ""
+    unseen: str = ""
 
 
 class Witness(NamedTuple):
@@ -32,7 +34,8 @@ class Witness(NamedTuple):
 
     ``needed``: whether a run that it is missing from is not proven. ``decides``: whether the run is proven only if it
     agrees. Those that do not speak of how good the path is, not of whether the data took it: what they say against it,
-    or could not read, stands beside the verdict.
+    or could not read, stands beside the verdict. ``spares``: states in which it leaves the path proven, because it
+    speaks of the fabric or of the pace: the run then has the lower grade.
     """
 
     name: str
@@ -41,6 +44,7 @@ class Witness(NamedTuple):
     needs: str
     needed: bool = True
     decides: bool = True
+    spares: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass
@@ -54,11 +58,12 @@ class Doubts:
     wrong: list[str] = dataclasses.field(default_factory=list)
     missing: list[str] = dataclasses.field(default_factory=list)
     notes: list[str] = dataclasses.field(default_factory=list)
+    unseen: list[str] = dataclasses.field(default_factory=list)
 
     def says(self, good: str, fact: str = "") -> Said:
         """``good``: the sentence if there is no doubt; ``fact``: what stands in the first line if there is."""
         kinds = ((IMPOSSIBLE, self.impossible), (DISAGREES, self.wrong), (MISSING, self.missing))
         state = next((kind for kind, texts in kinds if texts), AGREES)
         texts = list(dict.fromkeys(text for _kind, found in kinds for text in found))
-        sentence = "; ".join(text for text in [*(texts or [good]), *self.notes] if text)
-        return Said(state, sentence, (fact or texts[0]) if texts else "")
+        sentence = "; ".join(text for text in [*(texts or [good]), *self.unseen, *self.notes] if text)
+        return Said(state, sentence, (fact or texts[0]) if texts else "", "; ".join(self.unseen))

@@ -63,8 +63,8 @@ def told(at: float = STARTED - 300, **changed: Any) -> dict[str, Any]:
         ),
         pytest.param(None, "missing", "nobody checked it", "PROVEN", id="nobody looked: unknown, and not needed"),
         pytest.param({"skipped": "no perftest"}, "missing", "no perftest", "PROVEN", id="the reason is told"),
-        pytest.param(told(faults=[FAULT], ok=False), "disagrees", "gpu02 rail 1", "NOT PROVEN", id="fault of a host"),
-        pytest.param(told(faults=[RAIL], ok=False), "disagrees", "rail 1: slow", "NOT PROVEN", id="fault of a rail"),
+        pytest.param(told(faults=[FAULT], ok=False), "disagrees", "gpu02 rail 1", "PATH PROVEN", id="fault of a host"),
+        pytest.param(told(faults=[RAIL], ok=False), "disagrees", "rail 1: slow", "PATH PROVEN", id="fault of a rail"),
         pytest.param(
             told(hosts=[*HOSTS, "gpu09"], ok=False, faults=[{**FAULT, "hosts": ["gpu09"], "place": "gpu09 rail 0"}]),
             "agrees",

@@ -12,7 +12,7 @@ from typing import Any, Mapping
 
 from ..binding import shortly_before
 from ..evidence import Evidence, short
-from ..witness import Doubts, Said, Witness
+from ..witness import DISAGREES, Doubts, Said, Witness
 
 
 def judge(evidence: Evidence) -> Said:
@@ -67,4 +67,5 @@ WITNESS = Witness(
     "the report of role fabric of the hour before the training, complete, on all hosts of the job, without a fault of "
     "theirs; it may be missing",
     needed=False,
+    spares=(DISAGREES,),
 )

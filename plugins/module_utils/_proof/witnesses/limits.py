@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..._results.figures.limits import Comparison
 from ..evidence import Evidence
-from ..witness import Doubts, Said, Witness
+from ..witness import MISSING, Doubts, Said, Witness
 
 
 def judge(evidence: Evidence) -> Said:
@@ -43,5 +43,6 @@ WITNESS = Witness(
     "Figures below what the hardware can do",
     judge,
     "link speed, RoCE MTU and PCIe of the NICs, so that at least one figure has a physical limit; no figure lies above "
-    "its limit",
+    "its limit; without a figure to compare the path alone is proven",
+    spares=(MISSING,),
 )

@@ -466,9 +466,11 @@ class _Judge:
     def _disabled(self) -> str:
         """NCCL says that a NIC which a channel of the same process takes has no GPUDirect RDMA."""
         for line in self._log.gdr:
-            if line.enabled or line.gpu:
+            host = line.process.host
+            # With several GPUs on a host another one's process may send for this one.
+            if line.enabled or (line.gpu and sum(other == host for other in self._host_of.values()) > 1):
                 continue
-            index = {hca.index for hca in self._log.hcas if hca.name == line.hca and hca.host == line.process.host}
+            index = {hca.index for hca in self._log.hcas if line.hca in (hca.name, str(hca.index)) and hca.host == host}
             if any(channel.gdr and channel.device in index for channel in self._by_process[line.process]):
                 return f"{line.process.name}: channels end in /GDRDMA, and: {line.line}"
         return ""

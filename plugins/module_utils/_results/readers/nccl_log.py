@@ -110,6 +110,11 @@ _COMPLETIONS = {
 }
 
 
+# What NCCL warns of when something went wrong, and not when it only advises (src/**: WARN of 2.18 to 2.30).
+_FAILURE = re.compile(r"(?i)\bfail(?:ed|ure)\b|\berror\b|\breset by peer\b|\btimed? ?out\b|\babort|\bclosed by\b")
+_PORT_LOST = re.compile(r"Got async (?:fatal )?event ?: (?:port error|device fatal)")
+_OPTIONAL = re.compile(r"(?i)plugin|not supported|topology|NUMA|iommu")
+
 # Lines that a log of gigabytes consists of are known again by their bytes; see `Reader.quick`.
 _QUICK_MARK = b" NCCL INFO "
 _QUICK_NUMBER = re.compile(rb"Channel \d{1,6}(?:/\d{1,6})?")
@@ -479,6 +484,9 @@ class Reader(LogReader[NcclLog]):
             for match in _SOCKET_INTERFACE.finditer(sockets["interfaces"]):
                 self._sockets[host].setdefault(f"{match['name']} {match['address']}")
             return True
+        if _PORT_LOST.search(text):
+            self._problem("ib_async_event", f"{record.process.name}: {text[:_KEPT]}")
+            return True
         if re.match(r"NET/IB ?: No device found", text):
             self._no_ib.setdefault(record.process)
             return True
@@ -563,6 +571,8 @@ class Reader(LogReader[NcclLog]):
             self._problem("network_refused", f"{who}: no network of the wanted kind could be used: {text[:_KEPT]}")
         elif re.search(r"Mismatched NCCL version|NCCL version mismatch", text):
             self._problem("mixed_versions", f"{who}: {text[:_KEPT]}")
+        elif _FAILURE.search(text) and not _OPTIONAL.search(text):
+            self._problem("nccl_failure", f"{who}: {text[:_KEPT]}")
         if len(self._warnings) < _WARNINGS:
             self._warnings.setdefault(f"{who}: {text[:_KEPT]}")
 

@@ -319,3 +319,38 @@ def test_true_evidence_is_proven(change: Change, run: Run) -> None:
     inputs = run.inputs()
     change(inputs)
     assert verdict(inputs)["state"] == "PROVEN", verdict(inputs)["line"]
+
+
+# ---------------------------------------------------------------------------------------------------- the lower grade
+
+
+def no_switch(inputs: Inputs) -> None:
+    del inputs["evidence"]["switches"]
+
+
+def virtual(inputs: Inputs) -> None:
+    counters({})(inputs)
+    for _host, reading in readings(inputs):
+        for device in reading["devices"]:
+            device["is_vf"] = True
+
+
+@pytest.mark.parametrize(
+    ("change", "run", "names"),
+    [
+        pytest.param(no_switch, ONE, "not observed: counters of the switch", id="tenant without the switch"),
+        pytest.param(virtual, ONE, "discards were not read", id="virtual functions"),
+        pytest.param(nothing, Run("slow", share=0.45), "46 % of what the links carry", id="slow system of PCI Express"),
+    ],
+)
+def test_path_alone_is_proven_and_the_rest_is_named(change: Change, run: Run, names: str) -> None:
+    inputs = run.inputs()
+    change(inputs)
+    found = verdict(inputs)
+    assert found["state"] == "PATH PROVEN" and names in found["line"], found["line"]
+
+
+def test_path_is_not_proven_where_the_switch_contradicts() -> None:
+    inputs = Run("slow", share=0.45).inputs()
+    switch_times(12)(inputs)
+    assert verdict(inputs)["state"] == "NOT PROVEN"
