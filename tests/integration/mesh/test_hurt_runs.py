@@ -30,7 +30,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import tf_cnn
 
 from tests.integration.mesh import many
-from tests.integration.mesh.fleet import LOG, NETWORK, Fleet, Node, fleet, missing
+from tests.integration.mesh.fleet import NETWORK, Fleet, Node, fleet, missing
 
 MPIRUN = "/usr/bin/mpirun"
 pytestmark = [
@@ -286,24 +286,14 @@ def test_a_killed_mpirun_is_told_and_its_ranks_end(start: Start, nodes: Fleet) -
     gone(job)
 
 
-def test_a_node_whose_broker_is_gone_starts_nothing_and_the_cause_is_told(start: Start, nodes: Fleet) -> None:
-    broker = nodes.nodes[2].root / many.BROKER.lstrip("/")
-    away = broker.with_name("away")
-    broker.rename(away)
+def test_a_node_whose_container_is_stopped_is_named(start: Start, nodes: Fleet) -> None:
+    node = nodes.nodes[2]
+    assert node.inside(["kill", (node.root / "run/sshd/mesh.pid").read_text().strip()]).returncode == 0
+    eventually(lambda: ":2222 " not in node.inside(["ss", "-ltn"]).stdout, "the server ends")
     try:
-        judged(start(30), "broker_missing", None, "mesh-broker")
+        judged(start(30), "ssh_refused", "gpu003")
     finally:
-        away.rename(broker)
-
-
-def test_a_node_whose_log_takes_nothing_is_named(start: Start, nodes: Fleet) -> None:
-    log = nodes.nodes[1].root / LOG.lstrip("/")
-    away = log.with_name("away.log")
-    log.rename(away)
-    try:
-        judged(start(30), "broker_silent", "gpu002", "system log")
-    finally:
-        away.rename(log)
+        node.start_container()
 
 
 # ------------------------------------------------------------------------------------------------ wrong from inside
