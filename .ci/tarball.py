@@ -41,7 +41,6 @@ SHIPPED = (
     "plugins/*.py",
     "roles/*.j2",
     "roles/*.md",
-    "roles/*.py",
     "roles/*.yml",
     "workloads/.dockerignore",
     "workloads/*.py",

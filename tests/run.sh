@@ -52,7 +52,6 @@ lint() {
   count ruff ruff check .
   count ruff-format ruff format --check .
   count mypy-strict mypy -p ansible_collections.rocemesh.multinode.plugins -p lab
-  count mypy-broker env MYPYPATH=roles/mesh/files mypy roles/mesh/files/mesh_broker.py roles/mesh/files/mesh_grammar.py
   count yamllint yamllint -s .
   count ansible-lint ansible-lint --offline
   count docs antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs self .

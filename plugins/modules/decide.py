@@ -31,6 +31,7 @@ options:
       - guest_driver
       - handoff_job
       - handoff_results
+      - mesh_logins
       - mpi_hosts
       - mpi_leftovers
       - system_support

@@ -11,17 +11,18 @@ module: ssh_container_mesh
 short_description: Let containers on several nodes start MPI processes in each other over SSH
 version_added: 0.1.0
 description:
-  - Builds the SSH mesh that C(mpirun) needs between containers with the network of their host. The SSH client runs in
-    the container, the SSH server on the host, and a forced command hands the request into the container of that host.
+  - Builds the SSH mesh that C(mpirun) needs between containers with the network of their host.
+  - Every container has an SSH server of its own, on a port of its own and on the network of the mesh only. This module
+    makes its keys and its configuration in a directory of root's, which the container mounts at C(/root/.ssh).
+    C(start_sshd.sh) in there is the container's first program. No program of the mesh runs on the node itself.
+  - With O(transport=guide) the server is the node's own, and a forced command hands the request into the container.
   - Runs on every node. The first call, O(state=identity), makes sure that the node has its key pairs and returns the
     public ones. The second, O(state=present), is given what all nodes returned.
   - Where only the head may log in, a worker needs one call. O(state=present) with the head alone in O(peers), and with
-    O(addresses) or O(cidr), makes the worker's keys as well and returns its identity. Last, the head is told them all.
+    O(addresses) or O(cidr), makes the worker's keys as well and returns its identity. The head gets them all at last.
   - Private keys are generated on the node and never leave it. Host keys of the peers are pinned, host key checking
     stays on, and every key is accepted only from the addresses of its own node.
-  - What the container mounts, and the account as whom containers log in, belong to root and lie in no home directory.
-  - C(authorized_keys) and C(config) of the user are never replaced. One marked block in each belongs to this module,
-    all other bytes stay as they are, and O(state=absent) gives back exactly the file that was there before.
+  - What an earlier release left (an account, a sudoers rule, a program behind it) is removed by its own record.
   - Symbolic links are not followed and files of other owners are not touched; both are errors.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.no_restart
@@ -55,18 +56,18 @@ options:
   name:
     description: Name of this node in O(peers). The default is the node's host name.
     type: str
-  login:
+  transport:
     description:
-      - Account of this node as whom the containers of other nodes log in. It is created if it does not exist, as a
-        system account without password whose home directory and C(authorized_keys) belong to root, so that nobody can
-        become it but a peer's container, and that one only to start O(forced_command).
-      - Empty means O(user), who then can start the forced command too, with a request of its own.
+      - V(container) uses the SSH server of the container. The key of a peer opens the container as its root, and
+        nothing of the node.
+      - V(guide) uses the SSH server of the node and the script C(mpicont.sh) as forced command. It calls Docker as
+        O(user), so this key is worth root on the node.
     type: str
-    default: ''
+    choices: [container, guide]
+    default: container
   directory:
     description:
-      - Directory of root's for what lies in no home, namely C(container), which the container mounts read-only, and
-        C(login), the home directory of the account O(login).
+      - Directory of root's for what lies in no home, namely C(container), which the container mounts read-only.
       - No directory on the way to it may be writable by anybody but root.
     type: path
     default: /etc/rocemesh/mesh
@@ -85,9 +86,11 @@ options:
     elements: str
     default: []
   ssh_port:
-    description: Port of the SSH server of this node, for its identity.
+    description:
+      - Port of the SSH server that peers log in to.
+      - V(0) is 2222 for the container's own server and 22 with O(transport=guide).
     type: int
-    default: 22
+    default: 0
   peers:
     description:
       - All nodes of the mesh, this one included, each as RV(identity) of that node. Required with O(state=present).
@@ -104,21 +107,17 @@ options:
       user:
         description: User on that node. The default is O(user).
         type: str
-      login:
-        description: Account on that node as whom containers log in. Empty means the user on that node.
-        type: str
-        default: ''
       addresses:
         description: Its addresses in the network of the mesh.
         type: list
         elements: str
         default: []
       port:
-        description: Port of its SSH server.
+        description: Port of its SSH server. V(0) as with O(ssh_port).
         type: int
-        default: 22
+        default: 0
       host_public_key:
-        description: Public key with which the user of that node logs in.
+        description: Public key with which the user of that node logs in. Only with O(transport=guide).
         type: str
         default: ''
       container_public_key:
@@ -163,60 +162,21 @@ options:
   host_login:
     description:
       - Whether users of the nodes may log in to each other with their host keys, as in the guide. MPI does not need it.
+      - Needs O(transport=guide).
     type: bool
-    default: true
+    default: false
   container_name:
-    description: Container that the forced command runs in.
+    description: Container that the forced command runs in, with O(transport=guide).
     type: str
     default: mpicont
   docker_command:
     description:
-      - How the forced command calls Docker, as a list of words. For example V([sudo, -n, docker]) where the user is not
-        in the group C(docker).
+      - How the forced command of O(transport=guide) calls Docker, as a list of words. For example
+        V([sudo, -n, docker]) where the user is not in the group C(docker).
       - Access to Docker, in whichever way, is access as root to that node.
     type: list
     elements: str
     default: [docker]
-  forced_command:
-    description:
-      - What SSH starts for every login with a container key, as a list of words, instead of the script C(mpicont.sh)
-        that this module writes. A script that it wrote before is then removed.
-      - The role C(mesh) installs a broker for this, which accepts only what Open MPI sends, and reaches Docker without
-        giving the user access to it.
-      - Empty means C(mpicont.sh), which runs whatever the key's holder asks for inside the container.
-    type: list
-    elements: str
-    default: []
-  broker:
-    description:
-      - Installs the program that SSH starts instead of C(mpicont.sh), before any key leads to it. All of it belongs to
-        root.
-      - O(state=absent) leaves these files alone; the role C(mesh) removes them after the keys.
-    type: dict
-    suboptions:
-      directory:
-        description: Absolute path of its directory. C(mesh-broker) and C(mesh-broker.json) are written there.
-        type: path
-        required: true
-      program:
-        description: Text of the program.
-        type: str
-        required: true
-      grammar:
-        description: Text of C(mesh_grammar.py) beside the program, which reads requests. Empty means no such file.
-        type: str
-        default: ''
-      settings:
-        description: Its settings. V(caller) is added to them.
-        type: dict
-        required: true
-      caller:
-        description:
-          - The account that may start it through C(sudo), by the one rule in C(/etc/sudoers.d/rocemesh-mesh-broker),
-            which C(visudo) has to accept. O(forced_command), where it is empty, is then this call.
-          - Empty means that there is no such rule, which is right only if sshd starts the program as root.
-        type: str
-        default: ''
   rotation:
     description:
       - For O(state=identity), new keys without a moment in which the mesh is closed. V(prepare) makes a second pair of
@@ -260,8 +220,6 @@ author: rocemesh.multinode contributors (@rocemesh)
 notes:
   - Must run as root unless O(container_owner) is O(user), because the SSH client in the container trusts only a
     C(config) that belongs to its own root.
-  - There is no C(authorized_keys) in the container's directory, other than in the guide. No SSH server runs in the
-    container.
   - With rootless Docker O(container_owner) is the mesh user, who then owns the container's key and can do what its
     holder can.
 """
@@ -303,9 +261,6 @@ identity:
     user:
       description: User of the node.
       type: str
-    login:
-      description: Account of the node as whom containers log in.
-      type: str
     addresses:
       description: Its addresses in the network of the mesh.
       type: list
@@ -314,7 +269,7 @@ identity:
       description: Port of its SSH server.
       type: int
     host_public_key:
-      description: Public key of the user. Empty while planned.
+      description: Public key of the user. Empty while planned, and without O(transport=guide).
       type: str
     container_public_key:
       description: Public key of the container. Empty while planned.
@@ -336,7 +291,7 @@ paths:
   description: Where the files are. C(container_directory) is to be mounted read-only at C(/root/.ssh) of the container.
   returned: O(state=present)
   type: dict
-  sample: {container_directory: /etc/rocemesh/mesh/container, script: /home/nvidia/.ssh/mpicont.sh}
+  sample: {container_directory: /etc/rocemesh/mesh/container}
 operations:
   description: What was done, or would be done in check mode, in order.
   returned: always
@@ -349,7 +304,6 @@ undo:
   elements: str
 """
 
-import dataclasses
 import os
 import platform
 from typing import Any
@@ -357,7 +311,6 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._layer import exit_with, failing
-from ..module_utils._mesh import broker
 from ..module_utils._mesh.layer import MeshNode
 from ..module_utils._mesh.state import parse_wanted
 from ..module_utils._mesh.transport import NodeTransport, current_user, find_account
@@ -369,11 +322,11 @@ def argument_spec() -> dict[str, Any]:
         "state": {"type": "str", "choices": ["identity", "present", "absent"], "default": "present"},
         "user": {"type": "str"},
         "name": {"type": "str"},
-        "login": {"type": "str", "default": ""},
+        "transport": {"type": "str", "choices": ["container", "guide"], "default": "container"},
         "directory": {"type": "path", "default": "/etc/rocemesh/mesh"},
         "addresses": {**strings, "default": []},
         "cidr": {**strings, "default": []},
-        "ssh_port": {"type": "int", "default": 22},
+        "ssh_port": {"type": "int", "default": 0},
         "peers": {
             "type": "list",
             "elements": "dict",
@@ -381,9 +334,8 @@ def argument_spec() -> dict[str, Any]:
             "options": {
                 "name": {"type": "str", "required": True},
                 "user": {"type": "str"},
-                "login": {"type": "str", "default": ""},
                 "addresses": {**strings, "default": []},
-                "port": {"type": "int", "default": 22},
+                "port": {"type": "int", "default": 0},
                 "host_public_key": {"type": "str", "default": "", "no_log": False},
                 "container_public_key": {"type": "str", "default": "", "no_log": False},
                 "next_host_public_key": {"type": "str", "default": "", "no_log": False},
@@ -395,20 +347,9 @@ def argument_spec() -> dict[str, Any]:
         "topology": {"type": "str", "choices": ["all", "head"], "default": "all"},
         "head": {"type": "str"},
         "allow_from": {**strings, "default": []},
-        "host_login": {"type": "bool", "default": True},
+        "host_login": {"type": "bool", "default": False},
         "container_name": {"type": "str", "default": "mpicont"},
         "docker_command": {**strings, "default": ["docker"]},
-        "forced_command": {**strings, "default": []},
-        "broker": {
-            "type": "dict",
-            "options": {
-                "directory": {"type": "path", "required": True},
-                "program": {"type": "str", "required": True},
-                "grammar": {"type": "str", "default": ""},
-                "settings": {"type": "dict", "required": True},
-                "caller": {"type": "str", "default": ""},
-            },
-        },
         "rotation": {"type": "str", "choices": ["none", "prepare", "commit"], "default": "none"},
         "container_owner": {"type": "str", "default": "root"},
         "connect_timeout": {"type": "int", "default": 10},
@@ -428,17 +369,9 @@ def main() -> None:
     host = platform.node()
     with failing(module):
         user = params["user"] or current_user()
-        installed = broker.parse(params["broker"], host=host)
-        if installed and installed.caller and not params["forced_command"]:
-            params = {**params, "forced_command": installed.call}
         wanted = parse_wanted(params, host=host, user=user, planning=module.check_mode)
-        wanted = dataclasses.replace(wanted, broker=installed)
         transport = NodeTransport(host, find_account(user, host=host), params["ssh_host_key_dir"])
         layer = MeshNode(host, transport, find_account(params["container_owner"], host=host), wanted, os.geteuid())
-    if params["broker"]:
-        # An answer repeats the arguments: 30 KB of program from every node, for nobody.
-        shown = {part: broker.digest(params["broker"][part]) for part in ("program", "grammar")}
-        module.params = {**params, "broker": {**params["broker"], **shown}}
     exit_with(module, layer, wanted)
 
 

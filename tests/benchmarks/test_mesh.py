@@ -47,18 +47,17 @@ PLANS = (16, 64, 256)
 
 
 def written(node: Node) -> tuple[int, int]:
-    """Files that were not there before, and their bytes: ~/.ssh, what the container mounts, and the broker."""
+    """Files that were not there before, and their bytes: ~/.ssh, and what the container mounts."""
     files = [
-        path
-        for below in ("root/.ssh", "etc/rocemesh", "usr/local/libexec/rocemesh")
-        for path in (node.root / below).rglob("*")
-        if path.is_file()
+        path for below in ("root/.ssh", "etc/rocemesh") for path in (node.root / below).rglob("*") if path.is_file()
     ]
     return len(files), sum(path.stat().st_size for path in files)
 
 
 def reaches(nodes: Fleet) -> None:
     head, last = nodes.nodes[0], nodes.nodes[-1]
+    if (last.root / "etc/rocemesh/mesh/container/start_sshd.sh").exists():
+        last.start_container()
     done = head.in_container(["ssh", "-o", "BatchMode=yes", last.address, "true"])
     assert done.returncode == 0, f"{head.name} does not reach {last.name}: {done.stderr}"
 
@@ -146,7 +145,7 @@ def planned(count: int) -> tuple[float, int]:
     account = Account("root", 0, 0, "/root")
     keys = {}
     for path, text in (
-        (MODERN.host_key, peers[0]["host_public_key"]),
+        (MODERN.server_key, peers[0]["ssh_host_keys"][0]),
         (MODERN.container_key, peers[0]["container_public_key"]),
     ):
         found = parse_public_key(str(text), host="n0", thing=path)
@@ -154,7 +153,15 @@ def planned(count: int) -> tuple[float, int]:
             FileState(path, "file", None, 0o600, 0, 0), FileState(path + ".pub", "file", b"", 0o644, 0, 0), found, found
         )
     state = MeshState(account, account, {}, keys, (), ())
-    params = {**DEFAULTS, "name": "n0", "peers": peers, "topology": "head", "head": "n0", "host_login": False}
+    params = {
+        **DEFAULTS,
+        "transport": "container",
+        "name": "n0",
+        "peers": peers,
+        "topology": "head",
+        "head": "n0",
+        "host_login": False,
+    }
     begun = time.process_time()
     operations = plan(state, parse_wanted(params, host="n0", user="root", planning=False), "n0")
     seconds = time.process_time() - begun

@@ -33,7 +33,7 @@ KILL_AT = {
     "guests_coming_back": triggers.a_host_is_back_and_its_guests_are_not,
     "image_being_built": triggers.an_image_is_being_built,
     "image_being_pulled": triggers.a_worker_fetches_layers,
-    "mesh_being_written": triggers.a_node_has_its_broker,
+    "mesh_being_written": triggers.a_node_has_its_keys,
     "training": triggers.a_worker_trains,
 }
 FACTORY_EACH = os.environ.get("FAULTS_FROM") == "factory"

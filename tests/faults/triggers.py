@@ -110,9 +110,9 @@ def a_worker_fetches_layers() -> bool:
 
 
 @seldom
-def a_node_has_its_broker() -> bool:
+def a_node_has_its_keys() -> bool:
     return any(
-        site_run.on_node(node, "sh", "-c", "ls /usr/local/libexec/rocemesh/mesh-broker 2> /dev/null || true").strip()
+        site_run.on_node(node, "sh", "-c", "ls /etc/rocemesh/mesh/container/sshd_config 2> /dev/null || true").strip()
         for node in config.BY_NAME
     )
 

@@ -54,7 +54,6 @@ RUN_CAUSES: dict[str, str] = {
     "key_file_refused": "launch_failed",
     "orted_missing": "launch_failed",
     "orted_broken": "launch_failed",
-    "command_refused": "launch_failed",
     "slots": "launch_failed",
     "mpirun_option": "launch_failed",
     "run_as_root": "launch_failed",

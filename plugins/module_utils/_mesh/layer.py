@@ -9,7 +9,7 @@ import dataclasses
 from typing import Any, Callable
 
 from .._layer import Layer, Operation, RefusedError
-from . import broker as broker_files
+from . import earlier
 from . import plan as planning
 from .state import (
     ADOPTED_SUFFIX,
@@ -53,7 +53,7 @@ class MeshNode(Layer[MeshState, Wanted]):
         files: dict[str, FileState] = {}
         keys: dict[str, KeyState] = {}
         for layout in wanted.layouts:
-            for relative in (layout.ssh, *layout.above, layout.container, layout.login, layout.login_ssh):
+            for relative in (layout.ssh, *layout.above, layout.container):
                 files[relative] = self._inspect(relative)
             for relative in (*layout.blocks, *layout.owned):
                 files[relative] = self._inspect(relative, read=True)
@@ -64,30 +64,21 @@ class MeshNode(Layer[MeshState, Wanted]):
                 keys[relative] = pair
                 files[relative], files[relative + ".pub"] = pair.private, pair.public_file
         introduced = wanted.introduces
+        guide = introduced and wanted.guide
         return MeshState(
             account=transport.account,
             container_account=self._container_account,
             files=files,
             keys=keys,
-            ssh_host_keys=parse_ssh_host_keys(transport.ssh_host_key_files(), host=self.host) if introduced else (),
+            ssh_host_keys=parse_ssh_host_keys(transport.ssh_host_key_files(), host=self.host) if guide else (),
             local_networks=(parse_local_networks(transport.address_report(), host=self.host) if introduced else ()),
             entries={
-                path: self._system.entries(path.lstrip("/"))
-                for path in (
-                    *wanted.layout.above,
-                    wanted.layout.container,
-                    wanted.layout.login,
-                    wanted.layout.login_ssh,
-                )
+                path: self._system.entries(path.lstrip("/")) for path in (*wanted.layout.above, wanted.layout.container)
             }
             if wanted.state == "absent"
             else {},
             effective_uid=self._effective_uid,
-            login=transport.login(wanted.login) if wanted.login else None,
-            system={
-                path: self._system.inspect(path, read=path != broker_files.SUDO)
-                for path in (wanted.broker.paths if wanted.broker else ())
-            },
+            earlier=earlier.find(self._system, wanted.layout) if wanted.state != "identity" else None,
         )
 
     def _at(self, path: str) -> tuple[NodeTransport, str]:
@@ -120,19 +111,12 @@ class MeshNode(Layer[MeshState, Wanted]):
             raise RefusedError("is empty: its writing was cut off", host=self.host, thing=thing, remedy=remedy)
 
     def plan(self, state: MeshState, wanted: Wanted) -> list[Operation]:
-        operations = planning.plan(state, wanted, self.host)
-        if wanted.broker is None or wanted.state != "present":
-            return operations
-        # First: no key may lead to a program that is not there.
-        before = broker_files.plan(wanted.broker, state.system, host=self.host, effective_uid=state.effective_uid)
-        return before + operations
+        return planning.plan(state, wanted, self.host)
 
     def apply(self, operation: Operation) -> None:
         arguments: dict[str, Any] = dict(operation.payload)
         action = arguments.pop("action")
         relative = arguments.pop("path")
-        if arguments.pop("system", False):
-            relative = "/" + relative
         transport, relative = self._at(relative)
         if "to" in arguments:
             arguments["to"] = arguments["to"].lstrip("/")
@@ -145,8 +129,7 @@ class MeshNode(Layer[MeshState, Wanted]):
             "replace": transport.replace,
             "unlink": transport.unlink,
             "rmdir": transport.remove_directory,
-            "account": self._transport.make_account,
-            "no-account": self._transport.remove_account,
+            "no-account": transport.remove_account,
         }
         actions[action](relative, **arguments)
 
@@ -168,15 +151,13 @@ class MeshNode(Layer[MeshState, Wanted]):
 
 def _paths(wanted: Wanted, home: str) -> dict[str, str]:
     layout = wanted.layout
-    names = {
-        "authorized_keys": layout.authorized_keys,
-        "config": layout.config,
-        "config_mesh": layout.config_mesh,
-        "known_hosts": layout.known_hosts,
-        **({} if wanted.forced_command else {"script": layout.script}),
-        "container_directory": layout.container,
-        "host_key": layout.host_key,
-        "container_key": layout.container_key,
-        **({"login_keys": layout.login_keys} if wanted.login else {}),
-    }
+    config, keys, start = layout.server_files
+    names = {"container_directory": layout.container, "container_key": layout.container_key}
+    if wanted.guide:
+        names.update(
+            authorized_keys=layout.authorized_keys, config=layout.config, config_mesh=layout.config_mesh,
+            known_hosts=layout.known_hosts, script=layout.script, host_key=layout.host_key,
+        )  # fmt: skip
+    else:
+        names.update(server_config=config, server_keys=keys, server_start=start, server_key=layout.server_key)
     return {name: path if path.startswith("/") else f"{home}/{path}" for name, path in names.items()}

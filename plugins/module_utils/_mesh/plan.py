@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from .._layer import Operation, ParseError, RefusedError
-from . import blocks, render
+from . import blocks, earlier, render
 from .state import (
     ADOPTED_SUFFIX,
     FILE_HEADER,
@@ -25,8 +25,6 @@ from .state import (
 
 PRIVATE_MODE = 0o600
 PUBLIC_MODE = 0o644
-# sshd has a shell start the forced command; without a password and a key of its own, the account opens none.
-LOGIN_SHELL = "/bin/sh"
 
 
 def _text(mode: int, uid: int) -> str:
@@ -97,17 +95,21 @@ class _Planner:
     # -- what must not be touched
 
     def check_places(self, layouts: Sequence[Layout]) -> None:
-        """Refuse symbolic links, devices and other people's files before anything is planned on them."""
+        """Refuse symbolic links, devices and other people's files before anything is planned on them. Without the
+        guide's way, the user's side only loses what is known to be ours."""
         account, container = self.state.account, self.state.container_account
+        users = self.wanted.guide or self.wanted.state == "absent"
         for layout in layouts:
-            self._check(layout.ssh, "directory", (account,))
-            for relative in (*layout.above, layout.container, layout.login, layout.login_ssh):
+            for relative in (*layout.above, layout.container):
                 self._check(relative, "directory", (container,))
                 self._check_unshared(relative)
-            for relative in layout.blocks:
-                self._check(relative, "file", (account,))
+            for relative in (layout.ssh, *layout.blocks) if users else ():
+                self._check(relative, "directory" if relative == layout.ssh else "file", (account,))
             for relative in (*layout.owned, *layout.keys, *(key + ".pub" for key in layout.keys)):
-                self._check(relative, "file", (container if relative.startswith("/") else account,))
+                if relative.startswith("/"):
+                    self._check(relative, "file", (container,))
+                elif users:
+                    self._check(relative, "file", (account,))
 
     def _check_unshared(self, path: str) -> None:
         """A directory that somebody else may write is one in which names can be exchanged."""
@@ -115,7 +117,7 @@ class _Planner:
         if found.exists and found.mode & 0o022:
             raise self.refuse(
                 path,
-                f"can be written by others than its owner (mode {found.mode:04o}), who could lead sshd and the engine "
+                f"can be written by others than its owner (mode {found.mode:04o}), who could lead the engine "
                 "elsewhere; nothing was changed",
                 f"chmod go-w {path}, or name another directory",
             )
@@ -144,11 +146,10 @@ class _Planner:
     def directories(self) -> None:
         layout = self.wanted.layout
         account, container = self.state.account, self.state.container_account
-        places = [(layout.ssh, 0o700, account), *((path, 0o755, self.root()) for path in layout.above)]
+        places = [(layout.ssh, 0o700, account)] if self.wanted.guide else []
+        places += [(path, 0o755, self.root()) for path in layout.above]
         # root owns the mounted directory: the ssh client of the container trusts only files of its own root.
         places.append((layout.container, 0o755, container))
-        if self.wanted.state == "present" and self.wanted.login:
-            places += [(path, 0o755, self.root()) for path in (layout.login, layout.login_ssh)]
         for relative, mode, owner in places:
             if not self.file(relative).exists:
                 self.add(
@@ -167,57 +168,26 @@ class _Planner:
         uid = self.state.effective_uid
         return Account("root" if uid == 0 else self.state.container_account.name, uid, 0 if uid == 0 else -1, "/")
 
-    def login_account(self) -> None:
-        """sshd starts the broker as this account, and sudo lets nobody else: it owns nothing, and its only entrance is
-        a file of root's."""
-        name, home = self.wanted.login, self.wanted.layout.login
-        found = self.state.login
-        if not name:
-            return
-        if found is None:
-            self.add(
-                f"create the system account {name}, which owns nothing and has no password",
-                "account",
-                home,
-                {f"account {name}": (None, f"home {home}, shell {LOGIN_SHELL}")},
-                f"userdel {name}",
-                name=name,
-                shell=LOGIN_SHELL,
-                uid=0,
-            )
-        elif (found.home, found.shell) != (home, LOGIN_SHELL) or found.uid == 0:
-            raise RefusedError(
-                f"exists and is not the mesh's: uid {found.uid}, home {found.home}, shell {found.shell} "
-                f"(wanted: home {home}, shell {LOGIN_SHELL}); nothing was changed",
-                host=self.host,
-                thing="login",
-                value=name,
-                remedy="name another account; it is created",
-            )
-
-    def remove_login(self) -> None:
-        found, home = self.state.login, self.wanted.layout.login
-        if found is not None and found.home == home and found.uid != 0:
-            self.add(
-                f"delete the system account {found.name}",
-                "no-account",
-                home,
-                {f"account {found.name}": (f"home {home}", None)},
-                "present again",
-                name=found.name,
-            )
-
     def _pairs(self, layout: Layout) -> list[tuple[str, str, Account]]:
-        return [
-            (layout.host_key, "host", self.state.account),
-            (layout.container_key, "container", self.state.container_account),
-        ]
+        """Those that a rotation renews."""
+        users = [(layout.host_key, "host", self.state.account)] if self.wanted.guide else []
+        return [*users, (layout.container_key, "container", self.state.container_account)]
 
     def _pair(self, relative: str) -> KeyState:
         return self.state.keys.get(relative, KeyState(FileState(relative), FileState(relative + ".pub")))
 
+    def server_pair(self) -> None:
+        relative, owner = self.wanted.layout.server_key, self.state.container_account
+        pair = self._pair(relative)
+        if pair.private.exists:
+            self._repair(relative, owner, pair)
+        else:
+            self._generate(relative, "server", owner, pair)
+
     def key_pairs(self) -> None:
         rotation = self.wanted.rotation
+        if not self.wanted.guide:
+            self.server_pair()
         for relative, role, owner in self._pairs(self.wanted.layout):
             pair, following = self._pair(relative), self._pair(relative + NEXT_SUFFIX)
             if following.public_file.exists and not following.private.exists:
@@ -264,14 +234,15 @@ class _Planner:
                 "restore the private key or delete this file; a new pair is then generated",
             )
         layout = self.wanted.layout
+        kind, bits = ("ed25519", 0) if role == "server" else (layout.key_type, layout.key_bits)
         self.add(
-            f"generate the {role} key pair ({layout.key_type}) on this node; the private key stays here",
+            f"generate the {role} key pair ({kind}) on this node; the private key stays here",
             "ssh-keygen",
             relative,
-            {self.path(relative): (None, f"{layout.key_type} private key, " + _text(PRIVATE_MODE, owner.uid))},
+            {self.path(relative): (None, f"{kind} private key, " + _text(PRIVATE_MODE, owner.uid))},
             "delete {0} and {0}.pub".format(self.path(relative)),
-            key_type=layout.key_type,
-            bits=layout.key_bits,
+            key_type=kind,
+            bits=bits,
             comment=f"{KEY_COMMENT_PREFIX}:{self.state.account.name}@{self.wanted.name}:{role}",
             uid=owner.uid,
             gid=owner.gid,
@@ -437,19 +408,15 @@ class _Planner:
                 to=relative,
             )
 
-    def remove_keys(self, layout: Layout) -> None:
-        pairs = self._pairs(layout)
-        for relative, role, _owner in [
-            *pairs,
-            *((key + NEXT_SUFFIX, "next " + role, owner) for key, role, owner in pairs),
-        ]:
+    def remove_keys(self, paths: Sequence[str]) -> None:
+        for relative in paths:
             pair = self.state.keys.get(relative)
             if pair is None or pair.public is None or not pair.public.generated_here:
                 continue
             for path in (relative, relative + ".pub"):
                 if self.file_or_key(pair, path).exists:
                     self.add(
-                        f"delete the {role} key {self.path(path)}; only a new one can replace it (state=identity)",
+                        f"delete the key {self.path(path)}; only a new one can replace it (state=identity)",
                         "unlink",
                         path,
                         {self.path(path): ("key generated by this module", None)},
@@ -463,7 +430,7 @@ class _Planner:
     def remove_directories(self) -> None:
         """Those of the mesh that hold nothing any more, the innermost first; what somebody else put there stays."""
         layout = self.wanted.layout
-        for relative in (layout.container, layout.login_ssh, layout.login, *reversed(layout.above[1:])):
+        for relative in (layout.container, *reversed(layout.above[1:])):
             if self.file(relative).kind != "directory":
                 continue
             left = set(self.state.entries.get(relative, ()))
@@ -489,10 +456,10 @@ def _check_own_entry(planner: _Planner) -> None:
     """The keys must exist, and the peers must have been told the keys that this node really has."""
     state, wanted = planner.state, planner.wanted
     own = {peer.name: peer for peer in wanted.peers}.get(wanted.name)
-    for relative, attribute in (
-        (wanted.layout.host_key, "host_public_key"),
-        (wanted.layout.container_key, "container_public_key"),
-    ):
+    layout = wanted.layout
+    keys = [(layout.container_key, "container_public_key")]
+    keys.append((layout.host_key, "host_public_key") if wanted.guide else (layout.server_key, "ssh_host_keys"))
+    for relative, attribute in keys:
         pair = state.keys.get(relative)
         here = pair.usable if pair else None
         if here is None:
@@ -501,8 +468,9 @@ def _check_own_entry(planner: _Planner) -> None:
                     relative, "does not exist", "run this module with state=identity first; it generates the keys"
                 )
             continue
-        told = getattr(own, attribute) if own else None
-        if told is not None and told.text != here.text:
+        given = getattr(own, attribute) if own else None
+        texts = given if isinstance(given, tuple) else (given.text,) if given else ()
+        if texts and here.text not in texts:
             raise planner.refuse(
                 relative,
                 f"is not the key that peers has for this node ({wanted.name})",
@@ -522,8 +490,6 @@ def plan(state: MeshState, wanted: Wanted, host: str) -> list[Operation]:
     if wanted.introduces:
         mesh_addresses(state, wanted, host=host)
     planner.check_places(wanted.layouts)
-    if wanted.state == "present":
-        planner.login_account()
     planner.directories()
     if wanted.introduces:
         planner.key_pairs()
@@ -541,40 +507,55 @@ def _absent(planner: _Planner) -> None:
         planner.remove_block(relative)
     for relative in planner.wanted.layout.owned:
         planner.remove_owned(relative)
-    for layout in layouts:
-        planner.remove_keys(layout)
+    planner.remove_keys(list(dict.fromkeys(key for layout in layouts for key in layout.keys)))
+    _earlier(planner)
     planner.remove_directories()
-    planner.remove_login()
+
+
+def _earlier(planner: _Planner) -> None:
+    if planner.state.earlier is not None and planner.state.effective_uid == 0:
+        planner.operations += earlier.plan(planner.state.earlier)
 
 
 def _present_files(planner: _Planner) -> None:
     wanted, layout = planner.wanted, planner.wanted.layout
-    account, container = planner.state.account, planner.state.container_account
-    home = account.home
-    for relative, text, mode, owner in (
-        (layout.known_hosts, render.known_hosts(wanted), 0o644, account),
-        (layout.config_mesh, render.host_config(wanted), 0o644, account),
-        (layout.container_known_hosts, render.known_hosts(wanted), 0o600, container),
-        (layout.container_config, render.container_config(wanted), 0o600, container),
-        *([] if wanted.forced_command else [(layout.script, render.script(wanted), 0o755, account)]),
+    container = planner.state.container_account
+    for relative, text in (
+        (layout.container_known_hosts, render.known_hosts(wanted)),
+        (layout.container_config, render.container_config(wanted)),
     ):
-        planner.owned_file(relative, text, mode, owner)
+        planner.owned_file(relative, text, PRIVATE_MODE, container)
+    config, keys, start = layout.server_files
+    if wanted.guide:
+        _guide_files(planner)
+        for relative in reversed(layout.server_files):
+            planner.remove_owned(relative)
+        planner.remove_keys((layout.server_key,))
+    else:
+        own = [peer.addresses for peer in wanted.peers if peer.name == wanted.name]
+        addresses = own[0] if own else mesh_addresses(planner.state, wanted, host=planner.host)
+        planner.owned_file(config, render.server_config(wanted, addresses), PRIVATE_MODE, container)
+        planner.owned_file(start, render.start_script(), 0o755, container)
+        # The user's side is the guide's way.
+        for relative in layout.blocks:
+            planner.remove_block(relative)
+        for relative in layout.user_files:
+            planner.remove_owned(relative)
+        planner.remove_keys((layout.host_key, layout.host_key + NEXT_SUFFIX))
+        planner.owned_file(keys, render.server_keys(wanted), PRIVATE_MODE, container)
+    _earlier(planner)
+
+
+def _guide_files(planner: _Planner) -> None:
+    wanted, layout, account = planner.wanted, planner.wanted.layout, planner.state.account
+    for relative, text, mode in (
+        (layout.known_hosts, render.known_hosts(wanted), PUBLIC_MODE),
+        (layout.config_mesh, render.host_config(wanted), PUBLIC_MODE),
+        (layout.script, render.script(wanted), 0o755),
+    ):
+        planner.owned_file(relative, text, mode, account)
     planner.block(layout.config, render.host_config_block(layout), "include the mesh in the SSH configuration")
-    # Taken away first, given last.
-    if not wanted.login:
-        planner.remove_owned(layout.login_keys)
-    planner.block(
-        layout.authorized_keys,
-        render.authorized_keys(wanted, home, ("host",) if wanted.login else ("host", "container"))
-        if wanted.host_login or not wanted.login
-        else [],
-        _whose_keys(wanted),
-    )
-    if wanted.login:
-        planner.owned_file(layout.login_keys, render.login_keys(wanted, home), PUBLIC_MODE, planner.root())
-    if wanted.forced_command:
-        # Last: until the files above are written, keys are still led to the script.
-        planner.remove_owned(layout.script)
+    planner.block(layout.authorized_keys, render.authorized_keys(wanted, account.home), _whose_keys(wanted))
 
 
 def _whose_keys(wanted: Wanted) -> str:
@@ -589,9 +570,9 @@ def _shown(state: MeshState, relative: str) -> str:
 
 def warnings(state: MeshState, wanted: Wanted, host: str) -> list[str]:
     """What a person should know although it does not stop the run."""
-    found = []
+    found = earlier.warnings(state.earlier, host) if wanted.state != "identity" else []
     authorized = state.files.get(wanted.layout.authorized_keys)
-    if authorized and authorized.exists and authorized.mode & 0o022:
+    if wanted.guide and authorized and authorized.exists and authorized.mode & 0o022:
         found.append(
             f"{host}: {state.account.home}/{wanted.layout.authorized_keys} can be written by others than its owner "
             f"(mode {authorized.mode:04o}); sshd may refuse it."

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import shlex
+from typing import Sequence
 
 from .state import FILE_HEADER, Layout, Peer, Wanted
 
@@ -13,6 +14,8 @@ from .state import FILE_HEADER, Layout, Peer, Wanted
 # are docker's.
 NO_COMMAND = 64
 NO_CONTAINER = 69
+# Where the container has the directory of the mesh, read-only.
+INSIDE = "/root/.ssh"
 
 _SCRIPT = """\
 #!/bin/bash
@@ -61,29 +64,104 @@ def _from(peer: Peer, wanted: Wanted) -> str:
     return ",".join(wanted.allow_from or peer.addresses)
 
 
-def authorized_keys(wanted: Wanted, home: str, roles: tuple[str, ...] = ("host", "container")) -> list[str]:
-    """One line per key: host keys open a login, container keys the forced command only. ``roles``: which of them."""
+def authorized_keys(wanted: Wanted, home: str) -> list[str]:
+    """One line per key. In the guide's way host keys open a login and container keys the forced command only; in the
+    container's own server its key opens the container."""
     lines = []
     script_path = shlex.quote(f"{home}/{wanted.layout.script}")
-    command = " ".join(wanted.forced_command) or "/bin/bash " + script_path
-    command = command.replace("\\", "\\\\").replace('"', '\\"')  # sshd undoes \" inside command="..."
+    command = (
+        ("/bin/bash " + script_path).replace("\\", "\\\\").replace('"', '\\"')
+    )  # sshd undoes \" inside command="..."
     for peer in wanted.peers:
         if peer.planned:
             lines.append(f"# {peer.name}: its keys do not exist yet, they will be made in the real run")
             continue
         source = f'from="{_from(peer, wanted)}"'
         for key in (peer.host_public_key, peer.next_host_public_key):
-            if "host" in roles and wanted.host_login and key is not None:
+            if wanted.host_login and key is not None:
                 lines.append(f"restrict,pty,{source} {key.text} {peer.name}:host")
         for key in (peer.container_public_key, peer.next_container_public_key):
-            if "container" in roles and key and (wanted.topology == "all" or peer.name == wanted.head):
-                lines.append(f'restrict,{source},command="{command}" {key.text} {peer.name}:container')
+            if key and (wanted.topology == "all" or peer.name == wanted.head):
+                forced = f',command="{command}"' if wanted.guide else ""
+                lines.append(f"restrict,{source}{forced} {key.text} {peer.name}:container")
     return lines
 
 
-def login_keys(wanted: Wanted, home: str) -> str:
-    """``authorized_keys`` of the account as whom containers log in: root's file, nothing but forced commands."""
-    return "\n".join([FILE_HEADER, *authorized_keys(wanted, home, ("container",))]) + "\n"
+_SERVER = """\
+{header}
+# The container's own SSH server: Open MPI starts its daemons through it, with the keys of this directory and no other.
+Port {port}
+{listen}
+HostKey {directory}/ssh_host_ed25519_key
+AuthorizedKeysFile {directory}/authorized_keys
+PidFile /run/sshd/mesh.pid
+AllowUsers root
+PermitRootLogin prohibit-password
+AuthenticationMethods publickey
+PubkeyAuthentication yes
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+HostbasedAuthentication no
+UsePAM no
+StrictModes yes
+LoginGraceTime 20
+MaxAuthTries 3
+MaxStartups 100:30:200
+DisableForwarding yes
+AllowTcpForwarding no
+AllowAgentForwarding no
+AllowStreamLocalForwarding no
+X11Forwarding no
+PermitTunnel no
+PermitTTY no
+PermitUserEnvironment no
+PermitUserRC no
+UseDNS no
+LogLevel VERBOSE
+"""
+
+
+def server_config(wanted: Wanted, addresses: Sequence[str]) -> str:
+    """``sshd_config`` of the container: the network of the mesh only, keys only, commands only."""
+    listen = "\n".join(f"ListenAddress {each}" for each in addresses)
+    return _SERVER.format(header=FILE_HEADER, port=wanted.port, listen=listen, directory=INSIDE)
+
+
+def server_keys(wanted: Wanted) -> str:
+    return "\n".join([FILE_HEADER, *authorized_keys(wanted, "")]) + "\n"
+
+
+# sshd gives a session nothing of the environment that the image and the engine gave the container; SetEnv does. It is
+# written to a file, because a command line can be read by every account of the node. A value with a quote, a backslash
+# or a line feed has no form there that all releases of sshd read alike, and stays out.
+_START = """\
+#!/bin/sh
+{header}
+# First program of the container. With "reload" the server that runs reads its configuration again.
+set -eu
+umask 077
+mkdir -p /run/sshd
+chmod 0755 /run/sshd
+config=/run/sshd/mesh_config
+if [ "${{1:-}}" = reload ]; then
+  environment=$(head -n 1 "$config")
+else
+  rm -f /run/sshd/mesh.pid
+  environment=SetEnv$(cat /proc/self/environ | tr '\\n\\000' '\\001\\n' | LC_ALL=C sed -n \\
+    -e '/^\\(HOME\\|PWD\\|OLDPWD\\|SHLVL\\|_\\)=/d' -e '/^[A-Za-z_][A-Za-z0-9_]*=[^"\\\\[:cntrl:]]*$/s/.*/ "&"/p' \\
+    | tr -d '\\n')
+fi
+{{ printf '%s\\n' "$environment"; cat {directory}/sshd_config; }} > "$config"
+if [ "${{1:-}}" = reload ]; then
+  /usr/sbin/sshd -t -f "$config"
+  exec kill -HUP "$(cat /run/sshd/mesh.pid)"
+fi
+exec /usr/sbin/sshd -D -e -f "$config"
+"""
+
+
+def start_script() -> str:
+    return _START.format(header=FILE_HEADER, directory=INSIDE)
 
 
 def known_hosts(wanted: Wanted) -> str:
@@ -109,11 +187,10 @@ def _peer_sections(wanted: Wanted, *, container: bool) -> list[str]:
         if peer.name not in peer.addresses and peer.addresses:
             lines += [f"Host {peer.name}", f"    HostName {peer.addresses[0]}"]
         extra = []
-        if peer.port != 22:
+        if peer.port != (22 if wanted.guide else wanted.port):
             extra.append(f"    Port {peer.port}")
-        user = peer.login if container else peer.user
-        if user != (wanted.login or wanted.user if container else wanted.user):
-            extra.append(f"    User {user}")
+        if peer.user != wanted.user and (wanted.guide or not container):
+            extra.append(f"    User {peer.user}")
         if extra:
             lines += ["Host {}".format(" ".join(_unique((peer.name, *peer.addresses)))), *extra]
     return lines
@@ -151,6 +228,10 @@ def host_config_block(layout: Layout) -> list[str]:
     return ["Include {}".format(layout.config_mesh.rpartition("/")[2])]
 
 
+# What a server that was broken into, or the image's own ssh_config, could ask of this client.
+_CLOSED = ("    ForwardAgent no", "    ForwardX11 no", "    ForwardX11Trusted no", "    PermitLocalCommand no")
+
+
 def container_config(wanted: Wanted) -> str:
     """``/root/.ssh/config`` of the container. No terminal is there to ask, so ssh must not ask."""
     layout = wanted.layout
@@ -160,10 +241,11 @@ def container_config(wanted: Wanted) -> str:
         "Host *",
         *_common(
             wanted,
-            wanted.login or wanted.user,
-            "/root/.ssh/" + layout.container_key.rpartition("/")[2],
-            "/root/.ssh/" + layout.container_known_hosts.rpartition("/")[2],
+            wanted.user if wanted.guide else "root",
+            f"{INSIDE}/{layout.container_key_name}",
+            f"{INSIDE}/known_hosts",
         ),
+        *([] if wanted.guide else [f"    Port {wanted.port}", *_CLOSED]),
         "    BatchMode yes",
         "    LogLevel ERROR",
     ]

@@ -32,7 +32,6 @@ _KEY_TYPES = ("ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp
 # files in which names are written.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
 _CONTAINER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*\Z")
-_FORCED_WORD = re.compile(r"[A-Za-z0-9_./-]+\Z")
 _USER = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\$?\Z")
 
 
@@ -56,16 +55,6 @@ class Account:
     uid: int
     gid: int
     home: str
-
-
-@dataclasses.dataclass(frozen=True)
-class Login:
-    """The account as whom the containers of other nodes log in, as the password database has it."""
-
-    name: str
-    uid: int
-    home: str
-    shell: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,13 +96,26 @@ class KeyState:
 
 
 @dataclasses.dataclass(frozen=True)
+class Earlier:
+    """What a release with a broker wrote, by its own record (the sudoers rule and the first lines of its files).
+
+    ``account``: its account, empty if there is none; ``busy``: a process of this account runs; ``files``: in the order
+    in which access is taken away; ``directories``: those that hold nothing else, innermost first.
+    """
+
+    account: str
+    busy: bool
+    files: tuple[str, ...]
+    directories: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
 class MeshState:
     """What was seen on the node. ``files`` by path, relative to the home directory or absolute; ``keys`` by path of the
     private key.
 
     ``local_networks``: the node's addresses as address/prefix; ``entries``: all names in each directory of the mesh;
-    ``effective_uid``: who the module runs as; ``system``: the broker's files, by path relative to the root of the file
-    system; ``login``: the account as whom containers log in, if there is one of that name.
+    ``effective_uid``: who the module runs as; ``earlier``: what a release with a broker left, if anything.
     """
 
     account: Account
@@ -124,15 +126,14 @@ class MeshState:
     local_networks: tuple[str, ...]
     entries: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     effective_uid: int = 0
-    login: Login | None = None
-    system: Mapping[str, FileState] = dataclasses.field(default_factory=dict)
+    earlier: Earlier | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
     """Where the files are. What belongs to the user is relative to the home directory, with the guide's names where it
-    has any. What the container mounts, and who may log in for it, is root's and lies in no home: whoever can rename or
-    link a directory could lead the engine elsewhere."""
+    has any. What the container mounts is root's and lies in no home: whoever can rename or link a directory could lead
+    the engine elsewhere."""
 
     directory: str = "/etc/rocemesh/mesh"
     ssh: str = ".ssh"
@@ -164,17 +165,14 @@ class Layout:
         return f"{self.container}/{self.container_key_name}"
 
     @property
-    def login(self) -> str:
-        """Home directory of the account as whom containers log in. It can write nothing there."""
-        return f"{self.directory}/login"
+    def server_key(self) -> str:
+        """Host key of the container's SSH server. It stays when the container is made again."""
+        return f"{self.container}/ssh_host_ed25519_key"
 
     @property
-    def login_ssh(self) -> str:
-        return f"{self.login}/.ssh"
-
-    @property
-    def login_keys(self) -> str:
-        return f"{self.login_ssh}/authorized_keys"
+    def server_files(self) -> tuple[str, str, str]:
+        """Configuration of the container's SSH server, the keys that it accepts, the program that starts it."""
+        return (f"{self.container}/sshd_config", f"{self.container}/authorized_keys", f"{self.container}/start_sshd.sh")
 
     @property
     def above(self) -> tuple[str, ...]:
@@ -188,17 +186,20 @@ class Layout:
         return (self.authorized_keys, self.config)
 
     @property
+    def user_files(self) -> tuple[str, str, str]:
+        """Files of the user's side that are ours as a whole; only the guide's way has them."""
+        return (self.config_mesh, self.known_hosts, self.script)
+
+    @property
     def keys(self) -> tuple[str, ...]:
-        """Private keys; the second pair of each is there while a rotation is under way."""
-        return (self.host_key, self.container_key, self.host_key + NEXT_SUFFIX, self.container_key + NEXT_SUFFIX)
+        """Private keys; the second pair of the first two is there while a rotation is under way."""
+        pairs = (self.host_key, self.container_key)
+        return (*pairs, *(path + NEXT_SUFFIX for path in pairs), self.server_key)
 
     @property
     def owned(self) -> tuple[str, ...]:
         """Files that are ours as a whole."""
-        return (
-            self.config_mesh, self.known_hosts, self.script, self.container_config, self.container_known_hosts,
-            self.login_keys,
-        )  # fmt: skip
+        return (*self.user_files, self.container_config, self.container_known_hosts, *self.server_files)
 
 
 MODERN = Layout()
@@ -207,8 +208,9 @@ GUIDE = Layout(host_key=".ssh/id_rsa_host", container_key_name="id_rsa_cont", ke
 
 @dataclasses.dataclass(frozen=True)
 class Peer:
-    """One node of the mesh, as every other node must know it. ``login``: as whom its peers' containers log in there;
-    ``planned``: seen in check mode, has no keys yet; ``next_...``: keys that a rotation under way is going to use."""
+    """One node of the mesh, as every other node must know it. ``planned``: seen in check mode, has no keys yet;
+    ``next_...``: keys that a rotation under way is going to use; ``ssh_host_keys``: of the server that is logged in to,
+    the container's or, in the guide's way, the node's."""
 
     name: str
     addresses: tuple[str, ...]
@@ -220,35 +222,36 @@ class Peer:
     planned: bool = False
     next_host_public_key: PublicKey | None = None
     next_container_public_key: PublicKey | None = None
-    login: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
 class Wanted:
-    """The request. ``state``: identity, present or absent; ``planning``: check mode, keys may still be missing;
-    ``broker``: a `broker.Broker` or None; ``login``: the account as whom containers log in, empty for the user."""
+    """The request. ``state``: identity, present or absent; ``transport``: container (its own SSH server) or guide (the
+    node's SSH server and a forced command); ``planning``: check mode, keys may still be missing."""
 
     state: str
     name: str
     user: str
+    transport: str = "container"
     addresses: tuple[str, ...] = ()
     cidr: tuple[str, ...] = ()
-    port: int = 22
+    port: int = 2222
     peers: tuple[Peer, ...] = ()
     topology: str = "all"
     head: str = ""
     allow_from: tuple[str, ...] = ()
-    host_login: bool = True
+    host_login: bool = False
     container_name: str = "mpicont"
     docker_command: tuple[str, ...] = ("docker",)
-    forced_command: tuple[str, ...] = ()
-    broker: Any = None
     rotation: str = "none"
     connect_timeout: int = 10
     layout: Layout = MODERN
     adopt: bool = False
     planning: bool = False
-    login: str = ""
+
+    @property
+    def guide(self) -> bool:
+        return self.transport == "guide"
 
     @property
     def layouts(self) -> tuple[Layout, ...]:
@@ -373,8 +376,9 @@ def parse_port(number: Any, *, host: str, thing: str) -> int:
     return number
 
 
-def parse_peer(raw: Mapping[str, Any], *, host: str, user: str, planning: bool) -> Peer:
-    """One entry of ``peers``, that is one ``identity`` that the module returned on another node.
+def parse_peer(raw: Mapping[str, Any], *, host: str, user: str, planning: bool, guide: bool) -> Peer:
+    """One entry of ``peers``, that is one ``identity`` that the module returned on another node. Users have keys of
+    their own in the guide's way alone.
 
     Raises `RefusedError` for a peer without keys (allowed only in check mode) and `ParseError` for odd keys.
     """
@@ -392,7 +396,8 @@ def parse_peer(raw: Mapping[str, Any], *, host: str, user: str, planning: bool) 
     keys: dict[str, PublicKey | None] = {}
     for field in ("host_public_key", "container_public_key"):
         text = raw.get(field) or ""
-        keys[field] = None if planned and not text else parse_public_key(text, host=host, thing=about + field)
+        needed = not planned and (guide or field != "host_public_key")
+        keys[field] = parse_public_key(text, host=host, thing=about + field) if text or needed else None
     for field in ("next_host_public_key", "next_container_public_key"):
         text = raw.get(field) or ""
         keys[field] = parse_public_key(text, host=host, thing=about + field) if text else None
@@ -410,7 +415,7 @@ def parse_peer(raw: Mapping[str, Any], *, host: str, user: str, planning: bool) 
     return Peer(
         name=name,
         addresses=addresses,
-        port=parse_port(raw.get("port") or 22, host=host, thing=about + "port"),
+        port=parse_port(raw.get("port") or (22 if guide else 2222), host=host, thing=about + "port"),
         user=parse_user(raw.get("user") or user, host=host),
         host_public_key=keys["host_public_key"],
         container_public_key=keys["container_public_key"],
@@ -418,13 +423,14 @@ def parse_peer(raw: Mapping[str, Any], *, host: str, user: str, planning: bool) 
         next_container_public_key=keys["next_container_public_key"],
         ssh_host_keys=tuple(sorted(set(host_keys))),
         planned=planned,
-        login=parse_user(raw.get("login") or raw.get("user") or user, host=host),
     )
 
 
-def parse_peers(raw: Sequence[Mapping[str, Any]], *, host: str, user: str, planning: bool) -> tuple[Peer, ...]:
+def parse_peers(
+    raw: Sequence[Mapping[str, Any]], *, host: str, user: str, planning: bool, guide: bool
+) -> tuple[Peer, ...]:
     """All peers; the same name, or one address for two peers, is refused."""
-    peers = tuple(parse_peer(each, host=host, user=user, planning=planning) for each in raw)
+    peers = tuple(parse_peer(each, host=host, user=user, planning=planning, guide=guide) for each in raw)
     seen: dict[str, str] = {}
     for peer in peers:
         # A peer's own name and addresses may coincide (an inventory that names hosts by address).
@@ -444,7 +450,8 @@ def parse_peers(raw: Sequence[Mapping[str, Any]], *, host: str, user: str, plann
 
 def parse_wanted(params: Mapping[str, Any], *, host: str, user: str, planning: bool) -> Wanted:
     """Module parameters -> `Wanted`. Raises `RefusedError` and `ParseError`."""
-    peers = parse_peers(params.get("peers") or (), host=host, user=user, planning=planning)
+    guide = params["transport"] == "guide"
+    peers = parse_peers(params.get("peers") or (), host=host, user=user, planning=planning, guide=guide)
     head = params.get("head") or ""
     state = params["state"]
     names = [peer.name for peer in peers]
@@ -464,22 +471,22 @@ def parse_wanted(params: Mapping[str, Any], *, host: str, user: str, planning: b
     command = tuple(params.get("docker_command") or ())
     if not command or any(not word or "\n" in word for word in command):
         raise RefusedError("is not a command", host=host, thing="docker_command", value=list(command))
-    forced = tuple(params.get("forced_command") or ())
-    if forced and not (forced[0].startswith("/") and all(_FORCED_WORD.match(word) for word in forced)):
+    if params["host_login"] and not guide:
         raise RefusedError(
-            "does not begin with an absolute path, or holds a character that has a meaning in authorized_keys",
+            "needs the node's own SSH server",
             host=host,
-            thing="forced_command",
-            value=list(forced),
-            remedy="use letters, digits and ./_- only, for example [/usr/bin/sudo, -n, /usr/local/libexec/broker]",
+            thing="host_login",
+            value=True,
+            remedy="set transport to guide, or host_login to false",
         )
     return Wanted(
         state=state,
         name=parse_name(params.get("name") or host, host=host, thing="name"),
         user=parse_user(user, host=host),
+        transport=params["transport"],
         addresses=tuple(parse_address(each, host=host, thing="addresses") for each in params.get("addresses") or ()),
         cidr=tuple(parse_network(each, host=host, thing="cidr") for each in params.get("cidr") or ()),
-        port=parse_port(params.get("ssh_port") or 22, host=host, thing="ssh_port"),
+        port=parse_port(params.get("ssh_port") or (22 if guide else 2222), host=host, thing="ssh_port"),
         peers=peers,
         topology=params["topology"],
         head=head,
@@ -487,7 +494,6 @@ def parse_wanted(params: Mapping[str, Any], *, host: str, user: str, planning: b
         host_login=bool(params["host_login"]),
         container_name=parse_container_name(params["container_name"], host=host),
         docker_command=command,
-        forced_command=forced,
         rotation=params.get("rotation") or "none",
         connect_timeout=int(params["connect_timeout"]),
         layout=dataclasses.replace(
@@ -496,7 +502,6 @@ def parse_wanted(params: Mapping[str, Any], *, host: str, user: str, planning: b
         ),
         adopt=bool(params["adopt"]),
         planning=planning,
-        login=parse_login(params.get("login") or "", host=host, user=user),
     )
 
 
@@ -513,18 +518,6 @@ def parse_directory(text: Any, *, host: str) -> str:
             remedy=f"use for example {MODERN.directory}",
         )
     return path
-
-
-def parse_login(text: Any, *, host: str, user: str) -> str:
-    if text in (user, "root"):
-        raise RefusedError(
-            "has to be an account of its own: whoever is this account may start the broker",
-            host=host,
-            thing="login",
-            value=text,
-            remedy="name an account that nobody else uses; it is created if it does not exist",
-        )
-    return parse_user(text, host=host) if text else ""
 
 
 def mesh_addresses(state: MeshState, wanted: Wanted, *, host: str) -> tuple[str, ...]:
@@ -572,21 +565,27 @@ def mesh_addresses(state: MeshState, wanted: Wanted, *, host: str) -> tuple[str,
 
 def identity(state: MeshState, wanted: Wanted, addresses: Sequence[str]) -> dict[str, Any]:
     """What the other nodes must know: exactly one entry of their ``peers``. Public data only."""
-    keys: list[PublicKey | None] = []
-    for path in wanted.layout.keys:
+    layout = wanted.layout
+
+    def usable(path: str) -> PublicKey | None:
         pair = state.keys.get(path)
-        keys.append(pair.usable if pair else None)
-    host_key, container_key, next_host_key, next_container_key = keys
+        return pair.usable if pair else None
+
+    def text(path: str) -> str:
+        key = usable(path)
+        return key.text if key else ""
+
+    server = usable(layout.server_key)
+    own = text(layout.host_key) if wanted.guide else ""
     return {
         "name": wanted.name,
         "user": state.account.name,
-        "login": wanted.login or state.account.name,
         "addresses": list(addresses),
         "port": wanted.port,
-        "host_public_key": host_key.text if host_key else "",
-        "container_public_key": container_key.text if container_key else "",
-        "next_host_public_key": next_host_key.text if next_host_key else "",
-        "next_container_public_key": next_container_key.text if next_container_key else "",
-        "ssh_host_keys": list(state.ssh_host_keys),
-        "planned": host_key is None or container_key is None,
+        "host_public_key": own,
+        "container_public_key": text(layout.container_key),
+        "next_host_public_key": text(layout.host_key + NEXT_SUFFIX) if wanted.guide else "",
+        "next_container_public_key": text(layout.container_key + NEXT_SUFFIX),
+        "ssh_host_keys": list(state.ssh_host_keys) if wanted.guide else [server.text] if server else [],
+        "planned": not text(layout.container_key) or not (own if wanted.guide else server),
     }

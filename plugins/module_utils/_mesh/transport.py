@@ -21,7 +21,7 @@ import tempfile
 from typing import Iterator, Sequence
 
 from .._layer import ApplyError, RefusedError, UnreachableError
-from .state import Account, FileState, Login
+from .state import Account, FileState
 
 _LIMIT = 4 * 1024 * 1024  # bytes; a key file beyond this is not a key file
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -127,15 +127,9 @@ class NodeTransport:
 
     # -- writing
 
-    def write(
-        self, relative: str, content: bytes, mode: int, uid: int, gid: int, *, validate: Sequence[str] = ()
-    ) -> None:
-        """``validate``: a program that is given the new file, named last, and has to accept it before it is used."""
+    def write(self, relative: str, content: bytes, mode: int, uid: int, gid: int) -> None:
         with self._explained("write it", relative), self._parent(relative) as (parent, name):
             with _whole(parent, name, content, mode, uid=uid, gid=gid) as temporary:
-                if validate:
-                    candidate = f"/proc/self/fd/{parent}/{temporary}"
-                    self._run([*validate, candidate], thing=self._shown(relative), keep=(parent,))
                 os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
             os.fsync(parent)
 
@@ -183,27 +177,26 @@ class NodeTransport:
             os.rename(name, new, src_dir_fd=parent, dst_dir_fd=parent)
             os.fsync(parent)
 
-    # -- the account as whom containers log in
+    # -- the account of an earlier release
 
-    def login(self, name: str) -> Login | None:
+    def account_at(self, name: str, home: str) -> int | None:
+        """The uid of a system account with this home directory."""
         try:
             entry = pwd.getpwnam(name)
         except KeyError:
             return None
-        return Login(entry.pw_name, entry.pw_uid, entry.pw_dir, entry.pw_shell)
+        return entry.pw_uid if entry.pw_dir == home and entry.pw_uid else None
 
-    def make_account(self, home: str, *, name: str, shell: str, uid: int) -> None:
-        """``home`` relative to the root of the file system. The password is one that nothing matches, and not one that
-        sshd takes for a locked account."""
-        command = ["useradd", "--system", "--user-group", "--no-create-home", "--home-dir", "/" + home.lstrip("/")]
-        self._run([*command, "--shell", shell, "--password", "*", name], thing=f"account {name}")
+    def is_busy(self, uid: int) -> bool:
+        """Whether a process of this account runs."""
+        for status in glob.glob("/proc/[0-9]*"):
+            with contextlib.suppress(OSError):
+                if os.stat(status).st_uid == uid:
+                    return True
+        return False
 
-    def remove_account(self, home: str, *, name: str) -> None:
-        self._run(
-            ["userdel", name],
-            thing=f"account {name}",
-            remedy="a launch that is under way on this node holds the account; wait for it to end, then repeat",
-        )
+    def remove_account(self, _path: str, *, name: str) -> None:
+        self._run(["userdel", name], thing=f"account {name}", remedy="end its processes, then repeat")
 
     # -- keys
 
@@ -278,12 +271,7 @@ class NodeTransport:
         return self._addresses
 
     def _run(self, command: Sequence[str], *, thing: str, keep: Sequence[int] = (), remedy: str = "") -> str:
-        package = {
-            "ssh-keygen": "openssh-client",
-            "ip": "iproute2",
-            "useradd": "passwd",
-            "userdel": "passwd",
-        }.get(command[0], "sudo")
+        package = {"ssh-keygen": "openssh-client", "ip": "iproute2"}.get(command[0], "passwd")
         environment = {
             **os.environ,
             "LC_ALL": "C",

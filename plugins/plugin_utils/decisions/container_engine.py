@@ -6,6 +6,9 @@
 Takes the runtime `nvidia` from what `nvidia-ctk runtime configure --dry-run` would write, and nothing else of it.
 Every key of the file stays as it is and where it is. An entry of that name is never replaced. Compares what the
 running engine knows with what is on the disk. It needs no memory of an earlier run.
+Source: nvidia-container-toolkit at its main branch of 2026-08: `nvidia-ctk runtime configure` replaces an entry of the
+same name whole, with its arguments, and writes the rest back in another order. So its answer is asked for and merged
+here.
 ``config``: The present `daemon.json`, empty where there is none. With `offer`, `merged` is returned.
 ``offer``: Standard output of `nvidia-ctk`.
 ``probe``: What the engine answers, one word and its value per line - `started` (when the engine started, epoch),
@@ -15,12 +18,77 @@ running engine knows with what is on the disk. It needs no memory of an earlier 
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from ...module_utils._mesh.engine import engine_state, merge_runtime
 from ..decision import Context
 
 SPEC: dict[str, Any] = {"config": {"default": ""}, "offer": {}, "probe": {}}
+RUNTIME = "nvidia"
+
+
+def _document(text: str, whose: str) -> dict[str, Any]:
+    """An empty file is an empty document, as the engine reads it."""
+    found = json.loads(text) if text.strip() else {}
+    if not isinstance(found, dict):
+        raise ValueError(f"{whose} is {type(found).__name__}, not an object")
+    return found
+
+
+def merge_runtime(current: str, proposed: str) -> dict[str, Any]:
+    """daemon.json with NVIDIA's runtime and every key of the user's as it was, in its order.
+
+    ``proposed``: what nvidia-ctk would write. Result: ``content`` (the file), ``changed``, ``kept`` (an entry of the
+    user's that differs from NVIDIA's and stays), ``problem`` ('' or why neither can be used).
+    """
+    refused = {"content": current, "changed": False, "kept": ""}
+    try:
+        own = _document(current, "it")
+    except ValueError as error:
+        return {**refused, "problem": f"it cannot be read: {error}"}
+    try:
+        offered = _document(proposed, "the answer")["runtimes"][RUNTIME]
+        path = offered["path"]
+    except (ValueError, KeyError, TypeError) as error:
+        return {
+            **refused,
+            "problem": f"nvidia-ctk offers no runtime {RUNTIME} with a path ({error!r}): {proposed[:200]}",
+        }
+    runtimes = own.get("runtimes", {})
+    if not isinstance(runtimes, dict):
+        return {**refused, "problem": "its key runtimes is no object"}
+    if RUNTIME in runtimes:
+        there = runtimes[RUNTIME]
+        same = isinstance(there, dict) and there.get("path") == path
+        return {**refused, "kept": "" if same else json.dumps(there), "problem": ""}
+    own["runtimes"] = {**runtimes, RUNTIME: offered}
+    return {"content": json.dumps(own, indent=4, ensure_ascii=False) + "\n", "changed": True, "kept": "", "problem": ""}
+
+
+def engine_state(text: str, configured: bool) -> dict[str, Any]:
+    """What the running engine lacks. ``text``: the role's probe, one ``WORD VALUE`` per line; ``configured``:
+    daemon.json has the runtime. ``pending``: one reason each; ``running``: names of the containers that a restart
+    stops."""
+    values: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        word, _space, value = line.partition(" ")
+        values.setdefault(word, []).append(value.strip())
+    if "started" not in values:
+        return {"pending": [], "running": [], "live_restore": False}
+    started = int(values["started"][0])
+    pending = []
+    if any(int(changed) > started for changed in values.get("hook", [])):
+        pending.append(
+            "the engine was started before the NVIDIA container toolkit was installed, so it cannot give GPUs"
+        )
+    runtimes = json.loads(values["runtimes"][0]) if values.get("runtimes", [""])[0] else {}
+    if configured and RUNTIME not in runtimes:
+        pending.append(f"the engine has not read the runtime {RUNTIME} from its configuration")
+    return {
+        "pending": pending,
+        "running": values.get("container", []),
+        "live_restore": values.get("live_restore") == ["true"],
+    }
 
 
 def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Many nodes on this machine, each with its own network, host name, processes, files and sshd; only the engine is a
-stand-in, which runs what it is told on the node itself.
+stand-in, which runs what it is asked for on the node itself, the container's own sshd among it.
 
 A node is a set of namespaces: the machine's files with a layer of its own above them (so that /root, /tmp, /etc/ssh and
 /usr/local/libexec are its own), one interface on a bridge that no other network touches, and sshd as its first process.
@@ -16,7 +16,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -29,16 +28,16 @@ NETWORK = "10.79.0.0/16"
 CONTROLLER = "10.79.255.254"
 CONTAINER = "mpicont"
 MESH = "/etc/rocemesh/mesh"
-LOG = "/run/broker.log"  # the system log of a node
+CONTAINER_LOG = "/run/container.log"  # what `docker logs` shows of a node's container
 
 # The engine of a node. What is executed "in the container" sees the mesh's files at /root/.ssh, as the mount of the
 # real one would show them; processes, network and host name are the node's, as with --net=host --uts=host.
 DOCKER = f"""#!/bin/bash
 case "$1" in
   inspect) echo true ;;
+  run) exec setsid "$0" exec {CONTAINER} /bin/sh /root/.ssh/start_sshd.sh > {CONTAINER_LOG} 2>&1 < /dev/null & ;;
   exec)
     shift
-    while [ "$1" = --env ]; do export "$2"; shift 2; done
     [ "$1" = {CONTAINER} ] || exit 125
     shift
     ssh={MESH}/container
@@ -94,7 +93,7 @@ def missing() -> str:
     if os.getuid() != 0:
         return "needs root"
     for program, package in (
-        (SSHD, "openssh-server"), ("ip", "iproute2"), ("unshare", "util-linux"), ("sudo", "sudo"), ("useradd", "passwd")
+        (SSHD, "openssh-server"), ("ip", "iproute2"), ("unshare", "util-linux")
     ):  # fmt: skip
         if not (os.path.exists(program) or shutil.which(program)):
             return f"needs {package}"
@@ -113,28 +112,6 @@ class Node:
     def __init__(self, name: str, address: str, process: subprocess.Popen[str]) -> None:
         self.name, self.address, self.process = name, address, process
         self.pid = 0
-        self._journal: socket.socket | None = None
-
-    def keep_a_log(self) -> None:
-        """The broker starts nothing without a record. This machine reads it, so that a node needs no process for it."""
-        self._journal = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self._journal.bind(f"/proc/{self.pid}/root{LOG}")
-        os.chmod(f"/proc/{self.pid}/root{LOG}", 0o666)
-        self._journal.setblocking(False)
-
-    def journal(self) -> list[str]:
-        """What the broker wrote since the last time."""
-        said: list[str] = []
-        while self._journal:
-            try:
-                said.append(self._journal.recv(65536).decode())
-            except BlockingIOError:
-                break
-        return said
-
-    def end_log(self) -> None:
-        if self._journal:
-            self._journal.close()
 
     @property
     def root(self) -> Path:
@@ -156,12 +133,22 @@ class Node:
         """What ``docker exec`` of the container would do there."""
         return self.inside(["/usr/local/bin/docker", "exec", CONTAINER, *command], timeout)
 
-    def log(self) -> str:
-        return (self.root / "run/sshd.log").read_text(errors="replace")
+    def start_container(self) -> None:
+        """Start the container, and wait until its SSH server listens. The role mesh wrote its files before."""
+        log = self.root / CONTAINER_LOG.lstrip("/")
+        log.unlink(missing_ok=True)
+        done = self.inside(["/usr/local/bin/docker", "run"])
+        assert done.returncode == 0, done.stderr
+        _listens(self, log)
 
-    def connections(self) -> int:
-        """TCP connections that this node's sshd took since it started."""
-        return sum(1 for line in self.log().splitlines() if line.startswith("Connection from "))
+    def log(self, of: str = CONTAINER_LOG) -> str:
+        """What the SSH server of the container wrote; ``of``: another file of the node."""
+        path = self.root / of.lstrip("/")
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def connections(self, of: str = CONTAINER_LOG) -> int:
+        """TCP connections that the SSH server took since it started."""
+        return sum(1 for line in self.log(of).splitlines() if line.startswith("Connection from "))
 
 
 class Fleet:
@@ -185,7 +172,8 @@ class Fleet:
         )  # fmt: skip
 
     def connections(self) -> int:
-        return sum(node.connections() for node in self.nodes)
+        """Of the administrator, to the nodes' own SSH servers."""
+        return sum(node.connections("/run/sshd.log") for node in self.nodes)
 
 
 @contextmanager
@@ -198,8 +186,6 @@ def fleet(count: int, *, shared: Path | None = None) -> Iterator[Fleet]:
         result = _start(base, count, shared, started)
         yield result
     finally:
-        for node in result.nodes if result else ():
-            node.end_log()
         if started:
             _end_strays(started[0].pid)
         for process in started:
@@ -266,8 +252,7 @@ def _start(base: Path, count: int, shared: Path | None, started: list[subprocess
         node.process.stdin.flush()
     with result.known_hosts.open("w") as known:
         for node in nodes:
-            _answers(result, node)
-            node.keep_a_log()
+            _listens(node, node.root / "run/sshd.log")
             public = (node.root / "etc/ssh/ssh_host_ed25519_key.pub").read_text().split()
             known.write(f"{node.address},{node.name} {public[0]} {public[1]}\n")
     return result
@@ -283,10 +268,9 @@ def _child(process: subprocess.Popen[str]) -> int:
     return int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0])
 
 
-def _answers(fleet_: Fleet, node: Node) -> None:
-    """Waits until the node's sshd has said that it listens; what it said otherwise is the error."""
+def _listens(node: Node, log: Path) -> None:
+    """Waits until an sshd has said that it listens; what it said otherwise is the error."""
     deadline = time.monotonic() + 60
-    log = node.root / "run/sshd.log"
     while not (log.exists() and "Server listening" in log.read_text()):
         if node.process.poll() is not None or time.monotonic() > deadline:
             said = log.read_text() if log.exists() else "nothing"

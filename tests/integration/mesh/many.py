@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 import venv
@@ -16,28 +15,12 @@ from typing import Any
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import Node as Host
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import command
 
-from tests.integration.mesh.fleet import CONTAINER, LOG, NETWORK, Fleet, Node
-from tests.unit.mesh.broker import GRAMMAR, SOURCE
+from tests.integration.mesh.fleet import NETWORK, Fleet
 from tests.unit.mesh.harness import Node as Member
 
-BROKER = "/usr/local/libexec/rocemesh/mesh-broker"
-PREFIXES = ("/usr",)
 
-
-def install_broker(node: Node, prefixes: Sequence[str]) -> None:
-    directory = node.root / Path(BROKER).parent.relative_to("/")
-    directory.mkdir(parents=True, mode=0o755)
-    shutil.copy(SOURCE, directory / "mesh-broker")
-    shutil.copy(GRAMMAR, directory)
-    chosen = {
-        "caller": "root", "container": CONTAINER, "docker": ["/usr/local/bin/docker"], "prefixes": list(prefixes),
-        "networks": [NETWORK], "log": LOG,
-    }  # fmt: skip
-    (directory / "mesh-broker.json").write_text(json.dumps(chosen))
-
-
-def join(fleet: Fleet, prefixes: Sequence[str] = PREFIXES) -> None:
-    """Topology head, the broker as the only door: what the role does without being told otherwise."""
+def join(fleet: Fleet) -> None:
+    """Topology head and the containers' own SSH servers: what the roles do without being told otherwise."""
     members = []
     for number, node in enumerate(fleet.nodes, start=1):
         member = Member(node.name, number, node.root / "root", node.root / "etc/ssh")
@@ -46,18 +29,18 @@ def join(fleet: Fleet, prefixes: Sequence[str] = PREFIXES) -> None:
         )
         member.root = node.root
         member.system = type(member.system)(node.name, type(member.account)("root", 0, 0, str(node.root)))
+        member.system.accounts = {}
         report = [{"ifname": "eth0", "addr_info": [{"family": "inet", "local": node.address, "prefixlen": 16}]}]
         member.transport.address_report = lambda report=report: json.dumps(report)  # type: ignore[method-assign]
         members.append(member)
-        install_broker(node, prefixes)
-    star: dict[str, Any] = {
-        "topology": "head", "head": fleet.nodes[0].name, "host_login": False, "forced_command": [BROKER],
-    }  # fmt: skip
-    peers = [members[0].identity(addresses=[fleet.nodes[0].address])]
-    told = list(peers)
+    star: dict[str, Any] = {"transport": "container", "topology": "head", "head": fleet.nodes[0].name}
+    peers = [members[0].identity(transport="container", addresses=[fleet.nodes[0].address])]
+    known = list(peers)
     for member, node in zip(members[1:], fleet.nodes[1:], strict=True):
-        told.append(member.run(peers=peers, addresses=[node.address], **star)["identity"])
-    members[0].run(peers=told, **star)
+        known.append(member.run(peers=peers, addresses=[node.address], **star)["identity"])
+    members[0].run(peers=known, **star)
+    for node in fleet.nodes:
+        node.start_container()
 
 
 def mpirun(
@@ -75,7 +58,7 @@ def key_holders(fleet: Fleet) -> list[str]:
     """Nodes whose container key is accepted somewhere."""
     accepted = set()
     for node in fleet.nodes:
-        text = (node.root / "root/.ssh/authorized_keys").read_text()
+        text = (node.root / "etc/rocemesh/mesh/container/authorized_keys").read_text()
         accepted |= {line.rsplit(" ", 1)[-1].partition(":")[0] for line in text.splitlines() if ":container" in line}
     return sorted(accepted)
 

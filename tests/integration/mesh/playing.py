@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.integration.mesh.fleet import CONTAINER, LOG, NETWORK, Fleet
+from tests.integration.mesh.fleet import CONTAINER, NETWORK, Fleet
 
 ROOT = Path(__file__).resolve().parents[3]
 FORKS = 16  # this repository's ansible.cfg
@@ -36,7 +36,7 @@ OURS: list[dict[str, Any]] = [
     {
         "hosts": "all",
         "gather_facts": False,
-        "vars": {"mesh_user": "root", "mesh_cidr": [NETWORK], "mesh_container_name": CONTAINER, "mesh_broker_log": LOG},
+        "vars": {"mesh_user": "root", "mesh_cidr": [NETWORK], "mesh_container_name": CONTAINER},
         "roles": ["rocemesh.multinode.mesh"],
     }
 ]

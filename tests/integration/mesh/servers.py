@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Two nodes on this machine: real sshd, real ssh, real keys; only the engine is a stub.
+"""Two nodes of the guide's way on this machine: real sshd, real ssh, real keys; only the engine is a stub.
 
 Each node is a home directory and an sshd on its own loopback port with its own host keys. The ssh client of the
 "container" runs in a mount namespace in which the mesh's ``container`` lies at ``/root/.ssh``, read-only, as it does in
@@ -68,9 +68,9 @@ class Server:
         )
         self.node.root = self.base
         self.node.system = type(self.node.system)(name, type(self.node.account)("root", 0, 0, str(self.base)))
+        self.node.system.accounts = {}
         self.process: subprocess.Popen[bytes] | None = None
         self.log = self.base / "sshd.log"
-        self.journal: Any = None  # the broker's system log, where a test installs one
 
     def container_runs(self, running: bool) -> None:
         (self.bin / "running").write_text("true\n" if running else "false\n")

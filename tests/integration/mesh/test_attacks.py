@@ -1,289 +1,342 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What somebody who holds the head's key, or sits on a worker, can try. All of it is refused, and the mesh still works.
+"""Attacks on the containers' SSH servers: a neighbour in the network, a worker, and the holder of the head's key.
 
-Real sshd and ssh, the broker as the role installs it; only the engine behind it is a stub that notes every call.
+Three nodes of a fleet with the files that the module writes; `gpu001` is the head and its key the only one accepted.
+`mesh` is the fixture for attacks of your own: `node.in_container([...])` is a rank's view, `node.inside([...])` the
+node's, `fleet.run([...])` that of a machine which is no part of the mesh.
 """
 
 from __future__ import annotations
 
-import json
-import os
+import re
 import shutil
-import socket
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
 
-from tests.integration.mesh.servers import MISSING, Server, two
-from tests.unit.mesh.broker import ATTACKS, GRAMMAR, LAUNCH_LINES, SOURCE, load
+from tests.integration.mesh import many
+from tests.integration.mesh.fleet import CONTAINER_LOG, Fleet, Node, fleet, missing
 
-pytestmark = pytest.mark.skipif(MISSING, reason="needs root, openssh-server and unshare")
-
-broker = load()
-NOTING = """#!/bin/bash
-printf '%s\\n' "$*" >> "$(dirname "$0")/engine.log"
-if [ "$1" = inspect ]; then echo true; exit; fi
-[ "${*: -1}" = true ] || printf 'started: %s\\n' "$3"
-"""
-
-
-class Guarded:
-    """Head and worker; the worker's forced command is the broker. `started`: what reached the engine."""
-
-    def __init__(self, head: Server, worker: Server) -> None:
-        self.head, self.worker = head, worker
-        self.broker = self._install(worker)
-        self._install(head)
-        # A busy machine is no silent node.
-        self.params: dict[str, Any] = {"topology": "head", "head": "gpu01", "host_login": False, "connect_timeout": 120}
-        self.join()
-
-    @staticmethod
-    def _install(server: Server) -> Path:
-        directory = server.base / "libexec"
-        directory.mkdir(mode=0o755)
-        shutil.copy(SOURCE, directory / "mesh-broker")
-        shutil.copy(GRAMMAR, directory)
-        (directory / "docker").write_text(NOTING)
-        (directory / "docker").chmod(0o755)
-        log = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        log.bind(str(directory / "log"))
-        log.setblocking(False)
-        server.journal = log
-        chosen = {
-            "caller": "root", "container": "mpicont", "docker": [str(directory / "docker")], "prefixes": ["/usr"],
-            "networks": ["127.0.0.0/8"], "log": str(directory / "log"),
-        }  # fmt: skip
-        (directory / "mesh-broker.json").write_text(json.dumps(chosen))
-        (directory / "mesh-broker.json").chmod(0o644)
-        return directory
-
-    def join(self, **params: Any) -> None:
-        servers = (self.head, self.worker)
-        peers = [server.identity() for server in servers]
-        for server in servers:
-            command = [str(server.base / "libexec/mesh-broker")]
-            server.node.run(peers=peers, forced_command=command, **{**self.params, **params})
-
-    @property
-    def started(self) -> list[str]:
-        log = self.broker / "engine.log"
-        return [line for line in log.read_text().splitlines() if line.startswith("exec")] if log.exists() else []
-
-    def journal(self) -> str:
-        said = []
-        while True:
-            try:
-                said.append(self.worker.journal.recv(65536).decode())
-            except BlockingIOError:
-                return "\n".join(said)
-
-    def what_keeps_mpirun(self) -> str:
-        """Empty where it works."""
-        done = self.head.from_container(self.worker, LAUNCH_LINES[0])
-        said = self.journal()
-        works = done.returncode == 0 and done.stdout == "started: orted\n" and "accepted from 127.0.0.1" in said
-        return "" if works else f"{done} {said}"
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+MESH = "etc/rocemesh/mesh/container"
+# A client that trusts everything and waits for nothing.
+SSH = (
+    "ssh", "-F", "none", "-p", "2222", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o",
+    "UserKnownHostsFile=/dev/null", "-o", "ConnectTimeout=5", "-o", "LogLevel=INFO",
+)  # fmt: skip
+Attack = Callable[[Fleet], "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture(scope="module")
-def guarded() -> Iterator[Guarded]:
-    with two() as pair:
-        yield Guarded(*pair)
+def mesh() -> Iterator[Fleet]:
+    with fleet(3) as nodes:
+        many.join(nodes)
+        yield nodes
 
 
 @pytest.fixture(autouse=True)
-def undamaged(guarded: Guarded) -> Iterator[None]:
-    """No attack starts anything, and after each the mesh is whole."""
-    before = len(guarded.started)
+def still_works(mesh: Fleet) -> Iterator[None]:
+    """After every attack the head reaches every node, and no process of an attack is left in a container."""
     yield
-    assert len(guarded.started) == before, guarded.started[before:]
-    assert guarded.what_keeps_mpirun() == ""
+    for node in mesh.nodes:
+        done = mesh.nodes[0].in_container(["ssh", node.address, "hostname"])
+        assert (done.returncode, done.stdout.strip()) == (0, node.name), done.stderr
 
 
-def test_every_request_but_a_launch_is_refused_and_logged(guarded: Guarded) -> None:
-    # One request is longer than ssh can be told on a command line; test_broker.py has it. Each is a session of its own
-    # with the forced command; that of every other test here, and of what proves the mesh whole, has its own login, too.
-    with guarded.head.one_connection(guarded.worker) as options:
-        for name, request in ATTACKS.items():
-            if name != "megabytes":
-                done = guarded.head.from_container(guarded.worker, request, options=options)
-                assert (done.returncode, done.stdout) == (broker.REFUSED, ""), f"{name}: {done.stderr}"
-                assert "refused: " in done.stderr and "refused from 127.0.0.1" in guarded.journal(), name
+def files(node: Node) -> Path:
+    return node.root / MESH
 
 
-def as_head(guarded: Guarded, *options: str, command: tuple[str, ...] = ("true",)) -> subprocess.CompletedProcess[str]:
-    done: subprocess.CompletedProcess[str] = guarded.head.from_container(
-        guarded.worker, *command, options=("-o", "LogLevel=INFO", *options)
+@contextmanager
+def held(path: Path) -> Iterator[bytes]:
+    """The file as it was, put back with its mode."""
+    content, mode = path.read_bytes(), path.stat().st_mode & 0o7777
+    try:
+        yield content
+    finally:
+        path.unlink(missing_ok=True)
+        path.write_bytes(content)
+        path.chmod(mode)
+
+
+def new_key(folder: Path, kind: str = "ed25519") -> Path:
+    key = folder / f"{kind}.attacker"
+    key.unlink(missing_ok=True)
+    subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", "", "-f", key], check=True)
+    return key
+
+
+def asks(*options: str, user: str = "root", target: int = 1) -> Attack:
+    """From a machine of the network that is no node."""
+    return lambda mesh: mesh.run([*SSH, *options, f"{user}@{mesh.nodes[target].address}", "id"])
+
+
+def with_key_of(owner: int, place: int, target: int) -> Attack:
+    """The key of ``owner``'s container, used on node ``place`` (-1: outside of the mesh)."""
+
+    def attack(mesh: Fleet) -> subprocess.CompletedProcess[str]:
+        copy = mesh.folder / "copied"
+        shutil.copy(files(mesh.nodes[owner]) / "id_ed25519_cont", copy)
+        copy.chmod(0o600)
+        address = mesh.nodes[target].address
+        if place < 0:
+            return mesh.run([*SSH, "-i", str(copy), f"root@{address}", "id"])
+        inside = mesh.nodes[place].root / "root/copied"
+        shutil.copy(copy, inside)
+        inside.chmod(0o600)
+        return mesh.nodes[place].inside([*SSH, "-i", "/root/copied", f"root@{address}", "id"])
+
+    return attack
+
+
+def stranger(kind: str) -> Attack:
+    return lambda mesh: mesh.run([*SSH, "-i", str(new_key(mesh.folder, kind)), f"root@{mesh.nodes[1].address}", "id"])
+
+
+LOGINS: dict[str, Attack] = {
+    "no_method": asks("-o", "PreferredAuthentications=none"),
+    "password": asks(
+        "-o", "PreferredAuthentications=password", "-o", "BatchMode=no", "-o", "NumberOfPasswordPrompts=1"
+    ),
+    "keyboard_interactive": asks("-o", "PreferredAuthentications=keyboard-interactive"),
+    "hostbased": asks("-o", "PreferredAuthentications=hostbased", "-o", "HostbasedAuthentication=yes"),
+    "gssapi": asks("-o", "PreferredAuthentications=gssapi-with-mic", "-o", "GSSAPIAuthentication=yes"),
+    "without_key": asks("-o", "PreferredAuthentications=publickey", "-i", "/nonexistent"),
+    "strangers_ed25519_key": stranger("ed25519"),
+    "strangers_rsa_key": stranger("rsa"),
+    "strangers_ecdsa_key": stranger("ecdsa"),
+    "administrators_key_of_the_node": lambda mesh: mesh.run(
+        [*SSH, "-i", str(mesh.key), f"root@{mesh.nodes[1].address}", "id"]
+    ),
+    "user_nobody": asks(user="nobody"),
+    "user_nvidia": asks(user="nvidia"),
+    "user_of_sshd": asks(user="sshd"),
+    "user_that_is_not_there": asks(user="mesh"),
+    "user_with_an_option_for_a_name": asks("-l", "-oProxyCommand=id"),
+    "heads_key_from_outside": with_key_of(0, -1, 1),
+    "heads_key_from_a_worker_to_another": with_key_of(0, 1, 2),
+    "heads_key_from_a_worker_to_the_head": with_key_of(0, 1, 0),
+    "heads_key_from_a_worker_to_itself": with_key_of(0, 1, 1),
+    "workers_key_from_the_worker_to_the_head": with_key_of(1, 1, 0),
+    "workers_key_from_the_worker_to_another": with_key_of(1, 1, 2),
+    "workers_key_from_the_worker_to_itself": with_key_of(1, 1, 1),
+    "workers_key_from_the_head": with_key_of(1, 0, 2),
+    "workers_key_from_outside": with_key_of(1, -1, 2),
+}
+
+
+@pytest.mark.parametrize("name", LOGINS)
+def test_logins_without_the_heads_key_and_place_are_refused(mesh: Fleet, name: str) -> None:
+    done = LOGINS[name](mesh)
+    assert done.returncode == 255 and "uid=" not in done.stdout, done.stdout
+    assert re.search(r"Permission denied \(publickey\)|remote username contains invalid|ermission denied", done.stderr)
+
+
+def test_the_heads_key_from_the_head_opens_the_container(mesh: Fleet) -> None:
+    """The control of the attempts above: nothing but place and key keeps them out."""
+    done = with_key_of(0, 0, 1)(mesh)
+    assert done.returncode == 0 and "uid=0(root)" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "192.0.2.77"])
+def test_the_server_listens_on_no_other_address_of_the_node(mesh: Fleet, address: str) -> None:
+    node = mesh.nodes[1]
+    node.inside(["ip", "address", "add", "192.0.2.77/32", "dev", "eth0"])
+    try:
+        done = node.inside([*SSH, f"root@{address}", "id"])
+    finally:
+        node.inside(["ip", "address", "del", "192.0.2.77/32", "dev", "eth0"])
+    assert done.returncode == 255 and "Connection refused" in done.stderr
+
+
+# -------------------------------------------------------------------------------------------- with the head's key
+
+
+REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
+    "to_a_port_of_the_node": (("-W", "127.0.0.1:22"), "prohibited|stdio forwarding failed"),
+    "to_a_port_of_another_node": (("-W", "10.79.0.4:2222"), "prohibited|stdio forwarding failed"),
+    "reverse": (("-o", "ExitOnForwardFailure=yes", "-R", "127.0.0.1:8222:127.0.0.1:22"), "forwarding failed"),
+    "reverse_on_all_addresses": (("-o", "ExitOnForwardFailure=yes", "-R", "*:8222:127.0.0.1:22"), "forwarding failed"),
+    "reverse_dynamic": (("-o", "ExitOnForwardFailure=yes", "-R", "8223"), "remote port forwarding failed"),
+    "reverse_socket": (("-o", "ExitOnForwardFailure=yes", "-R", "/tmp/s:127.0.0.1:22"), "forwarding failed"),
+    "tunnel_of_packets": (("-o", "ExitOnForwardFailure=yes", "-w", "9:9"), "unnel"),
+    "terminal": (("-tt",), "PTY allocation request failed"),
+    "file_transfer": (("-s",), "subsystem request failed"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_forwarding_is_refused(mesh: Fleet, name: str) -> None:
+    options, words = REFUSED[name]
+    head, worker = mesh.nodes[:2]
+    command = [] if "-W" in options else ["sftp"] if "-s" in options else ["true"]
+    done = head.in_container(["ssh", "-o", "LogLevel=INFO", *options, worker.address, *command])
+    assert re.search(words, done.stderr), (done.returncode, done.stderr)
+    assert done.returncode != 0 or name == "terminal"
+
+
+def test_a_local_forward_carries_nothing(mesh: Fleet) -> None:
+    """The client listens by itself; the server refuses the channel."""
+    head, worker = mesh.nodes[:2]
+    script = (
+        f"ssh -o ControlMaster=no -f -L 127.0.0.1:8300:127.0.0.1:22 {worker.address} sleep 3 2>/dev/null; "
+        "timeout 5 bash -c 'exec 3<>/dev/tcp/127.0.0.1/8300; head -c 3 <&3'"
     )
-    return done
+    assert "SSH" not in head.in_container(["bash", "-c", script]).stdout
+
+
+def test_the_agent_of_the_client_does_not_reach_a_worker(mesh: Fleet) -> None:
+    script = 'eval "$(ssh-agent)" > /dev/null; ssh -A "$0" env; ssh-agent -k > /dev/null'
+    done = mesh.nodes[0].in_container(["bash", "-c", script, mesh.nodes[1].address])
+    assert done.returncode == 0 and "SSH_AUTH_SOCK" not in done.stdout and "PATH=" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["LD_PRELOAD", "LD_LIBRARY_PATH", "PATH", "BASH_ENV", "ENV", "LC_ALL", "OMPI_MCA_x"])
+def test_variables_of_the_client_are_dropped(mesh: Fleet, name: str) -> None:
+    script = f'{name}=/evil; export {name}; /usr/bin/ssh -o SendEnv={name} -o SetEnv={name}=/evil "$0" /usr/bin/env'
+    done = mesh.nodes[0].in_container(["/bin/bash", "-c", script, mesh.nodes[1].address])
+    assert done.returncode == 0 and "/evil" not in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize("name", ["rc", "environment"])
+def test_files_that_sshd_could_read_for_a_user_are_not_read(mesh: Fleet, name: str) -> None:
+    node = mesh.nodes[1]
+    path = files(node) / name
+    path.write_text("touch /run/evil\nEVIL=1\n")
+    try:
+        done = mesh.nodes[0].in_container(["ssh", node.address, "env; test ! -e /run/evil"])
+    finally:
+        path.unlink()
+    assert done.returncode == 0 and "EVIL" not in done.stdout
+
+
+# --------------------------------------------------------------------------------------------------- files and places
+
+
+@pytest.mark.parametrize("how", ["link", "mode", "owner", "directory"])
+def test_keys_that_others_could_write_open_nothing(mesh: Fleet, how: str) -> None:
+    node = mesh.nodes[1]
+    path = files(node) / "authorized_keys"
+    elsewhere = node.root / "tmp/keys"
+    with held(path) as content:
+        if how == "link":
+            elsewhere.write_bytes(content)
+            elsewhere.chmod(0o666)
+            path.unlink()
+            path.symlink_to("/tmp/keys")
+        elif how == "mode":
+            path.chmod(0o622)
+        elif how == "owner":
+            shutil.chown(path, 12345)
+        else:
+            files(node).chmod(0o777)
+        done = mesh.nodes[0].in_container(["ssh", node.address, "id"])
+        files(node).chmod(0o755)
+    assert done.returncode == 255 and "Permission denied" in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize(
-    "options",
-    [("-W", "127.0.0.1:22"), ("-N", "-o", "ExitOnForwardFailure=yes", "-R", "127.0.0.1:0:127.0.0.1:22")],
-    ids=["tunnel_through_the_node", "port_opened_on_the_node"],
-)
-def test_forwarding_is_refused(guarded: Guarded, options: tuple[str, ...]) -> None:
-    done = as_head(guarded, *options, command=())
-    assert done.returncode != 0 and ("prohibited" in done.stderr or "forwarding failed" in done.stderr), done.stderr
+    "command",
+    ["touch /root/.ssh/x", "rm /root/.ssh/config", "echo x >> /root/.ssh/authorized_keys", "chmod 777 /root/.ssh",
+     "mv /root/.ssh/sshd_config /root/.ssh/y", "ln -sf /etc/shadow /root/.ssh/rc", "rm -rf /root/.ssh"],
+)  # fmt: skip
+def test_a_rank_cannot_write_what_the_container_was_given(mesh: Fleet, command: str) -> None:
+    before = sorted(path.read_bytes() for path in files(mesh.nodes[1]).iterdir())
+    done = mesh.nodes[0].in_container(["ssh", mesh.nodes[1].address, command])
+    assert done.returncode != 0 and "ead-only file system" in done.stderr, done.stderr
+    assert sorted(path.read_bytes() for path in files(mesh.nodes[1]).iterdir()) == before
 
 
-def test_terminal_is_refused(guarded: Guarded) -> None:
-    assert "PTY allocation request failed" in as_head(guarded, "-tt", command=("tty",)).stderr
+def stop_server(node: Node) -> None:
+    pid = (node.root / "run/sshd/mesh.pid").read_text().strip()
+    assert node.inside(["kill", pid]).returncode == 0
+    deadline = time.monotonic() + 30
+    while ":2222 " in node.inside(["ss", "-ltn"]).stdout:
+        assert time.monotonic() < deadline, "the server does not end"
+        time.sleep(0.02)
 
 
-def test_session_without_command_is_refused(guarded: Guarded) -> None:
-    done = as_head(guarded, "-T", command=())
-    assert done.returncode == broker.NO_COMMAND and "opens no session" in done.stderr
-
-
-def test_sftp_subsystem_is_refused(guarded: Guarded) -> None:
-    assert as_head(guarded, "-s", command=("sftp",)).returncode in (broker.REFUSED, broker.NO_COMMAND)
-
-
-def test_agent_of_the_client_does_not_reach_the_node(guarded: Guarded) -> None:
-    config = (guarded.worker.home / ".ssh/authorized_keys").read_text()
-    assert all(line.startswith("restrict,") for line in config.splitlines() if "ssh-ed25519" in line)
-    assert as_head(guarded, "-A", command=("ssh-add -l",)).returncode == broker.REFUSED
-
-
-@pytest.mark.parametrize("variable", ["LD_PRELOAD=/tmp/x.so", "PYTHONPATH=/tmp", "PATH=/tmp", "DOCKER_HOST=tcp://x:1"])
-def test_variables_sent_by_the_client_are_dropped(guarded: Guarded, variable: str) -> None:
-    assert as_head(guarded, "-o", f"SetEnv={variable}", command=("id",)).returncode == broker.REFUSED
-
-
-def test_worker_cannot_log_in_to_the_head_or_to_itself(guarded: Guarded) -> None:
-    for target in (guarded.head, guarded.worker):
-        assert guarded.worker.from_container(target, LAUNCH_LINES[0]).returncode == 255
-        assert guarded.worker.from_host(target, "true").returncode == 255
-
-
-def test_user_of_the_head_gets_no_login_on_the_worker(guarded: Guarded) -> None:
-    assert guarded.head.from_host(guarded.worker, "true").returncode == 255
-
-
-def test_key_from_another_address_is_refused(guarded: Guarded) -> None:
-    guarded.join(allow_from=["192.0.2.0/24"])
-    assert as_head(guarded).returncode == 255
-    guarded.join()
-
-
-def with_other_key(guarded: Guarded, private: bytes, directory: Path) -> subprocess.CompletedProcess[str]:
-    """The head's whole SSH directory, but for the key."""
-    other = directory / "ssh"
-    shutil.copytree(guarded.head.node.container, other)
-    (other / "id_ed25519_cont").write_bytes(private)
-    (other / "id_ed25519_cont.pub").unlink()
-    done: subprocess.CompletedProcess[str] = guarded.head.with_ssh_directory(other, ["ssh", "gpu02", "true"])
-    return done
-
-
-def test_key_of_a_stranger_is_refused(guarded: Guarded, tmp_path: Path) -> None:
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "key"], check=True)
-    done = with_other_key(guarded, (tmp_path / "key").read_bytes(), tmp_path)
-    assert done.returncode == 255 and "Permission denied" in done.stderr
-
-
-def test_replaced_host_key_is_refused(guarded: Guarded) -> None:
-    worker = guarded.worker
-    key = worker.etc / "ssh_host_ed25519_key"
-    before = key.read_bytes(), key.with_suffix(".pub").read_bytes()
-    worker.stop()
-    worker.new_host_key()
-    worker.start()
+def test_a_server_with_another_host_key_gets_no_command(mesh: Fleet) -> None:
+    """Whoever takes the port before the container's server does, or instead of it, cannot pose as the node."""
+    head, worker = mesh.nodes[:2]
+    stop_server(worker)
+    key = new_key(worker.root / "run")
+    options = ["-p", "2222", "-o", f"HostKey=/run/{key.name}", "-o", "PidFile=/run/squatter.pid", "-E", "/run/squatter"]
+    assert worker.inside(["/usr/sbin/sshd", *options]).returncode == 0
     try:
-        done = as_head(guarded)
-        assert done.returncode == 255 and "verification failed" in done.stderr
+        done = head.in_container(["ssh", worker.address, "id"])
+        assert done.returncode == 255 and "ost key verification failed" in done.stderr, done.stderr
+        # The container's server does not come up beside it: it ends, and says why.
+        worker.inside(["/usr/local/bin/docker", "run"])
+        deadline = time.monotonic() + 30
+        while "Cannot bind any address" not in worker.log(CONTAINER_LOG):
+            assert time.monotonic() < deadline, worker.log(CONTAINER_LOG)
+            time.sleep(0.05)
     finally:
-        worker.stop()
-        key.write_bytes(before[0])
-        key.with_suffix(".pub").write_bytes(before[1])
-        worker.start()
+        worker.inside(["kill", (worker.root / "run/squatter.pid").read_text().strip()])
+        while ":2222 " in worker.inside(["ss", "-ltn"]).stdout:
+            time.sleep(0.02)
+        worker.start_container()
 
 
-def test_rotation_never_closes_the_mesh_and_ends_the_old_key(guarded: Guarded, tmp_path: Path) -> None:
-    servers = (guarded.head, guarded.worker)
-    old = (guarded.head.node.container / "id_ed25519_cont").read_bytes()
-    for rotation in ("prepare", "commit"):
-        peers = []
-        for server in servers:
-            peers.append(server.identity_with(rotation))
-            assert as_head(guarded).returncode == 0, f"closed after {rotation} on {server.node.name}"
-        for server in servers:
-            command = [str(server.base / "libexec/mesh-broker")]
-            server.node.run(peers=peers, forced_command=command, **guarded.params)
-            assert as_head(guarded).returncode == 0, f"closed while {rotation} reaches {server.node.name}"
-    done = with_other_key(guarded, old, tmp_path)
-    assert done.returncode == 255 and "Permission denied" in done.stderr
-    # The probes above were started on purpose.
-    log = guarded.broker / "engine.log"
-    log.write_text("".join(line for line in log.read_text().splitlines(True) if not line.endswith("mpicont true\n")))
+def test_a_worker_gets_nothing_from_the_heads_client(mesh: Fleet) -> None:
+    """What a hostile worker could ask of the client that logs in to it."""
+    done = mesh.nodes[0].in_container(["ssh", "-G", mesh.nodes[1].address])
+    found = dict(line.split(" ", 1) for line in done.stdout.splitlines() if " " in line)
+    wanted = {
+        "forwardagent": "no", "forwardx11": "no", "forwardx11trusted": "no", "permitlocalcommand": "no",
+        "updatehostkeys": "false", "stricthostkeychecking": "true", "batchmode": "yes", "identitiesonly": "yes",
+        "tunnel": "false", "hostbasedauthentication": "no", "globalknownhostsfile": "/dev/null", "user": "root",
+        "userknownhostsfile": "/root/.ssh/known_hosts", "port": "2222",
+    }  # fmt: skip
+    assert {name: found.get(name) for name in wanted} == wanted
+    assert not {"proxycommand", "proxyjump", "localcommand", "remotecommand"} & set(found)
 
 
-def test_symlinked_authorized_keys_is_refused(guarded: Guarded, tmp_path: Path) -> None:
-    authorized = guarded.worker.home / ".ssh/authorized_keys"
-    victim = tmp_path / "victim"
-    victim.write_text("untouched\n")
-    kept = authorized.with_name("kept")
-    authorized.rename(kept)
-    authorized.symlink_to(victim)
+def test_no_private_key_is_readable_by_others(mesh: Fleet) -> None:
+    for node in mesh.nodes:
+        keys = [path for path in files(node).iterdir() if b"PRIVATE KEY" in path.read_bytes()]
+        assert len(keys) == 2 and {path.stat().st_mode & 0o777 for path in keys} == {0o600}
+
+
+def test_every_login_is_in_the_containers_log(mesh: Fleet) -> None:
+    """With the address, the fingerprint of the key, and the reason of a refusal."""
+    head, worker = mesh.nodes[:2]
+    before = len(worker.log())
+    assert head.in_container(["ssh", worker.address, "true"]).returncode == 0
+    with_key_of(0, -1, 1)(mesh)
+    told = worker.log()[before:]
+    public = files(head) / "id_ed25519_cont.pub"
+    print_ = subprocess.run(["ssh-keygen", "-lf", public], check=True, capture_output=True, text=True).stdout.split()[1]
+    assert re.search(
+        rf"Accepted publickey for root from {re.escape(head.address)} port \d+ ssh2: ED25519 {re.escape(print_)}", told
+    )
+    assert re.search(r"Authentication tried for root with correct key but not from a permitted host", told)
+
+
+def test_many_open_connections_keep_the_head_out_for_no_longer_than_they_wait(mesh: Fleet) -> None:
+    """A neighbour that holds connections without a login: the server drops them after LoginGraceTime (20 s)."""
+    node = mesh.nodes[1]
+    script = (
+        "import socket,sys,time\n"
+        f"held=[socket.create_connection(('{node.address}',2222)) for _ in range(60)]\n"
+        "print('held',flush=True); sys.stdin.read()\n"
+    )
+    holder = subprocess.Popen(
+        [*mesh.entering(), "python3", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     try:
-        with pytest.raises(RefusedError, match="symbolic link"):
-            guarded.join()
-        assert victim.read_text() == "untouched\n"
+        assert holder.stdout and holder.stdout.readline() == "held\n"
+        assert mesh.nodes[0].in_container(["ssh", node.address, "true"]).returncode == 0
     finally:
-        authorized.unlink()
-        kept.rename(authorized)
-
-
-@pytest.mark.parametrize("path", ["home/.ssh/authorized_keys", "home/.ssh", "home"])
-def test_files_that_anybody_can_write_close_the_door(guarded: Guarded, path: str) -> None:
-    target = guarded.worker.base / path
-    before = target.stat().st_mode & 0o7777
-    target.chmod(before | 0o002)
-    try:
-        assert as_head(guarded).returncode == 255
-    finally:
-        target.chmod(before)
-
-
-@pytest.mark.parametrize("path", ["mesh-broker.json", "."])
-def test_broker_settings_that_anybody_can_write_start_nothing(guarded: Guarded, path: str) -> None:
-    target = guarded.broker / path
-    before = target.stat().st_mode & 0o7777
-    target.chmod(before | 0o002)
-    try:
-        assert as_head(guarded).returncode == broker.MISCONFIGURED
-    finally:
-        target.chmod(before)
-
-
-def test_refused_requests_leave_no_process_behind(guarded: Guarded) -> None:
-    for _attempt in range(20):
-        assert as_head(guarded, command=("id",)).returncode == broker.REFUSED
-        guarded.journal()  # its queue holds ten records, and the broker waits a moment where there is no room
-    left = subprocess.run(["pgrep", "-f", str(guarded.broker)], capture_output=True, text=True, check=False).stdout
-    assert left == ""
-
-
-def test_no_private_key_is_readable_by_others(guarded: Guarded) -> None:
-    keys = [path for path in guarded.worker.base.rglob("id_*") if path.suffix != ".pub"]
-    assert keys and all(os.stat(path).st_mode & 0o077 == 0 for path in keys)
-
-
-def test_authorized_keys_of_the_worker_hold_the_heads_key_alone(guarded: Guarded) -> None:
-    lines = (guarded.worker.home / ".ssh/authorized_keys").read_text().splitlines()
-    keys = [line for line in lines if "ssh-ed25519" in line]
-    assert len(keys) == 1 and keys[0].endswith("gpu01:container") and 'from="127.0.0.1"' in keys[0]
-
-
-def test_ssh_configuration_leaves_no_choice_to_a_man_in_the_middle(guarded: Guarded) -> None:
-    text = (guarded.head.node.container / "config").read_text()
-    assert "StrictHostKeyChecking yes" in text and "GlobalKnownHostsFile /dev/null" in text
-    assert not any(word in text for word in ("ssh-rsa", "Ciphers", "MACs", "KexAlgorithms", "HostKeyAlgorithms"))
+        holder.kill()
+        holder.wait(10)
+        for stream in (holder.stdin, holder.stdout):
+            if stream:
+                stream.close()

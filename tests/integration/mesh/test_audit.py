@@ -23,7 +23,7 @@ from tests.integration.mesh import many
 from tests.integration.mesh.fleet import Fleet, Node, fleet, missing
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
-PORT = 2222
+PORT = 2299  # of ssh-audit's own server
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def before() -> dict[str, set[str]]:
 @pytest.fixture(scope="module")
 def mesh(ssh_audit: Path, before: dict[str, set[str]]) -> Iterator[Fleet]:
     with fleet(2) as nodes:
-        before["server"] = weak_of_server(ssh_audit, nodes, nodes.nodes[1])
+        before["server"] = weak_of_server(ssh_audit, nodes, nodes.nodes[1], 22)
         before["client"] = weak_of_client(ssh_audit, nodes.nodes[0], ["ssh", "-F", "none"])
         many.join(nodes)
         yield nodes
@@ -63,8 +63,9 @@ def weak(report: str) -> set[str]:
     return {f"{kind}/{each['algorithm']}" for kind, each in offered if {"warn", "fail"} & set(each["notes"])}
 
 
-def weak_of_server(ssh_audit: Path, nodes: Fleet, node: Node) -> set[str]:
-    return weak(nodes.run([str(ssh_audit), "--json", "--skip-rate-test", node.address]).stdout)
+def weak_of_server(ssh_audit: Path, nodes: Fleet, node: Node, port: int) -> set[str]:
+    asked = [str(ssh_audit), "--json", "--skip-rate-test", "--port", str(port), node.address]
+    return weak(nodes.run(asked).stdout)
 
 
 def weak_of_client(ssh_audit: Path, node: Node, client: Sequence[str]) -> set[str]:
@@ -92,7 +93,7 @@ def weak_of_client(ssh_audit: Path, node: Node, client: Sequence[str]) -> set[st
 def test_the_servers_offer_nothing_weaker_than_before(
     mesh: Fleet, ssh_audit: Path, before: dict[str, set[str]]
 ) -> None:
-    assert weak_of_server(ssh_audit, mesh, mesh.nodes[1]) - before["server"] == set()
+    assert weak_of_server(ssh_audit, mesh, mesh.nodes[1], 2222) - before["server"] == set()
 
 
 def test_the_containers_client_offers_nothing_weaker_than_ssh_does_by_itself(

@@ -30,7 +30,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import tf_cnn
 
 from tests.integration.mesh import many
-from tests.integration.mesh.fleet import LOG, NETWORK, Fleet, Node, fleet, missing
+from tests.integration.mesh.fleet import NETWORK, Fleet, Node, fleet, missing
 
 MPIRUN = "/usr/bin/mpirun"
 pytestmark = [
@@ -202,8 +202,6 @@ def fixture_start(nodes: Fleet, place: Path, version: str) -> Iterator[Callable[
     jobs: list[Job] = []
 
     def start(seconds: int = LIMIT, *, options: dict[str, Any] | None = None, **shape: Any) -> Job:
-        for node in nodes.nodes:
-            node.journal()  # a full log would keep the broker from starting anything
         jobs.append(Job(nodes, place, version, shape, seconds, **(options or {})))
         return jobs[-1]
 
@@ -286,24 +284,14 @@ def test_a_killed_mpirun_is_told_and_its_ranks_end(start: Start, nodes: Fleet) -
     gone(job)
 
 
-def test_a_node_whose_broker_is_gone_starts_nothing_and_the_cause_is_told(start: Start, nodes: Fleet) -> None:
-    broker = nodes.nodes[2].root / many.BROKER.lstrip("/")
-    away = broker.with_name("away")
-    broker.rename(away)
+def test_a_node_whose_container_is_stopped_is_named(start: Start, nodes: Fleet) -> None:
+    node = nodes.nodes[2]
+    assert node.inside(["kill", (node.root / "run/sshd/mesh.pid").read_text().strip()]).returncode == 0
+    eventually(lambda: ":2222 " not in node.inside(["ss", "-ltn"]).stdout, "the server ends")
     try:
-        judged(start(30), "broker_missing", None, "mesh-broker")
+        judged(start(30), "ssh_refused", "gpu003")
     finally:
-        away.rename(broker)
-
-
-def test_a_node_whose_log_takes_nothing_is_named(start: Start, nodes: Fleet) -> None:
-    log = nodes.nodes[1].root / LOG.lstrip("/")
-    away = log.with_name("away.log")
-    log.rename(away)
-    try:
-        judged(start(30), "broker_silent", "gpu002", "system log")
-    finally:
-        away.rename(log)
+        node.start_container()
 
 
 # ------------------------------------------------------------------------------------------------ wrong from inside
@@ -327,13 +315,13 @@ def test_what_goes_wrong_in_one_rank_is_named_with_its_node(start: Start, how: s
 
 def test_a_full_disk_is_named_with_its_node(start: Start, nodes: Fleet) -> None:
     node = nodes.nodes[1]
-    assert (
-        node.inside(["sh", "-c", "mkdir -p /mnt/small && mount -t tmpfs -o size=64k none /mnt/small"]).returncode == 0
-    )
+    inside = ["nsenter", "--mount", "--root", "--target", (node.root / "run/sshd/mesh.pid").read_text().strip()]
+    small = "mkdir -p /mnt/small && mount -t tmpfs -o size=64k none /mnt/small"
+    assert node.inside([*inside, "sh", "-c", small]).returncode == 0
     try:
         judged(start(rank=1, how="full-disk"), "disk_full", "gpu002", "space")
     finally:
-        node.inside(["umount", "/mnt/small"])
+        node.inside([*inside, "umount", "/mnt/small"])
 
 
 def test_a_rank_that_never_joins_is_named_when_the_time_is_over(start: Start) -> None:

@@ -28,7 +28,6 @@ def plays(tasks: str = "main", **variables: Any) -> list[dict[str, Any]]:
 
 def files(node: Node) -> dict[str, bytes]:
     found = [*(node.root / "root/.ssh").rglob("*"), *(node.root / "etc/rocemesh").rglob("*")]
-    found += [*(node.root / "usr/local/libexec/rocemesh").rglob("*")]
     return {str(path.relative_to(node.root)): path.read_bytes() for path in found if path.is_file()}
 
 
@@ -39,6 +38,8 @@ def changed(output: str) -> dict[str, int]:
 def reaches(nodes: Fleet, head: Node | None = None) -> None:
     head = head or nodes.nodes[0]
     for node in nodes.nodes:
+        if not node.connections():
+            node.start_container()
         done = head.in_container(["ssh", "-o", "BatchMode=yes", node.address, "true"])
         assert done.returncode == 0, (node.name, done.returncode, done.stderr)
 
@@ -77,12 +78,12 @@ def test_a_worker_is_told_of_the_head_alone_and_a_second_run_changes_nothing(nod
 
 def test_a_worker_that_does_not_answer_leaves_the_head_as_it_was_and_is_named(nodes: Fleet) -> None:
     head, _worker, lost = nodes.nodes
-    before = {path: content for path, content in files(head).items() if "id_ed25519" not in path}
+    before = {path: content for path, content in files(head).items() if "_ed25519" not in path}
     done = play(nodes, plays(), "hole", *without(lost))
     said = " ".join(done.stdout.split())
     assert done.returncode != 0
     assert f"no keys are known of {lost.name}" in said and "The head is as it was" in said, done.stdout[-3000:]
-    assert {path: content for path, content in files(head).items() if "id_ed25519" not in path} == before
+    assert {path: content for path, content in files(head).items() if "_ed25519" not in path} == before
     done = play(nodes, plays(), "mended")
     assert done.returncode == 0, done.stdout[-3000:]
     reaches(nodes)
@@ -109,13 +110,20 @@ def test_the_head_can_be_any_host_of_the_play(nodes: Fleet) -> None:
 
 def test_the_shape_can_be_changed_and_changed_back(nodes: Fleet) -> None:
     assert play(nodes, plays(), "star").returncode == 0
-    star = [files(node) for node in nodes.nodes]
-    for shape in ({"mesh_topology": "all"}, {"mesh_host_login": True}):
+
+    def settings() -> list[dict[str, bytes]]:
+        """The guide's way takes the server's key away, and the way back makes another."""
+        return [
+            {p: text for p, text in files(n).items() if "host_" not in p and "known_" not in p} for n in nodes.nodes
+        ]
+
+    star = settings()
+    for shape in ({"mesh_topology": "all"}, {"mesh_transport": "guide", "mesh_docker_access": "none"}):
         done = play(nodes, plays(**shape), "other")
         assert done.returncode == 0 and all(changed(done.stdout).values()), done.stdout[-3000:]
         assert set(changed(play(nodes, plays(**shape), "again").stdout).values()) == {0}, shape
     assert play(nodes, plays(), "star").returncode == 0
-    assert [files(node) for node in nodes.nodes] == star
+    assert settings() == star
     reaches(nodes)
 
 
@@ -136,6 +144,8 @@ def test_verify_proves_that_the_head_gets_in_and_no_worker_does(nodes: Fleet) ->
     """Refused by the server for its key, which a broken network would not prove; a planted key is found."""
     checked = plays("verify", mesh_verify_from="all")
     assert play(nodes, plays(), "made").returncode == 0
+    for node in nodes.nodes:
+        node.start_container()
     done = play(nodes, checked, "checked")
     said = " ".join(done.stdout.split())
     assert done.returncode == 0, done.stdout[-3000:]
@@ -144,7 +154,7 @@ def test_verify_proves_that_the_head_gets_in_and_no_worker_does(nodes: Fleet) ->
 
     worker, last = nodes.nodes[1:]
     public = (worker.root / "etc/rocemesh/mesh/container/id_ed25519_cont.pub").read_text()
-    with (last.root / "etc/rocemesh/mesh/login/.ssh/authorized_keys").open("a") as stream:
+    with (last.root / "etc/rocemesh/mesh/container/authorized_keys").open("a") as stream:
         stream.write(public)
     done = play(nodes, checked, "planted")
     assert done.returncode != 0

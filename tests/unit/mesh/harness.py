@@ -11,7 +11,7 @@ from typing import Any
 
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import converge
 from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.layer import MeshNode
-from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.state import Account, Login, parse_wanted
+from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.state import Account, parse_wanted
 from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.transport import NodeTransport
 
 DEFAULTS: dict[str, Any] = {
@@ -25,9 +25,9 @@ DEFAULTS: dict[str, Any] = {
     "head": None,
     "allow_from": [],
     "host_login": True,
+    "transport": "guide",
     "container_name": "mpicont",
     "docker_command": ["docker"],
-    "login": "",
     "connect_timeout": 10,
     "guide_compatible": False,
     "adopt": False,
@@ -42,19 +42,26 @@ class Transport(NodeTransport):
     """The real transport, but for the addresses of the machine that the tests happen to run on."""
 
     number = 1
-    accounts: dict[str, Login]
-
-    def login(self, name: str) -> Login | None:
-        return self.accounts.get(name)
-
-    def make_account(self, home: str, *, name: str, shell: str, uid: int) -> None:
-        self.accounts[name] = Login(name, 990, "/" + home.lstrip("/"), shell)
-
-    def remove_account(self, home: str, *, name: str) -> None:
-        del self.accounts[name]
 
     def address_report(self) -> str:
         return ADDRESSES % self.number
+
+
+class System(NodeTransport):
+    """From the root of the file system, but for the accounts of the machine that the tests happen to run on."""
+
+    accounts: dict[str, tuple[int, str]]
+    busy = False
+
+    def account_at(self, name: str, home: str) -> int | None:
+        uid, place = self.accounts.get(name, (0, ""))
+        return uid if uid and place == home else None
+
+    def is_busy(self, uid: int) -> bool:
+        return self.busy
+
+    def remove_account(self, _path: str, *, name: str) -> None:
+        del self.accounts[name]
 
 
 class Node:
@@ -70,8 +77,8 @@ class Node:
         # What lies in no home, below a directory of its own.
         self.root = home.with_name(home.name + "-root")
         self.root.mkdir(mode=0o755, exist_ok=True)
-        self.transport.accounts = {}
-        self.system = NodeTransport(name, Account("root", 0, 0, str(self.root)))
+        self.system = System(name, Account("root", 0, 0, str(self.root)))
+        self.system.accounts = {}
         self.transport.number = number
         self.address = f"10.0.0.{number}"
 
@@ -91,6 +98,8 @@ class Node:
 
     def run(self, *, check: bool = False, **params: Any) -> dict[str, Any]:
         merged = {**DEFAULTS, "name": self.name, **params}
+        if merged["transport"] == "container":
+            merged.update({"host_login": False, "ssh_port": 2222, **params})
         if merged["state"] == "identity":
             merged.update({"addresses": [self.address], **params})
         wanted = parse_wanted(merged, host=self.name, user=self.account.name, planning=check)

@@ -1,18 +1,17 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""As whom ssh logs in: on the host as the node's user, in containers as the account of the mesh where there is one."""
+"""As whom ssh logs in: on a node as its user, in a container as its root."""
 
 from __future__ import annotations
 
-import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.render import container_config, host_config
 from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.state import Peer, Wanted
 
 
-def peer(name: str, user: str = "nvidia", login: str = "rocemesh", port: int = 22) -> Peer:
+def peer(name: str, user: str = "nvidia", port: int = 22) -> Peer:
     address = {"gpu01": "192.0.2.1", "gpu02": "192.0.2.2"}[name]
-    return Peer(name, (address,), port, user, None, None, (), login=login)
+    return Peer(name, (address,), port, user, None, None, ())
 
 
 def sections(text: str) -> dict[str, dict[str, str]]:
@@ -29,19 +28,24 @@ def sections(text: str) -> dict[str, dict[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("login", ["", "rocemesh"])
-def test_peers_like_this_node_need_no_user_of_their_own(login: str) -> None:
-    own = login or "nvidia"
-    wanted = Wanted(state="present", name="gpu01", user="nvidia", login=login, peers=(peer("gpu02", login=own),))
+def test_peers_like_this_node_need_no_user_of_their_own() -> None:
+    wanted = Wanted(state="present", name="gpu01", user="nvidia", transport="guide", port=22, peers=(peer("gpu02"),))
     host, container = sections(host_config(wanted)), sections(container_config(wanted))
     assert list(host) == ["gpu02", "gpu02 192.0.2.2"] and host["gpu02"] == {"HostName": "192.0.2.2"}
-    assert host["gpu02 192.0.2.2"]["User"] == "nvidia"
-    assert "gpu02 192.0.2.2" not in container and container["*"]["User"] == own
+    assert host["gpu02 192.0.2.2"]["User"] == container["*"]["User"] == "nvidia"
+    assert "gpu02 192.0.2.2" not in container
 
 
-def test_a_peer_with_another_user_or_account_is_entered_as_that() -> None:
-    peers = (peer("gpu01"), peer("gpu02", user="ubuntu", login="mesh2", port=2222))
-    wanted = Wanted(state="present", name="gpu01", user="nvidia", login="rocemesh", peers=peers)
-    assert sections(host_config(wanted))["gpu02 192.0.2.2"] == {"Port": "2222", "User": "ubuntu"}
-    assert sections(container_config(wanted))["gpu02 192.0.2.2"] == {"Port": "2222", "User": "mesh2"}
+def test_a_peer_with_another_user_is_entered_as_that() -> None:
+    peers = (peer("gpu01"), peer("gpu02", user="ubuntu", port=2022))
+    wanted = Wanted(state="present", name="gpu01", user="nvidia", transport="guide", port=22, peers=peers)
+    for found in (sections(host_config(wanted)), sections(container_config(wanted))):
+        assert found["gpu02 192.0.2.2"] == {"Port": "2022", "User": "ubuntu"}
     assert "gpu01 192.0.2.1" not in sections(host_config(wanted))
+
+
+def test_a_container_is_entered_as_its_root_on_the_meshs_port() -> None:
+    peers = (peer("gpu01", port=2222), peer("gpu02", user="ubuntu", port=2022))
+    found = sections(container_config(Wanted(state="present", name="gpu01", user="nvidia", peers=peers)))
+    assert (found["*"]["User"], found["*"]["Port"]) == ("root", "2222")
+    assert found["gpu02 192.0.2.2"] == {"Port": "2022"} and "gpu01 192.0.2.1" not in found

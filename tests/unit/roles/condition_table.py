@@ -299,6 +299,28 @@ TASKS = (
     Task(
         "container",
         "run.yml",
+        "Run | Refuse an image without SSH server",
+        {"__container_has_sshd": {"rc": 0}, "__container_repository": "registry/x", "__container_tag": "1"},
+        (
+            ({"__container_has_sshd": {"rc": 1, "stderr": ""}}, "openssh-server"),
+            ({"__container_has_sshd": {"rc": 125, "stderr": "docker: Error response"}}, "docker: Error response"),
+            ({"__container_has_sshd": {"skipped": True}}, OK),
+        ),
+    ),
+    Task(
+        "container",
+        "reference.yml",
+        "Reference | Check that an image is named for the SSH server",
+        {"container_add_sshd": True, "container_build": True, "container_build_args": {"BASE_IMAGE": "registry/x:1"}},
+        (
+            ({"container_build_args": {}}, "BASE_IMAGE is not set"),
+            ({"container_build": False}, "expected true and an image"),
+            ({"container_add_sshd": False, "container_build_args": {}}, SKIPPED),
+        ),
+    ),
+    Task(
+        "container",
+        "run.yml",
         "Run | Refuse a missing directory",
         {"__container_mesh": {"stat": {"exists": True, "isdir": True}}},
         (
@@ -712,18 +734,22 @@ TASKS = (
     Task(
         "mesh",
         "verify.yml",
-        "Verify | Every login works that should, and none that should not",
+        "Verify | Check every login",
         {
             "mesh_verify_from": "head",
             "__mesh_head": "gpu01",
             "__mesh_container": {"rc": 0},
             "__mesh_closed": False,
             "__mesh_peers": [{"name": "gpu01", "planned": False, "addresses": ["10.1.0.11"]}],
-            "__mesh_login": "mesh",
+            "mesh_transport": "container",
+            "mesh_user": "nvidia",
+            "mesh_container_name": "mpicont",
             "__mesh_tried": {"wrong": [], "summary": []},
         },
         (
             ({"__mesh_tried": {"wrong": ["gpu02 (exit status 255)"]}}, "no login to gpu02 (exit status 255)"),
+            ({"__mesh_tried": {"wrong": ["gpu02"]}}, "docker logs mpicont"),
+            ({"__mesh_tried": {"wrong": ["gpu02"]}, "mesh_transport": "guide"}, "have to name nvidia"),
             ({"__mesh_tried": {"wrong": ["gpu02"]}, "__mesh_closed": True}, "the key should be refused everywhere"),
             ({"__mesh_head": "gpu02"}, SKIPPED),
             ({"__mesh_head": "gpu02", "mesh_verify_from": "all"}, OK),
@@ -734,14 +760,14 @@ TASKS = (
     Task(
         "mesh",
         "verify.yml",
-        "Verify | The key opens no session",
+        "Verify | Check that the guide's forced command opens no session",
         {
             "mesh_verify_from": "all",
             "__mesh_head": "gpu01",
             "__mesh_container": {"rc": 0},
             "__mesh_session": {"rc": 64},
             "__mesh_peers": [{"name": "gpu01", "planned": False, "addresses": ["10.1.0.11"]}],
-            "mesh_forced_command": True,
+            "mesh_transport": "guide",
         },
         (
             ({"__mesh_session": {"rc": 0, "stdout": "$", "stderr": ""}}, "session"),

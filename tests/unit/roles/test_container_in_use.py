@@ -35,20 +35,32 @@ def holds(expression: str, **variables: Any) -> bool:
 def inside(*programs: str) -> list[str]:
     """What the role's question finds beside these programs, in a process namespace of its own."""
     script = task("Run | Ask who is in the container")["community.docker.docker_container_exec"]["argv"][-1]
-    begin = "".join(f"{program} & " for program in programs)
+    # Until it is the program, a child is a copy of this shell.
+    begin = "".join(f"{each} & until ! cmp -s /proc/$!/cmdline /proc/$$/cmdline; do :; done; " for each in programs)
     done = subprocess.run(
-        ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c",
+        ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child", "bash", "-c",
          f"{begin} sh -c '{script}'; true"],
         capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     # Process 1 is this test's own shell here; in a container it would be somebody's program.
-    assert done.stdout.startswith("1 sh -c ")
+    assert done.stdout.startswith("1 bash -c ")
     return [line.split(" ", 1)[1].strip() for line in done.stdout.splitlines() if not line.startswith("1 ")]
 
 
 def test_its_own_sleep_is_nobody() -> None:
     assert inside("sleep infinity") == []
+
+
+def named(name: str, seconds: int) -> str:
+    return f"(exec -a '{name}' sleep {seconds})"
+
+
+def test_its_own_ssh_server_is_nobody_and_a_login_is_somebody() -> None:
+    listener = "sshd: /usr/sbin/sshd -D -e -f /run/sshd/mesh_config [listener] 0 of 100-200 startups"
+    older = "/usr/sbin/sshd -D -e -f /run/sshd/mesh_config"
+    assert inside(named(listener, 70), named(older, 71), "sleep infinity") == []
+    assert inside(named(listener, 72), named("sshd: root@notty", 73)) == ["sshd: root@notty 73"]
 
 
 def test_whatever_else_runs_is_somebody() -> None:

@@ -149,7 +149,7 @@ def test_lazy_annotations_may_say_what_they_like() -> None:
 
 def test_the_closure_holds_the_layers_of_the_nodes_and_nothing_of_the_controller() -> None:
     packages = {path.parent.name if path.stem != "_layer" else "_layer" for path in closure()}
-    assert packages == {"modules", "_layer", "_nic", "_mesh", "files"}
+    assert packages == {"modules", "_layer", "_nic", "_mesh"}
 
 
 @pytest.mark.parametrize(

@@ -47,9 +47,6 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "docker_down": ("docker daemon", "error during connect"),
     "container_not_running": ("container",),
     "container_missing": ("container",),
-    "command_refused": ("refused", "orted command"),
-    "broker_silent": ("mesh-broker on",),
-    "broker_missing": ("mesh-broker:",),
     "orted_missing": ("orted", "prted"),
     "orted_broken": ("orte_", "orted"),
     "nvml_mismatch": ("driver/library version mismatch",),
@@ -128,14 +125,15 @@ RULES: tuple[Rule, ...] = (
         "ssh_refused",
         r"connect to host (?P<host>\S+) port \d+: Connection refused",
         "nothing listens on the ssh port",
-        "start sshd on this host (systemctl status ssh) and check the port",
+        "start the container on this host (docker logs says why it ended); with mesh_transport guide, "
+        "start sshd (systemctl status ssh)",
     ),
     _rule(
         "ssh_closed",
         r"Connection (?:reset|closed) by (?P<host>\S+) port \d+"
         r"|kex_exchange_identification: (?:read: )?Connection (?:reset by peer|closed by remote host)",
         "an ssh server ended the connection before it greeted: it was just stopped, or takes no more (MaxStartups)",
-        "look at the ssh server of each host (systemctl status ssh; journalctl -u ssh), then run again",
+        "look at the ssh server of each container (docker logs) or, with mesh_transport guide, host, then run again",
     ),
     _rule(
         "ssh_timeout",
@@ -179,7 +177,7 @@ RULES: tuple[Rule, ...] = (
         "permission_denied",
         r"(?:\S+@)?(?P<host>[\w.:-]+): Permission denied \([\w,-]+\)|Permission denied \(publickey",
         "the host does not take the mesh key",
-        "run the mesh stage again: it puts the key with its forced command into authorized_keys of this host",
+        "run the mesh stage again: it lets this host accept the head's key",
     ),
     _rule(
         "docker_down",
@@ -201,24 +199,6 @@ RULES: tuple[Rule, ...] = (
         "run the container stage on this host",
     ),
     _rule(
-        "command_refused",
-        r"mesh-broker on (?P<host>\S+): refused|refused by the forced command|not an orted command",
-        "the forced command of the mesh key refused what mpirun wanted to start",
-        "the mesh key starts only Open MPI's daemon; check that head and worker have the same Open MPI (image digest)",
-    ),
-    _rule(
-        "broker_silent",
-        r"mesh-broker on (?P<host>\S+): (?P<what>.{1,300})",
-        "the mesh's broker on this host starts nothing",
-        "do what it says; the node's log (journalctl -t mesh-broker) has the same",
-    ),
-    _rule(
-        "broker_missing",
-        r"mesh-broker: (?P<what>No such file or directory|not found|Permission denied)",
-        "the mesh's broker is not where the forced command of a host looks for it, and the host is not named",
-        "play role mesh again: it installs the broker and logs in to each host alone",
-    ),
-    _rule(
         "orted_missing",
         "orted: (?:command )?not found|orted: No such file or directory"
         r"|prted: (?:command )?not found|exec: \"?orted\"?: executable file not found",
@@ -232,8 +212,8 @@ RULES: tuple[Rule, ...] = (
         r"|ORTE_ERROR_LOG: Bad parameter in file \S*ess_base_std_orted",
         "Open MPI's daemon started on a worker and could not initialise (its arguments were lost "
         "or its /tmp is not writable)",
-        'check the forced command in authorized_keys: "$SSH_ORIGINAL_COMMAND" must stand in '
-        "double quotes; then free space in /tmp",
+        "check that /tmp of the worker's container can be written; with mesh_transport guide, that mpicont.sh has "
+        '"$SSH_ORIGINAL_COMMAND" in double quotes',
     ),
     _rule(
         "gpu_fault",

@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The account as whom containers log in, and files that an ordinary user must not be able to lead elsewhere."""
+"""Files that an ordinary user must not be able to lead elsewhere, and files that belong to others."""
 
 from __future__ import annotations
 
@@ -14,90 +14,30 @@ from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import ApplyError, RefusedError
-from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.state import Account, Login
+from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.state import Account
 
 from tests.unit.mesh.harness import Node
 
 as_root = pytest.mark.skipif(os.getuid() != 0, reason="an account and root's files need root")
-LOGIN = "rocemesh-mesh"
-BROKER = ["/usr/bin/sudo", "-n", "/usr/local/libexec/rocemesh/mesh-broker"]
 
 
 def lines(path: Path) -> list[str]:
     return [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
 
 
-def joined(node: Node, **params: Any) -> dict[str, Any]:
-    chosen = {"login": LOGIN, "host_login": False, "forced_command": BROKER, **params}
-    return node.run(peers=[node.identity(login=chosen["login"])], **chosen)
+def joined(node: Node) -> dict[str, Any]:
+    shape = {"transport": "container"}
+    return node.run(peers=[node.identity(**shape)], **shape)
 
 
 @as_root
-def test_container_keys_lead_to_the_account_and_not_to_the_user(node: Node) -> None:
-    joined(node)
-    (line,) = lines(node.mesh / "login/.ssh/authorized_keys")
-    assert line.startswith("restrict,from=") and line.endswith("gpu01:container")
-    assert f'command="{" ".join(BROKER)}"' in line
-    assert not (node.ssh / "authorized_keys").exists(), "the user's own file is touched for nothing"
-    assert f"    User {LOGIN}\n" in (node.container / "config").read_text()
-    assert "    User nvidia\n" in (node.ssh / "config_mesh").read_text()
-    assert joined(node)["changed"] is False
-
-
-@as_root
-def test_everything_of_the_account_belongs_to_root_and_nobody_else_can_write_it(node: Node) -> None:
+def test_everything_that_the_container_mounts_is_roots(node: Node) -> None:
     node.account = Account("nvidia", 12345, 12345, str(node.home))
     os.chown(node.home, 12345, 12345)
     joined(node)
     found = [node.root / "etc", *(node.root / "etc").rglob("*")]
-    assert len(found) > 8
+    assert len(found) > 10
     assert all(path.lstat().st_uid == 0 and not path.lstat().st_mode & 0o022 for path in found)
-
-
-@as_root
-def test_the_account_is_made_once_before_its_directory_and_taken_back(node: Node) -> None:
-    first = joined(node)["operations"]
-    assert node.transport.accounts[LOGIN] == Login(LOGIN, 990, "/etc/rocemesh/mesh/login", "/bin/sh")
-    made = [operation["description"] for operation in first]
-    assert next(n for n, text in enumerate(made) if "system account" in text) < next(
-        n for n, text in enumerate(made) if text.endswith("/login")
-    )
-    node.run(state="absent", login=LOGIN)
-    assert not node.transport.accounts and not (node.root / "etc/rocemesh").exists()
-
-
-@as_root
-@pytest.mark.parametrize(
-    "there",
-    [Login(LOGIN, 990, "/home/somebody", "/bin/sh"), Login(LOGIN, 990, "/etc/rocemesh/mesh/login", "/usr/sbin/nologin"),
-     Login(LOGIN, 0, "/etc/rocemesh/mesh/login", "/bin/sh")],
-    ids=["home", "shell", "root"],
-)  # fmt: skip
-def test_an_account_of_somebody_else_is_left_alone(node: Node, there: Login) -> None:
-    peers = [node.identity(login=LOGIN)]
-    node.transport.accounts[LOGIN] = there
-    with pytest.raises(RefusedError, match="exists and is not the mesh's"):
-        node.run(peers=peers, login=LOGIN, forced_command=BROKER)
-    assert node.transport.accounts == {LOGIN: there} and not (node.mesh / "login").exists()
-    node.run(state="absent", login=LOGIN)
-    if there.home != "/etc/rocemesh/mesh/login" or there.uid == 0:
-        assert node.transport.accounts == {LOGIN: there}
-
-
-@pytest.mark.parametrize("login", ["nvidia", "root"])
-def test_the_account_cannot_be_the_user_or_root(node: Node, login: str) -> None:
-    with pytest.raises(RefusedError, match="account of its own"):
-        node.run(state="identity", login=login)
-
-
-@as_root
-def test_going_from_the_account_to_the_group_takes_the_account_its_keys(node: Node) -> None:
-    joined(node)
-    node.run(peers=[node.identity()], host_login=False)
-    assert not (node.mesh / "login/.ssh/authorized_keys").exists()
-    assert [line for line in lines(node.ssh / "authorized_keys") if line.endswith(":container")]
-    joined(node)
-    assert not (node.ssh / "authorized_keys").exists(), "the block made the file"
 
 
 # ----------------------------------------------------------------------------------------------- where names can be led
