@@ -30,7 +30,7 @@ STAGES = {
     "run": "mpirun: hostname, GPU check, collective, ResNet-50",
     "report": "report",
 }
-_MARK = re.compile(r"^TASK \[.*Stage \| Note the start of (\w+)\]")
+_MARK = re.compile(r"^TASK \[.*Stage \| Record the start of (\w+)\]")
 _FAILED = re.compile(r"^(fatal:|failed:|\[ERROR\]|ERROR!)")
 # An error that the run goes on after is told in the log alone.
 _FORGIVEN = re.compile(r"^\.\.\.ignoring")

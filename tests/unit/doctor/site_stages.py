@@ -194,7 +194,11 @@ def container(pieces: readings.Pieces) -> Outcome | None:
             "container_limits": {"gpus": True, "memlock_kib": lock, "shm_kib": int(room) * unit},
             "__container_gpus_inside": {"rc": int("Failed" in smi), "stdout": smi},
         }
-        for name in ("Verify | GPUs", "Verify | Shared memory", "Verify | Locked memory"):
+        for name in (
+            "Verify | Check the GPUs in the container",
+            "Verify | Check the shared memory",
+            "Verify | Check the locked memory",
+        ):
             said = _asserted("container", "check", name, given)
             if said:
                 return Outcome(STOPPED, "mesh", "container", said)
@@ -205,7 +209,7 @@ def container(pieces: readings.Pieces) -> Outcome | None:
                 "ansible_play_hosts": list(site.HOSTS),
                 "hostvars": {other: {"__container_running": f"sha256:{kind}"} for other, kind in versions.items()},
             }
-            said = _asserted("container", "check", "Verify | All nodes run the same image", given)
+            said = _asserted("container", "check", "Verify | Check that all nodes run the same image", given)
             return Outcome(STOPPED, "mesh", "container", said)
     return None
 

@@ -11,11 +11,11 @@ from lab.site import STAGES, Progress, follow
 from tests.unit.roles.collection import ROOT
 
 GOOD = """PLAY [Stage mark] ****
-TASK [rocemesh.multinode.stage : Stage | Note the start of switch] ****
+TASK [rocemesh.multinode.stage : Stage | Record the start of switch] ****
 ok: [localhost]
-TASK [rocemesh.multinode.switch : Switch | Configure] ****
+TASK [rocemesh.multinode.switch : Switch | Configure the switch] ****
 changed: [sw01]
-TASK [rocemesh.multinode.stage : Stage | Note the start of esxi] ****
+TASK [rocemesh.multinode.stage : Stage | Record the start of esxi] ****
 ok: [localhost]
 """
 FORGIVEN = """TASK [Log in] ****

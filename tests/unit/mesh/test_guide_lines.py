@@ -44,7 +44,7 @@ def test_the_limits_of_the_container_are_the_guides() -> None:
     assert defaults["container_memlock_required"] is True
 
     tasks: list[dict[str, Any]] = yaml.safe_load((ROOT / "roles/container/tasks/run.yml").read_text())
-    (started,) = [task for task in tasks if task["name"] == "Run | Container"]
+    (started,) = [task for task in tasks if task["name"] == "Run | Start the container"]
     given = started["community.docker.docker_container"]
     assert given["ulimits"] == [
         "memlock:{{ container_memlock }}:{{ container_memlock }}",

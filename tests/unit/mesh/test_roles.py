@@ -48,7 +48,7 @@ def test_the_container_has_every_flag_of_the_guide() -> None:
     (task,) = [
         each["community.docker.docker_container"]
         for each in load(ROOT / "roles/container/tasks/run.yml")
-        if each["name"] == "Run | Container"
+        if each["name"] == "Run | Start the container"
     ]
     assert (task["network_mode"], task["uts"], task["ipc_mode"]) == ("host", "host", "host")
     assert "else ['sleep', 'infinity']" in task["command"]

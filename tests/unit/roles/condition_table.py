@@ -161,7 +161,7 @@ TASKS = (
     Task(
         "container",
         "install.yml",
-        "Install | Check that it answers",
+        "Install | Check that the engine answers",
         {"__container_ready": True, "__container_packages": ["docker.io"], "__container_engine": {"stderr": "dead"}},
         (
             ({"__container_ready": False}, "the engine does not answer"),
@@ -227,7 +227,7 @@ TASKS = (
     Task(
         "container",
         "check.yml",
-        "Verify | It runs, from the image that belongs to the build context",
+        "Verify | Check that the container runs the wanted image",
         {**IMAGE, "__container_info": INFO, "__container_local": {"images": [{"Id": "sha256:1"}]}},
         (
             ({"__container_info": {"exists": False}}, "it is missing"),
@@ -247,7 +247,7 @@ TASKS = (
     Task(
         "container",
         "check.yml",
-        "Verify | All nodes run the same image",
+        "Verify | Check that all nodes run the same image",
         {
             "ansible_play_hosts": ["gpu01", "gpu02"],
             "hostvars": {"gpu01": {"__container_running": "a"}, "gpu02": {"__container_running": "a"}},
@@ -263,7 +263,7 @@ TASKS = (
     Task(
         "container",
         "check.yml",
-        "Verify | GPUs",
+        "Verify | Check the GPUs in the container",
         {"container_limits": LIMITS, "__container_gpus_inside": {"rc": 0}},
         (
             ({"__container_gpus_inside": {"rc": 255, "stdout": "NVML: Unknown Error"}}, "systemd was reloaded"),
@@ -276,7 +276,7 @@ TASKS = (
     Task(
         "container",
         "check.yml",
-        "Verify | Shared memory",
+        "Verify | Check the shared memory",
         {"container_limits": LIMITS, "container_shm_size": "1G"},
         (
             ({"container_limits": {**LIMITS, "shm_kib": 1048575}}, "1048575 KiB inside"),
@@ -286,7 +286,7 @@ TASKS = (
     Task(
         "container",
         "check.yml",
-        "Verify | Locked memory",
+        "Verify | Check the locked memory",
         {"container_limits": LIMITS, "container_memlock": -1, "container_memlock_required": True},
         (
             ({"container_limits": {**LIMITS, "memlock_kib": "64"}}, "asked for no limit"),
@@ -357,7 +357,7 @@ TASKS = (
     Task(
         "container",
         "toolkit_install.yml",
-        "Toolkit | Check where it may come from",
+        "Toolkit | Check the source of the toolkit",
         {
             "ansible_facts": APT,
             "container_toolkit_repository": "deb https://mirror /",
@@ -374,7 +374,7 @@ TASKS = (
     Task(
         "container",
         "topology.yml",
-        "Topology | Refuse one that does not help",
+        "Topology | Refuse a topology that does not help",
         {
             "container_nccl_topology": "required",
             "container_nccl_topology_vm": "gpu01",
@@ -481,14 +481,14 @@ TASKS = (
     Task(
         "guest",
         "gpus.yml",
-        "Guest | Check that they can be used as wanted",
+        "Guest | Check that the GPUs can be used as wanted",
         {"__guest_gpus": {"problems": []}},
         (({"__guest_gpus": {"problems": ["no driver."]}}, "no driver."),),
     ),
     Task(
         "guest",
         "gpus.yml",
-        "Guest | Say what waits for the maintenance window",
+        "Guest | Report GPUs that wait for the maintenance window",
         {"__guest_gpus": {"waiting": []}},
         (({"__guest_gpus": {"waiting": ["the driver waits."]}}, UNCHANGED),),
         SKIPPED,
@@ -496,7 +496,7 @@ TASKS = (
     Task(
         "guest",
         "configure.yml",
-        "Guest | Make GPU memory reachable",
+        "Guest | Set up peer memory",
         {"guest_peer_memory": "nvidia_peermem"},
         (
             ({"__guest_gpus": {"waiting": ["the driver waits."]}}, SKIPPED),
@@ -510,7 +510,7 @@ TASKS = (
     Task(
         "guest",
         "after_window.yml",
-        "Guest | Make GPU memory reachable",
+        "Guest | Set up peer memory after the window",
         {"guest_peer_memory": "nvidia_peermem"},
         (({"guest_peer_memory": "none"}, SKIPPED),),
         UNCHANGED,
@@ -528,7 +528,7 @@ TASKS = (
     Task(
         "guest",
         "install_doca.yml",
-        "Guest | Check that no MLNX_OFED is in the way",
+        "Guest | Check that no MLNX_OFED is installed",
         {"__guest_doca_found": {"stdout": ""}, "__guest_ofed_package": {"stdout": ""}},
         (
             ({"__guest_ofed_package": {"stdout": "installed 5.2-OFED.5.2.2.2.4.1"}}, "does not replace a driver"),
@@ -545,7 +545,7 @@ TASKS = (
     Task(
         "guest",
         "install_ofed.yml",
-        "Guest | Wait for an installer that still runs",
+        "Guest | Wait for a running installer",
         {"__guest_ofed_wait": {"rc": 1}},
         (
             ({"__guest_ofed_wait": {"rc": 0}}, UNCHANGED),
@@ -596,7 +596,7 @@ TASKS = (
     Task(
         "guest",
         "install_ofed.yml",
-        "Guest | Compare it",
+        "Guest | Compare MLNX_OFED with the wanted version",
         {"__guest_ofed_todo": True, "__guest_ofed": {"state": "wanted", "found": "5.2"}},
         (
             ({"__guest_ofed": {"state": "other", "found": "5.0"}}, "is not there: found 5.0 (other)"),
@@ -619,7 +619,7 @@ TASKS = (
     Task(
         "guest",
         "finish_dpkg.yml",
-        "Guest | Let dpkg finish them",
+        "Guest | Configure half-configured packages",
         {"__guest_audit": {"stdout": "half installed"}, "__guest_configured": {"rc": 0, "stderr": ""}},
         (
             ({"__guest_configured": {"rc": 1, "stderr": "dpkg frontend lock is held"}}, AGAIN),
@@ -632,7 +632,7 @@ TASKS = (
     Task(
         "guest",
         "restart_driver.yml",
-        "Guest | Check that nobody uses the card",
+        "Guest | Check that the card is unused",
         {"guest_allow_openibd_restart": True, "__guest_in_use": {"refusals": []}},
         (
             ({"__guest_in_use": {"refusals": ["this connection comes in over eth1"]}}, "comes in over eth1"),
@@ -642,7 +642,7 @@ TASKS = (
     Task(
         "guest",
         "space.yml",
-        "Guest | Check that there is room",
+        "Guest | Check the free space",
         {"__guest_compared": {"space": {"shortages": []}}},
         (({"__guest_compared": {"space": {"shortages": ["/usr has 1 of 3 GiB"]}}}, "/usr has 1 of 3 GiB"),),
     ),
@@ -799,7 +799,7 @@ TASKS = (
     Task(
         "run",
         "preflight.yml",
-        "Ask the head's container for its Open MPI",
+        "Query Open MPI of the head's container",
         {"__run_open_mpi": {"rc": 0, "stdout": "mpirun (Open MPI) 4.1.4"}},
         (
             ({"__run_open_mpi": {"rc": 0, "stdout": "mpiexec (MPICH) 4.0"}}, FAILED),
@@ -811,7 +811,7 @@ TASKS = (
     Task(
         "run",
         "hostname.yml",
-        "Check that these are the hosts of the inventory, each as often as it has slots",
+        "Check the host names against the inventory",
         {"__run_names": ["gpu02", "gpu01"], "__run_expected_names": ["gpu01", "gpu02"]},
         (
             ({"__run_names": ["gpu01", "gpu01"]}, "missing: ['gpu02']"),
@@ -860,7 +860,7 @@ TASKS = (
     Task(
         "run",
         "gpu_stack.yml",
-        "Check that torch can use the GPUs",
+        "Check that PyTorch supports the GPUs",
         {"run_workload": "torch", "__run_cuda_hosts": 2, "__run_stack": {"problems": []}},
         (
             ({"__run_stack": {"problems": ["gpu01: built without CUDA"]}}, "built without CUDA"),
@@ -872,7 +872,7 @@ TASKS = (
     Task(
         "run",
         "handoff_install.yml",
-        "Refuse to write over somebody else's",
+        "Refuse to overwrite a foreign file",
         {"item": {"content": "IyBOQ0NMJ3MgdmFyaWFibGVzIGZvciBncHUwMQo=", "item": {"name": "gpu01"}}},
         (
             (
@@ -885,14 +885,14 @@ TASKS = (
     Task(
         "run",
         "leftovers.yml",
-        "Refuse to run beside somebody else's job",
+        "Refuse to run beside a foreign job",
         {"__run_judged": {"others": [], "over": []}},
         (({"__run_judged": {"others": [{"text": "gpu02: 77 train.py of bob"}]}}, "77 train.py of bob"),),
     ),
     Task(
         "run",
         "leftovers.yml",
-        "End what a killed run of this site left",
+        "End jobs of killed runs of this site",
         {"__run_leftovers": {"rc": 0, "stdout": '{"ended": [], "left": []}'}},
         (
             ({"__run_leftovers": {"rc": 0, "stdout": '{"ended": [77], "left": []}'}}, CHANGED),
@@ -954,14 +954,14 @@ TASKS = (
     Task(
         "benchmark",
         "setup.yml",
-        "Check the name",
+        "Check the name of the measurement",
         {"__benchmark_name": "20260102-night", "benchmark_dir": "/r"},
         (({"__benchmark_name": "latest"}, "latest"), ({"__benchmark_name": "../up"}, "../up")),
     ),
     Task(
         "benchmark",
         "scaling.yml",
-        "Check the steps",
+        "Check the number of scaling steps",
         {"benchmark_scaling_dropped": 2, "benchmark_scaling_iterations": 10},
         (
             ({"benchmark_scaling_dropped": 10}, "benchmark_scaling_dropped"),
@@ -1022,7 +1022,7 @@ TASKS = (
     Task(
         "fabric",
         "look.yml",
-        "Plan the check, to see whether there is one",
+        "Plan the check on trial",
         {"__fabric_planned": {"failed": False}},
         (
             ({"__fabric_planned": {"failed": True, "no_plan": True}}, UNCHANGED),

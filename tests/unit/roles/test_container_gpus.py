@@ -55,7 +55,9 @@ def given(probe: str, **options: Any) -> tuple[str, list[str], list[Any]]:
             values[name] = templar.template(trusted(text))
             templar.available_variables = values
     (container,) = [
-        task["community.docker.docker_container"] for task in load("tasks/run.yml") if task["name"] == "Run | Container"
+        task["community.docker.docker_container"]
+        for task in load("tasks/run.yml")
+        if task["name"] == "Run | Start the container"
     ]
     devices, requests = (templar.template(trusted(container[key])) for key in ("devices", "device_requests"))
     return values["__container_gpu_way"], devices, requests

@@ -34,7 +34,7 @@ def holds(expression: str, **variables: Any) -> bool:
 
 def inside(*programs: str) -> list[str]:
     """What the role's question finds beside these programs, in a process namespace of its own."""
-    script = task("Run | Ask who is in the container")["community.docker.docker_container_exec"]["argv"][-1]
+    script = task("Run | List processes in the container")["community.docker.docker_container_exec"]["argv"][-1]
     # Until it is the program, a child is a copy of this shell.
     begin = "".join(f"{each} & until ! cmp -s /proc/$!/cmdline /proc/$$/cmdline; do :; done; " for each in programs)
     done = subprocess.run(
@@ -69,13 +69,13 @@ def test_whatever_else_runs_is_somebody() -> None:
 
 def test_the_question_stands_before_the_change_and_is_the_same_container() -> None:
     places = [NAMES.index(f"Run | {name}") for name in (
-        "Ask who is in the container", "Ask whether it would be made again", "Refuse to end what runs in the container",
+        "List processes in the container", "Check whether the container must be recreated", "Refuse to end what runs in the container",
         "Container",
     )]  # fmt: skip
     assert places == sorted(places)
-    asked = task("Run | Ask whether it would be made again")
+    asked = task("Run | Check whether the container must be recreated")
     assert asked["check_mode"] is True
-    assert asked[CONTAINER] == task("Run | Container")[CONTAINER]
+    assert asked[CONTAINER] == task("Run | Start the container")[CONTAINER]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_only_a_change_under_a_user_is_refused(users: str, would: dict[str, Any]
     variables = {"__container_inside": {"stdout": users}, "__container_would": would or {"skipped": True}}
     (condition,) = task("Run | Refuse to end what runs in the container")["ansible.builtin.assert"]["that"]
     assert holds(condition, **variables) is not refused
-    asked = task("Run | Ask whether it would be made again")["when"][-1]
+    asked = task("Run | Check whether the container must be recreated")["when"][-1]
     assert holds(asked, **variables) is bool(users)
 
 
