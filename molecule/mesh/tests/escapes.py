@@ -46,7 +46,10 @@ PROCESSES = {
     "new_mount_namespace": "unshare -m true",
     "new_network": "unshare -n true",
     "new_pids": "unshare -p -f true",
-    "setuid_gives_nothing": 'cp /bin/cat /tmp/cat && chmod u+s /tmp/cat && python3 -c \'import os;os.setgid(65534);os.setuid(65534);os.execv("/tmp/cat",["cat","/etc/shadow"])\'',
+    "setuid_gives_nothing": (
+        "cp /bin/cat /tmp/cat && chmod u+s /tmp/cat && "
+        'python3 -c \'import os;os.setgid(65534);os.setuid(65534);os.execv("/tmp/cat",["cat","/etc/shadow"])\''
+    ),
     "file_capabilities": "cp /bin/cat /tmp/c1 && setcap cap_sys_admin+ep /tmp/c1",
     "su_of_another_user": 'python3 -c \'import os;os.setgid(65534);os.setuid(65534);os.execvp("su",["su","-c","id","root"])\' </dev/null',
     "files_of_others": "install -m 600 /dev/null /tmp/o && python3 -c 'import os;os.chown(\"/tmp/o\",1000,1000)'",

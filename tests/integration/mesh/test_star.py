@@ -129,6 +129,23 @@ def test_the_shape_can_be_changed_and_changed_back(nodes: Fleet) -> None:
 
 def test_after_a_rotation_there_is_nothing_to_change(nodes: Fleet) -> None:
     assert play(nodes, plays(), "made").returncode == 0
+    reaches(nodes)
+    head, worker = nodes.nodes[:2]
+    assert head.inside(["cp", "/etc/rocemesh/mesh/container/id_ed25519_cont", "/root/old"]).returncode == 0
+    old = [
+        "ssh",
+        "-F",
+        "none",
+        "-i",
+        "/root/old",
+        "-p",
+        "2222",
+        "-o",
+        "BatchMode=yes",
+        "-o",
+        "StrictHostKeyChecking=no",
+    ]
+    assert head.inside([*old, f"root@{worker.address}", "true"]).returncode == 0
     before = [files(node) for node in nodes.nodes]
     done = play(nodes, plays("rotate"), "rotated")
     assert done.returncode == 0, done.stdout[-3000:]
@@ -137,7 +154,10 @@ def test_after_a_rotation_there_is_nothing_to_change(nodes: Fleet) -> None:
     assert [sorted(each) for each in before] == [sorted(each) for each in after], "a file is left over, or is gone"
     again = play(nodes, plays(), "again")
     assert set(changed(again.stdout).values()) == {0}, again.stdout[-3000:]
+    # The servers that were there read the new keys by themselves, and the old one opens nothing any more.
     reaches(nodes)
+    refused = head.inside([*old, f"root@{worker.address}", "true"])
+    assert refused.returncode == 255 and "Permission denied" in refused.stderr, refused.stderr
 
 
 def test_verify_proves_that_the_head_gets_in_and_no_worker_does(nodes: Fleet) -> None:

@@ -151,7 +151,7 @@ def test_failure_filter_names_host_cause_and_remedy() -> None:
         {"rc": 255, "stdout": "", "stderr": "ssh: connect to host 192.0.2.12 port 22: Connection refused"}, HOSTS
     )
     assert found["message"].startswith("gpu02: nothing listens on the ssh port.")
-    assert "What to do: start sshd" in found["message"]
+    assert "What to do: start the container" in found["message"]
 
 
 def test_answers_are_in_the_order_of_the_ranks() -> None:
