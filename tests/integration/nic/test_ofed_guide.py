@@ -31,7 +31,7 @@ def test_it_installs_through_kills_once_replaces_only_if_told_and_burns_no_firmw
     assert not throwaway.disk.exists(ARGUMENTS)
 
     # The killed run leaves the installer to itself, and the next run waits for it, and runs it again.
-    throwaway.killed_and_again("Wait for an installer that still runs", **old)
+    throwaway.killed_and_again("Wait for a running installer", **old)
     assert throwaway.whole(KERNEL_OLD)
     assert "changed=0 " in throwaway.must(**old)
 

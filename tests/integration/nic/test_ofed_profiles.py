@@ -54,7 +54,7 @@ def test_a_signed_repository_installs_a_version_through_a_kill_and_upgrades_to_a
     (media / "InRelease").write_text(signed, encoding="utf-8")
     (media / "Release").write_bytes(plain)
     # The killed run leaves apt to itself, and the next run waits for it.
-    throwaway.killed_and_again("Let dpkg finish them", **options, guest_doca_version=DOCA_OLD)
+    throwaway.killed_and_again("Configure half-configured packages", **options, guest_doca_version=DOCA_OLD)
     assert throwaway.disk.version("doca-ofed") == DOCA_OLD
     assert throwaway.whole(KERNEL_NEW)
 

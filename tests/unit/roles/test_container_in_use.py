@@ -69,8 +69,8 @@ def test_whatever_else_runs_is_somebody() -> None:
 
 def test_the_question_stands_before_the_change_and_is_the_same_container() -> None:
     places = [NAMES.index(f"Run | {name}") for name in (
-        "List processes in the container", "Check whether the container must be recreated", "Refuse to end what runs in the container",
-        "Container",
+        "List processes in the container", "Check whether the container must be recreated",
+        "Refuse to end what runs in the container", "Start the container",
     )]  # fmt: skip
     assert places == sorted(places)
     asked = task("Run | Check whether the container must be recreated")
