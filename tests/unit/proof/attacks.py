@@ -313,7 +313,7 @@ def nics_moved_nothing(site: Site, dice: random.Random) -> Any:
 @attack("quantity")
 def nics_moved_more_than_the_link_carries(site: Site, dice: random.Random) -> Any:
     """More bytes than the links can carry between the readings."""
-    site.grow_all(dice.choice((500, 10_000)), hosts=some(dice, site.hosts))
+    site.grow_all(dice.choice((500, 10_000)) * site.run.rails, hosts=some(dice, site.hosts))
 
 
 @attack("quantity")
@@ -451,7 +451,7 @@ def exchange_is_faster_than_the_links(site: Site, dice: random.Random) -> Any:
 @attack("quantity")
 def training_is_faster_than_the_links(site: Site, dice: random.Random) -> Any:
     """So many images per second that the gradients did not fit the links."""
-    factor = dice.choice((100, 1000))
+    factor = dice.choice((100, 1000)) * site.run.rails
 
     def change(record: dict[str, Any]) -> None:
         record["images_per_second"] *= factor

@@ -250,8 +250,9 @@ def switch_has_idle_ports(site: Site, dice: random.Random) -> Any:
     """Ports of the switch without traffic, up or down."""
     if not _switch(site):
         return False
+    last = 60 + dice.choice((1, 8))
     for word in ("before", "after"):
-        for number in range(60, 60 + dice.choice((1, 8))):
+        for number in range(60, last):
             other = copy.deepcopy(site.port(site.hosts[0], "before"))
             other.update(oper="up" if number % 2 else "down", neighbors=[])
             site.switches["sw01"][word]["ports"][f"1/{number}"] = other
