@@ -156,14 +156,16 @@ def test_broken_device(name: str) -> None:
 
 
 @pytest.mark.usefixtures("twin")
-def test_worker_whose_sshd_is_stopped_during_mpirun() -> None:
-    def stop_sshd(_pid: int) -> None:
-        site_run.on_node("gpu04", "systemctl", "stop", "ssh.service")
+def test_worker_whose_container_stops_before_mpirun() -> None:
+    def stop_container(_pid: int) -> None:
+        site_run.on_node("gpu04", "docker", "stop", "mpicont")
 
     try:
-        run = site_run.play("run.yml", *site_run.SHORT, when=(r"TASK \[.*Run mpirun: hostname", stop_sshd), timeout=600)
+        run = site_run.play(
+            "run.yml", *site_run.SHORT, when=(r"TASK \[.*Run mpirun: hostname", stop_container), timeout=600
+        )
     finally:
-        site_run.on_node("gpu04", "systemctl", "start", "ssh.service")
+        site_run.on_node("gpu04", "docker", "start", "mpicont")
     assert run.rc != 0, run.tail()
     # A connection that is under way while the server stops is reset.
     for pattern in ("gpu04|10\\.78\\.0\\.14", "refused|Connection reset", "What to do"):

@@ -144,6 +144,9 @@ def _rename(site: Site, new: Any) -> None:
     site.records(lambda record: record.update(host=names[record["host"]]))
     site.job["hosts"] = names
     site.names = list(names.values())
+    for host, each in site.rdma.items():
+        for reading in each.values():
+            reading["hostname"] = names[host]
 
 
 @harmless("names")

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import collections
+from typing import Any
 
 from ..evidence import Evidence, short
 from ..witness import Doubts, Said, Witness
@@ -37,9 +38,7 @@ def judge(evidence: Evidence) -> Said:
     worlds = {(rank.get("machine") or {}).get("world", expected) for rank in per_rank}
     if len(worlds) > 1 or (expected is not None and worlds - {expected}):
         doubts.impossible.append(f"ranks say that there are {', '.join(map(str, sorted(worlds, key=str)))} ranks")
-    weights = {(rank.get("machine") or {}).get("checksum") for rank in per_rank} - {None}
-    if len(weights) > 1:
-        doubts.impossible.append(f"{len(weights)} different checksums of the weights: the ranks trained apart")
+    _weights(per_rank, doubts)
     hosts = collections.Counter(short(str(rank.get("host") or "")) for rank in per_rank)
     if "" in hosts or not job.hosts:
         doubts.missing.append("on which hosts the ranks trained is not told")
@@ -48,6 +47,14 @@ def judge(evidence: Evidence) -> Said:
         if foreign:
             doubts.wrong.append(foreign)
     return doubts.says(f"{len(per_rank)} of {len(per_rank)} ranks, on {len(hosts)} host{'s' if len(hosts) > 1 else ''}")
+
+
+def _weights(per_rank: list[dict[str, Any]], doubts: Doubts) -> None:
+    weights = {(rank.get("machine") or {}).get("checksum") for rank in per_rank} - {None}
+    if "" in weights:
+        doubts.missing.append("a rank does not say which weights it ended with")
+    if len(weights) > 1:
+        doubts.impossible.append(f"{len(weights)} different checksums of the weights: the ranks trained apart")
 
 
 WITNESS = Witness(

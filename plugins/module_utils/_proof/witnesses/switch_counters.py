@@ -48,31 +48,45 @@ def _partners(seen: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]], d
     mtus = {mtu for place in nodes.values() for mtu in place.get("mtu") or ()}
     if not nics or any(place.get("sent_bytes") is None for place in nodes.values()):
         return
-    sent, received = (sum(both[side] for both in nics.values()) for side in (0, 1))
-    packets = seen["sent_packets"]
-    # Acknowledgements of what a node received leave it as packets, too.
-    least, most = sent * (1 - SLACK) / max(mtus or {PACKET_BYTES}), (sent + received) * (1 + SLACK) / min(mtus or {256})
-    if packets < least or packets > most + CONTROL_PACKETS:
+    total = [sum(both[side] for both in nics.values()) for side in (0, 1)]
+    if not min(total) or max(total) > (1 + SLACK) * min(total):
         doubts.wrong.append(
-            f"the NICs sent {sent / 1e9:.3f} GB, which are {least:,.0f} to {most:,.0f} packets; the switch received "
-            f"{packets:,}"
+            f"all NICs together sent {total[0] / 1e9:.3f} GB and received {total[1] / 1e9:.3f} GB: what one sends, "
+            "another one receives"
         )
         return
-    ports = sorted(((both[0], port) for port, both in (seen.get("by_port") or {}).items()), reverse=True)
-    shares = sorted((both[0] / sent for both in nics.values()), reverse=True)
-    extra = [port for count, port in ports[len(shares) :] if count > IDLE_SHARE * packets]
+    # What leaves a node came in at its port; acknowledgements of what it received leave it as packets, too.
+    most = sum(total) * (1 + SLACK) / min(mtus or {256}) + CONTROL_PACKETS
+    for side, word in enumerate(("sent", "received")):
+        ports = {port: both[side] for port, both in (seen.get("by_port") or {}).items()}
+        packets, least = sum(ports.values()), total[side] * (1 - SLACK) / max(mtus or {PACKET_BYTES})
+        if not least <= packets <= most:
+            doubts.wrong.append(
+                f"the NICs {word} {total[side] / 1e9:.3f} GB, which are {least:,.0f} to {most:,.0f} packets; the "
+                f"switch counted {packets:,}"
+            )
+            return
+        shares = sorted((both[side] / total[side] for both in nics.values()), reverse=True)
+        _shares(ports, shares, word, len(mtus) == 1, doubts)
+
+
+def _shares(ports: Mapping[str, int], shares: list[float], word: str, comparable: bool, doubts: Doubts) -> None:
+    """``shares``: of the NICs, the largest first; packets compare with bytes only where all have the same MTU."""
+    packets = sum(ports.values())
+    busiest = sorted(ports.items(), key=lambda item: -item[1])
+    extra = [port for port, count in busiest[len(shares) :] if count > IDLE_SHARE * packets]
     if extra:
-        doubts.wrong.append(f"RoCE packets of no host of the job came in at {few(extra)}")
+        doubts.wrong.append(f"RoCE packets of no host of the job at {few(extra)}")
     if len(ports) < len(shares):
-        doubts.wrong.append(f"{len(shares)} NICs sent, packets came in at {len(ports)} switch ports")
-    elif len(mtus) == 1:
+        doubts.wrong.append(f"{len(shares)} NICs {word} data, packets were counted at {len(ports)} switch ports")
+    elif comparable:
         unlike = [
             f"{port} ({100 * count / packets:.0f} % of the packets)"
-            for (count, port), share in zip(ports, shares)
+            for (port, count), share in zip(busiest, shares)
             if abs(count / packets - share) > SLACK * share + IDLE_SHARE
         ]
         if unlike:
-            doubts.wrong.append(f"no NIC sent what came in at {few(unlike)}")
+            doubts.wrong.append(f"no NIC {word} what was counted at {few(unlike)}")
 
 
 WITNESS = Witness(

@@ -350,7 +350,9 @@ class _Judge:
         """What keeps a faultless log from being a proof; each is also a problem."""
         reasons = [*self._lacking_ranks(pairs), *self._lacking_hosts(pairs)]
         contradicting = self._summaries_that_contradict()
-        reasons += [reason for reason in (contradicting, self._disabled(), self._second_network()) if reason]
+        if pairs:
+            reasons += [each for each in (self._disabled(), self._second_network(), self._one_gpu_twice()) if each]
+        reasons += [contradicting] if contradicting else []
         reasons += self._idle_nics() if pairs else []
         for reason in reasons:
             self._problem("incomplete", reason)
@@ -480,8 +482,25 @@ class _Judge:
         there yet."""
         for process, names in self._log.networks.items():
             tcp = [name for name in names if _TCP.search(name)]
-            if tcp and len(names) > 1:
-                return f"{process.name} says both 'Using network {names[0]}' and 'Using network {tcp[0]}'"
+            if tcp and (len(names) > 1 or any(channel.gdr for channel in self._by_process[process])):
+                return f"{process.name} says 'Using network {tcp[0]}', and channels take another network"
+        environment = self._log.environment
+        if "1" in environment.get("NCCL_IB_DISABLE", ()):
+            return "NCCL_IB_DISABLE was set to 1, and channels take NET/IB"
+        for value in environment.get("NCCL_NET", ()):
+            if _TCP.search(value):
+                return f"NCCL_NET was set to {value}, and channels take another network"
+        return ""
+
+    def _one_gpu_twice(self) -> str:
+        """Two ranks of a communicator on one GPU, which NCCL refuses: their lines are of several jobs."""
+        for (comm, _size), members in self._maps.items():
+            seen: dict[tuple[str | None, int, str], int] = {}
+            for number, rank in members.items():
+                gpu = (rank.process.host, rank.device, rank.bus_id)
+                if rank.bus_id and seen.setdefault(gpu, number) != number:
+                    where = f"GPU {rank.bus_id} on {gpu[0]}"
+                    return f"ranks {seen[gpu]} and {number} of {comm or 'one communicator'} have {where}"
         return ""
 
     def _idle_nics(self) -> list[str]:

@@ -34,7 +34,7 @@ _STEP = re.compile(
     r"(?P<step>\d{1,12})\s+images/sec: (?P<speed>\d+(?:\.\d+)?|nan|inf)"
     r"(?: \+/- (?P<uncertainty>\d+\.\d|nan|inf) \(jitter = (?P<jitter>\d+\.\d|nan|inf)\))?"
     # Three decimals in the original; a glued next line may follow at once, so the count of digits matters.
-    r"(?:\s+(?P<loss>-?\d+\.\d{3}|-?\d+\.\d+(?=\s|$)|nan|-?inf))?"
+    r"(?:\s+(?P<loss>-?\d+\.\d{3}|-?\d+\.\d+(?=\s|$)|(?i:nan|-?inf)))?"
     r"(?:\s+(?P<top_1>[01]\.\d{3})\s+(?P<top_5>[01]\.\d{3}))?"
 )
 _TOTAL = re.compile(r"total images/sec: (?P<total>\d+\.\d{2}|\d+(?:\.\d+)?|nan|inf)")
