@@ -1,0 +1,277 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a run changed, written while it changes it; what a run in check mode would change; drift."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: journal
+type: aggregate
+short_description: Write what each run changed, and how to take it back
+version_added: 0.1.0
+author: rocemesh.multinode contributors (@rocemesh)
+description:
+  - Writes one file of JSON lines for each run in which a task of this collection changes something, for example
+    C(reports/journal/20261123T101500Z-4f2a.jsonl). Its first line says who ran what; a line for each change says what
+    was there before, what was done, what is there now, how to take it back, and which restart waits; its last line says
+    how the run ended. A run without a last line was killed.
+  - Each line is on the disk before the next task starts.
+  - A run in check mode writes what it would change, to C(…-plan.jsonl).
+  - At the end of the run the same stands beside it as one HTML page.
+  - After the playbook C(drift.yml) it writes C(drift.json) and ends C(ansible-playbook) with 0 (right), 2 (differs) or
+    3 (not readable).
+  - Arguments of tasks, values of variables and output of commands are not written.
+  - A journal that cannot be written is a warning, and does not stop the run.
+requirements:
+  - enabled with C(callbacks_enabled = rocemesh.multinode.journal), as the C(ansible.cfg) of this repository does
+options:
+  directory:
+    description: Folder of the journal on the controller.
+    type: path
+    default: reports/journal
+    env:
+      - name: ROCEMESH_JOURNAL
+    ini:
+      - section: rocemesh
+        key: journal
+  drift:
+    description: Where the playbook C(drift.yml) writes its answer as JSON.
+    type: path
+    default: reports/drift.json
+    env:
+      - name: ROCEMESH_DRIFT
+    ini:
+      - section: rocemesh
+        key: drift
+  textfile:
+    description:
+      - Where the playbook C(drift.yml) writes its answer as metrics, a file F(*.prom) in the folder of node_exporter's
+        textfile collector.
+      - Not written if this is not set.
+    type: path
+    env:
+      - name: ROCEMESH_DRIFT_TEXTFILE
+    ini:
+      - section: rocemesh
+        key: drift_textfile
+"""
+
+import datetime  # noqa: E402
+import getpass  # noqa: E402
+import hashlib  # noqa: E402
+import json  # noqa: E402
+import os  # noqa: E402
+import pathlib  # noqa: E402
+import secrets  # noqa: E402
+import socket  # noqa: E402
+import subprocess  # noqa: E402
+import tempfile  # noqa: E402
+import time  # noqa: E402
+from typing import Any, Iterable  # noqa: E402
+
+import yaml  # noqa: E402
+from ansible import context  # noqa: E402
+from ansible.plugins.callback import CallbackBase  # noqa: E402
+
+from ..plugin_utils import journal  # noqa: E402
+
+DRIFT = "drift.yml"
+_HOME = pathlib.Path(__file__).resolve().parents[2]
+
+
+class CallbackModule(CallbackBase):
+    """The file is made with the first change: a run that changes nothing leaves none."""
+
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "aggregate"
+    CALLBACK_NAME = "rocemesh.multinode.journal"
+    CALLBACK_NEEDS_ENABLED = True
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._begin: dict[str, Any] = {}
+        self._said: list[dict[str, Any]] = []
+        self._asked: dict[str, set[str]] = {}
+        self._file: pathlib.Path | None = None
+        self._refused = False
+        self._drift = False
+        self._check = False
+
+    def v2_playbook_on_start(self, playbook: Any) -> None:
+        now = datetime.datetime.now(datetime.timezone.utc)
+        self._check = bool(context.CLIARGS.get("check"))
+        self._drift = self._check and os.path.basename(str(playbook._file_name)) == DRIFT
+        self._begin = {
+            "kind": "begin",
+            "schema": journal.SCHEMA,
+            "run": f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}",
+            "time": now.isoformat(timespec="seconds"),
+            "check_mode": self._check,
+            "simulated": False,
+            "playbook": os.path.basename(str(playbook._file_name)),
+            "account": _account(),
+            "controller": socket.gethostname(),
+            "version": _version(),
+            "commit": _commit(),
+            "limit": context.CLIARGS.get("subset") or "",
+            "tags": sorted(context.CLIARGS.get("tags") or ()),
+            "skip_tags": sorted(context.CLIARGS.get("skip_tags") or ()),
+            "inventory": [os.path.basename(str(each).rstrip("/")) for each in context.CLIARGS.get("inventory") or ()],
+            "inventory_sha256": "",
+        }
+
+    def v2_playbook_on_play_start(self, play: Any) -> None:
+        manager = play.get_variable_manager()
+        if self._begin["inventory_sha256"] or manager is None:
+            return
+        inventory = manager._inventory
+        self._begin["inventory_sha256"] = _hash(getattr(inventory, "_sources", ()))
+        hosts = inventory.get_hosts()
+        self._begin["simulated"] = any(
+            _true(manager.get_vars(host=host).get("rocemesh_simulated")) for host in hosts[:1]
+        )
+
+    def v2_runner_on_ok(self, result: Any) -> None:
+        self._take(result, failed=False)
+
+    def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
+        if not ignore_errors:
+            self._take(result, failed=True)
+
+    def v2_runner_on_unreachable(self, result: Any) -> None:
+        task = _task(result)
+        if task.ours:
+            self._write([journal.unreachable(task, result._result)])
+
+    def v2_playbook_on_stats(self, stats: Any) -> None:
+        if self._said:
+            hosts = {host: stats.summarize(host) for host in sorted(stats.processed)}
+            failed = any(each["failures"] or each["unreachable"] for each in hosts.values())
+            self._write([{"kind": "end", "status": "failed" if failed else "ok", "hosts": hosts}])
+            self._finish()
+        if self._drift:
+            self._answer()
+
+    def _take(self, result: Any, failed: bool) -> None:
+        task = _task(result)
+        if not task.ours:
+            return
+        if task.layer:
+            self._asked.setdefault(task.layer, set()).add(task.host)
+        if not self._check and result._task.check_mode:
+            return  # a reading of what would change, in a run that changes things elsewhere
+        self._write(journal.entries(task, result._result, failed, plan=self._check))
+
+    def _write(self, said: Iterable[dict[str, Any]]) -> None:
+        for entry in said:
+            # Each reading of a device says again what waits, and in check mode what would change.
+            if (entry["kind"] == "waiting" or self._check) and any(journal.same(entry, other) for other in self._said):
+                continue
+            self._said.append(entry)
+            stamped = {**entry, "time": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")}
+            if not self._refused:
+                try:
+                    self._append(stamped)
+                except OSError as error:
+                    self._refused = True
+                    self._display.warning(
+                        f"the journal is not written: {error}. Set ROCEMESH_JOURNAL to another folder."
+                    )
+
+    def _append(self, entry: dict[str, Any]) -> None:
+        lines = [entry]
+        if self._file is None:
+            folder = pathlib.Path(self.get_option("directory"))
+            folder.mkdir(mode=0o750, parents=True, exist_ok=True)
+            self._file = folder / f"{self._begin['run']}{'-plan' if self._check else ''}.jsonl"
+            lines.insert(0, self._begin)
+        with self._file.open("a", encoding="utf-8") as stream:
+            for line in lines:
+                stream.write(json.dumps(line, ensure_ascii=False, default=str) + "\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+
+    def _finish(self) -> None:
+        if self._file is None or self._refused:
+            return
+        lines = [json.loads(line) for line in self._file.read_text(encoding="utf-8").splitlines()]
+        _replace(self._file.with_suffix(".html"), journal.page(lines))
+        self._display.display(f"{'Plan' if self._check else 'Journal'}: {self._file}")
+
+    def _answer(self) -> None:
+        found = journal.drift(self._said, {layer: sorted(hosts) for layer, hosts in self._asked.items()}, self._begin)
+        _replace(
+            pathlib.Path(self.get_option("drift")), json.dumps(found, indent=2, ensure_ascii=False, default=str) + "\n"
+        )
+        textfile = self.get_option("textfile")
+        if textfile:
+            _replace(pathlib.Path(textfile), journal.metrics(found, time.time()))
+        for row in found["drift"]:
+            where = " ".join(part for part in (row["host"], row["layer"], row["device"]) if part)
+            self._display.display(f"{where}: {row['state']}: {'; '.join(row['what'])}")
+        simulated = " (SIMULATED)" if found["simulated"] else ""
+        self._display.display(
+            f"Drift: {found['verdict']}{simulated}, {len(found['drift'])} differences, {self.get_option('drift')}"
+        )
+        raise SystemExit(journal.status(self._said))
+
+
+def _task(result: Any) -> journal.Task:
+    task = result._task
+    role = task._role.get_name(include_role_fqcn=True) if task._role else ""
+    action = getattr(task, "resolved_action", None) or task.action
+    layer = role[len(journal.COLLECTION) :] if role.startswith(journal.COLLECTION) else ""
+    return journal.Task(task.get_name().rpartition(" : ")[2], action, layer, result._host.get_name())
+
+
+def _replace(path: pathlib.Path, text: str) -> None:
+    """A reader never sees half of it. Readable for all, as node_exporter has an account of its own."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        stream.write(text)
+        os.fchmod(stream.fileno(), 0o644)
+    os.replace(name, path)
+
+
+def _true(value: Any) -> bool:
+    return str(value).lower() in ("true", "yes", "on", "1")
+
+
+def _account() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
+
+
+def _version() -> str:
+    manifest, source = _HOME / "MANIFEST.json", _HOME / "galaxy.yml"
+    if manifest.is_file():
+        return str(json.loads(manifest.read_text())["collection_info"]["version"])
+    return str(yaml.safe_load(source.read_text())["version"]) if source.is_file() else ""
+
+
+def _commit() -> str:
+    """Of a checkout; an installed collection has none."""
+    if not (_HOME / ".git").exists():
+        return ""
+    try:
+        asked = subprocess.run(
+            ["git", "-C", str(_HOME), "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return asked.stdout.strip()
+
+
+def _hash(sources: Iterable[Any]) -> str:
+    """Of the names and contents of all files of the inventory: whether two runs had the same one."""
+    total = hashlib.sha256()
+    for source in map(pathlib.Path, map(str, sources)):
+        files = [source] if source.is_file() else sorted(path for path in source.rglob("*") if path.is_file())
+        for path in files:
+            total.update(f"{path.relative_to(source.parent)}\0".encode())
+            total.update(hashlib.sha256(path.read_bytes()).digest())
+    return total.hexdigest()

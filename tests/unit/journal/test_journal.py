@@ -1,0 +1,150 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Entries of the journal from results, and the answer of a drift run."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+import jsonschema
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.plugin_utils import journal
+
+SCHEMA = json.loads((pathlib.Path(__file__).parents[3] / "docs" / "schemas" / "journal.schema.json").read_text())
+BEGIN = {"run": "20261123T101500Z-4f2a", "time": "2026-11-23T10:15:00+00:00", "simulated": False}
+TASK = journal.Task("Configure it", "rocemesh.multinode.mlxconfig_ats", "guest", "gpu01")
+CHANGE: dict[str, Any] = {
+    "changed": True,
+    "device": "0000:3b:00.0",
+    "diff": {"before": {"ATS_ENABLED": "False"}, "after": {"ATS_ENABLED": "True"}},
+    "operations": [
+        {"description": "enable ATS", "command": "set ATS_ENABLED=1", "disrupts": "", "reboot": "esxi_host"}
+    ],
+    "undo": ["set ATS_ENABLED=0"],
+    "reboot_required": True,
+    "reboot_reasons": ["ATS_ENABLED: current 0, next 1"],
+    "invocation": {"module_args": {"password": "Not-to-be-seen"}},
+    "stdout": "Not-to-be-seen",
+}
+WAITS = {"changed": False, "reboot_required": True, "reboot_reasons": ["atsSupport"], "esxi_host": "esx01"}
+UNREADABLE = {"failed": True, "msg": "no answer", "error_code": "unreachable"}
+WRONG = {"failed": True, "msg": "is not there", "error_code": "not_in_force"}
+
+
+def said(
+    result: dict[str, Any], failed: bool = False, plan: bool = False, task: journal.Task = TASK
+) -> list[dict[str, Any]]:
+    found = list(journal.entries(task, result, failed, plan))
+    for entry in found:
+        jsonschema.validate({**entry, "time": BEGIN["time"]}, SCHEMA)
+        assert "Not-to-be-seen" not in json.dumps(entry)
+    return found
+
+
+def test_a_change_has_both_sides_the_operations_and_the_way_back() -> None:
+    (entry,) = said(CHANGE)
+    assert (entry["kind"], entry["device"], entry["undo"]) == ("change", "0000:3b:00.0", ["set ATS_ENABLED=0"])
+    assert (entry["before"], entry["after"]) == (CHANGE["diff"]["before"], CHANGE["diff"]["after"])
+    assert entry["operations"][0]["reboot"] == "esxi_host" and entry["reasons"] == CHANGE["reboot_reasons"]
+
+
+@pytest.mark.parametrize(
+    "result", [{"changed": False}, {"changed": True, "skipped": True}, {"changed": False, "operations": [{}]}]
+)
+def test_no_entry_where_nothing_was_changed(result: dict[str, Any]) -> None:
+    assert said(result) == []
+
+
+def test_a_plan_takes_operations_of_a_reading_too() -> None:
+    reading = {**CHANGE, "changed": False}
+    assert [entry["kind"] for entry in said(reading)] == ["waiting"]
+    assert [entry["kind"] for entry in said(reading, plan=True)] == ["change"]
+
+
+def test_each_item_of_a_loop_counts() -> None:
+    items = {"changed": True, "results": [CHANGE, {"changed": False}, {**CHANGE, "device": "0000:5e:00.0"}]}
+    assert [entry["device"] for entry in said(items)] == ["0000:3b:00.0", "0000:5e:00.0"]
+
+
+def test_items_of_a_loop_that_did_not_fail_are_no_failures() -> None:
+    items = {"failed": True, "results": [{"changed": False}, UNREADABLE]}
+    assert [entry["code"] for entry in said(items, failed=True)] == ["", "unreachable"][1:]
+
+
+def test_modules_that_answer_for_several_hosts() -> None:
+    hosts = [{**WAITS, "changes": []}, {"esxi_host": "esx02", "reboot_required": False, "changes": []}]
+    assert [entry["device"] for entry in said({"changed": False, "hosts": hosts})] == ["esx01"]
+    changed = {
+        **CHANGE,
+        "device": None,
+        "hosts": [{"esxi_host": "esx01", "changes": ["a"]}, {"esxi_host": "esx02", "changes": ["b"]}],
+    }
+    assert [entry["device"] for entry in said(changed)] == ["esx01, esx02"]
+
+
+def test_other_modules_have_no_way_back() -> None:
+    (entry,) = said({"changed": True, "diff": [{"before": "a\n", "after": "b\n"}], "dest": "/etc/x"})
+    assert entry["undo"] is None and entry["before"] == {} and entry["operations"] == []
+
+
+@pytest.mark.parametrize(
+    ("action", "result", "readable"),
+    [
+        ("rocemesh.multinode.onyx_roce", UNREADABLE, False),
+        ("rocemesh.multinode.onyx_roce", {**UNREADABLE, "error_code": "credentials"}, False),
+        ("rocemesh.multinode.onyx_roce", {**UNREADABLE, "error_code": "unknown_format"}, False),
+        ("rocemesh.multinode.onyx_roce", WRONG, True),
+        ("ansible.builtin.assert", {"failed": True, "msg": "ATS is not active"}, True),
+        ("ansible.builtin.command", {"failed": True, "msg": "rc 1"}, False),
+    ],
+)
+def test_a_failure_says_whether_the_device_was_read(action: str, result: dict[str, Any], readable: bool) -> None:
+    (entry,) = said(result, failed=True, task=journal.Task("x", action, "switch", "sw01"))
+    assert entry["readable"] is readable
+
+
+@pytest.mark.parametrize(
+    ("results", "status"),
+    [
+        ([], journal.RIGHT),
+        ([(CHANGE, False)], journal.DIFFERS),
+        ([(WAITS, False)], journal.DIFFERS),
+        ([(WRONG, True)], journal.DIFFERS),
+        ([(CHANGE, False), (UNREADABLE, True), (WAITS, False)], journal.NOT_READABLE),
+    ],
+)
+def test_status_and_metrics_of_a_drift_run(results: list[tuple[dict[str, Any], bool]], status: int) -> None:
+    entries = [entry for result, failed in results for entry in said(result, failed)]
+    assert journal.status(entries) == status
+    found = journal.drift(entries, {"guest": ["gpu01", "gpu02"]}, BEGIN)
+    assert found["verdict"] == journal.VERDICTS[status] and len(found["drift"]) == len(results)
+    text = journal.metrics(found, 1.0)
+    assert 'rocemesh_drift_differences{host="gpu02",layer="guest"} 0' in text
+    assert f'verdict="{found["verdict"]}",simulated="false"' in text
+
+
+def test_labels_are_escaped() -> None:
+    found = journal.drift([], {"guest": ['a"b\\c\nd']}, BEGIN)
+    assert 'host="a\\"b\\\\c\\nd"' in journal.metrics(found, 1.0)
+
+
+def test_the_page_escapes_what_devices_say() -> None:
+    begin = {
+        **BEGIN,
+        "kind": "begin",
+        "check_mode": True,
+        "account": "<b>",
+        "controller": "c",
+        "playbook": "p",
+        "version": "1",
+    }
+    lines = [
+        begin,
+        *({**entry, "time": "t"} for entry in said({**CHANGE, "device": "<script>"})),
+        *({**entry, "time": "t"} for entry in said(UNREADABLE, failed=True)),
+    ]
+    page = journal.page(lines)
+    assert "<script>" not in page and "&lt;script&gt;" in page and "<b>" not in page and "ended: killed" in page
