@@ -182,7 +182,7 @@ class CallbackModule(CallbackBase):
     def _append(self, entry: dict[str, Any]) -> None:
         lines = [entry]
         if self._file is None:
-            folder = pathlib.Path(self.get_option("directory"))
+            folder = pathlib.Path(self._place("directory"))
             folder.mkdir(mode=0o750, parents=True, exist_ok=True)
             self._file = folder / f"{self._begin['run']}{'-plan' if self._check else ''}.jsonl"
             lines.insert(0, self._begin)
@@ -199,12 +199,15 @@ class CallbackModule(CallbackBase):
         _replace(self._file.with_suffix(".html"), journal.page(lines))
         self._display.display(f"{'Plan' if self._check else 'Journal'}: {self._file}")
 
+    def _place(self, option: str) -> str:
+        return str(self.get_option(option) or "")  # type: ignore[no-untyped-call]
+
     def _answer(self) -> None:
         found = journal.drift(self._said, {layer: sorted(hosts) for layer, hosts in self._asked.items()}, self._begin)
         _replace(
-            pathlib.Path(self.get_option("drift")), json.dumps(found, indent=2, ensure_ascii=False, default=str) + "\n"
+            pathlib.Path(self._place("drift")), json.dumps(found, indent=2, ensure_ascii=False, default=str) + "\n"
         )
-        textfile = self.get_option("textfile")
+        textfile = self._place("textfile")
         if textfile:
             _replace(pathlib.Path(textfile), journal.metrics(found, time.time()))
         for row in found["drift"]:
@@ -212,7 +215,7 @@ class CallbackModule(CallbackBase):
             self._display.display(f"{where}: {row['state']}: {'; '.join(row['what'])}")
         simulated = " (SIMULATED)" if found["simulated"] else ""
         self._display.display(
-            f"Drift: {found['verdict']}{simulated}, {len(found['drift'])} differences, {self.get_option('drift')}"
+            f"Drift: {found['verdict']}{simulated}, {len(found['drift'])} differences, {self._place('drift')}"
         )
         raise SystemExit(journal.status(self._said))
 
