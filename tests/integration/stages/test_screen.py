@@ -1,0 +1,83 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The stdout callback stages, as ansible-playbook uses it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
+LOCAL = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+
+
+def play(
+    folder: pathlib.Path, tasks: list[dict[str, Any]], callback: str = "rocemesh.multinode.stages"
+) -> tuple[int, str, str]:
+    """Exit status, what is on the screen, what is in the log."""
+    stage = {"ansible.builtin.include_role": {"name": "rocemesh.multinode.stage"}, "vars": {"stage_name": "switch"}}
+    plays = [{"hosts": "all", "gather_facts": False, "vars": LOCAL, "tasks": [stage, *tasks]}]
+    (folder / "site.json").write_text(json.dumps(plays))
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+    environment |= {
+        "ANSIBLE_COLLECTIONS_PATH": str(REPOSITORY / "collections"),
+        "ANSIBLE_STDOUT_CALLBACK": callback,
+        "ROCEMESH_LOG": str(folder / "site.log"),
+        "ROCEMESH_STAGE_TIMES": str(folder / "stages.json"),
+    }
+    done = subprocess.run(
+        [str(pathlib.Path(sys.executable).with_name("ansible-playbook")), "-i", "one,two,", str(folder / "site.json")],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    log = folder / "site.log"
+    return done.returncode, done.stdout + done.stderr, log.read_text() if log.is_file() else ""
+
+
+def test_a_run_that_goes_through(tmp_path: pathlib.Path) -> None:
+    tasks: list[dict[str, Any]] = [{"name": "Change it", "ansible.builtin.command": "echo done"}]
+    status, screen, log = play(tmp_path, tasks)
+    assert status == 0 and "2 changed" in screen and "TASK" not in screen and len(screen.splitlines()) <= 4, screen
+    assert "TASK [Change it]" in log and "changed: [two]" in log and "PLAY RECAP" in log
+    assert set(json.loads((tmp_path / "stages.json").read_text())) == {"switch"}
+
+
+def test_a_run_that_fails_on_one_host(tmp_path: pathlib.Path) -> None:
+    tasks: list[dict[str, Any]] = [
+        {"name": "Ignored", "ansible.builtin.command": "false", "ignore_errors": True},
+        {
+            "block": [{"name": "Rescued", "ansible.builtin.command": "false"}],
+            "rescue": [{"ansible.builtin.meta": "noop"}],
+        },
+        {
+            "name": "Judge it",
+            "ansible.builtin.assert": {
+                "that": ["inventory_hostname == 'one'"],
+                "fail_msg": "two: wrong. Mend it.",
+                "quiet": True,
+            },
+        },
+        {"name": "Go on", "ansible.builtin.command": "echo done"},
+    ]
+    status, screen, log = play(tmp_path, tasks)
+    assert (
+        status == 2 and "FAILED" in screen and "TASK [Judge it]" in screen and "    two: wrong. Mend it." in screen
+    ), screen
+    assert "Ignored" not in screen and "Rescued" not in screen and "{" not in screen and len(screen.splitlines()) < 25
+    assert "TASK [Ignored]" in log and "...ignoring" in log
+    assert not (tmp_path / "stages.json").exists()
+
+
+def test_a_log_that_cannot_be_written_does_not_stop_the_run(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "site.log").mkdir()
+    status, screen, _log = play(tmp_path, [{"name": "Change it", "ansible.builtin.command": "echo done"}])
+    assert status == 0 and "ROCEMESH_LOG" in screen and "2 changed" in screen

@@ -1,0 +1,83 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the callback stages shows: one line for each stage; after a failure the hosts that were lost."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.plugin_utils import stages
+
+from tests.unit.roles.collection import ROOT
+
+MARK = "rocemesh.multinode.stage : Stage | Record the start of {}"
+
+
+def played(progress: stages.Progress) -> list[str]:
+    """Stages switch (5 s, two changes) and esxi (from second 7 on)."""
+    lines = progress.task("Gathering Facts", 0.0) + progress.task(MARK.format("switch"), 2.0)
+    progress.changed()
+    progress.changed()
+    return lines + progress.task(MARK.format("esxi"), 7.0)
+
+
+def test_each_stage_has_one_line_with_time_changes_and_what_is_left() -> None:
+    progress = stages.Progress({"switch": 4.0, "esxi": 3.0, "run": 30.0})
+    lines = played(progress)
+    assert len(lines) == 1 and re.match(r" +5\.0 s  switch +.*; 2 changed; about 33 s left$", lines[0])
+    lines = progress.end(10.0, [], "site.log")
+    assert re.match(r" +3\.0 s  esxi", lines[0]) and re.match(r" +10\.0 s .*site\.log$", lines[1]) and len(lines) == 2
+    assert stages.read_times(progress.times()) == {"switch": 5.0, "esxi": 3.0}
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"switch": "five"}'])
+def test_times_of_something_else_are_refused(text: str) -> None:
+    with pytest.raises(ValueError):
+        stages.read_times(text)
+
+
+def test_a_failure_names_stage_task_host_and_message_and_not_what_was_rescued() -> None:
+    progress = stages.Progress({})
+    played(progress)
+    progress.failed("gpu01", "Log in", {"msg": "no login"})
+    progress.failed(
+        "gpu02", "Configure", {"msg": "gpu02: MTU is 1500.\nSet it.", "error_code": "refused", "stderr": "x"}
+    )
+    text = "\n".join(progress.end(9.0, ["gpu02"], "site.log"))
+    assert "esxi" in text and "[Configure]" in text and "gpu02: MTU is 1500." in text and "Set it." in text
+    assert "no login" not in text and "gpu02: gpu02" not in text and "site.log" in text
+
+
+def test_items_of_a_loop_that_failed_are_shown_each() -> None:
+    progress = stages.Progress({})
+    items = [{"msg": "first"}, {"failed": True, "msg": "second", "stderr": "a\nb\nc\nd"}]
+    progress.failed("gpu01", "Loop", {"msg": "One or more items failed", "results": items})
+    text = "\n".join(progress.end(1.0, ["gpu01"], "log"))
+    assert "gpu01: second" in text and "first" not in text and "\n    d" in text and "\n    a" not in text
+
+
+def test_a_failure_of_many_hosts_is_cut_and_says_so() -> None:
+    progress = stages.Progress({})
+    hosts = [f"gpu{number:02}" for number in range(64)]
+    for host in hosts:
+        progress.failed(host, "Configure", {"msg": "no answer"})
+    lines = progress.end(1.0, hosts, "log")
+    assert len(lines) < 25 and re.search(r"\b46 more", lines[-2])
+
+
+def test_every_stage_of_the_site_is_explained() -> None:
+    site = (ROOT / "playbooks" / "site.yml").read_text()
+    names = [
+        name
+        for playbook in re.findall(r"import_playbook: (\S+)", site)
+        for name in re.findall(r"stage_name: (\w+)", (ROOT / "playbooks" / playbook).read_text())
+    ]
+    assert names == list(stages.STAGES)
+
+
+def test_messages_are_lines() -> None:
+    assert stages.text_of(["a\nb ", "", None, 3]) == ["a", "b", "3"] and stages.text_of("x") == ["x"]
+    assert json.loads(stages.Progress({}).times()) == {}
