@@ -95,7 +95,7 @@ class CallbackModule(_Default):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._screen = self._display
+        self._screen = self._display  # type: ignore[has-type]
         self._display = self._log = _Log(self._screen)
         self._progress = stages.Progress({})
 
