@@ -10,13 +10,14 @@ What was not read has no line: nothing is made up.
 from __future__ import annotations
 
 import json
-from typing import Any, Iterator, Mapping
+from typing import Any, Collection, Iterator, Mapping
 
 from . import facts
 from . import told as said
 
 _STATES = {"ACTIVE": "PORT_ACTIVE (4)", "ARMED": "PORT_ARMED (3)", "INIT": "PORT_INIT (2)", "DOWN": "PORT_DOWN (1)"}
 _MTUS = {256: 1, 512: 2, 1024: 3, 2048: 4, 4096: 5}
+_ROCE = ("tx_roce_packets", "rx_roce_packets")
 _SLOWED = {
     "hw_slowdown": "HW Slowdown",
     "hw_thermal_slowdown": "HW Thermal Slowdown",
@@ -25,12 +26,15 @@ _SLOWED = {
 }
 
 
-def pieces(evidence: Mapping[str, Any], esxi: Any = None) -> dict[str, str]:
-    """``evidence`` as module run_report takes it; ``esxi``: host -> rows of its kernel settings."""
+def pieces(
+    evidence: Mapping[str, Any], esxi: Any = None, used: Mapping[str, Collection[str]] | None = None
+) -> dict[str, str]:
+    """``evidence`` as module run_report takes it; ``esxi``: host -> rows of its kernel settings; ``used``: host -> the
+    NICs that NCCL uses there ("mlx5_0", "mlx5_1:2"), where its log says so."""
     found: dict[str, str] = {}
     lossy = _lossy(evidence)
     for name, moments in _each(evidence.get("rdma")):
-        lines = _node(moments)
+        lines = _node({word: _of_the_run(reading, (used or {}).get(name)) for word, reading in moments.items()})
         if lossy:
             lines.pop("mlnx_qos.txt", None)
         found |= {f"hosts/{name}/{piece}": "\n".join(told) + "\n" for piece, told in lines.items() if told}
@@ -89,6 +93,19 @@ def _each(readings: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for name, moments in (readings if isinstance(readings, Mapping) else {}).items():
         if isinstance(moments, Mapping):
             yield str(name), moments
+
+
+def _of_the_run(reading: Any, used: Collection[str] | None) -> Any:
+    """Without NICs that have no part in the run: NCCL does not use them, and they have no RoCE v2 address."""
+    if not used or not isinstance(reading, Mapping):
+        return reading
+    return {**reading, "devices": [each for each in reading.get("devices") or () if _has_part(each, used)]}
+
+
+def _has_part(device: Mapping[str, Any], used: Collection[str]) -> bool:
+    name, port = str(device.get("name")), device.get("port", 1)
+    addressed = any(str(gid.get("type")).endswith("v2") for gid in device.get("gids") or ())
+    return addressed or (name if port == 1 else f"{name}:{port}") in used
 
 
 def _newest(moments: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -198,4 +215,10 @@ def _switch(moments: Mapping[str, Any]) -> Mapping[str, Any]:
             )
         )
         ports[name] = {**seen, "counters": counted}
+    moved = {name for name, seen in ports.items() if any(seen["counters"].get(each, "0") != "0" for each in _ROCE)}
+    down = {
+        name for name in set(ports) - moved if "up" not in (each.get(name, {}).get("oper") for each in (before, after))
+    }
+    if moved:  # a port that was down all the time is none of this run
+        ports = {name: seen for name, seen in ports.items() if name not in down}
     return {"roce": newest.get("roce") or {}, "ports": ports}

@@ -31,6 +31,15 @@ def pieces(host: str, told: Mapping[str, Any]) -> dict[str, str]:
     return {place(host, name): text for name, text in found.items() if text.strip()}
 
 
+def booted(told: Mapping[str, Any]) -> float | None:
+    """When the host booted, in seconds since 1970 by the controller's clock; None if its uptime was not read."""
+    uptime = sections(str(told.get("said") or "")).get(_UPTIME, "").split()
+    try:
+        return float(told["at"]) - float(uptime[0])
+    except (IndexError, KeyError, TypeError, ValueError):
+        return None
+
+
 def sections(text: str) -> dict[str, str]:
     """Name -> what stands below it."""
     found: dict[str, list[str]] = {}

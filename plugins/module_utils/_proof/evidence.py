@@ -81,7 +81,8 @@ class Evidence:
     devices that do not exist; ``nodes_given``, ``workload``: said by a person. ``used``: node -> RDMA devices of the
     training; ``start``: node -> first reading of module rdma_info; ``detours``: GPUDirect and the way through the host,
     measured in pairs; ``doctor``: its answer on what the run read; ``speed``: of an all-reduce alone; ``problems``:
-    what the caller reports of the run, such as its end with a status that is not 0."""
+    what the caller reports of the run, such as its end with a status that is not 0; ``booted``: host -> when it booted,
+    in seconds since 1970 by the controller's clock."""
 
     job: Job
     result: Mapping[str, Any] | None = None
@@ -102,6 +103,7 @@ class Evidence:
     doctor: Mapping[str, Any] | None = None
     speed: Speed | None = None
     problems: Sequence[Mapping[str, str]] = ()
+    booted: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
 
 def short(name: str) -> str:

@@ -318,6 +318,7 @@ def switches(readings: Mapping[str, Any], nodes: int, simulated: bool = False) -
         "readings": {},
         "why": "",
         "by_port": {},
+        "neighbors": {},
         "same": _same_switch(readings),
     }
     moved: list[str] = []
@@ -376,6 +377,9 @@ def _switch(switch: str, pair: Mapping[str, Any], place: dict[str, Any], moved: 
         place["received_packets"] += sent.value
         place["ports"].append(f"{switch} {name}")
         place["by_port"][f"{switch} {name}"] = [received.value, sent.value]
+        place["neighbors"][f"{switch} {name}"] = sorted(
+            {str(each["system"]) for each in (new.get(name) or {}).get("neighbors") or () if each.get("system")}
+        )
         if sent.value or received.value:
             moved.append(f"{switch} {name}")
         why = _lost(f"{switch} {name}", first, last, place)

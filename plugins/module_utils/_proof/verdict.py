@@ -121,7 +121,7 @@ def judge(witnesses: Sequence[Heard], simulated: bool) -> Verdict:
     if told[DISAGREES]:
         text = f"{text}; the path has gaps: {_facts(told[DISAGREES])}"
     besides = tuple(f"{each.title}: {each.evidence}" for each in told[DISAGREES] + told[MISSING])
-    line = f"{'SIMULATED - ' if simulated else ''}{state}: {text}."
+    line = f"{'SIMULATED - ' if simulated else ''}{state}: {text}{'' if text.endswith('...') else '.'}"
     return Verdict(state, simulated, line, tuple(reasons), tuple(witnesses), besides)
 
 

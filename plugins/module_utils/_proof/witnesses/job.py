@@ -25,6 +25,9 @@ def judge(evidence: Evidence) -> Said:
         doubts.missing.append("nobody says when the training began and ended")
     elif job.ended <= job.started:
         doubts.wrong.append("the training ended before it began")
+    if job.started is not None:
+        late = sorted(host for host, at in evidence.booted.items() if at > job.started)
+        doubts.wrong.extend(f"{host} booted after the training had begun" for host in late)
     if not job.network:
         doubts.missing.append("NCCL was free to choose its network: it may have chosen another one for the training")
     # Whatever the caller reports about the run (it failed, it was killed, its launcher gave no end) speaks against it.
@@ -54,5 +57,6 @@ WITNESS = Witness(
     "One job",
     judge,
     "name, hosts, number of ranks, begin and end of the run, and the network that NCCL was allowed; of each rank its "
-    "backend (nccl) and its device (a GPU of NVIDIA); no problem that the caller reports, such as an exit status",
+    "backend (nccl) and its device (a GPU of NVIDIA); no problem that the caller reports, such as an exit status; no "
+    "host that booted after the training had begun",
 )

@@ -10,7 +10,7 @@ from typing import Any, Mapping
 from ..binding import around
 from ..counters import PACKET_BYTES, few
 from ..counters import judge as judge_counters
-from ..evidence import Evidence
+from ..evidence import Evidence, short
 from ..snapshots import IDLE_SHARE
 from ..witness import MISSING, Doubts, Said, Witness
 
@@ -31,10 +31,34 @@ def judge(evidence: Evidence) -> Said:
             doubts.missing.append(f"{place}: when it was read is not known")
         for switch, times in readings.items():
             around(str(switch), times, job, doubts)
+        _neighbors(seen, evidence, doubts)
         doubts.wrong.extend(f"{pair} are one switch: the same ports and counters" for pair in seen.get("same") or ())
         if seen.get("received_packets") is not None:
             _partners(seen, (evidence.rdma or {}).get("places") or {}, doubts)
     return doubts.says(text)
+
+
+def _neighbors(seen: Mapping[str, Any], evidence: Evidence, doubts: Doubts) -> None:
+    """By LLDP the ports that counted lead to hosts of the job, to each of them by one port at least."""
+    counted = {port: sum(both) for port, both in (seen.get("by_port") or {}).items()}
+    busy = [port for port, count in counted.items() if count * len(counted) > IDLE_SHARE * sum(counted.values())]
+    told = {port: {short(name) for name in (seen.get("neighbors") or {}).get(port) or ()} for port in busy}
+    own: dict[str, set[str]] = {}
+    for node, name in evidence.job.hosts.items():
+        place = ((evidence.rdma or {}).get("places") or {}).get(node) or {}
+        also = str((place.get("identity") or {}).get("hostname") or "")
+        own[node] = {short(each) for each in (node, name, also) if each}
+    known = {name for names in own.values() for name in names}
+    foreign = [f"{port} ({', '.join(sorted(names))})" for port, names in told.items() if names and not names & known]
+    if foreign and len(foreign) == sum(map(bool, told.values())):
+        # A card with a system of its own, such as a DPU, gives that system's name.
+        doubts.unseen.append(f"whose ports counted is not known: they lead to {few(foreign)}, no host of the job")
+        return
+    if foreign:
+        doubts.wrong.append(f"RoCE packets were counted at {few(foreign)}, no host of the job")
+    absent = [node for node, names in own.items() if not any(names & there for there in told.values())]
+    if absent and told and all(told.values()):
+        doubts.wrong.append(f"no port that counted leads to {few(absent)}")
 
 
 def _partners(seen: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]], doubts: Doubts) -> None:
@@ -83,7 +107,7 @@ def _shares(ports: Mapping[str, int], shares: list[float], word: str, comparable
         unlike = [
             f"{port} ({100 * count / packets:.0f} % of the packets)"
             for (port, count), share in zip(busiest, shares)
-            if abs(count / packets - share) > SLACK * share + IDLE_SHARE
+            if abs(count / packets - share) > SLACK * share + IDLE_SHARE / len(shares)
         ]
         if unlike:
             doubts.wrong.append(f"no NIC {word} what was counted at {few(unlike)}")

@@ -466,16 +466,23 @@ class _Judge:
                 )
 
     def _disabled(self) -> str:
-        """NCCL says that a NIC which a channel of the same process takes has no GPUDirect RDMA."""
+        """NCCL says that a NIC has no GPUDirect RDMA, or none for this GPU, and a channel takes it with GDRDMA."""
         for line in self._log.gdr:
-            host = line.process.host
-            # With several GPUs on a host another one's process may send for this one.
-            if line.enabled or (line.gpu and sum(other == host for other in self._host_of.values()) > 1):
+            if line.enabled:
                 continue
+            host = line.process.host
             index = {hca.index for hca in self._log.hcas if line.hca in (hca.name, str(hca.index)) and hca.host == host}
-            if any(channel.gdr and channel.device in index for channel in self._by_process[line.process]):
+            # A NIC without it has none for any process of the host; of a GPU only its own process speaks.
+            alone = sum(other == host for other in self._host_of.values()) <= 1
+            if line.gpu and not alone and not self._is_gpu_of(line.gpu, line.process):
+                continue
+            processes = [line.process] if line.gpu else [other for other in self._by_process if other.host == host]
+            if any(channel.gdr and channel.device in index for each in processes for channel in self._by_process[each]):
                 return f"{line.process.name}: channels end in /GDRDMA, and: {line.line}"
         return ""
+
+    def _is_gpu_of(self, gpu: str, process: Process) -> bool:
+        return any(rank.process == process and gpu in (str(rank.device), rank.bus_id) for rank in self._log.ranks)
 
     def _second_network(self) -> str:
         """A communicator over TCP beside those whose channels are in the log: its channels would say so, or are not
@@ -487,6 +494,10 @@ class _Judge:
         environment = self._log.environment
         if "1" in environment.get("NCCL_IB_DISABLE", ()):
             return "NCCL_IB_DISABLE was set to 1, and channels take NET/IB"
+        if any(value.upper() in ("LOC", "0") for value in environment.get("NCCL_NET_GDR_LEVEL", ())) and any(
+            channel.gdr for channel in self._log.channels
+        ):
+            return "NCCL_NET_GDR_LEVEL was set to LOC, which is never, and channels end in /GDRDMA"
         for value in environment.get("NCCL_NET", ()):
             if _TCP.search(value):
                 return f"NCCL_NET was set to {value}, and channels take another network"
@@ -643,6 +654,10 @@ class _Judge:
         environment = self._log.environment
         if "1" in environment.get("NCCL_IB_DISABLE", ()):
             return "Cause: NCCL_IB_DISABLE set by environment to 1"
+        if any(value.upper() in ("LOC", "0") for value in environment.get("NCCL_NET_GDR_LEVEL", ())) and any(
+            channel.gdr for channel in self._log.channels
+        ):
+            return "NCCL_NET_GDR_LEVEL was set to LOC, which is never, and channels end in /GDRDMA"
         for value in environment.get("NCCL_NET", ()):
             if _TCP.search(value):
                 return f"Cause: NCCL_NET set by environment to {value}"

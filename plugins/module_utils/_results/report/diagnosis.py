@@ -14,6 +14,7 @@ from typing import Any, Mapping, Sequence
 from ..._doctor import doctor, run_facts
 from ..._doctor.bundle import Selection
 from ..._doctor.model import CANDIDATE, HEALTHY
+from ..._proof.evidence import Job, gathered
 from ..._proof.verdict import PROVEN
 from ..._proof.witnesses.doctor import sentence
 from . import accepted
@@ -40,7 +41,8 @@ def diagnose(
     nothing."""
     try:
         layers = summary["layers"]
-        texts = run_facts.pieces(evidence, (layers.get("esxi") or {}).get("found"))
+        used = gathered(Job.of(evidence.get("job")), evidence.get("nccl_path"))
+        texts = run_facts.pieces(evidence, (layers.get("esxi") or {}).get("found"), used)
         texts |= run_facts.speed(summary.get("speed") or {}, (evidence.get("job") or {}).get("hosts") or {})
         unreal = run_facts.simulated(evidence, layers)
         found = doctor.diagnose(logs, texts, selection=Selection(LOGS, "job/", LOG_BYTES))

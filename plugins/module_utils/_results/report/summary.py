@@ -14,6 +14,7 @@ import json
 import math
 from typing import Any, Mapping, Sequence
 
+from ..._doctor import told
 from ..._layer import RefusedError
 from ..._proof import found_limits, snapshots
 from ..._proof.evidence import Evidence, Job, gathered
@@ -163,6 +164,7 @@ def build(inputs: Inputs) -> dict[str, Any]:
             doctor=inputs.doctor,
             speed=analysis.speed,
             problems=[_problem(entry) for entry in inputs.problems],
+            booted=_booted(inputs.evidence.get("hosts")),
         )
     )
     verdict = judge(heard, inputs.simulated)
@@ -316,6 +318,13 @@ def _layer(inputs: Inputs, name: str) -> dict[str, Any]:
         "changes": [str(text) for text in given.get("changes") or ()],
         "simulated": inputs.simulated and name in inputs.simulated_layers,
     }
+
+
+def _booted(hosts: Any) -> dict[str, float]:
+    """Host -> when it booted, of those that said their uptime after the run."""
+    read = hosts.items() if isinstance(hosts, Mapping) else ()
+    found = {str(host): told.booted(said) for host, said in read if isinstance(said, Mapping)}
+    return {host: at for host, at in found.items() if at is not None}
 
 
 def _problem(entry: Any) -> dict[str, str]:
