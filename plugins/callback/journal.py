@@ -127,7 +127,7 @@ class CallbackModule(CallbackBase):
             return
         inventory = manager._inventory
         self._begin["inventory_sha256"] = _hash(getattr(inventory, "_sources", ()))
-        hosts = inventory.get_hosts()
+        hosts = inventory.get_hosts(ignore_limits=True, ignore_restrictions=True)
         self._begin["simulated"] = any(
             _true(manager.get_vars(host=host).get("rocemesh_simulated")) for host in hosts[:1]
         )
@@ -159,14 +159,16 @@ class CallbackModule(CallbackBase):
             return
         if task.layer:
             self._asked.setdefault(task.layer, set()).add(task.host)
-        if not self._check and result._task.check_mode:
-            return  # a reading of what would change, in a run that changes things elsewhere
+        # A reading of what would change, in a run that changes things elsewhere. A task that decides it by a template
+        # says itself that it changed nothing.
+        if not self._check and result._task.check_mode is True:
+            return
         self._write(journal.entries(task, result._result, failed, plan=self._check))
 
     def _write(self, said: Iterable[dict[str, Any]]) -> None:
         for entry in said:
             # Each reading of a device says again what waits, and in check mode what would change.
-            if (entry["kind"] == "waiting" or self._check) and any(journal.same(entry, other) for other in self._said):
+            if any(journal.says_nothing_new(entry, other, self._check) for other in self._said):
                 continue
             self._said.append(entry)
             stamped = {**entry, "time": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")}

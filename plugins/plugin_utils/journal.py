@@ -70,9 +70,12 @@ def unreachable(task: Task, result: Mapping[str, Any]) -> dict[str, Any]:
     return {**_about("failed", task), **_failure(task, {**result, "error_code": "unreachable"})}
 
 
-def same(entry: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """They say the same of the same device, whichever task asked."""
-    return {**entry, "task": ""} == {**other, "task": ""}
+def says_nothing_new(entry: Mapping[str, Any], before: Mapping[str, Any], plan: bool) -> bool:
+    """An earlier entry said the same of the same device, whichever task asked."""
+    if entry["kind"] == "waiting" and before["kind"] == "change":
+        own = all(entry[key] == before[key] for key in ("host", "module"))
+        return own and set(entry["reasons"]) <= set(before["reasons"])
+    return (plan or entry["kind"] == "waiting") and {**entry, "task": ""} == {**before, "task": ""}
 
 
 def _about(kind: str, task: Task) -> dict[str, Any]:
@@ -84,7 +87,7 @@ def _device(item: Mapping[str, Any]) -> str:
     several = [
         str(each["esxi_host"]) for each in item.get("hosts") or () if isinstance(each, Mapping) and each.get("changes")
     ]
-    named = (item.get(key) for key in ("esxi_host", "vm", "device", "interface"))
+    named = (item.get(key) for key in ("vm", "esxi_host", "device", "interface"))
     return ", ".join(several) or next((name for name in named if isinstance(name, str) and name), "")
 
 

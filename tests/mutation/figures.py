@@ -52,7 +52,8 @@ notice. `python -m tests.mutation code --room nic --new` tries again what surviv
 | file | mutants | caught |
 |---|---|---|
 {files}
-"""
+
+{evidence}"""
 
 
 def _parts() -> list[tuple[str, list[dict[str, Any]]]]:
@@ -77,6 +78,7 @@ def page() -> str:
         summary=_summary(everything),
         rows=rows,
         files=files,
+        evidence=(trial.HERE / "false_evidence.md").read_text(),
         open=_open(left),
         unasked=_unasked(dict(parts)["guide"]),
         conditions=_conditions(dict(parts)["roles"]),
