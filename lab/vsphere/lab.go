@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25"
@@ -98,7 +99,7 @@ func update(ref types.ManagedObjectReference, changes ...types.PropertyChange) {
 }
 
 // build creates the inventory: one datacenter, one cluster, hosts, VMs.
-func build(topology *Topology, h *hook, datastore string) (*lab, error) {
+func build(topology *Topology, h *hook, datastore, address string) (*lab, error) {
 	l := &lab{topology: topology, hook: h, datastore: datastore, killed: map[string]bool{}, requests: map[string]int{}, opened: map[string]time.Time{},
 		boot:     time.Duration(topology.BootSeconds * float64(time.Second)),
 		shutdown: time.Duration(topology.ShutdownSeconds * float64(time.Second)),
@@ -114,6 +115,8 @@ func build(topology *Topology, h *hook, datastore string) (*lab, error) {
 	model.ServiceContent.About.Version = "8.0.2"
 	model.ServiceContent.About.Build = "0"
 	model.ServiceContent.About.ApiVersion = "8.0.2.0"
+	// Of its own, and the same after a restart. Ids of objects are the same on every one, as on a restored copy.
+	model.ServiceContent.About.InstanceUuid = uuid.NewSHA1(uuid.NameSpaceURL, []byte(address)).String()
 	if err := model.Create(); err != nil {
 		return nil, err
 	}

@@ -76,7 +76,7 @@ func run() error {
 		return err
 	}
 	defer os.RemoveAll(datastore)
-	l, err := build(topology, newHook(*hookURL), datastore)
+	l, err := build(topology, newHook(*hookURL), datastore, "https://"+api.Addr().String())
 	if err != nil {
 		return err
 	}

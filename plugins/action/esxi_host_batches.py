@@ -39,6 +39,7 @@ def esxi_published(results: Sequence[Mapping[str, Any]], check: bool = False) ->
             pending = {
                 "host": row["esxi_host"],
                 "host_moid": row["esxi_host_moid"],
+                "vcenter_uuid": result["vcenter_uuid"],
                 "settings": [setting["name"] for setting in row["settings"]],
                 "found": row["settings"],
                 "changes": row["changes"],

@@ -18,7 +18,7 @@ class ActionModule(Decision):
     documentation = DOCUMENTATION
 
     def decide(self, options: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
-        found = windows(options["hosts"], options["vms"], options["nics"])
+        found = windows(options["hosts"], options["vms"], options["nics"], options["vcenter_uuid"])
         waiting = [window for window in found if window.needed]
         try:
             change = change_window(

@@ -61,6 +61,12 @@ options:
       - A session that vCenter ends is renewed once, without repeating what was already carried out.
     type: int
     default: 30
+  vcenter_uuid:
+    description:
+      - UUID of the vCenter on which ids of hosts and VMs were read, as RV(ignore:vcenter_uuid) of that reading says.
+      - On another vCenter, such as a restored copy with the same ids, the module refuses and nothing is changed.
+      - Not compared if not set.
+    type: str
 requirements:
   - pyvmomi >= 9.1
 notes:

@@ -276,8 +276,8 @@ def _converge(layer: Layer[State, Wanted], wanted: Wanted, check_mode: bool) -> 
     }
 
 
-def exit_with(module: Any, layer: Layer[State, Wanted], wanted: Wanted) -> None:
-    """Converge and leave the module.
+def exit_with(module: Any, layer: Layer[State, Wanted], wanted: Wanted, **facts: Any) -> None:
+    """Converge and leave the module, with these facts beside those of the layer.
 
     ``module`` is an AnsibleModule (not imported here, so that the verbs stay free of Ansible).
     """
@@ -285,7 +285,7 @@ def exit_with(module: Any, layer: Layer[State, Wanted], wanted: Wanted) -> None:
         result = converge(layer, wanted, check_mode=module.check_mode)
         for warning in result.pop("warnings"):
             module.warn(warning)  # AnsibleModule puts them back into the result under "warnings"
-        module.exit_json(**result)
+        module.exit_json(**result, **facts)
 
 
 @contextlib.contextmanager

@@ -181,6 +181,10 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+vcenter_uuid:
+  description: UUID of the vCenter; of an ESXi host that is asked itself, that of its hardware.
+  returned: success
+  type: str
 esxi_host:
   description: Name of the host.
   returned: success

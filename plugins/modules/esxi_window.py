@@ -78,6 +78,10 @@ run:
   returned: success
   type: str
   sample: 3f2a9c0d1e5b
+vcenter_uuid:
+  description: UUID of the vCenter; of an ESXi host that is asked itself, that of its hardware.
+  returned: success
+  type: str
 hosts:
   description:
     - Each host, in the order of O(esxi_hostnames), with C(given) (the name in the option), C(esxi_host),
@@ -113,7 +117,7 @@ def main() -> None:
         hosts = windows.hosts()
         for warning in windows.warnings:
             module.warn(warning)
-        module.exit_json(changed=changed, run=run.name, hosts=hosts)
+        module.exit_json(changed=changed, run=run.name, hosts=hosts, vcenter_uuid=connection.instance)
 
 
 if __name__ == "__main__":

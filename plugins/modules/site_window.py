@@ -20,17 +20,24 @@ extends_documentation_fragment:
   - rocemesh.multinode.attributes.decides
 options:
   hosts:
-    description: Inventory name of each ESXi host, with C(host), C(host_moid), C(reboot_required) and C(reboot_reasons).
+    description: Inventory name of each ESXi host, with C(host), C(host_moid), C(vcenter_uuid), C(reboot_required) and
+      C(reboot_reasons).
     type: dict
     default: {}
   vms:
-    description: Inventory name of each VM, with C(esxi_host), C(esxi_host_moid) and C(changes).
+    description: Inventory name of each VM, with C(esxi_host), C(esxi_host_moid), C(vcenter_uuid) and C(changes).
     type: dict
     default: {}
   nics:
     description: Inventory name of each VM, with C(reboot_required) and C(reboot_reasons) of its NICs.
     type: dict
     default: {}
+  vcenter_uuid:
+    description:
+      - UUID of the vCenter on which the windows will be opened. If O(hosts) or O(vms) were read on another one, the
+        module refuses.
+    type: str
+    default: ""
   max_unavailable:
     description:
       - Number of O(hosts) that may be down at once, or a percentage of them such as V(25%), rounded down, never less

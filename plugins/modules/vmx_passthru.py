@@ -187,6 +187,10 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+vcenter_uuid:
+  description: UUID of the vCenter; of an ESXi host that is asked itself, that of its hardware.
+  returned: success
+  type: str
 vm:
   description: Name of the VM.
   returned: success

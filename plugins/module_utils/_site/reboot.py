@@ -35,16 +35,20 @@ def windows(
     hosts: Mapping[str, Mapping[str, Any]],
     vms: Mapping[str, Mapping[str, Any]],
     nics: Mapping[str, Mapping[str, Any]],
+    vcenter: str = "",
 ) -> list[Window]:
     """Fold the findings of the three layers into at most one window per host.
 
-    ``hosts``: inventory name -> {``host`` (name in vCenter), ``host_moid``, ``reboot_required``, ``reboot_reasons``};
-    ``vms``: inventory name -> {``esxi_host`` (name in vCenter), ``esxi_host_moid``, ``changes`` (keys still to set,
-    each with ``text``)};
+    ``hosts``: inventory name -> {``host`` (name in vCenter), ``host_moid``, ``vcenter_uuid``, ``reboot_required``,
+    ``reboot_reasons``};
+    ``vms``: inventory name -> {``esxi_host`` (name in vCenter), ``esxi_host_moid``, ``vcenter_uuid``, ``changes`` (keys
+    still to set, each with ``text``)};
     ``nics``: inventory name of the VM -> {``reboot_required``, ``reboot_reasons``}.
     Hosts are told apart by managed object id: a name may be written in several ways. A VM on a host that is not listed
-    is an error: its host could not be rebooted by this run. So are two inventory names of one host.
+    is an error: its host could not be rebooted by this run. So are two inventory names of one host, and ids of more
+    than one vCenter: ``vcenter`` is the UUID of the one that the windows are opened on.
     """
+    _one_vcenter({**hosts, **vms}, vcenter)
     by_id: dict[str, str] = {}
     for name, finding in hosts.items():
         moid = str(finding["host_moid"])
@@ -84,3 +88,17 @@ def windows(
             )
         )
     return result
+
+
+def _one_vcenter(findings: Mapping[str, Mapping[str, Any]], vcenter: str) -> None:
+    read: dict[str, list[str]] = {vcenter: ["the maintenance windows"]} if vcenter else {}
+    for name, finding in findings.items():
+        if finding.get("vcenter_uuid"):
+            read.setdefault(str(finding["vcenter_uuid"]), []).append(name)
+    if len(read) > 1:
+        places = "; ".join(f"{uuid}: {', '.join(names[:4])}" for uuid, names in read.items())
+        raise ValueError(
+            f"more than one vCenter was read ({places}), and ids of one mean nothing on another; nothing was "
+            "restarted. What to do: let rocemesh_vcenter_*, esxi_host_vcenter_*, gpu_vm_vcenter_* and VMWARE_HOST name "
+            "the same one; a site with several vCenters needs one inventory for each of them."
+        )

@@ -31,6 +31,7 @@ def vsphere_argument_spec(**own: dict[str, Any]) -> dict[str, dict[str, Any]]:
         "proxy_host": from_environment("VMWARE_PROXY_HOST", type="str"),
         "proxy_port": from_environment("VMWARE_PROXY_PORT", type="int"),
         "timeout": {"type": "int", "default": 30},
+        "vcenter_uuid": {"type": "str"},
         **own,
     }
 
@@ -88,10 +89,11 @@ def endpoint_from(params: dict[str, Any]) -> Endpoint:
         timeout=float(params["timeout"]),
         proxy_host=params["proxy_host"] or "",
         proxy_port=params["proxy_port"] or 0,
+        instance=(params["vcenter_uuid"] or "").lower(),
     )
 
 
 def run_layer(module: AnsibleModule, make_layer: Callable[[Connection], Layer[Any, Any]], wanted: Any) -> None:
     """Log in, converge, log out, leave the module."""
     with failing(module), Connection(endpoint_from(module.params)) as connection:
-        exit_with(module, make_layer(connection), wanted)
+        exit_with(module, make_layer(connection), wanted, vcenter_uuid=connection.instance)

@@ -45,7 +45,8 @@ NO_SOAP = (xml.parsers.expat.ExpatError, xml.etree.ElementTree.ParseError)  # of
 
 @dataclasses.dataclass(frozen=True)
 class Endpoint:
-    """Where and how to log in. ``timeout``: seconds per network operation; ``proxy_host``: HTTP proxy, "" for none."""
+    """Where and how to log in. ``timeout``: seconds per network operation; ``proxy_host``: HTTP proxy, "" for none;
+    ``instance``: UUID of the vCenter that it has to be, "" if any will do."""
 
     hostname: str
     username: str
@@ -56,6 +57,7 @@ class Endpoint:
     timeout: float = 30.0
     proxy_host: str = ""
     proxy_port: int = 0
+    instance: str = ""
 
     @property
     def name(self) -> str:
@@ -300,7 +302,23 @@ class Connection:
         finally:
             socket.setdefaulttimeout(before)
         self._executers = {}
+        self._refuse_another()
         return self
+
+    def _refuse_another(self) -> None:
+        """Ids of hosts and VMs mean nothing on another vCenter, and a restored copy has the very same ones."""
+        wanted = self.endpoint.instance
+        if wanted and wanted != self.instance:
+            found = self.instance
+            self.close()
+            raise RefusedError(
+                f"this is vCenter {found}, and the ids were read on vCenter {wanted}; nothing was changed",
+                host=self.name,
+                thing="vcenter_uuid",
+                value=wanted,
+                remedy="log in to the vCenter that was read: the roles' *_vcenter_* variables, rocemesh_vcenter_* and "
+                "VMWARE_HOST have to name the same one",
+            )
 
     def close(self) -> None:
         if self._service is None:
@@ -348,6 +366,15 @@ class Connection:
     @property
     def is_vcenter(self) -> bool:
         return bool(self._content.about.apiType == "VirtualCenter")
+
+    @property
+    def instance(self) -> str:
+        """UUID of this vCenter; of an ESXi host that is asked itself, that of its hardware."""
+        told = str(getattr(self._content.about, "instanceUuid", None) or "")
+        if told:
+            return told.lower()
+        hosts = self.listed((vim.HostSystem, ["hardware.systemInfo.uuid"]))
+        return next((str(row.get("hardware.systemInfo.uuid") or "").lower() for _host, row in hosts), "")
 
     def server_time(self) -> Any:
         """The server's own clock, as a datetime with time zone."""

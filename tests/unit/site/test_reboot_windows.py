@@ -104,3 +104,14 @@ def test_changes_of_a_vm_travel_as_data_whatever_the_sentence_says() -> None:
     (window,) = windows({"esx01": QUIET_HOST}, {"gpu01": {**KEYED, "changes": [reworded]}, "gpu02": KEYED}, {})
     assert window.as_result()["changes"] == {"gpu01": [reworded]}
     assert window.reasons == ["gpu01: another sentence (VM must be off)"]
+
+
+@pytest.mark.parametrize(("host", "vm", "window"), [("a", "b", ""), ("a", "a", "b"), ("a", "b", "a"), ("b", "a", "a")])
+def test_ids_of_several_vcenters_are_refused(host: str, vm: str, window: str) -> None:
+    with pytest.raises(ValueError, match=r"more than one vCenter.*esx01.*rocemesh_vcenter"):
+        windows({"esx01": {**QUIET_HOST, "vcenter_uuid": host}}, {"gpu01": {**KEYED, "vcenter_uuid": vm}}, {}, window)
+
+
+def test_ids_of_the_vcenter_of_the_windows_are_taken() -> None:
+    found = windows({"esx01": {**QUIET_HOST, "vcenter_uuid": "a"}}, {"gpu01": {**KEYED, "vcenter_uuid": "a"}}, {}, "a")
+    assert [window.host for window in found] == ["esx01"]

@@ -39,7 +39,10 @@ def row(name: str, *changes: str, waits: bool = False) -> dict[str, Any]:
 
 def published(check: bool, *rows: dict[str, Any]) -> dict[str, dict[str, Any]]:
     hosts = ["inventory-" + one["esxi_host"] for one in rows]
-    return {one["host"]: one for one in esxi_published([{"batch": {"hosts": hosts}, "hosts": rows}], check)}
+    return {
+        one["host"]: one
+        for one in esxi_published([{"batch": {"hosts": hosts}, "hosts": rows, "vcenter_uuid": "one"}], check)
+    }
 
 
 def test_each_host_gets_its_own_row() -> None:
@@ -47,7 +50,7 @@ def test_each_host_gets_its_own_row() -> None:
     assert found["inventory-a"]["outcome"]["verified"] and not found["inventory-a"]["outcome"]["changed"]
     second = found["inventory-b"]
     assert second["pending"] == {
-        "host": "b", "host_moid": "host-b", "settings": ["atsSupport"], "reboot_required": True,
+        "host": "b", "host_moid": "host-b", "vcenter_uuid": "one", "settings": ["atsSupport"], "reboot_required": True,
         "reboot_reasons": ["waits"], "found": [{"name": "atsSupport"}], "changes": ["set it"],
     }  # fmt: skip
     assert second["outcome"]["changes"] == ["set it"] and second["outcome"]["changed"]
