@@ -32,7 +32,7 @@ from jinja2 import meta
 
 from ..module_utils._preflight import controller, devices, layers, nodes
 from ..module_utils._preflight import variables as inventory
-from ..module_utils._preflight.finding import Finding, note, summary
+from ..module_utils._preflight.finding import Finding, note, summary, warning
 from ..module_utils._preflight.values import FORMS, plain
 from ..module_utils._site.systems import PARTS
 from ..modules.preflight import DOCUMENTATION
@@ -64,7 +64,6 @@ _FILES: Mapping[str, str] = {
 }
 # Variables that Ansible puts beside those of the inventory; some hold all others.
 _OF_ANSIBLE = frozenset(("hostvars", "groups", "vars", "environment", "play_hosts", "omit", "playbook_dir"))
-_ANSIBLE = frozenset(("ansible_connection", "ansible_password", "ansible_become_password", "ansible_port"))
 # A file that nobody opens may be missing: variable -> the one that says so, and its value.
 _UNLESS: Mapping[str, tuple[str, str]] = {
     "switch_known_hosts": ("switch_host_key_checking", "false"),
@@ -105,8 +104,10 @@ class ActionModule(Decision):
         looked_at = ["controller", "inventory", *options["switches"], *options["nodes"]]
         looked_at += ["vCenter"] if options["vcenter"] else []
         told = summary(findings, looked_at)
-        if options["dest"] and not self._task.check_mode:
-            _write(pathlib.Path(options["dest"]), {**told, "at": time.time()})
+        unwritten = _write(pathlib.Path(options["dest"]), {**told, "at": time.time()}) if options["dest"] else ""
+        if unwritten:
+            remedy = "name a file that can be written in preflight_dest, or none ('')"
+            told = summary([*findings, warning("controller", "preflight_dest", unwritten, remedy)], looked_at)
         return dict(told)
 
 
@@ -233,7 +234,7 @@ def of_inventory(
     doubtful: dict[tuple[str, str], list[str]] = {}
     given: dict[str, dict[str, Any]] = {host: {} for host in own}
     for host in own:
-        for name in sorted(names[host] & (known | set(FORMS) | _ANSIBLE)):
+        for name in sorted(names[host] & (known | set(FORMS) | layers.LOGIN)):
             error = _error(hostvars, host, name)
             if not error:
                 given[host][name] = plain(_value(hostvars, host, name))
@@ -341,9 +342,11 @@ def known_variables() -> tuple[set[str], set[str]]:
     return set(stage_options.options()), set(stage_options.prefixes()) | {inventory.SITE_PREFIX}
 
 
-def _write(path: pathlib.Path, content: Mapping[str, Any]) -> None:
+def _write(path: pathlib.Path, content: Mapping[str, Any]) -> str:
+    """Why the file could not be written: the list is worth more than the file."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
-        raise AnsibleError(f"preflight: {path} cannot be written: {error.strerror}. Give another dest.") from error
+        return f"{path} cannot be written: {error.strerror}"
+    return ""

@@ -14,6 +14,8 @@ from .finding import Finding, problem
 
 # Host of the inventory -> effective values of its variables.
 Site = Mapping[str, Mapping[str, Any]]
+# Ansible's own variables that are judged as well.
+LOGIN = frozenset(("ansible_connection", "ansible_password", "ansible_become_password", "ansible_port"))
 _SSH = 22
 # No range of ports is longer on any switch; a longer one is a slip of the pen of another kind.
 _MOST_PORTS = 1024

@@ -168,12 +168,18 @@ def _max_unavailable(value: Any) -> str:
 
 def _change_window(value: Any) -> str:
     if not isinstance(value, (list, tuple, Mapping)):
-        return "a list of windows"
+        return "" if value == "" else "a list of windows"
     try:
         schedule.change_window(value, datetime.datetime.now(datetime.timezone.utc))
     except (ValueError, TypeError, AttributeError) as error:
         return f"windows that can be read ({str(error).partition(' What to do')[0]})"
     return ""
+
+
+def _mmio(value: Any) -> str:
+    number = int(value) if re.match(r"^[1-9]\d*$", str(value)) else 0
+    power = number and not number & (number - 1)
+    return "" if power or value in (None, "", "auto") else "auto, or a power of two in GB without a unit"
 
 
 _CHECKSUM = _pattern(r"^(sha256|sha384|sha512|sha1|md5):[0-9A-Fa-f]+$", "ALGORITHM:DIGEST, as sha256:...")
@@ -183,7 +189,7 @@ FORMS: Mapping[str, Callable[[Any], str]] = {
     "container_registry": _registry,
     "container_shm_size": _pattern(r"(?i)^\d+(\.\d+)?\s*([kmgt]i?)?b?$", "a size as 1g"),
     "esxi_host_vcenter_hostname": _server,
-    "gpu_vm_mmio_size_gb": _pattern(r"^\d+$", "a number of GB without a unit"),
+    "gpu_vm_mmio_size_gb": _mmio,
     "gpu_vm_vcenter_hostname": _server,
     "guest_doca_deb_checksum": _CHECKSUM,
     "guest_doca_key_checksum": _CHECKSUM,
@@ -194,7 +200,7 @@ FORMS: Mapping[str, Callable[[Any], str]] = {
     "container_toolkit_key_checksum": _CHECKSUM,
     "mesh_address": _address,
     "mesh_cidr": _network,
-    "mesh_user": _pattern(r"^[A-Za-z_][A-Za-z0-9_.-]*\$?$", "the name of an account"),
+    "mesh_user": _pattern(r"^[^\s:/]+$", "the name of an account"),
     "rocemesh_address": _address,
     "rocemesh_change_window": _change_window,
     "rocemesh_max_unavailable": _max_unavailable,

@@ -126,15 +126,20 @@ class Hosts(Mistake):
             hosts[self.value] = row
 
 
-def found(inventory: Inventory, folder: pathlib.Path) -> dict[str, Any]:
-    """What preflight says of this inventory, and of readings of devices that answer."""
-    source = folder / "hosts.yml"
-    source.write_text(json.dumps({"all": {"vars": inventory["all"], "children": inventory["groups"]}}))
+def loaded(source: pathlib.Path) -> tuple[preflight.Hostvars, dict[str, list[str]]]:
+    """Variables and groups as a play has them."""
     loader = DataLoader()
     manager = InventoryManager(loader=loader, sources=[str(source)])
     variables = VariableManager(loader=loader, inventory=manager)
     hostvars = preflight.Hostvars(HostVars(inventory=manager, variable_manager=variables, loader=loader))
-    groups = {name: [str(host) for host in hosts] for name, hosts in manager.get_groups_dict().items()}
+    return hostvars, {name: [str(host) for host in hosts] for name, hosts in manager.get_groups_dict().items()}
+
+
+def found(inventory: Inventory, folder: pathlib.Path) -> dict[str, Any]:
+    """What preflight says of this inventory, and of readings of devices that answer."""
+    source = folder / "hosts.yml"
+    source.write_text(json.dumps({"all": {"vars": inventory["all"], "children": inventory["groups"]}}))
+    hostvars, groups = loaded(source)
     seen, _unset, site = preflight.of_inventory(hostvars, groups)
     esxi = [str(site[host].get("esxi_host_name") or host) for host in groups.get("esxi_hosts", ())]
     vcenter = _vcenter(inventory["vcenter"], esxi, groups, site)
@@ -153,6 +158,37 @@ def _vcenter(told: Mapping[str, Any], esxi: list[str], groups: Mapping[str, Any]
         "hosts": [row for row in told["hosts"] if row["name"].casefold() in asked],
         "vms": [{"asked": vm, "problem": "", "esxi_host": placed.get(vm.casefold(), "")} for vm in vms],
     }
+
+
+# Spellings that are right, of what no site has to say: as YAML, -e and surveys bring them.
+SPELLINGS: Mapping[str, tuple[Any, ...]] = {
+    "container_registry": ("registry:5000", "harbor.example.com/project", "192.0.2.9:5000", "[2001:db8::9]:5000"),
+    "container_shm_size": ("1g", "512m", "64GiB", "1073741824"),
+    "esxi_host_kernel_settings": ({"atsSupport": "TRUE"},),
+    "fabric_gate": ("auto", "required", "never"),
+    "gpu_vm_mmio_size_gb": ("", "auto", 256, "512"),
+    "gpu_vm_numa_node_affinity": ("auto", 0, "0", ""),
+    "gpu_vm_use_64bit_mmio": ("", True, "true"),
+    "guest_mtu": (0, 1500, "9000"),
+    "guest_networks": ("10.100.0.0/16", ["10.100.0.0/16", "fd00::/64"], []),
+    "guest_ofed_checksum": ("", "sha256:" + "0" * 64),
+    "guest_qos_pfc": ("0,0,0,1,0,0,0,0",),
+    "mesh_cidr": ("10.100.0.0/16", ["10.100.0.0/16", "fd97::/64"], []),
+    "mesh_user": ("nvidia", "user@example.com", "svc-roce$"),
+    "rocemesh_allow_reboot": (True, "true", "yes", "no", 0),
+    "rocemesh_change_window": ([], "", {"start": "22:00", "end": "04:00"}, [{"start": 1320, "end": 240}],
+                               [{"from": "2026-11-21T22:00", "to": "2026-11-22T04:00+01:00"}],
+                               [{"start": "22:00", "end": "4:00", "days": ["Saturday"], "timezone": "UTC"}]),
+    "rocemesh_max_unavailable": (1, "2", "25%", "100%"),
+    "rocemesh_roce_networks": ("10.100.0.0/16", ["10.100.0.0/16"], []),
+    "rocemesh_slots": (1, "8"),
+    "rocemesh_vcenter_hostname": ("vcenter", "192.0.2.3", "2001:db8::3", "vc-01.example.com"),
+    "run_expect_gpus": ("auto", True, "true", "false", False),
+    "run_network": ("", "10.100.0.5/16"),
+    "run_rdma_dscp": (-1, 26, "26"),
+    "switch_allow_mode_change": (True, ["1/1"]),
+    "switch_vlan": (1, "111", 4094),
+}  # fmt: skip
 
 
 def with_mistakes(*mistakes: Mistake, **size: Any) -> Inventory:
@@ -207,6 +243,7 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake("registry-slash", A, "container_registry", "registry.example.com:5000/"),
     Mistake("ofed-profile", G, "guest_ofed_profile", "lts"),
     Mistake("mmio-unit", G, "gpu_vm_mmio_size_gb", "256GB"),
+    Mistake("mmio-no-power-of-two", G, "gpu_vm_mmio_size_gb", 300),
     Mistake("dockerfile-missing", A, "container_build_dockerfile", "multinode/Dockerfile.nvidia"),
     Mistake("batch-0", A, "run_batch_size", 0),
     Mistake("batch-word", A, "run_batch_size", "big"),

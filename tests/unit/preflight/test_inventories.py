@@ -10,10 +10,23 @@ import random
 import time
 
 import pytest
+from ansible_collections.rocemesh.multinode.plugins.action import preflight
 from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight import values
 from ansible_collections.rocemesh.multinode.plugins.plugin_utils import stage_options
 
-from tests.unit.preflight.inventories import MISTAKES, Hosts, Inventory, Mistake, found, is_named, right, with_mistakes
+from tests.unit.preflight.inventories import (
+    MISTAKES,
+    SPELLINGS,
+    Hosts,
+    Inventory,
+    Mistake,
+    found,
+    is_named,
+    loaded,
+    right,
+    with_mistakes,
+)
+from tests.unit.roles.collection import ROOT
 
 SEEDS = range(40)
 SIZES = (2, 3, 4, 8, 16, 64)
@@ -48,6 +61,28 @@ def test_inventories_of_this_table_are_enough() -> None:
 @pytest.mark.parametrize("inventory", [row for _name, row in RIGHT], ids=[name for name, _row in RIGHT])
 def test_right_inventory_is_quiet(inventory: Inventory, tmp_path: pathlib.Path) -> None:
     assert found(inventory, tmp_path)["table"] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, row in SPELLINGS.items() for value in row], ids=str
+)
+def test_right_spelling_is_quiet(name: str, value: object, tmp_path: pathlib.Path) -> None:
+    inventory = right(2)
+    for where in (inventory["all"], *(group["vars"] for group in inventory["groups"].values())):
+        if where is inventory["all"] or name in where:
+            where[name] = value
+    assert found(inventory, tmp_path)["table"] == []
+
+
+@pytest.mark.parametrize("name", ["example", "example-rails", "lab"])
+def test_inventory_of_repository_has_no_wrong_value(name: str) -> None:
+    """Secrets and files are those of a site, and not here; nor are lookups, outside of a play."""
+    hostvars, groups = loaded(ROOT / "inventories" / name / "hosts.yml")
+    findings, _unset, site = preflight.of_inventory(hostvars, groups)
+    assert len(site) >= 6
+    absent = {"switch_password", "rocemesh_vcenter_password", "container_registry_password"}
+    wrong = [row for row in findings if row.level == "problem" and row.thing not in absent]
+    assert [row.line() for row in wrong if "there is no file" not in row.text] == []
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
