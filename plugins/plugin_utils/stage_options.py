@@ -47,7 +47,8 @@ def judge(site: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
             wrong = _refusal(name, option, value)
             if wrong:
                 text = f"it is {values.shown(value, secret=values.is_secret(name, option))}, expected {wrong}"
-                where.setdefault((name, text, f"set {name}{_what(option)}"), []).append(host)
+                remedy = f"set {name} to {wrong.partition(' (')[0]}"
+                where.setdefault((name, text, remedy), []).append(host)
     for (name, text, remedy), hosts in where.items():
         yield problem(few(hosts), name, text, remedy)
 
@@ -57,7 +58,8 @@ def _refusal(name: str, option: Mapping[str, Any], value: Any) -> str:
     spec = _spec(option)
     checked = ArgumentSpecValidator({name: spec}).validate({name: value})
     if checked.error_messages:
-        return str(checked.error_messages[0]) if "options" in spec else values.expected(option)
+        detail = f" ({checked.error_messages[0]})" if "options" in spec else ""
+        return values.expected(option) + detail
     return next(values.refusals(name, option, checked.validated_parameters.get(name)), "")
 
 
@@ -66,10 +68,3 @@ def _spec(option: Mapping[str, Any]) -> dict[str, Any]:
     if option.get("options"):
         spec["options"] = {name: _spec(each) for name, each in option["options"].items()}
     return spec
-
-
-def _what(option: Mapping[str, Any]) -> str:
-    """The first sentence of its description."""
-    told = option.get("description") or ""
-    text = " ".join(str(told[0] if isinstance(told, list) else told).split())
-    return f": {text.partition('. ')[0].rstrip('.')}" if text else " so in the inventory"

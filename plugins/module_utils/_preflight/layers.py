@@ -194,7 +194,7 @@ def _networks(value: Any) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]
     """Nothing where one cannot be read: that is a finding of its own."""
     words = value.replace(",", " ").split() if isinstance(value, str) else value if isinstance(value, list) else []
     try:
-        return [ipaddress.ip_network(str(word), strict=False) for word in words]
+        return [ipaddress.ip_network(str(word), strict=False) for word in words if "/" in str(word)]
     except ValueError:
         return []
 

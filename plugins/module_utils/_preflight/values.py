@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+import itertools
 import re
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
-from .._layer import LayerError
-from .._site import rails, schedule
+from .._site import schedule
 
 _ANY: Mapping[str, Any] = {"type": "raw"}
 _BOOL: Mapping[str, Any] = {"type": "bool"}
@@ -53,6 +53,7 @@ SITE_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "rocemesh_vsan_mode": {"type": "str", "choices": ["ensureObjectAccessibility", "evacuateAllData", "noAction"]},
 }
 
+_WINDOW = "{start: '22:00', end: '04:00', days: [sat], timezone: Europe/Berlin}"
 _PORT = ((1, 65535),)
 _MANY = ((1, 10**9),)
 # Numbers that are none of these ranges are refused. Every other number is 0 or more, unless its default is below.
@@ -121,12 +122,13 @@ def _words(value: Any) -> list[str]:
 
 
 def _rails(value: Any) -> str:
-    if not value:
-        return ""
     try:
-        rails.networks(value)
-    except LayerError as error:
-        return f"one network per rail, as 192.0.2.0/24 ({error.as_result()['msg'].partition(' What to do')[0]})"
+        networks = [ipaddress.ip_network(text) for text in dict.fromkeys(_words(value))]
+    except ValueError as error:
+        return f"one network per rail, as 192.0.2.0/24 ({error})"
+    for one, other in itertools.combinations(networks, 2):
+        if one.version == other.version and one.overlaps(other):
+            return f"networks that do not overlap, one per rail ({one} and {other} do)"
     return ""
 
 
@@ -168,11 +170,11 @@ def _max_unavailable(value: Any) -> str:
 
 def _change_window(value: Any) -> str:
     if not isinstance(value, (list, tuple, Mapping)):
-        return "" if value == "" else "a list of windows"
+        return "" if value == "" else f"windows as {_WINDOW}"
     try:
         schedule.change_window(value, datetime.datetime.now(datetime.timezone.utc))
     except (ValueError, TypeError, AttributeError) as error:
-        return f"windows that can be read ({str(error).partition(' What to do')[0]})"
+        return f"windows as {_WINDOW} ({str(error).partition(' What to do')[0]})"
     return ""
 
 
