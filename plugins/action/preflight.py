@@ -10,6 +10,7 @@ nodes say comes as arguments. The judgement is in module_utils/_preflight.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import importlib.metadata
 import json
@@ -25,18 +26,19 @@ from typing import Any, Iterator, Mapping, Sequence
 import jinja2
 import yaml
 from ansible.errors import AnsibleError
-from ansible.module_utils.parsing.convert_bool import boolean
+from ansible.module_utils.parsing.convert_bool import BOOLEANS_FALSE, boolean
 from ansible.release import __version__ as ansible_version
 from jinja2 import meta
 
-from ..module_utils._preflight import controller, devices, nodes
+from ..module_utils._preflight import controller, devices, layers, nodes
 from ..module_utils._preflight import variables as inventory
-from ..module_utils._preflight.finding import Finding, note, summary
+from ..module_utils._preflight.finding import Finding, note, summary, warning
+from ..module_utils._preflight.values import FORMS, plain
 from ..module_utils._site.systems import PARTS
 from ..modules.preflight import DOCUMENTATION
+from ..plugin_utils import stage_options
 from ..plugin_utils.decision import Decision
 
-_HERE = pathlib.Path(__file__).resolve().parents[2]
 # Variables that a stage asks for; without them the site stops there, perhaps after others have been changed.
 _NEEDS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "switches": (
@@ -69,25 +71,43 @@ _UNLESS: Mapping[str, tuple[str, str]] = {
     "rocemesh_vcenter_ca_path": ("rocemesh_vcenter_validate_certs", "false"),
 }
 
+_CONTEXT = pathlib.Path(__file__).resolve().parents[2] / "workloads"
 _DOCKERFILE = "multinode/Dockerfile"  # of this collection, for a first run: torch for CPUs
 _MMIO = frozenset(("mmio_size_gb", "use_64bit_mmio"))  # of module vmx_passthru, as gpu_vm_wanted names them
+
+
+class Hostvars:
+    """Ansible's hostvars, which gathers all variables of a host anew each time that it is asked: here once."""
+
+    def __init__(self, hostvars: Any) -> None:
+        self._variable_manager = getattr(hostvars, "_variable_manager", None)
+        self.raw_get = functools.cache(hostvars.raw_get)
+        self._row = functools.cache(hostvars.__getitem__)
+
+    def __getitem__(self, host: str) -> Any:
+        return self._row(host)
 
 
 class ActionModule(Decision):
     documentation = DOCUMENTATION
 
     def decide(self, options: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
-        hostvars, groups = variables["hostvars"], variables["groups"]
+        hostvars, groups = Hostvars(variables["hostvars"]), variables["groups"]
         findings = list(controller.judge(_controller(), groups))
         findings += list(inventory.groups(groups))
-        found, unset = _of_inventory(hostvars, groups)
+        found, unset, site = of_inventory(hostvars, groups)
         findings += found
         findings += list(_devices({**options, "dry": self._task.check_mode}, hostvars, groups, unset))
+        names = [str(site[host].get("esxi_host_name") or host) for host in groups.get("esxi_hosts") or ()]
+        findings += list(layers.placement(options["vcenter"], names))
+        findings += list(layers.addresses(site, options["nodes"]))
         looked_at = ["controller", "inventory", *options["switches"], *options["nodes"]]
         looked_at += ["vCenter"] if options["vcenter"] else []
         told = summary(findings, looked_at)
-        if options["dest"] and not self._task.check_mode:
-            _write(pathlib.Path(options["dest"]), {**told, "at": time.time()})
+        unwritten = _write(pathlib.Path(options["dest"]), {**told, "at": time.time()}) if options["dest"] else ""
+        if unwritten:
+            remedy = "name a file that can be written in preflight_dest, or none ('')"
+            told = summary([*findings, warning("controller", "preflight_dest", unwritten, remedy)], looked_at)
         return dict(told)
 
 
@@ -194,8 +214,10 @@ def _collection(name: str) -> str | None:
 # ----------------------------------------------------------------------------------------------------------- inventory
 
 
-def _of_inventory(hostvars: Any, groups: Mapping[str, Sequence[str]]) -> tuple[list[Finding], set[str]]:
-    """Findings, and the hosts that lack a value: their devices cannot be asked."""
+def of_inventory(
+    hostvars: Any, groups: Mapping[str, Sequence[str]]
+) -> tuple[list[Finding], set[str], dict[str, dict[str, Any]]]:
+    """Findings, the hosts that lack a value (their devices cannot be asked), and the effective values of each host."""
     known, prefixes = known_variables()
     own = list(dict.fromkeys(name for group in inventory.GROUPS for name in groups.get(group) or ()))
     names = {host: _names(hostvars, host) for host in own}
@@ -210,10 +232,13 @@ def _of_inventory(hostvars: Any, groups: Mapping[str, Sequence[str]]) -> tuple[l
             if error or value in (None, "", []) or (isinstance(value, str) and "{{" in value):
                 needs.setdefault((name, error, what), []).append(host)
     doubtful: dict[tuple[str, str], list[str]] = {}
+    given: dict[str, dict[str, Any]] = {host: {} for host in own}
     for host in own:
-        for name in sorted(names[host] & known - asked):
+        for name in sorted(names[host] & (known | set(FORMS) | layers.LOGIN)):
             error = _error(hostvars, host, name)
-            if error:
+            if not error:
+                given[host][name] = plain(_value(hostvars, host, name))
+            elif name not in asked:
                 doubtful.setdefault((name, error), []).append(host)
     wanting = [inventory.Need(name, tuple(hosts), error, what) for (name, error, what), hosts in needs.items()]
     unclear = [inventory.Need(name, tuple(hosts), error, "") for (name, error), hosts in doubtful.items()]
@@ -222,8 +247,10 @@ def _of_inventory(hostvars: Any, groups: Mapping[str, Sequence[str]]) -> tuple[l
         *inventory.unset(wanting),
         *inventory.unread_here(unclear),
         *inventory.files(_files(hostvars, own, names)),
+        *stage_options.judge(given),
+        *layers.judge(given, groups),
     ]
-    return findings, {host for need in wanting for host in need.hosts}
+    return findings, {host for need in wanting for host in need.hosts}, given
 
 
 def _needed(hostvars: Any, groups: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str, str]]:
@@ -297,22 +324,29 @@ def _files(hostvars: Any, own: Sequence[str], names: Mapping[str, set[str]]) -> 
                 seen.add((variable, path))
                 place = pathlib.Path(path).expanduser()
                 yield inventory.File(variable, path, place.is_file(), os.access(place, os.R_OK), remedy)
+        dockerfile = str(_value(hostvars, host, "container_build_dockerfile") or "")
+        context = str(_value(hostvars, host, "container_build_context") or _CONTEXT)
+        wanted = _value(hostvars, host, "container_build")
+        built = str(wanted).lower() not in BOOLEANS_FALSE
+        if dockerfile and built and ("container_build_dockerfile", dockerfile) not in seen:
+            seen.add(("container_build_dockerfile", dockerfile))
+            place = pathlib.Path(context).expanduser() / dockerfile
+            remedy = "name a Dockerfile below container_build_context"
+            yield inventory.File(
+                "container_build_dockerfile", str(place), place.is_file(), os.access(place, os.R_OK), remedy
+            )
 
 
 def known_variables() -> tuple[set[str], set[str]]:
     """All variables that roles and playbooks of this collection read, and the prefixes of its roles."""
-    roles = sorted(path.parent.parent for path in _HERE.glob("roles/*/meta/argument_specs.yml"))
-    known: set[str] = set(inventory.SITE_VARIABLES)
-    for role in roles:
-        content = yaml.safe_load((role / "meta" / "argument_specs.yml").read_text())
-        for entry in content["argument_specs"].values():
-            known |= set(entry.get("options") or {})
-    return known, {f"{role.name}_" for role in roles} | {inventory.SITE_PREFIX}
+    return set(stage_options.options()), set(stage_options.prefixes()) | {inventory.SITE_PREFIX}
 
 
-def _write(path: pathlib.Path, content: Mapping[str, Any]) -> None:
+def _write(path: pathlib.Path, content: Mapping[str, Any]) -> str:
+    """Why the file could not be written: the list is worth more than the file."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
-        raise AnsibleError(f"preflight: {path} cannot be written: {error.strerror}. Give another dest.") from error
+        return f"{path} cannot be written: {error.strerror}"
+    return ""

@@ -10,8 +10,8 @@ module: node_preflight_info
 short_description: What a GPU VM has and lacks for a run, before anything is changed there
 version_added: 0.1.0
 description:
-  - Reads Python, operating system, clock, space, GPUs, NVIDIA driver, Fabric Manager, container toolkit, Docker engine
-    and RDMA devices, and tries to reach the registry. Changes nothing and judges nothing;
+  - Reads Python, operating system, clock, space, GPUs, NVIDIA driver, Fabric Manager, container toolkit, Docker engine,
+    addresses and RDMA devices, and tries to reach the registry. Changes nothing and judges nothing;
     M(rocemesh.multinode.preflight) does.
   - Run it with C(become) to learn whether that works.
 extends_documentation_fragment:
@@ -103,6 +103,10 @@ toolkit:
   type: bool
 engine:
   description: C(version) of the Docker engine, empty if there is none, and C(error) if it is there and does not answer.
+  returned: success
+  type: dict
+addresses:
+  description: Addresses of each interface, as V(192.0.2.11/24). Empty if C(ip) did not print them.
   returned: success
   type: dict
 rdma_devices:

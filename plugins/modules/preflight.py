@@ -13,15 +13,16 @@ short_description: All that stands in the way of a run, in one list
 version_added: 0.1.0
 description:
   - Looks at the controller (ansible-core, Python, libraries, collections, programs) and at the inventory (groups,
-    variables that nobody reads, variables that nobody set or that give no value, files that are not there), and judges
-    what switches, vCenter and GPU VMs answered.
+    variables that nobody reads, variables that nobody set or that give no value, values of the wrong type, range or
+    form, values that do not fit together, files that are not there), and judges what switches, vCenter and GPU VMs
+    answered.
   - Names everything at once, each with what to do, and never fails for what it finds; see RV(ready).
   - Changes nothing but O(dest).
 author: rocemesh.multinode contributors (@rocemesh)
 attributes:
   check_mode:
     support: full
-    description: Looks as always; does not write O(dest).
+    description: Looks as always, and writes O(dest) as always; nothing else is ever changed.
   diff_mode:
     support: none
     description: There is no difference to show.
@@ -49,7 +50,8 @@ options:
     type: bool
     default: false
   dest:
-    description: File on the controller that gets the same as JSON. Empty writes none.
+    description: File on the controller that gets the same as JSON. Empty writes none. A file that cannot be
+      written is a warning.
     type: path
     default: ""
 seealso:

@@ -17,8 +17,10 @@ import socket
 import time
 from typing import Any, Sequence
 
+from .._layer import ParseError
 from .gpus import GpuReader
 from .node import Node
+from .rdma_state import parse_addresses
 from .state import MELLANOX
 
 # Ethernet and InfiniBand controllers.
@@ -44,11 +46,21 @@ def read_node(controller_time: float, registry: str, socket_path: str, timeout: 
         "gpu_processes": gpu_processes(node),
         "toolkit": _toolkit(node, docker),
         "engine": engine(node, docker),
+        "addresses": addresses(node),
         "rdma_devices": sorted(_names(os.path.join(sysfs.root, "class", "infiniband"))),
         "nics": sum(function.vendor == MELLANOX and function.device_class in _NIC_CLASSES for function in sysfs.bus()),
         "registry": reach(registry, timeout) if registry else {},
         "simulated": sysfs.simulated,
     }
+
+
+def addresses(node: Node) -> dict[str, list[str]]:
+    """Interface -> its addresses as 192.0.2.1/24; empty where iproute2 is missing or does not print JSON."""
+    try:
+        rows = parse_addresses(node.output("ip", "-json", "address", "show"), node.host)
+    except ParseError:
+        return {}
+    return {row["name"]: row["addresses"] for row in rows}
 
 
 def _user() -> str:

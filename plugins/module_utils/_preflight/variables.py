@@ -10,6 +10,7 @@ import difflib
 from typing import Iterable, Iterator, Mapping, Sequence
 
 from .finding import Finding, problem, warning
+from .values import SITE_OPTIONS
 
 GROUPS: Mapping[str, str] = {
     "switches": "the switches of the RoCE network",
@@ -18,18 +19,7 @@ GROUPS: Mapping[str, str] = {
 }
 # Variables of the whole site: read by playbooks and by roles' defaults.
 SITE_PREFIX = "rocemesh_"
-SITE_VARIABLES = frozenset((
-    "rocemesh_address", "rocemesh_adopt_maintenance", "rocemesh_allow_cpu", "rocemesh_allow_idle_gpus",
-    "rocemesh_allow_reboot", "rocemesh_allow_unlisted_system", "rocemesh_change_window",
-    "rocemesh_change_window_least_minutes", "rocemesh_fabric_gate", "rocemesh_hard_off", "rocemesh_lease_seconds",
-    "rocemesh_maintenance_timeout", "rocemesh_max_unavailable", "rocemesh_plan_host_reboot_minutes",
-    "rocemesh_plan_power_cycle_minutes", "rocemesh_power_on_timeout",
-    "rocemesh_reboot_timeout", "rocemesh_roce_networks", "rocemesh_roce_priority", "rocemesh_shutdown_timeout",
-    "rocemesh_simulated", "rocemesh_slots", "rocemesh_switch_driver", "rocemesh_take_over",
-    "rocemesh_vcenter_ca_path", "rocemesh_vcenter_hostname", "rocemesh_vcenter_password",
-    "rocemesh_vcenter_port", "rocemesh_vcenter_username", "rocemesh_vcenter_validate_certs",
-    "rocemesh_vm_policy", "rocemesh_vsan_mode",
-))  # fmt: skip
+SITE_VARIABLES = frozenset(SITE_OPTIONS)
 # One letter of ten may be wrong; "switch_vlna" is 0.91 from "switch_vlan".
 _LIKE = 0.86
 
@@ -85,7 +75,7 @@ def unread(names: Mapping[str, Iterable[str]], known: Iterable[str], prefixes: I
                 where.setdefault(name, []).append(host)
     for name, hosts in sorted(where.items()):
         like = difflib.get_close_matches(name, readers, n=1, cutoff=_LIKE)
-        place = _few(hosts)
+        place = few(hosts)
         if like:
             yield warning(place, name, "no role reads a variable of this name", f"write {like[0]}, unless it is yours")
         else:
@@ -95,14 +85,14 @@ def unread(names: Mapping[str, Iterable[str]], known: Iterable[str], prefixes: I
 def unread_here(needs: Iterable[Need]) -> Iterator[Finding]:
     """What cannot be made out outside of its role may be right there: it may be made of the role's defaults."""
     for need in needs:
-        yield warning(_few(need.hosts), need.name, f"it has no value here: {need.error}", "look at what it is made of")
+        yield warning(few(need.hosts), need.name, f"it has no value here: {need.error}", "look at what it is made of")
 
 
 def unset(needs: Iterable[Need]) -> Iterator[Finding]:
     for need in needs:
         if need.hosts:
             text = f"it has no value: {need.error}" if need.error else "it is not set"
-            yield problem(_few(need.hosts), need.name, text, f"set {need.name}: {need.what}")
+            yield problem(few(need.hosts), need.name, text, f"set {need.name}: {need.what}")
 
 
 def files(found: Iterable[File]) -> Iterator[Finding]:
@@ -118,6 +108,6 @@ def files(found: Iterable[File]) -> Iterator[Finding]:
             )
 
 
-def _few(hosts: Sequence[str], most: int = 4) -> str:
+def few(hosts: Sequence[str], most: int = 4) -> str:
     """A variable of a group stands at each of its hosts: name some."""
     return ", ".join(hosts[:most]) + (f" and {len(hosts) - most} more" if len(hosts) > most else "")

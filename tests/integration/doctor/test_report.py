@@ -42,7 +42,6 @@ def failing(folder: Path, **facts: Any) -> subprocess.CompletedProcess[str]:
         cwd=folder,
         env={
             **os.environ,
-            "PWD": str(folder),
             "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"),
             "ANSIBLE_CONFIG": str(folder / "ansible.cfg"),
             "ANSIBLE_HOME": str(folder / "home"),

@@ -69,7 +69,6 @@ def report(folder: Path, results: Path) -> dict[str, Any]:
     """What playbooks/report.yml makes of the results, without any inventory."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    # The role takes its folder from PWD.
     done = ansible(
         folder,
         str(ROOT / "playbooks/report.yml"),

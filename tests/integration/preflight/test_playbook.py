@@ -96,3 +96,75 @@ def test_a_controller_in_another_time_zone_has_the_same_clock(broken: tuple[path
     told = json.loads((folder / "out" / "found.json").read_text())
     assert "gpu03" in told["looked_at"]
     assert not [row for row in told["problems"] + told["cautions"] if row["thing"] == "clock"], output
+
+
+AFTER = """
+- import_playbook: {root}/playbooks/preflight.yml
+- hosts: all
+  gather_facts: false
+  tasks:
+    - ansible.builtin.copy: {{content: "", dest: "{folder}/changed-{{{{ inventory_hostname }}}}", mode: "600"}}
+      delegate_to: localhost
+"""
+
+
+@pytest.fixture(scope="module")
+def mistaken(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """One value is wrong of a site whose only VM is this machine; a play that changes something follows the gate."""
+    folder = tmp_path_factory.mktemp("gate")
+    local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+    inventory = {
+        "switches": {"hosts": {"sw01": {"switch_vlan": 4095, "switch_password": "x", "switch_ports": ["1/1"]}}},
+        "esxi_hosts": {"hosts": {"esx01": None}},
+        "gpu_vms": {"hosts": {"gpu01": local}},
+        "all": {"vars": {"run_batch_size": "big"}},
+    }
+    (folder / "hosts.yml").write_text(yaml.safe_dump(inventory))
+    (folder / "play.yml").write_text(AFTER.format(root=ROOT, folder=folder))
+    return folder
+
+
+def begin(folder: pathlib.Path, place: pathlib.Path, *more: str) -> tuple[int, str]:
+    """Start it below ``place``, by a program that changed its directory and left PWD as it was."""
+    done = subprocess.run(
+        [str(pathlib.Path(sys.executable).with_name("ansible-playbook")), str(folder / "play.yml"),
+         "-i", str(folder / "hosts.yml"), "-e", "preflight_timeout=1", *more],
+        cwd=place, capture_output=True, text=True, timeout=300, check=False, stdin=subprocess.DEVNULL,
+        env={**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_HOME": str(folder / "home"), "PWD": str(folder / "caller"),
+             "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections")},
+    )  # fmt: skip
+    return done.returncode, " ".join((done.stdout + done.stderr).split()).replace("''", "'")
+
+
+@pytest.mark.parametrize("limit", ["", "gpu01", "sw01", "esx01", "gpu_vms:switches", "all:!gpu01", "gpu01:localhost"])
+def test_gate_stops_run_with_every_limit(mistaken: pathlib.Path, tmp_path: pathlib.Path, limit: str) -> None:
+    code, output = begin(mistaken, tmp_path, *(["--limit", limit] if limit else []))
+    assert code == 2, output
+    assert "run_batch_size: it is 'big', expected a whole number." in output
+    assert "sw01: switch_vlan: it is 4095, expected 1 to 4094." in output
+    assert not list(mistaken.glob("changed-*")), output
+    assert "Traceback" not in output
+
+
+def test_run_goes_on_where_gate_only_lists(mistaken: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """What the stop above rests on: the play after the gate does change something."""
+    code, output = begin(mistaken, tmp_path, "--limit", "gpu01", "-e", "preflight_fail=false")
+    assert code == 0 and "run_batch_size: it is 'big'" in output, output
+    assert [path.name for path in mistaken.glob("changed-*")] == ["changed-gpu01"]
+    (mistaken / "changed-gpu01").unlink()
+
+
+def test_check_mode_writes_list_below_working_directory(mistaken: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    code, output = begin(mistaken, tmp_path, "--check")
+    assert code == 2, output
+    told = json.loads((tmp_path / "reports" / "preflight.json").read_text())
+    assert {"run_batch_size", "switch_vlan"} <= {row["thing"] for row in told["problems"]}
+    assert not (mistaken / "caller").exists()
+
+
+def test_list_is_shown_where_file_cannot_be_written(mistaken: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "reports").write_text("a file in the place of the folder")
+    code, output = begin(mistaken, tmp_path)
+    assert code == 2
+    assert "run_batch_size: it is 'big'" in output
+    assert "? controller: preflight_dest: " in output and "cannot be written" in output

@@ -1,0 +1,212 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is right of each value and wrong of several together: identities, addresses, networks, ports, MTU. Pure."""
+
+from __future__ import annotations
+
+import collections
+import ipaddress
+import re
+from typing import Any, Iterator, Mapping, Sequence
+
+from .finding import Finding, problem
+
+# Host of the inventory -> effective values of its variables.
+Site = Mapping[str, Mapping[str, Any]]
+# Ansible's own variables that are judged as well.
+LOGIN = frozenset(("ansible_connection", "ansible_password", "ansible_become_password", "ansible_port"))
+_SSH = 22
+# No range of ports is longer on any switch; a longer one is a slip of the pen of another kind.
+_MOST_PORTS = 1024
+_RANGE = re.compile(r"^(?P<prefix>.*?)(?P<first>\d+)-(?P<again>.*?)(?P<last>\d+)$")
+
+
+def judge(site: Site, groups: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
+    """Findings of the inventory alone."""
+    members = {name: [host for host in groups.get(name) or () if host in site] for name in groups}
+    switches, nodes = members.get("switches", []), members.get("gpu_vms", [])
+    yield from _identities(site, members.get("esxi_hosts", []), nodes)
+    yield from _logins(site, [*switches, *nodes])
+    yield from _same({host: _mesh(site[host]) for host in nodes}, "rocemesh_address", "its address in the RoCE network")
+    for host in nodes:
+        yield from _placed(host, site[host])
+        yield from _fits(host, site, switches)
+    for host in switches:
+        yield from _ports(host, site[host].get("switch_ports"))
+
+
+def _mesh(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    address = _address(row.get("mesh_address") or row.get("rocemesh_address"))
+    return (address,) if address else ()
+
+
+def _identities(site: Site, esxi_hosts: Sequence[str], nodes: Sequence[str]) -> Iterator[Finding]:
+    """A name in vCenter is one machine; vCenter finds it in any case of its letters."""
+    for hosts, role, variable in ((esxi_hosts, "esxi_host", "esxi_host_name"), (nodes, "gpu_vm", "gpu_vm_name")):
+        keys: dict[str, tuple[Any, ...]] = {}
+        for host in hosts:
+            row = site[host]
+            vcenter = row.get(f"{role}_vcenter_hostname") or row.get("rocemesh_vcenter_hostname") or ""
+            keys[host] = (str(row.get(variable) or host).casefold(), str(vcenter).casefold())
+        yield from _same(keys, variable, "its own name in vCenter (two names that differ in case alone are one)")
+
+
+def _logins(site: Site, hosts: Sequence[str]) -> Iterator[Finding]:
+    keys: dict[str, tuple[Any, ...]] = {}
+    for host in hosts:
+        row = site[host]
+        if str(row.get("ansible_connection") or "ssh") == "local":
+            continue
+        place = row.get("switch_host") or row.get("ansible_host") or host
+        port = row.get("switch_port") or row.get("ansible_port") or row.get("ansible_ssh_port") or _SSH
+        keys[host] = (str(_address(place) or str(place).casefold()), str(port))
+    yield from _same(keys, "ansible_host", "its own address")
+
+
+def _same(keys: Mapping[str, tuple[Any, ...]], variable: str, what: str) -> Iterator[Finding]:
+    hosts: dict[tuple[Any, ...], list[str]] = {}
+    for host, key in keys.items():
+        if key:
+            hosts.setdefault(key, []).append(host)
+    for key, several in hosts.items():
+        if len(several) > 1:
+            text = f"it is {key[0]} at {_list(several)}, expected one host"
+            yield problem(", ".join(several[:4]), variable, text, f"set {variable} of each host to {what}")
+
+
+def _placed(host: str, row: Mapping[str, Any]) -> Iterator[Finding]:
+    """The address that MPI and the mesh use lies in the networks that they are limited to."""
+    address = _address(row.get("mesh_address") or row.get("rocemesh_address"))
+    if address is None:
+        return
+    variable = "mesh_address" if row.get("mesh_address") else "rocemesh_address"
+    for name in ("run_network", "mesh_cidr"):
+        around = _networks(row.get(name))
+        if not around:
+            continue
+        inside = [network for network in around if address.version == network.version and address in network]
+        if not inside:
+            text = f"it is {address}, expected an address of {name} ({_list(around)})"
+            yield problem(host, variable, text, f"set {variable} to the address of this VM there, or correct {name}")
+            return
+        for network in inside:
+            if network.num_addresses > 2 and network.version == 4 and address in _ends(network):
+                text = f"it is {address}, the first or last address of {network}, which no interface has"
+                yield problem(host, variable, text, f"set {variable} to the address of this VM")
+                return
+
+
+def _fits(host: str, site: Site, switches: Sequence[str]) -> Iterator[Finding]:
+    mtu = _number(site[host].get("guest_mtu"))
+    for switch in switches:
+        most = _number(site[switch].get("switch_mtu"))
+        if mtu and most and mtu > most:
+            text = f"it is {mtu}, expected at most {most} (switch_mtu of {switch})"
+            yield problem(host, "guest_mtu", text, "set switch_mtu of the switch to 9216, or guest_mtu to less")
+            return
+
+
+def _ports(host: str, told: Any) -> Iterator[Finding]:
+    named: list[str] = []
+    for text in told if isinstance(told, list) else []:
+        ports = expand(str(text))
+        if ports is None:
+            words = f"it names {text}, expected a range from a lower to a higher port"
+            yield problem(host, "switch_ports", words, "write the lower port first, as 1/1-1/4")
+        named += ports or []
+    twice = [port for port, times in collections.Counter(named).items() if times > 1]
+    if twice:
+        words = f"it names {', '.join(twice[:4])} more than once, expected each port once"
+        yield problem(host, "switch_ports", words, "name the port of each server once")
+
+
+def expand(text: str) -> list[str] | None:
+    """``1/1-1/4`` -> its four ports; a text that is no such range is one port; None: it runs backwards."""
+    found = _RANGE.match(text.strip())
+    if not found or found["again"] not in ("", found["prefix"]):
+        return [text.strip()]
+    first, last = int(found["first"]), int(found["last"])
+    if last < first:
+        return None
+    if last - first > _MOST_PORTS:
+        return [text.strip()]
+    return [f"{found['prefix']}{number}" for number in range(first, last + 1)]
+
+
+# ------------------------------------------------------------------------------------------------------------ readings
+
+
+def placement(vcenter: Mapping[str, Any], esxi_hosts: Sequence[str]) -> Iterator[Finding]:
+    """``esxi_hosts``: names in vCenter of all hosts of the inventory. A VM of the run lives on one of them."""
+    rows = [row for row in vcenter.get("hosts") or () if not row.get("problem")]
+    known = {str(row.get("name")) for row in rows} | set(esxi_hosts)
+    for row in vcenter.get("vms") or ():
+        host = str(row.get("esxi_host") or "")
+        if host and not row.get("problem") and host not in known:
+            text = f"its VM runs on {host}, which is not in the inventory, expected one of {_list(sorted(known))}"
+            yield problem(str(row.get("asked")), "group esxi_hosts", text, f"add {host} to group esxi_hosts")
+    running = [str(name) for row in rows for name in row.get("running_vms") or ()]
+    for row in vcenter.get("vms") or ():
+        asked = str(row.get("asked"))
+        like = [name for name in running if name != asked and name.casefold() == asked.casefold()]
+        if like and asked not in running:
+            text = f"it is {asked}, expected {like[0]}, as vCenter writes it"
+            yield problem(asked, "gpu_vm_name", text, f"set gpu_vm_name to {like[0]}, or name the host so")
+
+
+def addresses(site: Site, nodes: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
+    """What the inventory says of addresses against those that each node has. ``nodes``: what node_preflight_info
+    returned; one that did not tell its addresses is left out."""
+    has = {
+        host: {name: [ipaddress.ip_interface(text) for text in texts] for name, texts in reading["addresses"].items()}
+        for host, reading in nodes.items()
+        if reading.get("addresses") and host in site
+    }
+    owner = {each.ip: host for host, interfaces in has.items() for found in interfaces.values() for each in found}
+    for host, interfaces in has.items():
+        row, own = site[host], [each for found in interfaces.values() for each in found]
+        variable = "mesh_address" if row.get("mesh_address") else "rocemesh_address"
+        wanted = _address(row.get(variable))
+        if wanted and wanted not in {each.ip for each in own}:
+            around = [network for name in ("run_network", "mesh_cidr") for network in _networks(row.get(name))]
+            there = [str(each.ip) for each in own if any(each.version == n.version and each.ip in n for n in around)]
+            where = f"{wanted} is an address of {owner[wanted]}" if wanted in owner else f"no interface has {wanted}"
+            has_there = f"; in its network this VM has {_list(there)}" if there else ""
+            text = f"it is {wanted}, expected an address of this VM: {where}{has_there}"
+            yield problem(host, variable, text, f"set {variable} to the address of this VM, or give the address to it")
+        for network in _networks(row.get("rocemesh_roce_networks")) if nodes[host].get("rdma_devices") else ():
+            if not any(each.version == network.version and each.ip in network for each in own):
+                text = f"no interface of this VM has an address in {network}, expected one per rail"
+                yield problem(
+                    host, "rocemesh_roce_networks", text, "take the network out, or configure the NIC of this rail"
+                )
+
+
+def _address(value: Any) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(str(value))
+    except ValueError:
+        return None
+
+
+def _networks(value: Any) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+    """Nothing where one cannot be read: that is a finding of its own."""
+    words = value.replace(",", " ").split() if isinstance(value, str) else value if isinstance(value, list) else []
+    try:
+        return [ipaddress.ip_network(str(word), strict=False) for word in words if "/" in str(word)]
+    except ValueError:
+        return []
+
+
+def _ends(network: Any) -> tuple[Any, Any]:
+    return network.network_address, network.broadcast_address
+
+
+def _number(value: Any) -> int:
+    return int(value) if re.match(r"^\d+$", str(value)) else 0
+
+
+def _list(values: Sequence[Any], most: int = 4) -> str:
+    texts = [str(value) for value in values]
+    return ", ".join(texts[:most]) + (f" and {len(texts) - most} more" if len(texts) > most else "")

@@ -1,0 +1,70 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The values of an inventory against the argument specifications of all roles, before any stage begins.
+
+Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import functools
+import pathlib
+from typing import Any, Iterator, Mapping
+
+import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+
+from ..module_utils._preflight import values
+from ..module_utils._preflight.finding import Finding, problem
+from ..module_utils._preflight.variables import few
+
+_ROLES = pathlib.Path(__file__).resolve().parents[2] / "roles"
+_SPEC = ("type", "elements", "choices")
+
+
+@functools.lru_cache(maxsize=1)
+def options() -> Mapping[str, Mapping[str, Any]]:
+    """Variable -> its option, of all entry points of all roles and of the site."""
+    found: dict[str, Mapping[str, Any]] = {name: dict(option) for name, option in values.SITE_OPTIONS.items()}
+    for path in sorted(_ROLES.glob("*/meta/argument_specs.yml")):
+        for entry in yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"].values():
+            found.update(entry.get("options") or {})
+    return found
+
+
+@functools.lru_cache(maxsize=1)
+def prefixes() -> frozenset[str]:
+    return frozenset(f"{path.parents[1].name}_" for path in _ROLES.glob("*/meta/argument_specs.yml"))
+
+
+def judge(site: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
+    """``site``: host -> effective values of those variables that have one. A value of a group is one finding."""
+    where: dict[tuple[str, str, str], list[str]] = {}
+    for host, given in site.items():
+        for name, value in given.items():
+            option = options().get(name, {"type": "raw"})
+            wrong = _refusal(name, option, value)
+            if wrong:
+                text = f"it is {values.shown(value, secret=values.is_secret(name, option))}, expected {wrong}"
+                remedy = f"set {name} to {wrong.partition(' (')[0]}"
+                where.setdefault((name, text, remedy), []).append(host)
+    for (name, text, remedy), hosts in where.items():
+        yield problem(few(hosts), name, text, remedy)
+
+
+def _refusal(name: str, option: Mapping[str, Any], value: Any) -> str:
+    """What was expected instead of ``value``; empty where it is right."""
+    spec = _spec(option)
+    checked = ArgumentSpecValidator({name: spec}).validate({name: value})
+    if checked.error_messages:
+        detail = f" ({checked.error_messages[0]})" if "options" in spec else ""
+        return values.expected(option) + detail
+    return next(values.refusals(name, option, checked.validated_parameters.get(name)), "")
+
+
+def _spec(option: Mapping[str, Any]) -> dict[str, Any]:
+    spec = {key: option[key] for key in _SPEC if key in option}
+    if option.get("options"):
+        spec["options"] = {name: _spec(each) for name, each in option["options"].items()}
+    return spec
