@@ -134,7 +134,8 @@ options:
             only network that NCCL was allowed, C(NCCL_NET)), C(rdma_networks) (CIDRs that the NICs have to be in, one
             per rail, if that was asked for), C(cluster_network) (CIDR where NICs are looked for if NCCL does not name
             them), C(started) and C(ended) (seconds since 1970, UTC). C(nic_qos) is V(false) if the inventory asks for a
-            lossless class at none of the NICs.
+            lossless class at none of the NICs. C(known_xids) holds entries of C(fabric_known_xids)
+            (P(rocemesh.multinode.fabric#role)); these Xids take nothing away.
         type: dict
       nccl_path:
         description:

@@ -10,8 +10,9 @@ What was not read has no line: nothing is made up.
 from __future__ import annotations
 
 import json
-from typing import Any, Collection, Iterator, Mapping
+from typing import Any, Collection, Iterator, Mapping, Sequence
 
+from .._judge.settled import Known, known_from, of_host
 from . import facts
 from . import told as said
 
@@ -33,8 +34,10 @@ def pieces(
     NICs that NCCL uses there ("mlx5_0", "mlx5_1:2"), where its log says so."""
     found: dict[str, str] = {}
     lossy = _lossy(evidence)
+    known = known_from((evidence.get("job") or {}).get("known_xids") or ())
     for name, moments in _each(evidence.get("rdma")):
-        lines = _node({word: _of_the_run(reading, (used or {}).get(name)) for word, reading in moments.items()})
+        own = {word: _of_the_run(reading, (used or {}).get(name)) for word, reading in moments.items()}
+        lines = _node(name, own, known)
         if lossy:
             lines.pop("mlnx_qos.txt", None)
         found |= {f"hosts/{name}/{piece}": "\n".join(told) + "\n" for piece, told in lines.items() if told}
@@ -112,7 +115,7 @@ def _newest(moments: Mapping[str, Any]) -> Mapping[str, Any]:
     return next((moments[key] for key in ("after", "before", "start") if moments.get(key)), {})
 
 
-def _node(moments: Mapping[str, Any]) -> dict[str, list[str]]:
+def _node(name: str, moments: Mapping[str, Any], known: Sequence[Known]) -> dict[str, list[str]]:
     newest = _newest(moments)
     if newest.get("error") and not newest.get("devices"):
         return {facts.SILENT: [f"unreachable: {' '.join(str(newest['error']).split())}"]}
@@ -134,7 +137,7 @@ def _node(moments: Mapping[str, Any]) -> dict[str, list[str]]:
     found["show_gids.txt"] = [_gid(device, gid) for device in devices for gid in device.get("gids") or ()]
     found["mlnx_qos.txt"] = [line for device in devices for line in _qos(device.get("qos") or {})]
     gpus = (moments.get("start") or {}).get("gpus")
-    return {**found, **(_gpus(gpus) if isinstance(gpus, Mapping) else {})}
+    return {**found, **(_gpus(name, gpus, known) if isinstance(gpus, Mapping) else {})}
 
 
 def _port(device: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -181,10 +184,11 @@ def _qos(qos: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _gpus(gpus: Mapping[str, Any]) -> dict[str, list[str]]:
+def _gpus(name: str, gpus: Mapping[str, Any], known: Sequence[Known]) -> dict[str, list[str]]:
     kernel = [
-        f"NVRM: Xid (PCI:{row.get('bus')}): {row.get('xid')}, {row.get('count')} times"
-        for row in gpus.get("xids") or ()
+        f"NVRM: Xid (PCI:{xids.bus}): {xid}, {count} times"
+        for xids in of_host(name, gpus, known).values()
+        for xid, count in xids.bad.items()
     ]
     driver = (gpus.get("driver") or {}).get("loaded")
     smi = [f"Driver Version: {driver}"] if driver else []

@@ -13,9 +13,10 @@ import hashlib
 import math
 from typing import Any, Mapping, Sequence
 
+from .._judge.settled import known_from
 from .._layer import RefusedError
 from .._results.readers.tags import by_rank
-from . import counters, judge, reach, readings, report, schedule, wire, xids
+from . import counters, judge, reach, readings, report, schedule, wire
 
 CONFIRMATIONS = 2
 _LATENCY = ("ib_send_lat", "ib_write_lat", "ib_read_lat")
@@ -94,7 +95,7 @@ def _words(value: Any) -> tuple[str, ...]:
 
 def next_part(site: Mapping[str, Any], outputs: Sequence[str]) -> dict[str, Any]:
     options = options_from(site.get("options") or {})
-    known = xids.known_from(options.known_xids)
+    known = known_from(options.known_xids)
     found = readings.fabric_from(site["hosts"], site["readings"], site.get("switches"), options.networks, known)
     check = _Check(found, options, str(site["hosts"][0]["address"]))
     return check.after([_lines(output) for output in outputs])

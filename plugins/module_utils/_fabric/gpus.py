@@ -14,9 +14,10 @@ import collections
 import dataclasses
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
+from .._judge.settled import Known, Xids, counted, of_host, outlived
+from .._judge.xids import sentence
 from .judge import Place
 from .reach import Fault
-from .xids import Known, Xids, counted, of_host, outlived
 
 HEADER = (
     "host",
@@ -209,7 +210,7 @@ def _of_one(gpu: _Gpu) -> Iterable[Fault]:
     """What is wrong on any GPU."""
     if gpu.xids.bad:
         gpu.words.append(f"Xid {counted(gpu.xids.bad)}")
-        yield gpu.xids.fault(gpu.place)
+        yield _xid_fault(gpu.xids, gpu.place)
     for thing, read, remedy in _WRONG:
         found = read(gpu.state)
         if found:
@@ -217,12 +218,30 @@ def _of_one(gpu: _Gpu) -> Iterable[Fault]:
             yield Fault(thing, gpu.place, found, remedy)
 
 
+def _xid_fault(xids: Xids, place: Place) -> Fault:
+    named = [f"{xids.host}/{xids.bus}/{xid}/{xids.last[xid]}" for xid in sorted(xids.bad) if xids.last[xid]]
+    last = max((xids.last[xid] for xid in xids.bad), default="")
+    settle = (
+        f"If you have looked at it and go on with this GPU: fabric_known_xids: [{', '.join(named)}]"
+        if len(named) == len(xids.bad)
+        else "The log has no times, so that nothing else settles it"
+    )
+    means = "; ".join(sentence(xid) for xid in sorted(xids.bad))
+    return Fault(
+        "xid",
+        place,
+        f"Xid {counted(xids.bad)} in the kernel log" + (f", last at {last}" if last else "") + f": {means}",
+        "drain the host, and load the driver again or restart the host in a window: older Xids do not count then; "
+        f"replace the GPU if the Xid comes back. {settle}",
+    )
+
+
 def _gone(told: Mapping[str, Any], xids: Iterable[Xids], host: int) -> Iterable[Fault]:
     """Xids of GPUs that nvidia-smi does not show any more."""
     shown = {state.get("bus") for state in told.get("state") or ()}
     for each in xids:
         if each.bus not in shown and each.bad:
-            yield each.fault(Place("gpu", (host,), part=f"GPU at {each.bus}"))
+            yield _xid_fault(each, Place("gpu", (host,), part=f"GPU at {each.bus}"))
 
 
 def _of_model(gpus: Sequence[_Gpu]) -> Iterable[Fault]:

@@ -13,12 +13,12 @@ import dataclasses
 import ipaddress
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
+from .._judge.settled import Known
 from .._layer import RefusedError
 from .gpus import Gpus, judge
 from .judge import Place
 from .model import Fabric, from_hosts
 from .reach import Fault
-from .xids import Known
 
 
 @dataclasses.dataclass(frozen=True)

@@ -81,7 +81,7 @@ FIRST = (
     ("peer_process_gone", "handle_wc from gpu01: RECEIVER NOT READY RETRY EXCEEDED ERROR status number 13 for wr_id 1"),
     ("container_shm", "Filesystem Size Used Avail Use% Mounted on\nshm 64M 0 64M 0% /dev/shm"),
     ("nic_qos_differs", "PFC configuration:\n  enabled     0   0   0   0   0   0   0   0"),
-    ("gpu_fault", "NVRM: Xid (PCI:0000:3b:00): 94, Contained: SM"),
+    ("gpu_error_contained", "NVRM: Xid (PCI:0000:3b:00): 94, Contained: SM"),
     ("mtu_differs", "mtu is 9000 on gpu01 but 1500 on gpu02"),
     ("memlock_host", "docker run --ulimit memlock=67108864:67108864 image"),
     ("memlock_host", "Max locked memory         65536                65536                bytes"),

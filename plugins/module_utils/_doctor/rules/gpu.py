@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from typing import Match
 
-from ..model import CANDIDATE, ECHO, FACT, LIKELY, rule, sign
+from ..._judge.xids import APPLICATION, CATALOGUE, DRIVER, GPU, NVLINK, numbers
+from ..model import CANDIDATE, ECHO, FACT, LIKELY, QUIET, rule, sign
 
-_XID = "NVIDIA: XID errors (deploy/xid-errors)"
+_XID = "NVIDIA: XID errors (" + CATALOGUE + ")"
 _ERR = "CUDA driver API: CUresult"
 
 # Denied; or what a policy or a condition names: that speaks of what may come.
@@ -29,38 +30,48 @@ def _said(match: Match[str]) -> bool:
 
 _XID_IS = r"\bXid\b(?: ?(?:error|code|event|id))?s?(?: ?\(PCI:(?P<device>[0-9a-f:.]+)\))?(?:: | |\(|=|:)+"
 
+
+def _xids(cause: str, *at_fault: str) -> str:
+    return _XID_IS + rf"(?P<value>{numbers((cause,), at_fault or (APPLICATION, GPU, NVLINK, DRIVER))})\b"
+
+
 SIGNS = (
     sign(
         "xid_hardware",
-        _XID_IS + r"(?P<value>48|64|79|95|140)\b|fallen off the bus|uncorrectable ECC error"
+        _xids("gpu_fault", GPU) + r"|fallen off the bus|uncorrectable ECC error"
         r"|double[- ]bit ECC error|Remapping Failure Occurred\s*: Yes|cudaErrorECCUncorrectable"
         r"|CUDA_ERROR_ECC_UNCORRECTABLE",
         test=_said,
     ),
     sign(
         "xid_link",
-        # 63, 92 and 94: recorded or contained, the GPU goes on.
-        _XID_IS + r"(?P<value>62|63|74|92|94|110|123|136|143|144|145|146|147|149|150|151|154"
-        r"|155|156|160|171|172)\b|GPU is lost"
+        _xids("gpu_fault", NVLINK) + r"|GPU is lost"
         r"|uncorrectable (?:NVLink|memory)|row remap\w* (?:failure|pending)|NVSwitch.*(?:fatal"
         r"|SXid)|SXid.*fatal|nvlink \d+.*(?:inactive|down)|NVLink.{0,20}(?:fatal|training) error"
-        r"|cudaErrorNvlinkUncorrectable|uncorrectable_errors\W+[1-9]|CUDA_ERROR_CONTAINED|cudaErrorContained"
-        r"|caused by previous Xid (?:14[4-9]|15[01]|74)\b",
+        r"|cudaErrorNvlinkUncorrectable|uncorrectable_errors\W+[1-9]"
+        rf"|caused by previous Xid (?:{numbers(('gpu_fault',), (NVLINK,))})\b",
         test=_said,
     ),
     sign(
         "xid_gsp",
-        r"\bXid\b.*?(?::|\)|\s)\s*(?:119|120)\b|Timeout waiting for RPC from GSP|GSP (?:RPC"
+        _xids("driver_bug") + r"|Timeout waiting for RPC from GSP|GSP (?:RPC"
         r"|firmware).*(?:time|fail|error)|kgspBootstrap|RmInitAdapter failed|_kgspProcessRpcEvent",
         test=_said,
     ),
     sign(
+        "xid_contained",
+        _xids("gpu_error_contained") + r"|CUDA_ERROR_CONTAINED|cudaErrorContained",
+        test=_said,
+    ),
+    sign(
         "xid_application",
-        r"\bXid\b.*?(?::|\)|\s)\s*(?:13|31|43|45|68|69)\b(?!.*caused by previous Xid)|\bMMU Fault|illegal memory access"
+        _xids("app_illegal_access") + r"(?!.*caused by previous Xid)|\bMMU Fault|illegal memory access"
         r"|cudaErrorIllegalAddress|CUDA_ERROR_ILLEGAL_ADDRESS|misaligned address"
         r"|device-side assert",
         test=_said,
     ),
+    # The GPU goes on: whatever else its line says, nothing is wrong now.
+    sign("xid_recorded", _xids(""), QUIET),
     sign("xid_other", r"NVRM: Xid "),
     sign(
         "gpu_throttle",
@@ -196,7 +207,8 @@ RULES = (
         "xid_link",
         CANDIDATE,
         "gpu_fault driver_bug fabric_manager",
-        _XID + ": NVLink, microcontroller, recovery action",
+        _XID + ": NVLink",
+        told=LIKELY,
     ),
     rule(
         "xid_hardware_gsp",
@@ -213,7 +225,15 @@ RULES = (
         _XID + "; DCGM health: these are memory, NVLink, bus",
         explains="cuda_failure gpu_memory cuda_no_device driver_down gpu_busy",
     ),
-    rule("xid_gsp", "xid_gsp", CANDIDATE, "driver_bug gpu_fault driver_not_running", _XID + ": 119, 120"),
+    rule("xid_gsp", "xid_gsp", CANDIDATE, "driver_bug gpu_fault driver_not_running", _XID + ": 109, 119, 120"),
+    rule(
+        "xid_contained",
+        "xid_contained !xid_hardware",
+        CANDIDATE,
+        "gpu_error_contained gpu_fault",
+        _XID + ": 94; the program that met it has to be started again",
+        explains="cuda_failure",
+    ),
     rule(
         "xid_application",
         "xid_application",
@@ -223,7 +243,7 @@ RULES = (
     ),
     rule(
         "xid_other",
-        "xid_other !xid_hardware|xid_link|xid_gsp|xid_application",
+        "xid_other !xid_hardware|xid_link|xid_gsp|xid_application|xid_contained",
         CANDIDATE,
         "gpu_fault driver_bug app_illegal_access",
         _XID,

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+from ..._judge.xids import CATALOGUE
 from ..model import Cause
 
-_XID = "NVIDIA: XID errors (deploy/xid-errors)"
+_XID = "NVIDIA: XID errors (" + CATALOGUE + ")"
 
 CAUSES = (
     Cause(
@@ -19,6 +20,16 @@ CAUSES = (
         "drain the host; reset the GPU or restart the host; replace it if the Xid comes back",
         _XID,
         interrupts="the jobs on this host",
+    ),
+    Cause(
+        "gpu_error_contained",
+        "gpu_hardware",
+        "An uncorrectable error in the memory of a GPU ended the program that met it; the GPU goes on.",
+        "on the host that is named",
+        "dmesg | grep -i xid; nvidia-smi -q -d ECC,ROW_REMAPPER",
+        "start the program again; reset the GPU in the next window, so that the row is remapped",
+        _XID + ": 94",
+        interrupts="nothing now; the reset: the jobs on this GPU",
     ),
     Cause(
         "gpu_pcie_degraded",
@@ -110,7 +121,7 @@ CAUSES = (
     Cause(
         "driver_bug",
         "gpu_driver",
-        "The driver's own processor (GSP) or branch hangs: Xid 119, 120.",
+        "The driver's own processor (GSP) or branch hangs: Xid 109, 119, 120.",
         "on the host that is named",
         "dmesg | grep -i xid; nvidia-smi -q | grep -i gsp",
         "newer driver branch; reset of the GPU",

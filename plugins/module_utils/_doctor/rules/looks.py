@@ -80,9 +80,9 @@ LOOKS: tuple[Look, ...] = (
         GUEST,
         "dmesg -T",
         "dmesg answer",
-        "gpu_fault driver_bug kernel_fault peermem_abi nic_firmware_fault container_memory app_host_memory"
-        " nvml_mismatch? driver_not_running? guest_ofed_mismatch? peermem_missing? link_faulty? limits_host?"
-        " container_gpu_taken? mmio_window? firewall? application_failed?",
+        "gpu_fault gpu_error_contained driver_bug kernel_fault peermem_abi nic_firmware_fault container_memory"
+        " app_host_memory nvml_mismatch? driver_not_running? guest_ofed_mismatch? peermem_missing? link_faulty?"
+        " limits_host? container_gpu_taken? mmio_window? firewall? application_failed?",
         "taint kernel_ok mlx5_ok xid_hardware kernel_fault",
     ),
     look(

@@ -13,6 +13,8 @@ import dataclasses
 import re
 from typing import Pattern
 
+from ..._judge.xids import numbers
+
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
@@ -31,6 +33,10 @@ class Rule:
 
 def _rule(cause: str, pattern: str, summary: str, remedy: str) -> Rule:
     return Rule(cause, re.compile(pattern, re.IGNORECASE), summary, remedy, _WORDS[cause])
+
+
+def _xid(cause: str) -> str:
+    return rf"NVRM: (?P<what>Xid \(PCI:[0-9a-f:.]+\): (?:{numbers((cause,))})\b)"
 
 
 _WORDS: dict[str, tuple[str, ...]] = {
@@ -53,6 +59,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "driver_too_old": ("driver on your system is too old", "driver version is insufficient", "display driver"),
     "fabric_manager": ("system not yet initialized", "system_not_ready", "systemnotready"),
     "gpu_fault": ("nvrm: xid", "fallen off the bus", "uncorrectable ecc", "uncorrectable nvlink"),
+    **dict.fromkeys(("driver_bug", "gpu_error_contained", "app_illegal_access"), ("nvrm: xid",)),
     "version_mismatch": ("version",),
     "slots": ("enough slots",),
     "mpirun_option": ("to a command line", "expected format", "unrecognized", "unknown option"),
@@ -217,10 +224,22 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "gpu_fault",
-        r"NVRM: Xid \(PCI:(?P<what>[0-9a-fA-F:.]+\): \d+)|GPU has fallen off the bus"
+        _xid("gpu_fault") + "|GPU has fallen off the bus"
         r"|uncorrectable (?P<what2>(?:ECC|NVLink) error)[^\n]*",
         "a GPU failed",
-        "look the Xid up in NVIDIA's list of Xid errors and drain this host: another rank's error is an echo of it",
+        "drain this host and reset the GPU or restart the host: another rank's error is an echo of it",
+    ),
+    _rule(
+        "driver_bug",
+        _xid("driver_bug"),
+        "the GPU's driver or its own processor hangs",
+        "reset the GPU, and take a newer driver if it comes back: another rank's error is an echo of it",
+    ),
+    _rule(
+        "gpu_error_contained",
+        _xid("gpu_error_contained"),
+        "an error in a GPU's memory ended the program that met it; the GPU goes on",
+        "start the run again, and reset this GPU in the next window",
     ),
     _rule(
         "nvml_mismatch",
@@ -417,6 +436,13 @@ RULES: tuple[Rule, ...] = (
         "the ranks ended with different weights",
         "the ranks did not train together",
         "this is wrong arithmetic or a broken network path; do not use the figures",
+    ),
+    # A rank that is ended leaves such an Xid, too: every line that names a cause stands before it.
+    _rule(
+        "app_illegal_access",
+        _xid("app_illegal_access"),
+        "the driver ended a program on a GPU, mostly for a fault of the program",
+        "read what the program on this host printed before it (CUDA_LAUNCH_BLOCKING=1, compute-sanitizer)",
     ),
     # Last: a warning, which a run may survive.
     _rule(
