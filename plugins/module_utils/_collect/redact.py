@@ -14,11 +14,11 @@ from __future__ import annotations
 import collections
 import hashlib
 import ipaddress
-import json
 import re
 from typing import Callable, Iterable, Match
 
 from . import patterns
+from .spellings import SHORTEST, expression, spellings, squeezed
 
 _V4_OWN = 14  # first bytes 240 to 253
 _V4_KEPT = tuple(
@@ -26,7 +26,8 @@ _V4_KEPT = tuple(
     for text in ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.17.0.0/16", "224.0.0.0/4", "255.0.0.0/8")
 )
 _SPLIT = re.compile(
-    rf"^(?P<key>(?:password|secret)[ \t]+\d{{1,2}}[ \t]+|.*?[:=][ \t]*{patterns.SCHEME}|--?[\w-]+[ =])(?P<value>.*)$",
+    rf"^(?P<key>(?:password|secret)[ \t]+\d{{1,2}}[ \t]+|.*?(?:[:=]|%3[ad])[ \t]*{patterns.SCHEME}|--?[\w-]+[ =])"
+    r"(?P<value>.*)$",
     re.DOTALL | re.I,
 )
 _NO_VALUE = re.compile(
@@ -41,24 +42,42 @@ class Redactor:
     but numbers count by first appearance."""
 
     def __init__(self, secrets: Iterable[str] = (), names: Iterable[str] = (), seed: bytes = b"") -> None:
-        # Spelling -> secret.
-        self._secrets = {form: each for each in sorted(secrets) for form in _spellings(each)}
+        # Spelling, without its blanks, and the secret; longest first.
+        found = {(form, squeezed(form), each) for each in secrets for form in spellings(each)}
+        self._spellings = sorted(
+            (each for each in found if len(each[1]) >= SHORTEST), key=lambda each: (-len(each[1]), each)
+        )
+        self._secrets = {bare: secret for _form, bare, secret in self._spellings}
         self._names = {form for each in names for form in _forms(each)}
         self._key = hashlib.sha256(b"rocemesh" + seed).digest()
         self._given: dict[str, dict[str, str]] = collections.defaultdict(dict)
-        self._pattern = patterns.everything(self._secrets, self._names)
+        self._pattern = patterns.everything(self._names)
 
     def learn(self, names: Iterable[str]) -> None:
         """More names of hosts; before the first ``text()``."""
         self._names |= {form for each in names for form in _forms(each)}
-        self._pattern = patterns.everything(self._secrets, self._names)
+        self._pattern = patterns.everything(self._names)
 
     def counts(self) -> dict[str, int]:
         """Kind -> how many different things have a stand-in."""
         return {kind: len(given) for kind, given in sorted(self._given.items())}
 
     def text(self, text: str) -> str:
-        return self._pattern.sub(self._one, text)
+        """Known secrets first, for a form may end in the middle of one (``password: a b``)."""
+        return self._pattern.sub(self._one, self._without_known(text))
+
+    def _without_known(self, text: str) -> str:
+        bare = squeezed(text)
+        # Thousands of spellings, of which a text holds few.
+        there = [form for form, short, _secret in self._spellings if short in bare]
+        if not there:
+            return text
+        known = re.compile("|".join(map(expression, there)), re.IGNORECASE)
+        return known.sub(lambda match: self._secret(self._secrets.get(squeezed(match[0]), ""), match[0]), text)
+
+    def _secret(self, secret: str, text: str) -> str:
+        # As many lines as before: the doctor names lines.
+        return self._stand_in("secret", secret or text, "[secret-{}]") + "\n" * text.count("\n")
 
     def piece(self, name: str) -> str:
         """The name of a piece; the host in it has the stand-in that it has in the texts."""
@@ -70,9 +89,12 @@ class Redactor:
         kind, text = str(match.lastgroup), match.group()
         if kind == "userinfo" and text in _EVERYBODY:
             return text
-        if kind in ("secret", "token", "userinfo", "pem"):
-            # As many lines as before: the doctor names lines.
-            return self._stand_in("secret", self._secrets.get(text, text), "[secret-{}]") + "\n" * text.count("\n")
+        if kind in ("token", "userinfo", "pem", "element"):
+            return self._secret("", text)
+        if kind == "spoken":
+            value = match["value"]
+            key = text[: match.start("value") - match.start()]
+            return text if _NO_VALUE.match(value) else key + self._secret("", value)
         if kind in ("flag", "setting", "hashed", "serial"):
             return self._value(kind, text)
         others: dict[str, Callable[[str], str]] = {
@@ -103,7 +125,7 @@ class Redactor:
             key = self.text(key)
         if _NO_VALUE.match(value) or figure:
             return key + value
-        bare = value.strip("\"'")
+        bare = value.strip("\\\"'")
         form = (
             self._stand_in("secret", bare, "[secret-{}]") if secret else self._stand_in("serial", bare, "SERIAL{:04d}")
         )
@@ -228,14 +250,6 @@ class Redactor:
         """The same for the same ``of``, never 0: with XOR a mapping that keeps every common prefix."""
         digest = hashlib.sha256(self._key + of.encode()).digest()
         return int.from_bytes(digest[: bits // 8], "big") or 1
-
-
-def _spellings(secret: str) -> set[str]:
-    """How a secret may be written: as it is, without the end of its line, and so in JSON. Those of three characters
-    would be found in every second word; what such a secret stands beside is redacted by its key."""
-    plain = {secret, secret.strip()}
-    quoted = {json.dumps(each, ensure_ascii=escaped)[1:-1] for each in plain for escaped in (True, False)}
-    return {each for each in plain | quoted if len(each) > 3}
 
 
 def _forms(name: str) -> list[str]:
