@@ -71,7 +71,7 @@ import time  # noqa: E402
 from typing import Any, Iterable  # noqa: E402
 
 import yaml  # noqa: E402
-from ansible import context  # noqa: E402
+from ansible import constants, context  # noqa: E402
 from ansible.plugins.callback import CallbackBase  # noqa: E402
 
 from ..plugin_utils import journal  # noqa: E402
@@ -199,7 +199,11 @@ class CallbackModule(CallbackBase):
             return
         lines = [json.loads(line) for line in self._file.read_text(encoding="utf-8").splitlines()]
         _replace(self._file.with_suffix(".html"), journal.page(lines))
-        self._display.display(f"{'Plan' if self._check else 'Journal'}: {self._file}")
+        self._say(f"{'Plan' if self._check else 'Journal'}: {self._file}")
+
+    def _say(self, text: str) -> None:
+        """Where another callback prints for programs, nothing else may stand beside it."""
+        self._display.display(text, stderr="json" in str(getattr(constants, "DEFAULT_STDOUT_CALLBACK", "")))
 
     def _place(self, option: str) -> str:
         return str(self.get_option(option) or "")  # type: ignore[no-untyped-call]
@@ -214,11 +218,9 @@ class CallbackModule(CallbackBase):
             _replace(pathlib.Path(textfile), journal.metrics(found, time.time()))
         for row in found["drift"]:
             where = " ".join(part for part in (row["host"], row["layer"], row["device"]) if part)
-            self._display.display(f"{where}: {row['state']}: {'; '.join(row['what'])}")
+            self._say(f"{where}: {row['state']}: {'; '.join(row['what'])}")
         simulated = " (SIMULATED)" if found["simulated"] else ""
-        self._display.display(
-            f"Drift: {found['verdict']}{simulated}, {len(found['drift'])} differences, {self._place('drift')}"
-        )
+        self._say(f"Drift: {found['verdict']}{simulated}, {len(found['drift'])} differences, {self._place('drift')}")
         raise SystemExit(journal.status(self._said))
 
 

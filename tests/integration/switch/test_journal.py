@@ -108,6 +108,14 @@ def test_a_run_that_changes_something_is_written_and_one_that_does_not_is_not(si
     assert len(site.journals()) == 1
 
 
+def test_output_for_programs_stays_whole(site: Site) -> None:
+    environment = {**site.environment(), "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json"}
+    done = subprocess.run(
+        site.command(), cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert json.loads(done.stdout)["stats"] and len(site.journals()) == 1 and str(site.journals()[0]) in done.stderr
+
+
 def test_check_mode_writes_the_same_record_as_a_plan(site: Site) -> None:
     assert site.play("--check").returncode == 0
     planned = site.newest()
