@@ -42,12 +42,19 @@ def _right() -> list[tuple[str, Inventory]]:
     nat = right(4)
     for number, row in enumerate(nat["groups"]["gpu_vms"]["hosts"].values()):
         row.update(ansible_host="172.16.0.1", ansible_port=2201 + number)
+    return [*rows, ("behind-one-address", nat)]
+
+
+def test_several_vcenters_are_named_and_stop_nothing(tmp_path: pathlib.Path) -> None:
+    """Hosts of one name on two vCenters are two hosts; a maintenance window would refuse them."""
     vcenters = right(2)
     for number, host in enumerate(vcenters["groups"]["esxi_hosts"]["hosts"]):
         row = {"esxi_host_name": "esx001.example.com", "esxi_host_vcenter_hostname": f"vcenter{number}.example.com"}
         vcenters["groups"]["esxi_hosts"]["hosts"][host] = row
     vcenters["vcenter"]["placed"] = dict.fromkeys(vcenters["vcenter"]["placed"], "esx001.example.com")
-    return [*rows, ("behind-one-address", nat), ("two-vcenters", vcenters)]
+    told = found(vcenters, tmp_path)
+    assert told["ready"] and [row["thing"] for row in told["cautions"]] == ["vCenter"]
+    assert "vcenter0.example.com" in told["table"][0] and "vcenter1.example.com" in told["table"][0]
 
 
 RIGHT = _right()
