@@ -53,7 +53,7 @@ def stale(picture: pathlib.Path, note: pathlib.Path) -> list[str]:
     return wrong
 
 
-def draw(report: pathlib.Path, picture: pathlib.Path) -> None:
+def draw(report: pathlib.Path, picture: pathlib.Path, width: int = WIDTH) -> None:
     """Raises FileNotFoundError (no page, no browser), CalledProcessError."""
     page = report / "report.html"
     page.stat()
@@ -63,7 +63,7 @@ def draw(report: pathlib.Path, picture: pathlib.Path) -> None:
     with tempfile.TemporaryDirectory() as profile:
         subprocess.run(
             [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={profile}",
-             f"--window-size={WIDTH},{HEIGHT}", f"--screenshot={picture}", page.resolve().as_uri()],
+             f"--window-size={width},{HEIGHT}", f"--screenshot={picture}", page.resolve().as_uri()],
             check=True, capture_output=True,
         )  # fmt: skip
 

@@ -228,7 +228,15 @@ def site_of(run: Run) -> Site:
 
 
 def judge(site: Site) -> str:
-    """State of the verdict, the doctor heard, as main() of `run_report` asks; or ``refused``."""
+    """State of the verdict, or ``refused``."""
+    try:
+        return str(summary(site)["verdict"]["state"])
+    except RefusedError:
+        return "refused"
+
+
+def summary(site: Site) -> Reading:
+    """The summary, the doctor heard, as main() of `run_report` makes it. Raises RefusedError."""
     nccl, training = "\n".join(site.nccl) + "\n", "\n".join(site.training) + "\n"
     inputs = site.inputs
     at = {key: inputs["evidence"]["nccl_path"][key] for key in ("job", "at")}
@@ -236,14 +244,11 @@ def judge(site: Site) -> str:
     inputs["evidence"]["nccl_path"] = {**inputs["evidence"]["nccl_path"], **path, **at, **site.path}
     result = tf_cnn.read(training, site.run.size).as_dict()
     inputs["result"] = {**result, "job": inputs["result"]["job"], **site.result}
-    try:
-        given = Inputs(run_id="x", **inputs)
-        with tempfile.TemporaryDirectory() as folder:
-            pathlib.Path(folder, "train.log").write_text(training, encoding="utf-8")
-            doctor = diagnosis.diagnose(build(given), given.evidence, folder, ())
-        return str(build(dataclasses.replace(given, doctor=doctor))["verdict"]["state"])
-    except RefusedError:
-        return "refused"
+    given = Inputs(run_id="x", **inputs)
+    with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder, "train.log").write_text(training, encoding="utf-8")
+        doctor = diagnosis.diagnose(build(given), given.evidence, folder, ())
+    return build(dataclasses.replace(given, doctor=doctor))
 
 
 def some(dice: random.Random, given: list[Any]) -> list[Any]:

@@ -15,7 +15,7 @@ from typing import Any, Mapping, Sequence
 
 from ..._fabric import gpus
 from ..._proof import counters
-from ..._proof.verdict import INVALID, PROVEN
+from ..._proof.verdict import INVALID, PATH_PROVEN, PROVEN
 from . import rank_columns
 from .markdown import (
     BESIDE,
@@ -46,7 +46,7 @@ except ImportError as import_error:
 
 LINEAR = "linear scaling from one GPU"  # name of the limit
 MANY_RANKS = 32  # from here on the table of ranks starts folded
-_TONES = {PROVEN: "good", INVALID: "bad"}
+_TONES = {PROVEN: "good", PATH_PROVEN: "part", INVALID: "bad"}
 
 
 def report(summary: Mapping[str, Any], plots: Sequence[Plot] = (), no_plots: str = "", heat_map: str = "") -> str:

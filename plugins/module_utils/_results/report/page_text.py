@@ -8,10 +8,10 @@ from __future__ import annotations
 STYLE = """
 :root{color-scheme:light dark;--ink:#1d2530;--soft:#5b6675;--paper:#fff;--page:#f3f5f8;--line:#d9dee6;--good:#1c7a46;
 --good-bg:#e3f5ea;--bad:#b3261e;--bad-bg:#fde8e6;--warn:#8a5a00;--warn-bg:#fdf1d8;--sim:#6a1fb0;--sim-bg:#efe3fb;
---bar:#3b7dd8;--code:#eef1f5}
+--bar:#3b7dd8;--code:#eef1f5;--part:#1d5a9e;--part-bg:#e3eefb}
 @media (prefers-color-scheme:dark){:root{--ink:#e3e8ef;--soft:#9aa6b5;--paper:#161c25;--page:#0e1218;--line:#2e3744;
 --good:#63d394;--good-bg:#12301f;--bad:#ff8d85;--bad-bg:#3a1513;--warn:#f2c15c;--warn-bg:#35280c;--sim:#cfa4ff;
---sim-bg:#2a1540;--bar:#5b96e6;--code:#1e2631}}
+--sim-bg:#2a1540;--bar:#5b96e6;--code:#1e2631;--part:#86b9f5;--part-bg:#13253b}}
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%}
 body{margin:0;background:var(--page);color:var(--ink);font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,
@@ -24,9 +24,11 @@ border-bottom:2px solid var(--sim)}
 .verdict.good{border-color:var(--good);background:var(--good-bg)}
 .verdict.bad{border-color:var(--bad);background:var(--bad-bg)}
 .verdict.warn{border-color:var(--warn);background:var(--warn-bg)}
+.verdict.part{border-color:var(--part);background:var(--part-bg)}
 .verdict h1{margin:0;font-size:1.6rem;line-height:1.25}
 .verdict p{margin:.4em 0 0}
 .verdict.good h1{color:var(--good)}.verdict.bad h1{color:var(--bad)}.verdict.warn h1{color:var(--warn)}
+.verdict.part h1{color:var(--part)}
 .soft{color:var(--soft)}
 section{background:var(--paper);border:1px solid var(--line);border-radius:8px;padding:14px 18px;margin-bottom:16px}
 h2{font-size:1.12rem;margin:0 0 .6em}
@@ -134,8 +136,8 @@ REPORT = (
 
 <section id="witnesses">
 <h2>Witnesses</h2>
-<p class="soft">A run is proven only if every one of these was heard and agrees; only the fabric check
-and the doctor may be missing. What is missing is unknown, not good.</p>
+<p class="soft">A run is PROVEN only if every one of these was heard and agrees; only the fabric check and the doctor
+may be missing. Where the switch could not be read, the path alone is proven. What is missing is unknown, not good.</p>
 {% for decides in (true, false) %}
 {% if not decides %}<p class="soft">{{ beside }}</p>{% endif %}
 <ul class="plain">
