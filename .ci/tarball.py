@@ -34,6 +34,8 @@ SHIPPED = (
     "docs/*.md",
     "docs/*.png",  # pictures of docs/screens.py, if it was run
     "docs/*.yml",
+    "extensions/*.py",
+    "extensions/*.yml",
     "inventories/example*/*.yml",
     "lab/README.md",  # the lab stays in the repository; what it simulates, documents link to
     "meta/*.yml",

@@ -136,7 +136,7 @@ REPORT = (
 
 <section id="witnesses">
 <h2>Witnesses</h2>
-<p class="soft">A run is PROVEN only if every one of these was heard and agrees; only the fabric check and the doctor
+<p class="soft">A run is proven only if every one of these was heard and agrees; only the fabric check and the doctor
 may be missing. Where the switch could not be read, the path alone is proven. What is missing is unknown, not good.</p>
 {% for decides in (true, false) %}
 {% if not decides %}<p class="soft">{{ beside }}</p>{% endif %}
