@@ -49,7 +49,7 @@ def test_modules_refuse_ids_of_another_vcenter(both: tuple[Vcenter, Vcenter]) ->
         for vcenter in both
     }
     refused = 0
-    for _ in range(MIXES):
+    for _mix in range(MIXES):
         source, target = dice.choice(both), dice.choice(both)
         seen = read[source][dice.choice(("gpu01", "gpu03"))]
         module, options = dice.choice(
