@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 PREPARED = pathlib.Path(os.environ["MOLECULE_EPHEMERAL_DIRECTORY"]) / "prepared"
-REPORTS = pathlib.Path(os.environ["MOLECULE_PROJECT_DIRECTORY"]) / "reports"
+REPORTS = pathlib.Path(os.environ["MOLECULE_SCENARIO_DIRECTORY"]) / "reports"
 
 
 @pytest.mark.parametrize("kind", ["bandwidth", "scaling", "scoring", "training"])

@@ -5,7 +5,7 @@ import pathlib
 import re
 
 PREPARED = pathlib.Path(os.environ["MOLECULE_EPHEMERAL_DIRECTORY"]) / "prepared"
-LOGS = pathlib.Path(os.environ["MOLECULE_PROJECT_DIRECTORY"]) / "reports" / "logs"
+LOGS = pathlib.Path(os.environ["MOLECULE_SCENARIO_DIRECTORY"]) / "reports" / "logs"
 
 
 def test_the_log_of_the_training_has_every_rank():
