@@ -72,6 +72,7 @@ from typing import Any, Iterable  # noqa: E402
 
 import yaml  # noqa: E402
 from ansible import constants, context  # noqa: E402
+from ansible.module_utils.parsing.convert_bool import boolean  # noqa: E402
 from ansible.plugins.callback import CallbackBase  # noqa: E402
 
 from ..plugin_utils import journal  # noqa: E402
@@ -127,10 +128,9 @@ class CallbackModule(CallbackBase):
             return
         inventory = manager._inventory
         self._begin["inventory_sha256"] = _hash(getattr(inventory, "_sources", ()))
-        hosts = inventory.get_hosts(ignore_limits=True, ignore_restrictions=True)
-        self._begin["simulated"] = any(
-            _true(manager.get_vars(host=host).get("rocemesh_simulated")) for host in hosts[:1]
-        )
+        for host in inventory.get_hosts(ignore_limits=True, ignore_restrictions=True)[:1]:
+            simulated = manager.get_vars(host=host).get("rocemesh_simulated", False)
+            self._begin["simulated"] = boolean(simulated, strict=False)
 
     def v2_runner_on_ok(self, result: Any) -> None:
         self._take(result, failed=False)
@@ -240,10 +240,6 @@ def _replace(path: pathlib.Path, text: str) -> None:
         stream.write(text)
         os.fchmod(stream.fileno(), 0o644)
     os.replace(name, path)
-
-
-def _true(value: Any) -> bool:
-    return str(value).lower() in ("true", "yes", "on", "1")
 
 
 def _account() -> str:
