@@ -99,7 +99,8 @@ class ActionModule(Decision):
         findings += found
         findings += list(_devices({**options, "dry": self._task.check_mode}, hostvars, groups, unset))
         names = [str(site[host].get("esxi_host_name") or host) for host in groups.get("esxi_hosts") or ()]
-        findings += list(layers.placement(options["vcenter"], names))
+        for reading in options["vcenter"]:
+            findings += list(layers.placement(reading, names))
         findings += list(layers.addresses(site, options["nodes"]))
         looked_at = ["controller", "inventory", *options["switches"], *options["nodes"]]
         looked_at += ["vCenter"] if options["vcenter"] else []
@@ -119,8 +120,9 @@ def _devices(
             yield from devices.switch(name, reading)
     if options["vcenter"] and not unset & set(groups.get("esxi_hosts") or ()):
         vms = [str(_value(hostvars, name, "gpu_vm_name") or name) for name in groups.get("gpu_vms") or ()]
-        yield from devices.vcenter(options["vcenter"], vms, windows=options["windows"], dry=options["dry"])
-    sleeping = devices.asleep(options["vcenter"])
+        for reading in options["vcenter"]:
+            yield from devices.vcenter(reading, vms, windows=options["windows"], dry=options["dry"])
+    sleeping = {vm: why for reading in options["vcenter"] for vm, why in devices.asleep(reading).items()}
     for name, reading in options["nodes"].items():
         wanted = {
             "asleep": sleeping.get(str(_value(hostvars, name, "gpu_vm_name") or name), ""),
@@ -259,7 +261,7 @@ def _needed(hostvars: Any, groups: Mapping[str, Sequence[str]]) -> Iterator[tupl
             yield group, name, what
     hosts = [*(groups.get("esxi_hosts") or ())]
     for option, environment, what in _VCENTER:
-        given = any(_value(hostvars, host, f"esxi_host_vcenter_{option}") for host in hosts)
+        given = any(_value(hostvars, host, f"rocemesh_vcenter_{option}") for host in hosts)
         if not given and not os.environ.get(environment):
             yield "esxi_hosts", f"rocemesh_vcenter_{option}", what
 

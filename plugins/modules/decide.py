@@ -27,6 +27,7 @@ options:
       - benchmark_file
       - benchmark_plan
       - container_engine
+      - esxi_batches
       - gpu_image_check
       - guest_driver
       - handoff_job
@@ -34,6 +35,7 @@ options:
       - mesh_logins
       - mpi_hosts
       - mpi_leftovers
+      - site_windows
       - system_support
   options:
     description: Options of the decision.

@@ -85,8 +85,9 @@ vcenter_uuid:
 hosts:
   description:
     - Each host, in the order of O(esxi_hostnames), with C(given) (the name in the option), C(esxi_host),
-      C(esxi_host_moid), C(connection_state), C(boot_time), C(in_maintenance), C(marked) (a run of this collection left
-      its mark), C(recoverable) (an interrupted run of this collection is proved to have entered) and C(story) (who).
+      C(esxi_host_moid), C(vcenter_uuid), C(connection_state), C(boot_time), C(in_maintenance), C(marked) (a run of this
+      collection left its mark), C(recoverable) (an interrupted run of this collection is proved to have entered) and
+      C(story) (who).
   returned: success
   type: list
   elements: dict

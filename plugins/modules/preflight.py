@@ -37,9 +37,12 @@ options:
     type: dict
     default: {}
   vcenter:
-    description: What M(rocemesh.multinode.vcenter_site_info) returned, or C(failed) with C(msg). Empty if nobody asked.
-    type: dict
-    default: {}
+    description:
+      - What M(rocemesh.multinode.vcenter_site_info) returned of each vCenter, or C(failed) with C(msg). Empty if none
+        was asked.
+    type: list
+    elements: dict
+    default: []
   nodes:
     description:
       - Name of each GPU VM to what M(rocemesh.multinode.node_preflight_info) returned, C(unreachable) included.

@@ -29,7 +29,7 @@ options:
   waiting:
     description:
       - C(hosts), C(vms) and C(nics), each a list of two texts, the inventory group and the name of the fact with what
-        waits there, in the form that M(rocemesh.multinode.site_window) takes. Empty tells of no window.
+        waits there, as the roles publish it. Empty tells of no window.
     type: dict
     default: {}
   batch:
@@ -50,8 +50,6 @@ options:
     description: Whether the table is shown on the terminal as it is, apart from what the callback shows of the result.
     type: bool
     default: false
-seealso:
-  - module: rocemesh.multinode.site_window
 """
 
 EXAMPLES = r"""

@@ -114,8 +114,10 @@ def _vm(name: str, value: Mapping[str, Any]) -> dict[str, list[str]]:
     return {f"{name}/vmx": keys, f"{name}/state.txt": power}
 
 
-def _vcenter(_name: str, value: Mapping[str, Any]) -> dict[str, list[str]]:
+def _vcenter(name: str, value: Mapping[str, Any]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
+    for reading in value.get("results") or ():  # one for each vCenter of the site
+        found |= _vcenter(name, reading)
     if value.get("failed"):
         return {"esxi/vcenter/answer": [f"unreachable: {value.get('msg', 'did not answer')}"]}
     for row in value.get("hosts") or ():

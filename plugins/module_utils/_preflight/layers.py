@@ -10,7 +10,7 @@ import ipaddress
 import re
 from typing import Any, Iterator, Mapping, Sequence
 
-from .finding import Finding, problem, warning
+from .finding import Finding, problem
 
 # Host of the inventory -> effective values of its variables.
 Site = Mapping[str, Mapping[str, Any]]
@@ -26,7 +26,6 @@ def judge(site: Site, groups: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
     """Findings of the inventory alone."""
     members = {name: [host for host in groups.get(name) or () if host in site] for name in groups}
     switches, nodes = members.get("switches", []), members.get("gpu_vms", [])
-    yield from _one_vcenter(site, members.get("esxi_hosts", []), nodes)
     yield from _identities(site, members.get("esxi_hosts", []), nodes)
     yield from _logins(site, [*switches, *nodes])
     yield from _same({host: _mesh(site[host]) for host in nodes}, "rocemesh_address", "its address in the RoCE network")
@@ -44,29 +43,16 @@ def _mesh(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _identities(site: Site, esxi_hosts: Sequence[str], nodes: Sequence[str]) -> Iterator[Finding]:
     """A name in vCenter is one machine; vCenter finds it in any case of its letters."""
-    for hosts, role, variable in ((esxi_hosts, "esxi_host", "esxi_host_name"), (nodes, "gpu_vm", "gpu_vm_name")):
+    for hosts, variable in ((esxi_hosts, "esxi_host_name"), (nodes, "gpu_vm_name")):
         keys: dict[str, tuple[Any, ...]] = {}
         for host in hosts:
             row = site[host]
-            keys[host] = (str(row.get(variable) or host).casefold(), _vcenter(row, role))
+            keys[host] = (str(row.get(variable) or host).casefold(), _vcenter(row))
         yield from _same(keys, variable, "its own name in vCenter (two names that differ in case alone are one)")
 
 
-def _vcenter(row: Mapping[str, Any], role: str) -> str:
-    return str(row.get(f"{role}_vcenter_hostname") or row.get("rocemesh_vcenter_hostname") or "").casefold()
-
-
-def _one_vcenter(site: Site, esxi_hosts: Sequence[str], nodes: Sequence[str]) -> Iterator[Finding]:
-    """Maintenance windows are opened on one vCenter: ids of one mean nothing on another."""
-    used: dict[str, list[str]] = {}
-    for hosts, role in ((esxi_hosts, "esxi_host"), (nodes, "gpu_vm")):
-        for host in hosts:
-            used.setdefault(_vcenter(site[host], role), []).append(host)
-    if len(used) > 1:
-        places = "; ".join(f"{vcenter or 'VMWARE_HOST'}: {_list(hosts)}" for vcenter, hosts in used.items())
-        text = f"they are on several vCenters ({places}), expected one for all"
-        remedy = "make an inventory for each vCenter; a maintenance window refuses hosts and VMs of another one"
-        yield warning(_list(sorted({host for hosts in used.values() for host in hosts})), "vCenter", text, remedy)
+def _vcenter(row: Mapping[str, Any]) -> tuple[str, str]:
+    return str(row.get("rocemesh_vcenter_hostname") or "").casefold(), str(row.get("rocemesh_vcenter_port") or "")
 
 
 def _logins(site: Site, hosts: Sequence[str]) -> Iterator[Finding]:

@@ -13,7 +13,8 @@ from typing import Any, Mapping
 class Window:
     """One host's window. ``reboot``: the host restarts; ``nics``: cards of its VMs are a reason, and only a boot clears
     them; ``rekey``: VMs that must be off for their keys; ``vms``: all GPU VMs that go down in it; ``reasons``: one line
-    per thing that waits; ``changes``: what the window sets in the file of each VM, as data."""
+    per thing that waits; ``changes``: what the window sets in the file of each VM, as data; ``left_out``: why there is
+    no window, whatever waits."""
 
     host: str
     reboot: bool
@@ -22,10 +23,11 @@ class Window:
     vms: list[str]
     reasons: list[str]
     changes: dict[str, list[dict[str, Any]]] = dataclasses.field(default_factory=dict)
+    left_out: str = ""
 
     @property
     def needed(self) -> bool:
-        return self.reboot or bool(self.rekey)
+        return not self.left_out and (self.reboot or bool(self.rekey))
 
     def as_result(self) -> dict[str, Any]:
         return {**dataclasses.asdict(self), "needed": self.needed}
@@ -35,47 +37,53 @@ def windows(
     hosts: Mapping[str, Mapping[str, Any]],
     vms: Mapping[str, Mapping[str, Any]],
     nics: Mapping[str, Mapping[str, Any]],
-    vcenter: str = "",
+    places: Mapping[str, Mapping[str, Any]] | None = None,
+    left_out: Mapping[str, str] | None = None,
 ) -> list[Window]:
     """Fold the findings of the three layers into at most one window per host.
 
     ``hosts``: inventory name -> {``host`` (name in vCenter), ``host_moid``, ``vcenter_uuid``, ``reboot_required``,
-    ``reboot_reasons``};
+    ``reboot_reasons``}, nothing for a host that was not asked;
     ``vms``: inventory name -> {``esxi_host`` (name in vCenter), ``esxi_host_moid``, ``vcenter_uuid``, ``changes`` (keys
     still to set, each with ``text``)};
-    ``nics``: inventory name of the VM -> {``reboot_required``, ``reboot_reasons``}.
-    Hosts are told apart by managed object id: a name may be written in several ways. A VM on a host that is not listed
-    is an error: its host could not be rebooted by this run. So are two inventory names of one host, and ids of more
-    than one vCenter: ``vcenter`` is the UUID of the one that the windows are opened on.
+    ``nics``: inventory name of the VM -> {``reboot_required``, ``reboot_reasons``};
+    ``places``: inventory name -> {``esxi_host``, ``esxi_host_moid``, ``vcenter_uuid``} as the windows see the host;
+    ``left_out``: inventory name of a host or VM -> why its host gets no window.
+    Hosts are told apart by vCenter and managed object id: a name may be written in several ways, and a restored copy of
+    a vCenter has the same ids. Raises ValueError for a VM on a host that is not listed, for two inventory names of one
+    host, and for a host that was read on one vCenter and would be restarted on another.
     """
-    _one_vcenter({**hosts, **vms}, vcenter)
-    by_id: dict[str, str] = {}
-    for name, finding in hosts.items():
-        moid = str(finding["host_moid"])
-        if moid in by_id:
+    left_out = left_out or {}
+    found = {name: {**_QUIET, **_placed(name, finding, (places or {}).get(name))} for name, finding in hosts.items()}
+    by_id: dict[tuple[str, str], str] = {}
+    for name, finding in found.items():
+        key = (str(finding["vcenter_uuid"]), str(finding["host_moid"]))
+        if key in by_id:
             raise ValueError(
-                f"{name} and {by_id[moid]} are one ESXi host, {finding['host']} ({moid}). "
+                f"{name} and {by_id[key]} are one ESXi host, {finding['host']} ({key[1]}). "
                 "What to do: leave one of them in the inventory."
             )
-        by_id[moid] = name
-    placed: dict[str, list[str]] = {name: [] for name in hosts}
-    for vm, finding in vms.items():
-        where, moid = str(finding["esxi_host"]), str(finding["esxi_host_moid"])
-        if moid not in by_id:
-            known = ", ".join(sorted(str(other["host"]) for other in hosts.values())) or "none"
+        by_id[key] = name
+    placed: dict[str, list[str]] = {name: [] for name in found}
+    for vm, seen in vms.items():
+        where, key = str(seen["esxi_host"]), (str(seen.get("vcenter_uuid", "")), str(seen["esxi_host_moid"]))
+        if key not in by_id:
+            known = ", ".join(sorted(f"{one['host']} of vCenter {one['vcenter_uuid']}" for one in found.values()))
             raise ValueError(
-                f"{vm}: runs on ESXi host {where!r}, which is not in the inventory (there: {known}). "
-                f"What to do: add {where} to the group of ESXi hosts, or take {vm} out of this run."
+                f"{vm}: runs on ESXi host {where!r} of vCenter {key[0]}, which is not in this run (there: "
+                f"{known or 'none'}). What to do: add {where} to the group of ESXi hosts, or leave {vm} out; "
+                "where only the vCenters differ, let rocemesh_vcenter_hostname of both name the same one."
             )
-        placed[by_id[moid]].append(vm)
+        placed[by_id[key]].append(vm)
     result = []
-    for name, finding in hosts.items():
+    for name, finding in found.items():
         reasons = [str(reason) for reason in finding["reboot_reasons"]] if finding["reboot_required"] else []
         waiting = [vm for vm in placed[name] if nics.get(vm, {}).get("reboot_required")]
         reasons += [f"{vm}: {reason}" for vm in waiting for reason in nics[vm]["reboot_reasons"]]
         rekey = [vm for vm in placed[name] if vms[vm]["changes"]]
         reboot = bool(reasons)
         reasons += [f"{vm}: {change['text']} (VM must be off)" for vm in rekey for change in vms[vm]["changes"]]
+        without = [f"{vm}: {left_out[vm]}" for vm in placed[name] if vm in left_out]
         result.append(
             Window(
                 host=name,
@@ -85,20 +93,24 @@ def windows(
                 vms=placed[name] if reboot else rekey,
                 reasons=reasons,
                 changes={vm: [dict(change) for change in vms[vm]["changes"]] for vm in rekey},
+                left_out=left_out.get(name, "; ".join(without)),
             )
         )
     return result
 
 
-def _one_vcenter(findings: Mapping[str, Mapping[str, Any]], vcenter: str) -> None:
-    read: dict[str, list[str]] = {vcenter: ["the maintenance windows"]} if vcenter else {}
-    for name, finding in findings.items():
-        if finding.get("vcenter_uuid"):
-            read.setdefault(str(finding["vcenter_uuid"]), []).append(name)
-    if len(read) > 1:
-        places = "; ".join(f"{uuid}: {', '.join(names[:4])}" for uuid, names in read.items())
-        raise ValueError(
-            f"more than one vCenter was read ({places}), and ids of one mean nothing on another; nothing was "
-            "restarted. What to do: let rocemesh_vcenter_*, esxi_host_vcenter_*, gpu_vm_vcenter_* and VMWARE_HOST name "
-            "the same one; a site with several vCenters needs one inventory for each of them."
-        )
+_QUIET: Mapping[str, Any] = {"vcenter_uuid": "", "reboot_required": False, "reboot_reasons": ()}
+
+
+def _placed(name: str, finding: Mapping[str, Any], place: Mapping[str, Any] | None) -> dict[str, Any]:
+    if place is None:
+        return dict(finding)
+    seen = {"host": place["esxi_host"], "host_moid": place["esxi_host_moid"], "vcenter_uuid": place["vcenter_uuid"]}
+    for key in ("vcenter_uuid", "host_moid"):
+        if key in finding and finding[key] != seen[key]:
+            raise ValueError(
+                f"{name}: its settings were read with {key} {finding[key]}, and its window would be opened with "
+                f"{seen[key]}; nothing was restarted. What to do: let rocemesh_vcenter_hostname and VMWARE_HOST name "
+                "one vCenter through the whole run."
+            )
+    return {**seen, **finding}

@@ -193,7 +193,13 @@ def _check_vm(state: VmState) -> None:
     )
     for is_so, what, remedy in problems:
         if is_so:
-            raise RefusedError(what + "; nothing was changed", host=state.name, thing="VM", remedy=remedy)
+            raise RefusedError(
+                what + "; nothing was changed",
+                host=state.name,
+                thing="VM",
+                remedy=remedy,
+                vm_connection_state=state.connection,
+            )
 
 
 def power_down(state: VmState, policy: str, reason: str) -> Operation:

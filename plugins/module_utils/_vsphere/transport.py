@@ -279,6 +279,7 @@ class Connection:
         self._content: Any = None
         self._executers: dict[str, Any] = {}
         self._renewal = threading.Lock()
+        self._instance = ""
 
     # ------------------------------------------------------------ session
     def open(self) -> Connection:
@@ -307,18 +308,23 @@ class Connection:
 
     def _refuse_another(self) -> None:
         """Ids of hosts and VMs mean nothing on another vCenter, and a restored copy has the very same ones."""
-        wanted = self.endpoint.instance
-        if wanted and wanted != self.instance:
-            found = self.instance
-            self.close()
-            raise RefusedError(
-                f"this is vCenter {found}, and the ids were read on vCenter {wanted}; nothing was changed",
-                host=self.name,
-                thing="vcenter_uuid",
-                value=wanted,
-                remedy="log in to the vCenter that was read: the roles' *_vcenter_* variables, rocemesh_vcenter_* and "
-                "VMWARE_HOST have to name the same one",
-            )
+        first, wanted = not self._instance, self._instance or self.endpoint.instance
+        found = (
+            self._read_instance() if wanted else str(getattr(self._content.about, "instanceUuid", None) or "").lower()
+        )
+        if found == wanted or not wanted:
+            self._instance = found
+            return
+        with contextlib.suppress(Exception):  # the session ends by itself
+            self._content.sessionManager.Logout()
+        done = "nothing was changed" if first else "what was done before the new login was done on the other one"
+        raise RefusedError(
+            f"this is vCenter {found}, and the ids were read on vCenter {wanted}; {done}",
+            host=self.name,
+            thing="vcenter_uuid",
+            value=wanted,
+            remedy="log in to the vCenter that was read: rocemesh_vcenter_hostname or VMWARE_HOST has to lead to it",
+        )
 
     def close(self) -> None:
         if self._service is None:
@@ -370,11 +376,23 @@ class Connection:
     @property
     def instance(self) -> str:
         """UUID of this vCenter; of an ESXi host that is asked itself, that of its hardware."""
-        told = str(getattr(self._content.about, "instanceUuid", None) or "")
-        if told:
-            return told.lower()
-        hosts = self.listed((vim.HostSystem, ["hardware.systemInfo.uuid"]))
-        return next((str(row.get("hardware.systemInfo.uuid") or "").lower() for _host, row in hosts), "")
+        self._instance = self._instance or self._read_instance()
+        return self._instance
+
+    def _read_instance(self) -> str:
+        """Never logs in again: a login asks for it. Raises `ParseError` if there is none, because nothing that is read
+        here could be recognized later."""
+        found = str(getattr(self._content.about, "instanceUuid", None) or "")
+        if not found:
+            hosts = self._listed_once([(vim.HostSystem, ["hardware.systemInfo.uuid"])])
+            found = next((str(row.get("hardware.systemInfo.uuid") or "") for _host, row in hosts), "")
+        if not found:
+            raise ParseError(
+                "it has no UUID: neither about.instanceUuid nor, of a standalone host, hardware.systemInfo.uuid",
+                host=self.name,
+                raw=str(self._content.about.fullName),
+            )
+        return found.lower()
 
     def server_time(self) -> Any:
         """The server's own clock, as a datetime with time zone."""

@@ -95,6 +95,7 @@ class Windows:
             "given": given,
             "esxi_host": name,
             "esxi_host_moid": moid,
+            "vcenter_uuid": self._connection.instance,
             "connection_state": str(row.get("runtime.connectionState", "unknown")),
             "boot_time": None if boot is None else boot.isoformat(),
             "in_maintenance": in_maintenance,

@@ -17,6 +17,14 @@ from .conftest import ROOT, Vcenter
 
 _GUEST = re.compile(r"ansible\.builtin\.include_role:\n\s+name: rocemesh\.multinode\.guest\n\s+tasks_from: pending\n")
 _WAIT = re.compile(r"ansible\.builtin\.wait_for_connection:\n\s+timeout: \d+\n(?:\s+delegate_to: \"\{\{ vm \}\}\"\n)?")
+_LOGIN = re.compile(
+    r"ansible\.builtin\.raw: \":\"\n(?:      (?!name).*\n)+?      register: window_guest\n(?:      .*\n)+"
+)
+# A guest is dead where the inventory says so.
+_ANSWER = (
+    "ansible.builtin.set_fact:\n"
+    "        window_guest: \"{{ {'unreachable': true} if dead | default(false) else {} }}\"\n"
+)
 _CARD = 'ansible.builtin.set_fact:\n        guest_pending: "{{ card_pending }}"\n'
 QUIET: dict[str, Any] = {"reboot_required": False, "reboot_reasons": []}
 WAITING = {"reboot_required": True, "reboot_reasons": ["0000:3b:00.0 ATS_ENABLED: current 0, next 1"]}
@@ -27,12 +35,14 @@ class Controller:
 
     def __init__(self, vcenter: Vcenter, folder: pathlib.Path, hosts: dict[str, list[str]], card: Any = None) -> None:
         self.folder = folder
-        (folder / "vars").mkdir(parents=True)
-        for source in [*(ROOT / "playbooks").glob("*.yml"), *(ROOT / "playbooks" / "vars").glob("*.yml")]:
+        for source in (ROOT / "playbooks").glob("**/*.yml"):
+            (folder / source.relative_to(ROOT / "playbooks")).parent.mkdir(parents=True, exist_ok=True)
             text = source.read_text()
             if source.name == "reboot.yml":
                 text, found = _GUEST.subn(_CARD, text)
                 assert found == 1, "the play that reads the cards has changed"
+                text, found = _LOGIN.subn(_ANSWER, text)
+                assert found == 1, "the task that asks whether the guest answers has changed"
             text = _WAIT.sub("ansible.builtin.meta: noop\n", text) if source.name == "power.yml" else text
             text = re.sub(r"\n        - name: Wait for the guests of this host\n(?:          .*\n)+", "\n", text)
             (folder / source.relative_to(ROOT / "playbooks")).write_text(text)

@@ -19,7 +19,7 @@ def test_a_setting_that_is_configured_and_not_in_force_is_no_proof(
     run("esxi_kernel_setting", esxi_hostname="esx01", settings={"atsSupport": True})
     host = vcenter.host("esx01")["kernel"]["atsSupport"]
     assert (host["configured"], host["runtime"]) == ("TRUE", "FALSE")
-    login = {f"esxi_host_vcenter_{name}": value for name, value in vcenter.login.items()}
+    login = {f"rocemesh_vcenter_{name}": value for name, value in vcenter.login.items()}
     group = {"hosts": {"esx01": {"ansible_connection": "local"}}, "vars": login}
     (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": {"esxi_hosts": group}}}))
     playbook = [

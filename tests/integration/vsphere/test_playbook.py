@@ -85,11 +85,11 @@ ROLE_VARS = """
   connection: local
   gather_facts: false
   vars:
-    gpu_vm_vcenter_hostname: "{{ login.hostname }}"
-    gpu_vm_vcenter_port: "{{ login.port }}"
-    gpu_vm_vcenter_username: "{{ login.username }}"
-    gpu_vm_vcenter_password: "{{ login.password }}"
-    gpu_vm_vcenter_ca_path: "{{ login.ca_path }}"
+    rocemesh_vcenter_hostname: "{{ login.hostname }}"
+    rocemesh_vcenter_port: "{{ login.port }}"
+    rocemesh_vcenter_username: "{{ login.username }}"
+    rocemesh_vcenter_password: "{{ login.password }}"
+    rocemesh_vcenter_ca_path: "{{ login.ca_path }}"
 """
 ROLE = """
   roles:

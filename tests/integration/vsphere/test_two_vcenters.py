@@ -16,6 +16,7 @@ import pytest
 
 from .conftest import WINDOWS, Pki, Vcenter, run_module, started
 from .site_playbooks import WAITING, Controller
+from .windows import admin
 
 ALLOW = ("-e", "rocemesh_allow_reboot=true")
 MIXES = 50
@@ -72,29 +73,111 @@ def test_modules_refuse_ids_of_another_vcenter(both: tuple[Vcenter, Vcenter]) ->
     assert [vcenter.calls() for vcenter in both] == [[], []]
 
 
-def login(prefix: str, vcenter: Vcenter) -> dict[str, Any]:
-    names = ("hostname", "port", "username", "password", "ca_path")
-    return {f"{prefix}_vcenter_{name}": vcenter.login[name] for name in names}
+OPTIONS = ("hostname", "port", "username", "password", "ca_path")
+ENVIRONMENT = {"hostname": "VMWARE_HOST", "username": "VMWARE_USER"}
 
 
-# Site, ESXi hosts, VMs: 0 and 1 are the vCenters, None: as the site.
-@pytest.mark.parametrize("mix", [(0, 1, 1), (0, 1, None), (0, None, 1), (1, 0, None)])
-def test_windows_refuse_what_was_read_elsewhere(
-    both: tuple[Vcenter, Vcenter], tmp_path: pathlib.Path, mix: tuple[int, int | None, int | None]
+def login(vcenter: Vcenter | None) -> dict[str, Any]:
+    return {} if vcenter is None else {f"rocemesh_vcenter_{name}": vcenter.login[name] for name in OPTIONS}
+
+
+class Logins:
+    """An inventory whose logins stand for the whole site (`all`), for a group, or in the environment."""
+
+    def __init__(self, both: tuple[Vcenter, Vcenter], folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.both = both
+        self.controller = Controller(both[0], folder, {"esx01": ["gpu01", "gpu02"]}, WAITING)
+        self.patch = monkeypatch
+
+    def give(self, environment: int | None, **groups: int | None) -> Controller:
+        inventory = json.loads(self.controller.inventory.read_text())
+        for name, number in groups.items():
+            group = inventory["all"] if name == "all" else inventory["all"]["children"][name]
+            rest = {key: value for key, value in group.get("vars", {}).items() if "_vcenter_" not in key}
+            group["vars"] = rest | login(None if number is None else self.both[number])
+        self.controller.inventory.write_text(json.dumps(inventory))
+        if environment is not None:
+            for name, value in self.both[environment].login.items():
+                self.patch.setenv(ENVIRONMENT.get(name, f"VMWARE_{name.upper()}"), str(value))
+        return self.controller
+
+
+@pytest.fixture
+def logins(both: tuple[Vcenter, Vcenter], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Logins:
+    return Logins(both, tmp_path / "one", monkeypatch)
+
+
+# 0 and 1 are the vCenters. The login of the VMs leads elsewhere than that of their hosts.
+@pytest.mark.parametrize(
+    ("environment", "groups"),
+    [
+        (None, {"all": 0, "esxi_hosts": 1}),
+        (None, {"all": 0, "gpu_vms": 1}),
+        (0, {"all": None, "esxi_hosts": 1}),
+        (1, {"all": None, "gpu_vms": 0}),
+    ],
+    ids=str,
+)
+def test_no_window_where_hosts_and_vms_are_read_on_different_vcenters(
+    logins: Logins, environment: int | None, groups: dict[str, int | None]
 ) -> None:
-    site, hosts, vms = mix
-    controller = Controller(both[site], tmp_path / "one", {"esx01": ["gpu01", "gpu02"]}, WAITING)
+    done = logins.give(environment, **groups).play("reboot.yml", *ALLOW)
+    uuids = [
+        run_module("esxi_window", {**each.login, "esxi_hostnames": ["esx01"]})["vcenter_uuid"] for each in logins.both
+    ]
+    assert done.returncode != 0 and all(uuid in done.stdout for uuid in uuids), done.stdout
+    assert [vcenter.calls() for vcenter in logins.both] == [[], []], done.stdout
+
+
+# The nearest login counts: that of the host or its group, that of the site, the environment.
+@pytest.mark.parametrize(
+    ("environment", "groups", "used"),
+    [
+        (0, {"all": None}, 0),
+        (0, {"all": 1}, 1),
+        (1, {"all": 1, "esxi_hosts": 0, "gpu_vms": 0}, 0),
+        (None, {"all": 1}, 1),
+    ],
+    ids=str,
+)
+def test_windows_are_opened_on_the_vcenter_that_was_read(
+    logins: Logins, environment: int | None, groups: dict[str, int | None], used: int
+) -> None:
+    done = logins.give(environment, **groups).play("reboot.yml", *ALLOW)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert logins.both[used].host("esx01")["boots"] == 1, done.stdout
+    assert logins.both[1 - used].calls() == []
+
+
+@pytest.mark.parametrize("used", [0, 1])
+def test_recover_leaves_maintenance_mode_where_the_host_is_logged_in_to(logins: Logins, used: int) -> None:
+    for vcenter in logins.both:
+        for vm in ("gpu01", "gpu02"):
+            admin(vcenter, "off", vm=vm)
+        admin(vcenter, "enter", host="esx01")
+    controller = logins.give(1 - used, all=1 - used, esxi_hosts=used)
+    done = controller.play("recover.yml", "-e", "rocemesh_adopt_maintenance=esx01")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert logins.both[used].calls()
+    assert logins.both[1 - used].calls() == []
+    assert [vcenter.host("esx01")["maintenance"] for vcenter in logins.both] == [used == 1, used == 0]
+
+
+def test_one_site_on_two_vcenters_with_the_same_ids(both: tuple[Vcenter, Vcenter], tmp_path: pathlib.Path) -> None:
+    """Both windows in one run, each on its own vCenter, one after the other."""
+    controller = Controller(both[0], tmp_path / "one", {"esx01": ["gpu01", "gpu02"], "b-esx01": ["b-gpu01"]}, WAITING)
     inventory = json.loads(controller.inventory.read_text())
-    variables = inventory["all"]["vars"]
-    variables |= login("esxi_host", both[hosts]) if hosts is not None else {}
-    variables |= login("gpu_vm", both[vms]) if vms is not None else {}
+    groups = inventory["all"]["children"]
+    groups["esxi_hosts"]["hosts"]["b-esx01"] = {**login(both[1]), "esxi_host_name": "esx01"}
+    groups["gpu_vms"]["hosts"]["b-gpu01"] = {**login(both[1]), "gpu_vm_name": "gpu01"}
+    controller.inventory.write_text(json.dumps(inventory))
+    # A second VM of that host is in no inventory.
+    refused = controller.play("reboot.yml", *ALLOW)
+    assert refused.returncode != 0 and "b-esx01" in refused.stdout and "gpu02" in refused.stdout, refused.stdout
+    groups["gpu_vms"]["hosts"]["b-gpu02"] = {**login(both[1]), "gpu_vm_name": "gpu02"}
     controller.inventory.write_text(json.dumps(inventory))
     done = controller.play("reboot.yml", *ALLOW)
-    assert done.returncode != 0 and "vcenter" in done.stdout.lower(), done.stdout
-    assert [vcenter.calls() for vcenter in both] == [[], []], done.stdout
-
-
-def test_windows_work_where_everything_is_on_one_vcenter(both: tuple[Vcenter, Vcenter], tmp_path: pathlib.Path) -> None:
-    done = Controller(both[1], tmp_path / "one", {"esx02": ["gpu03"]}, WAITING).play("reboot.yml", *ALLOW)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert both[1].host("esx02")["boots"] == 1 and both[0].calls() == []
+    assert both[1].host("esx01")["boots"] == 1
+    again = controller.play("recover.yml")
+    assert again.returncode == 0 and "changed=0" in again.stdout, again.stdout

@@ -70,7 +70,7 @@ MUTE = {"driver": {**NONE, "installed": DRIVER}, "gpus": None, "usable": False} 
 def of_gpus(variables_of_host: dict[str, Any], **changes: Any) -> list[tuple[str, str]]:
     """Level and thing of what is found of a VM with these GPUs."""
     reading = {**site()["gpu01"], "gpu": {**gpus(), **changes}}
-    options = {"switches": {}, "nodes": {"gpu01": reading}, "vcenter": {}, "windows": False, "dry": False}
+    options = {"switches": {}, "nodes": {"gpu01": reading}, "vcenter": [], "windows": False, "dry": False}
     told = preflight._devices(options, Hostvars(gpu01=variables_of_host), {"gpu_vms": ["gpu01"]}, set())
     return sorted((finding.level, finding.thing) for finding in told)
 

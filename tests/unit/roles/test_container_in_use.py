@@ -64,7 +64,7 @@ def test_its_own_ssh_server_is_nobody_and_a_login_is_somebody() -> None:
 
 
 def test_whatever_else_runs_is_somebody() -> None:
-    assert inside("sleep infinity", "sleep 77", "sleep 78") == ["sleep 77", "sleep 78"]
+    assert sorted(inside("sleep infinity", "sleep 77", "sleep 78")) == ["sleep 77", "sleep 78"]
 
 
 def test_the_question_stands_before_the_change_and_is_the_same_container() -> None:

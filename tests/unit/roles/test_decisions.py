@@ -79,30 +79,89 @@ def test_answers_belong_to_the_host_of_their_rank() -> None:
         decide("mpi_hosts", hosts=[])
 
 
-PENDING: dict[str, Any] = {
-    "hosts": {
-        "esx01": {"host": "esx01", "host_moid": "host-1", "reboot_required": True, "reboot_reasons": ["atsSupport"]},
-        "esx02": {"host": "esx02", "host_moid": "host-2", "reboot_required": False, "reboot_reasons": []},
+WINDOWS: dict[str, Any] = {
+    "esx01": {
+        "esxi_host_pending": {
+            "host": "esx01", "host_moid": "host-1", "vcenter_uuid": "a",
+            "reboot_required": True, "reboot_reasons": ["atsSupport"],
+        },
     },
-    "vms": {"gpu01": {"esx_host": "esx01", "esxi_host": "esx01", "esxi_host_moid": "host-1", "changes": []}},
-    "nics": {"gpu01": {"reboot_required": False, "reboot_reasons": []}},
-}
+    "esx02": {
+        "esxi_host_pending": {
+            "host": "esx02", "host_moid": "host-2", "vcenter_uuid": "a",
+            "reboot_required": False, "reboot_reasons": [],
+        },
+    },
+    "gpu01": {
+        "gpu_vm_pending": {"esxi_host": "esx01", "esxi_host_moid": "host-1", "vcenter_uuid": "a", "changes": []},
+        "guest_pending": {"reboot_required": False, "reboot_reasons": []},
+    },
+}  # fmt: skip
+RUN = {"hosts": ["esx01", "esx02"], "vms": ["gpu01"]}
+
+
+def windows_of(changes: dict[str, dict[str, Any]] | None = None, **options: Any) -> dict[str, Any]:
+    """``changes``: host -> facts beside those above; None in place of a fact takes it away."""
+    hostvars = {host: {**facts, **(changes or {}).get(host, {})} for host, facts in WINDOWS.items()}
+    plain = {host: {name: fact for name, fact in facts.items() if fact is not None} for host, facts in hostvars.items()}
+    return decide("site_windows", {"hostvars": plain}, **{**RUN, **options})
 
 
 def test_the_plan_of_a_site_has_what_waits_how_many_at_once_and_whether_now() -> None:
-    found = decide("site_window", max_unavailable="50%", **PENDING)
+    found = windows_of(max_unavailable="50%")
     assert [window["host"] for window in found["windows"]] == ["esx01", "esx02"]
     assert [window["host"] for window in found["waiting"]] == ["esx01"]
     assert found["summary"] == ["esx01: host reboot; stops gpu01", "  - atsSupport"]
-    assert (found["batch"], found["open"]) == (1, True)
-    shut = decide("site_window", change_windows={"from": "2001-01-01", "to": "2001-01-02"})
+    assert (found["batch"], found["open"], found["silent"], found["left_out"]) == (1, True, [], {})
+    shut = decide("site_windows", change_windows={"from": "2001-01-01", "to": "2001-01-02"})
     assert shut["open"] is False and "outside of the change window" in shut["reason"]
+
+
+@pytest.mark.parametrize(
+    "missing", [("esx01", "esxi_host_pending"), ("gpu01", "gpu_vm_pending"), ("gpu01", "guest_pending")]
+)
+def test_a_plan_with_a_hole_is_none(missing: tuple[str, str]) -> None:
+    host, fact = missing
+    found = windows_of({host: {fact: None}})
+    assert found["silent"] == [host] and found["windows"] == []
+
+
+ROWS = {host: {"esxi_host": host, "esxi_host_moid": moid, "vcenter_uuid": "a", "connection_state": "connected"}
+        for host, moid in (("esx01", "host-1"), ("esx02", "host-2"))}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "unasked"),
+    [
+        ({"gpu01": {"window_guest": {"unreachable": True}, "guest_pending": None}}, {}, True),
+        ({"gpu01": {"guest_pending": None}}, {"left_out": ["gpu01"]}, False),
+        ({"esx01": {"esxi_host_pending": None, "window_rows": ROWS}}, {"left_out": ["esx01"]}, False),
+        (
+            {
+                "esx01": {
+                    "esxi_host_pending": None,
+                    "window_rows": {**ROWS, "esx01": {**ROWS["esx01"], "connection_state": "notResponding"}},
+                },
+                "gpu01": {"gpu_vm_pending": None, "guest_pending": None, "window_vm": "disconnected"},
+            },
+            {},
+            True,
+        ),
+    ],
+    ids=["dead-guest", "named-vm", "named-host", "dead-host"],
+)
+def test_hosts_that_are_named_or_do_not_answer_are_left_out(
+    changes: dict[str, Any], options: dict[str, Any], unasked: bool
+) -> None:
+    found = windows_of(changes, **options)
+    assert found["silent"] == [] and found["waiting"] == []
+    assert (list(found["left_out"]), list(found["unasked"])) == (["esx01"], ["esx01"] if unasked else [])
 
 
 @pytest.mark.parametrize("wrong", [{"max_unavailable": 0}, {"change_windows": [5]}, {"change_windows": {"start": "x"}}])
 def test_windows_that_nobody_can_read_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"max_unavailable|change.window"):
-        decide("site_window", **wrong)
+        decide("site_windows", **wrong)
 
 
 def test_layers_are_folded_from_what_their_hosts_published() -> None:

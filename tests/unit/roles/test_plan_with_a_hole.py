@@ -40,7 +40,9 @@ def play(folder: pathlib.Path, *words: str) -> str:
     plays = [each for each in load(ROOT / "playbooks/reboot.yml") if each["name"] in DECIDING]
     assert len(plays) == len(DECIDING)
     for each in plays:
-        each.pop("vars_files", None)
+        each["vars_files"] = [str(ROOT / "playbooks/vars/window.yml")]
+    named = {"ansible.builtin.set_fact": {"window_vms": list(SITE["gpu_vms"]["hosts"])}}
+    plays.insert(0, {"hosts": "localhost", "gather_facts": False, "tasks": [named]})
     (folder / "play.yml").write_text(yaml.safe_dump([*plays, *load(ROOT / "playbooks/plan.yml")]))
     (folder / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": SITE}}))
     done = subprocess.run(
@@ -66,4 +68,4 @@ def test_a_check_run_shows_the_table_and_names_who_was_silent(tmp_path: pathlib.
 
 
 def test_a_run_that_would_restart_something_is_refused(tmp_path: pathlib.Path) -> None:
-    assert "gpu01: failed or cannot be reached above, so nobody knows what waits there." in play(tmp_path)
+    assert "gpu01: failed above" in play(tmp_path)

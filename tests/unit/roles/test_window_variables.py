@@ -53,11 +53,13 @@ def test_documented_variable_is_read_by_the_window_playbooks(variable: str) -> N
 
 def test_window_is_bound_to_the_boot_that_it_was_planned_for() -> None:
     told = call("reboot.yml")
-    assert told["only_if_booted_at"] == "{{ seen.boot_time }}", "two controllers reboot a host twice without it"
+    assert told["only_if_booted_at"] == "{{ window_rows[inventory_hostname].boot_time }}", (
+        "two controllers reboot a host twice without it"
+    )
     assert told["esxi_hostname"] == "{{ esxi_host_pending.host_moid }}", "a name may be another host's"
     assert "vm_moid" in told["vm_allowlist"]
 
 
 def test_recovery_ends_only_what_the_records_prove_or_a_person_names() -> None:
-    assert call("recover.yml")["in_maintenance"] == "{{ 'adopt' if adopted else 'recover' }}"
+    assert call("recover.yml")["in_maintenance"] == "{{ 'adopt' if window_adopt else 'recover' }}"
     assert "in_maintenance" not in call("reboot.yml"), "a window refuses a host that is in maintenance mode"

@@ -62,7 +62,7 @@ def test_only_the_waiting_host_is_touched() -> None:
 
 
 def test_vm_on_a_foreign_host_is_an_error_that_names_both() -> None:
-    with pytest.raises(ValueError, match=r"gpu01: runs on ESXi host 'esx09'.*there: esx01"):
+    with pytest.raises(ValueError, match=r"gpu01: runs on ESXi host 'esx09'.*not in this run.*esx01"):
         windows({"esx01": QUIET_HOST}, {"gpu01": {**KEYED, "esxi_host": "esx09", "esxi_host_moid": "host-9"}}, {})
 
 
@@ -106,12 +106,40 @@ def test_changes_of_a_vm_travel_as_data_whatever_the_sentence_says() -> None:
     assert window.reasons == ["gpu01: another sentence (VM must be off)"]
 
 
-@pytest.mark.parametrize(("host", "vm", "window"), [("a", "b", ""), ("a", "a", "b"), ("a", "b", "a"), ("b", "a", "a")])
-def test_ids_of_several_vcenters_are_refused(host: str, vm: str, window: str) -> None:
-    with pytest.raises(ValueError, match=r"more than one vCenter.*esx01.*rocemesh_vcenter"):
-        windows({"esx01": {**QUIET_HOST, "vcenter_uuid": host}}, {"gpu01": {**KEYED, "vcenter_uuid": vm}}, {}, window)
+PLACE = {"esxi_host": "esx01", "esxi_host_moid": "host-1", "vcenter_uuid": "a"}
 
 
-def test_ids_of_the_vcenter_of_the_windows_are_taken() -> None:
-    found = windows({"esx01": {**QUIET_HOST, "vcenter_uuid": "a"}}, {"gpu01": {**KEYED, "vcenter_uuid": "a"}}, {}, "a")
-    assert [window.host for window in found] == ["esx01"]
+def test_a_vm_of_another_vcenter_is_refused_although_its_host_has_the_same_id() -> None:
+    with pytest.raises(ValueError, match=r"gpu01.*'esx01' of vCenter b.*esx01 of vCenter a.*rocemesh_vcenter_hostname"):
+        windows({"esx01": {**QUIET_HOST, "vcenter_uuid": "a"}}, {"gpu01": {**KEYED, "vcenter_uuid": "b"}}, {})
+
+
+@pytest.mark.parametrize(
+    ("key", "place"),
+    [("vcenter_uuid", {**PLACE, "vcenter_uuid": "b"}), ("host_moid", {**PLACE, "esxi_host_moid": "9"})],
+)
+def test_a_host_that_was_read_elsewhere_than_its_window_opens_is_refused(key: str, place: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=rf"esx01.*{key}"):
+        windows({"esx01": {**WAITING_HOST, "vcenter_uuid": "a"}}, {}, {}, {"esx01": place})
+
+
+def test_hosts_of_two_vcenters_with_the_same_ids_have_their_own_vms() -> None:
+    hosts = {name: {**WAITING_HOST, "vcenter_uuid": name} for name in ("a", "b")}
+    vms = {f"vm-{name}": {**KEYED, "vcenter_uuid": name} for name in ("a", "b")}
+    assert [window.vms for window in windows(hosts, vms, {})] == [["vm-a"], ["vm-b"]]
+
+
+@pytest.mark.parametrize("left_out", [{"esx01": "notResponding"}, {"gpu01": "its guest does not answer"}])
+def test_a_host_that_is_left_out_gets_no_window_and_the_others_do(left_out: dict[str, str]) -> None:
+    second = {"host": "esx02", "host_moid": "host-2", "vcenter_uuid": "a"}
+    hosts = {"esx01": {**WAITING_HOST, "vcenter_uuid": "a"}, "esx02": {**WAITING_HOST, **second}}
+    first, other = windows(hosts, {"gpu01": {**UNKEYED, "vcenter_uuid": "a"}}, {}, left_out=left_out)
+    assert (first.needed, other.needed, other.left_out) == (False, True, "")
+    assert next(iter(left_out.values())) in first.left_out and first.reasons
+
+
+def test_a_host_that_was_not_asked_still_has_its_vms() -> None:
+    (window,) = windows(
+        {"esx01": {}}, {"gpu01": {**UNKEYED, "vcenter_uuid": "a"}}, {}, {"esx01": PLACE}, {"esx01": "x"}
+    )
+    assert (window.rekey, window.needed) == (["gpu01"], False)

@@ -7,10 +7,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.action.esxi_host_batches import (
+from ansible_collections.rocemesh.multinode.plugins.plugin_utils.decisions.esxi_batches import (
     COMMON,
+    LOGIN,
     esxi_batches,
     esxi_published,
+    vcenters,
 )
 
 SITE: dict[str, Any] = {
@@ -28,6 +30,23 @@ def test_hosts_that_share_account_and_settings_are_one_batch_in_the_order_of_the
 def test_whatever_a_call_has_once_parts_hosts_that_differ_in_it(name: str) -> None:
     found = esxi_batches(["a", "b", "c"], {"a": SITE, "b": {**SITE, name: "other"}, "c": SITE})
     assert [batch["hosts"] for batch in found] == [["a", "c"], ["b"]]
+
+
+@pytest.mark.parametrize("name", LOGIN)
+def test_a_vcenter_has_all_hosts_and_vms_of_a_login_whatever_their_settings(name: str) -> None:
+    away = {**SITE, name: "other"}
+    hostvars = {
+        "a": SITE, "b": {**SITE, "esxi_host_kernel_settings": {}, "esxi_host_name": "b.example.org"}, "c": away,
+        "gpu01": {**SITE, "gpu_vm_name": "one"}, "gpu02": away, "gpu03": {},
+    }  # fmt: skip
+    if name == "rocemesh_vcenter_hostname":
+        hostvars["gpu03"] = {**SITE}
+    found = vcenters(["a", "b", "c"], ["gpu01", "gpu02", "gpu03"], hostvars)
+    assert [(one["first"], one["hosts"], one["names"]) for one in found[:2]] == [
+        ("a", ["a", "b"], ["a", "b.example.org"]), ("c", ["c"], ["c"]),
+    ]  # fmt: skip
+    assert "one" in found[0]["vms"] and found[1]["vms"] == ["gpu02"]
+    assert "secret" not in str(found)
 
 
 def row(name: str, *changes: str, waits: bool = False) -> dict[str, Any]:

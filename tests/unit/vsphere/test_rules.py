@@ -635,7 +635,7 @@ def one_host_at_a_time_unless_told() -> None:
     text = (site_run.ROOT / "playbooks" / "reboot.yml").read_text()
     assert 'max_unavailable: "{{ rocemesh_max_unavailable | default(1) }}"' in text
     assert 'window_batch: "{{ site_windows.batch }}"' in text
-    assert decide("site_window")["batch"] == 1
+    assert decide("site_windows")["batch"] == 1
 
 
 @rule("5.5.10")

@@ -165,7 +165,8 @@ def test_what_is_told_of_a_host() -> None:
     site.rows["host-1"].update({"runtime.connectionState": "connected", "customValue": "a mark"})
     (first, second), warnings = hosts(site)
     assert first == {
-        "given": "one", "esxi_host": "esx01", "esxi_host_moid": "host-1", "connection_state": "connected",
+        "given": "one", "esxi_host": "esx01", "esxi_host_moid": "host-1", "vcenter_uuid": site.instance,
+        "connection_state": "connected",
         "boot_time": BOOT.isoformat(), "in_maintenance": False, "marked": True, "recoverable": False, "story": "",
     }  # fmt: skip
     assert (second["given"], second["marked"], second["boot_time"]) == ("two", False, None)

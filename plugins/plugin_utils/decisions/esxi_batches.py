@@ -1,0 +1,102 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which ESXi hosts and VMs one module call can serve, and what it said of each.
+
+Hosts with one account on one vCenter that want the same kernel settings are a batch.
+``hosts``: Inventory names of ESXi hosts, for example `ansible_play_hosts`.
+``vms``: Inventory names of VMs.
+``results``: `results` of the registered loop of esxi_kernel_setting over the batches, each with its `batch`.
+``check``: Whether that was check mode, so that nothing was written.
+
+Returns `batches`, each with `hosts` (inventory names, in the order of the play) and `names` (the same hosts as vCenter
+calls them, `esxi_host_name`), without account and password.
+`vcenters`: the same whatever the settings, with `vms` (their names in vCenter, `gpu_vm_name`) and `first` (an inventory
+name that has the login).
+`published`: for each host of `results` its inventory name (`host`), `pending` (as the entry point `pending` publishes
+it) and `outcome` (as `main` does). `verified` is true where the wanted values were read back, configured and in force.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Mapping, Sequence
+
+from ..decision import Context
+
+# What a module call has in common for all its hosts; the password belongs to the account.
+_LOGIN = ("hostname", "port", "username", "validate_certs", "ca_path")
+LOGIN = tuple(f"rocemesh_vcenter_{name}" for name in _LOGIN)
+COMMON = ("esxi_host_kernel_settings", "esxi_host_require_runtime", *LOGIN)
+
+
+def _key(variables: Mapping[str, Any], names: Sequence[str]) -> str:
+    return json.dumps({name: variables[name] for name in names if name in variables}, sort_keys=True, default=str)
+
+
+def esxi_batches(hosts: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]]) -> list[dict[str, list[str]]]:
+    found: dict[str, dict[str, list[str]]] = {}
+    for host in hosts:
+        variables = hostvars[host]
+        batch = found.setdefault(_key(variables, COMMON), {"hosts": [], "names": []})
+        batch["hosts"].append(str(host))
+        batch["names"].append(str(variables.get("esxi_host_name", host)))
+    return list(found.values())
+
+
+def vcenters(
+    hosts: Sequence[str], vms: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for kind, members in (("esxi_host", hosts), ("gpu_vm", vms)):
+        for member in members:
+            variables = hostvars[member]
+            empty: dict[str, Any] = {"first": str(member), "hosts": [], "names": [], "vms": []}
+            one = found.setdefault(_key(variables, LOGIN), empty)
+            name = str(variables.get(f"{kind}_name", member))
+            if kind == "gpu_vm":
+                one["vms"].append(name)
+            else:
+                one["hosts"].append(str(member))
+                one["names"].append(name)
+    return list(found.values())
+
+
+def esxi_published(results: Sequence[Mapping[str, Any]], check: bool = False) -> list[dict[str, Any]]:
+    found = []
+    for result in results:
+        for host, row in zip(result["batch"]["hosts"], result["hosts"]):
+            pending = {
+                "host": row["esxi_host"],
+                "host_moid": row["esxi_host_moid"],
+                "vcenter_uuid": result["vcenter_uuid"],
+                "settings": [setting["name"] for setting in row["settings"]],
+                "found": row["settings"],
+                "changes": row["changes"],
+                "reboot_required": row["reboot_required"],
+                "reboot_reasons": row["reboot_reasons"],
+            }
+            outcome = {
+                "changed": bool(row["changes"]),
+                "verified": not row["reboot_required"] and not (check and row["changes"]),
+                "found": row["settings"],
+                "changes": row["changes"],
+            }
+            found.append({"host": host, "pending": pending, "outcome": outcome})
+    return found
+
+
+SPEC: dict[str, Any] = {
+    "hosts": {"type": "list", "elements": "str", "default": []},
+    "vms": {"type": "list", "elements": "str", "default": []},
+    "results": {"type": "list", "elements": "dict", "default": []},
+    "check": {"type": "bool", "default": False},
+}
+
+
+def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
+    return {
+        "batches": esxi_batches(options["hosts"], context.variables["hostvars"]),
+        "vcenters": vcenters(options["hosts"], options["vms"], context.variables["hostvars"]),
+        "published": esxi_published(options["results"], options["check"]),
+    }

@@ -1,0 +1,82 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whichever server answers, ids that were read on another one are refused, also when a session is renewed."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import ParseError, RefusedError
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere import transport
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import Connection, SessionLostError
+
+from tests.unit.vsphere.fakes import ENDPOINT
+
+
+class Servers:
+    """Each login is answered by the next of ``uuids``; a standalone host has no UUID of its own but ``hardware``."""
+
+    def __init__(self, *uuids: str, hardware: str = "") -> None:
+        self.uuids, self.hardware = list(uuids), hardware
+        self.logouts = 0
+
+    def connect(self, **_login: Any) -> Any:
+        about = SimpleNamespace(instanceUuid=self.uuids.pop(0), apiType="VirtualCenter", fullName="VMware vCenter 8.0")
+        manager = SimpleNamespace(Logout=self._logout)
+        content = SimpleNamespace(about=about, sessionManager=manager)
+        stub = SimpleNamespace(poolSize=0, DropConnections=lambda: None)
+        return SimpleNamespace(_stub=stub, RetrieveContent=lambda: content)
+
+    def _logout(self) -> None:
+        self.logouts += 1
+
+
+def connection(servers: Servers, monkeypatch: pytest.MonkeyPatch, instance: str = "") -> Connection:
+    monkeypatch.setattr(transport, "pyvim_connect", SimpleNamespace(SmartConnect=servers.connect))
+    made = Connection(dataclasses.replace(ENDPOINT, instance=instance))
+    rows = [(None, {"hardware.systemInfo.uuid": servers.hardware})] if servers.hardware else []
+    monkeypatch.setattr(made, "_listed_once", lambda _kinds: rows)
+    return made
+
+
+def test_the_first_login_refuses_another_vcenter_and_ends_its_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    servers = Servers("B")
+    with pytest.raises(RefusedError) as refused:
+        connection(servers, monkeypatch, "a").open()
+    assert "vCenter a;" in str(refused.value) and "nothing was changed" in str(refused.value)
+    assert servers.logouts == 1
+
+
+@pytest.mark.parametrize("instance", ["", "a"])
+def test_a_renewed_session_is_of_the_same_vcenter(monkeypatch: pytest.MonkeyPatch, instance: str) -> None:
+    servers = Servers("A", "A", "B", "B")
+    made = connection(servers, monkeypatch, instance).open()
+    made.reopen()
+    assert made.instance == "a"
+    with pytest.raises(RefusedError) as refused:
+        made.reopen()
+    assert "vCenter a;" in str(refused.value) and "nothing was changed" not in str(refused.value)
+
+    # Another thread that comes late gets the same words, and no exception of another kind.
+    def call() -> None:
+        raise SessionLostError("ended", host="vc")
+
+    with pytest.raises(RefusedError):
+        made.once_more(call)
+
+
+def test_a_standalone_host_is_known_by_its_hardware(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert connection(Servers("", hardware="ABC"), monkeypatch).open().instance == "abc"
+    assert connection(Servers("", hardware="ABC"), monkeypatch, "abc").open().instance == "abc"
+    with pytest.raises(RefusedError):
+        connection(Servers("", hardware="ABC"), monkeypatch, "a").open()
+
+
+@pytest.mark.parametrize("instance", ["", "a"])
+def test_a_server_without_any_uuid_cannot_be_recognized(monkeypatch: pytest.MonkeyPatch, instance: str) -> None:
+    with pytest.raises(ParseError):
+        _ = connection(Servers(""), monkeypatch, instance).open().instance
