@@ -79,4 +79,4 @@ def test_a_standalone_host_is_known_by_its_hardware(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("instance", ["", "a"])
 def test_a_server_without_any_uuid_cannot_be_recognized(monkeypatch: pytest.MonkeyPatch, instance: str) -> None:
     with pytest.raises(ParseError):
-        _ = connection(Servers(""), monkeypatch, instance).open().instance
+        assert not connection(Servers(""), monkeypatch, instance).open().instance
