@@ -9,7 +9,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: preflight
-short_description: All that stands in the way of a run, in one list
+short_description: List all blocking problems of a run
 version_added: 0.1.0
 description:
   - Looks at the controller (ansible-core, Python, libraries, collections, programs) and at the inventory (groups,

@@ -106,5 +106,5 @@ def test_a_nodes_own_file_is_written_on_request_and_somebody_elses_is_left_alone
     conf.write_text("NCCL_DEBUG=INFO\n")
     refused = hand_off(tmp_path, within=within, run_handoff_launchers=["torchrun"], run_handoff_install=True)
     assert refused.rc != 0
-    assert "/etc/nccl.conf is somebody else's: NCCL_DEBUG=INFO" in " ".join(refused.output.split())
+    assert "/etc/nccl.conf belongs to another owner: NCCL_DEBUG=INFO" in " ".join(refused.output.split())
     assert conf.read_text() == "NCCL_DEBUG=INFO\n"

@@ -877,7 +877,7 @@ TASKS = (
         (
             (
                 {"item": {"content": "TkNDTF9ERUJVRz1JTkZPCg==", "item": {"name": "gpu01"}}},
-                "somebody else's: NCCL_DEBUG=INFO",
+                "belongs to another owner: NCCL_DEBUG=INFO",
             ),
             ({"item": {"msg": "file not found", "item": {"name": "gpu01"}}}, OK),
         ),
