@@ -81,7 +81,7 @@ class Known:
                     self._name(value.partition("@")[0])
 
     def _name(self, name: str) -> None:
-        """Figures alone (a number of a host in what a module returned) name nobody."""
+        """Figures alone (a number of a host in what a module returned) identify no one."""
         if re.search(r"[^\W\d]", name):
             self.names.add(name)
 

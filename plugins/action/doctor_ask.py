@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Action of rocemesh.multinode.doctor_ask: the person at the terminal runs the next command and gives what it printed.
 
-An action, because only the controller has the person's terminal. What is asked and when it ends stands in
+An action, because only the controller has the person's terminal. What is asked and when it ends is in
 module_utils/_doctor/dialogue.py.
 """
 

@@ -164,7 +164,7 @@ class ActionModule(ActionBase):
                 if stalled and not answer["more"]:
                     if not options["stall_keep"]:
                         return self._stalled(silence, self._end_and_read(out, err))
-                    # The question moves the time after which the supervisor ends a job that nobody asks for.
+                    # The question moves the time after which the supervisor ends a job that no controller asks for.
                     keeping = [str(options["stall_keep"]), "0"]
                     answer = self._ask(["wait", self._folder, *keeping, str(out.at), str(err.at)], patient=True)
                     if answer["state"] == "running" and not answer["out"] and not answer["err"]:
@@ -176,7 +176,7 @@ class ActionModule(ActionBase):
                     self._tell(line)
                     last = line
                 if os.getppid() != parent:
-                    # ansible-playbook was killed and left this worker behind: nobody will take the result.
+                    # ansible-playbook was killed and left this worker behind: no process takes the result.
                     raise AnsibleError(f"{self._name}: the run that started this job is gone")
                 answer = self._ask(["wait", self._folder, *waiting, str(out.at), str(err.at)], patient=True)
         except NoAnswerError as error:
@@ -244,7 +244,7 @@ class ActionModule(ActionBase):
         if answer["orphaned"]:
             found["failed"] = True
             found["msg"] = (
-                f"{self._name}: the job was ended because nobody had asked for it for "
+                f"{self._name}: the job was ended because no controller had asked for it for "
                 f"{self._options['orphan_after']} s (the connection to {self._host} was away that long). "
                 "Raise orphan_after if that may happen."
             )
@@ -305,7 +305,7 @@ class ActionModule(ActionBase):
             if isinstance(answer, dict) and "state" in answer:
                 return answer
         kept: dict[str, Any] = {key: result[key] for key in ("rc", "stderr", "exception") if key in result}
-        # The code is that of the question, not of the job: nobody may take it for mpirun's.
+        # The code is that of the question, not of the job: it must not be taken for mpirun's.
         code = kept.pop("rc", None)
         what = result.get("msg") or f"status {code}: {_said(result)}"
         raise NoAnswerError(

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Action of rocemesh.multinode.preflight: all that stands in the way of a run, in one list.
+"""Action of rocemesh.multinode.preflight: list all blocking problems of a run.
 
 An action, because it looks at the controller and at the inventory: both are here, not on a target. What devices and
 nodes say comes as arguments. The judgement is in module_utils/_preflight.
@@ -64,7 +64,7 @@ _FILES: Mapping[str, str] = {
 }
 # Variables that Ansible puts beside those of the inventory; some hold all others.
 _OF_ANSIBLE = frozenset(("hostvars", "groups", "vars", "environment", "play_hosts", "omit", "playbook_dir"))
-# A file that nobody opens may be missing: variable -> the one that says so, and its value.
+# A file that no stage opens may be missing: variable -> the one that says so, and its value.
 _UNLESS: Mapping[str, tuple[str, str]] = {
     "switch_known_hosts": ("switch_host_key_checking", "false"),
     "switch_ca_path": ("switch_validate_certs", "false"),
@@ -104,19 +104,19 @@ class ActionModule(Decision):
         findings += list(layers.addresses(site, options["nodes"]))
         looked_at = ["controller", "inventory", *options["switches"], *options["nodes"]]
         looked_at += ["vCenter"] if options["vcenter"] else []
-        told = summary(findings, looked_at)
-        unwritten = _write(pathlib.Path(options["dest"]), {**told, "at": time.time()}) if options["dest"] else ""
+        result = summary(findings, looked_at)
+        unwritten = _write(pathlib.Path(options["dest"]), {**result, "at": time.time()}) if options["dest"] else ""
         if unwritten:
             remedy = "name a file that can be written in preflight_dest, or none ('')"
-            told = summary([*findings, warning("controller", "preflight_dest", unwritten, remedy)], looked_at)
-        return dict(told)
+            result = summary([*findings, warning("controller", "preflight_dest", unwritten, remedy)], looked_at)
+        return dict(result)
 
 
 def _devices(
     options: Mapping[str, Any], hostvars: Any, groups: Mapping[str, Sequence[str]], unset: set[str]
 ) -> Iterator[Finding]:
     for name, reading in options["switches"].items():
-        if name not in unset:  # what it lacks is told already; its own words would be about the module's arguments
+        if name not in unset:  # what it lacks is listed already; its own words would be about the module's arguments
             yield from devices.switch(name, reading)
     if options["vcenter"] and not unset & set(groups.get("esxi_hosts") or ()):
         vms = [str(_value(hostvars, name, "gpu_vm_name") or name) for name in groups.get("gpu_vms") or ()]
@@ -145,7 +145,7 @@ def _devices(
 
 
 def _wishes(hostvars: Any, name: str) -> dict[str, Any]:
-    """What this host's stages will be told, where the inventory leaves it to the roles' defaults as well."""
+    """The options of this host's stages, where the inventory leaves it to the roles' defaults as well."""
 
     def value(variable: str, default: Any) -> Any:
         found = _value(hostvars, name, variable)

@@ -18,7 +18,7 @@ description:
     how the run ended. A run without a last line was killed.
   - Each line is on the disk before the next task starts.
   - A run in check mode writes what it would change, to C(…-plan.jsonl).
-  - At the end of the run the same stands beside it as one HTML page.
+  - At the end of the run one HTML page with the same content is written beside it.
   - After the playbook C(drift.yml) it writes C(drift.json) and ends C(ansible-playbook) with 0 (right), 2 (differs) or
     3 (not readable).
   - Arguments of tasks, values of variables and output of commands are not written.

@@ -27,7 +27,7 @@ options:
       - Names of the hosts that may be behind a port that is changed, as LLDP announces them, with shell patterns such
         as V(gpu*), without regard to case. A name without a dot fits that host in any domain.
       - If it is not empty, a port that has a link is refused, before anything is sent, unless all its neighbors fit;
-        also if nobody announces himself there. Ports without a link, and ports that are as wanted, are not looked at.
+        also if no neighbor announces itself there. Ports without a link, and ports as wanted, are not looked at.
       - If it is empty, a neighbor that calls itself a router or a bridge is a warning.
       - It guards the port settings. A change of the RoCE mode concerns every port, see O(allow_disruption).
     type: list
@@ -35,7 +35,7 @@ options:
     default: []
   allow_unexpected_neighbors:
     description:
-      - Ports that may be changed whoever is behind them, as a list of ports and ranges; V(true) for all of O(ports).
+      - Ports that may be changed whatever is behind them, as a list of ports and ranges; V(true) for all of O(ports).
       - Whatever is behind such a port may lose its link for a moment, and its VLAN for good.
     type: raw
     default: false
@@ -44,17 +44,17 @@ options:
       - How far the changes may reach. What reaches further is refused before anything is sent, in check mode too.
       - V(any) allows a change of the RoCE mode, which may disturb every port of the switch.
       - V(requested_ports) allows that only if no port outside O(ports) has a link.
-      - V(none) allows only what disturbs nobody, such as creating the VLAN.
+      - V(none) allows only what disturbs no traffic, such as creating the VLAN.
     type: str
     choices: [any, requested_ports, none]
     default: requested_ports
   save:
     description:
       - When to write the configuration, after the verification. Saving disturbs no traffic.
-      - V(when_clean) saves unless somebody else's changes are unsaved, be it since before this run or made while it
+      - V(when_clean) saves unless another user's changes are unsaved, be it since before this run or made while it
         worked, because saving would write those as well. Unsaved settings that belong to this request, left by a run
         that was interrupted, are no obstacle.
-      - V(always) saves in any case, even if the only difference is that somebody else's changes are unsaved.
+      - V(always) saves in any case, even if the only difference is that another user's changes are unsaved.
       - V(never) does not save. A restart of the switch then takes the changes back, unless it saves by itself (Cumulus
         Linux does since 5.9); the module then warns.
     type: str

@@ -48,8 +48,8 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description: >-
-    C(facts) (as P(rocemesh.multinode.nccl_variables#filter) takes them; empty unless every node told), C(missing) (a
-    text per node that did not), C(simulated), and C(dscp) (C(dscp), null if it is not known, and C(reason)).
+    C(facts) (as P(rocemesh.multinode.nccl_variables#filter) takes them; empty unless every node answered), C(missing)
+    (a text per node that did not), C(simulated), and C(dscp) (C(dscp), null if it is not known, and C(reason)).
   type: dict
 """
 

@@ -11,8 +11,8 @@ short_description: Read the log of a training, of NCCL, or of a benchmark, and j
 version_added: 0.1.0
 author: rocemesh.multinode contributors (@rocemesh)
 description:
-  - Reads one kind of log and returns plain data. What each kind returns stands in C(docs/readers.md) of the repository,
-    with a recipe for a new one.
+  - Reads one kind of log and returns plain data. What each kind returns is listed in C(docs/readers.md) of the
+    repository, with a recipe for a new one.
   - What contradicts itself in a log is a problem of the result, never a figure. Nothing found is never good.
   - A log may be of any size; it is read in constant memory. An empty log, a binary file or the log of another program
     is no error but a result with C(ok) false and the problem C(no_result), which names what was found.

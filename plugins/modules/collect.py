@@ -18,10 +18,10 @@ description:
     same for the same thing in all pieces. Addresses of one network stay in one network.
   - What is secret and what is a name follows from the inventory (variables, and keys in them, with C(password),
     C(secret) or C(token) in their name, or C(_key) at its end; names, addresses and users of all hosts) and from what
-    stands in the texts.
+    is in the texts.
   - Changes nothing, contacts nothing, writes nothing but O(dest), which the owner alone can read, and overwrites
     nothing.
-  - A name that is in no inventory, and that stands where no program prints names, cannot be known as one. Look through
+  - A name that is in no inventory, and where no program prints names, cannot be known as one. Look through
     the archive before it is sent.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.looks

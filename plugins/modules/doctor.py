@@ -13,7 +13,7 @@ author: rocemesh.multinode contributors (@rocemesh)
 description:
   - Reads logs and outputs of any kind and size, and says what is wrong, how sure that is, and what to look at next.
   - Changes nothing, contacts nothing, writes nothing but O(dest).
-  - What a piece is, is known from what stands in it. A log of a job, C(dmesg), C(nvidia-smi), C(show_gids),
+  - What a piece is, is known from its content. A log of a job, C(dmesg), C(nvidia-smi), C(show_gids),
     C(mlnx_qos), C(ethtool -S), C(lspci), C(vmware.log), outputs of C(esxcli), of switches, of Docker, and texts where
     several of these stand, are read.
   - A single message that several faults print names none of them. It yields candidates, and the read-only command that

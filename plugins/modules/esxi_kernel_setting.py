@@ -17,7 +17,7 @@ description:
     The value in force follows at the next reboot of the host, which this module never does.
   - All hosts are read and checked before the first one is written. If one of them does not answer or does not know a
     setting, no host is changed. Of several hosts the first is written alone, and the others side by side.
-  - The result says which settings still wait for a reboot, on every run, whoever configured them.
+  - The result says which settings still wait for a reboot, on every run, also if another user configured them.
 attributes:
   check_mode:
     support: full
@@ -154,7 +154,7 @@ operations:
   type: list
   elements: dict
 undo:
-  description: Commands that take the change back, in order. With several hosts the host stands before its command.
+  description: Commands that take the change back, in order. With several hosts the host comes before its command.
   returned: success
   type: list
   elements: str

@@ -93,7 +93,7 @@ options:
         needed any more. It is for a person who knows that an interrupted run left the host so; nothing is compared.
         Name the VMs to start in O(power_on).
       - V(recover) does the same only if vCenter's records prove that an interrupted run of this collection entered, and
-        nobody else since. It waits for a marked host that still boots, refuses while another run holds the lease, and
+        no other user since. It waits for a marked host that still boots, refuses while another run holds the lease, and
         leaves any other maintenance mode alone with a warning that says who entered it.
     type: str
     choices: [refuse, allow, adopt, recover]
@@ -243,7 +243,7 @@ vms_powered_on:
 resume:
   description:
     - If the run failed half-way, the options to run again with. C(in_maintenance) is there only if this run has
-      entered maintenance mode and nobody else has taken it since.
+      entered maintenance mode and no other user has taken it since.
   returned: failure after the first step
   type: dict
   sample: {in_maintenance: adopt, power_on: [gpu01, gpu02]}

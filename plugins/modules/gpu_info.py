@@ -13,7 +13,7 @@ description:
   - Reads which GPUs and NVSwitches are on the PCI bus, which GPUs the driver shows, the version of the driver loaded
     and on the disk, the newest CUDA that it runs, and whether Fabric Manager runs in the same version. With
     O(gather_state) the state of each GPU as well. Changes nothing and loads nothing.
-  - What is wrong stands in RV(problems), each with the host, the versions and the next command. The module does not
+  - Problems are returned in RV(problems), each with the host, the versions and the next command. The module does not
     fail because of it.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.reads
@@ -46,7 +46,7 @@ options:
   waits_for:
     description:
       - Keys of the VM that a maintenance window is still to set, and without which a driver may not reach its GPUs, for
-        example V(pciPassthru.64bitMMIOSizeGB). What such a key can mend then stands in RV(waiting) instead of
+        example V(pciPassthru.64bitMMIOSizeGB). What such a key can mend is then returned in RV(waiting) instead of
         RV(problems).
     type: list
     elements: str

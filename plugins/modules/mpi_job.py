@@ -62,8 +62,8 @@ options:
   directory:
     description:
       - Existing folder, where the program runs, for the output on its way. Each job makes a folder C(rocemesh-job-*) in
-        it with mode 0700. It stays until a later job starts there after nobody has asked for it for O(orphan_after)
-        seconds, so that the output of a broken run can be read.
+        it with mode 0700. It stays until a later job starts there after no controller has asked for it for
+        O(orphan_after) seconds, so that the output of a broken run can be read.
     type: path
     default: /tmp
   progress:
@@ -110,7 +110,7 @@ options:
   site:
     description:
       - Whose job it is, letters, digits, C(_) and C(.) only. It becomes part of the folder's name and so of the mark.
-        Empty - nobody's, and no run takes it for something that it may end.
+        Empty - no owner, and no run takes it for something that it may end.
     type: str
     default: ""
 seealso:

@@ -145,10 +145,10 @@ def main() -> None:
         supports_check_mode=True,
     )
     options = module.params
-    told = Distribution(module).get_distribution_facts()
+    given = Distribution(module).get_distribution_facts()
     module.exit_json(
         changed=False,
-        system={name: str(told.get(name) or "") for name in ("distribution", "distribution_version", "os_family")},
+        system={name: str(given.get(name) or "") for name in ("distribution", "distribution_version", "os_family")},
         **read_node(
             options["controller_time"],
             options["registry"],

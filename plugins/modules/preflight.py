@@ -13,7 +13,7 @@ short_description: List all blocking problems of a run
 version_added: 0.1.0
 description:
   - Looks at the controller (ansible-core, Python, libraries, collections, programs) and at the inventory (groups,
-    variables that nobody reads, variables that nobody set or that give no value, values of the wrong type, range or
+    variables that no role reads, variables that are not set or that give no value, values of the wrong type, range or
     form, values that do not fit together, files that are not there), and judges what switches, vCenter and GPU VMs
     answered.
   - Names everything at once, each with what to do, and never fails for what it finds; see RV(ready).

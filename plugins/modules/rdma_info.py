@@ -12,7 +12,7 @@ version_added: 0.1.0
 description:
   - Reads devices, interfaces, firmware, MTU, GIDs, trust mode and flow control, drivers, peer memory and counters of a
     node. Changes nothing.
-  - Works for a normal user. What cannot be read is null and stands in RV(unreadable) with the reason and what to do;
+  - Works for a normal user. What cannot be read is null and is listed in RV(unreadable) with the reason and what to do;
     it is never filled with a likely value.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.reads
@@ -212,14 +212,14 @@ driver:
   description:
     - C(product) (V(MLNX_OFED), V(DOCA-OFED), V(inbox)), C(version) and C(source) of the distribution; version and
       source version of C(mlx5_core) C(loaded) and C(installed); C(in_tree), C(kernel).
-    - C(reload_required) is true if the loaded module is not the one on the disk, null if that cannot be told.
+    - C(reload_required) is true if the loaded module is not the one on the disk, null if that is unknown.
   returned: if O(gather_node=true)
   type: dict
   sample: {"product": "DOCA-OFED", "version": "3.2.1", "loaded": true, "reload_required": false}
 peer_memory:
   description:
     - How an RDMA device can reach GPU memory. C(modules) (loaded, installed, version), C(memory_peers) (clients in the
-      kernel), C(dma_buf) (null if it cannot be told), C(usable) (names of the ways that are ready).
+      kernel), C(dma_buf) (null if it is unknown), C(usable) (names of the ways that are ready).
     - C(dma_buf) is inferred from the kernel's version and the licence of the C(nvidia) module.
   returned: if O(gather_node=true)
   type: dict

@@ -15,7 +15,7 @@ description:
   - Nothing but the MTU changes. No network configuration is written. Who sets the interface up is asked from those
     who do it. The MTU goes into a drop-in for the file that systemd-networkd says it took (netplan's too), or into
     the profile that NetworkManager says it took; where that file or profile is for other interfaces too, or where
-    nobody of them sets it up, into a systemd unit that is bound to the device.
+    none of them sets it up, into a systemd unit that is bound to the device.
   - What is stored is tried on a copy first, with C(netplan generate), C(systemd-analyze) or C(nmcli --offline). What
     cannot be done safely is refused with the reason.
   - An interface is never taken down, systemd is not reloaded, and C(netplan apply) is not run.

@@ -53,7 +53,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: What the switches would be told
+- name: Read what the switches would get
   rocemesh.multinode.site_plan:
     layers:
       switch: [switches, switch_plan]

@@ -11,7 +11,7 @@ short_description: Whether vCenter knows the hosts and VMs of a site, who else r
 version_added: 0.1.0
 description:
   - Looks at all hosts and VMs of a site in one session, before anything is changed there. Changes nothing.
-  - A host or VM that vCenter does not know is told in its row and does not fail the module. It fails only if vCenter
+  - A host or VM that vCenter does not know is named in its row and does not fail the module. It fails only if vCenter
     cannot be reached or refuses the login.
   - Asks vCenter itself which privileges the account has on these objects (C(HasPrivilegeOnEntities)).
 author: rocemesh.multinode contributors (@rocemesh)

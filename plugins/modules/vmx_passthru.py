@@ -253,7 +253,7 @@ devices:
 prerequisites:
   description:
     - What the VM's devices need besides the keys, as the VM is after the run. Empty for a VM without such devices.
-    - Each item has C(thing), C(have), C(need), C(ok) (null if it cannot be told), C(why) and C(how) (the option
+    - Each item has C(thing), C(have), C(need), C(ok) (null if it is unknown), C(why) and C(how) (the option
       that sets it, or what a person has to do).
   returned: success
   type: list
@@ -268,7 +268,7 @@ prerequisites:
 power_cycle_required:
   description:
     - Whether keys wait for the VM to be powered off and on.
-    - Told from vCenter's events since the last power-on; in check mode also true if the plan would power the VM off.
+    - Read from vCenter's events since the last power-on; in check mode also true if the plan would power the VM off.
   returned: success
   type: bool
 operations:

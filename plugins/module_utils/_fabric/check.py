@@ -57,9 +57,9 @@ class Options:
         return found
 
 
-def options_from(told: Mapping[str, Any]) -> Options:
+def options_from(given: Mapping[str, Any]) -> Options:
     known = {field.name: field for field in dataclasses.fields(Options)}
-    unknown = sorted(set(told) - set(known))
+    unknown = sorted(set(given) - set(known))
     if unknown:
         raise RefusedError("is not known", host="fabric", thing="options", value=unknown[0], remedy="correct its name")
     lists = ("programs", "arguments", "networks", "known_xids")
@@ -74,7 +74,7 @@ def options_from(told: Mapping[str, Any]) -> Options:
         "drop": float,
     }
     values: dict[str, Any] = {
-        key: _words(value) if key in lists else kinds.get(key, lambda same: same)(value) for key, value in told.items()
+        key: _words(value) if key in lists else kinds.get(key, lambda same: same)(value) for key, value in given.items()
     }
     made = Options(**values)
     if made.seconds < 1 or made.seconds != int(made.seconds):
@@ -168,7 +168,7 @@ class _Check:
                 if place.key not in known
             ]
         faults += counters.joined(self.fabric, accused, grown)
-        # Nobody knows what was not measured, and what was seen once and could not be repeated is not settled.
+        # It is unknown what was not measured, and what was seen once and could not be repeated is not settled.
         complete = not any(each.open for each in findings) and all(
             not math.isnan(value) for each in seen[0] for value in _played(each)
         )
@@ -194,12 +194,12 @@ class _Check:
     def _reach_faults(self, reached: wire.Answers) -> list[Any]:
         mtu = self.options.mtu or max((port.mtu for port in self.fabric.ports.values()), default=0)
         probed = reach.faults(self.fabric, reached, tos=self.options.tos, netdevs=self.found.netdevs, mtu=mtu)
-        told = {(fault.thing, fault.place.key) for fault in self.found.faults}
-        return [*self.found.faults, *(fault for fault in probed if (fault.thing, fault.place.key) not in told)]
+        given = {(fault.thing, fault.place.key) for fault in self.found.faults}
+        return [*self.found.faults, *(fault for fault in probed if (fault.thing, fault.place.key) not in given)]
 
     def _part(self, name: str, rounds: Sequence[schedule.Round]) -> dict[str, Any]:
         slot = schedule.slot_seconds(self.options.seconds, 1)
-        # One that answers nobody is asked for 0.75 s by each of its peers, one after the other.
+        # One that answers no peer is asked for 0.75 s by each of its peers, one after the other.
         limit = (
             max(120.0, 60.0 + 0.8 * len(rounds)) if name == "reach" else len(rounds) * len(self.commands) * slot + 30
         )

@@ -30,7 +30,7 @@ DAMAGE = (
 LOSS = ("out_of_sequence",)
 SENT_AGAIN = ("packet_seq_err", "local_ack_timeout_err", "implied_nak_seq_err", "rnr_nak_retry_err", "out_of_buffer")
 NAMES = (*DAMAGE, *LOSS, *SENT_AGAIN)
-MANY = 10  # lost packets, and times the rail's median, from which on a NIC stands out
+MANY = 10  # lost packets, and times the rail's median, from which on a NIC differs
 Moved = Mapping[int, Mapping[str, int]]
 
 
@@ -64,7 +64,7 @@ def faults(fabric: Fabric, grown: Moved) -> list[Fault]:
 
 def losses(fabric: Fabric, grown: Moved) -> list[str]:
     """NICs that lost far more than the others of their rail, as notes: a NIC that sends badly raises the counters of
-    all that it was paired with, so these alone accuse nobody."""
+    all that it was paired with, so these alone accuse no part."""
     rails: dict[int, list[int]] = collections.defaultdict(list)
     for nic in range(len(fabric.hosts) * fabric.rails):
         if nic not in fabric.absent:
@@ -83,7 +83,7 @@ def losses(fabric: Fabric, grown: Moved) -> list[str]:
 
 def joined(fabric: Fabric, measured: Sequence[Fault], grown: Moved) -> list[Fault]:
     """Measured faults with what the counters of their NICs say, then what only the counters show."""
-    told: list[Fault] = []
+    given: list[Fault] = []
     explained: set[int] = set()
     for fault in measured:
         nics = fabric.nics_of(fault.place.members[0]) if fault.place.kind == "host" else fault.place.members
@@ -94,8 +94,8 @@ def joined(fabric: Fabric, measured: Sequence[Fault], grown: Moved) -> list[Faul
         for nic in nics:
             total.update(grown.get(nic, {}))
         more = f"; counters: {text(total)}" if total else ""
-        told.append(Fault(fault.thing, fault.place, fault.found + more, fault.remedy))
-    return [*told, *(fault for fault in faults(fabric, grown) if fault.place.members[0] not in explained)]
+        given.append(Fault(fault.thing, fault.place, fault.found + more, fault.remedy))
+    return [*given, *(fault for fault in faults(fabric, grown) if fault.place.members[0] not in explained)]
 
 
 def document(fabric: Fabric, grown: Moved) -> dict[str, dict[str, int]]:

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The GPUs of the hosts as `gpu_info` read them: one table, and what stands out in it, in words. Pure.
+"""The GPUs of the hosts as `gpu_info` read them: one table, and what differs in it, in words. Pure.
 
 A value is judged by itself where it is wrong anywhere (an uncorrected ECC error), and against the GPUs of the same
-model where no value is right by itself: a VM may show a made-up PCIe link, and how many NVLinks there should be nobody
-says.
+model where no value is right by itself: a VM may show a made-up PCIe link, and no source says how many
+NVLinks there should be.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class _Gpu:
 
     host: int
     name: str  # of the host
-    told: Mapping[str, Any]
+    given: Mapping[str, Any]
     state: Mapping[str, Any]
     xids: Xids
     words: list[str] = dataclasses.field(default_factory=list)
@@ -93,42 +93,44 @@ class _Gpu:
 
 def judge(hosts: Sequence[str], readings: Mapping[str, Any], known: Sequence[Known] = ()) -> Gpus:
     """``readings``: host to what was read there, with ``gpus``: what `gpu_info` returned with ``gather_state``;
-    ``known``: Xids that somebody has looked at."""
-    told = {number: (readings.get(name) or {}).get("gpus") or {} for number, name in enumerate(hosts)}
-    silent = {number: str(each["error"]) for number, each in told.items() if each.get("error")}
-    told = {number: each for number, each in told.items() if each.get("gpus") or each.get("problems") or _on_bus(each)}
-    xids = {number: of_host(hosts[number], each, known) for number, each in told.items()}
+    ``known``: Xids that an operator has looked at."""
+    given = {number: (readings.get(name) or {}).get("gpus") or {} for number, name in enumerate(hosts)}
+    silent = {number: str(each["error"]) for number, each in given.items() if each.get("error")}
+    given = {
+        number: each for number, each in given.items() if each.get("gpus") or each.get("problems") or _on_bus(each)
+    }
+    xids = {number: of_host(hosts[number], each, known) for number, each in given.items()}
     gpus = [
         _Gpu(number, hosts[number], each, state, xids[number].get(str(state.get("bus"))) or Xids(hosts[number], ""))
-        for number, each in told.items()
+        for number, each in given.items()
         for state in each.get("state") or _unread(each)
     ]
-    faults = [*_of_hosts(hosts, told, gpus)]
-    faults += [fault for number, each in told.items() for fault in _gone(each, xids[number].values(), number)]
+    faults = [*_of_hosts(hosts, given, gpus)]
+    faults += [fault for number, each in given.items() for fault in _gone(each, xids[number].values(), number)]
     for gpu in gpus:
         faults += _of_one(gpu)
     faults += _of_model(gpus)
-    notes = [*_differing(hosts, told, silent), *_weak(hosts, gpus), *_unreadable(hosts, told)]
-    notes += outlived(known, {hosts[number]: each for number, each in told.items()})
+    notes = [*_differing(hosts, given, silent), *_weak(hosts, gpus), *_unreadable(hosts, given)]
+    notes += outlived(known, {hosts[number]: each for number, each in given.items()})
     # A host that could not be asked is news only where there are GPUs.
-    notes += [f"GPUs of {hosts[number]}: not read ({why})" for number, why in silent.items() if told]
+    notes += [f"GPUs of {hosts[number]}: not read ({why})" for number, why in silent.items() if given]
     return Gpus(tuple(_row(gpu) for gpu in gpus), tuple(faults), tuple(notes))
 
 
-def _on_bus(told: Mapping[str, Any]) -> int:
-    return sum(device.get("kind") == "gpu" for device in told.get("pci") or ())
+def _on_bus(given: Mapping[str, Any]) -> int:
+    return sum(device.get("kind") == "gpu" for device in given.get("pci") or ())
 
 
-def _unread(told: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """A GPU whose state nobody told stands in the table all the same."""
-    return [{"index": gpu.get("index"), "name": gpu.get("name")} for gpu in told.get("gpus") or ()]
+def _unread(given: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """A GPU whose state was not read is in the table all the same."""
+    return [{"index": gpu.get("index"), "name": gpu.get("name")} for gpu in given.get("gpus") or ()]
 
 
 # ---- what is wrong --------------------------------------------------------------------------------------------------
 
 
-def _of_hosts(hosts: Sequence[str], told: Mapping[int, Mapping[str, Any]], gpus: Sequence[_Gpu]) -> Iterable[Fault]:
-    for number, each in told.items():
+def _of_hosts(hosts: Sequence[str], given: Mapping[int, Mapping[str, Any]], gpus: Sequence[_Gpu]) -> Iterable[Fault]:
+    for number, each in given.items():
         for text in each.get("problems") or ():
             found, _what, remedy = str(text).partition(". What to do: ")
             _word(gpus, number, "driver")
@@ -138,7 +140,7 @@ def _of_hosts(hosts: Sequence[str], told: Mapping[int, Mapping[str, Any]], gpus:
                 found.replace(f"{hosts[number]}: ", "", 1),
                 remedy.rstrip(".") or "look at gpu_info there",
             )
-    versions = {number: str(each["driver"]["loaded"]) for number, each in told.items() if _driver(each)}
+    versions = {number: str(each["driver"]["loaded"]) for number, each in given.items() if _driver(each)}
     usual, many = _usual(versions.values())
     odd = tuple(number for number, version in versions.items() if version != usual)
     if not odd:
@@ -156,8 +158,8 @@ def _of_hosts(hosts: Sequence[str], told: Mapping[int, Mapping[str, Any]], gpus:
     yield Fault("gpu driver", Place("gpu", tuple(sorted(versions)), part="driver"), f"the hosts differ: {said}", remedy)
 
 
-def _driver(told: Mapping[str, Any]) -> str:
-    return str((told.get("driver") or {}).get("loaded") or "")
+def _driver(given: Mapping[str, Any]) -> str:
+    return str((given.get("driver") or {}).get("loaded") or "")
 
 
 def _word(gpus: Sequence[_Gpu], host: int, word: str) -> None:
@@ -236,9 +238,9 @@ def _xid_fault(xids: Xids, place: Place) -> Fault:
     )
 
 
-def _gone(told: Mapping[str, Any], xids: Iterable[Xids], host: int) -> Iterable[Fault]:
+def _gone(given: Mapping[str, Any], xids: Iterable[Xids], host: int) -> Iterable[Fault]:
     """Xids of GPUs that nvidia-smi does not show any more."""
-    shown = {state.get("bus") for state in told.get("state") or ()}
+    shown = {state.get("bus") for state in given.get("state") or ()}
     for each in xids:
         if each.bus not in shown and each.bad:
             yield _xid_fault(each, Place("gpu", (host,), part=f"GPU at {each.bus}"))
@@ -292,20 +294,22 @@ def _usual(values: Iterable[Any]) -> tuple[Any, bool]:
     return value, 2 * count > sum(counts.values())
 
 
-# ---- what is told and stops nobody ----------------------------------------------------------------------------------
+# ---- notes, which stop no run ----------------------------------------------------------------------------------------
 
 
-def _differing(hosts: Sequence[str], told: Mapping[int, Mapping[str, Any]], silent: Mapping[int, str]) -> Iterable[str]:
+def _differing(
+    hosts: Sequence[str], given: Mapping[int, Mapping[str, Any]], silent: Mapping[int, str]
+) -> Iterable[str]:
     count = {
-        number: len(told.get(number, {}).get("gpus") or ()) for number in range(len(hosts)) if number not in silent
+        number: len(given.get(number, {}).get("gpus") or ()) for number in range(len(hosts)) if number not in silent
     }
-    if told and len(set(count.values())) > 1:
+    if given and len(set(count.values())) > 1:
         said = ", ".join(f"{many} on {_names(hosts, who)}" for many, who in sorted(_by_value(count).items()))
         yield f"the hosts do not have the same number of GPUs: {said}"
 
 
 def _weak(hosts: Sequence[str], gpus: Sequence[_Gpu]) -> Iterable[str]:
-    """Settings, and what a program of somebody's did: right somewhere, or over."""
+    """Settings, and what a program of a user did: right somewhere, or over."""
     ecc: Callable[[_Gpu], bool] = lambda gpu: gpu.state.get("ecc") is False  # noqa: E731
     off = [gpu for gpu in gpus if ecc(gpu) and any(not ecc(other) and other.model == gpu.model for other in gpus)]
     for found, word, text in (
@@ -327,9 +331,9 @@ def _weak(hosts: Sequence[str], gpus: Sequence[_Gpu]) -> Iterable[str]:
         yield from gpu.xids.notes(f"{gpu.name} {gpu.place.part}")
 
 
-def _unreadable(hosts: Sequence[str], told: Mapping[int, Mapping[str, Any]]) -> Iterable[str]:
+def _unreadable(hosts: Sequence[str], given: Mapping[int, Mapping[str, Any]]) -> Iterable[str]:
     reasons: dict[str, list[int]] = {}
-    for number, each in told.items():
+    for number, each in given.items():
         for entry in each.get("unreadable") or ():
             text = f"{entry.get('what')} was not read ({entry.get('why')}): {entry.get('remedy')}"
             reasons.setdefault(text, []).append(number)
@@ -341,13 +345,13 @@ def _unreadable(hosts: Sequence[str], told: Mapping[int, Mapping[str, Any]]) -> 
 
 
 def _row(gpu: _Gpu) -> dict[str, str]:
-    state, told = gpu.state, gpu.told
+    state, given = gpu.state, gpu.given
     cells = (
         gpu.name,
         str(state.get("index")),
         gpu.model,
-        _driver(told) or _UNKNOWN,
-        _manager(told.get("fabric_manager") or {}),
+        _driver(given) or _UNKNOWN,
+        _manager(given.get("fabric_manager") or {}),
         _xid_cell(gpu),
         _ecc_cell(state),
         _pcie(state),
@@ -359,16 +363,16 @@ def _row(gpu: _Gpu) -> dict[str, str]:
     return dict(zip(KEYS, cells))
 
 
-def _manager(told: Mapping[str, Any]) -> str:
-    if not told.get("installed"):
+def _manager(given: Mapping[str, Any]) -> str:
+    if not given.get("installed"):
         return "-"
-    return " ".join(str(told.get(key) or "") for key in ("version", "state")).strip()
+    return " ".join(str(given.get(key) or "") for key in ("version", "state")).strip()
 
 
 def _xid_cell(gpu: _Gpu) -> str:
-    if gpu.told.get("xids") is None:
+    if gpu.given.get("xids") is None:
         return _UNKNOWN
-    return gpu.xids.cell() or ("none" if gpu.told.get("since_boot") else "none in what is left of the log")
+    return gpu.xids.cell() or ("none" if gpu.given.get("since_boot") else "none in what is left of the log")
 
 
 def _ecc_cell(state: Mapping[str, Any]) -> str:

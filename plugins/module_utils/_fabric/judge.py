@@ -6,7 +6,7 @@
 A measurement is bad if it lies below its rail's median by 12 %, and by six times what the rail scatters. Then the place
 that explains most bad measurements is taken out, and what it does not explain is looked at again: a rail or switch
 before a host, a host before a NIC, a NIC before one pair. A place is accused only after it was seen bad three times, by
-others that are good among themselves; what was seen once is measured again (`wanted`) or told as a remark.
+others that are good among themselves; what was seen once is measured again (`wanted`) or reported as a remark.
 
 Values: more is better, 0 is a failure, NaN was not measured (latency enters as its inverse).
 """
@@ -35,9 +35,9 @@ _SAMPLE = 5_000  # of a rail: its median is then known to 0.1 % where it scatter
 
 @dataclasses.dataclass(frozen=True)
 class Seen:
-    """One sweep and what it showed, value by value (a `Tournament` has places where nobody plays: NaN).
+    """One sweep and what it showed, value by value (a `Tournament` has places without a pair: NaN).
 
-    ``lowest``: the least value, where whoever made them knows it (NaN where one of them is); None: it is looked for.
+    ``lowest``: the least value, where their maker knows it (NaN where one of them is); None: it is looked for.
     """
 
     sweep: Sweep
@@ -95,7 +95,7 @@ def group_of(sweep: Sweep, fabric: Fabric) -> Pair:
 
 
 def judge(fabric: Fabric, seen: Sequence[Seen], drop: float = DROP, enough: int = ENOUGH) -> Findings:
-    """``enough``: bad measurements before somebody is accused; 1 where each was repeated already."""
+    """``enough``: bad measurements before a part is accused; 1 where each was repeated already."""
     groups = _groups(fabric, seen, drop)
     bad: list[tuple[int, int, float]] = []
     for each in seen:

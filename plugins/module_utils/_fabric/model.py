@@ -16,7 +16,7 @@ from .._layer import RefusedError
 
 @dataclasses.dataclass(frozen=True)
 class Port:
-    """Where a NIC is plugged in, as far as somebody tells. ``rate``: Gb/s; 0: nobody says."""
+    """Where a NIC is plugged in, as far as it is known. ``rate``: Gb/s; 0: unknown."""
 
     device: str = ""
     address: str = ""

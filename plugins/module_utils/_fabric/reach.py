@@ -38,7 +38,7 @@ _REMEDIES = {
     "dscp": "set trust DSCP on the port, and remove what rewrites DSCP (mlnx_qos --trust dscp; role switch)",
     "arp": "are the cables of two rails swapped? Else set arp_ignore=1 and arp_announce=2, or a subnet per rail",
     "route": "correct the routes of the host: this network is not reached over the rail's own interface",
-    "neighbour": "nobody answers ARP: look at VLAN, cable and the switch port, and for a wrong static neighbour",
+    "neighbour": "no host answers ARP: look at VLAN, cable and the switch port, and for a wrong static neighbour",
     "firewall": "open UDP between the RoCE addresses on the host (RoCE itself is UDP port 4791)",
     "duplicate": "give one of the two another address",
     "silent": "packets are lost on the way: look at ACLs, the switch port and its counters",
@@ -54,9 +54,9 @@ def faults(fabric: Fabric, got: Answers, *, tos: int, netdevs: Mapping[int, str]
     found += _looks(fabric, got, mtu)
     known = {nic for fault in found for nic in _nics(fabric, fault.place)}
     probes = _probes(got)
-    for thing, told in _properties(fabric, got, probes, tos, netdevs).items():
+    for thing, given in _properties(fabric, got, probes, tos, netdevs).items():
         # What is wrong with a NIC already shows in everything that it takes part in.
-        findings = judge(fabric, _seen(fabric, probes, told, known), enough=1)
+        findings = judge(fabric, _seen(fabric, probes, given, known), enough=1)
         for place in (*findings.accused, *findings.open):
             if thing == "route" and place.kind in ("rail", "fabric"):
                 continue  # rails in one subnet: the table names one interface for all of them, and RDMA does not ask it
@@ -140,9 +140,9 @@ def _properties(
 ) -> dict[str, Value]:
     macs = {nic: look.get("address", "") for nic, look in _all_looks(got).items()}
     sources = {
-        (int(way.split()[0]), int(way.split()[1])): told
+        (int(way.split()[0]), int(way.split()[1])): given
         for answer in got.by_host.values()
-        for way, told in answer.get("sources", {}).items()
+        for way, given in answer.get("sources", {}).items()
     }
 
     def answers(way: Directed, entry: Mapping[str, Any]) -> bool | None:
@@ -163,10 +163,10 @@ def _properties(
         return (not mac or not real or mac == real) and (not netdevs.get(way[1]) or arrived == netdevs[way[1]])
 
     def route(way: Directed, entry: Mapping[str, Any]) -> bool | None:
-        told = sources.get(way)
-        if told is None or not told[0] or "small" not in entry:
+        given = sources.get(way)
+        if given is None or not given[0] or "small" not in entry:
             return None
-        return bool(told[0] == fabric.port(way[0]).address)
+        return bool(given[0] == fabric.port(way[0]).address)
 
     return {"answers": answers, "arp": arp, "mtu": mtu, "dscp": dscp, "route": route}
 
@@ -202,13 +202,13 @@ def _described(
     concerned = _concerned(fabric, place, probes)
     if thing != "answers":
         example = next((entry for entry in concerned if "small" in entry), {})
-        told = {
+        given = {
             "mtu": "small packets arrive, those that fill the MTU do not",
             "dscp": f"DSCP {example.get('small', {}).get('tos', 0) >> 2} arrives where {tos >> 2} was sent",
             "arp": "its packets arrive at another interface, or another MAC answers for its address",
             "route": "the routing table sends these packets over another interface",
         }[thing]
-        return Fault(thing, place, told, _REMEDIES[thing])
+        return Fault(thing, place, given, _REMEDIES[thing])
     silent = [entry for entry in concerned if "small" not in entry]
     ways = [way for way in probes if way[0] in _nics(fabric, place)]
     away = [way for way in ways if _told(got, way)[0] != fabric.port(way[0]).address]
@@ -261,9 +261,9 @@ def _all_looks(got: Answers) -> dict[int, Mapping[str, Any]]:
 def _told(got: Answers, way: Directed) -> tuple[str, str]:
     """Source address that the routing table takes, and the MAC of the peer."""
     for answer in got.by_host.values():
-        told = answer.get("sources", {}).get(f"{way[0]} {way[1]}")
-        if told:
-            return str(told[0]), str(told[1])
+        given = answer.get("sources", {}).get(f"{way[0]} {way[1]}")
+        if given:
+            return str(given[0]), str(given[1])
     return "", ""
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fabric from what NICs and switches were read to say, and what stands out in that already. Pure.
+"""The fabric from what NICs and switches were read to say, and what differs in that already. Pure.
 
 A NIC whose value differs from what most NICs of its rail have is named before anything is measured.
 """
@@ -40,7 +40,7 @@ def fabric_from(
 ) -> Found:
     """``hosts``: of the run; ``readings``: host to what `rdma_info` returned.
 
-    ``networks``: CIDRs, one per rail or one for all; ``known_xids``: what somebody has looked at.
+    ``networks``: CIDRs, one per rail or one for all; ``known_xids``: what an operator has looked at.
     """
     nets = [ipaddress.ip_network(text, strict=False) for text in networks]
     notes: list[str] = []
@@ -89,7 +89,7 @@ def fabric_from(
 
 
 def _same_number(chosen: Mapping[str, Sequence[Any]]) -> None:
-    """Without networks the order of the devices says the rail, so a host with one more has rails that nobody knows."""
+    """Without networks the order of the devices says the rail, so a host with one more has unknown rails."""
     counts = collections.Counter(len(row) for row in chosen.values() if row)
     usual = counts.most_common(1)[0][0] if counts else 0
     more = [name for name, row in chosen.items() if len(row) > usual]
@@ -106,11 +106,11 @@ def _same_number(chosen: Mapping[str, Sequence[Any]]) -> None:
 def _absent(fabric: Fabric, readings: Mapping[str, Any]) -> Iterator[Fault]:
     """What cannot be measured does not pass: a host that was not read, or that lacks the port of a rail."""
     for nic in sorted(fabric.absent):
-        told = readings.get(fabric.hosts[fabric.host_of(nic)]) or {}
+        given = readings.get(fabric.hosts[fabric.host_of(nic)]) or {}
         yield Fault(
             "absent",
             Place("nic", (nic,)),
-            str(told.get("error") or "no usable RoCE v2 port was read"),
+            str(given.get("error") or "no usable RoCE v2 port was read"),
             "look at the notes and at rdma_info there; play without --limit",
         )
 
@@ -182,8 +182,8 @@ def _plugged(
 ) -> dict[tuple[str, str], tuple[str, str]]:
     """(host, interface) to switch and port, from LLDP's neighbors; a host with one NIC need not name its interface."""
     found = {}
-    for switch, told in switches.items():
-        for name, port in ((told or {}).get("ports") or {}).items():
+    for switch, given in switches.items():
+        for name, port in ((given or {}).get("ports") or {}).items():
             for neighbor in port.get("neighbors") or ():
                 host = str(neighbor.get("system") or "")
                 mine = [entry for entry in chosen.get(host, chosen.get(host.split(".", maxsplit=1)[0], ())) if entry]
@@ -199,7 +199,7 @@ def _qos(port: Mapping[str, Any], key: str) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-# Thing, how it is read, what to do. None is not known, and nobody is accused for it.
+# Thing, how it is read, what to do. None is not known, and no part is accused for it.
 _SAME: tuple[tuple[str, Callable[[Mapping[str, Any]], Any], str], ...] = (
     ("mtu", lambda port: port.get("netdev_mtu"), "set the same interface MTU on the whole rail (role guest)"),
     (

@@ -160,10 +160,10 @@ def heat_map(fabric: Fabric, seen: Sequence[Seen], unit: str, simulated: bool) -
             values = cells.get((min(row, column), max(row, column)))
             median = statistics.median(values) if values else None
             names = f"{fabric.hosts[row * step]} - {fabric.hosts[column * step]}"
-            told = "not measured" if median is None else f"{median:.4g}"
+            given = "not measured" if median is None else f"{median:.4g}"
             parts.append(
                 f'<rect x="{left + column * size}" y="{top + row * size}" width="{size - 1}" height="{size - 1}" '
-                f'fill="{_colour(median, best)}"><title>{html.escape(names)}: {told}</title></rect>'
+                f'fill="{_colour(median, best)}"><title>{html.escape(names)}: {given}</title></rect>'
             )
     return "\n".join([*parts, "</svg>"]) + "\n"
 

@@ -146,7 +146,7 @@ class Measured:
 
 
 def measured(rounds: Sequence[Round], programs: int, got: Answers) -> Measured:
-    """Values in the order of the plan. What a host that is missing should have measured is NaN: nobody knows."""
+    """Values in the order of the plan. What a host that is missing should have measured is NaN: unknown."""
     result = Measured([[] for _program in range(programs)], [])
     values: dict[tuple[int, int, int, int], float] = {}
     tables = _Tables()

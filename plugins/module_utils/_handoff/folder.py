@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The folder of a hand-off. Whose a file is, its digest tells: SHA256SUMS lists what this collection wrote.
 
-A file that is not listed there, or that somebody edited since, is theirs and is never written over or removed.
+A file that is not listed there, or that a user edited since, is theirs and is never written over or removed.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Folder(Layer[State, Wanted]):
         ]
         if theirs:
             raise RefusedError(
-                "somebody else's, or edited since it was written; nothing was changed",
+                "another user's, or edited since it was written; nothing was changed",
                 host=self.host,
                 thing=str(self._path),
                 value=", ".join(sorted(theirs)),

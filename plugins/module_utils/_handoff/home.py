@@ -179,12 +179,12 @@ def _ending(folder: Path, logs: list[Path]) -> list[dict[str, str]]:
     bad = {name: status for name, status in statuses.items() if status != "0"}
     if statuses and not bad:
         return []
-    told = [
+    given = [
         *sorted(folder.glob("launcher.out")),
         *sorted(folder.glob("train*.err")),
         *sorted(folder.glob("probe*.err")),
     ]
-    said = slurm.explain("\n".join(_tail(path) for path in [*told, *logs]))
+    said = slurm.explain("\n".join(_tail(path) for path in [*given, *logs]))
     if said:
         return [said]
     if bad:

@@ -167,11 +167,11 @@ def _name(name: str) -> str:
     return name
 
 
-def _hosts(told: Sequence[Mapping[str, Any]], network: str) -> list[dict[str, Any]]:
-    if not told:
+def _hosts(given: Sequence[Mapping[str, Any]], network: str) -> list[dict[str, Any]]:
+    if not given:
         _refuse("no host", "run_hosts", [], "name the hosts of the job")
     hosts = []
-    for host in told:
+    for host in given:
         name = str(host["name"])
         own = str(host.get("hostname") or name).split(".", maxsplit=1)[0]
         if not _HOST.fullmatch(own):
@@ -235,15 +235,15 @@ def _image(image: str, needed_by: Sequence[str]) -> str:
     return f"{_TAG.sub('', match['name'])}@{match['digest']}"
 
 
-def _command(told: Any) -> list[str]:
-    if isinstance(told, str) or not told:
+def _command(given: Any) -> list[str]:
+    if isinstance(given, str) or not given:
         _refuse(
             "not a list of words",
             "run_handoff_command",
-            told,
+            given,
             "give the program and its arguments as a list of strings",
         )
-    words = [str(word) for word in told]
+    words = [str(word) for word in given]
     broken = [word for word in words if "\n" in word or "\0" in word]
     if broken:
         _refuse("a line break in a word", "run_handoff_command", broken[0], "put such text into a file")
@@ -258,9 +258,9 @@ def _without_interface(command: Sequence[str]) -> list[str]:
     return [*command[:at], *command[at + 2 :]]
 
 
-def _environment(told: Mapping[str, Any]) -> dict[str, str]:
+def _environment(given: Mapping[str, Any]) -> dict[str, str]:
     found = {}
-    for name, value in told.items():
+    for name, value in given.items():
         text = str(value)
         if not _VARIABLE.fullmatch(str(name)):
             _refuse("not the name of a variable", "run_env", name, "use letters, digits and underscores")
@@ -279,19 +279,19 @@ def _environment(told: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def _nccl(told: Mapping[str, Any], hosts: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> dict[str, Any]:
-    """``told``: as filter nccl_variables returns it, with the names of the inventory; here with the nodes' own."""
-    shared = {str(key): str(value) for key, value in (told.get("shared") or {}).items()}
+def _nccl(given: Mapping[str, Any], hosts: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> dict[str, Any]:
+    """``given``: as filter nccl_variables returns it, with the names of the inventory; here with the nodes' own."""
+    shared = {str(key): str(value) for key, value in (given.get("shared") or {}).items()}
     nodes: dict[str, dict[str, str]] = {}
     for host in hosts:
         name = host["name"]
-        values = {**shared, **{str(k): str(v) for k, v in ((told.get("per_node") or {}).get(name) or {}).items()}}
+        values = {**shared, **{str(k): str(v) for k, v in ((given.get("per_node") or {}).get(name) or {}).items()}}
         for key, value in values.items():
             if not _VARIABLE.fullmatch(key) or not _PLAIN.fullmatch(value):
                 _refuse("not a value that NCCL's file can hold", key, value, "use plain characters", host=name)
         _devices(name, values.get("NCCL_IB_HCA", ""), facts.get(name))
         nodes[str(host["hostname"])] = values
-    return {"nodes": nodes, "reasons": list(told.get("reasons") or ()), "notes": list(told.get("notes") or ())}
+    return {"nodes": nodes, "reasons": list(given.get("reasons") or ()), "notes": list(given.get("notes") or ())}
 
 
 def _devices(host: str, wanted: str, facts: Mapping[str, Any] | None) -> None:

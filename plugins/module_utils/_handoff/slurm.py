@@ -19,7 +19,7 @@ class Rule(NamedTuple):
     message: str
 
 
-# A line that names a cause stands before those that only name consequences.
+# A line that names a cause comes before those that only name consequences.
 _RULES = (
     Rule(
         "slurm_time_limit",

@@ -18,7 +18,7 @@ def failed(place: str, thing: str, reading: Mapping[str, Any]) -> Iterator[Findi
     """A device whose module failed: its message has the value and the remedy already."""
     words = ("module_stderr", "stderr", "module_stdout")
     said = (line.strip() for word in words for line in str(reading.get(word) or "").split("\n"))
-    # Of ssh itself, when it ends; the cause stands elsewhere.
+    # Of ssh itself, when it ends; the cause is elsewhere.
     first = next((line for line in said if line and not line.startswith("Shared connection to")), "")
     message = first if reading.get("rc") else str(reading.get("msg") or "")
     message = (message or first or str(reading.get("msg") or "") or "it gave no answer and no message").removeprefix(
@@ -102,7 +102,7 @@ def _host(host: Mapping[str, Any], own: set[str]) -> Iterator[Finding]:
 
 
 def asleep(vcenter: Mapping[str, Any]) -> dict[str, str]:
-    """VM by its name in vCenter -> why nobody can expect it to answer: an interrupted run leaves such VMs, and the
+    """VM by its name in vCenter -> why no answer can be expected of it: an interrupted run leaves such VMs, and the
     stages recover and power put that right."""
     hosts = {str(host.get("name")): host for host in vcenter.get("hosts") or ()}
     found = {}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One thing that stands in the way of a run, or that a person should know before it begins. Pure."""
+"""One blocking problem of a run, or something that a person should know before it begins. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIGNS = {PROBLEM: "!", WARNING: "?", NOTE: " "}
 class Finding:
     """``place``: controller, vCenter or a name of the inventory; ``thing``: what it is about; ``text``: what was seen;
     ``remedy``: what to do, empty for a note. A problem stops the run, a warning does not: it names what could not be
-    looked at, or what is somebody else's."""
+    looked at, or what has another owner."""
 
     level: str
     place: str
@@ -65,12 +65,12 @@ def grouped(findings: Sequence[Finding]) -> list[Finding]:
 
 def summary(findings: Sequence[Finding], looked_at: Sequence[str]) -> dict[str, Any]:
     """What the module returns and what preflight.json holds."""
-    told = ordered(findings)
+    given = ordered(findings)
     return {
-        "ready": not any(finding.level == PROBLEM for finding in told),
+        "ready": not any(finding.level == PROBLEM for finding in given),
         "looked_at": list(looked_at),
-        "problems": [finding.as_result() for finding in told if finding.level == PROBLEM],
-        "cautions": [finding.as_result() for finding in told if finding.level == WARNING],
-        "notes": [finding.as_result() for finding in told if finding.level == NOTE],
-        "table": [finding.line() for finding in grouped(told)],
+        "problems": [finding.as_result() for finding in given if finding.level == PROBLEM],
+        "cautions": [finding.as_result() for finding in given if finding.level == WARNING],
+        "notes": [finding.as_result() for finding in given if finding.level == NOTE],
+        "table": [finding.line() for finding in grouped(given)],
     }

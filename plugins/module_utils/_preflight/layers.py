@@ -110,9 +110,9 @@ def _fits(host: str, site: Site, switches: Sequence[str]) -> Iterator[Finding]:
             return
 
 
-def _ports(host: str, told: Any) -> Iterator[Finding]:
+def _ports(host: str, given: Any) -> Iterator[Finding]:
     named: list[str] = []
-    for text in told if isinstance(told, list) else []:
+    for text in given if isinstance(given, list) else []:
         ports = expand(str(text))
         if ports is None:
             words = f"it names {text}, expected a range from a lower to a higher port"

@@ -89,15 +89,15 @@ def _system(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -
     there = bool(engine.get("version") or engine.get("error"))
     parts = [part for part in wanted.get("parts") or () if part != "engine" or not there]
     unlisted = bool(wanted.get("unlisted"))
-    told = reading.get("system") or {}
-    for reason in systems.problems(told, parts, selinux=bool(reading.get("selinux")), unlisted=unlisted):
+    given = reading.get("system") or {}
+    for reason in systems.problems(given, parts, selinux=bool(reading.get("selinux")), unlisted=unlisted):
         text, remedy = _parted(reason, f"take a system of {systems.PAGE}, or leave out what is refused")
         yield problem(place, "operating system", text, remedy)
 
 
 def _parted(sentence: str, remedy: str) -> tuple[str, str]:
-    text, said, told = sentence.partition(" What to do: ")
-    return text, told if said else remedy
+    text, said, given = sentence.partition(" What to do: ")
+    return text, given if said else remedy
 
 
 def _devices(reading: Mapping[str, Any]) -> int:
@@ -115,8 +115,8 @@ def _gpus(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
         )
         return
     judged = warning if wanted.get("look") is False else problem
-    told = gpu_state.driver_problems(place, gpu)
-    staying, later = gpu_state.before_the_window(place, gpu) if wanted.get("mmio") else (told, [])
+    given = gpu_state.driver_problems(place, gpu)
+    staying, later = gpu_state.before_the_window(place, gpu) if wanted.get("mmio") else (given, [])
     for text in staying:
         yield from _told(judged, place, _driver_or_fabric(text), [text])
     for text in later:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The inventory: groups, variables that nobody reads, variables that nobody set, files that are not there. Pure."""
+"""The inventory: groups, variables that no role reads, variables that are not set, files that are not there. Pure."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def groups(found: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
 
 def unread(names: Mapping[str, Iterable[str]], known: Iterable[str], prefixes: Iterable[str]) -> Iterator[Finding]:
     """``names``: host -> variables of the inventory; ``known``: what a role, a playbook or another variable reads. A
-    name like one of these is a slip of the pen; another with a role's prefix may be somebody else's."""
+    name like one of these is a slip of the pen; another with a role's prefix may have another owner."""
     readers, starts = set(known), tuple(prefixes)
     where: dict[str, list[str]] = {}
     for host, variables in names.items():
@@ -109,5 +109,5 @@ def files(found: Iterable[File]) -> Iterator[Finding]:
 
 
 def few(hosts: Sequence[str], most: int = 4) -> str:
-    """A variable of a group stands at each of its hosts: name some."""
+    """A variable of a group is a variable of each of its hosts: name some."""
     return ", ".join(hosts[:most]) + (f" and {len(hosts) - most} more" if len(hosts) > most else "")

@@ -36,7 +36,7 @@ class Books:
         self._lease = SiteLease(connection, wanted.run, *datacenter_of(connection, host), wanted.lease_seconds)
 
     def refuse_beside_others(self) -> None:
-        """Nobody recovers beside a run that is at work."""
+        """No recovery begins beside an active run."""
         other = self._lease.holder()
         if other is not None and self._wanted.take_over != other.run.name:
             raise self._lease.refusal(other)

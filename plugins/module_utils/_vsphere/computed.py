@@ -78,7 +78,7 @@ def required_mmio_gb(state: VmState) -> tuple[int | None, str]:
     total, parts = 0, []
     for gpu in gpus:
         if gpu.assignment == VGPU or gpu.group is not None:
-            return None, f"what {device_name(gpu)} needs is not told by vSphere"
+            return None, f"what {device_name(gpu)} needs is not known to vSphere"
         addresses = gpu.candidates if gpu.is_chosen_at_power_on else (gpu.address,)
         sizes = {
             gpu_memory_gb(by_address[address]) if address in by_address else None for address in addresses or ("",)

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The host devices among a VM's virtual devices: who chose them, and what a later power-on may choose. No I/O.
 
-Types are told by class name and by attributes, so that plain fakes do for tests.
+Types are recognised by class name and by attributes, so that plain fakes do for tests.
 """
 
 from __future__ import annotations

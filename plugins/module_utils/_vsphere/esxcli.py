@@ -89,7 +89,7 @@ def parse_response(text: str, host: str) -> str | Row | list[Row]:
 
 
 def parse_fault(message: str, detail: str) -> str:
-    """Return what went wrong: the useful text stands in the detail, the message is only a catalogue key."""
+    """Return what went wrong: the useful text is in the detail, the message is only a catalogue key."""
     texts: list[str] = []
     if detail:
         try:

@@ -69,7 +69,7 @@ class Guests:
                 del self.asked[stop.moid]
                 raise
         except LayerError:
-            if not self._is_off(stop.moid):  # somebody else may have been faster
+            if not self._is_off(stop.moid):  # another client may have been faster
                 del self.asked[stop.moid]
                 raise
         self._waiting.append(stop)
@@ -144,7 +144,7 @@ class Guests:
         try:
             self._await_asked()  # who was asked goes down yet, and would stay so
         except LayerError:
-            return []  # nobody answers; the error names who is down
+            return []  # no answer; the error names what is down
         back = []
         for moid, name in list(self.down.items()):
             try:
@@ -179,7 +179,7 @@ class Guests:
 
 
 def followed(connection: Connection, reached: Callable[[], bool], patience: float = _PATIENCE) -> bool:
-    """After a lost answer: whether ``reached`` turns true within ``patience`` seconds; False also if nobody answers."""
+    """After a lost answer: whether ``reached`` turns true within ``patience`` seconds; False also without an answer."""
     deadline = connection.clock() + patience
     try:
         while not connection.persistently(reached, deadline):

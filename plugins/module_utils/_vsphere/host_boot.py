@@ -14,7 +14,7 @@ from .transport import Connection
 
 _RETURN_POLL = 5.0  # seconds between looks at a host that boots; the first ones come faster
 _DISCONNECTED_PATIENCE = 60.0  # seconds until "disconnected" counts as final
-_UNSURE_PATIENCE = 180.0  # seconds until a host that stays up counts as never told to reboot
+_UNSURE_PATIENCE = 180.0  # seconds until a host that stays up counts as never ordered to reboot
 _SURE_BOOT = datetime.timedelta(seconds=60)  # a boot time that moved less may be a corrected clock
 _BOOT_JITTER = datetime.timedelta(seconds=1)
 
@@ -27,7 +27,7 @@ def is_newer_boot(
 ) -> bool:
     """Whether ``now`` proves a boot after ``before``; ``asked``: when the reboot was asked for, by vCenter's clock.
 
-    A corrected clock moves a boot time too, by minutes if it was far off. So a host that nobody saw down has booted
+    A corrected clock moves a boot time too, by minutes if it was far off. So a host that was not seen down has booted
     only if its new boot time lies after the moment of the request, and one that was seen down if it moved at all.
     """
     if now is None:
@@ -92,7 +92,7 @@ class HostBoot:
     def _await_return(self, before: Any, asked: Any, started: float, certain: bool) -> None:
         """Wait until the host is connected, with a newer boot time, and answers a command.
 
-        ``certain``: the reboot was accepted. Otherwise a host that stays up was never told to.
+        ``certain``: the reboot was accepted. Otherwise a host that stays up was never ordered to.
         """
         connection = self._connection
         deadline = started + self._limit

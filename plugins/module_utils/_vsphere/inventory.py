@@ -29,7 +29,7 @@ _HOST_PATHS = (
 
 @dataclasses.dataclass(frozen=True)
 class HostInventory:
-    """What one host has; ``release``: its version ("8.0.2"), "" if it is not told."""
+    """What one host has; ``release``: its version ("8.0.2"), "" if it is unknown."""
 
     name: str
     moid: str

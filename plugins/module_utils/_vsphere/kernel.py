@@ -74,7 +74,7 @@ class KernelLayer(Layer["tuple[KernelState, ...]", KernelWanted]):
         return operations
 
     def _named(self, host: str, operation: Operation) -> Operation:
-        """The operation of one host; among several its name stands before every key and command."""
+        """The operation of one host; among several its name comes before every key and command."""
         payload = {"host": host, "values": dict(operation.payload)}
         if len(self._hosts) == 1:
             return dataclasses.replace(operation, payload=payload)

@@ -217,7 +217,7 @@ class VmxLayer(Layer[VmState, VmxWanted]):
             touched = [key for key in extra if now.value(key) != before.value(key)]
             if touched:
                 raise ApplyError(
-                    "somebody else changed {} meanwhile; nothing was written".format(", ".join(touched)),
+                    "another client changed {} meanwhile; nothing was written".format(", ".join(touched)),
                     host=self.host,
                     thing="extraConfig",
                     remedy="find out who, then run again",

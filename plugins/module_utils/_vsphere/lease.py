@@ -25,7 +25,7 @@ LEAST_SECONDS = 60
 
 
 class LeaseLostError(RefusedError):
-    """Another run has it now, or somebody removed it."""
+    """Another run has it now, or another client removed it."""
 
     code = "lease_lost"
 
@@ -74,7 +74,7 @@ class SiteLease:
                 "changed",
                 host=self._name,
                 thing="lease",
-                remedy="find out who wrote it; if nobody opens windows, remove that custom attribute in vCenter",
+                remedy="find out who wrote it; if no controller opens windows, remove that custom attribute in vCenter",
             ) from None
 
     # ------------------------------------------------------------ what others have
@@ -151,7 +151,7 @@ class SiteLease:
             return self._sign(user)
         except LayerError:
             self._key = None
-            with contextlib.suppress(LayerError):  # nothing stays that nobody has
+            with contextlib.suppress(LayerError):  # nothing stays without an owner
                 self._fields.undefine(key)
             raise
 
@@ -175,7 +175,7 @@ class SiteLease:
         if self._sign(user):
             return
         lease = self.holder()
-        who = f"{describe_lease(lease, self._connection.server_time())} has it" if lease else "nobody has it"
+        who = f"{describe_lease(lease, self._connection.server_time())} has it" if lease else "no run has it"
         raise LeaseLostError(
             f"this run has lost it; now {who}",
             host=self._name,
@@ -188,7 +188,7 @@ class SiteLease:
         return self._key is not None and self._connection.clock() - self._renewed >= self._seconds / 4
 
     def release(self) -> bool:
-        """Ends the lease if this run has it; somebody else's stays. True if it was ended now."""
+        """Ends the lease if this run has it; another run's stays. True if it was ended now."""
         key, text = self._read()
         try:
             lease = read_lease(text)

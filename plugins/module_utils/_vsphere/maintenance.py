@@ -85,7 +85,7 @@ class Maintenance:
                 f"{self._records.story()}, and nothing proves that it was this run's task",
                 host=self._host,
                 thing="ESXi host",
-                remedy="ask whoever entered it. Only if that is nobody: run again with in_maintenance=adopt",
+                remedy="ask the user who entered maintenance mode. If nobody did, run again with in_maintenance=adopt",
             )
         self.entered = True
         self.unproved = entry is None
@@ -107,7 +107,7 @@ class Maintenance:
 
     # ------------------------------------------------------------ still ours?
     def check(self) -> None:
-        """Raises `ApplyError` if the maintenance mode that this run had entered or found is somebody else's by now."""
+        """Raises `ApplyError` if the maintenance mode that this run had entered or found is another user's by now."""
         if self._records is None or self._mark is None or not self._mark.event or self.left:
             return
         doubt = self._connection.persistently(
@@ -118,10 +118,10 @@ class Maintenance:
         if self._is_off():
             self.taken_by = doubt
             raise ApplyError(
-                f"somebody else ended the maintenance mode that this run had entered ({doubt})",
+                f"another user ended the maintenance mode that this run had entered ({doubt})",
                 host=self._host,
                 thing="ESXi host",
-                remedy="ask whoever did, then run again",
+                remedy="ask that user, then run again",
             )
         self.taken_by = self._records.story()
         raise ApplyError(
@@ -129,7 +129,7 @@ class Maintenance:
             "It was left as it is",
             host=self._host,
             thing="ESXi host",
-            remedy="ask whoever entered it; run again when it is over",
+            remedy="ask the user who entered it; run again when it is over",
         )
 
     # ------------------------------------------------------------ leave
@@ -149,7 +149,7 @@ class Maintenance:
             if not followed(self._connection, self._is_off):
                 self._ask_to_leave(doing)
         except ApplyError:
-            if not followed(self._connection, self._is_off, 0.0):  # somebody else may have been faster
+            if not followed(self._connection, self._is_off, 0.0):  # another client may have been faster
                 raise
         self._gone()
 

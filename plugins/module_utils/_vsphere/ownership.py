@@ -18,7 +18,7 @@ from .this_run import Run
 MARK_FIELD = "rocemesh.window"
 _MARK, _LEASE = "rocemesh-window", "rocemesh-lease"
 _CLOCK_STEP = datetime.timedelta(seconds=1)  # the event's time is written with less precision
-_SLACK = datetime.timedelta(seconds=60)  # between the clocks of vCenter and of whoever stamps the event
+_SLACK = datetime.timedelta(seconds=60)  # between the clocks of vCenter and of the host that stamps the event
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,9 +136,9 @@ def stays_text(host: str, moid: str, story: str, doubt: str) -> str:
     text = f"{host}: the host is in maintenance mode and stays there; no VM can start on it. It was {story}"
     if doubt:
         text += (
-            f" ({doubt}). Ask whoever entered it; it is safe to leave it so. Only if you know that an interrupted run "
-            f"left it: ansible-playbook playbooks/recover.yml -e rocemesh_adopt_maintenance={moid} (or esxi_reboot "
-            "with in_maintenance=adopt) takes it out"
+            f" ({doubt}). Ask the user who entered it; it is safe to leave it so. Only if you know that an "
+            "interrupted run left it: ansible-playbook playbooks/recover.yml -e "
+            f"rocemesh_adopt_maintenance={moid} (or esxi_reboot with in_maintenance=adopt) takes it out"
         )
     return text
 
@@ -157,7 +157,7 @@ def last_entry(events: Sequence[MaintenanceEvent]) -> MaintenanceEvent | None:
 def own_entry(events: Sequence[MaintenanceEvent], asked: datetime.datetime, user: str) -> MaintenanceEvent | None:
     """The entry that a task has made which was asked for at ``asked`` by ``user``, and succeeded.
 
-    It is the first since then, not the last: whoever left it and entered again before anybody looked owns that entry.
+    It is the first since then, not the last: a user who left and entered again before the run looked owns that entry.
     """
     since = [event for event in in_order(events) if event.kind == "entered" and event.at >= asked]
     named = [event for event in since if event.user.lower() == user.lower()]
@@ -171,15 +171,15 @@ def who_entered(events: Sequence[MaintenanceEvent] | None) -> str:
     """Words for a message: "entered by U at T"."""
     entry = last_entry(events or ())
     if entry is None:
-        return "entered by somebody whom vCenter's events do not name"
-    return f"entered by {entry.user or 'nobody that vCenter names'} at {readable(entry.at)}"
+        return "entered by a user whom vCenter's events do not name"
+    return f"entered by {entry.user or 'a user that vCenter does not name'} at {readable(entry.at)}"
 
 
 def not_ours(mark: Mark | None, events: Sequence[MaintenanceEvent] | None) -> str:
     """Why the maintenance mode that a host is in now is not the one of ``mark``; "" if it is proved to be.
 
-    Whoever left it and entered again afterwards owns it, also under the same account. An entry that names nobody and
-    follows no exit is vCenter's own report about a host that came back.
+    A user who left it and entered again afterwards owns it, also under the same account. An entry that names no
+    user and follows no exit is vCenter's own report about a host that came back.
     """
     if mark is None:
         return "no run of this collection has left its mark on it"
@@ -195,7 +195,7 @@ def not_ours(mark: Mark | None, events: Sequence[MaintenanceEvent] | None) -> st
         return f"the mark on it names event {mark.event} of {readable(mark.entered)}, and vCenter has no such event"
     for event in ordered[places[0] + 1 :]:
         if event.kind == "left":
-            return f"{event.user or 'somebody'} ended the maintenance mode of the mark at {readable(event.at)}"
+            return f"{event.user or 'an unnamed user'} ended the maintenance mode of the mark at {readable(event.at)}"
         if event.user:
             return f"{event.user} entered it again at {readable(event.at)}"
     return ""

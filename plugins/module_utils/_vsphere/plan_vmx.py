@@ -89,7 +89,7 @@ def _gpu_value(state: VmState, index: int, given: str, taken: Mapping[str, str])
     gap = numbering_gap(state.devices)
     if gap and state.gpu_keys().get(key) != address:
         raise refuse(
-            f"{gap}, and nobody documents which number of pciPassthruN the others have then",
+            f"{gap}, and it is not documented which number of pciPassthruN the others have then",
             "set this key by hand, or give the VM its devices anew so that they count from 0 without a gap",
         )
     device = physical_gpu(state.host_devices, address)

@@ -15,7 +15,7 @@ PATIENCE = 60.0  # seconds until a request whose answer was lost counts as never
 
 def came_true(connection: Connection, question: Callable[[], bool], limit: float = PATIENCE) -> bool:
     """Whether ``question``, which only reads, turns true within ``limit`` seconds, at most `PATIENCE`; False also if
-    nobody answers."""
+    there is no answer."""
     deadline = connection.clock() + min(limit, PATIENCE)
     try:
         while not connection.persistently(question, deadline):
@@ -45,7 +45,7 @@ class VmPower:
         )
 
     def present_state(self) -> str:
-        """The power state as far as somebody answers; "" if nobody does."""
+        """The power state as far as there is an answer; "" without one."""
         try:
             return self.state(self._connection.clock() + PATIENCE)
         except LayerError:
@@ -88,7 +88,7 @@ class VmPower:
         try:
             self._carry_out(doing, call, "poweredOn", timeout)
         except ApplyError:
-            if self.state(self._connection.clock() + timeout) != "poweredOn":  # somebody else may have been faster
+            if self.state(self._connection.clock() + timeout) != "poweredOn":  # another client may have been faster
                 raise
         self._check(host, self._connection.clock() + timeout)
 

@@ -21,7 +21,7 @@ from .vm_state import VmState, describe_devices
 class Prerequisite:
     """One thing that must be right before the VM powers on or GPUDirect works.
 
-    ``have`` and ``need`` as text; ``ok``: None if it cannot be told; ``why``: what happens otherwise; ``how``: the
+    ``have`` and ``need`` as text; ``ok``: None if it is unknown; ``why``: what happens otherwise; ``how``: the
     option that makes this module set it, or what a person has to do.
     """
 
@@ -163,7 +163,7 @@ def _numa_sentences(state: VmState, wanted: VmxWanted) -> list[str]:
 
 
 def _stale_gpus(state: VmState, wanted: VmxWanted) -> list[str]:
-    """PCI addresses belong to one host: after a cold migration or a card swap the file may name somebody else's."""
+    """PCI addresses belong to one host: after a cold migration or a card swap the file may name another VM's."""
     gpus = {device.address for device in state.host_devices if device.vendor_id == NVIDIA}
     if not gpus:
         return []

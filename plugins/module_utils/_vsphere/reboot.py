@@ -99,7 +99,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         return self._wanted.in_maintenance == "recover" and not needs_reboot(state, self._wanted)
 
     def _before_recovery(self) -> None:
-        """Nobody recovers beside a run that is at work, and a marked host may still be booting."""
+        """No recovery begins beside an active run, and a marked host may still be booting."""
         if self._books is None:
             return
         self._books.refuse_beside_others()
@@ -142,11 +142,11 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         """Who entered the maintenance mode that the host is in, and why it is not an interrupted run's ("": it is)."""
         if self._records is None:
             return (
-                "entered by somebody whom a standalone host does not name",
+                "entered by a user whom a standalone host does not name",
                 "nothing is recorded on a standalone host",
             )
         if self._first is None and self._wanted.in_maintenance in ("adopt", "recover"):
-            self._maintenance.remember()  # before what is told of it: whoever takes it over from here on is noticed
+            self._maintenance.remember()  # before it is reported: a user who takes it over from here on is noticed
         mark = self._records.mark()
         doubt = self._records.doubt(mark)
         story = self._records.story()
@@ -203,7 +203,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         before, state = self._last, self._read()
         if before is None or _essence(plan_reboot(before, self._wanted)) != _essence(plan_reboot(state, self._wanted)):
             raise RefusedError(
-                "somebody else changed this host between the look at it and the lease; nothing was changed",
+                "another client changed this host between the look at it and the lease; nothing was changed",
                 host=self.host,
                 thing="ESXi host",
                 remedy="run again: it looks anew",
@@ -290,7 +290,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         except LayerError as error:
             self._take_back(error, " The host was not rebooted.")
             raise
-        if not is_same_boot(before, first):  # nobody needs a second one
+        if not is_same_boot(before, first):  # a second one is not needed
             self._superseded = True
             return
         try:

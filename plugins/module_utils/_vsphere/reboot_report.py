@@ -16,7 +16,7 @@ from .state import HostState
 
 def say_how_to_resume(error: LayerError, host: str, mode: str, down: Sequence[str], entered: bool) -> None:
     """Add what is not as it was found NOW, and the one call that puts it right. ``entered``: the maintenance mode that
-    the host is in is this run's; only then anybody is told to adopt it."""
+    the host is in is this run's; only then a user is advised to adopt it."""
     error.details.setdefault("vms_shut_down", list(down))
     error.details.setdefault("entered_maintenance", entered)
     if not entered and not down:
@@ -60,7 +60,7 @@ def warnings_of(state: HostState, wanted: RebootWanted, *, unproved: bool, lost:
         found.append(f"{state.name}: the host came back from its reboot without maintenance mode")
     if state.superseded or was_rebooted_since(state, wanted):
         found.append(
-            f"{state.name}: somebody else rebooted it after this run was planned, so it was not rebooted again"
+            f"{state.name}: another client rebooted it after this run was planned, so it was not rebooted again"
         )
     return found
 

@@ -53,7 +53,7 @@ class CustomFields:
         return {str(field.name): int(field.key) for field in row.get("field") or []}
 
     def define(self, name: str, kind: Any) -> int | None:
-        """Its key; None if somebody else was faster: only one can define a name."""
+        """Its key; None if another client was faster: only one can define a name."""
         try:
             made = self.insist(
                 f"define the custom attribute {name}",
@@ -105,7 +105,7 @@ class HostRecords:
         self._moid = moid
         self._host = host
         self.fields = CustomFields(connection)
-        self.unreadable = ""  # a mark that nobody here can read
+        self.unreadable = ""  # a mark that this account cannot read
 
     def _reference(self) -> Any:
         return self._connection.reference("host", self._moid)

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The same work for many hosts at once, over one session: each thread waits for an answer of its own.
 
-Results come in the order of what was given, whoever answered first, so that nothing a person reads depends on timing.
+Results come in the order of the requests, not of the answers, so that no output depends on timing.
 """
 
 from __future__ import annotations

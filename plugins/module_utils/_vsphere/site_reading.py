@@ -56,7 +56,7 @@ def read_site(
     vms: Sequence[str],
     clock: Callable[[], float] = time.time,
 ) -> dict[str, Any]:
-    """``hosts``, ``vms``: names or managed object ids. One that is not there is told in its row, and stops nothing."""
+    """``hosts``, ``vms``: names or managed object ids. One that is not there is named in its row, and stops nothing."""
     skew = connection.server_time().timestamp() - clock()
     known = [
         (each, str(row.get("name", "")))
@@ -132,11 +132,11 @@ def _vms(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[dict
     facts = dict(zip([vm._moId for vm in machines], connection.properties(machines, _VM_PATHS)))
     hosts = [seen["runtime.host"] for seen in facts.values() if seen.get("runtime.host") is not None]
     names = _names(connection, list({host._moId: host for host in hosts}.values()))
-    told = []
+    given = []
     for row in rows:
         seen = facts.get(row["object"]._moId, {}) if row["object"] is not None else {}
         host = seen.get("runtime.host")
-        told.append(
+        given.append(
             {
                 "asked": row["asked"],
                 "problem": row["problem"],
@@ -146,7 +146,7 @@ def _vms(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[dict
                 "esxi_host": names.get(host._moId, "") if host is not None else "",
             }
         )
-    return told
+    return given
 
 
 def missing_privileges(connection: Connection, hosts: Sequence[Any], vms: Sequence[Any]) -> list[dict[str, Any]]:

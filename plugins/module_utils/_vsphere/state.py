@@ -313,7 +313,7 @@ class HostState:
     drs: bool = False
     refuges: tuple[tuple[str, str], ...] = ()
     rebooted: bool = False
-    superseded: bool = False  # somebody else rebooted it before this run could
+    superseded: bool = False  # another client rebooted it before this run could
     entered_maintenance: bool = False
     left_maintenance: bool = False
     shut_down: tuple[str, ...] = ()

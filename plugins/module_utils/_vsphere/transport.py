@@ -135,7 +135,7 @@ def translated(host: str, doing: str, thing: str = "", value: Any = None) -> Ite
             host=host,
             thing=thing,
             value=value,
-            remedy="look what stands between here and vCenter (a proxy, a load balancer)",
+            remedy="look what is between here and vCenter (a proxy, a load balancer)",
         ) from error
     except Exception as error:
         # SmartConnect raises a plain Exception when nothing that speaks VIM answers
@@ -166,7 +166,7 @@ def _from_fault(error: Any, host: str, doing: str, thing: str, value: Any) -> La
             "mode only vCenter has it: give vCenter as hostname",
         )
     if isinstance(error, vmodl.fault.ManagedObjectNotFound):
-        return GoneError(text, **subject, remedy="look whether somebody removed it; run again")
+        return GoneError(text, **subject, remedy="look whether another client removed it; run again")
     unreachable = (
         vim.fault.HostConnectFault,
         vmodl.fault.HostNotConnected,

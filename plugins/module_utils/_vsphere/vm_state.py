@@ -49,7 +49,7 @@ class VmState:
     """One VM. ``power``: poweredOn, poweredOff or suspended. ``extra``: lower-case key -> (spelling, value).
 
     ``memory_reserved`` is the lock "reserve all guest memory", ``memory_reservation_mb`` the number beside it: vSphere
-    keeps both, and the number stays when the lock goes. ``hardware_version``: 21 of vmx-21, 0 where it is not told.
+    keeps both, and the number stays when the lock goes. ``hardware_version``: 21 of vmx-21, 0 where it is unknown.
     """
 
     name: str
@@ -82,7 +82,7 @@ class VmState:
         return None if entry is None else entry[1]
 
     def gpu_keys(self) -> dict[str, str]:
-        """pciPassthruN.cfg.gpu-pci-id -> address as it stands in the file, canonical where it is an address."""
+        """pciPassthruN.cfg.gpu-pci-id -> address as it is in the file, canonical where it is an address."""
         found: dict[str, str] = {}
         for spelling, value in self.extra.values():
             if GPU_KEY.match(spelling) and value:

@@ -86,7 +86,7 @@ class Windows:
         doubt = "nothing is recorded on a standalone host"
         if records is not None and in_maintenance:
             doubt = records.doubt(mark)
-        story = "entered by somebody whom a standalone host does not name" if in_maintenance else ""
+        story = "entered by a user whom a standalone host does not name" if in_maintenance else ""
         if records is not None and in_maintenance:
             story = records.story()
         if in_maintenance and doubt:

@@ -90,14 +90,14 @@ def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
 def _answers(options: dict[str, Any], of_rank: list[str]) -> dict[str, Any]:
     patterns = {name: re.compile(str(pattern)) for name, pattern in options["find"].items()}
     found: dict[str, dict[str, list[str]]] = {}
-    told = []
+    given = []
     for rank, lines in sorted(answers.read(source_of(options["output"])).by_rank.items()):
         if rank >= len(of_rank):
             raise ValueError(f"rank {rank} answered, and the job has {len(of_rank)} rank(s)")
         host = of_rank[rank]
-        told.append({"rank": rank, "host": host, "lines": list(lines)})
+        given.append({"rank": rank, "host": host, "lines": list(lines)})
         kept = found.setdefault(host, {name: [] for name in patterns})
         for name, pattern in patterns.items():
             hits = [(match, line) for line in lines for match in [pattern.search(line)] if match]
             kept[name] += [match[1] if pattern.groups else line for match, line in hits]
-    return {"answers": told, "found": found}
+    return {"answers": given, "found": found}

@@ -5,7 +5,7 @@
 
 Judges what `workloads/checks/leftovers.py` listed on each node. A process may be ended only if it carries the mark of
 a job of this site and the container of the head says that this job has no supervisor any more. Everything else is
-somebody's. What is not known is somebody else's.
+another user's. What is not known has another owner.
 ``found``: Name of the host to what was found there (`pid`, `user`, `since`, `command`, `job`, `ours`).
 ``states``: Folder of the job to `over`, `running` or `unknown`, as the head answered.
 ``end``: Whether jobs of this site that are over may be ended.
@@ -20,7 +20,7 @@ from ..decision import Context
 
 def _why(entry: Mapping[str, Any], state: str) -> str:
     if not entry["job"]:
-        return "no mark, so somebody else's"
+        return "no mark, so another user's"
     if not entry["ours"]:
         return f"job {entry['job']} of another site"
     return {

@@ -15,7 +15,7 @@ A window that passes midnight belongs to the day on which it begins.
 ``least_minutes``: A change window with fewer minutes left counts as closed.
 
 Returns `windows` (all hosts), `waiting` (those that need one), `summary` (lines for a person), `silent` (what was not
-read for another reason; then there is no plan), `left_out` (host to why), `unasked` (those of them that nobody named),
+read for another reason; then there is no plan), `left_out` (host to why), `unasked` (those not named),
 `batch`, `open`, `minutes_left` and `reason`.
 """
 

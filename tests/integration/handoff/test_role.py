@@ -85,7 +85,7 @@ def test_what_is_wrong_or_edited_is_refused_and_nothing_is_written_over(tmp_path
     told = re.findall(r"REFUSED (.*)", outcome.output)
     assert len(told) == 2, outcome.output
     assert "give it by digest" in told[0]
-    assert "somebody else's, or edited since it was written" in told[1]
+    assert "another user's, or edited since it was written" in told[1]
     assert not (tmp_path / "elsewhere").exists()
     # Other facts made other files before; the stranger's script stopped the last hand-off as a whole.
     assert "NCCL_IB_HCA==mlx5_3:1" in outcome.text("nccl.d/gpu01.env")

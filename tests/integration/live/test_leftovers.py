@@ -130,7 +130,7 @@ def test_beside_a_colleagues_job_nothing_is_ended_and_the_run_is_refused(tmp_pat
     assert answer["other"] is True
     assert answer["ours"] == [True, True], "a run that is refused changes nothing"
     assert f"process {answer['pid']} of root since 20" in said
-    assert "no mark, so somebody else's" in said and "training.py" in said and "What to do: wait for them" in said
+    assert "no mark, so another user's" in said and "training.py" in said and "What to do: wait for them" in said
 
 
 def test_a_second_run_of_the_same_playbook_is_refused_with_words(tmp_path: pathlib.Path) -> None:

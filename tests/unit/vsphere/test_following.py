@@ -198,7 +198,7 @@ def test_what_somebody_else_ended_is_told_as_that() -> None:
     mode.enter("")
     records.says = "a later event"
     site.rows["host-1"]["runtime.inMaintenanceMode"] = False
-    with pytest.raises(ApplyError, match="somebody else ended the maintenance mode that this run had entered"):
+    with pytest.raises(ApplyError, match="another user ended the maintenance mode that this run had entered"):
         mode.check()
 
 

@@ -57,7 +57,7 @@ OURS = entered(17)
         pytest.param(MARK, [entered(19, 9), OURS, left(18, 5)], "ended", id="order_of_the_answer_does_not_matter"),
         pytest.param(MARK, [OURS, entered(18, 5, "LAB\\anna")], "LAB\\anna entered it again", id="entered_again"),
         pytest.param(MARK, [OURS, entered(18, 5)], "automation entered it again", id="our_own_account_entered_again"),
-        pytest.param(MARK, [OURS, left(18, 5, "")], "somebody ended", id="left_by_nobody_in_particular"),
+        pytest.param(MARK, [OURS, left(18, 5, "")], "an unnamed user ended", id="left_by_nobody_in_particular"),
     ],
 )
 def test_mark_counts_only_while_its_event_is_the_last_word(
@@ -81,7 +81,7 @@ def test_last_word_names_who_entered() -> None:
     assert last_entry([left(18, 5), OURS]) is None and last_entry([]) is None
     assert who_entered([OURS]) == "entered by LAB\\automation at 2026-01-02 03:04:05 UTC"
     assert "do not name" in who_entered([OURS, left(18, 5)]) and "do not name" in who_entered(None)
-    assert "nobody that vCenter names" in who_entered([entered(1, 0, "")])
+    assert "a user that vCenter does not name" in who_entered([entered(1, 0, "")])
 
 
 LEASE = Lease(MARK.run, "LAB\\automation", T0, T0, T0 + datetime.timedelta(minutes=30))

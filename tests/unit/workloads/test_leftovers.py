@@ -148,7 +148,7 @@ def entry(**changes: Any) -> dict[str, Any]:
             entry(),
             {},
             True,
-            "gpu02: process 7 of alice since 2026-11-19T08:00:00Z (no mark, so somebody else's): mpirun",
+            "gpu02: process 7 of alice since 2026-11-19T08:00:00Z (no mark, so another user's): mpirun",
         ),
         (entry(job="/tmp/rocemesh-job-f-1"), {"/tmp/rocemesh-job-f-1": "over"}, True, "of another site"),
         (entry(job=OURS, ours=True), {OURS: "running"}, True, "is running: another run asks for it"),
