@@ -118,14 +118,11 @@ def _cause(pack: loader.Pack) -> Cause:
 
 
 def _sign(name: str, entry: Mapping[str, Any], kind: str, packs: loader.Packs) -> Sign:
-    test = predicates.TESTS[entry["test"]] if "test" in entry else None
-    if "condition" in entry:
-        test = predicates.condition(entry["condition"])
     return Sign(
         name,
-        packs.pattern(entry["match"]),
+        packs.pattern([*entry.get("match", ()), *entry.get("trial", ())]),
         entry.get("kind", kind),
-        test,
+        predicates.of(entry),
         _in_folder(entry["piece"]) if "piece" in entry else None,
         entry.get("alone", False),
     )

@@ -10,6 +10,7 @@
     normal/SIGN.yml           a line that a working system prints
     words.yml                 parts of patterns that several signs share
     looks.yml, suspects.yml, topics.yml    lists whose order counts
+    readers.yml               names of the signs that readers find
     order.yml                 which rule and sign counts first where two say as much
 
 The name of a cause, sign or list is that of its file, the layer that of its folder. Only the controller has these

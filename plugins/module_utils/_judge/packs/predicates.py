@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import operator
 import re
-from typing import Callable, Match
+from typing import Any, Callable, Mapping, Match
 
 Test = Callable[[Match[str]], bool]
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
@@ -38,12 +38,12 @@ def condition(text: str) -> Test:
     """Raises ValueError for what is no comparison of two."""
     parts = text.split()
     if len(parts) != 3 or parts[1] not in _COMPARE:
-        raise ValueError(f"condition {text!r}: write GROUP < GROUP, or a number on one side ({' '.join(_COMPARE)})")
+        raise ValueError(f"condition is {text!r}, expected GROUP < GROUP or a number on one side. Write one.")
     left, sign, right = parts
 
     def test(match: Match[str]) -> bool:
-        first, second = (float(match[side]) if side in match.re.groupindex else float(side) for side in (left, right))
-        return _COMPARE[sign](first, second)
+        values = [match[side] if side in match.re.groupindex else side for side in (left, right)]
+        return None not in values and _COMPARE[sign](*map(float, values))
 
     return test
 
@@ -114,3 +114,14 @@ TESTS: dict[str, Test] = {
         helps, helps_index, xid_said, acs_said, mtus_differ, small_lock, small_shm, foreign_magic, two_releases,
     )
 }  # fmt: skip
+
+
+def of(sign: Mapping[str, Any]) -> Test | None:
+    """What a sign of a pack asks besides its pattern. Raises ValueError for what there is not."""
+    if "condition" in sign:
+        return condition(sign["condition"])
+    if "test" not in sign:
+        return None
+    if sign["test"] not in TESTS:
+        raise ValueError(f"test is {sign['test']}, expected one of {', '.join(TESTS)}. Write one.")
+    return TESTS[sign["test"]]
