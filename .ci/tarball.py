@@ -41,6 +41,7 @@ SHIPPED = (
     "meta/*.yml",
     "playbooks/*.yml",
     "plugins/*.py",
+    "plugins/module_utils/_judge/packs/*.yml",
     "roles/*.j2",
     "roles/*.md",
     "roles/*.yml",

@@ -87,7 +87,7 @@ def causes() -> str:
     for entry in catalogue.COMPARES:
         said.setdefault(entry.cause, []).append(f"`{entry.sign}` of one host differs from the others'")
     parts = [
-        "# Causes\n\n<!-- made from plugins/module_utils/_doctor/rules by generate.py: change those files -->\n\n"
+        "# Causes\n\n<!-- made from plugins/module_utils/_judge/packs by generate.py: change those files -->\n\n"
         "What the [doctor](doctor.md) can name, layer by layer: what it means, how to check it, what puts it right, "
         "and what the rules rest on. A rule that needs one sign alone is never certain unless the line states its "
         "cause.\n"

@@ -10,7 +10,8 @@ from __future__ import annotations
 import collections
 from pathlib import Path
 
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.rules.looks import LOOKS, SURELY
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import LOOKS
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.model import SURELY
 
 from lab.gym import questions
 from lab.gym.faults import FAULTS
@@ -27,7 +28,7 @@ _SYMPTOMS = {
 _HEAD = """\
 # How well the doctor asks
 
-<!-- made from the fault gym by docs/questions.py: change plugins/module_utils/_doctor/rules/looks.py -->
+<!-- made from the fault gym by docs/questions.py: change plugins/module_utils/_judge/packs/looks.yml -->
 
 One starts with the job's log alone, as ranks print it. A command is one line, run once on all machines of one
 kind; its output is what the site with this fault prints (SIMULATED, `lab/gym`). It ends when the doctor says

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The doctor without Ansible and without an inventory: `python3 workloads/doctor.py LOG`.
 
-Exit status: 0 healthy, 1 the log cannot be read, 2 faulty, 3 cannot tell. Standard library alone.
+Exit status: 0 healthy, 1 the log cannot be read, 2 faulty, 3 cannot tell. It needs PyYAML.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ def main(arguments: list[str] | None = None) -> int:
             found = doctor.diagnose(options.bundle)
         if options.json and options.json != "-":
             Path(options.json).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    except ImportError as error:
+        print(f"doctor: {error}", file=sys.stderr)
+        return 1
     except OSError as error:
         print(f"doctor: {error.filename}: {error.strerror}; give an existing log, folder or archive", file=sys.stderr)
         return 1

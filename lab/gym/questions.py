@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.bundle import Piece
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import SIGNS
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import LOOKS, SIGNS
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.judge import answer
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.reading import Reading
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.rules.looks import LOOKS
 
 from . import model, site
 from .faults import FAULTS

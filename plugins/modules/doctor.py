@@ -3,6 +3,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+# Documentation only: the work is done by the action plugin of the same name.
+
 from __future__ import annotations
 
 DOCUMENTATION = r"""
@@ -18,13 +20,12 @@ description:
     several of these stand, are read.
   - A single message that several faults print names none of them. It yields candidates, and the read-only command that
     decides between them.
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.looks
 attributes:
   check_mode:
     support: full
     description: Reads only; O(dest) is not written.
-  diff_mode:
-    support: none
-    description: Nothing of a site changes.
 options:
   bundle:
     description:
@@ -49,21 +50,20 @@ options:
     description: File to which the answer is written as JSON.
     type: path
 notes:
-  - Runs on the controller. Rules and their sources stand in C(docs/causes.md).
+  - Runs on the controller, where O(bundle) and O(dest) are. Rules and their sources are in C(docs/causes.md).
+  - One of O(bundle) and O(evidence) is required.
 """
 
 EXAMPLES = r"""
 - name: What is wrong in this log
   rocemesh.multinode.doctor:
     bundle: /home/me/job-4711.log
-  delegate_to: localhost
   register: doctor
 
 - name: What does the kernel of this host say
   rocemesh.multinode.doctor:
     evidence:
       hosts/gpu01/dmesg.txt: "{{ dmesg.stdout }}"
-  delegate_to: localhost
 """
 
 RETURN = r"""
@@ -172,36 +172,3 @@ exit_status:
   type: int
   returned: success
 """
-
-import json
-from pathlib import Path
-from typing import Any
-
-from ansible.module_utils.basic import AnsibleModule
-
-from ..module_utils._doctor import doctor
-
-
-def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "bundle": {"type": "path"},
-            "evidence": {"type": "dict"},
-            "looked": {"type": "list", "elements": "str", "default": []},
-            "dest": {"type": "path"},
-        },
-        required_one_of=[("bundle", "evidence")],
-        supports_check_mode=True,
-    )
-    options: dict[str, Any] = module.params
-    try:
-        found = doctor.diagnose(options["bundle"], doctor.evidence_texts(options["evidence"] or {}), options["looked"])
-        if options["dest"] and not module.check_mode:
-            Path(options["dest"]).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        module.fail_json(msg=doctor.unusable("doctor", error, options))
-    module.exit_json(changed=False, text=doctor.table(found), exit_status=doctor.STATUS[found["verdict"]], **found)
-
-
-if __name__ == "__main__":
-    main()

@@ -3,6 +3,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+# Documentation only: the work is done by the action plugin of the same name.
+
 from __future__ import annotations
 
 DOCUMENTATION = r"""
@@ -25,13 +27,15 @@ description:
   - Measures nothing and decides nothing - it writes down what it is given. If the given result contradicts itself, the
     report says that it is not a result.
 requirements:
-  - jinja2 (comes with Ansible)
   - matplotlib (for the plots only; without it the report says so and is otherwise complete)
 extends_documentation_fragment: [rocemesh.multinode.attributes.no_restart, rocemesh.multinode.attributes.writes]
 attributes:
   diff_mode:
     support: full
     description: Shows the SHA-256 of each file before and after.
+  async:
+    support: none
+    description: It runs on the controller.
 options:
   path:
     description: Folder of all reports. It is created if it is missing.
@@ -356,210 +360,3 @@ undo:
   elements: str
   returned: success
 """
-
-import dataclasses
-import json
-import stat
-from pathlib import Path
-from typing import Any
-
-from ansible.module_utils.basic import AnsibleModule, missing_required_lib
-
-from ..module_utils._layer import RefusedError, exit_with, failing
-from ..module_utils._results.figures import benchmark_files
-from ..module_utils._results.readers import tf_cnn
-from ..module_utils._results.report import diagnosis, page, plots, schema, timeline
-from ..module_utils._results.report.accepted import accepted_from
-from ..module_utils._results.report.files import ReportFolder, Wanted
-from ..module_utils._results.report.markdown import render
-from ..module_utils._results.report.summary import EVIDENCE, LAYERS, SIMULATED_LAYERS, Inputs, build, finite, headline
-
-_DRAWN_LOG_BYTES = 256 << 20
-_CHUNK = 1 << 20
-
-
-def _log_file(log: str) -> Path:
-    try:
-        status = Path(log).stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise RefusedError("is not a file", host="report", thing="log", value=log, remedy="give the saved log")
-        with Path(log).open("rb"):
-            return Path(log)
-    except OSError as error:
-        raise RefusedError(
-            f"cannot be read ({error.strerror})", host="report", thing="log", value=log, remedy="give the saved log"
-        ) from error
-
-
-def _timeline(log: Path, inputs: Inputs) -> dict[str, Any]:
-    size = log.stat().st_size
-    if size > _DRAWN_LOG_BYTES:
-        reason = f"the log has {size >> 20} MiB, more than {_DRAWN_LOG_BYTES >> 20}: not drawn"
-        return timeline.Timeline(timeline.STEPS, timeline.MEAN, (), reason).as_result()
-    reader = tf_cnn.Reader()
-    with log.open(encoding="utf-8", errors="replace", newline="") as stream:
-        while text := stream.read(_CHUNK):
-            reader.feed(text)
-    parameters = {**(inputs.result or {}).get("parameters", {}), **inputs.workload}
-    try:
-        batch = float(parameters.get("batch_size_per_device", 0))
-    except (TypeError, ValueError):
-        batch = 0.0
-    return timeline.from_steps(reader.result().steps, batch).as_result()
-
-
-def _heat_map(inputs: Inputs) -> str:
-    """The picture of the fabric check, taken out of the evidence: a file of its own, and not in summary.json."""
-    fabric = inputs.evidence.get("fabric") or {}
-    return str(fabric.pop("heat_map", "") or "") if isinstance(fabric, dict) else ""
-
-
-def _benchmarks(folder: Path) -> dict[str, Any]:
-    found = {}
-    for kind in benchmark_files.KINDS:
-        path = folder / f"{kind}.json"
-        try:
-            found[kind] = benchmark_files.load(kind, path.read_text(encoding="utf-8", errors="replace"))
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            found[kind] = {"results": [], "problems": [f"{path} cannot be read: {error.strerror}"]}
-    return found
-
-
-def _drawn(module: AnsibleModule, summary: dict[str, Any], wanted: bool) -> tuple[list[plots.Plot], str]:
-    """The plots, or why there are none. No fault of a drawing library may cost the report."""
-    if not wanted:
-        return [], "they were not asked for"
-    if plots.why_not():
-        return [], plots.why_not()
-    try:
-        return plots.draw(summary), ""
-    except Exception as error:
-        module.warn(f"no plots: matplotlib failed: {error!r}")
-        return [], f"matplotlib failed: {error!r}"
-
-
-def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "path": {"type": "path", "required": True},
-            "run_id": {"type": "str", "required": True},
-            "simulated": {"type": "bool", "default": False},
-            "simulated_layers": {
-                "type": "list",
-                "elements": "str",
-                "choices": list(LAYERS),
-                "default": list(SIMULATED_LAYERS),
-            },
-            "layers": {"type": "dict", "default": {}},
-            "result": {"type": "dict"},
-            "stage_marks": {
-                "type": "list",
-                "elements": "dict",
-                "default": [],
-                "options": {
-                    "name": {"type": "str", "required": True},
-                    "at": {"type": "float", "required": True},
-                },
-            },
-            "started": {"type": "str", "default": ""},
-            "finished": {"type": "str", "default": ""},
-            "hosts_rebooted": {"type": "list", "elements": "str", "default": []},
-            "workload": {"type": "dict", "default": {}},
-            "versions": {"type": "dict", "default": {}},
-            "problems": {"type": "list", "elements": "raw", "default": []},
-            "log": {"type": "path"},
-            "logs": {"type": "path"},
-            "expected_ranks": {"type": "int"},
-            "evidence": {
-                "type": "dict",
-                "default": {},
-                "options": {name: {"type": "dict"} for name in EVIDENCE},
-            },
-            "limits": {
-                "type": "dict",
-                "default": {},
-                "options": {
-                    "nic_link_gbit_per_s": {"type": "float"},
-                    "nics_per_node": {"type": "int"},
-                    "roce_mtu_bytes": {"type": "int"},
-                    "interface_mtu_bytes": {"type": "int"},
-                    "vlan_tagged": {"type": "bool"},
-                    "ip_version": {"type": "int", "choices": [4, 6]},
-                    "pcie_link_status": {"type": "str"},
-                    "pcie_generation": {"type": "int"},
-                    "pcie_width": {"type": "int"},
-                    "pcie_max_payload_bytes": {"type": "int"},
-                    "nodes": {"type": "int"},
-                    "parameters": {"type": "int"},
-                    "gradient_precision": {"type": "str", "choices": ["fp32", "tf32", "bf16", "fp16"]},
-                    "least_share": {"type": "float"},
-                    "single_gpu_images_per_s": {"type": "float"},
-                    "allreduce_s": {"type": "float"},
-                },
-            },
-            "accepted_findings": {
-                "type": "list",
-                "elements": "dict",
-                "default": [],
-                "options": {
-                    "cause": {"type": "str", "required": True},
-                    "why": {"type": "str", "required": True},
-                    "host": {"type": "str"},
-                },
-            },
-            "benchmarks": {"type": "path"},
-            "plots": {"type": "bool", "default": True},
-            "latest": {"type": "bool", "default": True},
-        },
-        supports_check_mode=True,
-    )
-    if page.JINJA2_IMPORT_ERROR:
-        module.fail_json(msg=missing_required_lib("jinja2"), exception=str(page.JINJA2_IMPORT_ERROR))
-    options = dict(module.params)
-    path, log, logs, latest, draw = (options.pop(key) for key in ("path", "log", "logs", "latest", "plots"))
-    folder = options.pop("benchmarks") or str(Path(path) / options["run_id"] / "benchmarks")
-    told = options.pop("accepted_findings")
-    options["limits"] = {key: value for key, value in options["limits"].items() if value is not None}
-    with failing(module):
-        known = accepted_from(told)
-        inputs = Inputs(**options, benchmarks=_benchmarks(Path(folder)))
-        files: dict[str, bytes | Path] = {}
-        heat_map = _heat_map(inputs)
-        if heat_map:
-            files["fabric.svg"] = heat_map.encode()
-        if log:
-            source = _log_file(log)
-            files["mpirun.log"] = source
-            inputs = dataclasses.replace(inputs, timeline=_timeline(source, inputs))
-        doctor = diagnosis.diagnose(build(inputs), inputs.evidence, logs or log, known)
-        if doctor["failed"]:
-            module.warn(doctor["message"])
-        summary = finite(build(dataclasses.replace(inputs, doctor=doctor)))
-        if diagnosis.wanted(summary):
-            summary["doctor"] = finite(doctor)
-        for fault in schema.check(summary)[:5]:
-            module.warn(f"summary.json does not have its published shape: {fault}")
-            summary["problems"].append({"code": "summary_shape", "message": fault})
-        drawn, no_plots = _drawn(module, summary, draw)
-        files["summary.json"] = (json.dumps(summary, indent=2, allow_nan=False) + "\n").encode()
-        files.update({f"{plot.name}.png": plot.light for plot in drawn})
-        names = [f"{plot.name}.png" for plot in drawn]
-        files["report.md"] = render(summary, names, no_plots, "fabric.svg" if heat_map else "").encode(errors="replace")
-        files["report.html"] = page.report(summary, drawn, no_plots, heat_map).encode(errors="replace")
-        wanted = Wanted(files, latest)
-        facts = {
-            "summary": summary,
-            "headline": headline(summary),
-            "verdict": summary["verdict"]["line"],
-            "doctor": diagnosis.brief(doctor) if summary["doctor"] else "",
-            "files": sorted(files),
-            "plots_missing": no_plots,
-        }
-        report = ReportFolder(path, options["run_id"], wanted, facts)
-    exit_with(module, report, wanted)
-
-
-if __name__ == "__main__":
-    main()

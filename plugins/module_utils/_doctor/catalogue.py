@@ -1,50 +1,39 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All causes, signs and rules of the doctor, from the files in ``rules`` and from the rules of a failed run. Pure.
+"""All causes, signs and rules of the doctor, from the rule packs and from the rules of a failed run.
 
-``_results/causes.py`` explains a failed mpirun. Its patterns are signs here, so that both say the same of one line.
+``_results/launch/causes.py`` explains a failed mpirun. Its patterns are signs here, so that both say the same of one
+line. The packs are read when one of the tables is first used, not when this file is imported.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import re
+from typing import Any, Callable, Iterator, Mapping, Pattern, Sequence, TypeVar, overload
+
+from .._judge.packs import loader, predicates
 from .._results.launch.causes import RULES as RUN_RULES
-from .model import CANDIDATE, ECHO, FAULT, LAYERS, Cause, Compare, Rule, Sign
-from .rules import (
-    addresses,
-    engines,
-    fabric,
-    figures,
-    gpu,
-    gpu_causes,
-    gpu_words,
-    guests,
-    hearsay,
-    host,
-    host_causes,
-    host_signs,
-    job,
-    job_causes,
-    launch,
-    libraries,
-    links,
-    managers,
-    modules,
-    nccl_words,
-    network_words,
-    nic,
-    nic_causes,
-    noise,
-    normal,
-    pcie_vm,
-    pcie_vm_causes,
-    peers,
-    pods,
-    rdma,
-    site,
-    start,
-    switch,
-    trees,
+from .model import (
+    CANDIDATE,
+    ECHO,
+    FACT,
+    FAULT,
+    GOOD,
+    LAYERS,
+    LIKELY,
+    NORMAL,
+    OFTEN,
+    PLACES,
+    SURELY,
+    Cause,
+    Compare,
+    Look,
+    Rule,
+    Sign,
+    Topic,
 )
 
 # Cause of a failed run -> what it may be here. Causes that only repeat an error of a lower layer are echoes.
@@ -67,9 +56,49 @@ RUN_CAUSES: dict[str, str] = {
     "weights_differ": "application_failed",
 }
 _ECHOES = ("nccl", "cuda", "nccl_tests")
+# What the signs of a folder are, unless they say so themselves.
+_KINDS = {loader.CAUSES: FAULT, loader.SYMPTOMS: FAULT, loader.FACTS: FACT, loader.NOISE: NORMAL, loader.NORMAL: GOOD}
+_OF_CAUSE = {field.name for field in dataclasses.fields(Cause)} - {"id", "layer"}
 
 
-def _run_signs() -> tuple[list[Sign], list[Rule]]:
+@dataclasses.dataclass(frozen=True)
+class Catalogue:
+    """``suspects``: what to suspect of a job that only suffers, by the names in ``suspects.yml``."""
+
+    causes: Mapping[str, Cause]
+    signs: tuple[Sign, ...]
+    rules: tuple[Rule, ...]
+    compares: tuple[Compare, ...]
+    looks: tuple[Look, ...]
+    topics: tuple[Topic, ...]
+    suspects: Mapping[str, Mapping[str, Any]]
+
+
+@functools.lru_cache(maxsize=1)
+def catalogue() -> Catalogue:
+    """Raises PackError, and ImportError without PyYAML."""
+    packs = loader.load()
+    run_signs, run_rules = _of_runs()
+    causes = {pack.name: _cause(pack) for pack in packs.of(loader.CAUSES)}
+    signs = [_sign(name, entry, _KINDS[pack.kind], packs) for pack, name, entry in packs.signs()]
+    rules: list[Rule] = []
+    compares: list[Compare] = []
+    for pack in packs.of(loader.CAUSES):
+        rules += [_rule(name, pack.name, **entry) for name, entry in pack.data.get("rules", {}).items()]
+        for name, entry in pack.data.get("compares", {}).items():
+            compares.append(Compare(name, entry["sign"], pack.name, entry["source"], entry.get("certainty", LIKELY)))
+    return Catalogue(
+        causes,
+        (*packs.ordered(signs, "signs", lambda sign: sign.name), *run_signs),
+        (*packs.ordered(rules, "rules", lambda rule: rule.id), *run_rules),
+        tuple(compares),
+        tuple(_look(name, **entry) for name, entry in packs.lists["looks"].items()),
+        tuple(_topic(name, packs, **entry) for name, entry in packs.lists["topics"].items()),
+        packs.lists["suspects"],
+    )
+
+
+def _of_runs() -> tuple[list[Sign], list[Rule]]:
     signs, rules = [], []
     for entry in RUN_RULES:
         name = f"run_{entry.cause}"
@@ -80,81 +109,108 @@ def _run_signs() -> tuple[list[Sign], list[Rule]]:
     return signs, rules
 
 
-_SIGNS, _RULES = _run_signs()
+def _cause(pack: loader.Pack) -> Cause:
+    if pack.layer not in LAYERS:
+        raise loader.PackError(
+            f"{pack.path}: layer is {pack.layer}, expected one of {', '.join(LAYERS)}. Move the file."
+        )
+    return Cause(pack.name, pack.layer, **{key: value for key, value in pack.data.items() if key in _OF_CAUSE})
 
-CAUSES: dict[str, Cause] = {
-    cause.id: cause
-    for causes in (
-        rdma.CAUSES,
-        nic_causes.CAUSES,
-        gpu_causes.CAUSES,
-        pcie_vm_causes.CAUSES,
-        host_causes.CAUSES,
-        job_causes.CAUSES,
-        fabric.CAUSES,
+
+def _sign(name: str, entry: Mapping[str, Any], kind: str, packs: loader.Packs) -> Sign:
+    return Sign(
+        name,
+        packs.pattern([*entry.get("match", ()), *entry.get("trial", ())]),
+        entry.get("kind", kind),
+        predicates.of(entry),
+        _in_folder(entry["piece"]) if "piece" in entry else None,
+        entry.get("alone", False),
     )
-    for cause in causes
-}
-SIGNS: tuple[Sign, ...] = (
-    *start.SIGNS,
-    *rdma.SIGNS,
-    *nic.SIGNS,
-    *switch.SIGNS,
-    *gpu.SIGNS,
-    *pcie_vm.SIGNS,
-    *host_signs.SIGNS,
-    *launch.SIGNS,
-    *job.SIGNS,
-    *site.SIGNS,
-    *addresses.SIGNS,
-    *links.SIGNS,
-    *modules.SIGNS,
-    *peers.SIGNS,
-    *figures.SIGNS,
-    *guests.SIGNS,
-    *trees.SIGNS,
-    *engines.SIGNS,
-    *managers.SIGNS,
-    *nccl_words.SIGNS,
-    *gpu_words.SIGNS,
-    *network_words.SIGNS,
-    *pods.SIGNS,
-    *libraries.SIGNS,
-    *hearsay.SIGNS,
-    *normal.SIGNS,
-    *noise.SIGNS,
-    *_SIGNS,
-)
-RULES: tuple[Rule, ...] = (
-    *start.RULES,
-    *rdma.RULES,
-    *nic.RULES,
-    *switch.RULES,
-    *gpu.RULES,
-    *pcie_vm.RULES,
-    *host.RULES,
-    *launch.RULES,
-    *job.RULES,
-    *site.RULES,
-    *addresses.RULES,
-    *links.RULES,
-    *modules.RULES,
-    *peers.RULES,
-    *figures.RULES,
-    *guests.RULES,
-    *trees.RULES,
-    *pods.RULES,
-    *fabric.RULES,
-    *engines.RULES,
-    *managers.RULES,
-    *nccl_words.RULES,
-    *gpu_words.RULES,
-    *network_words.RULES,
-    *libraries.RULES,
-    *hearsay.RULES,
-    *_RULES,
-)
-COMPARES: tuple[Compare, ...] = (*job.COMPARES, *site.COMPARES)
 
-if any(cause.layer not in LAYERS for cause in CAUSES.values()):
-    raise ValueError("a cause has a layer that is not in the vocabulary")
+
+def _in_folder(folder: str) -> Pattern[str]:
+    return re.compile(rf"(?:^|/){folder}/")
+
+
+def _rule(
+    name: str,
+    cause: str,
+    when: str,
+    source: str,
+    *,
+    certainty: str = CANDIDATE,
+    told: str = CANDIDATE,
+    also: Sequence[str] = (),
+    explains: Sequence[str] = (),
+) -> Rule:
+    return Rule(name, when, certainty, (cause, *also), source, tuple(explains), told)
+
+
+def _look(
+    name: str,
+    *,
+    place: str,
+    run: str,
+    pieces: Sequence[str],
+    shows: Sequence[str],
+    may_show: Sequence[str] = (),
+    heard: Sequence[str] = (),
+    cost: int = 1,
+) -> Look:
+    chances = {**dict.fromkeys(shows, SURELY), **dict.fromkeys(may_show, OFTEN)}
+    return Look(name, place, PLACES[place], run, cost, tuple(pieces), chances, tuple(heard))
+
+
+def _topic(name: str, packs: loader.Packs, match: Sequence[str], causes: Sequence[str], broad: bool = False) -> Topic:
+    return Topic(name, packs.pattern(match), tuple(causes), broad)
+
+
+Entry = TypeVar("Entry")
+Value = TypeVar("Value")
+
+
+class _Table(Sequence[Entry]):
+    """One table of the catalogue, built when it is first used."""
+
+    def __init__(self, table: Callable[[Catalogue], Sequence[Entry]]) -> None:
+        self._table = table
+
+    @overload
+    def __getitem__(self, index: int) -> Entry: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Entry]: ...
+    def __getitem__(self, index: int | slice) -> Entry | Sequence[Entry]:
+        return self._table(catalogue())[index]
+
+    def __len__(self) -> int:
+        return len(self._table(catalogue()))
+
+
+class _Named(Mapping[str, Value]):
+    """As _Table, by name."""
+
+    def __init__(self, table: Callable[[Catalogue], Mapping[str, Value]]) -> None:
+        self._table = table
+
+    def __getitem__(self, name: str) -> Value:
+        return self._table(catalogue())[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table(catalogue()))
+
+    def __len__(self) -> int:
+        return len(self._table(catalogue()))
+
+
+CAUSES: Mapping[str, Cause] = _Named(lambda known: known.causes)
+SIGNS: Sequence[Sign] = _Table(lambda known: known.signs)
+RULES: Sequence[Rule] = _Table(lambda known: known.rules)
+COMPARES: Sequence[Compare] = _Table(lambda known: known.compares)
+LOOKS: Sequence[Look] = _Table(lambda known: known.looks)
+TOPICS: Sequence[Topic] = _Table(lambda known: known.topics)
+# What to suspect of a job that only suffers: symptom -> cause -> weight; sign -> symptom; fact -> cause -> weight; and
+# what a host says of the port at its other end, sign -> cause.
+SUSPECTS: Mapping[str, Mapping[str, float]] = _Named(lambda known: known.suspects["suspects"])
+SUFFERS: Mapping[str, str] = _Named(lambda known: known.suspects["suffers"])
+CLUES: Mapping[str, Mapping[str, float]] = _Named(lambda known: known.suspects["clues"])
+BEHIND: Mapping[str, str] = _Named(lambda known: known.suspects["behind"])

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Callable, Mapping
 
 from . import doctor
-from .rules.looks import CONTAINER, GUEST, JOB, LOOKS
+from .catalogue import LOOKS
+from .model import CONTAINER, GUEST, JOB
 
 MOST = 12  # questions of a session
 SETTLED, NO_MORE, NO_TERMINAL, STOPPED = (

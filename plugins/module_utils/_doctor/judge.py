@@ -10,7 +10,7 @@ import dataclasses
 import re
 from typing import Any, Iterable
 
-from .catalogue import CAUSES, RULES
+from .catalogue import BEHIND, CAUSES, CLUES, LOOKS, RULES, SUFFERS, SUSPECTS
 from .comparing import TOLD, compare
 from .finding import Finding
 from .model import (
@@ -29,7 +29,6 @@ from .model import (
 from .questions import GENERAL, SILENT, STOPPED, Question, rank
 from .ranking import SYMPTOMS, explained, one_per_layer, order
 from .reading import PER_FORM, Hit, Reading
-from .rules.looks import BEHIND, CLUES, LOOKS, SUFFERS, SUSPECTS
 from .topics import with_topics
 
 _OWN = re.compile(r"(?:^|/)(?:hosts|containers)/")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a rule of the doctor is made of. Pure data types; the rules stand in ``rules``.
+"""What a rule of the doctor is made of. Pure data types; the rules are in ``_judge/packs``.
 
 A *sign* is something that a line says. A *cause* is what may be wrong, where one looks, and what puts it right. A
 *rule* joins signs to causes.
@@ -59,6 +59,20 @@ LAYERS = {
 }
 
 
+# Kinds of machines, and where a look runs.
+GUEST, CONTAINER, SWITCH, ESXI, VM, JOB = "hosts", "containers", "switches", "esxi", "vms", "job"
+PLACES = {
+    GUEST: "on the hosts",
+    CONTAINER: "in the containers, by way of docker exec",
+    SWITCH: "on the switch",
+    ESXI: "on the ESXi hosts",
+    VM: "on the ESXi hosts, in the folders of the VMs",
+    JOB: "in what the job printed",
+}
+# How likely a cause is in the output of a look that can show it.
+SURELY, OFTEN = 0.9, 0.4
+
+
 @dataclasses.dataclass(frozen=True)
 class Cause:
     """``look``: where, and the read-only command that decides; ``cost`` 1 one look here, 2 another machine or root,
@@ -78,8 +92,7 @@ class Cause:
 
 @dataclasses.dataclass(frozen=True)
 class Look:
-    """A read-only command that decides between several causes: see ``rules/looks.py``. ``shows``: cause -> how likely
-    it stands in the output."""
+    """A read-only command that decides between several causes. ``shows``: cause -> how likely it is in the output."""
 
     id: str
     place: str
@@ -136,6 +149,17 @@ class Rule:
 
 
 @dataclasses.dataclass(frozen=True)
+class Topic:
+    """What a line is about where no rule knows its words. ``broad``: it says little more than that it is about
+    machines; whatever suffers says as much."""
+
+    name: str
+    pattern: Pattern[str]
+    causes: tuple[str, ...]
+    broad: bool
+
+
+@dataclasses.dataclass(frozen=True)
 class Compare:
     """The values of a sign differ between hosts."""
 
@@ -146,26 +170,6 @@ class Compare:
     certainty: str = LIKELY
 
 
-def sign(
-    name: str,
-    pattern: str,
-    kind: str = FAULT,
-    test: Callable[[Match[str]], bool] | None = None,
-    *,
-    piece: str = "",
-    alone: bool = False,
-) -> Sign:
-    return Sign(name, re.compile(pattern, re.IGNORECASE), kind, test, re.compile(piece) if piece else None, alone)
-
-
-def rule(
-    id: str,  # noqa: A002
-    when: str,
-    certainty: str,
-    causes: str,
-    source: str,
-    *,
-    explains: str = "",
-    told: str = CANDIDATE,
-) -> Rule:
-    return Rule(id, when, certainty, tuple(causes.split()), source, tuple(explains.split()), told)
+def sign(name: str, pattern: str, kind: str = FAULT) -> Sign:
+    """A sign that a reader finds: its pattern only says what that is."""
+    return Sign(name, re.compile(pattern, re.IGNORECASE), kind)

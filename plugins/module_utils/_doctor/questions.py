@@ -16,7 +16,7 @@ SILENT = 0.05
 @dataclasses.dataclass(frozen=True)
 class Question:
     """``cost``: 1 one look here, 2 another machine or root, 3 a short job, 5 something that needs a window. ``look``:
-    name of the command in ``rules/looks.py``, empty if it is a cause's own."""
+    name of the command in ``looks.yml``, empty if it is a cause's own."""
 
     where: str
     run: str

@@ -11,11 +11,10 @@ from __future__ import annotations
 import re
 from typing import Iterable
 
-from .catalogue import CAUSES
+from .catalogue import CAUSES, TOPICS
 from .finding import Finding
-from .model import CANDIDATE, ECHO, FAULT, GOOD, NORMAL, Rule
+from .model import CANDIDATE, ECHO, FAULT, GOOD, NORMAL, Rule, Topic
 from .reading import Hit, Reading
-from .rules.topics import TOPICS, Topic
 
 LAYERS_WANTED = 3
 _SOURCE = "the words of the field: what a line that no rule knows is about"

@@ -8,10 +8,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import CAUSES, RULES, SIGNS
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import catalogue
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import CAUSES, LOOKS, RULES, SIGNS
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.rules import looks
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.rules.looks import LOOKS
 
 from docs import questions as page
 from lab.gym import model, questions, site
@@ -52,11 +51,11 @@ def test_commands_and_suspects_name_causes_and_signs_that_exist() -> None:
     for look in LOOKS:
         assert set(look.shows) <= set(CAUSES), look.id
         assert set(look.heard) <= signs, look.id
-    for suspects in (*looks.SUSPECTS.values(), *looks.CLUES.values()):
+    for suspects in (*catalogue.SUSPECTS.values(), *catalogue.CLUES.values()):
         assert set(suspects) <= set(CAUSES)
-    assert {*looks.SUFFERS, *looks.CLUES, *looks.BEHIND} <= signs
-    assert set(looks.SUFFERS.values()) == set(looks.SUSPECTS)
-    assert set(looks.BEHIND.values()) <= set(CAUSES)
+    assert {*catalogue.SUFFERS, *catalogue.CLUES, *catalogue.BEHIND} <= signs
+    assert set(catalogue.SUFFERS.values()) == set(catalogue.SUSPECTS)
+    assert set(catalogue.BEHIND.values()) <= set(CAUSES)
 
 
 def test_every_output_of_the_gym_is_what_some_command_prints() -> None:

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose, evidence_texts
-from ansible_collections.rocemesh.multinode.plugins.modules import doctor as module
 
-from tests.older_core import patch_module_args
+from tests.unit.decisions import decide
 
 GOOD = "gpu01:1:1 [0] NCCL INFO Connected all rings\n"
 
@@ -250,13 +249,10 @@ def test_ranks_of_one_host_do_not_hide_another_host_s_plugin() -> None:
     assert (causes(found)[0], found["verdict"]) == ("nccl_mixed", "faulty")
 
 
-def test_the_module_wants_a_bundle_or_evidence(capsys: pytest.CaptureFixture[str]) -> None:
-    with patch_module_args({}), pytest.raises(SystemExit):
-        module.main()
-    assert "one of the following is required: bundle, evidence" in capsys.readouterr().out
-    with patch_module_args({"evidence": {"a.log": "ulimit -l: unlimited"}}), pytest.raises(SystemExit):
-        module.main()
-    assert '"verdict": "healthy"' in capsys.readouterr().out
+def test_the_module_wants_a_bundle_or_evidence() -> None:
+    with pytest.raises(ValueError, match="one of the following is required: bundle, evidence"):
+        decide("doctor")
+    assert decide("doctor", evidence={"a.log": "ulimit -l: unlimited"})["verdict"] == "healthy"
 
 
 def test_a_counter_that_is_0_on_one_port_does_not_hide_the_next_port() -> None:

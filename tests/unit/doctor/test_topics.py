@@ -7,9 +7,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import CAUSES
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import CAUSES, TOPICS
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.rules.topics import TOPICS
 
 GOOD = "gpu01:1:1 [0] NCCL INFO Connected all rings\n"
 

@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures import published
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import comparison, page
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import comparison, page, plots
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.comparison import Entry, Figure
-from ansible_collections.rocemesh.multinode.plugins.modules import run_compare, run_report
+from ansible_collections.rocemesh.multinode.plugins.modules import run_compare
 
 from tests.older_core import patch_module_args
+from tests.unit.decisions import decide
 from tests.unit.results import report_samples
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -153,78 +154,67 @@ def test_a_log_without_any_result_is_named_and_nothing_is_written(
     assert not (tmp_path / "out").exists()
 
 
-def report(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], **more: Any) -> dict[str, Any]:
+def report(tmp_path: pathlib.Path, **more: Any) -> dict[str, Any]:
     log = tmp_path / "train.log"
     if not log.exists():
         log.write_text(report_samples.log(4))
     result = report_samples.tf_cnn.read(log.read_text(errors="replace"), 4).as_dict()
     arguments = {"result": result, "log": str(log), "simulated": True, "expected_ranks": 4, **more}
-    return call(run_report, capsys, path=str(tmp_path / "reports"), run_id="r1", **arguments)
+    return decide("run_report", path=str(tmp_path / "reports"), run_id="r1", **arguments)
 
 
-def test_module_writes_every_file_and_finds_the_benchmarks_of_the_run(
-    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_module_writes_every_file_and_finds_the_benchmarks_of_the_run(tmp_path: pathlib.Path) -> None:
     folder = tmp_path / "reports" / "r1" / "benchmarks"
     folder.mkdir(parents=True)
     for kind, document in report_samples.benchmarks().items():
         (folder / f"{kind}.json").write_text(json.dumps(document))
-    result = report(tmp_path, capsys, limits=report_samples.LIMITS)
-    plots = ["bandwidth.png", "communication.png", "limits.png", "scaling.png", "throughput.png"]
-    assert result["files"] == sorted([*plots, "mpirun.log", "report.html", "report.md", "summary.json"])
+    result = report(tmp_path, limits=report_samples.LIMITS)
+    drawn = ["bandwidth.png", "communication.png", "limits.png", "scaling.png", "throughput.png"]
+    assert result["files"] == sorted([*drawn, "mpirun.log", "report.html", "report.md", "summary.json"])
     assert {path.name for path in (tmp_path / "reports" / "r1").iterdir()} == {*result["files"], "benchmarks"}
     assert result["verdict"].startswith("SIMULATED - NOT PROVEN: ")
     assert result["plots_missing"] == ""
     assert sorted(result["summary"]["benchmarks"]) == ["bandwidth", "scaling", "scoring", "training"]
     assert "warnings" not in result
-    assert report(tmp_path, capsys, limits=report_samples.LIMITS)["changed"] is False
+    assert report(tmp_path, limits=report_samples.LIMITS)["changed"] is False
 
 
 def test_a_drawing_library_that_fails_costs_the_plots_and_not_the_report(
-    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(_summary: Any) -> None:
         raise RuntimeError("no font found")
 
-    # Not from the result: Ansible reports one text once per process, and other tests of this process may have had it.
-    warned: list[str] = []
-    monkeypatch.setattr(run_report.AnsibleModule, "warn", lambda _module, text: warned.append(text))
-    monkeypatch.setattr(run_report.plots, "draw", broken)
-    result = report(tmp_path, capsys)
+    monkeypatch.setattr(plots, "draw", broken)
+    result = report(tmp_path)
     assert "no font found" in result["plots_missing"]
-    assert "no font found" in str(warned)
+    assert "no font found" in str(result["warnings"])
     assert "no font found" in (tmp_path / "reports" / "r1" / "report.html").read_text()
 
 
-def test_module_report_is_complete_without_plots(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
-    result = report(tmp_path, capsys, plots=False)
+def test_module_report_is_complete_without_plots(tmp_path: pathlib.Path) -> None:
+    result = report(tmp_path, plots=False)
     assert result["files"] == ["mpirun.log", "report.html", "report.md", "summary.json"]
     assert "they were not asked for" in (tmp_path / "reports" / "r1" / "report.md").read_text()
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\xff" * 5000, b"x" * (5 << 20)], ids=["empty", "binary", "one line"])
-def test_a_log_that_is_none_is_kept_and_the_run_is_not_proven(
-    content: bytes, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_log_that_is_none_is_kept_and_the_run_is_not_proven(content: bytes, tmp_path: pathlib.Path) -> None:
     (tmp_path / "train.log").write_bytes(content)
-    result = report(tmp_path, capsys)
+    result = report(tmp_path)
     assert result["verdict"].startswith("SIMULATED - NOT PROVEN")
     assert (tmp_path / "reports" / "r1" / "mpirun.log").read_bytes() == content
     assert "no_result" in [problem["code"] for problem in result["summary"]["problems"]]
 
 
-def test_a_clock_that_goes_backwards_gives_no_negative_time(
-    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_clock_that_goes_backwards_gives_no_negative_time(tmp_path: pathlib.Path) -> None:
     marks = [{"name": "a", "at": 100.0}, {"name": "b", "at": 50.0}, {"name": "c", "at": 60.0}]
-    result = report(tmp_path, capsys, stage_marks=marks, finished="1970-01-01T00:00:10Z")
+    result = report(tmp_path, stage_marks=marks, finished="1970-01-01T00:00:10Z")
     assert result["summary"]["stages"] == {"a": 0.0, "b": 10.0, "c": 0.0}
 
 
-def test_what_json_has_no_word_for_is_written_as_text(
-    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    result = report(tmp_path, capsys, workload={"loss": float("nan")}, layers={"nic": {"found": {"x": float("inf")}}})
+def test_what_json_has_no_word_for_is_written_as_text(tmp_path: pathlib.Path) -> None:
+    result = report(tmp_path, workload={"loss": float("nan")}, layers={"nic": {"found": {"x": float("inf")}}})
     written = json.loads((tmp_path / "reports" / "r1" / "summary.json").read_text())
     assert written["workload"]["loss"] == "nan"
     assert written == result["summary"]

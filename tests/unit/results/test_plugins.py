@@ -24,14 +24,16 @@ from ansible_collections.rocemesh.multinode.plugins.filter import (
     nccl_variables,
     read_log,
 )
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.registry import (
     BY_NAME,
     COMMON,
     OPTIONS,
 )
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import summary
 from ansible_collections.rocemesh.multinode.plugins.modules import run_report
 
-from tests.older_core import patch_module_args
+from tests.unit.decisions import decide
 
 from .logs import LOGS, OWN, log
 
@@ -182,42 +184,33 @@ def test_wrong_input_is_a_filter_error(call: Any) -> None:
         call()
 
 
-def call_module(capsys: pytest.CaptureFixture[str], **arguments: Any) -> dict[str, Any]:
-    with patch_module_args(arguments), pytest.raises(SystemExit):
-        run_report.main()
-    result: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return result
-
-
-def test_module_writes_summary_report_and_log(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_module_writes_summary_report_and_log(tmp_path: pathlib.Path) -> None:
     log = tmp_path / "train.log"
     log.write_text("[1,0]<stdout>:x\n")
-    result = call_module(capsys, path=str(tmp_path / "reports"), run_id="r1", simulated=True, log=str(log))
+    options = {"path": str(tmp_path / "reports"), "run_id": "r1", "simulated": True, "log": str(log)}
+    result = decide("run_report", **options)
     latest = tmp_path / "reports" / "latest"
     assert result["changed"] is True
     assert json.loads((latest / "summary.json").read_text()) == result["summary"]
     assert (latest / "report.md").read_text().startswith("# SIMULATED")
     assert (latest / "mpirun.log").read_text() == log.read_text()
-    again = call_module(capsys, path=str(tmp_path / "reports"), run_id="r1", simulated=True, log=str(log))
-    assert again["changed"] is False
+    assert decide("run_report", **options)["changed"] is False
 
 
-def test_module_in_check_mode_writes_nothing(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
-    result = call_module(capsys, path=str(tmp_path / "reports"), run_id="r1", _ansible_check_mode=True)
+def test_module_in_check_mode_writes_nothing(tmp_path: pathlib.Path) -> None:
+    result = decide("run_report", check=True, path=str(tmp_path / "reports"), run_id="r1")
     assert result["changed"] is True
     assert not (tmp_path / "reports").exists()
 
 
-def test_module_fails_with_the_reason_when_the_log_is_missing(
-    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    result = call_module(capsys, path=str(tmp_path), run_id="r1", log=str(tmp_path / "none.log"))
-    assert result["failed"] is True
-    assert "none.log" in result["msg"]
+def test_module_fails_with_the_reason_when_the_log_is_missing(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(RefusedError, match=r"none\.log"):
+        decide("run_report", path=str(tmp_path), run_id="r1", log=str(tmp_path / "none.log"))
     assert not (tmp_path / "r1").exists()
 
 
 def test_documentation_and_argument_spec_agree() -> None:
     documented = yaml.safe_load(run_report.DOCUMENTATION)["options"]
-    assert documented["simulated_layers"]["choices"] == list(run_report.LAYERS)
-    assert documented["simulated_layers"]["default"] == list(run_report.SIMULATED_LAYERS)
+    assert documented["simulated_layers"]["choices"] == list(summary.LAYERS)
+    assert documented["simulated_layers"]["default"] == list(summary.SIMULATED_LAYERS)
+    assert set(documented["evidence"]["suboptions"]) == set(summary.EVIDENCE)

@@ -50,6 +50,8 @@ def test_it_holds_what_is_listed_and_nothing_else(built: pathlib.Path) -> None:
     files = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
     listed = set(TARBALL.shipped(TARBALL.tracked()))
     assert files - {"MANIFEST.json", "FILES.json"} == listed - {"galaxy.yml"}
+    packs = [name for name in files if name.startswith("plugins/module_utils/_judge/packs/")]
+    assert "plugins/module_utils/_judge/packs/causes/cabling/link_faulty.yml" in packs
     assert {"LICENSE", "requirements.txt", "playbooks/site.yml", "inventories/example/hosts.yml"} <= files
 
 

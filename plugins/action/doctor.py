@@ -1,0 +1,36 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Action of rocemesh.multinode.doctor: name the root cause in logs and outputs.
+
+An action, because the rule packs are YAML files of the controller, which Ansible sends to no node. How it judges is in
+module_utils/_doctor.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+from ..module_utils._doctor import doctor
+from ..modules.doctor import DOCUMENTATION
+from ..plugin_utils.decision import Decision
+
+
+class ActionModule(Decision):
+    documentation = DOCUMENTATION
+
+    def decide(self, options: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
+        if options["bundle"] is None and options["evidence"] is None:
+            raise ValueError("doctor: one of the following is required: bundle, evidence")
+        try:
+            found = doctor.diagnose(
+                options["bundle"], doctor.evidence_texts(options["evidence"] or {}), options["looked"]
+            )
+            if options["dest"] and not self._task.check_mode:
+                text = json.dumps(found, indent=2) + "\n"
+                pathlib.Path(options["dest"]).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise ValueError(doctor.unusable("doctor", error, options)) from error
+        return {**found, "text": doctor.table(found), "exit_status": doctor.STATUS[found["verdict"]]}

@@ -1,0 +1,193 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Check rule packs: keys and types, names, sources, samples, and patterns that could run away.
+
+    cd plugins && python -m module_utils._judge.packs.lint [FOLDER ...]
+
+An alternative is one entry of ``match``. It has a sample that it matches, or it is under ``trial``: it is searched for
+as well, and nothing shows yet that a program prints it. FOLDER: packs of a site, checked with those of the collection.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from pathlib import Path
+from typing import Any, Iterable, Iterator, Mapping
+
+from . import loader, predicates
+
+_parser: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
+_SIGN = {
+    "kind": str, "piece": str, "alone": bool, "test": str, "condition": str, "match": list, "trial": list,
+    "samples": list,
+}  # fmt: skip
+_CAUSE = {
+    "means": str, "where": str, "look": str, "fix": str, "source": str, "role": str, "interrupts": str, "cost": int,
+    "signs": dict, "rules": dict, "compares": dict,
+}  # fmt: skip
+_RULE = {"when": str, "source": str, "certainty": str, "told": str, "also": list, "explains": list}
+_COMPARE = {"sign": str, "source": str, "certainty": str}
+_KINDS = ("fault", "fact", "echo", "normal", "quiet", "good")
+_CERTAINTIES = ("proven", "likely", "candidate")
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+
+def problems(packs: loader.Packs, readers: Iterable[str] = ()) -> list[str]:
+    """What is wrong, each with its file. ``readers``: names of signs that readers find."""
+    found = list(_names(packs))
+    signs = {name for _pack, name, _sign in packs.signs()} | set(readers)
+    causes = {pack.name for pack in packs.of(loader.CAUSES)}
+    for pack in packs.of(loader.CAUSES):
+        found += [f"{pack.path}: {text}" for text in _cause(pack.data, signs, causes)]
+    for pack, name, sign in packs.signs():
+        found += [f"{pack.path}: {name}: {text}" for text in _sign(sign, packs)]
+    return found
+
+
+def _names(packs: loader.Packs) -> Iterator[str]:
+    """Names that are none, and names that two of a kind have."""
+    seen: dict[tuple[str, str], Path] = {}
+    named = [("cause", pack.name, pack) for pack in packs.of(loader.CAUSES)]
+    named += [("sign", name, pack) for pack, name, _sign in packs.signs()]
+    named += [("rule", name, pack) for pack in packs.of(loader.CAUSES) for name in pack.data.get("rules", {})]
+    for kind, name, pack in named:
+        if not _NAME.fullmatch(name):
+            yield f"{pack.path}: {kind} is {name}, expected lower case letters, digits and underscores. Rename it."
+        if (kind, name) in seen:
+            yield f"{pack.path}: {kind} {name} is in {seen[kind, name]} as well, expected once. Rename one."
+        seen[kind, name] = pack.path
+
+
+def _keys(data: Mapping[str, Any], known: Mapping[str, type], needed: Iterable[str]) -> Iterator[str]:
+    for key, value in data.items():
+        if key not in known:
+            yield f"key is {key}, expected one of {', '.join(known)}. Rename it."
+        elif not isinstance(value, known[key]) or not value:
+            yield f"{key} is {value!r}, expected a {known[key].__name__} that is not empty. Write one."
+    for key in needed:
+        if key not in data:
+            yield f"{key} is missing. Write it."
+
+
+def _cause(data: Mapping[str, Any], signs: set[str], causes: set[str]) -> Iterator[str]:
+    yield from _keys(data, _CAUSE, ("means", "where", "look", "fix", "source"))
+    for name, rule in data.get("rules", {}).items():
+        texts = [*_keys(rule, _RULE, ("when", "source"))]
+        wanted = [word.lstrip("!") for group in rule.get("when", "").split() for word in group.split("|")]
+        texts += _unknown("sign", [*wanted, *rule.get("explains", ())], signs)
+        texts += _unknown("cause", rule.get("also", ()), causes)
+        texts += _certainty(rule)
+        yield from (f"{name}: {text}" for text in texts)
+    for name, compare in data.get("compares", {}).items():
+        texts = [*_keys(compare, _COMPARE, ("sign", "source")), *_certainty(compare)]
+        texts += _unknown("sign", compare.get("sign", "").split("+"), signs)
+        yield from (f"{name}: {text}" for text in texts)
+
+
+def _unknown(kind: str, names: Iterable[str], known: set[str]) -> list[str]:
+    return [f"{kind} {name} is not known. Write its pack." for name in names if name and name not in known]
+
+
+def _certainty(data: Mapping[str, Any]) -> Iterator[str]:
+    for key in ("certainty", "told"):
+        if data.get(key, "likely") not in _CERTAINTIES:
+            yield f"{key} is {data[key]}, expected one of {', '.join(_CERTAINTIES)}. Write one."
+
+
+def _sign(sign: Mapping[str, Any], packs: loader.Packs) -> Iterator[str]:
+    yield from _keys(sign, _SIGN, ())
+    if sign.get("kind", "fault") not in _KINDS:
+        yield f"kind is {sign['kind']}, expected one of {', '.join(_KINDS)}. Write one."
+    try:
+        predicates.of(sign)
+    except ValueError as error:
+        yield str(error)
+    if not sign.get("match") and not sign.get("trial"):
+        yield "match is missing. Write it."
+    heard: set[str] = set()
+    said = list(_said(sign, packs))
+    for key in ("match", "trial"):
+        for text in sign.get(key, ()):
+            try:
+                pattern = re.compile(loader.alternative(text, packs.words), re.IGNORECASE)
+            except (re.error, loader.PackError) as error:
+                yield f"{text!r} is no pattern: {error}. Mend it."
+                continue
+            if runs_away(pattern.pattern):
+                yield f"{text!r} repeats what repeats itself: it could take hours. Bound the inner repeat."
+            fits = {sample for sample in said if pattern.search(sample)}
+            if key == "match" and not fits:
+                yield f"{text!r} matches no sample. Write one that its source prints, or move it to trial."
+            if key == "trial" and fits:
+                yield f"{text!r} matches a sample. Move it to match."
+            heard |= fits
+    unheard = [text for text in sign.get("samples", ()) if text not in heard]
+    yield from (f"sample {text!r} is matched by nothing. Take it out." for text in unheard)
+
+
+def _said(sign: Mapping[str, Any], packs: loader.Packs) -> Iterator[str]:
+    """Samples that the whole sign takes."""
+    try:
+        test = predicates.of(sign)
+        pattern = packs.pattern([*sign.get("match", ()), *sign.get("trial", ())])
+    except ValueError:
+        return  # it is named where its part is looked at
+    except re.error:
+        return
+    for text in map(str, sign.get("samples", ())):
+        match = pattern.search(text)
+        if match and (test is None or test(match)):
+            yield text
+
+
+def runs_away(pattern: str) -> bool:
+    """A repeat without end inside of a repeat without end, and nothing fixed between two rounds of it."""
+    return _nested(_parser.parse(pattern, re.IGNORECASE))
+
+
+def _nested(parsed: Any) -> bool:
+    for operation, value in parsed:
+        inner = list(_bodies(str(operation), value))
+        if _endless(str(operation), value) and any(_soft(body) for body in inner):
+            return True
+        if any(_nested(body) for body in inner):
+            return True
+    return False
+
+
+def _endless(operation: str, value: Any) -> bool:
+    return operation in ("MAX_REPEAT", "MIN_REPEAT") and value[1] == _parser.MAXREPEAT
+
+
+def _bodies(operation: str, value: Any) -> Iterator[Any]:
+    if operation == "SUBPATTERN":
+        yield value[-1]
+    elif operation in ("MAX_REPEAT", "MIN_REPEAT"):
+        yield value[2]
+    elif operation == "BRANCH":
+        yield from value[1]
+    elif operation.startswith("ASSERT"):
+        yield value[1]
+
+
+def _soft(parsed: Any) -> bool:
+    """It holds a repeat without end, and no character that has to be there."""
+    fixed = any(str(operation) in ("LITERAL", "IN") for operation, _value in parsed)
+    if fixed:
+        return False
+    bodies = [(operation, value, body) for operation, value in parsed for body in _bodies(str(operation), value)]
+    return any(_endless(str(operation), value) or _soft(body) for operation, value, body in bodies)
+
+
+def main(folders: list[str]) -> int:
+    packs = loader.load(loader.FOLDER, *map(Path, folders))
+    found = problems(packs, loader.read(loader.FOLDER / "readers.yml")["signs"])
+    print("\n".join(found) or f"{len(packs.packs)} packs, no problem")
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

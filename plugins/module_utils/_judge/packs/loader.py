@@ -1,0 +1,144 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rule packs: one YAML file for each cause, symptom, fact, harmless line and good line, read from folders.
+
+    causes/LAYER/CAUSE.yml    a cause, the signs that speak for it alone, and its rules
+    symptoms/SIGN.yml         a sign of several causes
+    facts/SIGN.yml            a sign that means something only beside others
+    noise/SIGN.yml            a line that sounds bad and is harmless
+    normal/SIGN.yml           a line that a working system prints
+    words.yml                 parts of patterns that several signs share
+    looks.yml, suspects.yml, topics.yml    lists whose order counts
+    readers.yml               names of the signs that readers find
+    order.yml                 which rule and sign counts first where two say as much
+
+The name of a cause, sign or list is that of its file, the layer that of its folder. Only the controller has these
+files: Ansible sends no YAML to nodes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from pathlib import Path
+from typing import Any, Callable, Iterable, Iterator, Mapping, Pattern, Sequence, TypeVar
+
+from ..xids import APPLICATION, DRIVER, GPU, NVLINK, numbers
+
+try:
+    import yaml
+except ImportError as import_error:
+    YAML_IMPORT_ERROR: ImportError | None = import_error
+else:
+    YAML_IMPORT_ERROR = None
+
+FOLDER = Path(__file__).parent
+CAUSES, SYMPTOMS, FACTS, NOISE, NORMAL = KINDS = ("causes", "symptoms", "facts", "noise", "normal")
+LISTS = ("looks", "suspects", "topics", "order")
+_WORDS = "words"
+_PART = re.compile(r"\{(?P<name>[a-z_]+)(?: (?P<cause>[a-z_]+)(?: (?P<at_fault>\w+))?)?\}")
+_RECORDED = "recorded"  # an Xid that names no cause
+
+
+Named = TypeVar("Named")
+
+
+class PackError(ValueError):
+    """A pack is not what packs are; the text names the file."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Pack:
+    """One file. ``kind``: one of KINDS; ``layer``: of a cause, else empty."""
+
+    path: Path
+    kind: str
+    layer: str
+    name: str
+    data: Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Packs:
+    """``lists``: name of the list -> its entries; ``words``: name of a part -> the part."""
+
+    packs: tuple[Pack, ...]
+    lists: Mapping[str, Mapping[str, Any]]
+    words: Mapping[str, str]
+
+    def of(self, *kinds: str) -> Iterator[Pack]:
+        return (pack for pack in self.packs if pack.kind in kinds)
+
+    def signs(self, *kinds: str) -> Iterator[tuple[Pack, str, Mapping[str, Any]]]:
+        """Pack, name of the sign, and what the pack says of it."""
+        for pack in self.of(*(kinds or KINDS)):
+            named = pack.data.get("signs") or {} if pack.kind == CAUSES else {pack.name: pack.data}
+            for name, sign in named.items():
+                yield pack, name, sign
+
+    def ordered(self, things: Iterable[Named], key: str, name: Callable[[Named], str]) -> list[Named]:
+        """As ``order.yml`` has them, the others behind."""
+        place = {each: number for number, each in enumerate(self.lists.get("order", {}).get(key, ()))}
+        return sorted(things, key=lambda thing: place.get(name(thing), len(place)))
+
+    def alternatives(self, match: Sequence[str]) -> list[str]:
+        return [alternative(text, self.words) for text in match]
+
+    def pattern(self, match: Sequence[str]) -> Pattern[str]:
+        return re.compile("|".join(self.alternatives(match)), re.IGNORECASE)
+
+
+def alternative(text: str, words: Mapping[str, str]) -> str:
+    """One regular expression, as ``re`` takes it. Lines of a block are joined without a space; ``{name}`` is a part of
+    ``words``, ``{xids CAUSE}`` or ``{xids CAUSE PART}`` the Xids that name this cause (and have this part at fault)."""
+
+    def part(match: re.Match[str]) -> str:
+        if match["name"] != "xids":
+            if match["name"] not in words:
+                raise PackError(f"{text!r}: {match.group()} is not in {_WORDS}.yml")
+            return words[match["name"]]
+        cause = "" if match["cause"] == _RECORDED else match["cause"]
+        return numbers((cause,), (match["at_fault"],) if match["at_fault"] else (APPLICATION, GPU, NVLINK, DRIVER))
+
+    return _PART.sub(part, "".join(text.splitlines()))
+
+
+@functools.lru_cache(maxsize=None)
+def load(*folders: Path) -> Packs:
+    """All packs of these folders, those of the collection without any; in the order of KINDS, and of names. Raises
+    PackError, and ImportError without PyYAML."""
+    if YAML_IMPORT_ERROR:
+        raise ImportError(f"the rule packs need PyYAML ({YAML_IMPORT_ERROR}). Install it: pip install pyyaml")
+    packs: list[Pack] = []
+    lists: dict[str, dict[str, Any]] = {}
+    words: dict[str, str] = {}
+    for kind in KINDS:
+        for folder in folders or (FOLDER,):
+            paths = sorted((folder / kind).glob("*/*.yml" if kind == CAUSES else "*.yml"))
+            packs += [Pack(path, kind, _layer(path, kind), path.stem, read(path)) for path in paths]
+    for folder in folders or (FOLDER,):
+        for name in LISTS:
+            path = folder / f"{name}.yml"
+            if path.is_file():
+                lists.setdefault(name, {}).update(read(path))
+        path = folder / f"{_WORDS}.yml"
+        if path.is_file():
+            words.update({name: "".join(text.splitlines()) for name, text in read(path).items()})
+    return Packs(tuple(packs), lists, words)
+
+
+def _layer(path: Path, kind: str) -> str:
+    return path.parent.name if kind == CAUSES else ""
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The mapping in a file. Raises PackError."""
+    try:
+        data = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise PackError(f"{path}: {error}. Write YAML as in {FOLDER}.") from error
+    if not isinstance(data, dict):
+        raise PackError(f"{path}: holds {type(data).__name__}, expected a mapping. Write YAML as in {FOLDER}.")
+    return data

@@ -1,0 +1,127 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a pattern cannot say: conditions on what it found, by the names that packs use. Pure.
+
+``condition: GROUP < GROUP`` (also >, >=, <=, ==, !=; one side may be a number) compares what groups of the pattern
+hold, as numbers. ``test: NAME`` is a function of TESTS.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from typing import Any, Callable, Mapping, Match
+
+Test = Callable[[Match[str]], bool]
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+_NO = re.compile(r"\bnot\b|n't\b|\bno\b|\bnever\b|\bnor\b|\bnone\b", re.IGNORECASE)
+_SPEAKS_OF_WHAT_MAY_COME = r"\b(?:if|unless|polic(?:y|ies)|watch(?:es|ing)?|alert(?:s|ing)? on|monitor(?:s|ing)? for)\b"
+_XID_DENIED = re.compile(
+    rf"\b(?:no|not|without|zero)\b[^.;,]{{0,30}}$|{_SPEAKS_OF_WHAT_MAY_COME}[^.;]{{0,60}}$", re.IGNORECASE
+)
+_NONE = re.compile(r"\w*\s*(?:count\s*)?[:=]\s*(?:0|no|n/a)\b", re.IGNORECASE)
+_ACS_DENIED = re.compile(r"\b(?:no|not|never|without|if|whether|check\w*|sure)\b[^.;]{0,40}$", re.IGNORECASE)
+_BRIDGES = re.compile(r"\b(?:docker|veth|virbr|br-|cni|flannel|cali|tunl|lo\b)", re.IGNORECASE)
+_PATH_MTUS = (256, 512, 1024, 2048, 4096)
+_HEADERS = 80  # bytes that RoCE v2 takes of an Ethernet MTU, rounded up
+_BYTES = re.compile(r"\sbytes\b")
+_SMALL_LOCK = 1 << 20  # KiB; less than this is not enough for the buffers of one rank
+_MEBIBYTES = {"K": 1 / 1024, "": 1 / 1024, "M": 1, "G": 1024, "T": 1 << 20}
+_SMALL_SHM = 64  # MiB: Docker's default
+_RELEASE = re.compile(r"\d+\.\d+(?:\.\d+)?")
+
+
+def condition(text: str) -> Test:
+    """Raises ValueError for what is no comparison of two."""
+    parts = text.split()
+    if len(parts) != 3 or parts[1] not in _COMPARE:
+        raise ValueError(f"condition is {text!r}, expected GROUP < GROUP or a number on one side. Write one.")
+    left, sign, right = parts
+
+    def test(match: Match[str]) -> bool:
+        values = [match[side] if side in match.re.groupindex else side for side in (left, right)]
+        return None not in values and _COMPARE[sign](*map(float, values))
+
+    return test
+
+
+def helps(match: Match[str]) -> bool:
+    """No word that denies it between what was changed and "helps"."""
+    return not _NO.search(match.group())
+
+
+def helps_index(match: Match[str]) -> bool:
+    """As ``helps``; "cannot be reproduced" and "no longer" are no denial."""
+    return not _NO.search(match.group().replace("cannot be reproduced", "").replace("no longer", ""))
+
+
+def xid_said(match: Match[str]) -> bool:
+    """Said to be there: "no Xid 79" and a counter at 0 are none; a policy or a condition names what may come."""
+    return not _XID_DENIED.search(match.string[: match.start()]) and not _NONE.match(match.string[match.end() :])
+
+
+def acs_said(match: Match[str]) -> bool:
+    """Not "no ACS enabled" and not "whether ACS is on"; what lspci prints needs no such care."""
+    return "ACSCtl" in match.group() or not _ACS_DENIED.search(match.string[: match.end()])
+
+
+def mtus_differ(match: Match[str]) -> bool:
+    """Two MTUs leave different path MTUs. Not of a host's own networks."""
+    if _BRIDGES.search(match.string):
+        return False
+    figures = [int(text) for text in (match["a"] or match["c"], match["b"] or match["d"]) if text]
+    return len(figures) < 2 or _path_mtu(figures[0]) != _path_mtu(figures[1])
+
+
+def _path_mtu(mtu: int) -> int:
+    """The path MTU that an Ethernet MTU leaves; of a path MTU, itself."""
+    return max((size for size in _PATH_MTUS if size == mtu or size + _HEADERS <= mtu), default=mtu)
+
+
+def small_lock(match: Match[str]) -> bool:
+    """In KiB, as ``ulimit -l`` has it; /proc/PID/limits and docker run count bytes."""
+    before, after = match.string[: match.start()], match.string[match.end() :]
+    scale = 1024 if _BYTES.search(after) or before.endswith(("--ulimit ", "--ulimit=")) else 1
+    return int(match["value"]) // scale < _SMALL_LOCK
+
+
+def small_shm(match: Match[str]) -> bool:
+    """Another alternative than the one with a size matched, or the size is small."""
+    return match["size"] is None or float(match["size"]) * _MEBIBYTES[match["unit"].upper()] <= _SMALL_SHM
+
+
+def foreign_magic(match: Match[str]) -> bool:
+    """The magic number is text: another protocol, not another NCCL."""
+    if match["magic"] is None:
+        return False
+    letters = bytes.fromhex(match["magic"].zfill(16))
+    return sum(32 <= letter < 127 or letter in (9, 10, 13) for letter in letters) >= 7
+
+
+def two_releases(match: Match[str]) -> bool:
+    """Two releases differ, as far as both are given."""
+    found = [_RELEASE.match(match[name]) for name in ("first", "second")]
+    one, other = (entry.group().split(".") for entry in found if entry)
+    return one[: min(len(one), len(other))] != other[: min(len(one), len(other))]
+
+
+TESTS: dict[str, Test] = {
+    test.__name__: test
+    for test in (
+        helps, helps_index, xid_said, acs_said, mtus_differ, small_lock, small_shm, foreign_magic, two_releases,
+    )
+}  # fmt: skip
+
+
+def of(sign: Mapping[str, Any]) -> Test | None:
+    """What a sign of a pack asks besides its pattern. Raises ValueError for what there is not."""
+    if "condition" in sign:
+        return condition(sign["condition"])
+    if "test" not in sign:
+        return None
+    if sign["test"] not in TESTS:
+        raise ValueError(f"test is {sign['test']}, expected one of {', '.join(TESTS)}. Write one.")
+    return TESTS[sign["test"]]

@@ -1,0 +1,124 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rule packs: the collection's own pass the lint, and the lint finds each kind of fault."""
+
+from __future__ import annotations
+
+import copy
+import pathlib
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import fabric, readers
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.model import Sign
+from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.packs import lint, loader, predicates
+
+CAUSE = "causes/cabling/widget_loose.yml"
+SOUND: dict[str, dict[str, Any]] = {
+    CAUSE: {
+        "means": "The widget is loose.",
+        "where": "on the host",
+        "look": "widgetctl show",
+        "fix": "fasten it",
+        "source": "widgetctl(8)",
+        "signs": {
+            "widget_gap": {
+                "condition": "gap > limit",
+                "match": [r"gap (?P<gap>\d+) of (?P<limit>\d+)"],
+                "trial": ["widget adrift"],
+                "samples": ["widget0: gap 3 of 2"],
+            }
+        },
+        "rules": {"widget_gap": {"when": "widget_gap !widget_sleeps", "source": "widgetctl(8)"}},
+    },
+    "facts/widget_sleeps.yml": {"match": ["widget sleeps"], "samples": ["widget sleeps"]},
+}
+
+
+def problems(folder: pathlib.Path, files: dict[str, dict[str, Any]]) -> list[str]:
+    for name, data in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(yaml.safe_dump(data), encoding="utf-8")
+    return lint.problems(loader.load(folder))
+
+
+def test_packs_of_the_collection_have_no_problem() -> None:
+    packs = loader.load()
+    assert lint.problems(packs, loader.read(loader.FOLDER / "readers.yml")["signs"]) == []
+    assert len(packs.packs) > 200
+
+
+def test_readers_yml_names_only_signs_of_readers() -> None:
+    classes = [vars(value) for value in vars(readers).values() if isinstance(value, type)]
+    known = {value.name for names in classes for value in names.values() if isinstance(value, Sign)}
+    known |= {sign.name for sign in (*fabric.SIGNS.values(), fabric.SOUND, fabric.PARTLY)}
+    assert set(loader.read(loader.FOLDER / "readers.yml")["signs"]) <= known
+
+
+def test_sound_pack_of_a_site_has_no_problem(tmp_path: pathlib.Path) -> None:
+    assert problems(tmp_path, SOUND) == []
+
+
+SIGN = ("signs", "widget_gap")
+RULE = ("rules", "widget_gap")
+
+
+@pytest.mark.parametrize(
+    ("place", "key", "value", "words"),
+    [
+        ((), "source", None, "source is missing"),
+        ((), "means", "", "means is ''"),
+        ((), "colour", "red", "key is colour"),
+        (RULE, "source", None, "source is missing"),
+        (RULE, "when", "widget_gap !widget_wakes", "sign widget_wakes is not known"),
+        (RULE, "also", ["gremlins"], "cause gremlins is not known"),
+        (RULE, "certainty", "sure", "certainty is sure"),
+        (SIGN, "kind", "odd", "kind is odd"),
+        (SIGN, "condition", "gap", "condition is 'gap'"),
+        (SIGN, "test", "no_such_test", "matches no sample"),
+        (SIGN, "samples", ["widget0: gap 1 of 2"], "matches no sample"),
+        (SIGN, "samples", ["gap 3 of 2", "all is well"], "sample 'all is well' is matched by nothing"),
+        (SIGN, "samples", ["gap 3 of 2", "gap 3 of 2, widget adrift"], "Move it to match"),
+        (SIGN, "match", ["gap ("], "is no pattern"),
+        (SIGN, "match", ["{no_such_part} gap"], "is no pattern"),
+        (SIGN, "trial", [r"widget (?:\w+)*!"], "could take hours"),
+        (SIGN, "trial", [r"(?:a+|b)+ widget"], "could take hours"),
+    ],
+)
+def test_lint_names_the_fault(tmp_path: pathlib.Path, place: tuple[str, ...], key: str, value: Any, words: str) -> None:
+    files = copy.deepcopy(SOUND)
+    target = files[CAUSE]
+    for step in place:
+        target = target[step]
+    if key == "test":
+        del target["condition"]
+        value = "acs_said"
+        target["samples"] = ["no ACS check: gap 3 of 2"]
+    if value is None:
+        del target[key]
+    else:
+        target[key] = value
+    found = problems(tmp_path, files)
+    assert any(words in text and "widget_loose.yml" in text for text in found), found
+
+
+def test_name_that_two_files_give_is_named_with_both(tmp_path: pathlib.Path) -> None:
+    again = {"match": ["widget gap"], "samples": ["widget gap"]}
+    found = problems(tmp_path, {**SOUND, "symptoms/widget_gap.yml": again})
+    assert [text for text in found if "sign widget_gap is in" in text and "widget_loose.yml" in text]
+
+
+@pytest.mark.parametrize("text", ["a: [", "- a", "", "\x00"])
+def test_file_that_is_no_mapping_is_refused_by_name(tmp_path: pathlib.Path, text: str) -> None:
+    path = tmp_path / "a.yml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(loader.PackError, match=r"a\.yml"):
+        loader.read(path)
+
+
+def test_condition_compares_groups_and_numbers() -> None:
+    test = predicates.condition("count >= 1000")
+    pattern = loader.Packs((), {}, {}).pattern([r"(?P<count>\d+)"])
+    assert [test(match) for text in ("999", "1000") if (match := pattern.search(text))] == [False, True]
