@@ -230,6 +230,8 @@ def of_inventory(
         for host in groups.get(group) or ():
             error = _error(hostvars, host, name) if name in hostvars.raw_get(host) else ""
             value = _value(hostvars, host, name)
+            if name == "switch_vlan" and not error and _value(hostvars, host, "switch_port_mode") == "routed":
+                continue
             # ansible-core before 2.19 leaves what it cannot make out as it is written.
             if error or value in (None, "", []) or (isinstance(value, str) and "{{" in value):
                 needs.setdefault((name, error, what), []).append(host)

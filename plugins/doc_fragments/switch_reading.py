@@ -30,9 +30,19 @@ options:
     type: str
     choices: [lossless, semi-lossless, lossy, lossless-single-ipool, lossy-multi-tc, dci-1, dci-custom, absent]
   vlan:
-    description: The VLAN that the ports ought to be access ports of. Any if it is not set. No effect on traffic.
+    description:
+      - The VLAN that access ports have to be in, and that trunks have to carry. Any if it is not set. No effect on
+        traffic.
     type: int
   mtu:
-    description: The MTU in bytes that the ports ought to have. Any if it is not set. No effect on traffic.
+    description:
+      - The least MTU in bytes of the ports, that of the hosts. A larger one is right. Any if it is not set. No effect
+        on traffic.
     type: int
+  port_mode:
+    description:
+      - What the ports have to be, access ports, trunks, or routed ports with an address each. Any if it is not set. No
+        effect on traffic.
+    type: str
+    choices: [access, trunk, routed]
 """

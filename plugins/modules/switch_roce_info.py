@@ -20,9 +20,9 @@ notes:
   - With V(sonic), the account has to be in the groups that may run C(show); C(show runningconfiguration all) uses
     C(sudo) by itself. A switch of several ASICs is refused.
   - With V(eos), the account needs privilege 15 without C(enable), with C(aaa authorization exec default local), for the
-    running configuration, of which only the QoS of ports is kept. The map from DSCP to traffic class that holds
-    without configuration is not printed, so that it counts as unknown. Whether PFC is in operation is not known either,
-    only whether it is configured.
+    running configuration, of which only the QoS of ports is kept. The default map from DSCP to traffic class is not
+    printed. The one of EOS's manual counts (24 to 31 are traffic class 3), with the lines that change it, and a routed
+    port trusts DSCP. Whether PFC is in operation is not known, only whether it is configured.
   - V(nxos) is made for Nexus 9000. The account needs the role C(network-operator). Of the running configuration only
     the QoS of ports is kept.
   - RoCE packets that come in are counted by priority on none of these systems, so C(rx_roce_packets) is not there.
@@ -64,8 +64,14 @@ RETURN = r"""
 switch:
   description:
     - What a driver of the role C(switch) publishes, see the role's README, with C(version), C(roce), C(vlans),
-      C(ports), C(saved) (null if not known), C(unreadable) (C(what), C(reason)), C(problems) (one sentence each) and
-      C(healthy).
+      C(ports), C(saved) (null if not known), C(unreadable) (C(what), C(reason)), C(problems) (one sentence each),
+      C(warnings) (what RoCE works without, such as the PFC watchdog) and C(healthy).
+    - C(findings) has C(code), C(place) (a port, empty for the whole switch), C(thing), C(found), C(expected) and
+      C(remedy) of each problem and warning. Codes are V(mode), V(mtu), V(port_mode), V(vlan), V(address), V(network),
+      V(trust), V(dscp), V(cnp), V(ecn), V(pfc), V(pfc_oper) and V(pfc_watchdog).
+    - RoCE packets are those with DSCP 8 * O(priority) + 2 (26 with priority 3). Congestion notifications (DSCP 48) must
+      be in another priority, without PFC. C(roce_priority) and C(cnp_priority) of a port are what its map makes of
+      them.
   returned: success
   type: dict
   sample:
@@ -75,6 +81,9 @@ switch:
       Ethernet1/1:
         mode: access
         access_vlan: 111
+        roce_priority: 3
+        cnp_priority: 6
+        pfc_watchdog: enabled
         counters: {rx_discards: 0, tx_discards: 0, rx_pfc_pause: 12, tx_pfc_pause: 0, ecn_marked: 3}
     healthy: true
 error_code:

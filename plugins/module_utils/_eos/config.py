@@ -5,9 +5,10 @@
 
 Lines and their forms: aristanetworks/avd, schema and templates of eos_cli_config_gen (ethernet_interfaces, qos,
 qos_profiles: qos trust, service-profile, priority-flow-control, uc_tx_queues.random_detect.ecn.threshold with its
-units); a whole RoCE profile as published for an Arista 7388 in AMD's documentation of its GPU clusters. The map from
-DSCP to traffic class that holds by default is not printed and depends on the platform, so only DSCPs that the
-configuration maps count.
+units); a whole RoCE profile as published for an Arista 7388 in AMD's documentation of its GPU clusters. The default
+map from DSCP to traffic class is not printed. EOS's manual (chapter Quality of Service) gives the same one for Arad,
+Jericho, Trident, Trident II and Tomahawk, and says that a routed port trusts DSCP and a switched one CoS unless a line
+says otherwise.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ import re
 
 from .._layer import ParseError
 from .._switch.observed import Marking, PortSeen
-from .._switch.sections import Line, numbers, thresholds
+from .._switch.sections import Line, addresses, numbers, thresholds, trunk
+
+# DSCP / 8, except that 0 to 7 are traffic class 1 and 8 to 15 traffic class 0.
+DEFAULT_MAP = {dscp: {0: 1, 1: 0}.get(dscp // 8, dscp // 8) for dscp in range(64)}
 
 _MAP = re.compile(r"map dscp (?P<dscps>[\d ,-]+) to traffic-class (?P<tc>\d)")
 _QUEUE_MAP = re.compile(r"map traffic-class (?P<tcs>[\d ,-]+) to (?:uc-tx-queue|tx-queue) (?P<queue>\d+)")
@@ -25,7 +29,8 @@ _PRIORITY = re.compile(r"priority (?P<number>\d) (?P<word>no-drop|drop)")
 
 
 def dscp_map(host: str, root: Line) -> dict[int, int]:
-    found = {}
+    """DSCP -> traffic class in effect."""
+    found = dict(DEFAULT_MAP)
     for rest in root.rest("qos"):
         match = _MAP.fullmatch(rest)
         if match:
@@ -50,17 +55,23 @@ def port(host: str, root: Line, name: str, queues: dict[int, int]) -> PortSeen:
     block = next(root.lines(f"interface {name}"), Line(""))
     below = [*_profile(host, root, block), *block.below]
     whole = Line(name, below)
-    trust = None
+    mode, vlan = _vlan(host, block)
+    trust = "dscp" if mode == "routed" else None
     for rest in whole.rest("qos trust"):
         trust = rest
     if whole.has("no qos trust"):
         trust = "untrusted"
-    mode, vlan = _vlan(host, block)
+    allowed, native = trunk(host, block) if mode == "trunk" else (None, None)
+    off = root.has("priority-flow-control all off")
     return PortSeen(
         mode=mode,
         access_vlan=vlan,
+        allowed_vlans=allowed,
+        native_vlan=native,
+        addresses=addresses(block) if mode == "routed" else None,
         trust=trust,
-        lossless=_lossless(host, whole),
+        lossless=frozenset() if off else _lossless(host, whole),
+        watchdog=_watchdog(root, whole),
         marking=_marking(host, whole, queues),
     )
 
@@ -88,6 +99,14 @@ def _lossless(host: str, block: Line) -> frozenset[int]:
     return frozenset(found) if on else frozenset()
 
 
+def _watchdog(root: Line, block: Line) -> bool:
+    """A port's own line goes before the default of the switch, which a timeout turns on."""
+    if block.has("no priority-flow-control pause watchdog"):
+        return False
+    timeouts = root.rest("priority-flow-control pause watchdog default timeout")
+    return any(block.lines("priority-flow-control pause watchdog")) or any(each.strip("0.") for each in timeouts)
+
+
 def _marking(host: str, block: Line, queues: dict[int, int]) -> dict[int, Marking]:
     marks = {}
     for line in block.below:
@@ -108,7 +127,7 @@ def _vlan(host: str, block: Line) -> tuple[str | None, int | None]:
         return "routed", None
     for rest in block.rest("switchport mode"):
         if rest != "access":
-            return rest, None
+            return "trunk" if rest.startswith("trunk") else rest, None
     for rest in block.rest("switchport access vlan"):
         if not rest.isdigit():
             raise ParseError("an access VLAN that is no number", host=host, raw=rest)

@@ -33,7 +33,6 @@ MARKS = "show qos interfaces ecn counters queue | json"
 LLDP = "show lldp neighbors detail | json"
 UNSAVED = "show running-config diffs"
 _PORT = re.compile(r"Ethernet\d+(?:/\d+)*")
-_DSCPS = 64
 
 
 def read(host: str, show: Show, priority: int) -> Observed:
@@ -58,7 +57,6 @@ def read(host: str, show: Show, priority: int) -> Observed:
             admin=facts.get("interfaceStatus") != "disabled",
             up=facts.get("lineProtocolStatus") == "up",
             dscp=dscp,
-            dscp_whole=len(dscp) == _DSCPS,
             neighbors=neighbors.get(name, ()),
             counters=counted,
         )

@@ -17,13 +17,14 @@ from typing import Iterable
 
 from .._layer import ParseError
 from .._switch.observed import Marking, PortSeen
-from .._switch.sections import Line, numbers, thresholds
+from .._switch.sections import Line, addresses, numbers, thresholds, trunk
 
 KINDS = ("qos", "network-qos", "queuing")
 # Names of RFC 2474, 2597 and 3246 that NX-OS takes for a DSCP.
 DSCP_NAMES = {"default": 0, "ef": 46, **{f"cs{number}": 8 * number for number in range(1, 8)}}
 DSCP_NAMES.update({f"af{high}{low}": 8 * high + 2 * low for high in range(1, 5) for low in range(1, 4)})
 _SYSTEM_GROUP = re.compile(r"c-(?:out-)?(?:\dq-)?n?q(?P<number>\d)")
+_WATCHDOG = "priority-flow-control watch-dog-interval"
 _UNITS = ("bytes", "kbytes", "mbytes", "packets")
 
 
@@ -31,7 +32,7 @@ class Policies:
     """What the class maps and policy maps of the switch mean."""
 
     def __init__(self, host: str, root: Line) -> None:
-        self._host = host
+        self.host = host
         self._root = root
         system = next(root.lines("system qos"), Line(""))
         self.of_system = {kind: _attached(system, kind) for kind in KINDS}
@@ -40,7 +41,7 @@ class Policies:
         """The classes of a policy; none of a default of the system, which is not printed."""
         policy = next(self._root.lines(f"policy-map type {kind} {name}"), None)
         if policy is None and not name.startswith("default-"):
-            raise ParseError(f"policy-map type {kind} {name} is named and not there", host=self._host, raw=name)
+            raise ParseError(f"policy-map type {kind} {name} is named and not there", host=self.host, raw=name)
         return [] if policy is None else [line for line in policy.below if line.text.startswith("class ")]
 
     def _matches(self, kind: str, name: str) -> list[str]:
@@ -56,31 +57,45 @@ class Policies:
         if not found and own:
             found = [own["number"]]
         for each in found:
-            yield from numbers(self._host, each)
+            yield from numbers(self.host, each)
 
     def dscp_groups(self, name: str | None) -> tuple[dict[int, int], str | None]:
-        """(DSCP -> qos-group, what is trusted: dscp, pcp or None) of a policy of type qos."""
+        """(DSCP -> qos-group in effect, what is trusted: dscp, pcp or None) of a policy of type qos."""
         found: dict[int, int] = {}
         kinds = set()
+        rest_of_all = 0  # the group of packets that no class matches
         for line in self._policy("qos", name) if name else ():
             group = next(iter(line.rest("set qos-group")), None)
             if group is None or not group.isdigit():
                 continue
-            for rest in self._matches("qos", line.text.split()[-1]):
+            class_name = line.text.split()[-1]
+            if class_name == "class-default":
+                rest_of_all = int(group)
+            for rest in self._matches("qos", class_name):
                 word, _blank, values = rest.partition(" ")
-                if word == "dscp":
-                    kinds.add("dscp")
-                    found.update(dict.fromkeys(self._dscps(values), int(group)))
-                elif word == "cos":
+                if word == "cos":
                     kinds.add("pcp")
-        return found, "dscp" if "dscp" in kinds else "pcp" if kinds else None
+                    continue
+                kinds.add("dscp")
+                # The first class that matches a packet takes it.
+                found = {**dict.fromkeys(self._marks(word, values, rest), int(group)), **found}
+        whole = {dscp: found.get(dscp, rest_of_all) for dscp in range(64)}
+        return whole, "dscp" if "dscp" in kinds else "pcp" if kinds else None
+
+    def _marks(self, word: str, values: str, rest: str) -> list[int]:
+        """The DSCPs that a line of a class matches."""
+        if word == "dscp":
+            return list(self._dscps(values))
+        if word == "precedence":
+            return [8 * high + low for high in numbers(self.host, values) for low in range(8)]
+        raise ParseError("a match of a class that is not known", host=self.host, raw=rest)
 
     def _dscps(self, values: str) -> Iterable[int]:
         for each in re.split(r"[ ,]+", values.strip()):
             if each.lower() in DSCP_NAMES:
                 yield DSCP_NAMES[each.lower()]
             else:
-                yield from numbers(self._host, each)
+                yield from numbers(self.host, each)
 
     def paused(self) -> dict[int, int]:
         """qos-group -> the priority that it pauses; network-qos is one for the whole switch."""
@@ -90,9 +105,7 @@ class Policies:
             for rest in line.rest("pause"):
                 match = re.match(r"pfc-cos (\d)\b", rest)
                 if match is None:
-                    raise ParseError(
-                        "which priority is paused is not in the line", host=self._host, raw=f"pause {rest}"
-                    )
+                    raise ParseError("which priority is paused is not in the line", host=self.host, raw=f"pause {rest}")
                 for group in self._groups("network-qos", line.text.split()[-1]):
                     found[group] = int(match[1])
         return found
@@ -109,7 +122,7 @@ class Policies:
 
     def _mark(self, rest: str) -> Marking | None:
         """Without the word ecn, packets are dropped and not marked."""
-        mark, more = thresholds(self._host, rest, _UNITS)
+        mark, more = thresholds(self.host, rest, _UNITS)
         return mark if "ecn" in more else None
 
 
@@ -131,7 +144,14 @@ def port(policies: Policies, root: Line, name: str) -> PortSeen:
     # A group that is not paused has no priority of its own, and is called by its number.
     priority = {group: paused.get(group, group) for group in {*groups.values(), *marks, *paused}}
     mode = next(iter(block.rest("priority-flow-control mode")), "auto").split()[0]
+    switchport = next(iter(block.rest("switchport mode")), "").split()
+    allowed, native = trunk(policies.host, block) if switchport == ["trunk"] else (None, None)
+    watch = [*root.rest(_WATCHDOG), *block.rest(_WATCHDOG)]  # the port's own line goes before that of the switch
     return PortSeen(
+        allowed_vlans=allowed,
+        native_vlan=native,
+        addresses=addresses(block),
+        watchdog=bool(watch) and watch[-1].split()[:1] != ["off"],
         trust=trust,
         # With auto it depends on what the neighbor says over DCBX: whether it works is read, not configured.
         lossless=frozenset(paused.values()) if mode in ("on", "auto") else frozenset(),

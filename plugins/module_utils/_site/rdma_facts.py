@@ -11,12 +11,9 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
-# The RoCE profile of Onyx and of Cumulus Linux: DSCP 24 to 31 become switch priority 3, and RoCE is marked with 26
-# (Onyx: `show qos interface ethernet`, default map; NVIDIA's RoCE configuration guide). The default maps of switches
-# and cards are DSCP / 8, so a site with another priority p has 8 p + 2 in the same place.
+from .._switch.judge import dscp_of, trusts_dscp
+
 ROCE_PRIORITY = 3
-_IN_CLASS = 2
-_TRUSTS_DSCP = frozenset(("l3", "both", "dscp"))
 
 
 def usable(readings: Mapping[str, Any], nodes: Sequence[str]) -> dict[str, Any]:
@@ -46,10 +43,6 @@ def why_not(reading: Any) -> str:
         said = next((entry for entry in reading.get("unreadable") or () if entry.get("what") == "RDMA devices"), None)
         return f"no RDMA device ({said.get('why')}; {said.get('remedy')})" if said else "no RDMA device"
     return ""
-
-
-def dscp_of(priority: int) -> int:
-    return 8 * priority + _IN_CLASS
 
 
 def lossless_dscp(
@@ -94,12 +87,6 @@ def lossless_dscp(
         f"{'profile' if priority == ROCE_PRIORITY else 'default'}'s map puts DSCP {8 * priority} to {8 * priority + 7} "
         + (f"there, and {dscp} is its mark of RoCE" if priority == ROCE_PRIORITY else f"there, {dscp} among them"),
     }
-
-
-def trusts_dscp(trust: Any) -> bool:
-    """Whether these words of a switch mean DSCP at every port. A blank after the comma divides the words of ports that
-    differ ("cos, dscp"); without it, it is one port that looks at both (Cumulus Linux: "pcp,dscp")."""
-    return all(_TRUSTS_DSCP & set(port.strip().split(",")) for port in str(trust or "").lower().split(", "))
 
 
 def _not_lossless(found: Any, priority: int) -> str:

@@ -6,7 +6,9 @@
 Tables and fields: sonic-net/sonic-buildimage, src/sonic-yang-models/doc/Configuration.md (PORT, PORT_QOS_MAP,
 DSCP_TO_TC_MAP, TC_TO_QUEUE_MAP, QUEUE, WRED_PROFILE, VLAN_MEMBER); that a reference may be spelled
 ``[DSCP_TO_TC_MAP|AZURE]`` or ``AZURE``: db_migrator.py of sonic-net/sonic-utilities. The key ``global`` of PORT_QOS_MAP
-holds what belongs to the whole switch, such as its DSCP map, and a port's own entry goes before it.
+holds what belongs to the whole switch, such as its DSCP map, and a port's own entry goes before it. A DSCP that the map
+leaves out is in traffic class 0 (SONiC's design document of its RoCE defaults). PFC_WD has an entry for each port whose
+PFC watchdog runs (doc/Configuration.md, sonic-pfcwd.yang).
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import Any, Iterable, Mapping
 
 from .._layer import ParseError
 from .._switch.observed import Marking, PortSeen
+from .._switch.sections import spans
 
 _MARKS = ("ecn_none", "ecn_green", "ecn_yellow", "ecn_red", "ecn_green_yellow", "ecn_green_red", "ecn_yellow_red")
 _REFERENCE = re.compile(r"\[?(?:\w+\|)?([^\]|]+)\]?")
@@ -66,15 +69,19 @@ def port(db: Config, host: str, name: str) -> PortSeen:
     dscp = db.get("DSCP_TO_TC_MAP", {}).get(named(dscp_map), {}) if dscp_map else {}
     if dscp_map and not dscp:
         raise ParseError(f"{name} names the map {dscp_map!r}, which is not there", host=host, raw=json.dumps(qos))
-    mode, vlan = _vlan(db, name)
+    mode, vlan, tagged = _vlan(db, name)
     return PortSeen(
         mtu=number(host, entry["mtu"]) if "mtu" in entry else None,
         admin=entry.get("admin_status", "down") == "up",
         mode=mode,
-        access_vlan=vlan,
+        access_vlan=vlan if mode == "access" else None,
+        allowed_vlans=spans(tagged) if mode == "trunk" else None,
+        native_vlan=vlan if mode == "trunk" else None,
+        addresses=tuple(_addresses(db, name)) if mode == "routed" else None,
         trust="dscp" if dscp_map else "pcp" if qos.get("dot1p_to_tc_map") else None,
         lossless=lossless,
-        dscp={number(host, key): number(host, value) for key, value in dscp.items()},
+        watchdog=any(name in key.split(",") for key in db.get("PFC_WD", {})),
+        dscp={each: number(host, dscp.get(str(each), 0)) for each in range(64)},
         marking=_marking(db, host, name),
     )
 
@@ -86,19 +93,27 @@ def number(host: str, value: Any) -> int:
     return int(text)
 
 
-def _vlan(db: Config, name: str) -> tuple[str | None, int | None]:
+def _vlan(db: Config, name: str) -> tuple[str | None, int | None, list[int]]:
+    """(mode, untagged VLAN, tagged VLANs)."""
     members = {
-        key.split("|")[0]: entry.get("tagging_mode")
+        int(key[len("Vlan") :].partition("|")[0]): entry.get("tagging_mode")
         for key, entry in db.get("VLAN_MEMBER", {}).items()
-        if key.split("|")[-1] == name
+        if re.fullmatch(rf"Vlan\d+\|{re.escape(name)}", key)
     }
     untagged = [vlan for vlan, tagging in members.items() if tagging == "untagged"]
+    tagged = [vlan for vlan in members if vlan not in untagged]
     if any(key.split("|")[-1] == name for key in db.get("PORTCHANNEL_MEMBER", {})):
-        return "bond", None
-    if len(untagged) == 1 and len(members) == 1:
-        match = re.fullmatch(r"Vlan(\d+)", untagged[0])
-        return "access", int(match[1]) if match else None
-    return ("trunk" if members else "routed" if name in db.get("INTERFACE", {}) else None), None
+        return "bond", None, []
+    if len(untagged) == 1 and not tagged:
+        return "access", untagged[0], []
+    routed = any(key.partition("|")[0] == name for key in db.get("INTERFACE", {}))
+    native = untagged[0] if len(untagged) == 1 else None
+    return ("trunk" if members else "routed" if routed else None), native, tagged
+
+
+def _addresses(db: Config, name: str) -> Iterable[str]:
+    """An entry ``Ethernet0|192.0.2.0/31`` for each."""
+    return [key.partition("|")[2] for key in db.get("INTERFACE", {}) if key.startswith(f"{name}|")]
 
 
 def _marking(db: Config, host: str, name: str) -> dict[int, Marking]:
@@ -121,7 +136,7 @@ def _span(host: str, queues: str) -> Iterable[int]:
 
 
 def _mark(host: str, profile: str, entry: Mapping[str, Any] | None) -> Marking | None:
-    """Green packets: all that nobody has coloured. Thresholds are in bytes."""
+    """Green packets are those without a colour of their own. Thresholds are in bytes."""
     if entry is None:
         raise ParseError(f"a queue names the WRED profile {profile}, which is not there", host=host, raw=profile)
     ecn = entry.get("ecn", "ecn_none")

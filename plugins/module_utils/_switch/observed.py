@@ -1,21 +1,24 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What was read of a switch that is only looked at, as the facts of a driver, and what contradicts RoCE in it. Pure."""
+"""The facts and the findings of a switch that is only read. Pure."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
 import types
-from typing import Any, Callable, Iterable, Mapping, Sequence, TypeVar
+from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence, TypeVar
 
 from .._layer import ParseError
+from . import judge
 from .guards import Neighbor, refuse_missing
+from .judge import Finding, Need
 from .request import PRIORITY
 
 T = TypeVar("T")
 UNTRUSTED = "not configured"  # said of a port that was read and trusts neither DSCP nor anything else
+_WARNINGS = ("pfc_watchdog",)  # of a switch that works without it
 NOTHING: Any = types.MappingProxyType({})
 _LAST_NUMBER = re.compile(r"(?P<before>.*?)(?P<first>\d+)(?:-(?P<last>\d+))?")
 
@@ -33,10 +36,11 @@ class Marking:
 class PortSeen:
     """One port; None: not read, or the switch does not say.
 
-    ``lossless``: priorities with PFC as configured; None: nothing of its QoS was read, so nobody judges it;
-    ``pfc_oper``: whether PFC works there; ``dscp``: DSCP -> priority, as far as it is configured; ``dscp_whole``: False
-    where a default that is not printed holds for the others; ``marking``: priority -> ECN; ``counters``: name ->
-    packets, as far as they are there.
+    ``lossless``: priorities with PFC as configured; None: its QoS was not read and is not judged;
+    ``pfc_oper``: whether PFC works there; ``watchdog``: that of PFC; ``dscp``: DSCP -> priority in effect, the system's
+    defaults included; ``marking``: priority -> ECN; ``counters``: name -> packets, as far as they are there;
+    ``allowed_vlans``: those that a trunk carries tagged, as text (``1-4094``); ``addresses``: of a routed port, with
+    prefix length.
     """
 
     mtu: int | None = None
@@ -44,11 +48,14 @@ class PortSeen:
     up: bool | None = None
     mode: str | None = None
     access_vlan: int | None = None
+    allowed_vlans: str | None = None
+    native_vlan: int | None = None
+    addresses: tuple[str, ...] | None = None
     trust: str | None = None
     lossless: frozenset[int] | None = None
     pfc_oper: bool | None = None
+    watchdog: bool | None = None
     dscp: Mapping[int, int] = dataclasses.field(default_factory=dict)
-    dscp_whole: bool = True
     marking: Mapping[int, Marking] = dataclasses.field(default_factory=dict)
     neighbors: tuple[Neighbor, ...] = ()
     counters: Mapping[str, int] = dataclasses.field(default_factory=dict)
@@ -75,12 +82,17 @@ class Observed:
 
 @dataclasses.dataclass(frozen=True)
 class Expected:
-    """What ought to be. ``mode``: lossless, lossy, absent or None (any); ``vlan``, ``mtu`` None: any."""
+    """What ought to be. ``mode``: lossless, lossy, absent or None (any); ``mtu``: the least one; None: any."""
 
     mode: str | None = None
     priority: int = PRIORITY
     vlan: int | None = None
     mtu: int | None = None
+    port_mode: str | None = None
+
+    @property
+    def need(self) -> Need:
+        return Need(self.priority, judge.dscp_of(self.priority), self.mtu, self.port_mode, self.vlan)
 
 
 class Sections:
@@ -125,15 +137,20 @@ def chosen(host: str, specs: Sequence[str], existing: Iterable[str]) -> list[str
 def facts(seen: Observed, names: Sequence[str], expected: Expected) -> dict[str, Any]:
     """The result of a module that reads, in the shape that roles/switch/README.md asks of a driver."""
     ports = {name: seen.ports[name] for name in names}
-    problems = [*_problems(seen, ports, expected), *(f"could not be read: {what}" for what, _why in seen.unreadable)]
+    shown = {name: _port(port, expected) for name, port in ports.items()}
+    findings = list(_findings(ports, shown, expected))
+    problems = [each.sentence() for each in findings if each.code not in _WARNINGS]
+    problems += [f"could not be read: {what}" for what, _why in seen.unreadable]
     return {
         "version": seen.version,
         "roce": _roce(ports, expected.priority),
         "vlans": {str(number): {"members": members} for number, members in sorted(seen.vlans.items())},
-        "ports": {name: _port(port, expected.priority) for name, port in ports.items()},
+        "ports": shown,
         "saved": seen.saved,
         "unreadable": [{"what": what, "reason": why} for what, why in seen.unreadable],
+        "findings": [each.as_result() for each in findings],
         "problems": problems,
+        "warnings": [each.sentence() for each in findings if each.code in _WARNINGS],
         "healthy": not problems,
     }
 
@@ -175,14 +192,20 @@ def _trust(port: PortSeen) -> str | None:
     return port.trust or (None if port.lossless is None else UNTRUSTED)
 
 
-def _port(port: PortSeen, priority: int) -> dict[str, Any]:
-    mark = port.marking.get(priority)
+def _port(port: PortSeen, expected: Expected) -> dict[str, Any]:
+    mark = port.marking.get(expected.priority)
     return port_fact(
         port,
+        allowed_vlans=port.allowed_vlans,
+        native_vlan=port.native_vlan,
+        addresses=None if port.addresses is None else list(port.addresses),
         trust=_trust(port),
         pfc_priorities=None if port.lossless is None else sorted(port.lossless),
         pfc_oper=_word(port.pfc_oper, "enabled", "disabled"),
-        congestion_control=mark.text if mark else None,
+        pfc_watchdog=_word(port.watchdog, "enabled", "disabled"),
+        roce_priority=port.dscp.get(expected.need.dscp),
+        cnp_priority=port.dscp.get(judge.CNP_DSCP),
+        congestion_control=mark.text if mark else None if port.lossless is None else "",
         neighbors=[neighbor_fact(each) for each in port.neighbors],
         counters=dict(port.counters),
     )
@@ -208,47 +231,44 @@ def _word(value: bool | None, yes: str, no: str) -> str | None:
     return None if value is None else yes if value else no
 
 
-def _problems(seen: Observed, ports: Mapping[str, PortSeen], expected: Expected) -> list[str]:
+def _findings(
+    ports: Mapping[str, PortSeen], shown: Mapping[str, Mapping[str, Any]], expected: Expected
+) -> Iterator[Finding]:
+    """What is not as it ought to be, the switch as a whole first. What was not read counts only if it was asked for."""
+    need = expected.need
     mode = _mode([port for port in ports.values() if port.up] or list(ports.values()), expected.priority)
-    found = []
     if expected.mode is not None and mode != expected.mode:
-        found.append(f"RoCE mode is {mode or 'unknown'}, not {expected.mode}")
-    wants = expected.mode in ("lossless", "lossy") or (expected.mode is None and mode in ("lossless", "lossy"))
-    lossless = expected.mode == "lossless" or (expected.mode is None and mode == "lossless")
-    for name, port in ports.items():
-        if expected.mtu is not None and port.mtu != expected.mtu:
-            found.append(f"{name}: MTU {_told(port.mtu)}, not {expected.mtu}")
-        if expected.vlan is not None and port.access_vlan != expected.vlan:
-            found.append(
-                f"{name}: access VLAN {_told(port.access_vlan)} ({port.mode or 'mode unknown'}), not {expected.vlan}"
-            )
-        if port.up and wants and port.lossless is not None:
-            found += [f"{name}: {what}" for what in _contradictions(port, expected.priority, lossless)]
-    return found
+        remedy = "configure PFC, ECN and the map of DSCPs, or correct the expected mode"
+        yield Finding("mode", "", "RoCE mode", mode, expected.mode, False, remedy)
+    judged = mode if expected.mode is None else expected.mode
+    for name, port in shown.items():
+        asked = [judge.mtu(name, port["mtu"], need.mtu)] if need.mtu else []
+        yield from (each for each in (*asked, *judge.design(name, port, need)) if not each.right)
+        if port["oper"] == "up" and judged in ("lossless", "lossy") and port["pfc_priorities"] is not None:
+            yield from (each for each in _of_queues(name, port, need, judged == "lossless") if each.right is False)
+    yield from _shared_networks(shown)
 
 
-def _contradictions(port: PortSeen, priority: int, lossless: bool) -> list[str]:
+def _of_queues(name: str, port: Mapping[str, Any], need: Need, lossless: bool) -> Iterator[Finding]:
     """What keeps RoCE from working at a port that has a link and whose QoS was read."""
-    found = []
-    if "dscp" not in (port.trust or ""):
-        found.append(f"trust is {_trust(port)}, not dscp")
-    if priority not in port.dscp.values():
-        unknown = (
-            f"which DSCPs are in priority {priority} is not known (a default map is not printed; map them by name)"
-        )
-        found.append(f"no DSCP is mapped to priority {priority}" if port.dscp_whole else unknown)
-    priorities = port.lossless or frozenset()
-    if lossless and priority not in priorities:
-        found.append(f"PFC is not on for priority {priority}")
-    if lossless and priorities - {priority}:
-        others = ", ".join(map(str, sorted(priorities - {priority})))
-        found.append(f"PFC is on for priority {others} as well")
-    if lossless and port.pfc_oper is False:
-        found.append("PFC is not in operation")
-    if not port.marking.get(priority):
-        found.append(f"congestion is not marked on priority {priority}")
-    return found
+    trusted = judge.trust(name, port["trust"])
+    yield trusted
+    if trusted.right:  # else the map decides nothing
+        yield judge.dscp(name, port["roce_priority"], need)
+        yield judge.cnp(name, port["cnp_priority"], port["pfc_priorities"], need)
+    yield judge.ecn(name, port["congestion_control"], need)
+    if lossless:
+        yield judge.pfc(name, port["pfc_priorities"], need)
+        yield judge.pfc_oper(name, port["pfc_oper"])
+        yield judge.watchdog(name, port["pfc_watchdog"])
 
 
-def _told(value: int | None) -> str:
-    return "unknown" if value is None else str(value)
+def _shared_networks(shown: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
+    """Each routed port leads to a network of its own."""
+    owners: dict[Any, str] = {}
+    for name, address, network in judge.networks(shown):
+        twin = next((other for known, other in owners.items() if known.overlaps(network)), None)
+        if twin is not None:
+            expected = f"a network apart from that of {twin}"
+            yield Finding("network", name, "address", address, expected, False, "give each routed port its own network")
+        owners.setdefault(network, name)

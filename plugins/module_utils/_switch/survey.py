@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Callable, Mapping
+from typing import Any, Callable, Mapping
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from .._layer import RefusedError, failing
 from . import ssh
 from .commands import Commands, Show
+from .judge import PORT_MODES
 from .observed import Expected, Observed, chosen, facts
 from .request import PRIORITY
 
@@ -36,10 +37,12 @@ ARGUMENTS: dict[str, dict[str, object]] = {
     "priority": {"type": "int", "default": PRIORITY},
     "vlan": {"type": "int"},
     "mtu": {"type": "int"},
+    "port_mode": {"type": "str", "choices": list(PORT_MODES)},
 }
 
 
-def expected(host: str, mode: str | None, priority: int, vlan: int | None, mtu: int | None) -> Expected:
+def expected(host: str, params: Mapping[str, Any]) -> Expected:
+    mode, priority = params.get("mode"), params["priority"]
     if mode is not None and mode not in MODES:
         raise RefusedError(
             "not a RoCE mode of a switch that has none of its own",
@@ -52,7 +55,7 @@ def expected(host: str, mode: str | None, priority: int, vlan: int | None, mtu: 
         raise RefusedError(
             "a priority of 802.1p goes from 0 to 7", host=host, thing="priority", value=priority, remedy="use 3"
         )
-    return Expected(mode, priority, vlan, mtu)
+    return Expected(mode, priority, params.get("vlan"), params.get("mtu"), params.get("port_mode"))
 
 
 def run(systems: Mapping[str, Callable[[str, Show, int], Observed]]) -> None:
@@ -65,7 +68,7 @@ def run(systems: Mapping[str, Callable[[str, Show, int], Observed]]) -> None:
     params = module.params
     host = params["hostname"]
     with failing(module):
-        wanted = expected(host, *(params[key] for key in ("mode", "priority", "vlan", "mtu")))
+        wanted = expected(host, params)
         with contextlib.closing(Commands(ssh.settings_from(params))) as session:
             seen = systems[params["system"]](host, session, wanted.priority)
         module.exit_json(changed=False, switch=facts(seen, chosen(host, params["ports"], seen.ports), wanted))

@@ -9,14 +9,14 @@ import json
 from typing import Any
 
 import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._eos.config import DEFAULT_MAP
 from ansible_collections.rocemesh.multinode.plugins.module_utils._eos.reading import read
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import CredentialError, ParseError
 from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.observed import Expected, facts
 
 from tests.unit.eos.answers import ANSWERS, RUNNING
-from tests.unit.switch.seen import lossless
+from tests.unit.switch.seen import lossless, named
 
-UNKNOWN_MAP = "which DSCPs are in priority 3 is not known (a default map is not printed; map them by name)"
 PORTS = ["Ethernet1/1", "Ethernet2/1"]
 CONFIG = "show running-config"
 ECN = "random-detect ecn minimum-threshold 150 kbytes maximum-threshold 1500 kbytes max-mark-probability 20 weight 0"
@@ -24,14 +24,14 @@ ECN = "random-detect ecn minimum-threshold 150 kbytes maximum-threshold 1500 kby
 
 def said(command: str = "", text: str = "") -> dict[str, Any]:
     answers = {**ANSWERS, **({command: text} if command else {})}
-    return facts(read("leaf01", answers.__getitem__, 3), PORTS, Expected("lossless", 3, 111, 9214))
+    return facts(read("leaf01", answers.__getitem__, 3), PORTS, Expected("lossless", 3, 111, 9214, "access"))
 
 
 def test_what_is_right_is_healthy_and_has_every_fact() -> None:
     found = said()
     assert found["problems"] == [] and found["healthy"] and found["saved"] is True
     assert found["version"] == "4.32.2F"
-    assert found["roce"] == lossless("150 to 1500 kbytes", {"24": 3, "26": 3, "48": 6})
+    assert found["roce"] == lossless("150 to 1500 kbytes", {str(dscp): number for dscp, number in DEFAULT_MAP.items()})
     first = found["ports"]["Ethernet1/1"]
     assert first["counters"] == {
         "rx_discards": 0,
@@ -50,68 +50,64 @@ def test_only_front_ports_are_looked_at_and_one_that_is_routed_or_off_says_so() 
     assert list(seen.ports) == [*PORTS, "Ethernet3/1"]
     third = seen.ports["Ethernet3/1"]
     assert (third.mode, third.access_vlan, third.admin, third.up) == ("routed", None, False, False)
-    assert third.trust is None and third.lossless == frozenset()
+    assert third.trust == "dscp" and third.lossless == frozenset()
 
 
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ("   priority-flow-control priority 3 no-drop\n   !", "   !", "Ethernet1/1: PFC is not on for priority 3"),
+        ("   priority-flow-control priority 3 no-drop\n   !", "   !", ("pfc", "Ethernet1/1")),
         (
             "qos trust dscp\n   priority-flow-control on\n   priority-flow-control priority 3 no-drop\n   p",
             "p",
-            "Ethernet2/1: trust is not configured, not dscp",
+            ("trust", "Ethernet2/1"),
         ),
         (
             "   qos trust dscp\n   priority-flow-control on\n   priority-flow-control priority 3 no-drop\n   !",
             "   !",
-            "Ethernet1/1: trust is not configured, not dscp",
+            ("trust", "Ethernet1/1"),
         ),
         (
             "qos map dscp 24 26 to traffic-class 3",
             "qos map dscp 24 26 to traffic-class 4",
-            f"Ethernet1/1: {UNKNOWN_MAP}",
+            ("dscp", "Ethernet1/1"),
         ),
-        (f"tx-queue 3\n      {ECN}\n!", "tx-queue 3\n!", "Ethernet2/1: congestion is not marked on priority 3"),
+        (f"tx-queue 3\n      {ECN}\n!", "tx-queue 3\n!", ("ecn", "Ethernet2/1")),
         (
             "switchport access vlan 111\n   service",
             "switchport mode trunk\n   service",
-            "Ethernet1/1: access VLAN unknown (trunk), not 111",
+            ("port_mode", "Ethernet1/1"),
         ),
-        ("switchport access vlan 111\n   service", "service", "Ethernet1/1: access VLAN 1 (access), not 111"),
-        ("service-profile ROCE", "service-profile OTHER", "could not be read: QoS of Ethernet1/1"),
+        ("switchport access vlan 111\n   service", "service", ("vlan", "Ethernet1/1")),
+        ("service-profile ROCE", "service-profile OTHER", ("unreadable", "QoS of Ethernet1/1")),
         (
             "priority-flow-control pause watchdog",
             "priority-flow-control sideways",
-            "could not be read: QoS of Ethernet2/1",
+            ("unreadable", "QoS of Ethernet2/1"),
         ),
         (
             "kbytes maximum-threshold 1500 kbytes",
             "cells maximum-threshold 1500 cells",
-            "could not be read: QoS of Ethernet1/1",
+            ("unreadable", "QoS of Ethernet1/1"),
         ),
-        ("qos map dscp 48 to traffic-class 6", "qos map dscp 48 to wherever", "could not be read: map of DSCPs"),
+        ("qos map dscp 48 to traffic-class 6", "qos map dscp 48 to wherever", ("unreadable", "map of DSCPs")),
     ],
 )
-def test_a_difference_is_a_problem(old: str, new: str, problem: str) -> None:
+def test_a_difference_is_a_problem(old: str, new: str, problem: tuple[str, str]) -> None:
     assert old in RUNNING
-    assert problem in said(CONFIG, RUNNING.replace(old, new))["problems"]
+    assert problem in named(said(CONFIG, RUNNING.replace(old, new)))
 
 
-def test_a_map_that_is_not_printed_is_not_known_and_accuses_nobody() -> None:
+def test_default_map_is_in_effect_unless_a_line_says_otherwise() -> None:
     text = "".join(line for line in RUNNING.splitlines(keepends=True) if not line.startswith("qos map dscp"))
-    assert said(CONFIG, text)["problems"] == [f"{port}: {UNKNOWN_MAP}" for port in PORTS]
+    assert said(CONFIG, text)["healthy"]
     every = text + "qos map dscp 0-63 to traffic-class 4\n"
-    assert said(CONFIG, every)["problems"] == [f"{port}: no DSCP is mapped to priority 3" for port in PORTS]
+    assert named(said(CONFIG, every)) == [("dscp", port) for port in PORTS]
 
 
 def test_a_port_whose_settings_could_not_be_read_is_not_accused() -> None:
     found = said(CONFIG, RUNNING.replace("service-profile ROCE", "service-profile OTHER"))
-    of_port = [text for text in found["problems"] if "Ethernet1/1" in text]
-    assert of_port == [
-        "Ethernet1/1: access VLAN unknown (mode unknown), not 111",
-        "could not be read: QoS of Ethernet1/1",
-    ]
+    assert named(found) == [("mode", ""), ("port_mode", "Ethernet1/1"), ("unreadable", "QoS of Ethernet1/1")]
     assert found["roce"]["ecn"] is None and found["ports"]["Ethernet1/1"]["trust"] is None
 
 

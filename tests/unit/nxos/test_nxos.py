@@ -14,7 +14,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._nxos.reading i
 from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.observed import Expected, facts
 
 from tests.unit.nxos.answers import ANSWERS, PORTS, RUNNING, interface, table
-from tests.unit.switch.seen import lossless
+from tests.unit.switch.seen import lossless, named
 
 CONFIG = "show running-config"
 ECN = "random-detect minimum-threshold 150 kbytes maximum-threshold 1500 kbytes drop-probability 7 weight 0 ecn"
@@ -22,14 +22,16 @@ ECN = "random-detect minimum-threshold 150 kbytes maximum-threshold 1500 kbytes 
 
 def said(command: str = "", text: str = "") -> dict[str, Any]:
     answers = {**ANSWERS, **({command: text} if command else {})}
-    return facts(read("leaf01", answers.__getitem__, 3), PORTS, Expected("lossless", 3, 111, 9216))
+    return facts(read("leaf01", answers.__getitem__, 3), PORTS, Expected("lossless", 3, 111, 9216, "access"))
 
 
 def test_what_is_right_is_healthy_and_has_every_fact() -> None:
     found = said()
     assert found["problems"] == [] and found["healthy"] and found["saved"] is True
     assert found["version"] == "10.3(5)"
-    assert found["roce"] == lossless("150 to 1500 kbytes", {"24": 3, "26": 3, "48": 7})
+    assert found["roce"] == lossless(
+        "150 to 1500 kbytes", {**{str(dscp): 0 for dscp in range(64)}, "24": 3, "26": 3, "48": 7}
+    )
     first = found["ports"]["Ethernet1/1"]
     assert first["counters"] == {
         "rx_discards": 0,
@@ -59,27 +61,27 @@ def test_a_single_row_is_a_table_of_one_row() -> None:
         (
             "priority-flow-control mode on\n",
             "priority-flow-control mode off\n",
-            "Ethernet1/1: PFC is not on for priority 3",
+            ("pfc", "Ethernet1/1"),
         ),
-        ("    pause pfc-cos 3\n", "", "Ethernet1/2: PFC is not on for priority 3"),
-        ("pause pfc-cos 3", "pause pfc-cos 4", "Ethernet1/1: PFC is on for priority 4 as well"),
-        ("input MARKING no-stats", "input OTHER", "could not be read: QoS of Ethernet1/1"),
-        ("  service-policy type qos input MARKING no-stats\n", "", "Ethernet1/1: trust is not configured, not dscp"),
-        ("match dscp 24,26", "match cos 3", "Ethernet1/1: no DSCP is mapped to priority 3"),
-        ("match dscp 24,26", "match dscp fast", "could not be read: QoS of Ethernet1/1"),
-        ("weight 0 ecn", "weight 0", "Ethernet1/1: congestion is not marked on priority 3"),
-        (ECN, "random-detect cells 4", "could not be read: QoS of Ethernet1/1"),
-        ("pause pfc-cos 3", "pause no-drop", "could not be read: QoS of Ethernet1/1"),
+        ("    pause pfc-cos 3\n", "", ("pfc", "Ethernet1/2")),
+        ("pause pfc-cos 3", "pause pfc-cos 4", ("pfc", "Ethernet1/1")),
+        ("input MARKING no-stats", "input OTHER", ("unreadable", "QoS of Ethernet1/1")),
+        ("  service-policy type qos input MARKING no-stats\n", "", ("trust", "Ethernet1/1")),
+        ("match dscp 24,26", "match cos 3", ("dscp", "Ethernet1/1")),
+        ("match dscp 24,26", "match dscp fast", ("unreadable", "QoS of Ethernet1/1")),
+        ("weight 0 ecn", "weight 0", ("ecn", "Ethernet1/1")),
+        (ECN, "random-detect cells 4", ("unreadable", "QoS of Ethernet1/1")),
+        ("pause pfc-cos 3", "pause no-drop", ("unreadable", "QoS of Ethernet1/1")),
         (
             "system qos\n  service-policy type network-qos FABRIC",
             "system qos\n  service-policy type network-qos default-nq-policy",
-            "Ethernet1/1: PFC is not on for priority 3",
+            ("pfc", "Ethernet1/1"),
         ),
     ],
 )
-def test_a_difference_is_a_problem(old: str, new: str, problem: str) -> None:
+def test_a_difference_is_a_problem(old: str, new: str, problem: tuple[str, str]) -> None:
     assert old in RUNNING
-    assert problem in said(CONFIG, RUNNING.replace(old, new))["problems"]
+    assert problem in named(said(CONFIG, RUNNING.replace(old, new)))
 
 
 def test_classes_of_the_system_are_known_by_their_names() -> None:
@@ -92,7 +94,7 @@ def test_classes_of_the_system_are_known_by_their_names() -> None:
 def test_pfc_that_does_not_work_is_a_problem_although_it_is_configured() -> None:
     command = "show interface priority-flow-control | json"
     found = said(command, ANSWERS[command].replace("On (8)", "Off"))
-    assert "Ethernet1/1: PFC is not in operation" in found["problems"]
+    assert ("pfc_oper", "Ethernet1/1") in named(found)
 
 
 def test_a_banner_is_no_error_and_an_error_shows_its_own_line_alone() -> None:
@@ -127,7 +129,7 @@ def test_a_table_that_is_not_known_is_named_and_hides_no_other(command: str, tex
 def test_an_oper_that_is_not_known_is_no_answer() -> None:
     command = "show interface priority-flow-control | json"
     found = said(command, ANSWERS[command].replace("On (8)", "Maybe"))
-    assert "could not be read: PFC" in found["problems"] and found["ports"]["Ethernet1/1"]["pfc_oper"] is None
+    assert ("unreadable", "PFC") in named(found) and found["ports"]["Ethernet1/1"]["pfc_oper"] is None
 
 
 @pytest.mark.parametrize(("command", "text"), [("show version | json", "{}"), ("show interface | json", "{}")])

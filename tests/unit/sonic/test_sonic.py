@@ -16,10 +16,10 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._sonic.reading 
 from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.observed import Expected, facts
 
 from tests.unit.sonic.answers import ANSWERS, CONFIG, INTERFACES, LLDP, QUEUES
-from tests.unit.switch.seen import lossless
+from tests.unit.switch.seen import lossless, named
 
 PORTS = ["Ethernet0", "Ethernet4"]
-EXPECTED = Expected("lossless", 3, 111, 9216)
+EXPECTED = Expected("lossless", 3, 111, 9216, "access")
 
 
 def said(**changes: str) -> dict[str, Any]:
@@ -38,7 +38,9 @@ def test_what_is_right_is_healthy_and_has_every_fact() -> None:
     found = said()
     assert found["problems"] == [] and found["healthy"] and found["saved"] is True
     assert found["version"] == "202311.5-a1b2c3d4e"
-    assert found["roce"] == lossless("AZURE_LOSSLESS: ecn_all, 150000 to 1500000 bytes", {"0": 0, "26": 3, "48": 6})
+    assert found["roce"] == lossless(
+        "AZURE_LOSSLESS: ecn_all, 150000 to 1500000 bytes", {**{str(dscp): 0 for dscp in range(64)}, "26": 3, "48": 6}
+    )
     assert found["vlans"] == {"111": {"members": PORTS}}
     port = found["ports"]["Ethernet0"]
     assert (port["mode"], port["access_vlan"], port["mtu"], port["oper"]) == ("access", 111, 9216, "up")
@@ -71,24 +73,24 @@ def test_a_release_without_the_counters_of_marks_lacks_them_and_is_no_problem() 
 @pytest.mark.parametrize(
     ("table", "key", "values", "problem"),
     [
-        ("PORT_QOS_MAP", "Ethernet4", {"pfc_enable": ""}, "Ethernet4: PFC is not on for priority 3"),
-        ("PORT_QOS_MAP", "Ethernet4", {"pfc_enable": "3,4"}, "Ethernet4: PFC is on for priority 4 as well"),
-        ("DSCP_TO_TC_MAP", "AZURE", {"26": "4"}, "Ethernet0: no DSCP is mapped to priority 3"),
-        ("WRED_PROFILE", "AZURE_LOSSLESS", {"ecn": "ecn_red"}, "Ethernet0: congestion is not marked on priority 3"),
-        ("PORT", "Ethernet4", {"mtu": "9100"}, "Ethernet4: MTU 9100, not 9216"),
-        ("PORT", "Ethernet4", {"mtu": "jumbo"}, "could not be read: QoS of Ethernet4"),
-        ("WRED_PROFILE", "AZURE_LOSSLESS", {"ecn": "ecn_blue"}, "could not be read: QoS of Ethernet0"),
+        ("PORT_QOS_MAP", "Ethernet4", {"pfc_enable": ""}, ("pfc", "Ethernet4")),
+        ("PORT_QOS_MAP", "Ethernet4", {"pfc_enable": "3,4"}, ("pfc", "Ethernet4")),
+        ("DSCP_TO_TC_MAP", "AZURE", {"26": "4"}, ("dscp", "Ethernet0")),
+        ("WRED_PROFILE", "AZURE_LOSSLESS", {"ecn": "ecn_red"}, ("ecn", "Ethernet0")),
+        ("PORT", "Ethernet4", {"mtu": "9100"}, ("mtu", "Ethernet4")),
+        ("PORT", "Ethernet4", {"mtu": "jumbo"}, ("unreadable", "QoS of Ethernet4")),
+        ("WRED_PROFILE", "AZURE_LOSSLESS", {"ecn": "ecn_blue"}, ("unreadable", "QoS of Ethernet0")),
         (
             "VLAN_MEMBER",
             "Vlan111|Ethernet4",
             {"tagging_mode": "tagged"},
-            "Ethernet4: access VLAN unknown (trunk), not 111",
+            ("port_mode", "Ethernet4"),
         ),
     ],
 )
-def test_a_difference_is_a_problem(table: str, key: str, values: dict[str, Any], problem: str) -> None:
+def test_a_difference_is_a_problem(table: str, key: str, values: dict[str, Any], problem: tuple[str, str]) -> None:
     found = changed(table, key, **values)
-    assert problem in found["problems"] and not found["healthy"]
+    assert problem in named(found) and not found["healthy"]
 
 
 def test_what_a_restart_would_bring_back_differs() -> None:

@@ -19,3 +19,9 @@ def lossless(thresholds: str, dscps: dict[str, int]) -> dict[str, Any]:
         "pfc_priorities": [3],
         "dscp_priorities": dscps,
     }
+
+
+def named(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """(code, place) of every problem."""
+    wrong = [(each["code"], each["place"]) for each in found["findings"] if each["code"] != "pfc_watchdog"]
+    return wrong + [("unreadable", each["what"]) for each in found["unreadable"]]
