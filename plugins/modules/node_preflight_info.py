@@ -11,8 +11,8 @@ short_description: What a GPU VM has and lacks for a run, before anything is cha
 version_added: 0.1.0
 description:
   - Reads Python, operating system, clock, space, GPUs, NVIDIA driver, Fabric Manager, container toolkit, Docker engine,
-    addresses and RDMA devices, and tries to reach the registry. Changes nothing and judges nothing;
-    M(rocemesh.multinode.preflight) does.
+    addresses, RDMA devices and what the next boot makes of the network, and tries to reach the registry. Changes
+    nothing and judges nothing; M(rocemesh.multinode.preflight) does.
   - Run it with C(become) to learn whether that works.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.reads
@@ -114,6 +114,11 @@ rdma_devices:
   returned: success
   type: list
   elements: str
+next_boot:
+  description:
+    - What the next boot of the node makes otherwise than it is now, as M(rocemesh.multinode.next_boot_info) returns it.
+  returned: success
+  type: dict
 nics:
   description: NVIDIA network controllers on the PCI bus.
   returned: success

@@ -99,7 +99,7 @@ class InterfaceReader(Node):
         return {
             name: dataclasses.replace(
                 link,
-                driver=self._driver(name),
+                driver=self.driver(name),
                 devices=tuple(device for device, _layer in devices.get(name, [])),
                 link_layer=devices[name][0][1] if name in devices else "",
             )
@@ -110,7 +110,7 @@ class InterfaceReader(Node):
         both = (self.ip(family, "-json", "route", "show", "default") for family in ("-4", "-6"))
         return frozenset().union(*(parse_default_routes(text, self.host) for text in both))
 
-    def _driver(self, name: str) -> str:
+    def driver(self, name: str) -> str:
         path = os.path.join(self.sysfs.root, "class/net", name, "device/driver")
         return os.path.basename(os.path.realpath(path)) if os.path.exists(path) else ""
 

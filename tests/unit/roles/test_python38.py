@@ -18,7 +18,16 @@ import pytest
 
 from tests.unit.roles.collection import ROOT
 
-ON_NODES = ("gpu_info", "mlxconfig_ats", "rdma_info", "roce_interface", "ssh_container_mesh")
+ON_NODES = (
+    "gpu_info",
+    "mlxconfig_ats",
+    "next_boot_info",
+    "node_manifest",
+    "node_preflight_info",
+    "rdma_info",
+    "roce_interface",
+    "ssh_container_mesh",
+)
 GENERIC_SINCE_39 = {"list", "dict", "tuple", "set", "frozenset", "type"}
 METHODS_SINCE_39 = {"removeprefix", "removesuffix", "is_relative_to", "with_stem", "readlink"}
 KEYWORDS_SINCE_310 = {("dataclass", "slots"), ("dataclass", "kw_only"), ("zip", "strict")}

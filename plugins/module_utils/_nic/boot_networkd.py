@@ -1,0 +1,299 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What systemd-networkd and udev make of an interface at the next boot, from their files.
+
+As systemd.network(5), systemd.netdev(5) and systemd.link(5) say. Pure: no I/O. Imports on Python 3.8: runs on nodes.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import ipaddress
+import re
+from typing import Iterator, Mapping, NamedTuple, Sequence
+
+from .boot_state import Interface, NextBoot, Planned, Tree, normal_route
+
+# In systemd's own order: an earlier folder's file hides one of the same name.
+FOLDERS = (
+    "/etc/systemd/network",
+    "/run/systemd/network",
+    "/usr/local/lib/systemd/network",
+    "/usr/lib/systemd/network",
+    "/lib/systemd/network",
+)
+
+
+class Section(NamedTuple):
+    name: str
+    settings: list[tuple[str, str]]
+
+
+_TRUE = frozenset(("yes", "true", "on", "1", "y", "t"))
+_FALSE = frozenset(("no", "false", "off", "0", "n", "f"))
+_SIZES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
+# Keys of [Network] that put an interface below another one, or make one on top of it.
+_MASTERS = ("Bond", "Bridge", "VRF")
+_UPPER = ("VLAN", "MACVLAN", "IPVLAN", "MACVTAP")
+
+
+class CannotTell(Exception):
+    """A file may or may not be for this interface; its text names the key."""
+
+
+def sections(text: str) -> list[Section]:
+    """The sections in their order, each as often as it is there; lines of a comment do not end a continued one."""
+    found: list[Section] = []
+    for line in re.sub(r"\\\n", " ", text).splitlines():
+        words = line.strip()
+        if not words or words[0] in "#;":
+            continue
+        if words.startswith("[") and words.endswith("]"):
+            found.append(Section(words[1:-1], []))
+        elif "=" in words and found:
+            key, _equals, value = words.partition("=")
+            found[-1][1].append((key.strip(), value.strip().strip('"')))
+    return found
+
+
+def values(parts: Sequence[Section], section: str, key: str) -> list[str]:
+    """All values of a key that may repeat; an empty one takes away those before it."""
+    found: list[str] = []
+    for name, settings in parts:
+        if name == section:
+            for each, value in settings:
+                if each == key:
+                    found = [*found, value] if value else []
+    return found
+
+
+def last(parts: Sequence[Section], section: str, key: str) -> str:
+    return next(iter(reversed(values(parts, section, key))), "")
+
+
+def is_true(text: str) -> bool:
+    return text.lower() in _TRUE
+
+
+def size(text: str) -> int:
+    """``9000``, ``9K``; 0 for what systemd ignores."""
+    found = re.fullmatch(r"(\d+)\s*([KMG]?)", text.strip())
+    return int(found.group(1)) * _SIZES[found.group(2)] if found else 0
+
+
+def files(tree: Tree, suffix: str) -> Iterator[tuple[str, list[Section]]]:
+    """The files of one kind that are in force, in the order in which they are tried, with their drop-ins."""
+    chosen: dict[str, str] = {}
+    for folder in reversed(FOLDERS):
+        for path in tree.folder(folder):
+            if path.endswith(suffix):
+                chosen[path.rpartition("/")[2]] = path
+    for name in sorted(chosen):
+        text = tree.files.get(chosen[name], "")
+        if chosen[name] in tree.masked or not text.strip():
+            continue
+        parts = sections(text)
+        for dropin in dropins(tree, name):
+            parts += sections(tree.files.get(dropin, ""))
+        yield chosen[name], parts
+
+
+def dropins(tree: Tree, name: str) -> list[str]:
+    found: dict[str, str] = {}
+    for folder in reversed(FOLDERS):
+        for path in tree.folder(f"{folder}/{name}.d"):
+            if path.endswith(".conf"):
+                found[path.rpartition("/")[2]] = path
+    return [found[each] for each in sorted(found) if found[each] not in tree.masked]
+
+
+# ---- matching -------------------------------------------------------------------------------------------------------
+
+
+def matches(parts: Sequence[Section], link: Interface, command_line: str = "") -> bool:
+    """Raises CannotTell if all that is known fits and a key is left that is not known here."""
+    settings = [(key, value) for name, rows in parts if name == "Match" for key, value in rows if value]
+    wanted: dict[str, list[str]] = {}
+    for key, value in settings:
+        wanted.setdefault(key, []).extend(value.split())
+    unknown = ""
+    for key, words in wanted.items():
+        answer = _fits(key, words, link, command_line)
+        if answer is False:
+            return False
+        unknown = unknown if answer else key
+    if unknown:
+        raise CannotTell(unknown)
+    return True
+
+
+def _fits(key: str, words: list[str], link: Interface, command_line: str) -> bool | None:
+    """None: not known here."""
+    names = {
+        "Name": [link.name],
+        "Driver": [link.driver],
+        "Kind": [link.kind],
+        "Type": ["ether", link.kind or "ether"],
+        # Only the kernel's own name counts; what it was before udev gave another one is taken to be of its usual form.
+        "OriginalName": ["eth0" if link.renamed else link.name],
+        "Path": [link.udev["ID_PATH"]] if "ID_PATH" in link.udev else [],
+    }
+    if names.get(key):
+        return _any(words, names[key])
+    if key in ("MACAddress", "PermanentMACAddress"):
+        return link.mac in {re.sub(r"[-.]", ":", word).lower() for word in words}
+    if key == "Property" and link.udev:
+        pairs = [word.partition("=") for word in words]
+        return all(link.udev.get(name) == value for name, _equals, value in pairs)
+    if key == "KernelCommandLine":
+        return all(word in command_line.split() for word in words)
+    # A guest is no container; which hypervisor it has, only systemd knows.
+    plain = {word.lower() for word in words}
+    known = plain <= {"yes", "vm", "1", "true", "container", "no"}
+    return plain <= {"yes", "vm", "1", "true"} if key == "Virtualization" and known else None
+
+
+def _any(words: list[str], names: list[str]) -> bool:
+    """A word that begins with ! turns the whole list round."""
+    negative = bool(words) and words[0].startswith("!")
+    patterns = [word.lstrip("!") for word in words]
+    return negative != any(fnmatch.fnmatchcase(name, pattern) for name in names for pattern in patterns)
+
+
+# ---- interfaces -----------------------------------------------------------------------------------------------------
+
+
+def is_starting(tree: Tree) -> bool:
+    """netplan's generator starts it where it has made files for it."""
+    if "/etc/systemd/system/systemd-networkd.service" in tree.masked:
+        return False
+    made = any(path.startswith("/run/systemd/network/10-netplan-") for path in tree.files)
+    return made or tree.is_enabled("systemd-networkd.service")
+
+
+def apply(tree: Tree, links: Mapping[str, Interface], boot: NextBoot, command_line: str = "") -> None:
+    """Add what networkd sets up to ``boot``."""
+    networks = list(files(tree, ".network"))
+    netdevs = {}
+    for path, parts in files(tree, ".netdev"):
+        name, kind = last(parts, "NetDev", "Name"), last(parts, "NetDev", "Kind")
+        if name and kind:
+            netdevs[name] = (path, kind)
+    # A VLAN is made only if a file of what it lies on names it.
+    named = {
+        word
+        for _path, parts in networks
+        for key in _UPPER
+        for value in values(parts, "Network", key)
+        for word in value.split()
+    }
+    for name, (path, kind) in netdevs.items():
+        if kind not in ("vlan", "macvlan", "ipvlan", "macvtap") or name in named:
+            boot.created[name] = path
+    made = {name: Interface(name=name, kind=netdevs[name][1]) for name in boot.created if name not in links}
+    for link in [*links.values(), *made.values()]:
+        try:
+            found = next(((path, parts) for path, parts in networks if matches(parts, link, command_line)), None)
+        except CannotTell as error:
+            boot.unknown[link.name] = f"a file of systemd-networkd matches by {error}, which is not followed here"
+            continue
+        if found is not None and not is_true(last(found[1], "Link", "Unmanaged")):
+            _network(found[0], found[1], tree, boot.interfaces.setdefault(link.name, Planned()))
+
+
+def _network(path: str, parts: Sequence[Section], tree: Tree, planned: Planned) -> None:
+    planned.by.append(path)
+    listed = values(parts, "Network", "Address")
+    for name, settings in parts:
+        listed += [value for key, value in settings if name == "Address" and key == "Address" and value]
+    for text in listed:
+        address = _address(text)
+        if address:
+            planned.addresses[address] = path
+    for text in values(parts, "Network", "Gateway"):
+        if text and not text.startswith("_"):
+            _route(planned, "default", text, path)
+    for name, settings in parts:
+        row = dict(settings)
+        if name == "Route" and row.get("Table", "main") in ("main", "254") and row.get("Type", "unicast") == "unicast":
+            gateway = row.get("Gateway", "")
+            if not gateway.startswith("_") and ("Destination" in row or gateway):
+                _route(planned, row.get("Destination", "default"), gateway, path)
+    dhcp = last(parts, "Network", "DHCP").lower()
+    planned.dhcp |= {4, 6} if dhcp in (*_TRUE, "both") else {4} if dhcp in ("ipv4", "v4") else set()
+    planned.dhcp |= {6} if dhcp in ("ipv6", "v6") else set()
+    planned.router_advertisements = last(parts, "Network", "IPv6AcceptRA").lower() not in _FALSE
+    for key in _MASTERS:
+        if last(parts, "Network", key):
+            planned.master, planned.master_by = last(parts, "Network", key), path
+    use_mtu = any(is_true(last(parts, name, "UseMTU")) for name in ("DHCP", "DHCPv4"))
+    planned.dhcp_mtu = bool(use_mtu and planned.dhcp)
+    if last(parts, "Link", "ActivationPolicy") in ("down", "always-down"):
+        planned.down_by = path
+    mtu = size(last(parts, "Link", "MTUBytes"))
+    if mtu:
+        owner = next(
+            (one for one in reversed(dropins(tree, path.rpartition("/")[2]))
+             if size(last(sections(tree.files.get(one, "")), "Link", "MTUBytes"))),
+            path,
+        )  # fmt: skip
+        planned.set_mtu(mtu, owner)
+
+
+def _address(text: str) -> str:
+    try:
+        interface = ipaddress.ip_interface(text)
+    except ValueError:
+        return ""  # networkd ignores the line
+    return "" if interface.is_link_local or interface.ip.is_unspecified else str(interface)
+
+
+def _route(planned: Planned, destination: str, gateway: str, path: str) -> None:
+    try:
+        planned.routes[normal_route(destination, gateway)] = path
+    except ValueError:
+        return  # networkd ignores the section
+
+
+# ---- names ----------------------------------------------------------------------------------------------------------
+
+
+def apply_links(tree: Tree, links: Mapping[str, Interface], boot: NextBoot, command_line: str = "") -> None:
+    """Names, and the MTU that udev sets before anybody else. Only of devices that udev knows."""
+    found = list(files(tree, ".link"))
+    for link in links.values():
+        if not link.udev or link.kind:
+            continue
+        try:
+            chosen = next(((path, parts) for path, parts in found if matches(parts, link, command_line)), None)
+        except CannotTell:
+            continue  # the default file is the last one, and gives the name that it gave before
+        if chosen is None:
+            continue
+        path, parts = chosen
+        name = _name(parts, link, command_line)
+        if name:
+            boot.names[link.name] = (name, path)
+        mtu = size(last(parts, "Link", "MTUBytes"))
+        if mtu:
+            boot.interfaces.setdefault(link.name, Planned()).set_mtu(mtu, path)
+
+
+_POLICIES = {"onboard": "ID_NET_NAME_ONBOARD", "slot": "ID_NET_NAME_SLOT", "path": "ID_NET_NAME_PATH",
+             "mac": "ID_NET_NAME_MAC", "database": "ID_NET_NAME_FROM_DATABASE"}  # fmt: skip
+
+
+def _name(parts: Sequence[Section], link: Interface, command_line: str) -> str:
+    """The name at the next boot, "" if it is not known."""
+    policies = last(parts, "Link", "NamePolicy").split()
+    if "net.ifnames=0" in command_line.split():
+        policies = [one for one in policies if one in ("keep", "kernel")]
+    for policy in policies:
+        name = link.udev.get(_POLICIES.get(policy, ""), "")
+        if name:
+            return name
+    given = last(parts, "Link", "Name")
+    if given:
+        return given
+    return "" if policies or not link.renamed else "the kernel's, such as eth0"

@@ -1,0 +1,46 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The next boot of a guest, from its files: all that sets up interfaces, in the order in which the boot runs it.
+
+Pure: no I/O. Imports on Python 3.8: runs on the nodes.
+"""
+
+from __future__ import annotations
+
+from . import boot_commands, boot_networkd, boot_profiles
+from .boot_networkd import sections
+from .boot_state import NextBoot, Present, Tree
+
+
+def next_boot(tree: Tree, present: Present) -> NextBoot:
+    boot = NextBoot()
+    links = present.interfaces
+    boot_networkd.apply_links(tree, links, boot, present.command_line)
+    ifupdown, manager, networkd = (
+        boot_commands.is_starting(tree),
+        boot_profiles.is_starting(tree),
+        boot_networkd.is_starting(tree),
+    )
+    if ifupdown:
+        boot_commands.apply(tree, links, boot)
+    if manager:
+        boot_profiles.apply(tree, links, boot, _left_to_ifupdown(tree))
+    if networkd:
+        boot_networkd.apply(tree, links, boot, present.command_line)
+    boot_commands.apply_units(tree, boot)
+    boot_commands.apply_drivers(tree, links, boot)
+    boot.managed = ifupdown or manager or networkd
+    return boot
+
+
+def _left_to_ifupdown(tree: Tree) -> frozenset[str]:
+    """What NetworkManager's plugin of Debian leaves alone: all that ifupdown's files name."""
+    parts = sections(tree.files.get("/etc/NetworkManager/NetworkManager.conf", ""))
+    rows = {(section, key): value for section, settings in parts for key, value in settings}
+    if "ifupdown" not in rows.get(("main", "plugins"), "") or rows.get(("ifupdown", "managed")) == "true":
+        return frozenset()
+    try:
+        return frozenset(one.interface for one in boot_commands.parse(tree).stanzas)
+    except boot_commands.Refused:
+        return frozenset()

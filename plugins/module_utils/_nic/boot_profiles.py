@@ -1,0 +1,289 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What NetworkManager makes of an interface at the next boot, from its profiles (keyfiles, and ifcfg files of RHEL).
+
+Pure: no I/O. Imports on Python 3.8: runs on the nodes.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import ipaddress
+import re
+from typing import Iterator, Mapping
+
+from .boot_networkd import sections
+from .boot_state import Interface, NextBoot, Planned, Tree, normal_route
+
+KEYFILES = (
+    "/etc/NetworkManager/system-connections",
+    "/run/NetworkManager/system-connections",
+    "/usr/lib/NetworkManager/system-connections",
+)
+CONFIGURATION = ("/usr/lib/NetworkManager/conf.d", "/run/NetworkManager/conf.d", "/etc/NetworkManager/conf.d")
+IFCFG = "/etc/sysconfig/network-scripts"
+TIMES = "/var/lib/NetworkManager/timestamps"
+_VIRTUAL = ("bond", "vlan", "bridge", "team")
+_NO = frozenset(("false", "no", "0", "off"))
+
+
+class Profile:
+    """One connection that comes up by itself. ``settings``: (section, key) -> value of a keyfile."""
+
+    def __init__(self, path: str, settings: dict[tuple[str, str], str]) -> None:
+        self.path = path
+        self.settings = settings
+
+    def get(self, section: str, key: str, default: str = "") -> str:
+        return self.settings.get((section, key), default)
+
+    @property
+    def uuid(self) -> str:
+        return self.get("connection", "uuid")
+
+    @property
+    def interface(self) -> str:
+        return self.get("connection", "interface-name")
+
+    @property
+    def kind(self) -> str:
+        kind = self.get("connection", "type")
+        return "" if kind in ("ethernet", "802-3-ethernet") else kind
+
+    @property
+    def priority(self) -> int:
+        text = self.get("connection", "autoconnect-priority", "0")
+        return int(text) if re.fullmatch(r"-?\d+", text) else 0
+
+    def is_automatic(self) -> bool:
+        return self.get("connection", "autoconnect", "true").lower() not in _NO
+
+    def fits(self, link: Interface) -> bool:
+        if self.kind != link.kind:
+            return False
+        if self.interface and self.interface != link.name:
+            return False
+        mac = self.get("ethernet", "mac-address") or self.get("802-3-ethernet", "mac-address")
+        if mac and re.sub("-", ":", mac).lower() != link.mac:
+            return False
+        patterns = [one for one in self.get("match", "interface-name").split(";") if one]
+        if patterns and not any(fnmatch.fnmatchcase(link.name, one) for one in patterns):
+            return False
+        drivers = [one for one in self.get("match", "driver").split(";") if one]
+        if drivers and not any(fnmatch.fnmatchcase(link.driver, one) for one in drivers):
+            return False
+        return bool(self.interface) or not link.kind
+
+
+def profiles(tree: Tree) -> list[Profile]:
+    """A file of /etc hides one of the same name further down; what is not root's alone is not read."""
+    found: dict[str, Profile] = {}
+    for folder in reversed(KEYFILES):
+        for path in tree.folder(folder):
+            name = path.rpartition("/")[2]
+            if name.startswith(".") or name.endswith(("~", ".bak", ".orig", ".rpmnew", ".swp")):
+                continue
+            if path in tree.masked:
+                found.pop(name, None)
+            elif path not in tree.loose:
+                settings = {
+                    (section, key): value for section, rows in sections(tree.files[path]) for key, value in rows
+                }
+                if ("connection", "type") in settings:
+                    found[name] = Profile(path, settings)
+    return [*found.values(), *_ifcfg(tree)]
+
+
+def is_starting(tree: Tree) -> bool:
+    return tree.is_enabled("NetworkManager.service")
+
+
+def apply(tree: Tree, links: Mapping[str, Interface], boot: NextBoot, ifupdown: frozenset[str] = frozenset()) -> None:
+    """Add what NetworkManager sets up to ``boot``; ``ifupdown``: interfaces that its plugin leaves to ifupdown."""
+    there = [one for one in profiles(tree) if one.is_automatic()]
+    refused, plain = _configuration(tree)
+    for one in there:
+        if one.kind in _VIRTUAL and one.interface:
+            boot.created.setdefault(one.interface, one.path)
+    names = {one.uuid: one.interface for one in there if one.uuid and one.interface}
+    made = {name: Interface(name=name, kind=next(one.kind for one in there if one.interface == name))
+            for name in boot.created if name not in links and any(one.interface == name for one in there)}  # fmt: skip
+    times = {
+        key: int(value) for _name, rows in sections(tree.files.get(TIMES, "")) for key, value in rows if value.isdigit()
+    }
+    taken: dict[str, str] = {}
+    for link in [*links.values(), *made.values()]:
+        if link.name in ifupdown or _is_listed(refused, link):
+            continue
+        chosen = _choose(
+            [one for one in there if one.fits(link) and taken.get(one.path, link.name) == link.name], link, times
+        )
+        if chosen is not None:
+            if not chosen.get("match", "interface-name") and chosen.get("connection", "multi-connect", "0") in (
+                "0",
+                "1",
+            ):
+                taken[chosen.path] = link.name
+            _profile(chosen, names, boot.interfaces.setdefault(link.name, Planned()), boot, link.name)
+        elif not link.kind and link.driver and not _is_listed(plain, link):
+            planned = boot.interfaces.setdefault(link.name, Planned())
+            planned.by.append("NetworkManager without a profile: DHCP")
+            planned.dhcp |= {4, 6}
+            planned.dhcp_mtu = True
+
+
+def _choose(found: list[Profile], link: Interface, times: Mapping[str, int]) -> Profile | None:
+    """By priority; of equal ones that which was up last, so the present one."""
+    return max(found, key=lambda one: (one.priority, one.uuid == link.profile, times.get(one.uuid, 0)), default=None)
+
+
+def _configuration(tree: Tree) -> tuple[list[str], list[str]]:
+    """unmanaged-devices and no-auto-default; the last file that sets one wins."""
+    refused: list[str] = []
+    plain: list[str] = []
+    chosen: dict[str, str] = {}
+    for folder in CONFIGURATION:
+        for path in tree.folder(folder):
+            if path.endswith(".conf"):
+                chosen[path.rpartition("/")[2]] = path
+    etc = [chosen[name] for name in sorted(chosen) if chosen[name].startswith("/etc/")]
+    rest = [chosen[name] for name in sorted(chosen) if not chosen[name].startswith("/etc/")]
+    for path in [*rest, "/etc/NetworkManager/NetworkManager.conf", *etc]:
+        if path in tree.masked:
+            continue
+        for section, rows in sections(tree.files.get(path, "")):
+            for key, value in rows:
+                if (section, key) == ("keyfile", "unmanaged-devices"):
+                    refused = [one for one in re.split("[;,]", value) if one.strip()]
+                if (section, key) == ("main", "no-auto-default"):
+                    plain = [one for one in re.split("[;,]", value) if one.strip()]
+    return refused, plain
+
+
+def _is_listed(words: list[str], link: Interface) -> bool:
+    """NetworkManager's list of devices: names, MAC addresses, types, drivers, ``*`` and ``except:``."""
+    listed = False
+    for word in (each.strip() for each in words):
+        negative = word.startswith("except:")
+        key, colon, value = word[7 * negative :].partition(":")
+        if not colon or re.fullmatch("[0-9A-Fa-f]{2}", key):
+            value = word[7 * negative :]
+            hit = value == "*" or value.lower() == link.mac or value == link.name
+        else:
+            own = {"interface-name": link.name, "mac": link.mac, "driver": link.driver, "type": link.kind or "ethernet"}
+            hit = key in own and fnmatch.fnmatchcase(own[key], value.lower() if key == "mac" else value.lstrip("="))
+        if hit and negative:
+            return False
+        listed = listed or hit
+    return listed
+
+
+def _profile(one: Profile, names: Mapping[str, str], planned: Planned, boot: NextBoot, link: str) -> None:
+    planned.by.append(one.path)
+    master = one.get("connection", "controller") or one.get("connection", "master")
+    if master:
+        planned.master, planned.master_by = names.get(master, master), one.path
+    else:
+        for family, section in ((4, "ipv4"), (6, "ipv6")):
+            _addresses(one, section, family, planned)
+    mtu = one.get("ethernet", "mtu") or one.get("802-3-ethernet", "mtu") or "0"
+    if mtu.isdigit() and int(mtu):
+        planned.set_mtu(int(mtu), one.path)
+    planned.dhcp_mtu = planned.dhcp_mtu or 4 in planned.dhcp
+    if one.get("ethernet", "cloned-mac-address") not in ("", "preserve", "permanent"):
+        boot.unknown.setdefault(link, f"{one.path} sets a MAC address, which is not followed here")
+
+
+def _addresses(one: Profile, section: str, family: int, planned: Planned) -> None:
+    method = one.get(section, "method", "auto")
+    if method in ("auto", "dhcp"):
+        planned.dhcp.add(family)
+    if family == 6:
+        planned.router_advertisements = method in ("auto", "ignore")
+    if method not in ("auto", "manual"):
+        return
+    for text in _listed(one, section, "address"):
+        address, _comma, gateway = text.partition(",")
+        _add(planned, address, one.path)
+        if gateway.strip():
+            _via(planned, "default", gateway.strip(), family, one.path)
+    if one.get(section, "gateway"):
+        _via(planned, "default", one.get(section, "gateway"), family, one.path)
+    for text in _listed(one, section, "route"):
+        fields = [each.strip() for each in text.split(",")]
+        _via(planned, fields[0], fields[1] if len(fields) > 1 else "", family, one.path)
+
+
+def _listed(one: Profile, section: str, key: str) -> Iterator[str]:
+    """address1, address2 ... (addresses1 in older files), and the list of newer ones."""
+    for (name, each), value in one.settings.items():
+        if name == section and re.fullmatch(key + r"(?:es|s)?\d+", each):
+            yield value
+        elif name == section and each in (f"{key}es", f"{key}s"):
+            yield from (text for text in value.split(";") if text.strip())
+
+
+def _add(planned: Planned, text: str, path: str) -> None:
+    try:
+        interface = ipaddress.ip_interface(text.strip())
+    except ValueError:
+        return  # NetworkManager refuses the setting
+    if not interface.is_link_local:
+        planned.addresses[str(interface)] = path
+
+
+def _via(planned: Planned, destination: str, gateway: str, family: int, path: str) -> None:
+    try:
+        empty = gateway in ("", "0.0.0.0", "::")
+        planned.routes[normal_route(destination, "" if empty else gateway, family)] = path
+    except ValueError:
+        return
+
+
+# ---- ifcfg files of RHEL --------------------------------------------------------------------------------------------
+
+
+def _ifcfg(tree: Tree) -> Iterator[Profile]:
+    for path in tree.folder(IFCFG):
+        name = path.rpartition("/")[2]
+        if (
+            not name.startswith("ifcfg-")
+            or name == "ifcfg-lo"
+            or name.endswith(("~", ".bak", ".orig", ".rpmnew", ".rpmsave"))
+        ):
+            continue
+        row = dict(re.findall(r"^\s*([A-Z0-9_]+)=[\"']?([^\"'\n]*)", tree.files.get(path, ""), re.MULTILINE))
+        if row.get("NM_CONTROLLED", "yes").lower() in _NO:
+            continue
+        kind = {"Bond": "bond", "Vlan": "vlan", "Bridge": "bridge", "Team": "team"}.get(row.get("TYPE", ""), "ethernet")
+        kind = "vlan" if row.get("VLAN", "no").lower() == "yes" else kind
+        kind = "bond" if "BONDING_OPTS" in row else kind
+        settings = {
+            ("connection", "type"): kind,
+            ("connection", "uuid"): row.get("UUID", ""),
+            ("connection", "interface-name"): row.get("DEVICE", ""),
+            ("connection", "autoconnect"): row.get("ONBOOT", "yes"),
+            ("connection", "autoconnect-priority"): row.get("AUTOCONNECT_PRIORITY", "0"),
+            ("connection", "master"): row.get("MASTER", ""),
+            ("ethernet", "mac-address"): row.get("HWADDR", ""),
+            ("ethernet", "mtu"): row.get("MTU", ""),
+            ("ipv4", "method"): "auto" if row.get("BOOTPROTO", "none") in ("dhcp", "bootp") else "manual",
+            ("ipv4", "gateway"): row.get("GATEWAY", ""),
+            ("ipv6", "method"): "auto" if row.get("IPV6INIT", "yes") == "yes" else "disabled",
+        }
+        for number in ("", *map(str, range(10))):
+            address = row.get(f"IPADDR{number}", "")
+            if address:
+                prefix = row.get(f"PREFIX{number}") or _prefix(row.get(f"NETMASK{number}", ""))
+                settings["ipv4", f"address{number or '99'}"] = f"{address}/{prefix}"
+        if row.get("IPV6ADDR"):
+            settings["ipv6", "address1"] = row["IPV6ADDR"]
+        yield Profile(path, settings)
+
+
+def _prefix(mask: str) -> str:
+    try:
+        return str(ipaddress.ip_network(f"0.0.0.0/{mask}").prefixlen)
+    except ValueError:
+        return "32"

@@ -1,0 +1,217 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reads what the next boot of a guest reads, and what is there now. Changes nothing.
+
+netplan's generator runs on a copy of its files; everything else is read. Imports on Python 3.8: runs on the nodes.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+from typing import Any, Iterator
+
+from .._layer import LayerError
+from .boot_networkd import FOLDERS, sections
+from .boot_plan import next_boot
+from .boot_profiles import CONFIGURATION, KEYFILES
+from .boot_state import Interface, Present, Tree, as_result, parse_interfaces, parse_mounts, parse_routes
+from .interface_reading import InterfaceReader, NetplanCopy
+from .interface_state import parse_link_state
+from .manifest import leftovers
+
+# Files right in these folders.
+_FOLDERS = (
+    *FOLDERS,
+    *KEYFILES,
+    *CONFIGURATION,
+    "/etc/network/interfaces.d",
+    "/etc/sysconfig/network-scripts",
+    "/etc/systemd/system",
+    "/etc/modprobe.d",
+    "/etc/rocemesh/mtu",
+)
+_SINGLE = (
+    "/etc/network/interfaces",
+    "/etc/NetworkManager/NetworkManager.conf",
+    "/var/lib/NetworkManager/timestamps",
+    "/etc/rc.local",
+    "/etc/fstab",
+)
+_WANTS = ("/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system")
+_LARGEST = 256 * 1024
+_BY = {"by-uuid": "UUID=", "by-label": "LABEL=", "by-partuuid": "PARTUUID=", "by-partlabel": "PARTLABEL="}
+
+
+def read_next_boot(reader: InterfaceReader) -> dict[str, Any]:
+    """``differences``, ``unknown`` (what was not compared, and why) and ``leftovers`` of older releases."""
+    found: dict[str, Any] = {"differences": [], "unknown": [], "leftovers": []}
+    try:
+        present, tree = read_present(reader), read_tree(reader)
+        found.update(as_result(present, next_boot(tree, present), tree))
+    except (LayerError, OSError) as error:
+        found["unknown"] = [f"interfaces: {error}"]
+    try:
+        found["leftovers"] = [one.as_result() for one in leftovers(reader.root)]
+    except (LayerError, OSError) as error:
+        found["unknown"].append(f"leftovers: {error}")
+    return found
+
+
+# ---- the files of the next boot -------------------------------------------------------------------------------------
+
+
+class _Files:
+    """What a `Tree` holds, while it is read."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, str] = {}
+        self.masked: set[str] = set()
+        self.links: set[str] = set()
+        self.loose: set[str] = set()
+        self.executable: set[str] = set()
+
+    def take(self, path: str, root: str) -> None:
+        place = os.path.join(root, path.lstrip("/"))
+        if os.path.islink(place) and os.path.realpath(place) == "/dev/null":
+            self.masked.add(path)
+            return
+        try:
+            known = os.stat(place)
+            if not stat.S_ISREG(known.st_mode) or known.st_size > _LARGEST:
+                return
+            with open(place, encoding="utf-8", errors="replace") as stream:
+                self.files[path] = stream.read()
+        except OSError:
+            return
+        if known.st_mode & 0o077 or (os.geteuid() == 0 and known.st_uid != 0):
+            self.loose.add(path)
+        if known.st_mode & 0o111:
+            self.executable.add(path)
+
+    def folder(self, path: str, root: str, of_netplan: bool = False) -> None:
+        """What netplan's generator has made in /run is made anew at the next boot: that is read from the copy."""
+        for name in _names(os.path.join(root, path.lstrip("/"))):
+            if path.startswith("/run/") and not name.endswith(".d") and is_of_netplan(name) != of_netplan:
+                continue
+            place = os.path.join(root, path.lstrip("/"), name)
+            if not os.path.isdir(place):
+                self.take(f"{path}/{name}", root)
+            elif name.endswith(".d") and not of_netplan:
+                for each in _names(place):
+                    self.take(f"{path}/{name}/{each}", root)
+
+
+def read_tree(reader: InterfaceReader) -> Tree:
+    found = _Files()
+    for path in _FOLDERS:
+        found.folder(path, reader.root)
+    for path in _SINGLE:
+        found.take(path, reader.root)
+    for base in _WANTS:
+        for place in glob.glob(os.path.join(reader.root, base.lstrip("/"), "*", "*")):
+            if os.path.dirname(place).endswith((".wants", ".requires")):
+                found.links.add("/" + os.path.relpath(place, reader.root))
+    refused = ""
+    if _has_netplan(reader):
+        with NetplanCopy(reader) as (copy, said):
+            refused = said.replace(copy, "")
+            for path in (FOLDERS[1], KEYFILES[1], CONFIGURATION[1]):
+                found.folder(path, copy, of_netplan=True)
+    return Tree(
+        found.files,
+        frozenset(found.masked),
+        frozenset(found.links),
+        frozenset(found.loose),
+        frozenset(found.executable),
+        refused,
+    )
+
+
+def is_of_netplan(name: str) -> bool:
+    return name.startswith(("10-netplan-", "netplan-")) or name == "10-globally-managed-devices.conf"
+
+
+def _has_netplan(reader: InterfaceReader) -> bool:
+    """Files, and a generator for them: without one the boot makes nothing of them."""
+    folders = ("etc/netplan", "run/netplan", "lib/netplan", "usr/lib/netplan")
+    there = any(glob.glob(os.path.join(reader.root, folder, "*.yaml")) for folder in folders)
+    return there and (any(os.path.exists(one) for one in reader.generators) or reader.which("netplan") is not None)
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+# ---- what is there now ----------------------------------------------------------------------------------------------
+
+
+def read_present(reader: InterfaceReader) -> Present:
+    found = parse_interfaces(reader.ip("-details", "-json", "address", "show"), reader.host)
+    interfaces = {name: _known(reader, link) for name, link in found.items()}
+    routes: dict[str, Any] = {}
+    for family in (4, 6):
+        text = reader.ip(f"-{family}", "-json", "route", "show")
+        for name, rows in parse_routes(text, family, reader.host).items():
+            routes[name] = routes.get(name, frozenset()) | rows
+    return Present(
+        interfaces,
+        routes,
+        parse_mounts(reader.read("/proc/self/mountinfo")),
+        _devices(reader),
+        reader.read("/proc/cmdline").strip(),
+    )
+
+
+def _known(reader: InterfaceReader, link: Interface) -> Interface:
+    """With what other files know: driver, who manages it, its udev record."""
+    networkd = parse_link_state(reader.read(f"/run/systemd/netif/links/{link.index}"))
+    device = {key: value for _name, rows in sections(reader.read(f"/run/NetworkManager/devices/{link.index}"))
+              for key, value in rows}  # fmt: skip
+    manager = ""
+    if networkd.get("NETWORK_FILE"):
+        manager = "networkd"
+    elif device.get("managed") == "true" and device.get("connection-uuid"):
+        manager = "NetworkManager"
+    elif f"{link.name}={link.name}" in reader.read("/run/network/ifstate").split():
+        manager = "ifupdown"
+    return link._replace(
+        driver=reader.driver(link.name),
+        manager=manager,
+        profile=device.get("connection-uuid", ""),
+        udev=dict(_properties(reader.read(f"/run/udev/data/n{link.index}"))),
+        renamed=reader.sysfs.read(os.path.join(reader.sysfs.root, "class/net", link.name), "name_assign_type") == "4",
+    )
+
+
+def _properties(text: str) -> Iterator[tuple[str, str]]:
+    for line in text.splitlines():
+        if line.startswith("E:") and "=" in line:
+            key, _equals, value = line[2:].partition("=")
+            yield key, value
+
+
+def _devices(reader: InterfaceReader) -> dict[str, str]:
+    """What fstab may name -> MAJOR:MINOR, of the devices that fstab does name or that udev has links for."""
+    found = {}
+    for folder, word in _BY.items():
+        for name in _names(reader.path(f"/dev/disk/{folder}")):
+            found[word + name] = _number(reader.path(f"/dev/disk/{folder}/{name}"))
+    for line in reader.read("/etc/fstab").splitlines():
+        source = line.split()[0] if line.split() else ""
+        if source.startswith("/dev/"):
+            found[source] = _number(reader.path(source))
+    return {name: number for name, number in found.items() if number}
+
+
+def _number(path: str) -> str:
+    try:
+        known = os.stat(path)
+    except OSError:
+        return ""
+    return f"{os.major(known.st_rdev)}:{os.minor(known.st_rdev)}" if stat.S_ISBLK(known.st_mode) else ""

@@ -1,0 +1,268 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What this collection's roles write on a node, in one manifest there, and what older releases have left.
+
+The manifest names each path and the role that wrote it. A role that is taken away, and a release that does not write a
+path any more, take away what the manifest names. Imports on Python 3.8: runs on the nodes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import glob
+import json
+import os
+import shutil
+from typing import Any, Mapping, NamedTuple, Sequence
+
+from .._layer import Layer, Operation, RefusedError
+
+PATH = "/etc/rocemesh/manifest.json"
+SCHEMA = 1
+ROLES = ("container", "guest", "mesh")
+_WANTS = "/etc/systemd/system/*.wants"
+
+# Patterns of what the roles of this release write, by role. A directory stands for all in it.
+WRITTEN: Mapping[str, tuple[str, ...]] = {
+    "guest": (
+        "/etc/systemd/network/*.network.d/90-rocemesh-mtu.conf",
+        "/etc/rocemesh/mtu",
+        "/etc/systemd/system/rocemesh-mtu@.service",
+        f"{_WANTS}/rocemesh-mtu@*.service",
+        "/etc/systemd/system/rocemesh-qos@.service",
+        f"{_WANTS}/rocemesh-qos@*.service",
+        "/usr/local/lib/rocemesh/roce-qos",
+        "/etc/systemd/system/rocemesh-peermem.service",
+        f"{_WANTS}/rocemesh-peermem.service",
+        "/etc/apt/preferences.d/rocemesh-no-firmware",
+        "/etc/apt/keyrings/rocemesh-doca.asc",
+        "/etc/apt/sources.list.d/rocemesh-doca.sources",
+        "/var/cache/rocemesh",
+    ),
+    "container": (
+        "/etc/apt/keyrings/rocemesh-container-toolkit.asc",
+        "/etc/apt/sources.list.d/rocemesh-container-toolkit.sources",
+        "/etc/rocemesh/nccl",
+        "/var/cache/rocemesh-build",
+    ),
+    "mesh": ("/etc/rocemesh/mesh",),
+}
+
+
+class Old(NamedTuple):
+    """A path of an older release. ``header``: what its files begin with, "" where the name alone says whose it is."""
+
+    pattern: str
+    role: str
+    what: str
+    header: str = ""
+
+
+OLD = (
+    Old(
+        "/etc/netplan/90-rocemesh-mtu.yaml",
+        "guest",
+        "an MTU that can take addresses away",
+    ),
+    Old("/etc/systemd/system/rocemesh-mtu.service", "guest", "the MTU of one interface"),
+    Old(f"{_WANTS}/rocemesh-mtu.service", "guest", "the start of the unit rocemesh-mtu.service"),
+    Old("/etc/systemd/system/rocemesh-qos.service", "guest", "the QoS of one interface"),
+    Old(f"{_WANTS}/rocemesh-qos.service", "guest", "the start of the unit rocemesh-qos.service"),
+    *(
+        Old(pattern, "mesh", "keys of the containers", "# Managed by rocemesh.multinode (module ssh_container_mesh)")
+        for pattern in ("/home/*/.ssh/ssh_container", "/root/.ssh/ssh_container")
+    ),
+)
+
+
+class Leftover(NamedTuple):
+    path: str
+    role: str
+    what: str
+
+    def as_result(self) -> dict[str, str]:
+        return {"path": self.path, "role": self.role, "what": self.what}
+
+
+def existing(patterns: Sequence[str], root: str) -> list[str]:
+    found = set()
+    for pattern in patterns:
+        for place in glob.glob(os.path.join(root, pattern.lstrip("/"))):
+            found.add("/" + os.path.relpath(place, root))
+    return sorted(found)
+
+
+def leftovers(root: str = "/") -> list[Leftover]:
+    """What older releases have left there, and what a manifest names that this release does not write."""
+    found = {}
+    for old in OLD:
+        for path in existing([old.pattern], root):
+            if not old.header or _begins_with(os.path.join(root, path.lstrip("/")), old.header):
+                found[path] = Leftover(path, old.role, old.what)
+    recorded = read(root)
+    kept = {path for role in WRITTEN for path in existing(WRITTEN[role], root)}
+    for path, role in recorded.items():
+        if path not in kept and os.path.lexists(os.path.join(root, path.lstrip("/"))):
+            found.setdefault(path, Leftover(path, role, "written by another release of this collection"))
+    return [found[path] for path in sorted(found)]
+
+
+def _begins_with(place: str, header: str) -> bool:
+    """The file, or a file in the directory."""
+    files = [os.path.join(place, name) for name in sorted(os.listdir(place))] if os.path.isdir(place) else [place]
+    for path in files:
+        try:
+            with open(path, encoding="utf-8", errors="replace") as stream:
+                if stream.read(len(header)) == header:
+                    return True
+        except OSError:
+            continue
+    return False
+
+
+def read(root: str = "/") -> dict[str, str]:
+    """The manifest: path -> role. Raises RefusedError for one that this release cannot read."""
+    try:
+        with open(os.path.join(root, PATH.lstrip("/")), encoding="utf-8") as stream:
+            told = json.load(stream)
+        if told["schema"] != SCHEMA:
+            raise ValueError(f"schema {told['schema']}, expected {SCHEMA}")
+        rows = {str(path): str(role) for path, role in told["files"].items()}
+        # Paths are removed by it, so it names only what a role of this collection can have written.
+        wrong = [path for path, role in rows.items() if role not in ROLES or not _is_safe(path)]
+        if wrong:
+            raise ValueError(f"names {wrong[0]!r}")
+        return rows
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise RefusedError(
+            f"cannot be used ({error})", host="node", thing=PATH, remedy=f"remove {PATH}; the next run writes it again"
+        ) from None
+
+
+def _is_safe(path: str) -> bool:
+    return path == os.path.normpath(path) and path.startswith("/") and "rocemesh" in path
+
+
+@dataclasses.dataclass(frozen=True)
+class State:
+    """``written``: path -> role of what is there; ``recorded``: the manifest; ``used``: directories that a process has
+    mounted."""
+
+    written: Mapping[str, str]
+    leftovers: tuple[Leftover, ...]
+    recorded: Mapping[str, str]
+    used: frozenset[str] = frozenset()
+    texts: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Wish:
+    """``roles``: those whose files are meant; ``absent``: all of them go, and not only what older releases left."""
+
+    roles: tuple[str, ...]
+    absent: bool = False
+
+
+def plan(state: State, wish: Wish) -> list[Operation]:
+    gone = [one.path for one in state.leftovers if one.role in wish.roles and one.path not in state.used]
+    if wish.absent:
+        gone += [path for path, role in state.written.items() if role in wish.roles and path not in gone]
+    operations = [
+        Operation(
+            f"remove {path}",
+            f"rm -r {path}",
+            {path: ("present", None)},
+            f"write {path} again: {state.texts[path]!r}" if path in state.texts else "",
+            payload={"path": path},
+        )
+        for path in gone
+    ]
+    there = {**state.written, **{one.path: one.role for one in state.leftovers if _is_safe(one.path)}}
+    # What other roles write is theirs to record.
+    after = {
+        path: role
+        for path, role in there.items()
+        if path not in gone and (role in wish.roles or state.recorded.get(path) == role)
+    }
+    if after != dict(state.recorded):
+        operations.append(
+            Operation(
+                f"record {len(after)} paths in {PATH}" if after else f"remove {PATH}",
+                f"write {PATH}" if after else f"rm {PATH}",
+                {PATH: (sorted(state.recorded), sorted(after))},
+                payload={"files": after},
+            )
+        )
+    return operations
+
+
+class ManifestLayer(Layer[State, Wish]):
+    """Keeps the manifest of a node true. ``root``: where its files lie."""
+
+    def __init__(self, host: str, root: str = "/", proc: str = "/proc") -> None:
+        self.host = host
+        self.root = root
+        self.proc = proc
+
+    def place(self, path: str) -> str:
+        return os.path.join(self.root, path.lstrip("/"))
+
+    def observe(self) -> State:
+        written = {path: role for role in ROLES for path in existing(WRITTEN[role], self.root)}
+        found = tuple(leftovers(self.root))
+        texts = {}
+        for path in [*written, *(one.path for one in found)]:
+            place = self.place(path)
+            if os.path.isfile(place) and not os.path.islink(place) and os.path.getsize(place) < 4096:
+                with open(place, encoding="utf-8", errors="replace") as stream:
+                    texts[path] = stream.read()
+        directories = frozenset(one.path for one in found if os.path.isdir(self.place(one.path)))
+        return State(written, found, read(self.root), self._mounted(directories) if directories else frozenset(), texts)
+
+    def _mounted(self, paths: frozenset[str]) -> frozenset[str]:
+        """Directories that some process, so some container, sees as a mount."""
+        found = set()
+        for place in glob.glob(os.path.join(self.proc, "[0-9]*", "mountinfo")):
+            try:
+                with open(place, encoding="utf-8", errors="replace") as stream:
+                    roots = {line.split()[3] for line in stream if len(line.split()) > 4}
+            except OSError:
+                continue
+            found |= {path for path in paths if any(one == path or one.endswith(path) for one in roots)}
+        return frozenset(found)
+
+    def plan(self, state: State, wanted: Wish) -> list[Operation]:
+        return plan(state, wanted)
+
+    def warnings(self, state: State, wanted: Wish) -> list[str]:
+        return [
+            f"{self.host}: {path} of an older release is in use by a container. Run this again after role container has"
+            " made the container anew."
+            for path in sorted(state.used)
+        ]
+
+    def apply(self, operation: Operation) -> None:
+        if "path" in operation.payload:
+            place = self.place(operation.payload["path"])
+            if os.path.isdir(place) and not os.path.islink(place):
+                shutil.rmtree(place)
+            else:
+                os.unlink(place)
+            return
+        place = self.place(PATH)
+        files = operation.payload["files"]
+        if not files:
+            os.unlink(place)
+            return
+        os.makedirs(os.path.dirname(place), mode=0o755, exist_ok=True)
+        new = f"{place}.{os.getpid()}.new"
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), "w", encoding="utf-8") as stream:
+            os.fchmod(stream.fileno(), 0o644)
+            stream.write(json.dumps({"schema": SCHEMA, "files": dict(sorted(files.items()))}, indent=2) + "\n")
+        os.replace(new, place)
+
+    def facts(self, state: State) -> dict[str, Any]:
+        return {"files": dict(state.written), "leftovers": [one.as_result() for one in state.leftovers]}

@@ -1,0 +1,107 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: node_manifest
+short_description: Keep the list of what roles wrote on a node
+version_added: 0.1.0
+description:
+  - Records in C(/etc/rocemesh/manifest.json) each path that roles of this collection have written on a node, with the
+    role.
+  - Removes what older releases have left (an MTU in C(/etc/netplan/90-rocemesh-mtu.yaml), the units
+    C(rocemesh-mtu.service) and C(rocemesh-qos.service), keys in C(~/.ssh/ssh_container)), and what the manifest names
+    and this release does not write.
+  - A directory that a container has mounted stays, with a warning. Running settings do not change.
+author: rocemesh.multinode contributors (@rocemesh)
+requirements:
+  - Python 3.8 or newer on the node
+attributes:
+  check_mode:
+    description: Can run in C(check_mode) and return what would change, without changing it.
+    support: full
+  diff_mode:
+    description: Returns what differs, or would, in diff mode.
+    support: full
+options:
+  roles:
+    description: Roles whose files are meant.
+    type: list
+    elements: str
+    choices: [container, guest, mesh]
+    default: [container, guest, mesh]
+  state:
+    description: V(present) removes what older releases left. V(absent) removes all that these roles wrote.
+    type: str
+    choices: [present, absent]
+    default: present
+notes:
+  - An MTU that is stored in a profile of NetworkManager is that profile's, and stays with V(absent).
+seealso:
+  - module: rocemesh.multinode.next_boot_info
+"""
+
+EXAMPLES = r"""
+- name: Remove what older releases left, and record what is there
+  rocemesh.multinode.node_manifest:
+  become: true
+
+- name: Remove all that role guest wrote
+  rocemesh.multinode.node_manifest:
+    roles: [guest]
+    state: absent
+  become: true
+"""
+
+RETURN = r"""
+files:
+  description: Paths of this release that were there, and their roles.
+  returned: success
+  type: dict
+leftovers:
+  description: Paths of older releases that were there, with C(path), C(role) and C(what).
+  returned: success
+  type: list
+  elements: dict
+operations:
+  description: What was changed, or would be in check mode.
+  returned: success
+  type: list
+  elements: dict
+undo:
+  description: How to take it back, in the order to do it.
+  returned: success
+  type: list
+  elements: str
+error_code:
+  description: Class of the failure.
+  returned: failure
+  type: str
+  sample: refused
+"""
+
+import platform
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils._layer import exit_with
+from ..module_utils._nic.manifest import ROLES, ManifestLayer, Wish
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "roles": {"type": "list", "elements": "str", "choices": list(ROLES), "default": list(ROLES)},
+            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+        },
+        supports_check_mode=True,
+    )
+    wanted = Wish(tuple(module.params["roles"]), module.params["state"] == "absent")
+    exit_with(module, ManifestLayer(platform.node()), wanted)
+
+
+if __name__ == "__main__":
+    main()
