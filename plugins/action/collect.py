@@ -16,7 +16,7 @@ from typing import Any, Iterator, Mapping
 
 from ansible.errors import AnsibleError
 
-from ..module_utils._collect import archive
+from ..module_utils._collect import archive, second_opinion
 from ..module_utils._doctor.doctor import evidence_texts, unusable
 from ..modules.collect import DOCUMENTATION
 from ..plugin_utils.decision import Decision
@@ -38,6 +38,7 @@ class ActionModule(Decision):
         dest = pathlib.Path(options["dest"])
         try:
             archive.check_free(dest)
+            second_opinion.rules()
             texts = evidence_texts(options["evidence"])
             notes: list[str] = []
             if options["bundle"]:
@@ -49,9 +50,12 @@ class ActionModule(Decision):
             known = Known(variables.get("hostvars") or {})
             found = archive.redacted(archive.Pieces(texts, notes), known.secrets, known.names)
             data = archive.packed(found)
+            doubts = second_opinion.doubts(data)
+            if doubts:
+                raise ValueError(second_opinion.refusal(doubts, str(dest)))
             if not self._task.check_mode:
                 archive.write(data, dest)
-        except archive.WouldOverwriteError as error:
+        except (archive.WouldOverwriteError, second_opinion.MissingLibraryError) as error:
             raise ValueError(str(error)) from error
         except OSError as error:
             raise ValueError(unusable("collect", error, options)) from error

@@ -19,6 +19,8 @@ description:
   - What is secret and what is a name follows from the inventory (variables, and keys in them, with C(password),
     C(secret) or C(token) in their name, or C(_key) at its end; names, addresses and users of all hosts) and from what
     is in the texts.
+  - Then detect-secrets looks at the finished archive with rules of its own. While it finds anything, the archive is not
+    written, and the message names piece, line and rule.
   - Changes nothing, contacts nothing, writes nothing but O(dest), which the owner alone can read, and overwrites
     nothing.
   - A name that is in no inventory, and where no program prints names, cannot be known as one. Look through
@@ -45,6 +47,8 @@ options:
     description: The archive, a gzipped tar. It must not be there, its folder must.
     type: path
     required: true
+requirements:
+  - detect-secrets (1.5 or later, below 2) on the controller
 seealso:
   - module: rocemesh.multinode.doctor
 """

@@ -245,8 +245,9 @@ devices:
     - Passthrough devices of the VM with C(index), C(label), C(key), C(address) on the host, C(kind) (gpu, nic, other),
       C(name) and C(numa_node).
     - C(assignment) is V(fixed), V(dynamic) (Dynamic DirectPath), V(automatic) (SR-IOV card without a physical function
-      of its own) or V(vgpu) with its C(profile). C(group) is the key of the vendor device group, C(candidates) what the
-      present host may give at the next power-on.
+      of its own), V(vgpu) with its C(profile), V(dvx) (a device class, named by C(profile)) or V(unknown) (a backing
+      that this release does not know; C(profile) is its type).
+    - C(group) is the key of the vendor device group, C(candidates) what the present host may give at the next power-on.
   returned: success
   type: list
   elements: dict

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What in a text tells secrets, addresses, serial numbers and names. One alternation: nothing is replaced twice.
+"""What in a text tells addresses, serial numbers and names. One alternation: nothing is replaced twice.
 
-Forms: RFC 7468 (PEM), RFC 5952 and 4291 (IPv6), RFC 9562 (UUID), lspci(8) and nvidia-smi(1) for serial numbers,
-VMware's ``uuid.bios``; prefixes of tokens as their vendors document them (NGC, GitHub, GitLab, Hugging Face, AWS).
+Forms: RFC 5952 and 4291 (IPv6), RFC 9562 (UUID), lspci(8) and nvidia-smi(1) for serial numbers,
+VMware's ``uuid.bios``. Secrets: forms.py.
 """
 
 from __future__ import annotations
@@ -12,44 +12,14 @@ from __future__ import annotations
 import re
 from typing import Iterable, Iterator, Pattern
 
-# How a header of HTTP says what kind of secret follows (RFC 9110, Authorization).
-SCHEME = r"(?:(?:Bearer|Basic|Token|Digest)[ \t]+)?"
 # Group name -> pattern. The first that matches at a place wins.
 _FORMS: dict[str, str] = {
-    # One that was cut reaches to the next, or to the end: rather too much than half a key.
-    "pem": r"-----BEGIN [A-Z0-9 ]+-----(?:(?!-----BEGIN).)*?(?:-----END [A-Z0-9 ]+-----|(?=-----BEGIN)|\Z)",
-    "userinfo": r"(?<=://)[^/\s\"']+(?=@)",
-    # What stands before the word is bounded: a text of dashes is no reason to look at all of it from each of them.
-    "flag": r"(?<!-)--?[\w-]{0,64}(?:password|passwd|token|secret|api-?key)[\w-]{0,64}[ =](?![-=])\S+",
-    # The text of an element of XML: vCenter's SOAP.
-    "element": r"(?:(?<=<password>)|(?<=<passwd>)|(?<=<secret>)|(?<=<token>))[^<\n]+",
-    # A word before the secret, without a sign between them: commands, netrc, switches, lists of variables, YAML blocks.
-    "spoken": r"(?:(?:\bsnmp-server[ \t]+community|\b(?:tacacs|radius)-server\b[^\n]{0,80}?[ \t]key(?:[ \t]+\d)?"
-    r"|\bauthentication-key[ \t]+\d+[ \t]+\w+(?:[ \t]+\d)?|\b(?:neighbor|login)[ \t]+(?!as\b)\S+[ \t]+password"
-    r"|\bcurl[ \t][^\n]{0,200}?(?<=[ \t])(?:-u|--user)|\b(?:sshpass|ipmitool|docker[ \t]+login)\b[^\n]{0,120}?[ \t]-p"
-    r"|\bwandb[ \t]+login|\bbecome_pass(?:word)?|_become_pass)[ \t]+"
-    r"|\bname[\"']?[ \t]*:[ \t]*[\"']?\w{0,64}(?:password|passwd|secret|token|_key|_pass)[\"']?,?\s+[\"']?value[\"']?"
-    r"[ \t]*:[ \t]*[\"']?|(?:password|passwd|passphrase|secret|token)[\"']?:[ \t]*[>|][+-]?[ \t]*\n[ \t]+)"
-    r"(?P<value>[^\s\"'}<]+)",
-    # The word ends the key; what stands before it needs no look. P_Key and the like of InfiniBand are no secrets.
-    "setting": r"(?:password|passwd|passphrase|secret[_-]?(?:access[_-]?)?key|secret|token|api[_-]?key|access[_-]?key"
-    r"|private[_-]?key|credential|authorization|(?<!\b[lpqr])[_-](?:pass|key)"
-    r"|\bauth(?=\\*\")|\b_auth(?==)|(?<![a-z])pwd(?==[^/])|\bpsk(?==)|(?<=[?&])sig(?==)|amz-signature"
-    r"|vmware_soap_session|vmware-api-session-id|jsessionid)s?"
-    rf"(?:\\*[\"'])?[ \t]*(?:[:=]|%3[ad])[ \t]*{SCHEME}"
-    r"(?:\\+[\"'](?:(?!\\*[\"'])[^\n])+|\"(?:[^\"\\\n]|\\[^\n])*\"|'[^'\n]*'|[\"']?[^\s}\"']*[^\s}\"',;])",
-    # Configurations of switches: the kind of the hash, then the hash.
-    "hashed": r"\b(?:password|secret)[ \t]+\d{1,2}[ \t]+\S+|(?<![\w$])\$(?:[1-9]|1\d|2[abxy]|y|gy)\$[\w./$=,+-]{8,}",
-    "token": r"\b(?:nvapi-[\w-]{20,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|hf_\w{20,}"
-    r"|(?:AKIA|ASIA)[0-9A-Z]{16}|xox[abprs]-[\w-]{10,}|sk-(?:proj-|ant-)?[\w-]{24,}|MUNGE:[\w+/=]+:?"
-    r"|LS0tLS1CRUdJTi[\w+/=]+"
-    r"|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\w+)[ \t]+AAAA[\w+/=]+)",
     "uuid": r"\b(?:GPU-|MIG-)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b",
     "biosuuid": r"\b(?:[0-9a-f]{2} ){7}[0-9a-f]{2}-(?:[0-9a-f]{2} ){7}[0-9a-f]{2}\b",
     "eui": r"(?<![\w:-])[0-9a-f]{2}(?:-[0-9a-f]{2}){7}(?![\w:-])"
     r"|(?<![\w:])[0-9a-f]{2}(?::[0-9a-f]{2}){7}(?![\w:])",
     "serial": r"\b(?:serial(?:[ _-]?(?:number|no\.?))?|s/n|service[ _]tag|asset[ _]tag|part serial)\b"
-    r"[\"']?[ \t]*[:=][ \t]*[\"']?[\w./-]+",
+    r"[\"']?[ \t]*[:=][ \t]*[\"']?(?P<value>[\w./-]+)",
     "mac": r"(?<![\w:-])[0-9a-f]{2}(?::[0-9a-f]{2}){5}(?![\w:-])|(?<![\w:-])[0-9a-f]{2}(?:-[0-9a-f]{2}){5}(?![\w:-])"
     r"|(?<![\w.])[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}(?![\w.])",
     "guid": r"(?<![\w:])[0-9a-f]{4}(?::[0-9a-f]{4}){3}(?![\w:])|(?<=guid)[\"']?[ \t]*[:=]?[ \t]*0x[0-9a-f]{16}\b",

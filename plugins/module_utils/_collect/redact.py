@@ -17,7 +17,7 @@ import ipaddress
 import re
 from typing import Callable, Iterable, Match
 
-from . import patterns
+from . import forms, patterns
 from .spellings import SHORTEST, expression, spellings, squeezed
 
 _V4_OWN = 14  # first bytes 240 to 253
@@ -25,16 +25,7 @@ _V4_KEPT = tuple(
     ipaddress.IPv4Network(text)
     for text in ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.17.0.0/16", "224.0.0.0/4", "255.0.0.0/8")
 )
-_SPLIT = re.compile(
-    rf"^(?P<key>(?:password|secret)[ \t]+\d{{1,2}}[ \t]+|.*?(?:[:=]|%3[ad])[ \t]*{patterns.SCHEME}|--?[\w-]+[ =])"
-    r"(?P<value>.*)$",
-    re.DOTALL | re.I,
-)
-_NO_VALUE = re.compile(
-    r"[\"']?(?:|none|null|n/a|true|false|yes|no|0+|unknown|unlimited|\{\{.*|\[secret-\d+\]?)[\"']?$", re.I
-)
-_FIGURE = re.compile(r"[\"']?[\d.]+[\"']?$")
-_EVERYBODY = frozenset({"root", "admin", "ubuntu", "nvidia", "git", "ec2-user", "core", "debian", "nobody", "user"})
+_NO_SERIAL = re.compile(r"(?:none|null|n/a|0+|unknown)$", re.IGNORECASE)
 
 
 class Redactor:
@@ -64,7 +55,16 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Known secrets first, for a form may end in the middle of one (``password: a b``)."""
-        return self._pattern.sub(self._one, self._without_known(text))
+        return self._pattern.sub(self._one, self._without_unknown(self._without_known(text)))
+
+    def _without_unknown(self, text: str) -> str:
+        parts, last = [], 0
+        for start, end, value in forms.spans(text):
+            # As many lines as before: the doctor names lines.
+            lines = "\n" * text.count("\n", start, end)
+            parts += [text[last:start], self._stand_in("secret", value, "[secret-{}]"), lines]
+            last = end
+        return "".join([*parts, text[last:]])
 
     def _without_known(self, text: str) -> str:
         bare = squeezed(text)
@@ -87,16 +87,8 @@ class Redactor:
 
     def _one(self, match: Match[str]) -> str:
         kind, text = str(match.lastgroup), match.group()
-        if kind == "userinfo" and text in _EVERYBODY:
-            return text
-        if kind in ("token", "userinfo", "pem", "element"):
-            return self._secret("", text)
-        if kind == "spoken":
-            value = match["value"]
-            key = text[: match.start("value") - match.start()]
-            return text if _NO_VALUE.match(value) else key + self._secret("", value)
-        if kind in ("flag", "setting", "hashed", "serial"):
-            return self._value(kind, text)
+        if kind == "serial":
+            return self._serial(match)
         others: dict[str, Callable[[str], str]] = {
             "user": self._user, "home": self._user, "known": self._domain, "domain": self._domain, "name": self._host,
             "uuid": self._uuid, "biosuuid": self._hex, "eui": self._hex, "guid": self._hex, "mac": self._mac,
@@ -114,25 +106,13 @@ class Redactor:
             given[text] = form.format(number)
         return given[text]
 
-    def _value(self, kind: str, text: str) -> str:
-        match = _SPLIT.match(text)
-        key, value = (match["key"], match["value"]) if match else ("", text)
-        secret = kind != "serial"
-        # "tokens: 4096" is a figure of a job; a password may well be one.
-        counts = "token" in key.lower() and not key.lower().startswith("authorization")
-        figure = secret and counts and _FIGURE.match(value)
-        if kind == "flag":
-            key = self.text(key)
-        if _NO_VALUE.match(value) or figure:
-            return key + value
-        bare = value.strip("\\\"'")
-        form = (
-            self._stand_in("secret", bare, "[secret-{}]") if secret else self._stand_in("serial", bare, "SERIAL{:04d}")
-        )
-        return key + value.replace(bare, form, 1)
+    def _serial(self, match: Match[str]) -> str:
+        value = match["value"]
+        key = match.group()[: match.start("value") - match.start()]
+        return match.group() if _NO_SERIAL.match(value) else key + self._stand_in("serial", value, "SERIAL{:04d}")
 
     def _user(self, text: str) -> str:
-        return text if text in _EVERYBODY else self._stand_in("user", text, "user-{}")
+        return text if text in forms.USERS else self._stand_in("user", text, "user-{}")
 
     def _host(self, text: str) -> str:
         # What is no host to the doctor ("node1") is to have a stand-in that is none either.
@@ -260,7 +240,7 @@ def _forms(name: str) -> list[str]:
         return []
     except ValueError:
         pass
-    if not name or name.lower() in ("localhost", "all", "none", *_EVERYBODY):
+    if not name or name.lower() in ("localhost", "all", "none", *forms.USERS):
         return []
     first = name.partition(".")[0]
     found = [name] + ([first] if re.search(r"\d", first) and len(first) > 2 else [])

@@ -35,6 +35,7 @@ class Library:
 LIBRARIES = (
     Library("netmiko[par4]", "netmiko", "4.8", "5", ("switches",)),
     Library("pyvmomi", "pyVmomi", "9.1", "10", ("esxi_hosts", "gpu_vms")),
+    Library("detect-secrets", "detect_secrets", "1.5", "2", optional="collect.yml writes no archive"),
     Library("matplotlib", "matplotlib", "3.8", "4", optional="the report has no plots"),
 )
 # collection -> (least, below, group that needs it), as galaxy.yml.

@@ -12,7 +12,7 @@ import re
 from typing import Any, Sequence
 
 from .state import MELLANOX, NVIDIA, PciDevice, pci_address, pci_id
-from .vm_state import AUTOMATIC, DYNAMIC, FIXED, VGPU, PassthroughDevice, VmState
+from .vm_state import AUTOMATIC, DVX, DYNAMIC, FIXED, UNKNOWN, VGPU, PassthroughDevice, VmState
 
 FIRST_KEY = 13000  # device key of "PCI device 0"
 _LABEL_NUMBER = re.compile(r"^PCI device (\d+)$")
@@ -44,8 +44,18 @@ def _assignment(backing: Any, is_card: bool) -> str:
         return AUTOMATIC if str(getattr(backing, "id", "") or "").startswith(_AUTOMATIC) else FIXED
     if getattr(backing, "vgpu", None):
         return VGPU
-    dynamic = any(hasattr(backing, name) for name in ("allowedDevice", "assignedId", "deviceClass"))
-    return DYNAMIC if dynamic else FIXED
+    if hasattr(backing, "deviceClass"):
+        return DVX
+    if any(hasattr(backing, name) for name in ("allowedDevice", "assignedId")):
+        return DYNAMIC
+    return FIXED if hasattr(backing, "id") else UNKNOWN
+
+
+def _profile(backing: Any, assignment: str) -> str:
+    """vGPU profile, device class, or the type of a backing that is not known."""
+    if assignment == UNKNOWN:
+        return "" if backing is None else _class_name(backing)
+    return str(getattr(backing, "deviceClass" if assignment == DVX else "vgpu", "") or "")
 
 
 def _kind(device: PciDevice | None, candidates: Sequence[PciDevice], allowed: set[tuple[int, int]]) -> str:
@@ -100,7 +110,7 @@ def passthrough_devices(
                 numa_node=device.numa_node if device else None,
                 key=int(getattr(virtual, "key", 0) or 0),
                 assignment=assignment,
-                profile=str(getattr(backing, "vgpu", "") or ""),
+                profile=_profile(backing, assignment),
                 group=getattr(getattr(virtual, "deviceGroupInfo", None), "groupInstanceKey", None),
                 candidates=tuple(candidate.address for candidate in candidates),
                 slot=getattr(getattr(virtual, "slotInfo", None), "pciSlotNumber", None),

@@ -11,7 +11,8 @@ from typing import Mapping, Sequence
 from .keys import GPU_KEY
 from .state import NumaNode, PciDevice, pci_address
 
-FIXED, DYNAMIC, AUTOMATIC, VGPU = "fixed", "dynamic", "automatic", "vgpu"
+FIXED, DYNAMIC, AUTOMATIC, VGPU, DVX = "fixed", "dynamic", "automatic", "vgpu", "dvx"
+UNKNOWN = "unknown"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,7 +22,9 @@ class PassthroughDevice:
 
     ``assignment`` says who chooses the host's device: ``fixed`` (the VM names it), ``dynamic`` (Dynamic DirectPath, at
     power-on), ``automatic`` (an SR-IOV card without a physical function of its own, at power-on), ``vgpu`` (a share of
-    a GPU). ``candidates``: what the present host may give at the next power-on. ``group``: key of the vendor device
+    a GPU), ``dvx`` (Device Virtualization Extensions: a device class, at power-on), ``unknown`` (a backing that this
+    release does not know). ``profile``: the vGPU profile, the device class, or the type of the unknown backing.
+    ``candidates``: what the present host may give at the next power-on. ``group``: key of the vendor device
     group that the device belongs to, which is placed as a whole. ``slot``: number of the VM's slot that it is
     in, by which Linux in the VM calls it too.
     """
@@ -104,6 +107,8 @@ def device_name(device: PassthroughDevice) -> str:
         DYNAMIC: "Dynamic DirectPath, chosen at power-on",
         AUTOMATIC: "SR-IOV, physical function chosen at power-on",
         VGPU: f"vGPU {device.profile}".strip(),
+        DVX: f"device class {device.profile or 'without a name'}, chosen at power-on",
+        UNKNOWN: f"backing {device.profile or 'without a type'}, which is not known here and left alone",
     }.get(device.assignment, "")
     group = "" if device.group is None else f"member of device group {device.group}"
     words = [kind, device.address or "without an address"]

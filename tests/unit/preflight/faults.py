@@ -43,7 +43,7 @@ def site() -> dict[str, Any]:
     return {
         "controller": {
             "ansible": "2.19.2", "python": "3.12.3", "executable": "/venv/bin/python",
-            "libraries": {"netmiko": "4.8.1", "pyVmomi": "9.1.0.0", "matplotlib": "3.9.0"},
+            "libraries": {"netmiko": "4.8.1", "pyVmomi": "9.1.0.0", "matplotlib": "3.9.0", "detect_secrets": "1.5.0"},
             "collections": {"community.docker": "4.8.5"}, "programs": {"ssh"},
         },
         "groups": {"all": ["x"], "switches": ["sw01"], "esxi_hosts": ["esx01"], "gpu_vms": ["gpu01", "gpu02"]},
@@ -336,6 +336,12 @@ CAUTIONS = [
         put("variables", "sw01", ["rocemesh_reboot_now"]),
         "sw01",
         "no role of this collection reads it",
+    ),
+    Fault(
+        "second-opinion-missing",
+        put("controller", "libraries", "detect_secrets", None),
+        "controller",
+        "collect.yml writes no archive",
     ),
     Fault("plots-missing", put("controller", "libraries", "matplotlib", None), "controller", "the report has no plots"),
     Fault(

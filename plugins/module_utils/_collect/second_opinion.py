@@ -1,0 +1,125 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ask detect-secrets, with rules of its own, whether a finished archive still holds a secret.
+
+detect-secrets (Yelp, Apache-2.0) is called line by line through its plugins. None of its filters runs, nothing is
+verified over the network. Left out are its rules for addresses and for hexadecimal digits: digests, GUIDs and PCI
+addresses are no secrets.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import re
+import tarfile
+from typing import Any, Iterator, NamedTuple, Sequence
+
+REQUIREMENT = "detect-secrets>=1.5,<2"
+RULES = (
+    ("artifactory", "ArtifactoryDetector"),
+    ("aws", "AWSKeyDetector"),
+    ("azure_storage_key", "AzureStorageKeyDetector"),
+    ("basic_auth", "BasicAuthDetector"),
+    ("cloudant", "CloudantDetector"),
+    ("discord", "DiscordBotTokenDetector"),
+    ("github_token", "GitHubTokenDetector"),
+    ("gitlab_token", "GitLabTokenDetector"),
+    ("high_entropy_strings", "Base64HighEntropyString"),
+    ("ibm_cloud_iam", "IbmCloudIamDetector"),
+    ("ibm_cos_hmac", "IbmCosHmacDetector"),
+    ("jwt", "JwtTokenDetector"),
+    ("keyword", "KeywordDetector"),
+    ("mailchimp", "MailchimpDetector"),
+    ("npm", "NpmDetector"),
+    ("openai", "OpenAIDetector"),
+    ("private_key", "PrivateKeyDetector"),
+    ("pypi_token", "PypiTokenDetector"),
+    ("sendgrid", "SendGridDetector"),
+    ("slack", "SlackDetector"),
+    ("softlayer", "SoftlayerDetector"),
+    ("square_oauth", "SquareOAuthDetector"),
+    ("stripe", "StripeDetector"),
+    ("telegram_token", "TelegramBotTokenDetector"),
+    ("twilio", "TwilioKeyDetector"),
+)
+ENTROPY = 4.8  # bits per letter; identifiers of programs in quotes have less
+_SHOWN = 20
+_STAND_IN = re.compile(r"\[secret-\d+\]")
+# What says that there is no value, where the keyword rule looks for one.
+_NO_SECRET = re.compile(
+    r"(?:[\d.,]+|true|false|none|null|yes|no|0x[0-9a-f]*|[\da-f:.-]+|/.*|\(.*|\{\{.*)", re.IGNORECASE
+)
+
+
+class MissingLibraryError(Exception):
+    """detect-secrets is not installed. The text says how to install it."""
+
+
+class Doubt(NamedTuple):
+    piece: str
+    line: int
+    rule: str
+
+
+def rules() -> list[Any]:
+    """The plugins. Raises MissingLibraryError."""
+    try:
+        classes = [getattr(importlib.import_module(f"detect_secrets.plugins.{module}"), name) for module, name in RULES]
+    except (ImportError, AttributeError) as error:
+        raise MissingLibraryError(
+            f"collect: detect-secrets is not usable ({error}), expected {REQUIREMENT}. Run python3 -m pip install "
+            f"'{REQUIREMENT}' in the environment of ansible-playbook"
+        ) from error
+    return [each(limit=ENTROPY) if each.__name__ == "Base64HighEntropyString" else each() for each in classes]
+
+
+def doubts(packed: bytes) -> list[Doubt]:
+    """What the rules find in an archive. Raises MissingLibraryError."""
+    plugins = rules()
+    known: dict[str, str] = {}
+    found = []
+    for piece, text in _texts(packed):
+        for number, line in enumerate(text.splitlines(), 1):
+            bare = _STAND_IN.sub("", line)
+            if bare not in known:
+                known[bare] = _rule(bare, plugins)
+            if known[bare]:
+                found.append(Doubt(piece, number, known[bare]))
+    return found
+
+
+def _texts(packed: bytes) -> Iterator[tuple[str, str]]:
+    with tarfile.open(fileobj=io.BytesIO(packed), mode="r:gz") as archive:
+        for member in archive:
+            stream = archive.extractfile(member)
+            if stream is not None:
+                yield member.name, stream.read().decode("utf-8", "replace")
+                yield member.name + " (its name)", member.name
+
+
+def _rule(line: str, plugins: Sequence[Any]) -> str:
+    """The rule that finds a secret in the line, or nothing."""
+    for plugin in plugins:
+        for secret in plugin.analyze_string(line):
+            if not secret or _NO_SECRET.fullmatch(str(secret)):
+                continue
+            if (
+                hasattr(plugin, "entropy_limit")
+                and plugin.calculate_shannon_entropy(str(secret)) <= plugin.entropy_limit
+            ):
+                continue
+            return str(plugin.secret_type)
+    return ""
+
+
+def refusal(found: Sequence[Doubt], dest: str) -> str:
+    """The message: piece, line and rule of each, never the secret."""
+    lines = [f"{each.piece} line {each.line}: {each.rule}" for each in found[:_SHOWN]]
+    more = [f"and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
+    return (
+        f"collect: dest {dest!r} is not written: detect-secrets finds {len(found)} possible secrets in it, expected 0. "
+        f"{'; '.join([*lines, *more])}. Give the value a variable whose name ends in _secret in the inventory, so that "
+        "it becomes a stand-in, or take the line out of the bundle"
+    )
