@@ -7,13 +7,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: nccl_run_env
-short_description: Environment that makes NCCL tell its data path, or keeps it quiet
+short_description: Environment that makes NCCL write its data path
 version_added: 0.1.0
 author: rocemesh.multinode contributors (@rocemesh)
 description:
-  - Adds to an environment what a V(probe) run needs (NCCL writes ranks, rings, channels and its topology to files), or
-    takes away what would disturb a V(timed) run.
-  - Both demand the same network, so what the probe proves is what the timed run uses.
+  - Adds to an environment what a V(probe) or a V(timed) run needs. NCCL writes ranks, rings and channels to files
+    while it sets up connections, and nothing per collective. In a V(probe) it also writes its topology.
+  - Without O(prefix), a V(timed) run writes warnings alone.
+  - Both demand the same network.
 positional: _input, kind
 options:
   _input:
@@ -28,7 +29,7 @@ options:
   prefix:
     description: >-
       Beginning of the names of the files in the container, needed for V(probe). Each process writes
-      C(PREFIX.HOST.PID.log), rank 0 also C(PREFIX.topology.xml).
+      C(PREFIX.HOST.PID.log), rank 0 of a V(probe) also C(PREFIX.topology.xml).
     type: str
     default: ''
   network:
@@ -63,7 +64,7 @@ def nccl_run_env(base: Any, kind: str, prefix: str = "", network: str = "IB") ->
     if kind not in ("probe", "timed"):
         raise AnsibleFilterError(f"nccl_run_env: kind is {kind!r}; give probe or timed")
     try:
-        return probe(base, prefix, network) if kind == "probe" else timed(base, network)
+        return probe(base, prefix, network) if kind == "probe" else timed(base, prefix, network)
     except LayerError as error:
         raise AnsibleFilterError(f"nccl_run_env: {error}") from error
 

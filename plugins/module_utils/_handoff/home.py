@@ -44,7 +44,7 @@ def read(folder: Path) -> dict[str, Any]:
     name = _word(folder / "id") or folder.resolve().name
     hosts = {str(host["name"]): str(host["hostname"]) for host in job["hosts"]}
     ranks = int(job["ranks"])
-    started, ended, probed = (_time(folder / word) for word in ("started", "ended", "probed"))
+    started, ended = (_time(folder / word) for word in ("started", "ended"))
     reader = tf_cnn.Reader(ranks)
     for log in logs:
         for piece in _tagged(log, _first_rank(log, job)):
@@ -69,7 +69,7 @@ def read(folder: Path) -> dict[str, Any]:
     if not words and any(_says_nccl(log) for log in logs):
         words = logs  # NCCL wrote into the output of the ranks, as in a pod
     if words:
-        evidence["nccl_path"] = _path(words, job, hosts, name, probed if probed is not None else started)
+        evidence["nccl_path"] = _path(words, job, hosts, name, started)
     return {
         "id": name,
         "job": job,

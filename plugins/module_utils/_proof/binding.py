@@ -34,6 +34,22 @@ def around(place: str, seen: Mapping[str, Any], job: Job, doubts: Doubts) -> Non
         )
 
 
+def during(told: Any, job: Job, what: str, doubts: Doubts) -> None:
+    """What the training itself wrote: from its begin to the reading shortly after its end."""
+    at = moment(told)
+    if at is None or job.started is None or job.ended is None:
+        doubts.missing.append(f"when {what} was read, or when the training ran, is not known")
+    elif at < job.started - CLOCK_S:
+        doubts.missing.append(
+            f"the training was not observed: {what} is of {job.started - at:.0f} s before it, like a probe's; let "
+            "NCCL write its log in the training (docs/data-path.md)"
+        )
+    elif at > job.ended + READING_SLACK_S:
+        doubts.wrong.append(
+            f"{what} was read more than {READING_SLACK_S / 60:.0f} minutes after the training: it may be of another one"
+        )
+
+
 def shortly_before(told: Any, job: Job, what: str, doubts: Doubts) -> None:
     at = moment(told)
     if at is None or job.started is None:

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Stands in for mpirun: notes its arguments in ``calls.jsonl``, writes what NCCL would, ends as ``plan.json`` says.
 
-Where the plan has an answer for a word of the command line, it prints that and nothing else.
+Where the plan has an answer for a word of the command line, it prints that and nothing else. ``timed``: what NCCL
+writes in the training, where that is not what it wrote in the probe; then the training is what ends as the plan says.
 """
 
 from __future__ import annotations
@@ -30,14 +31,19 @@ def main() -> int:
     if not prefix:
         print("training figures")
         return 0
+    timed = prefix.endswith("-timed")
     for host, text in plan["nccl"].items():
         folder = ROOT / host
         folder.mkdir(exist_ok=True)
-        (folder / (pathlib.Path(prefix).name + f".{host}.7.log")).write_text(text)
-    (ROOT / plan["head"] / (pathlib.Path(prefix).name + ".topology.xml")).write_text('<system version="1"/>')
-    print("probe figures")
-    print(plan["stderr"], file=sys.stderr, end="")
-    return int(plan["rc"])
+        words = plan["timed"].get(host, text) if timed else text
+        (folder / (pathlib.Path(prefix).name + f".{host}.7.log")).write_text(words)
+    if "NCCL_TOPO_DUMP_FILE" in given:
+        (ROOT / plan["head"] / (pathlib.Path(prefix).name + ".topology.xml")).write_text('<system version="1"/>')
+    print("training figures" if timed else "probe figures")
+    if timed == bool(plan["timed"]):
+        print(plan["stderr"], file=sys.stderr, end="")
+        return int(plan["rc"])
+    return 0
 
 
 if __name__ == "__main__":

@@ -20,6 +20,12 @@ from tests.unit.results.nccl_shapes import Job
 
 HOSTS = ("gpu01", "gpu02")
 RUN_ENV = {"NCCL_IB_DISABLE": "0", "NCCL_DEBUG": "INFO"}
+QUIET = {"NCCL_IB_DISABLE": "0", "NCCL_NET": "IB"}
+OBSERVED = {
+    "NCCL_DEBUG": "INFO",
+    "NCCL_DEBUG_SUBSYS": "INIT,NET,ENV,GRAPH",
+    "NCCL_DEBUG_FILE": "/tmp/rocemesh-nccl-one-timed.%h.%p.log",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +43,14 @@ class Outcome:
         )
 
 
+def _texts(job: Job) -> dict[str, str]:
+    """What NCCL writes on each host."""
+    return {
+        host: "".join(line + "\n" for rank in range(job.size) for line in job.rank_lines(rank) if line.startswith(host))
+        for host in job.hosts
+    }
+
+
 def play(
     folder: Path,
     job: Job,
@@ -45,9 +59,12 @@ def play(
     stderr: str = "",
     steps: tuple[str, ...] = ("probe", "train"),
     answers: dict[str, str] | None = None,
+    timed: Job | None = None,
     **variables: Any,
 ) -> Outcome:
-    """Run tasks of the role on the head. ``answers``: word of a command line -> what mpirun prints for it."""
+    """Run tasks of the role on the head. ``answers``: word of a command line -> what mpirun prints for it; ``timed``:
+    what NCCL writes in the training, if not the same as in the probe. The path is that of the last step that wrote one.
+    """
     docker = folder / "collections/ansible_collections/community/docker/plugins/modules"
     docker.mkdir(parents=True)
     for stub in (Path(__file__).parent / "stub_docker").glob("*.py"):
@@ -58,13 +75,8 @@ def play(
     mpirun = stub_dir / "bin" / "mpirun"
     mpirun.write_text(f"#!{sys.executable}\n" + (Path(__file__).parent / "mpirun.py").read_text())
     mpirun.chmod(0o755)
-    texts = {
-        host: "".join(line + "\n" for rank in range(job.size) for line in job.rank_lines(rank) if line.startswith(host))
-        for host in job.hosts
-    }
-    (stub_dir / "plan.json").write_text(
-        json.dumps({"nccl": texts, "head": HOSTS[0], "rc": rc, "stderr": stderr, "answers": answers or {}})
-    )
+    plan = {"nccl": _texts(job), "timed": _texts(timed) if timed else {}, "head": HOSTS[0], "rc": rc, "stderr": stderr}
+    (stub_dir / "plan.json").write_text(json.dumps({**plan, "answers": answers or {}}))
     for host in HOSTS:
         interpreter = folder / f"python-{host}"
         interpreter.write_text(f'#!/bin/sh\nexport STUB_HOST={host} STUB_DIR={stub_dir}\nexec {sys.executable} "$@"\n')
@@ -79,7 +91,7 @@ def play(
     tasks.append(
         {
             "ansible.builtin.copy": {
-                "content": "{{ __run_path | default({}) | to_json }}",
+                "content": "{{ (__run_nccl_path if __run_path | default({}) else {}) | to_json }}",
                 "dest": str(folder / "path.json"),
             }
         }
@@ -123,19 +135,41 @@ def play(
     )
 
 
-def test_probe_judges_the_path_and_the_timed_run_is_quiet_on_the_same_network(tmp_path: Path) -> None:
+def test_probe_and_training_write_their_path_into_files_on_the_same_network(tmp_path: Path) -> None:
     outcome = play(tmp_path, Job(hosts=HOSTS), run_require_path="gdrdma")
     assert outcome.failed == ""
     assert (outcome.path["verdict"], outcome.path["ok"], outcome.path["hosts"]) == ("gdrdma", True, list(HOSTS))
     probe, timed = outcome.environment(0), outcome.environment(1)
     assert (probe["NCCL_DEBUG"], probe["NCCL_NET"]) == ("INFO", "IB")
     assert probe["NCCL_DEBUG_FILE"] == "/tmp/rocemesh-nccl-one.%h.%p.log"
-    assert timed == {"NCCL_IB_DISABLE": "0", "NCCL_DEBUG": "WARN", "NCCL_NET": "IB"}
+    assert timed == {**QUIET, **OBSERVED}
     assert outcome.calls[0][-4:] == ["--num_batches", "5", "--num_warmup_batches", "1"]
     assert outcome.calls[1][-4:] != outcome.calls[0][-4:]
-    assert "via NET/IB/0/GDRDMA" in (outcome.logs / "nccl.log").read_text()
+    for name in ("nccl-probe.log", "nccl.log"):
+        assert "via NET/IB/0/GDRDMA" in (outcome.logs / name).read_text()
     assert "<system" in (outcome.logs / "nccl-topology.xml").read_text()
     assert not list((tmp_path / "stub").glob("gpu*/*")), "NCCL's files stay in the containers"
+
+
+def test_path_of_the_training_is_read_from_the_training_itself(tmp_path: Path) -> None:
+    """Peer memory went away after the probe: the probe's path is good, that of the training is not."""
+    staged = Job(hosts=HOSTS, send="NET/IB/0", receive="NET/IB/0")
+    outcome = play(tmp_path, Job(hosts=HOSTS), run_require_path="gdrdma", timed=staged)
+    assert outcome.failed == ""
+    assert (outcome.path["verdict"], outcome.path["ok"]) == ("rdma_via_host", False)
+    assert "GDRDMA" in (outcome.logs / "nccl-probe.log").read_text()
+    assert "GDRDMA" not in (outcome.logs / "nccl.log").read_text()
+
+
+def test_failed_training_is_explained_by_warnings_in_the_files(tmp_path: Path) -> None:
+    warning = (
+        "gpu01:1000:2000 [0] NCCL WARN NET/IB : Got completion from peer 192.0.2.12<40000> with status=12 opcode=0 "
+        "len=0 vendor err 129 (Recv)"
+    )
+    outcome = play(tmp_path, Job(hosts=HOSTS), rc=1, timed=Job(hosts=HOSTS, extra=(f"Setup begins.\n{warning}",)))
+    assert len(outcome.calls) == 2, "the training did not begin"
+    assert "Got completion from peer 192.0.2.12" in outcome.failed
+    assert warning in (outcome.logs / "nccl.log").read_text()
 
 
 def test_path_that_is_worse_than_required_stops_the_run(tmp_path: Path) -> None:
@@ -149,7 +183,7 @@ def test_failed_probe_is_explained_by_nccl(tmp_path: Path) -> None:
     job = Job(hosts=HOSTS, extra=("NCCL_IB_GID_INDEX set by environment to 0.",), channels=False, complete=False)
     outcome = play(tmp_path, job, rc=1, stderr="something broke")
     assert "cannot reach each other" in outcome.failed
-    assert (outcome.logs / "nccl.log").exists()
+    assert (outcome.logs / "nccl-probe.log").exists()
 
 
 @pytest.mark.parametrize("variables", [{"__run_cuda_hosts": 1}, {"run_probe": "false"}])
@@ -232,7 +266,7 @@ def test_a_node_that_does_not_tell_changes_nothing(tmp_path: Path, second: dict[
     found = {"gpu01": reading(11), "gpu02": second}
     outcome = play(tmp_path, Job(hosts=HOSTS), run_rdma_found=found, **network)
     assert outcome.failed == ""
-    assert outcome.environment(1) == {"NCCL_IB_DISABLE": "0", "NCCL_DEBUG": "WARN", "NCCL_NET": "IB"}
+    assert outcome.environment(1) == {**QUIET, **OBSERVED}
 
 
 def test_facts_that_somebody_gave_must_allow_a_choice(tmp_path: Path) -> None:

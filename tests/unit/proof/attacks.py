@@ -558,15 +558,15 @@ def time_of_a_reading_is_no_time(site: Site, dice: random.Random) -> Any:
 
 
 @attack("time")
-def probe_was_after_the_run(site: Site, dice: random.Random) -> Any:
-    """The probe ran after the training: other settings may have held."""
-    site.inputs["evidence"]["nccl_path"]["at"] = STARTED + dice.choice((60, 3600))
+def nccl_log_is_of_a_later_run(site: Site, dice: random.Random) -> Any:
+    """NCCL's log was read long after the training: it may be of another one."""
+    site.inputs["evidence"]["nccl_path"]["at"] = STARTED + dice.choice((3600, 86400))
 
 
 @attack("time")
-def probe_was_long_before_the_run(site: Site, dice: random.Random) -> Any:
-    """The probe ran hours or days before."""
-    site.inputs["evidence"]["nccl_path"]["at"] = STARTED - dice.choice((7200, 86400 * 30))
+def nccl_log_is_of_a_probe(site: Site, dice: random.Random) -> Any:
+    """NCCL's log was read before the training: it is of a probe, and the training was not observed."""
+    site.inputs["evidence"]["nccl_path"]["at"] = STARTED - dice.choice((5, 200, 7200, 86400 * 30))
 
 
 @attack("time")

@@ -386,9 +386,9 @@ def readings_are_some_minutes_away(site: Site, dice: random.Random) -> Any:
 
 
 @harmless("time")
-def probe_was_half_an_hour_before(site: Site, dice: random.Random) -> Any:
-    """The probe ran 5 to 50 minutes before the training."""
-    site.inputs["evidence"]["nccl_path"]["at"] = STARTED - dice.uniform(300, 3000)
+def nccl_log_was_read_minutes_later(site: Site, dice: random.Random) -> Any:
+    """NCCL's files were collected up to 10 minutes after the training, or have the time of its begin."""
+    site.inputs["evidence"]["nccl_path"]["at"] = dice.choice((STARTED, STARTED + 40 + dice.uniform(1, 600)))
 
 
 @harmless("time")

@@ -308,7 +308,7 @@ class Run:
     def path(self, text: str | None = None) -> dict[str, Any]:
         log = nccl_log.read(self.nccl() if text is None else text, self.hosts)
         found = path_verdict.judge(log, self.size, self.hosts).as_result()
-        return {**found, "job": JOB, "at": STARTED - 200}
+        return {**found, "job": JOB, "at": STARTED + 45}
 
     def result(self, text: str | None = None) -> dict[str, Any]:
         return {**tf_cnn.read(self.training() if text is None else text, self.size).as_dict(), "job": JOB}

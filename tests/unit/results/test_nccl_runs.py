@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The probe makes NCCL tell its path, the timed run is quiet, and both use the same network."""
+"""NCCL writes its path into files, in the probe and in the timed run, and both use the same network."""
 
 from __future__ import annotations
 
@@ -28,11 +28,17 @@ def test_probe_writes_to_files_and_demands_the_network() -> None:
 
 
 def test_timed_run_differs_from_the_probe_only_in_what_nccl_writes() -> None:
-    talk = {"NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG_FILE", "NCCL_TOPO_DUMP_FILE"}
-    probe, timed = nccl_run_env(BASE, "probe", prefix="/tmp/p"), nccl_run_env(BASE, "timed")
-    assert {name for name in probe if probe[name] != timed.get(name)} == talk
+    probe, timed = nccl_run_env(BASE, "probe", prefix="/tmp/p"), nccl_run_env(BASE, "timed", prefix="/tmp/t")
+    assert {name for name in probe if probe[name] != timed.get(name)} == {"NCCL_DEBUG_FILE", "NCCL_TOPO_DUMP_FILE"}
     assert set(timed) - set(probe) == set()
-    assert (timed["NCCL_DEBUG"], timed["NCCL_NET"]) == ("WARN", "IB")
+    assert (timed["NCCL_DEBUG"], timed["NCCL_DEBUG_FILE"], timed["NCCL_NET"]) == ("INFO", "/tmp/t.%h.%p.log", "IB")
+    # What NCCL prints per collective belongs to other subsystems (src/enqueue.cc, src/proxy.cc).
+    assert not {"COLL", "TUNING", "CALL", "PROXY", "P2P", "ALL"} & set(timed["NCCL_DEBUG_SUBSYS"].split(","))
+
+
+def test_timed_run_without_files_is_quiet() -> None:
+    given = {**BASE, "NCCL_DEBUG_FILE": "/tmp/mine", "NCCL_DEBUG_SUBSYS": "COLL"}
+    assert nccl_run_env(given, "timed") == {**BASE, "NCCL_DEBUG": "WARN", "NCCL_NET": "IB"}
 
 
 def test_no_network_is_demanded_where_none_is_wanted() -> None:
@@ -56,6 +62,7 @@ def test_input_is_not_changed() -> None:
         ({}, {"prefix": "relative/p"}, "absolute path"),
         ({}, {"prefix": "/tmp/%h"}, "plain characters"),
         ({}, {"prefix": "/tmp/a b"}, "plain characters"),
+        ({}, {"kind": "timed", "prefix": "/tmp/%p"}, "plain characters"),
         ({}, {"prefix": "/tmp/"}, "plain characters"),
         ({}, {"network": "IB;rm"}, "not the name of a network"),
         ({}, {"kind": "both"}, "probe or timed"),

@@ -938,6 +938,28 @@ TASKS = (
     Task(
         "run",
         "verify.yml",
+        "Check that the training took a path as good as wanted",
+        {
+            "__run_path": JOB,
+            "__run_nccl_path": JOB,
+            "run_require_path": "gdrdma",
+            "__run_name": "n",
+            "run_log_dir": "/r",
+        },
+        (
+            ({"__run_nccl_path": {**JOB, "verdict": "rdma_via_host"}}, "path of the training is rdma_via_host"),
+            ({"__run_nccl_path": {**JOB, "problems": BAD}}, "a channel over TCP"),
+            (
+                {"__run_nccl_path": {**JOB, "verdict": "not_one_job"}, "run_require_path": "any"},
+                "one job without any problem",
+            ),
+            ({"__run_nccl_path": {**JOB, "verdict": "receive_only"}, "run_require_path": "rdma_via_host"}, OK),
+            ({"__run_path": {}}, SKIPPED),
+        ),
+    ),
+    Task(
+        "run",
+        "verify.yml",
         "Check that each rank trained on its host",
         {
             "run_workload": "torch",

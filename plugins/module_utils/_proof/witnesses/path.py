@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from ..binding import same_job, shortly_before
+from ..binding import during, same_job
 from ..evidence import Evidence, Job, short, whole
 from ..witness import Doubts, Said, Witness
 
@@ -108,7 +108,7 @@ def _nics(path: Mapping[str, Any], pairs: list[Mapping[str, Any]], doubts: Doubt
 
 
 def _same_ranks(path: Mapping[str, Any], evidence: Evidence, doubts: Doubts) -> None:
-    """The ranks of the probe were where those of the training were. Groups without a communicator of all ranks have
+    """The ranks of NCCL's log were where those of the training were. Groups without a communicator of all ranks have
     numbers of this reader's own: then each host has to have as many."""
     per_rank = list((evidence.result or {}).get("per_rank") or ())
     trained = {str(rank.get("rank")): short(str(rank.get("host") or "")) for rank in per_rank}
@@ -132,7 +132,7 @@ def _same_ranks(path: Mapping[str, Any], evidence: Evidence, doubts: Doubts) -> 
 def _bound(path: Mapping[str, Any], job: Job, doubts: Doubts) -> None:
     """Same job, time, hosts, number of ranks."""
     same_job(path.get("job"), job, "NCCL's log", doubts)
-    shortly_before(path.get("at"), job, "the probe of the data path", doubts)
+    during(path.get("at"), job, "NCCL's log", doubts)
     if not path.get("hosts"):
         doubts.missing.append("which hosts NCCL's log is of is not told")
     elif job.hosts:
@@ -176,6 +176,6 @@ WITNESS = Witness(
     "path",
     "The data path in NCCL's own log",
     judge,
-    "what NCCL printed in the probe of the same run: every channel between the job's hosts over the network that was "
+    "what NCCL wrote in the timed training itself: every channel between the job's hosts over the network that was "
     "asked for, RoCE, with GPUDirect RDMA at both ends, and no problem in the log",
 )

@@ -1,12 +1,14 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Environment of the two runs: a short PROBE that makes NCCL tell its data path, and the TIMED run that is quiet. Pure.
+"""Environment of the two runs, a short PROBE and the TIMED run: NCCL describes its path in both. Pure.
 
-One run cannot do both: with ``NCCL_DEBUG=INFO`` NCCL writes while the clock runs, and with ``WARN`` it says nothing
-about the path. Both runs demand the same network: then what the probe proves is what the timed run uses, and a fall
-back to sockets is an error instead of a slow success. Facts: NCCL's documentation of its environment and its source
-(src/debug.cc, tags 2.7.8 to 2.30.7).
+With the subsystems below NCCL writes while it sets up communicators and connections, and nothing per collective: COLL,
+TUNING, CALL, PROXY and P2P are left out. While data moves it then writes only that a request was sent again, that a
+completion failed, or that a port changed. So the timed run is observed by its own log, one file per process, and its
+output stays as it is. NCCL writes its warnings into these files, too. Both runs demand the same network: a fall back
+to sockets is an error instead of a slow success. Facts: NCCL's documentation of its environment and its source
+(src/debug.cc, src/enqueue.cc, src/transport/net.cc, src/transport/net_ib, tags 2.7.8 to 2.30.7).
 """
 
 from __future__ import annotations
@@ -30,6 +32,21 @@ def probe(base: Mapping[str, Any], prefix: str, network: str = "IB") -> dict[str
     ``prefix``: path in the container, without suffix. Every process writes ``PREFIX.HOST.PID.log``, rank 0 also
     ``PREFIX.topology.xml``. ``network``: the only network that NCCL may use, "" for NCCL's own choice. RefusedError.
     """
+    files = _files(prefix)
+    return {**_network(base, network), **files, "NCCL_TOPO_DUMP_FILE": f"{prefix}.topology.xml"}
+
+
+def timed(base: Mapping[str, Any], prefix: str = "", network: str = "IB") -> dict[str, Any]:
+    """``base`` and what makes NCCL write its path into files; without ``prefix`` NCCL writes warnings alone.
+
+    ``prefix``, ``network``: as for `probe`. Raises RefusedError.
+    """
+    quiet = {name: value for name, value in _network(base, network).items() if name not in _TALK}
+    return {**quiet, **_files(prefix)} if prefix else {**quiet, "NCCL_DEBUG": "WARN"}
+
+
+def _files(prefix: str) -> dict[str, str]:
+    """One file of NCCL's words per process. Raises RefusedError."""
     if not _PREFIX.fullmatch(prefix):
         raise RefusedError(
             "not an absolute path of plain characters",
@@ -38,19 +55,7 @@ def probe(base: Mapping[str, Any], prefix: str, network: str = "IB") -> dict[str
             value=prefix,
             remedy="give letters, digits, dot, dash, underscore and slash, for example /tmp/nccl-probe",
         )
-    return {
-        **_network(base, network),
-        "NCCL_DEBUG": "INFO",
-        "NCCL_DEBUG_SUBSYS": SUBSYSTEMS,
-        "NCCL_DEBUG_FILE": f"{prefix}.%h.%p.log",
-        "NCCL_TOPO_DUMP_FILE": f"{prefix}.topology.xml",
-    }
-
-
-def timed(base: Mapping[str, Any], network: str = "IB") -> dict[str, Any]:
-    """``base`` without everything that makes NCCL talk or write; ``network`` as for `probe`. Raises RefusedError."""
-    quiet = {name: value for name, value in _network(base, network).items() if name not in _TALK}
-    return {**quiet, "NCCL_DEBUG": "WARN"}
+    return {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": SUBSYSTEMS, "NCCL_DEBUG_FILE": f"{prefix}.%h.%p.log"}
 
 
 def _network(base: Mapping[str, Any], network: str) -> dict[str, Any]:

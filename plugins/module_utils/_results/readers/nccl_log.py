@@ -113,6 +113,11 @@ _COMPLETIONS = {
 # What NCCL warns of when something went wrong, and not when it only advises (src/**: WARN of 2.18 to 2.30).
 _FAILURE = re.compile(r"(?i)\bfail(?:ed|ure)\b|\berror\b|\breset by peer\b|\btimed? ?out\b|\babort|\bclosed by\b")
 _PORT_LOST = re.compile(r"Got async (?:fatal )?event ?: (?:port error|device fatal)")
+# src/transport/net_ib/p2p_resiliency.cc (2.30): a NIC failed, and the connection went on over another one.
+_FAILOVER = re.compile(
+    r"^NET/IB ?: \w+: (?:Replacing QP: |The error is not fatal\. |Tracking a new failed send request )"
+)
+_SPEED_CHANGE = re.compile(r"^NET/IB ?: \S+ speed change detected: ")
 _OPTIONAL = re.compile(r"(?i)plugin|not supported|topology|NUMA|iommu")
 
 # Lines that a log of gigabytes consists of are known again by their bytes; see `Reader.quick`.
@@ -484,13 +489,25 @@ class Reader(LogReader[NcclLog]):
             for match in _SOCKET_INTERFACE.finditer(sockets["interfaces"]):
                 self._sockets[host].setdefault(f"{match['name']} {match['address']}")
             return True
-        if _PORT_LOST.search(text):
-            self._problem("ib_async_event", f"{record.process.name}: {text[:_KEPT]}")
+        if self._nic_changed(record):
             return True
         if re.match(r"NET/IB ?: No device found", text):
             self._no_ib.setdefault(record.process)
             return True
         return False
+
+    def _nic_changed(self, record: _Record) -> bool:
+        """What NCCL writes of a NIC while data moves."""
+        said = f"{record.process.name}: {record.text[:_KEPT]}"
+        if _PORT_LOST.search(record.text):
+            self._problem("ib_async_event", said)
+        elif _FAILOVER.match(record.text):
+            self._problem("ib_failover", said)
+        elif _SPEED_CHANGE.match(record.text):
+            self._problem("ib_speed_change", said)
+        else:
+            return False
+        return True
 
     def _rest(self, record: _Record) -> None:
         text = record.text
