@@ -17,13 +17,13 @@ description:
     C(start_sshd.sh) in there is the container's first program. No program of the mesh runs on the node itself.
   - With O(transport=guide) the server is the node's own, and a forced command hands the request into the container.
   - Runs on every node. The first call, O(state=identity), makes sure that the node has its key pairs and returns the
-    public ones. The second, O(state=present), is given what all nodes returned.
+    public ones. The second, O(state=present), gets what all nodes returned.
   - Where only the head may log in, a worker needs one call. O(state=present) with the head alone in O(peers), and with
     O(addresses) or O(cidr), makes the worker's keys as well and returns its identity. The head gets them all at last.
   - Private keys are generated on the node and never leave it. Host keys of the peers are pinned, host key checking
     stays on, and every key is accepted only from the addresses of its own node.
   - What an earlier release left (an account, a sudoers rule, a program behind it) is removed by its own record.
-  - Symbolic links are not followed and files of other owners are not touched; both are errors.
+  - Symbolic links are not followed and files of other owners are not changed; both are errors.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.no_restart
 attributes:
@@ -31,7 +31,7 @@ attributes:
     description: Can run in C(check_mode) and say what it would change without changing anything.
     support: full
     details:
-      - A node without keys returns an identity with RV(identity.planned) true and empty keys. O(state=present) accepts
+      - A node without keys returns an identity without keys. O(state=present) accepts
         such peers in check mode, and only there, so that a run over a whole site can be planned from nothing.
   diff_mode:
     description: Returns what changed, or would change in check mode, when asked for a diff.
@@ -49,10 +49,9 @@ options:
     choices: [identity, present, absent]
     default: present
   user:
-    description:
-      - User of the node whose C(authorized_keys) and C(config) get a marked block, and as whom users of peers log in.
-      - The default is the user that the module runs as.
+    description: User of the node whose C(authorized_keys) and C(config) get a marked block with O(transport=guide).
     type: str
+    required: true
   name:
     description: Name of this node in O(peers). The default is the node's host name.
     type: str
@@ -94,63 +93,17 @@ options:
   peers:
     description:
       - All nodes of the mesh, this one included, each as RV(identity) of that node. Required with O(state=present).
-      - With O(topology=head) and without O(host_login) a worker needs the head alone, and the head needs all.
+      - With O(head) and without O(host_login) a worker needs the head alone, and the head needs all.
       - A node that is left out loses its access.
     type: list
     elements: dict
     default: []
-    suboptions:
-      name:
-        description: Name of the node.
-        type: str
-        required: true
-      user:
-        description: User on that node. The default is O(user).
-        type: str
-      addresses:
-        description: Its addresses in the network of the mesh.
-        type: list
-        elements: str
-        default: []
-      port:
-        description: Port of its SSH server. V(0) as with O(ssh_port).
-        type: int
-        default: 0
-      host_public_key:
-        description: Public key with which the user of that node logs in. Only with O(transport=guide).
-        type: str
-        default: ''
-      container_public_key:
-        description: Public key with which the container of that node logs in.
-        type: str
-        default: ''
-      next_host_public_key:
-        description: The host key that a rotation under way on that node is going to use.
-        type: str
-        default: ''
-      next_container_public_key:
-        description: The container key that a rotation under way on that node is going to use.
-        type: str
-        default: ''
-      ssh_host_keys:
-        description: Public keys of the SSH server of that node.
-        type: list
-        elements: str
-        default: []
-      planned:
-        description: The node has no keys yet. Accepted in check mode only.
-        type: bool
-        default: false
-  topology:
-    description:
-      - V(all) lets every container reach every node, as the guide has it. Open MPI needs this beyond 65 nodes, where
-        nodes start each other, unless it is told C(plm_rsh_no_tree_spawn).
-      - V(head) accepts only the container key of O(head), so a worker that was broken into opens no other node.
-    type: str
-    choices: [all, head]
-    default: all
   head:
-    description: Name of the peer from whose container C(mpirun) is started. Required with O(topology=head).
+    description:
+      - Name of the peer from whose container C(mpirun) is started. Only its container key is accepted, so a worker that
+        was broken into opens no other node.
+      - The default accepts the container keys of all peers, as the guide has it. Open MPI needs this beyond 65 nodes,
+        where nodes start each other, unless C(plm_rsh_no_tree_spawn) is set.
     type: str
   allow_from:
     description:
@@ -186,16 +139,6 @@ options:
     type: str
     choices: [none, prepare, commit]
     default: none
-  container_owner:
-    description:
-      - User of the node that is root inside the container, and so must own the files mounted there.
-      - With rootless Docker this is the mesh user.
-    type: str
-    default: root
-  connect_timeout:
-    description: Seconds until a node that does not answer is given up.
-    type: int
-    default: 10
   guide_compatible:
     description:
       - Use the key names and the key type of the guide (C(id_rsa_host), C(id_rsa_cont), RSA with 3072 bits).
@@ -209,19 +152,12 @@ options:
       - Without this such a file is an error.
     type: bool
     default: false
-  ssh_host_key_dir:
-    description: Directory with the C(ssh_host_*_key.pub) of the node's SSH server.
-    type: path
-    default: /etc/ssh
 requirements:
   - ssh-keygen on the node (package openssh-client)
   - iproute2 on the node, for its identity
 author: rocemesh.multinode contributors (@rocemesh)
 notes:
-  - Must run as root unless O(container_owner) is O(user), because the SSH client in the container trusts only a
-    C(config) that belongs to its own root.
-  - With rootless Docker O(container_owner) is the mesh user, who then owns the container's key and can do what its
-    holder can.
+  - Must run as root, because the SSH client in the container trusts only a C(config) that belongs to its own root.
 """
 
 EXAMPLES = r"""
@@ -251,47 +187,17 @@ EXAMPLES = r"""
 
 RETURN = r"""
 identity:
-  description: What the other nodes must know of this one. One entry of O(peers). Public data only.
+  description: What the other nodes must know of this one, one entry of O(peers). Public data only.
   returned: O(state=identity), and O(state=present) where it introduces the node
   type: dict
-  contains:
-    name:
-      description: Name of the node.
-      type: str
-    user:
-      description: User of the node.
-      type: str
-    addresses:
-      description: Its addresses in the network of the mesh.
-      type: list
-      elements: str
-    port:
-      description: Port of its SSH server.
-      type: int
-    host_public_key:
-      description: Public key of the user. Empty while planned, and without O(transport=guide).
-      type: str
-    container_public_key:
-      description: Public key of the container. Empty while planned.
-      type: str
-    next_host_public_key:
-      description: Public key of the pair that O(rotation=prepare) made. Empty outside of a rotation.
-      type: str
-    next_container_public_key:
-      description: Public key of the pair that O(rotation=prepare) made. Empty outside of a rotation.
-      type: str
-    ssh_host_keys:
-      description: Public keys of the SSH server.
-      type: list
-      elements: str
-    planned:
-      description: The keys do not exist yet (check mode).
-      type: bool
-paths:
-  description: Where the files are. C(container_directory) is to be mounted read-only at C(/root/.ssh) of the container.
-  returned: O(state=present)
-  type: dict
-  sample: {container_directory: /etc/rocemesh/mesh/container}
+  sample:
+    name: gpu01
+    user: nvidia
+    addresses: [10.78.0.11]
+    port: 2222
+    host_public_keys: [] # of the user, with transport guide alone
+    container_public_keys: [ssh-ed25519 AAAA, ssh-ed25519 BBBB] # two during a rotation, none before they are made
+    ssh_host_keys: [ssh-ed25519 CCCC] # of the SSH server that peers log in to
 operations:
   description: What was done, or would be done in check mode, in order.
   returned: always
@@ -310,68 +216,45 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._layer import exit_with, failing
+from ..module_utils._layer import RefusedError, exit_with, failing
 from ..module_utils._mesh.layer import MeshNode
-from ..module_utils._mesh.state import parse_wanted
-from ..module_utils._mesh.transport import NodeTransport, current_user, find_account
+from ..module_utils._mesh.state import Account, parse_wanted
+from ..module_utils._mesh.transport import NodeTransport, find_account
 
 
 def argument_spec() -> dict[str, Any]:
     strings = {"type": "list", "elements": "str"}
     return {
         "state": {"type": "str", "choices": ["identity", "present", "absent"], "default": "present"},
-        "user": {"type": "str"},
+        "user": {"type": "str", "required": True},
         "name": {"type": "str"},
         "transport": {"type": "str", "choices": ["container", "guide"], "default": "container"},
         "directory": {"type": "path", "default": "/etc/rocemesh/mesh"},
         "addresses": {**strings, "default": []},
         "cidr": {**strings, "default": []},
         "ssh_port": {"type": "int", "default": 0},
-        "peers": {
-            "type": "list",
-            "elements": "dict",
-            "default": [],
-            "options": {
-                "name": {"type": "str", "required": True},
-                "user": {"type": "str"},
-                "addresses": {**strings, "default": []},
-                "port": {"type": "int", "default": 0},
-                "host_public_key": {"type": "str", "default": "", "no_log": False},
-                "container_public_key": {"type": "str", "default": "", "no_log": False},
-                "next_host_public_key": {"type": "str", "default": "", "no_log": False},
-                "next_container_public_key": {"type": "str", "default": "", "no_log": False},
-                "ssh_host_keys": {**strings, "default": [], "no_log": False},
-                "planned": {"type": "bool", "default": False},
-            },
-        },
-        "topology": {"type": "str", "choices": ["all", "head"], "default": "all"},
+        "peers": {"type": "list", "elements": "dict", "default": []},
         "head": {"type": "str"},
         "allow_from": {**strings, "default": []},
         "host_login": {"type": "bool", "default": False},
         "container_name": {"type": "str", "default": "mpicont"},
         "docker_command": {**strings, "default": ["docker"]},
         "rotation": {"type": "str", "choices": ["none", "prepare", "commit"], "default": "none"},
-        "container_owner": {"type": "str", "default": "root"},
-        "connect_timeout": {"type": "int", "default": 10},
         "guide_compatible": {"type": "bool", "default": False},
         "adopt": {"type": "bool", "default": False},
-        "ssh_host_key_dir": {"type": "path", "default": "/etc/ssh", "no_log": False},
     }
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec=argument_spec(),
-        required_if=[("topology", "head", ["head"])],
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     params = module.params
     host = platform.node()
     with failing(module):
-        user = params["user"] or current_user()
-        wanted = parse_wanted(params, host=host, user=user, planning=module.check_mode)
-        transport = NodeTransport(host, find_account(user, host=host), params["ssh_host_key_dir"])
-        layer = MeshNode(host, transport, find_account(params["container_owner"], host=host), wanted, os.geteuid())
+        if os.geteuid() != 0:
+            raise RefusedError("is not root", host=host, thing="uid", value=os.geteuid(), remedy="set become: true")
+        wanted = parse_wanted(params, host=host, user=params["user"], planning=module.check_mode)
+        user = NodeTransport(host, find_account(params["user"], host=host))
+        layer = MeshNode(host, user, NodeTransport(host, Account("root", 0, 0, "/")), wanted)
     exit_with(module, layer, wanted)
 
 

@@ -28,7 +28,6 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.state imp
     MODERN,
     Account,
     FileState,
-    KeyState,
     MeshState,
     parse_public_key,
     parse_wanted,
@@ -137,28 +136,25 @@ def planned(count: int) -> tuple[float, int]:
     peers = [
         {
             "name": f"n{number}", "user": "root", "addresses": [f"10.0.{number // 256}.{number % 256}"], "port": 22,
-            "host_public_key": public_key(3 * number), "container_public_key": public_key(3 * number + 1),
+            "host_public_keys": [public_key(3 * number)], "container_public_keys": [public_key(3 * number + 1)],
             "ssh_host_keys": [public_key(3 * number + 2)],
         }
         for number in range(count)
     ]  # fmt: skip
     account = Account("root", 0, 0, "/root")
-    keys = {}
+    files, keys = {}, {}
     for path, text in (
         (MODERN.server_key, peers[0]["ssh_host_keys"][0]),
-        (MODERN.container_key, peers[0]["container_public_key"]),
+        (MODERN.container_key, peers[0]["container_public_keys"][0]),
     ):
-        found = parse_public_key(str(text), host="n0", thing=path)
-        keys[path] = KeyState(
-            FileState(path, "file", None, 0o600, 0, 0), FileState(path + ".pub", "file", b"", 0o644, 0, 0), found, found
-        )
-    state = MeshState(account, account, {}, keys, (), ())
+        files[path] = FileState(path, "file", None, 0o600, 0, 0)
+        keys[path] = parse_public_key(str(text), host="n0", thing=path)
+    state = MeshState(account, account, files, keys, keys)
     params = {
         **DEFAULTS,
         "transport": "container",
         "name": "n0",
         "peers": peers,
-        "topology": "head",
         "head": "n0",
         "host_login": False,
     }

@@ -6,17 +6,16 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Callable
+from typing import Any
 
 from .._layer import Layer, Operation, RefusedError
 from . import earlier
 from . import plan as planning
 from .state import (
     ADOPTED_SUFFIX,
-    Account,
     FileState,
-    KeyState,
     MeshState,
+    PublicKey,
     Wanted,
     identity,
     mesh_addresses,
@@ -30,134 +29,81 @@ from .transport import NodeTransport
 class MeshNode(Layer[MeshState, Wanted]):
     """One node. ``wanted`` is needed for observing as well: it decides which file names are looked at."""
 
-    def __init__(
-        self,
-        host: str,
-        transport: NodeTransport,
-        container_account: Account,
-        wanted: Wanted,
-        effective_uid: int,
-        *,
-        system: NodeTransport | None = None,
-    ) -> None:
-        """``system``: the same node from the root of its file system, for what lies in no home."""
+    def __init__(self, host: str, user: NodeTransport, system: NodeTransport, wanted: Wanted) -> None:
+        """``user``: the node from the user's home; ``system``: from the root of its file system, as root."""
         self.host = host
-        self._transport = transport
-        self._system = system or NodeTransport(host, Account("root", 0, 0, "/"))
-        self._container_account = container_account
+        self._user, self._system = user, system
         self._wanted = wanted
-        self._effective_uid = effective_uid
+
+    def _at(self, path: str) -> NodeTransport:
+        return self._system if path.startswith("/") else self._user
 
     def observe(self) -> MeshState:
-        transport, wanted = self._transport, self._wanted
+        wanted, user = self._wanted, self._user
         files: dict[str, FileState] = {}
-        keys: dict[str, KeyState] = {}
+        public: dict[str, PublicKey] = {}
+        derived: dict[str, PublicKey] = {}
+
+        def look(path: str, read: bool = False) -> FileState:
+            files[path] = dataclasses.replace(self._at(path).inspect(path, read), path=path)
+            return files[path]
+
         for layout in wanted.layouts:
-            for relative in (layout.ssh, *layout.above, layout.container):
-                files[relative] = self._inspect(relative)
-            for relative in (*layout.blocks, *layout.owned):
-                files[relative] = self._inspect(relative, read=True)
-            for relative in layout.owned:
-                files[relative + ADOPTED_SUFFIX] = self._inspect(relative + ADOPTED_SUFFIX)
-            for relative in layout.keys:
-                pair = self._key_pair(relative)
-                keys[relative] = pair
-                files[relative], files[relative + ".pub"] = pair.private, pair.public_file
-        introduced = wanted.introduces
-        guide = introduced and wanted.guide
+            for path in (layout.ssh, *layout.above, layout.container):
+                look(path)
+            for path in (*layout.blocks, *layout.owned):
+                look(path, read=True)
+            for path in layout.owned:
+                look(path + ADOPTED_SUFFIX)
+            for path in layout.keys:
+                private, text = look(path), look(path + ".pub", read=True).content
+                if wanted.state != "absent":
+                    self._refuse_empty(private, "delete it and its .pub file; a new pair is then generated")
+                    self._refuse_empty(files[path + ".pub"], "delete it; it is computed again from the private key")
+                if text:
+                    public[path] = parse_public_key(text.decode("utf-8", "replace"), host=self.host, thing=path)
+                if private.kind == "file" and private.size and not private.mode & 0o077:
+                    text_of_half = self._at(path).derive_public_key(path)
+                    derived[path] = parse_public_key(text_of_half, host=self.host, thing="public half of " + path)
+        left = earlier.find(self._system, wanted.layout) if wanted.state != "identity" else None
+        own = (wanted.layout.container, *reversed(wanted.layout.above[1:])) if wanted.state == "absent" else ()
         return MeshState(
-            account=transport.account,
-            container_account=self._container_account,
+            account=user.account,
+            root=self._system.account,
             files=files,
-            keys=keys,
-            ssh_host_keys=parse_ssh_host_keys(transport.ssh_host_key_files(), host=self.host) if guide else (),
-            local_networks=(parse_local_networks(transport.address_report(), host=self.host) if introduced else ()),
+            public=public,
+            derived=derived,
+            ssh_host_keys=(
+                parse_ssh_host_keys(user.ssh_host_key_files(), host=self.host)
+                if wanted.introduces and wanted.guide
+                else ()
+            ),
+            local_networks=(parse_local_networks(user.address_report(), host=self.host) if wanted.introduces else ()),
             entries={
-                path: self._system.entries(path.lstrip("/")) for path in (*wanted.layout.above, wanted.layout.container)
-            }
-            if wanted.state == "absent"
-            else {},
-            effective_uid=self._effective_uid,
-            earlier=earlier.find(self._system, wanted.layout) if wanted.state != "identity" else None,
+                path: self._system.entries(path)
+                for path in (*(left.directories if left else ()), *own)
+                if self._system.inspect(path).kind == "directory"
+            },
+            earlier=left,
         )
-
-    def _at(self, path: str) -> tuple[NodeTransport, str]:
-        """Who reaches a path, and by which name: absolute ones lie in no home."""
-        return (self._system, path.lstrip("/")) if path.startswith("/") else (self._transport, path)
-
-    def _inspect(self, path: str, read: bool = False) -> FileState:
-        transport, relative = self._at(path)
-        return dataclasses.replace(transport.inspect(relative, read), path=path)
-
-    def _key_pair(self, relative: str) -> KeyState:
-        private = self._inspect(relative)
-        public_file = self._inspect(relative + ".pub", read=True)
-        public = derived = None
-        if self._wanted.state != "absent":
-            self._refuse_empty(private, f"delete it and {self._shown(public_file.path)}; a new pair is then generated")
-            self._refuse_empty(public_file, "delete it; it is then computed again from the private key beside it")
-        if public_file.content:
-            text = public_file.content.decode("utf-8", "replace")
-            public = parse_public_key(text, host=self.host, thing=public_file.path)
-        if private.kind == "file" and private.size and not private.mode & 0o077:
-            transport, name = self._at(relative)
-            text = transport.derive_public_key(name)
-            derived = parse_public_key(text, host=self.host, thing="public half of " + relative)
-        return KeyState(private=private, public_file=public_file, public=public, derived=derived)
 
     def _refuse_empty(self, found: FileState, remedy: str) -> None:
         if found.kind == "file" and found.size == 0:
-            thing = self._shown(found.path)
-            raise RefusedError("is empty: its writing was cut off", host=self.host, thing=thing, remedy=remedy)
+            raise RefusedError("is empty: its writing was cut off", host=self.host, thing=found.path, remedy=remedy)
 
     def plan(self, state: MeshState, wanted: Wanted) -> list[Operation]:
         return planning.plan(state, wanted, self.host)
 
     def apply(self, operation: Operation) -> None:
         arguments: dict[str, Any] = dict(operation.payload)
-        action = arguments.pop("action")
-        relative = arguments.pop("path")
-        transport, relative = self._at(relative)
-        if "to" in arguments:
-            arguments["to"] = arguments["to"].lstrip("/")
-        actions: dict[str, Callable[..., None]] = {
-            "mkdir": transport.make_directory,
-            "ssh-keygen": transport.generate_key,
-            "write": transport.write,
-            "chmod": transport.permissions,
-            "rename": transport.rename,
-            "replace": transport.replace,
-            "unlink": transport.unlink,
-            "rmdir": transport.remove_directory,
-            "no-account": transport.remove_account,
-        }
-        actions[action](relative, **arguments)
+        action, path = arguments.pop("action"), arguments.pop("path")
+        getattr(self._at(path), action)(path, **arguments)
 
     def warnings(self, state: MeshState, wanted: Wanted) -> list[str]:
         return planning.warnings(state, wanted, self.host)
 
     def facts(self, state: MeshState) -> dict[str, Any]:
         wanted = self._wanted
-        found: dict[str, Any] = {}
-        if wanted.introduces:
-            found["identity"] = identity(state, wanted, mesh_addresses(state, wanted, host=self.host))
-        if wanted.state == "present":
-            found["paths"] = _paths(wanted, state.account.home)
-        return found
-
-    def _shown(self, path: str) -> str:
-        return path if path.startswith("/") else f"{self._transport.account.home}/{path}"
-
-
-def _paths(wanted: Wanted, home: str) -> dict[str, str]:
-    layout = wanted.layout
-    config, keys, start = layout.server_files
-    names = {"container_directory": layout.container, "container_key": layout.container_key}
-    if wanted.guide:
-        names.update(
-            authorized_keys=layout.authorized_keys, config=layout.config, config_mesh=layout.config_mesh,
-            known_hosts=layout.known_hosts, script=layout.script, host_key=layout.host_key,
-        )  # fmt: skip
-    else:
-        names.update(server_config=config, server_keys=keys, server_start=start, server_key=layout.server_key)
-    return {name: path if path.startswith("/") else f"{home}/{path}" for name, path in names.items()}
+        if not wanted.introduces:
+            return {}
+        return {"identity": identity(state, wanted, mesh_addresses(state, wanted, host=self.host))}

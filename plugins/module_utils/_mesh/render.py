@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 from typing import Sequence
 
-from .state import FILE_HEADER, Layout, Peer, Wanted
+from .state import FILE_HEADER, Peer, Wanted
 
 # Exit statuses of mpicont.sh for its own refusals (sysexits.h: EX_USAGE, EX_UNAVAILABLE). 255 is ssh's own, 125 to 127
 # are docker's.
@@ -60,30 +60,21 @@ def script(wanted: Wanted) -> str:
     )
 
 
-def _from(peer: Peer, wanted: Wanted) -> str:
-    return ",".join(wanted.allow_from or peer.addresses)
-
-
 def authorized_keys(wanted: Wanted, home: str) -> list[str]:
     """One line per key. In the guide's way host keys open a login and container keys the forced command only; in the
     container's own server its key opens the container."""
     lines = []
-    script_path = shlex.quote(f"{home}/{wanted.layout.script}")
-    command = (
-        ("/bin/bash " + script_path).replace("\\", "\\\\").replace('"', '\\"')
-    )  # sshd undoes \" inside command="..."
+    command = "/bin/bash " + shlex.quote(f"{home}/{wanted.layout.script}")
+    command = command.replace("\\", "\\\\").replace('"', '\\"')  # sshd undoes \" inside command="..."
+    forced = f',command="{command}"' if wanted.guide else ""
     for peer in wanted.peers:
-        if peer.planned:
+        if not peer.container_public_keys:
             lines.append(f"# {peer.name}: its keys do not exist yet, they will be made in the real run")
-            continue
-        source = f'from="{_from(peer, wanted)}"'
-        for key in (peer.host_public_key, peer.next_host_public_key):
-            if wanted.host_login and key is not None:
-                lines.append(f"restrict,pty,{source} {key.text} {peer.name}:host")
-        for key in (peer.container_public_key, peer.next_container_public_key):
-            if key and (wanted.topology == "all" or peer.name == wanted.head):
-                forced = f',command="{command}"' if wanted.guide else ""
-                lines.append(f"restrict,{source}{forced} {key.text} {peer.name}:container")
+        source = 'from="{}"'.format(",".join(wanted.allow_from or peer.addresses))
+        for key in peer.host_public_keys if wanted.host_login else ():
+            lines.append(f"restrict,pty,{source} {key} {peer.name}:host")
+        for key in peer.container_public_keys if wanted.head in ("", peer.name) else ():
+            lines.append(f"restrict,{source}{forced} {key} {peer.name}:container")
     return lines
 
 
@@ -127,10 +118,6 @@ def server_config(wanted: Wanted, addresses: Sequence[str]) -> str:
     return _SERVER.format(header=FILE_HEADER, port=wanted.port, listen=listen, directory=INSIDE)
 
 
-def server_keys(wanted: Wanted) -> str:
-    return "\n".join([FILE_HEADER, *authorized_keys(wanted, "")]) + "\n"
-
-
 # sshd gives a session nothing of the environment that the image and the engine gave the container; SetEnv does. It is
 # written to a file, because a command line can be read by every account of the node. A value with a quote, a backslash
 # or a line feed has no form there that all releases of sshd read alike, and stays out.
@@ -168,85 +155,66 @@ def known_hosts(wanted: Wanted) -> str:
     """The peers' own SSH host keys under every address and name that ssh may be given."""
     lines = [FILE_HEADER]
     for peer in wanted.peers:
-        names = _unique((*peer.addresses, peer.name))
-        if peer.port != 22:
-            names = [f"[{each}]:{peer.port}" for each in names]
-        if peer.planned:
+        names = [
+            each if peer.port == 22 else f"[{each}]:{peer.port}" for each in dict.fromkeys((*peer.addresses, peer.name))
+        ]
+        lines += ["{} {}".format(",".join(names), key) for key in peer.ssh_host_keys]
+        if not peer.ssh_host_keys:
             lines.append(f"# {peer.name}: its host keys are not known yet")
-        lines.extend("{} {}".format(",".join(names), key) for key in peer.ssh_host_keys)
     return "\n".join(lines) + "\n"
 
 
-def _unique(values: tuple[str, ...]) -> list[str]:
-    return list(dict.fromkeys(values))
-
-
-def _peer_sections(wanted: Wanted, *, container: bool) -> list[str]:
-    lines = []
-    for peer in wanted.peers:
-        if peer.name not in peer.addresses and peer.addresses:
-            lines += [f"Host {peer.name}", f"    HostName {peer.addresses[0]}"]
-        extra = []
-        if peer.port != (22 if wanted.guide else wanted.port):
-            extra.append(f"    Port {peer.port}")
-        if peer.user != wanted.user and (wanted.guide or not container):
-            extra.append(f"    User {peer.user}")
-        if extra:
-            lines += ["Host {}".format(" ".join(_unique((peer.name, *peer.addresses)))), *extra]
-    return lines
-
-
-def _common(wanted: Wanted, user: str, key: str, known: str) -> list[str]:
-    return [
-        f"    User {user}",
-        f"    IdentityFile {key}",
-        "    IdentitiesOnly yes",
-        f"    UserKnownHostsFile {known}",
-        "    GlobalKnownHostsFile /dev/null",
-        "    StrictHostKeyChecking yes",
-        "    UpdateHostKeys no",
-        f"    ConnectTimeout {wanted.connect_timeout}",
-        "    ServerAliveInterval 30",
-    ]
-
-
-def host_config(wanted: Wanted) -> str:
-    """``~/.ssh/config_mesh``: only for the peers; the user's other hosts keep their own settings."""
-    names = _unique(tuple(each for peer in wanted.peers for each in (peer.name, *peer.addresses)))
-    layout = wanted.layout
-    lines = [
-        FILE_HEADER,
-        *_peer_sections(wanted, container=False),
-        "Host {}".format(" ".join(names)),
-        *_common(wanted, wanted.user, "~/" + layout.host_key, "~/" + layout.known_hosts),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def host_config_block(layout: Layout) -> list[str]:
-    """The lines inside ``~/.ssh/config``. A relative Include is looked up in ~/.ssh."""
-    return ["Include {}".format(layout.config_mesh.rpartition("/")[2])]
+def _names(peer: Peer) -> list[str]:
+    return list(dict.fromkeys((peer.name, *peer.addresses)))
 
 
 # What a server that was broken into, or the image's own ssh_config, could ask of this client.
-_CLOSED = ("    ForwardAgent no", "    ForwardX11 no", "    ForwardX11Trusted no", "    PermitLocalCommand no")
+_CLOSED = ("ForwardAgent no", "ForwardX11 no", "ForwardX11Trusted no", "PermitLocalCommand no")
 
 
-def container_config(wanted: Wanted) -> str:
-    """``/root/.ssh/config`` of the container. No terminal is there to ask, so ssh must not ask."""
-    layout = wanted.layout
-    lines = [
-        FILE_HEADER,
-        *_peer_sections(wanted, container=True),
-        "Host *",
-        *_common(
-            wanted,
-            wanted.user if wanted.guide else "root",
-            f"{INSIDE}/{layout.container_key_name}",
-            f"{INSIDE}/known_hosts",
-        ),
-        *([] if wanted.guide else [f"    Port {wanted.port}", *_CLOSED]),
-        "    BatchMode yes",
-        "    LogLevel ERROR",
+def client_config(wanted: Wanted, *, inside: bool) -> str:
+    """``/root/.ssh/config`` of the container, where no terminal is there to ask, or the user's ``~/.ssh/config_mesh``,
+    which is for the peers alone: the user's other hosts keep their own settings."""
+    layout, as_root = wanted.layout, inside and not wanted.guide
+    lines = [FILE_HEADER]
+    for peer in wanted.peers:
+        if peer.name not in peer.addresses and peer.addresses:
+            lines += [f"Host {peer.name}", f"    HostName {peer.addresses[0]}"]
+        own = [f"    Port {peer.port}"] if peer.port != (22 if wanted.guide else wanted.port) else []
+        own += [f"    User {peer.user}"] if peer.user != wanted.user and not as_root else []
+        if own:
+            lines += ["Host {}".format(" ".join(_names(peer))), *own]
+    hosts = "*" if inside else " ".join(dict.fromkeys(name for peer in wanted.peers for name in _names(peer)))
+    key = f"{INSIDE}/{layout.container_key_name}" if inside else "~/" + layout.host_key
+    settings = [
+        f"User {'root' if as_root else wanted.user}",
+        f"IdentityFile {key}",
+        "IdentitiesOnly yes",
+        f"UserKnownHostsFile {INSIDE + '/known_hosts' if inside else '~/' + layout.known_hosts}",
+        "GlobalKnownHostsFile /dev/null",
+        "StrictHostKeyChecking yes",
+        "UpdateHostKeys no",
+        "ConnectTimeout 10",
+        "ServerAliveInterval 30",
+        *((f"Port {wanted.port}", *_CLOSED) if as_root else ()),
+        *(("BatchMode yes", "LogLevel ERROR") if inside else ()),
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, f"Host {hosts}", *(f"    {each}" for each in settings)]) + "\n"
+
+
+def files(wanted: Wanted, addresses: Sequence[str]) -> dict[str, str]:
+    """Every file that is ours as a whole, by path. ``addresses``: of this node, in the network of the mesh."""
+    layout = wanted.layout
+    mounted = {"known_hosts": known_hosts(wanted), "config": client_config(wanted, inside=True)}
+    if wanted.guide:
+        users = {
+            layout.known_hosts: known_hosts(wanted),
+            layout.config_mesh: client_config(wanted, inside=False),
+            layout.script: script(wanted),
+        }
+    else:
+        users = {}
+        mounted["sshd_config"] = server_config(wanted, addresses)
+        mounted["start_sshd.sh"] = start_script()
+        mounted["authorized_keys"] = "\n".join([FILE_HEADER, *authorized_keys(wanted, "")]) + "\n"
+    return {**users, **{layout.inside(name): text for name, text in mounted.items()}}

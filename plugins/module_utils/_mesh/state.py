@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a node of the mesh looks like and what is wanted of it; the parsers that let nothing odd into a key file.
 
-Pure: no I/O, no Ansible import. Imports on Python 3.8.
+Pure: no I/O, no Ansible import. Imports on Python 3.8. A path is absolute (the mesh's, root owns it) or relative to
+the user's home directory.
 """
 
 from __future__ import annotations
@@ -59,11 +60,8 @@ class Account:
 
 @dataclasses.dataclass(frozen=True)
 class FileState:
-    """One path, relative to the home directory or absolute, not followed if it is a symbolic link.
-
-    ``kind``: missing, file, directory, symlink or other; ``content`` only for files that were asked for (never a
-    private key); ``mode`` permission bits; ``size`` in bytes, of a file.
-    """
+    """One path, not followed if it is a symbolic link. ``kind``: missing, file, directory, symlink or other;
+    ``content``: of files that were read (never a private key); ``mode``: permission bits; ``size``: in bytes."""
 
     path: str
     kind: str = "missing"
@@ -79,116 +77,89 @@ class FileState:
 
 
 @dataclasses.dataclass(frozen=True)
-class KeyState:
-    """A key pair. ``public``: what the ``.pub`` file says; ``derived``: the public half computed from the private key.
-
-    ``derived`` is None without a private key, and while its mode is so open that ssh refuses to use it.
-    """
-
-    private: FileState
-    public_file: FileState
-    public: PublicKey | None = None
-    derived: PublicKey | None = None
-
-    @property
-    def usable(self) -> PublicKey | None:
-        return self.derived or self.public if self.private.exists else None
-
-
-@dataclasses.dataclass(frozen=True)
 class Earlier:
-    """What a release with a broker wrote, by its own record (the sudoers rule and the first lines of its files).
-
-    ``account``: its account, empty if there is none; ``busy``: a process of this account runs; ``files``: in the order
-    in which access is taken away; ``directories``: those that hold nothing else, innermost first.
-    """
+    """What a release with a broker wrote. ``account``: empty if there is none; ``busy``: a process of it runs;
+    ``files``: in the order in which access is taken away, without ``rule``, the record of the rest; ``directories``:
+    innermost first."""
 
     account: str
     busy: bool
     files: tuple[str, ...]
+    rule: str
     directories: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True)
 class MeshState:
-    """What was seen on the node. ``files`` by path, relative to the home directory or absolute; ``keys`` by path of the
-    private key.
-
-    ``local_networks``: the node's addresses as address/prefix; ``entries``: all names in each directory of the mesh;
-    ``effective_uid``: who the module runs as; ``earlier``: what a release with a broker left, if anything.
-    """
+    """What was seen on the node, by path. ``public``: what the ``.pub`` file beside a private key says; ``derived``:
+    the public half computed from the private key, unless its mode is so open that ssh refuses it; ``local_networks``:
+    the node's addresses as address/prefix; ``entries``: the names in the directories that might be removed."""
 
     account: Account
-    container_account: Account
+    root: Account
     files: Mapping[str, FileState]
-    keys: Mapping[str, KeyState]
-    ssh_host_keys: tuple[str, ...]
-    local_networks: tuple[str, ...]
+    public: Mapping[str, PublicKey]
+    derived: Mapping[str, PublicKey]
+    ssh_host_keys: tuple[str, ...] = ()
+    local_networks: tuple[str, ...] = ()
     entries: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
-    effective_uid: int = 0
     earlier: Earlier | None = None
+
+    def file(self, path: str) -> FileState:
+        return self.files.get(path, FileState(path))
+
+    def owner(self, path: str) -> Account:
+        return self.root if path.startswith("/") else self.account
+
+    def shown(self, path: str) -> str:
+        return path if path.startswith("/") else f"{self.account.home}/{path}"
+
+    def key(self, path: str) -> PublicKey | None:
+        """Public half of the key that is in use at ``path``; None without its private key."""
+        return (self.derived.get(path) or self.public.get(path)) if self.file(path).exists else None
 
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """Where the files are. What belongs to the user is relative to the home directory, with the guide's names where it
-    has any. What the container mounts is root's and lies in no home: whoever can rename or link a directory could lead
-    the engine elsewhere."""
+    """Where the files are. The user's have the guide's names. What the container mounts is root's and lies in no home:
+    an account that can rename or link a directory could lead the engine elsewhere."""
 
     directory: str = "/etc/rocemesh/mesh"
-    ssh: str = ".ssh"
-    authorized_keys: str = ".ssh/authorized_keys"
-    config: str = ".ssh/config"
-    config_mesh: str = ".ssh/config_mesh"
-    known_hosts: str = ".ssh/known_hosts_mesh"
-    script: str = ".ssh/mpicont.sh"
     host_key: str = ".ssh/id_ed25519_host"
     container_key_name: str = "id_ed25519_cont"
     key_type: str = "ed25519"
-    key_bits: int = 0
+
+    ssh = ".ssh"
+    authorized_keys = ".ssh/authorized_keys"
+    config = ".ssh/config"
+    config_mesh = ".ssh/config_mesh"
+    known_hosts = ".ssh/known_hosts_mesh"
+    script = ".ssh/mpicont.sh"
+    # Files of other owners, in which one marked block is ours.
+    blocks = (config, authorized_keys)
 
     @property
     def container(self) -> str:
         """Mounted at /root/.ssh of the container, read-only."""
         return f"{self.directory}/container"
 
-    @property
-    def container_config(self) -> str:
-        return f"{self.container}/config"
-
-    @property
-    def container_known_hosts(self) -> str:
-        return f"{self.container}/known_hosts"
+    def inside(self, name: str) -> str:
+        return f"{self.container}/{name}"
 
     @property
     def container_key(self) -> str:
-        return f"{self.container}/{self.container_key_name}"
+        return self.inside(self.container_key_name)
 
     @property
     def server_key(self) -> str:
         """Host key of the container's SSH server. It stays when the container is made again."""
-        return f"{self.container}/ssh_host_ed25519_key"
-
-    @property
-    def server_files(self) -> tuple[str, str, str]:
-        """Configuration of the container's SSH server, the keys that it accepts, the program that starts it."""
-        return (f"{self.container}/sshd_config", f"{self.container}/authorized_keys", f"{self.container}/start_sshd.sh")
+        return self.inside("ssh_host_ed25519_key")
 
     @property
     def above(self) -> tuple[str, ...]:
         """The mesh's directory and all above it, outermost first."""
         parts = self.directory.strip("/").split("/")
         return tuple("/" + "/".join(parts[: count + 1]) for count in range(len(parts)))
-
-    @property
-    def blocks(self) -> tuple[str, str]:
-        """Files of somebody else, in which one marked block is ours."""
-        return (self.authorized_keys, self.config)
-
-    @property
-    def user_files(self) -> tuple[str, str, str]:
-        """Files of the user's side that are ours as a whole; only the guide's way has them."""
-        return (self.config_mesh, self.known_hosts, self.script)
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -198,60 +169,51 @@ class Layout:
 
     @property
     def owned(self) -> tuple[str, ...]:
-        """Files that are ours as a whole."""
-        return (*self.user_files, self.container_config, self.container_known_hosts, *self.server_files)
+        """Files that are ours as a whole, the one that opens the container last."""
+        names = ("known_hosts", "config", "sshd_config", "start_sshd.sh", "authorized_keys")
+        return (self.known_hosts, self.config_mesh, self.script, *map(self.inside, names))
 
 
 MODERN = Layout()
-GUIDE = Layout(host_key=".ssh/id_rsa_host", container_key_name="id_rsa_cont", key_type="rsa", key_bits=3072)
+GUIDE = Layout(host_key=".ssh/id_rsa_host", container_key_name="id_rsa_cont", key_type="rsa")
 
 
 @dataclasses.dataclass(frozen=True)
 class Peer:
-    """One node of the mesh, as every other node must know it. ``planned``: seen in check mode, has no keys yet;
-    ``next_...``: keys that a rotation under way is going to use; ``ssh_host_keys``: of the server that is logged in to,
-    the container's or, in the guide's way, the node's."""
+    """One node of the mesh, as every other node must know it. A key for logging in has a second one while a rotation
+    is under way, and none before it is made; ``ssh_host_keys``: of the server that is logged in to."""
 
     name: str
     addresses: tuple[str, ...]
     port: int
     user: str
-    host_public_key: PublicKey | None
-    container_public_key: PublicKey | None
-    ssh_host_keys: tuple[str, ...]
-    planned: bool = False
-    next_host_public_key: PublicKey | None = None
-    next_container_public_key: PublicKey | None = None
+    host_public_keys: tuple[str, ...] = ()
+    container_public_keys: tuple[str, ...] = ()
+    ssh_host_keys: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
 class Wanted:
-    """The request. ``state``: identity, present or absent; ``transport``: container (its own SSH server) or guide (the
-    node's SSH server and a forced command); ``planning``: check mode, keys may still be missing."""
+    """The request. ``guide``: the node's SSH server and a forced command, instead of the container's own server;
+    ``head``: whose container key alone is accepted, empty for all; ``planning``: check mode, keys may be missing."""
 
     state: str
     name: str
     user: str
-    transport: str = "container"
+    guide: bool = False
     addresses: tuple[str, ...] = ()
     cidr: tuple[str, ...] = ()
     port: int = 2222
     peers: tuple[Peer, ...] = ()
-    topology: str = "all"
     head: str = ""
     allow_from: tuple[str, ...] = ()
     host_login: bool = False
     container_name: str = "mpicont"
     docker_command: tuple[str, ...] = ("docker",)
     rotation: str = "none"
-    connect_timeout: int = 10
     layout: Layout = MODERN
     adopt: bool = False
     planning: bool = False
-
-    @property
-    def guide(self) -> bool:
-        return self.transport == "guide"
 
     @property
     def layouts(self) -> tuple[Layout, ...]:
@@ -277,9 +239,8 @@ def parse_public_key(text: str, *, host: str, thing: str) -> PublicKey:
     line = text.strip()
     words = line.split(None, 2)
     if "\n" in line or "\r" in line or len(words) < 2 or words[0] not in _KEY_TYPES:
-        raise ParseError(
-            "not one OpenSSH public key of type {}".format(", ".join(_KEY_TYPES)), host=host, thing=thing, raw=text
-        )
+        what = "not one OpenSSH public key of type {}".format(", ".join(_KEY_TYPES))
+        raise ParseError(what, host=host, thing=thing, raw=text)
     try:
         blob = base64.b64decode(words[1].encode("ascii"), validate=True)
         (length,) = struct.unpack(">I", blob[:4])
@@ -287,237 +248,154 @@ def parse_public_key(text: str, *, host: str, thing: str) -> PublicKey:
     except (binascii.Error, UnicodeError, struct.error) as error:
         raise ParseError("the public key is not valid base64", host=host, thing=thing, raw=text) from error
     if inner != words[0] or len(blob) <= 4 + length:
-        raise ParseError(
-            f"the public key says {words[0]} outside and {inner!r} inside", host=host, thing=thing, raw=text
-        )
+        what = f"the public key says {words[0]} outside and {inner!r} inside"
+        raise ParseError(what, host=host, thing=thing, raw=text)
     return PublicKey(text=" ".join(words[:2]), comment=words[2] if len(words) > 2 else "")
 
 
 def parse_ssh_host_keys(files: Mapping[str, str], *, host: str) -> tuple[str, ...]:
-    """``path -> text`` of ``/etc/ssh/ssh_host_*_key.pub``: the keys without comments, sorted.
-
-    A type that current OpenSSH clients do not accept any more (ssh-dss) is left out. Raises `ParseError`.
-    """
-    keys = []
-    for path, text in files.items():
-        if text.startswith("ssh-dss "):
-            continue
-        keys.append(parse_public_key(text, host=host, thing=path).text)
-    return tuple(sorted(keys))
+    """``path -> text`` of ``/etc/ssh/ssh_host_*_key.pub``: the keys without comments, sorted; ssh-dss is left out,
+    because current clients do not accept it. Raises `ParseError`."""
+    found = {path: text for path, text in files.items() if not text.startswith("ssh-dss ")}
+    return tuple(sorted(parse_public_key(text, host=host, thing=path).text for path, text in found.items()))
 
 
 def parse_local_networks(text: str, *, host: str) -> tuple[str, ...]:
     """Output of ``ip -json address show``: every address with its prefix length, in the order of the interfaces."""
     try:
-        found = tuple(
-            "{}/{}".format(address["local"], address["prefixlen"])
+        return tuple(
+            str(ipaddress.ip_interface("{}/{}".format(address["local"], address["prefixlen"])))
             for link in json.loads(text)
             for address in link.get("addr_info") or ()
             if "local" in address
         )
-        for each in found:
-            ipaddress.ip_interface(each)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ParseError("not the JSON of iproute2", host=host, thing="ip -json address show", raw=text) from error
-    return found
 
 
-def parse_address(text: Any, *, host: str, thing: str) -> str:
-    """An IPv4 or IPv6 address in its canonical spelling; names are refused, sshd would have to resolve them."""
-    try:
-        return str(ipaddress.ip_address(str(text)))
-    except ValueError:
-        raise RefusedError(
-            "is not an IP address",
-            host=host,
-            thing=thing,
-            value=text,
-            remedy="give the address that this node has on the network of the mesh; names are not used because "
-            "sshd compares addresses",
-        ) from None
+class _Reader:
+    """Parsers of the request; each raises `RefusedError` or `ParseError` with the name of the host."""
 
+    def __init__(self, host: str) -> None:
+        self.host = host
 
-def parse_network(text: Any, *, host: str, thing: str) -> str:
-    try:
-        return str(ipaddress.ip_network(str(text), strict=True))
-    except ValueError as error:
-        raise RefusedError(
-            f"is not a network: {error}", host=host, thing=thing, value=text, remedy="write it as 10.0.0.0/24"
-        ) from None
+    def refused(self, thing: str, value: Any, what: str, remedy: str) -> RefusedError:
+        return RefusedError(what, host=self.host, thing=thing, value=value, remedy=remedy)
 
+    def address(self, text: Any, thing: str) -> str:
+        """An IPv4 or IPv6 address in its canonical spelling; names are refused, sshd would have to resolve them."""
+        try:
+            if "%" in str(text):  # a zone is free text, which would reach key files and the configuration of ssh
+                raise ValueError
+            return str(ipaddress.ip_address(str(text)))
+        except ValueError:
+            remedy = "give the address that this node has on the network of the mesh; sshd compares addresses"
+            raise self.refused(thing, text, "is not an IP address", remedy) from None
 
-def _matching(pattern: re.Pattern[str], text: Any, *, host: str, thing: str) -> str:
-    if not isinstance(text, str) or not pattern.match(text):
-        raise RefusedError(
-            "contains a character that has a meaning in SSH files or is empty",
-            host=host,
-            thing=thing,
-            value=text,
-            remedy="use letters, digits, dot, underscore and minus",
+    def network(self, text: Any, thing: str) -> str:
+        try:
+            return str(ipaddress.ip_network(str(text), strict=True))
+        except ValueError as error:
+            raise self.refused(thing, text, f"is not a network: {error}", "write it as 10.0.0.0/24") from None
+
+    def word(self, pattern: re.Pattern[str], text: Any, thing: str) -> str:
+        if not isinstance(text, str) or not pattern.match(text):
+            what = "contains a character that has a meaning in SSH files or is empty"
+            raise self.refused(thing, text, what, "use letters, digits, dot, underscore and minus")
+        return text
+
+    def port(self, number: Any, thing: str) -> int:
+        if not isinstance(number, int) or not 1 <= number <= 65535:
+            raise self.refused(thing, number, "is not a TCP port", "use 1 to 65535")
+        return number
+
+    def directory(self, text: Any) -> str:
+        """A place of the mesh's own. It is read as root, so it has to be plain to see where it leads."""
+        path = str(text)
+        parts = path.split("/")[1:]
+        if not path.startswith("/") or len(parts) < 2 or any(not _NAME.match(part) for part in parts):
+            what = "is not an absolute path with a directory above it, in letters, digits, dot, underscore and minus"
+            raise self.refused("directory", text, what, f"use for example {MODERN.directory}")
+        return path
+
+    def peer(self, raw: Mapping[str, Any], user: str, *, planning: bool, guide: bool) -> Peer:
+        """One entry of ``peers``, that is one ``identity`` that the module returned on another node."""
+        name = self.word(_NAME, raw.get("name"), "peers: name")
+        about = f"peer {name}: "
+
+        def keys(field: str) -> tuple[str, ...]:
+            given = raw.get(field) or ()
+            return tuple(parse_public_key(each, host=self.host, thing=about + field).text for each in given)
+
+        peer = Peer(
+            name=name,
+            addresses=tuple(self.address(each, about + "address") for each in raw.get("addresses") or ()),
+            port=self.port(raw.get("port") or (22 if guide else 2222), about + "port"),
+            user=self.word(_USER, raw.get("user") or user, "user"),
+            host_public_keys=keys("host_public_keys"),
+            container_public_keys=keys("container_public_keys"),
+            ssh_host_keys=tuple(sorted(set(keys("ssh_host_keys")))),
         )
-    return text
+        needed = ("container_public_keys", "addresses", "ssh_host_keys", *(("host_public_keys",) if guide else ()))
+        for field in needed if not planning else ():
+            if not getattr(peer, field):
+                remedy = "pass its identity as the module returned it outside of check mode; without host keys every "
+                raise self.refused("peer", name, f"has no {field}", remedy + "machine of the network could pose as it")
+        return peer
 
-
-def parse_name(text: Any, *, host: str, thing: str) -> str:
-    return _matching(_NAME, text, host=host, thing=thing)
-
-
-def parse_container_name(text: Any, *, host: str) -> str:
-    return _matching(_CONTAINER, text, host=host, thing="container_name")
-
-
-def parse_user(text: Any, *, host: str) -> str:
-    return _matching(_USER, text, host=host, thing="user")
-
-
-def parse_port(number: Any, *, host: str, thing: str) -> int:
-    if not isinstance(number, int) or not 1 <= number <= 65535:
-        raise RefusedError("is not a TCP port", host=host, thing=thing, value=number, remedy="use 1 to 65535")
-    return number
-
-
-def parse_peer(raw: Mapping[str, Any], *, host: str, user: str, planning: bool, guide: bool) -> Peer:
-    """One entry of ``peers``, that is one ``identity`` that the module returned on another node. Users have keys of
-    their own in the guide's way alone.
-
-    Raises `RefusedError` for a peer without keys (allowed only in check mode) and `ParseError` for odd keys.
-    """
-    name = parse_name(raw.get("name"), host=host, thing="peers: name")
-    about = f"peer {name}: "
-    planned = bool(raw.get("planned"))
-    if planned and not planning:
-        raise RefusedError(
-            "has no keys yet: this is the placeholder of a check mode run",
-            host=host,
-            thing="peer",
-            value=name,
-            remedy="run state=identity on it without check mode and pass what it returns",
-        )
-    keys: dict[str, PublicKey | None] = {}
-    for field in ("host_public_key", "container_public_key"):
-        text = raw.get(field) or ""
-        needed = not planned and (guide or field != "host_public_key")
-        keys[field] = parse_public_key(text, host=host, thing=about + field) if text or needed else None
-    for field in ("next_host_public_key", "next_container_public_key"):
-        text = raw.get(field) or ""
-        keys[field] = parse_public_key(text, host=host, thing=about + field) if text else None
-    addresses = tuple(parse_address(each, host=host, thing=about + "address") for each in raw.get("addresses") or ())
-    host_keys = tuple(
-        parse_public_key(each, host=host, thing=about + "ssh_host_keys").text for each in raw.get("ssh_host_keys") or ()
-    )
-    for field, value, remedy in (
-        ("addresses", addresses, "give the peer's address on the network of the mesh"),
-        ("ssh_host_keys", host_keys, "pass the peer's identity as the module returned it; without its host keys "
-         "every machine on the network could pose as this peer"),
-    ):  # fmt: skip
-        if not value and not planned:
-            raise RefusedError(f"has no {field}", host=host, thing="peer", value=name, remedy=remedy)
-    return Peer(
-        name=name,
-        addresses=addresses,
-        port=parse_port(raw.get("port") or (22 if guide else 2222), host=host, thing=about + "port"),
-        user=parse_user(raw.get("user") or user, host=host),
-        host_public_key=keys["host_public_key"],
-        container_public_key=keys["container_public_key"],
-        next_host_public_key=keys["next_host_public_key"],
-        next_container_public_key=keys["next_container_public_key"],
-        ssh_host_keys=tuple(sorted(set(host_keys))),
-        planned=planned,
-    )
-
-
-def parse_peers(
-    raw: Sequence[Mapping[str, Any]], *, host: str, user: str, planning: bool, guide: bool
-) -> tuple[Peer, ...]:
-    """All peers; the same name, or one address for two peers, is refused."""
-    peers = tuple(parse_peer(each, host=host, user=user, planning=planning, guide=guide) for each in raw)
-    seen: dict[str, str] = {}
-    for peer in peers:
-        # A peer's own name and addresses may coincide (an inventory that names hosts by address).
-        for key in {peer.name, *((address, peer.port) for address in peer.addresses)}:
-            label = str(key) if isinstance(key, str) else "{} port {}".format(*key)
-            if label in seen:
-                raise RefusedError(
-                    f"stands for two peers: {seen[label]} and {peer.name}",
-                    host=host,
-                    thing="peers",
-                    value=label,
-                    remedy="every peer needs its own name and its own address",
-                )
-            seen[label] = peer.name
-    return peers
+    def peers(self, raw: Sequence[Mapping[str, Any]], user: str, *, planning: bool, guide: bool) -> tuple[Peer, ...]:
+        """All peers; the same name, or one address for two peers, is refused."""
+        peers = tuple(self.peer(each, user, planning=planning, guide=guide) for each in raw)
+        seen: dict[str, str] = {}
+        for peer in peers:
+            # A peer's own name and addresses may coincide (an inventory that names hosts by address).
+            for label in {peer.name, *(f"{address} port {peer.port}" for address in peer.addresses)}:
+                if label in seen:
+                    what = f"stands for two peers: {seen[label]} and {peer.name}"
+                    raise self.refused("peers", label, what, "every peer needs its own name and its own address")
+                seen[label] = peer.name
+        return peers
 
 
 def parse_wanted(params: Mapping[str, Any], *, host: str, user: str, planning: bool) -> Wanted:
     """Module parameters -> `Wanted`. Raises `RefusedError` and `ParseError`."""
+    read = _Reader(host)
     guide = params["transport"] == "guide"
-    peers = parse_peers(params.get("peers") or (), host=host, user=user, planning=planning, guide=guide)
-    head = params.get("head") or ""
-    state = params["state"]
+    peers = read.peers(params["peers"], user, planning=planning, guide=guide)
+    head = params["head"] or ""
     names = [peer.name for peer in peers]
-    if state == "present":
-        if not peers:
-            raise RefusedError(
-                "is empty", host=host, thing="peers", remedy="pass the identities that state=identity returned"
-            )
-        if params["topology"] == "head" and head not in names:
-            raise RefusedError(
-                "is not one of the peers ({})".format(", ".join(names)),
-                host=host,
-                thing="head",
-                value=head,
-                remedy="name the peer from whose container mpirun is started",
-            )
-    command = tuple(params.get("docker_command") or ())
+    if params["state"] == "present" and not peers:
+        raise read.refused("peers", None, "is empty", "pass the identities that state=identity returned")
+    if params["state"] == "present" and head and head not in names:
+        what = "is not one of the peers ({})".format(", ".join(names))
+        raise read.refused("head", head, what, "name the peer from whose container mpirun is started")
+    command = tuple(params["docker_command"])
     if not command or any(not word or "\n" in word for word in command):
-        raise RefusedError("is not a command", host=host, thing="docker_command", value=list(command))
+        raise read.refused("docker_command", list(command), "is not a command", "use for example [docker]")
     if params["host_login"] and not guide:
-        raise RefusedError(
-            "needs the node's own SSH server",
-            host=host,
-            thing="host_login",
-            value=True,
-            remedy="set transport to guide, or host_login to false",
-        )
+        what = "needs the node's own SSH server"
+        raise read.refused("host_login", True, what, "set transport to guide, or host_login to false")
     return Wanted(
-        state=state,
-        name=parse_name(params.get("name") or host, host=host, thing="name"),
-        user=parse_user(user, host=host),
-        transport=params["transport"],
-        addresses=tuple(parse_address(each, host=host, thing="addresses") for each in params.get("addresses") or ()),
-        cidr=tuple(parse_network(each, host=host, thing="cidr") for each in params.get("cidr") or ()),
-        port=parse_port(params.get("ssh_port") or (22 if guide else 2222), host=host, thing="ssh_port"),
+        state=params["state"],
+        name=read.word(_NAME, params["name"] or host, "name"),
+        user=read.word(_USER, user, "user"),
+        guide=guide,
+        addresses=tuple(read.address(each, "addresses") for each in params["addresses"]),
+        cidr=tuple(read.network(each, "cidr") for each in params["cidr"]),
+        port=read.port(params["ssh_port"] or (22 if guide else 2222), "ssh_port"),
         peers=peers,
-        topology=params["topology"],
         head=head,
-        allow_from=tuple(parse_network(each, host=host, thing="allow_from") for each in params.get("allow_from") or ()),
+        allow_from=tuple(read.network(each, "allow_from") for each in params["allow_from"]),
         host_login=bool(params["host_login"]),
-        container_name=parse_container_name(params["container_name"], host=host),
+        container_name=read.word(_CONTAINER, params["container_name"], "container_name"),
         docker_command=command,
-        rotation=params.get("rotation") or "none",
-        connect_timeout=int(params["connect_timeout"]),
+        rotation=params["rotation"],
         layout=dataclasses.replace(
-            GUIDE if params["guide_compatible"] else MODERN,
-            directory=parse_directory(params.get("directory") or MODERN.directory, host=host),
+            GUIDE if params["guide_compatible"] else MODERN, directory=read.directory(params["directory"])
         ),
         adopt=bool(params["adopt"]),
         planning=planning,
     )
-
-
-def parse_directory(text: Any, *, host: str) -> str:
-    """A place of the mesh's own. sshd and the engine read it as root, so it has to be plain to see where it leads."""
-    path = str(text)
-    parts = path.split("/")[1:]
-    if not path.startswith("/") or len(parts) < 2 or any(not _NAME.match(part) for part in parts):
-        raise RefusedError(
-            "is not an absolute path with a directory above it, in letters, digits, dot, underscore and minus",
-            host=host,
-            thing="directory",
-            value=text,
-            remedy=f"use for example {MODERN.directory}",
-        )
-    return path
 
 
 def mesh_addresses(state: MeshState, wanted: Wanted, *, host: str) -> tuple[str, ...]:
@@ -525,67 +403,45 @@ def mesh_addresses(state: MeshState, wanted: Wanted, *, host: str) -> tuple[str,
 
     Every Docker host also has 172.17.0.1; that is why nothing is guessed here.
     """
+    refused = _Reader(host).refused
     interfaces = [ipaddress.ip_interface(each) for each in state.local_networks]
+    has = "it has {}".format(", ".join(state.local_networks) or "none")
+    for each in wanted.addresses:
+        address = ipaddress.ip_address(each)
+        if not any(
+            address == own.ip or (own.ip.is_loopback and address.version == own.version and address in own.network)
+            for own in interfaces
+        ):
+            remedy = "peers see the address from which this node connects: give that one"
+            raise refused("addresses", each, f"is not an address of this node; {has}", remedy)
     if wanted.addresses:
-        for each in wanted.addresses:
-            address = ipaddress.ip_address(each)
-            if not any(
-                address == own.ip or (own.ip.is_loopback and address.version == own.version and address in own.network)
-                for own in interfaces
-            ):
-                raise RefusedError(
-                    "is not an address of this node; it has {}".format(", ".join(state.local_networks) or "none"),
-                    host=host,
-                    thing="addresses",
-                    value=each,
-                    remedy="peers see the address from which this node connects: give that one",
-                )
         return wanted.addresses
-    if not wanted.cidr:
-        raise RefusedError(
-            "neither addresses nor cidr says which network the mesh uses",
-            host=host,
-            thing="addresses",
-            remedy="give the network that all nodes share, for example cidr: [10.0.0.0/24]",
-        )
     networks = [ipaddress.ip_network(each) for each in wanted.cidr]
     found = tuple(
         str(own.ip) for own in interfaces if any(own.version == net.version and own.ip in net for net in networks)
     )
     if not found:
-        raise RefusedError(
-            "no address of this node lies in it; it has {}".format(", ".join(state.local_networks) or "none"),
-            host=host,
-            thing="cidr",
-            value=list(wanted.cidr),
-            remedy="correct cidr, or bring the interface up",
-        )
+        remedy = "give the network that all nodes share, for example cidr: [10.0.0.0/24], or bring the interface up"
+        raise refused("cidr", list(wanted.cidr), f"no address of this node lies in it; {has}", remedy)
     return found
 
 
 def identity(state: MeshState, wanted: Wanted, addresses: Sequence[str]) -> dict[str, Any]:
     """What the other nodes must know: exactly one entry of their ``peers``. Public data only."""
-    layout = wanted.layout
 
-    def usable(path: str) -> PublicKey | None:
-        pair = state.keys.get(path)
-        return pair.usable if pair else None
+    def texts(*paths: str) -> list[str]:
+        return [key.text for key in map(state.key, paths) if key]
 
-    def text(path: str) -> str:
-        key = usable(path)
-        return key.text if key else ""
+    def pair(path: str) -> list[str]:
+        return texts(path, path + NEXT_SUFFIX)
 
-    server = usable(layout.server_key)
-    own = text(layout.host_key) if wanted.guide else ""
+    layout, guide = wanted.layout, wanted.guide
     return {
         "name": wanted.name,
         "user": state.account.name,
         "addresses": list(addresses),
         "port": wanted.port,
-        "host_public_key": own,
-        "container_public_key": text(layout.container_key),
-        "next_host_public_key": text(layout.host_key + NEXT_SUFFIX) if wanted.guide else "",
-        "next_container_public_key": text(layout.container_key + NEXT_SUFFIX),
-        "ssh_host_keys": list(state.ssh_host_keys) if wanted.guide else [server.text] if server else [],
-        "planned": not text(layout.container_key) or not (own if wanted.guide else server),
+        "host_public_keys": pair(layout.host_key) if guide else [],
+        "container_public_keys": pair(layout.container_key),
+        "ssh_host_keys": list(state.ssh_host_keys) if guide else texts(layout.server_key),
     }

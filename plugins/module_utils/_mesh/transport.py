@@ -35,12 +35,6 @@ class NodeTransport:
         self.host = host
         self.account = account
         self._ssh_host_keys = ssh_host_key_directory
-        self._addresses: str | None = None
-        # Of the pairs that this very run made: which file it was, and the public half that came with it.
-        self._made: dict[str, tuple[tuple[int, ...], str]] = {}
-
-    def _shown(self, relative: str) -> str:
-        return f"{self.account.home.rstrip('/')}/{relative}"
 
     # -- descriptors
 
@@ -65,57 +59,45 @@ class NodeTransport:
             yield descriptor, name
 
     @contextlib.contextmanager
-    def _explained(self, doing: str, relative: str) -> Iterator[None]:
-        """OSError -> the typed error that names the host, the path and what to do."""
+    def _explained(self, doing: str, relative: str) -> Iterator[tuple[int, str]]:
+        """Parent and name, and OSError -> the typed error that names the host, the path and what to do."""
+        thing = os.path.join(self.account.home, relative.lstrip("/"))
         try:
-            yield
+            with self._parent(relative) as found:
+                yield found
         except PermissionError as error:
-            raise RefusedError(
-                f"cannot {doing}: {error.strerror}",
-                host=self.host,
-                thing=self._shown(relative),
-                remedy="run the task as root (become: true)",
-            ) from error
+            what = f"cannot {doing}: {error.strerror}"
+            remedy = "run the task as root (become: true)"
+            raise RefusedError(what, host=self.host, thing=thing, remedy=remedy) from error
         except OSError as error:
-            raise ApplyError(
-                f"cannot {doing}: {error.strerror or error}",
-                host=self.host,
-                thing=self._shown(relative),
-                remedy="look at this path on the node; files are replaced whole or not at all, so none is half written",
-            ) from error
+            what = f"cannot {doing}: {error.strerror or error}"
+            remedy = "look at this path on the node; files are replaced whole or not at all, so none is half written"
+            raise ApplyError(what, host=self.host, thing=thing, remedy=remedy) from error
 
     # -- reading
 
     def inspect(self, relative: str, read: bool = False) -> FileState:
         """One path as it is, symbolic links not followed; with ``read`` the content of a regular file."""
-        with self._explained("look at it", relative):
-            try:
-                with self._parent(relative) as (parent, name):
-                    status = os.stat(name, dir_fd=parent, follow_symlinks=False)
-                    kind = _kind(status.st_mode)
-                    content = self._read(parent, name) if read and kind == "file" else None
-            except (FileNotFoundError, NotADirectoryError):
+        parts = relative.split("/")[:-1]
+        # Below a symbolic link there is nothing to see; the plan names that link.
+        if any(os.path.islink(os.path.join(self.account.home, *parts[: n + 1])) for n in range(len(parts))):
+            return FileState(relative)
+        content = None
+        try:
+            with self._explained("look at it", relative) as (parent, name):
+                status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+                kind = _kind(status.st_mode)
+                if read and kind == "file":
+                    with _opened(parent, name) as descriptor, os.fdopen(descriptor, "rb", closefd=False) as stream:
+                        content = stream.read(_LIMIT + 1)
+                    if len(content) > _LIMIT:
+                        raise OSError(f"larger than {_LIMIT} bytes")
+        except ApplyError as error:
+            if isinstance(error.__cause__, (FileNotFoundError, NotADirectoryError)):
                 return FileState(relative)
-            except OSError:
-                # A parent that is a symbolic link: O_NOFOLLOW|O_DIRECTORY refuses it. The plan names that parent.
-                if self._parent_is_link(relative):
-                    return FileState(relative)
-                raise
+            raise
         mode = stat.S_IMODE(status.st_mode)
         return FileState(relative, kind, content, mode, status.st_uid, status.st_gid, status.st_size)
-
-    def _parent_is_link(self, relative: str) -> bool:
-        parts = relative.split("/")[:-1]
-        return any(os.path.islink(os.path.join(self.account.home, *parts[: n + 1])) for n in range(len(parts)))
-
-    @staticmethod
-    def _read(parent: int, name: str) -> bytes:
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        with os.fdopen(os.open(name, flags, dir_fd=parent), "rb") as stream:
-            content = stream.read(_LIMIT + 1)
-        if len(content) > _LIMIT:
-            raise OSError(f"larger than {_LIMIT} bytes")
-        return content
 
     def entries(self, relative: str) -> tuple[str, ...]:
         """Names in a directory, sorted; empty if it is missing or no directory."""
@@ -128,52 +110,44 @@ class NodeTransport:
     # -- writing
 
     def write(self, relative: str, content: bytes, mode: int, uid: int, gid: int) -> None:
-        with self._explained("write it", relative), self._parent(relative) as (parent, name):
+        with self._explained("write it", relative) as (parent, name):
             with _whole(parent, name, content, mode, uid=uid, gid=gid) as temporary:
                 os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
             os.fsync(parent)
 
-    def permissions(self, relative: str, mode: int, uid: int, gid: int) -> None:
-        with self._explained("change its owner or mode", relative), self._parent(relative) as (parent, name):
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            descriptor = os.open(name, flags, dir_fd=parent)
-            try:
-                status = os.fstat(descriptor)
-                if stat.S_ISREG(status.st_mode) and status.st_nlink != 1:
-                    # Another name of somebody else's file, put here to have that file given away.
-                    raise OSError(f"the file has {status.st_nlink} names (hard links)")
-                _own(descriptor, mode, uid, gid)
-            finally:
-                os.close(descriptor)
+    def chmod(self, relative: str, mode: int, uid: int, gid: int) -> None:
+        with self._explained("change its owner or mode", relative) as at, _opened(*at) as descriptor:
+            status = os.fstat(descriptor)
+            if stat.S_ISREG(status.st_mode) and status.st_nlink != 1:
+                # Another name of a file of another owner, put here to have that file given away.
+                raise OSError(f"the file has {status.st_nlink} names (hard links)")
+            _own(descriptor, mode, uid, gid)
 
-    def make_directory(self, relative: str, mode: int, uid: int, gid: int) -> None:
-        with self._explained("create it", relative), self._parent(relative) as (parent, name):
+    def mkdir(self, relative: str, mode: int, uid: int, gid: int) -> None:
+        with self._explained("create it", relative) as (parent, name):
             os.mkdir(name, 0o700, dir_fd=parent)
-            descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
-            try:
+            with self._directory(relative) as descriptor:
                 _own(descriptor, mode, uid, gid)
-            finally:
-                os.close(descriptor)
 
     def unlink(self, relative: str) -> None:
-        with self._explained("delete it", relative), self._parent(relative) as (parent, name):
+        with self._explained("delete it", relative) as (parent, name):
             os.unlink(name, dir_fd=parent)
 
-    def remove_directory(self, relative: str) -> None:
-        with self._explained("remove it", relative), self._parent(relative) as (parent, name):
+    def rmdir(self, relative: str) -> None:
+        with self._explained("remove it", relative) as (parent, name):
             os.rmdir(name, dir_fd=parent)
 
     def rename(self, relative: str, to: str) -> None:
         """Within one directory; never over a file that exists."""
         new = to.rpartition("/")[2]
-        with self._explained("rename it to " + new, relative), self._parent(relative) as (parent, name):
+        with self._explained("rename it to " + new, relative) as (parent, name):
             os.link(name, new, src_dir_fd=parent, dst_dir_fd=parent, follow_symlinks=False)
             os.unlink(name, dir_fd=parent)
 
     def replace(self, relative: str, to: str) -> None:
         """Within one directory, over the file that is there, in one step."""
         new = to.rpartition("/")[2]
-        with self._explained("put it in the place of " + new, relative), self._parent(relative) as (parent, name):
+        with self._explained("put it in the place of " + new, relative) as (parent, name):
             os.rename(name, new, src_dir_fd=parent, dst_dir_fd=parent)
             os.fsync(parent)
 
@@ -181,11 +155,10 @@ class NodeTransport:
 
     def account_at(self, name: str, home: str) -> int | None:
         """The uid of a system account with this home directory."""
-        try:
+        with contextlib.suppress(KeyError):
             entry = pwd.getpwnam(name)
-        except KeyError:
-            return None
-        return entry.pw_uid if entry.pw_dir == home and entry.pw_uid else None
+            return entry.pw_uid if entry.pw_dir == home and entry.pw_uid else None
+        return None
 
     def is_busy(self, uid: int) -> bool:
         """Whether a process of this account runs."""
@@ -195,127 +168,76 @@ class NodeTransport:
                     return True
         return False
 
-    def remove_account(self, _path: str, *, name: str) -> None:
+    def userdel(self, _path: str, *, name: str) -> None:
         self._run(["userdel", name], thing=f"account {name}", remedy="end its processes, then repeat")
 
     # -- keys
 
-    def generate_key(self, relative: str, *, key_type: str, bits: int, comment: str, uid: int, gid: int) -> None:
+    def ssh_keygen(self, relative: str, *, key_type: str, comment: str, uid: int, gid: int) -> None:
         """A new pair without passphrase, made in the directory where it stays; never over an existing file."""
-        with self._explained("generate it", relative), self._parent(relative) as (parent, name):
+        with self._explained("generate it", relative) as (parent, name):
             # Not in the directory where it stays: ssh-keygen follows links, and that directory may be an ordinary
             # user's, who could lead the public half of a key of his to root's authorized_keys.
             with tempfile.TemporaryDirectory(prefix="rocemesh-", dir=_own_scratch()) as scratch:
                 made = f"{scratch}/key"
-                command = ["ssh-keygen", "-q", "-t", key_type, "-N", "", "-C", comment]
-                command += ["-b", str(bits)] if bits else []
-                self._run([*command, "-f", made], thing=self._shown(relative))
+                # The number of bits is for RSA; ed25519 has no choice and ignores it.
+                command = ["ssh-keygen", "-q", "-t", key_type, "-b", "3072", "-N", "", "-C", comment, "-f", made]
+                self._run(command, thing=relative)
                 for suffix, mode in (("", 0o600), (".pub", 0o644)):
                     with open(made + suffix, "rb") as stream:
                         content = stream.read()
                     # Linked and not renamed: a file that was there stays.
                     with _whole(parent, name + suffix, content, mode, uid=uid, gid=gid) as temporary:
                         os.link(temporary, name + suffix, src_dir_fd=parent, dst_dir_fd=parent, follow_symlinks=False)
-            self._made[relative] = (
-                _identity(os.stat(name, dir_fd=parent, follow_symlinks=False)),
-                content.decode("utf-8", "replace"),
-            )
             os.fsync(parent)
 
     def derive_public_key(self, relative: str) -> str:
-        """The public half computed by ssh-keygen from the private key; the private text is not read by this code.
-        Of a pair that this very run made and nobody touched since, the half that came with it."""
-        with self._explained("read it", relative), self._parent(relative) as (parent, name):
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            descriptor = os.open(name, flags, dir_fd=parent)
-            try:
-                made, public = self._made.get(relative, ((), ""))
-                if made == _identity(os.fstat(descriptor)):
-                    return public
-                command = ["ssh-keygen", "-y", "-P", "", "-f", f"/proc/self/fd/{descriptor}"]
-                return self._run(
-                    command,
-                    thing=self._shown(relative),
-                    keep=(descriptor,),
-                    remedy="the mesh needs an OpenSSH private key without passphrase; move this file away and a new "
-                    "pair is generated",
-                )
-            finally:
-                os.close(descriptor)
+        """The public half computed by ssh-keygen from the private key; the private text is not read by this code."""
+        with self._explained("read it", relative) as at, _opened(*at) as descriptor:
+            command = ["ssh-keygen", "-y", "-P", "", "-f", f"/proc/self/fd/{descriptor}"]
+            remedy = "the mesh needs a private key without passphrase; move this file away and a new pair is made"
+            return self._run(command, thing=relative, keep=(descriptor,), remedy=remedy)
 
     def ssh_host_key_files(self) -> dict[str, str]:
         """``path -> text`` of the node's own SSH host public keys. Raises `RefusedError` if there is none."""
         found = {}
         for path in sorted(glob.glob(os.path.join(glob.escape(self._ssh_host_keys), "ssh_host_*_key.pub"))):
-            try:
-                with open(path, encoding="utf-8", errors="replace") as stream:
-                    found[path] = stream.read(_LIMIT)
-            except OSError as error:
-                raise RefusedError(
-                    f"cannot be read: {error.strerror}", host=self.host, thing=path, remedy="run as root"
-                ) from error
+            with open(path, encoding="utf-8", errors="replace") as stream:
+                found[path] = stream.read(_LIMIT)
         if not found:
-            raise RefusedError(
-                "holds no ssh_host_*_key.pub, so peers could not recognise this node",
-                host=self.host,
-                thing=self._ssh_host_keys,
-                remedy="install openssh-server on the node, or generate its host keys with ssh-keygen -A",
-            )
+            what = "holds no ssh_host_*_key.pub, so peers could not recognise this node"
+            remedy = "install openssh-server on the node, or generate its host keys with ssh-keygen -A"
+            raise RefusedError(what, host=self.host, thing=self._ssh_host_keys, remedy=remedy)
         return found
 
     def address_report(self) -> str:
-        """``ip -json address show``; asked once, for the module changes no address."""
-        if self._addresses is None:
-            command = ["ip", "-json", "address", "show"]
-            self._addresses = self._run(command, thing="network addresses", remedy="install iproute2")
-        return self._addresses
+        return self._run(["ip", "-json", "address", "show"], thing="network addresses", remedy="install iproute2")
 
     def _run(self, command: Sequence[str], *, thing: str, keep: Sequence[int] = (), remedy: str = "") -> str:
-        package = {"ssh-keygen": "openssh-client", "ip": "iproute2"}.get(command[0], "passwd")
-        environment = {
-            **os.environ,
-            "LC_ALL": "C",
-            "PATH": os.environ.get("PATH", "") + ":/usr/sbin:/usr/bin:/sbin:/bin",
-        }
+        program = command[0]
+        path = os.environ.get("PATH", "") + ":/usr/sbin:/usr/bin:/sbin:/bin"
         try:
             done = subprocess.run(
                 list(command),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 pass_fds=tuple(keep),
-                env=environment,
+                env={**os.environ, "LC_ALL": "C", "PATH": path},
                 timeout=_TIMEOUT,
                 check=False,
             )
         except FileNotFoundError as error:
-            raise RefusedError(
-                f"{command[0]} is not installed",
-                host=self.host,
-                thing=thing,
-                remedy=f"install the package {package} on the node",
-            ) from error
+            package = {"ssh-keygen": "openssh-client", "ip": "iproute2"}.get(program, "passwd")
+            remedy = f"install the package {package} on the node"
+            raise RefusedError(f"{program} is not installed", host=self.host, thing=thing, remedy=remedy) from error
         except subprocess.TimeoutExpired as error:
-            raise UnreachableError(
-                f"{command[0]} gave no answer within {_TIMEOUT} s",
-                host=self.host,
-                thing=thing,
-                remedy="look at the load of the node and repeat",
-            ) from error
+            what, remedy = f"{program} gave no answer within {_TIMEOUT} s", "look at the load of the node and repeat"
+            raise UnreachableError(what, host=self.host, thing=thing, remedy=remedy) from error
         if done.returncode != 0:
-            raise ApplyError(
-                "{} ended with status {}: {}".format(
-                    command[0], done.returncode, done.stderr.decode("utf-8", "replace").strip() or "(no message)"
-                ),
-                host=self.host,
-                thing=thing,
-                remedy=remedy or f"read the message of {command[0]}",
-            )
+            message = done.stderr.decode("utf-8", "replace").strip() or "(no message)"
+            what, remedy = f"{program} ended with status {done.returncode}: {message}", remedy or "read this message"
+            raise ApplyError(what, host=self.host, thing=thing, remedy=remedy)
         return done.stdout.decode("utf-8", "replace")
-
-
-def _identity(status: os.stat_result) -> tuple[int, ...]:
-    """Another file, or the same one written again, has another."""
-    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def _kind(mode: int) -> str:
@@ -327,18 +249,24 @@ def _kind(mode: int) -> str:
 
 
 def _own_scratch() -> str | None:
-    """Where nobody else can exchange what is written: root's /run, else the usual place."""
+    """Where no other account can exchange what is written: root's /run, else the usual place."""
     return "/run" if os.geteuid() == 0 and os.path.isdir("/run") else None
 
 
-def _temporary(name: str) -> str:
-    return f".{name}.{secrets.token_hex(8)}"
+@contextlib.contextmanager
+def _opened(parent: int, name: str) -> Iterator[int]:
+    """A descriptor of a file or directory, whatever else has its name meanwhile."""
+    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=parent)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 @contextlib.contextmanager
 def _whole(parent: int, name: str, content: bytes, mode: int, *, uid: int, gid: int) -> Iterator[str]:
-    """The file, complete, under another name, until somebody gives it its own; else it goes again."""
-    temporary = _temporary(name)
+    """The file, complete, under another name; it goes again unless it is given its own."""
+    temporary = f".{name}.{secrets.token_hex(8)}"
     descriptor = os.open(temporary, _NEW, 0o600, dir_fd=parent)
     try:
         with os.fdopen(descriptor, "wb") as stream:
@@ -360,16 +288,10 @@ def _own(descriptor: int, mode: int, uid: int, gid: int) -> None:
 
 
 def find_account(name: str, *, host: str) -> Account:
-    """A user of this node. Raises `RefusedError` if there is none or its home directory is missing."""
+    """A user of this node. Raises `RefusedError` if there is none."""
     try:
         entry = pwd.getpwnam(name)
     except KeyError:
-        raise RefusedError(
-            "does not exist on this node", host=host, thing="user", value=name, remedy="create it or name another user"
-        ) from None
+        what, remedy = "does not exist on this node", "create it or name another user"
+        raise RefusedError(what, host=host, thing="user", value=name, remedy=remedy) from None
     return Account(name=entry.pw_name, uid=entry.pw_uid, gid=entry.pw_gid, home=os.path.normpath(entry.pw_dir))
-
-
-def current_user() -> str:
-    """Who the module runs as."""
-    return pwd.getpwuid(os.geteuid()).pw_name

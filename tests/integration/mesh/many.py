@@ -24,16 +24,14 @@ def join(fleet: Fleet) -> None:
     members = []
     for number, node in enumerate(fleet.nodes, start=1):
         member = Member(node.name, number, node.root / "root", node.root / "etc/ssh")
-        member.account = member.transport.account = member.container_account = type(member.account)(
-            "root", 0, 0, str(node.root / "root")
-        )
+        member.account = member.transport.account = type(member.account)("root", 0, 0, str(node.root / "root"))
         member.root = node.root
         member.system = type(member.system)(node.name, type(member.account)("root", 0, 0, str(node.root)))
         member.system.accounts = {}
         report = [{"ifname": "eth0", "addr_info": [{"family": "inet", "local": node.address, "prefixlen": 16}]}]
         member.transport.address_report = lambda report=report: json.dumps(report)  # type: ignore[method-assign]
         members.append(member)
-    star: dict[str, Any] = {"transport": "container", "topology": "head", "head": fleet.nodes[0].name}
+    star: dict[str, Any] = {"transport": "container", "head": fleet.nodes[0].name}
     peers = [members[0].identity(transport="container", addresses=[fleet.nodes[0].address])]
     known = list(peers)
     for member, node in zip(members[1:], fleet.nodes[1:], strict=True):

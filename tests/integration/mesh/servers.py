@@ -63,9 +63,7 @@ class Server:
         self.port = free_port()
         self.new_host_key()
         self.node = Node(name, 1, self.home, self.etc)
-        self.node.account = self.node.transport.account = self.node.container_account = type(self.node.account)(
-            "root", 0, 0, str(self.home)
-        )
+        self.node.account = self.node.transport.account = type(self.node.account)("root", 0, 0, str(self.home))
         self.node.root = self.base
         self.node.system = type(self.node.system)(name, type(self.node.account)("root", 0, 0, str(self.base)))
         self.node.system.accounts = {}

@@ -86,7 +86,7 @@ def test_keys_are_refused_from_any_other_address(servers: tuple[Server, Server])
 
 
 def test_topology_head_closes_the_way_from_a_worker(servers: tuple[Server, Server]) -> None:
-    connect(servers, topology="head", head="gpu01", host_login=False)
+    connect(servers, head="gpu01", host_login=False)
     head, worker = servers
     assert head.from_container(worker, "true").returncode == 0
     assert worker.from_container(head, "true").returncode == 255
@@ -122,7 +122,7 @@ def test_a_silent_node_is_given_up_in_time(servers: tuple[Server, Server]) -> No
         fillers = []
         peers = [server.identity() for server in servers]
         peers[1]["port"] = silent.getsockname()[1]
-        servers[0].node.run(peers=peers, connect_timeout=1)
+        servers[0].node.run(peers=peers)
         for _number in range(3):
             filler = socket.socket()
             filler.setblocking(False)
@@ -134,18 +134,17 @@ def test_a_silent_node_is_given_up_in_time(servers: tuple[Server, Server]) -> No
         for filler in fillers:
             filler.close()
     assert done.returncode == 255 and "timed out" in done.stderr
-    assert took < 10
+    assert took < 30
 
 
-def test_the_module_itself_plans_a_node_without_touching_it(tmp_path: Path) -> None:
+def test_the_module_itself_plans_a_node_without_touching_it() -> None:
     """Through ansible: documentation, argument_spec and main() fit together; check mode writes nothing."""
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "ssh_host_ed25519_key"], check=True)
     before = sorted(os.listdir("/root/.ssh")) if os.path.isdir("/root/.ssh") else None
     done = subprocess.run(
         [
             *(Path(sys.executable).parent / "ansible", "localhost", "-c", "local", "--check"),
             *("-e", f"ansible_python_interpreter={sys.executable}", "-m", "rocemesh.multinode.ssh_container_mesh"),
-            *("-a", f"state=identity user=root addresses=127.0.0.1 name=here ssh_host_key_dir={tmp_path}"),
+            *("-a", "state=identity user=root addresses=127.0.0.1 name=here"),
         ],
         cwd=Path(__file__).parents[3],
         capture_output=True,
@@ -153,5 +152,5 @@ def test_the_module_itself_plans_a_node_without_touching_it(tmp_path: Path) -> N
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "planned: true" in done.stdout and "changed: true" in done.stdout
+    assert "container_public_keys: []" in done.stdout and "changed: true" in done.stdout
     assert (sorted(os.listdir("/root/.ssh")) if os.path.isdir("/root/.ssh") else None) == before

@@ -21,14 +21,14 @@ DEFAULTS: dict[str, Any] = {
     "cidr": [],
     "ssh_port": 22,
     "peers": [],
-    "topology": "all",
     "head": None,
     "allow_from": [],
     "host_login": True,
     "transport": "guide",
     "container_name": "mpicont",
     "docker_command": ["docker"],
-    "connect_timeout": 10,
+    "directory": "/etc/rocemesh/mesh",
+    "rotation": "none",
     "guide_compatible": False,
     "adopt": False,
 }
@@ -60,7 +60,7 @@ class System(NodeTransport):
     def is_busy(self, uid: int) -> bool:
         return self.busy
 
-    def remove_account(self, _path: str, *, name: str) -> None:
+    def userdel(self, _path: str, *, name: str) -> None:
         del self.accounts[name]
 
 
@@ -71,13 +71,12 @@ class Node:
         self.name = name
         self.home = home
         self.ssh = home / ".ssh"
-        self.account = self.container_account = Account("nvidia", os.getuid(), os.getgid(), str(home))
-        self.effective_uid = os.geteuid()
+        self.account = Account("nvidia", os.getuid(), os.getgid(), str(home))
         self.transport = Transport(name, self.account, str(host_keys))
         # What lies in no home, below a directory of its own.
         self.root = home.with_name(home.name + "-root")
         self.root.mkdir(mode=0o755, exist_ok=True)
-        self.system = System(name, Account("root", 0, 0, str(self.root)))
+        self.system = System(name, Account("root", os.getuid(), os.getgid(), str(self.root)))
         self.system.accounts = {}
         self.transport.number = number
         self.address = f"10.0.0.{number}"
@@ -103,9 +102,7 @@ class Node:
         if merged["state"] == "identity":
             merged.update({"addresses": [self.address], **params})
         wanted = parse_wanted(merged, host=self.name, user=self.account.name, planning=check)
-        layer = MeshNode(
-            self.name, self.transport, self.container_account, wanted, self.effective_uid, system=self.system
-        )
+        layer = MeshNode(self.name, self.transport, self.system, wanted)
         return converge(layer, wanted, check_mode=check)
 
     def identity(self, **params: Any) -> dict[str, Any]:

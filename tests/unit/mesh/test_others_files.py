@@ -68,8 +68,8 @@ def test_a_key_is_never_made_over_a_file(tmp_path: Path) -> None:
     (tmp_path / "key.pub").write_text("somebody's")
     account = Account("root", os.getuid(), os.getgid(), str(tmp_path))
     with pytest.raises(ApplyError, match="File exists"):
-        NodeTransport("gpu01", account).generate_key(
-            "key", key_type="ed25519", bits=0, comment="here", uid=account.uid, gid=account.gid
+        NodeTransport("gpu01", account).ssh_keygen(
+            "key", key_type="ed25519", comment="here", uid=account.uid, gid=account.gid
         )
     assert (tmp_path / "key.pub").read_text() == "somebody's"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["key", "key.pub"]

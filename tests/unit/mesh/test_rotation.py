@@ -42,7 +42,7 @@ def test_preparing_twice_keeps_the_next_keys(nodes: tuple[Node, Node]) -> None:
     rotate(nodes, "prepare")
     following = public(nodes[0], CONTAINER_KEY + ".next")
     again = nodes[0].run(state="identity", rotation="prepare")
-    assert not again["changed"] and again["identity"]["next_container_public_key"] == following
+    assert not again["changed"] and again["identity"]["container_public_keys"][1] == following
 
 
 def test_committing_what_nobody_prepared_changes_nothing(nodes: tuple[Node, Node]) -> None:

@@ -19,7 +19,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.state imp
 from tests.unit.mesh.harness import Node
 
 SHAPE: dict[str, Any] = {"transport": "container"}
-STAR: dict[str, Any] = {**SHAPE, "topology": "head", "head": "gpu01"}
+STAR: dict[str, Any] = {**SHAPE, "head": "gpu01"}
 
 
 def join(nodes: tuple[Node, ...], **shape: Any) -> list[dict[str, Any]]:
@@ -74,17 +74,17 @@ def test_keys_are_bound_to_their_node_and_host_keys_are_the_containers(nodes: tu
     peers = join(nodes)
     lines = (nodes[1].container / "authorized_keys").read_text().splitlines()[1:]
     assert lines == [
-        f'restrict,from="10.0.0.{number}" {peer["container_public_key"]} {peer["name"]}:container'
+        f'restrict,from="10.0.0.{number}" {peer["container_public_keys"][0]} {peer["name"]}:container'
         for number, peer in enumerate(peers, start=1)
     ]
     known = (nodes[0].container / "known_hosts").read_text()
     public = (nodes[1].container / "ssh_host_ed25519_key.pub").read_text().split()
     assert f"[10.0.0.2]:2222,[gpu02]:2222 {public[0]} {public[1]}\n" in known
-    assert peers[1]["ssh_host_keys"] == [" ".join(public[:2])] and peers[1]["host_public_key"] == ""
+    assert peers[1]["ssh_host_keys"] == [" ".join(public[:2])] and peers[1]["host_public_keys"] == []
 
 
 def test_with_topology_head_a_worker_accepts_the_head_alone(nodes: tuple[Node, Node]) -> None:
-    join(nodes, topology="head", head="gpu01")
+    join(nodes, head="gpu01")
     for node in nodes:
         text = (node.container / "authorized_keys").read_text()
         assert "gpu01:container" in text and "gpu02:container" not in text
@@ -93,7 +93,7 @@ def test_with_topology_head_a_worker_accepts_the_head_alone(nodes: tuple[Node, N
 def test_one_call_makes_a_worker_that_knows_the_head_alone(nodes: tuple[Node, Node]) -> None:
     head, worker = nodes
     told = worker.run(peers=[head.identity(**SHAPE)], addresses=["10.0.0.2"], **STAR)["identity"]
-    assert not told["planned"] and told["port"] == 2222
+    assert told["container_public_keys"] and told["port"] == 2222
     assert "ListenAddress 10.0.0.2\n" in (worker.container / "sshd_config").read_text()
     assert worker.run(peers=[head.identity(**SHAPE)], addresses=["10.0.0.2"], **STAR)["changed"] is False
 
@@ -105,7 +105,7 @@ def test_the_host_key_stays_when_the_client_key_is_renewed(nodes: tuple[Node, No
         for node in nodes:
             node.run(peers=peers, **SHAPE)
     assert [peer["ssh_host_keys"] for peer in peers] == [peer["ssh_host_keys"] for peer in before]
-    assert all(one["container_public_key"] != two["container_public_key"] for one, two in zip(peers, before))
+    assert all(one["container_public_keys"] != two["container_public_keys"] for one, two in zip(peers, before))
     assert not [path for path in nodes[0].container.iterdir() if ".next" in path.name]
 
 

@@ -713,19 +713,11 @@ TASKS = (
     Task(
         "mesh",
         "verify.yml",
-        "Verify | Refuse a mesh without keys",
-        {"__mesh_peers": [{"name": "gpu01", "planned": False}]},
+        "Verify | Refuse a node without keys or without its container",
+        {"__mesh_container": {"rc": 0, "stdout": "true\n"}, "__mesh_keyless": []},
         (
-            ({"__mesh_peers": [{"name": "gpu02", "planned": True}]}, "gpu02 have no keys"),
-            ({"__mesh_peers": [{"name": "gpu02", "planned": True}], **CHECK}, SKIPPED),
-        ),
-    ),
-    Task(
-        "mesh",
-        "verify.yml",
-        "Verify | Refuse a node whose container does not run",
-        {"__mesh_container": {"rc": 0, "stdout": "true\n"}},
-        (
+            ({"__mesh_keyless": ["gpu02"]}, "gpu02 have no keys"),
+            ({"__mesh_keyless": ["gpu02"], **CHECK}, SKIPPED),
             ({"__mesh_container": {"rc": 0, "stdout": "false"}}, "does not run (stopped)"),
             ({"__mesh_container": {"rc": 1, "stdout": "true", "stderr": "no such object"}}, "no such object"),
             ({"__mesh_container": {"rc": 1, "stdout": ""}, **CHECK}, SKIPPED),
@@ -740,7 +732,7 @@ TASKS = (
             "__mesh_head": "gpu01",
             "__mesh_container": {"rc": 0},
             "__mesh_closed": False,
-            "__mesh_peers": [{"name": "gpu01", "planned": False, "addresses": ["10.1.0.11"]}],
+            "__mesh_keyless": [],
             "mesh_transport": "container",
             "mesh_user": "nvidia",
             "mesh_container_name": "mpicont",
@@ -754,35 +746,15 @@ TASKS = (
             ({"__mesh_head": "gpu02"}, SKIPPED),
             ({"__mesh_head": "gpu02", "mesh_verify_from": "all"}, OK),
             ({"__mesh_container": {"rc": 1}}, SKIPPED),
-            ({"__mesh_peers": [{"name": "gpu01", "planned": True, "addresses": []}]}, SKIPPED),
+            ({"__mesh_keyless": ["gpu01"]}, SKIPPED),
         ),
     ),
     Task(
         "mesh",
-        "verify.yml",
-        "Verify | Check that the guide's forced command opens no session",
-        {
-            "mesh_verify_from": "all",
-            "__mesh_head": "gpu01",
-            "__mesh_container": {"rc": 0},
-            "__mesh_session": {"rc": 64},
-            "__mesh_peers": [{"name": "gpu01", "planned": False, "addresses": ["10.1.0.11"]}],
-            "mesh_transport": "guide",
-        },
-        (
-            ({"__mesh_session": {"rc": 0, "stdout": "$", "stderr": ""}}, "session"),
-            ({"__mesh_session": {"skipped": True}}, SKIPPED),
-        ),
-    ),
-    Task(
-        "mesh",
-        "star.yml",
-        "Star | Refuse a play that does not go host by host in step",
-        {"__mesh_head": "gpu01", "__mesh_head_identity": {"identity": {"name": "gpu01"}}},
-        (
-            ({"__mesh_head_identity": {"identity": {"name": "gpu02"}}}, "strategy linear"),
-            ({"__mesh_head_identity": {}}, "strategy linear"),
-        ),
+        "peers.yml",
+        "Peers | Refuse a mesh with a hole",
+        {"__mesh_silent": []},
+        (({"__mesh_silent": ["gpu02"]}, "strategy linear"),),
     ),
     # ---- run
     Task(

@@ -141,9 +141,6 @@ ON_PURPOSE: dict[tuple[str, str, str, str], str] = {
         "ofed_wanted",
     ): "the role knows the guide's release, the module none",
     ("run", "run_hosts", "mpi_hosts", "hosts"): "no host is refused by the role, with the names of the inventory",
-    ("mesh", "mesh_topology", "ssh_container_mesh", "topology"): (
-        "the role's default is the star, and the guide's full mesh where the guide is followed to the letter"
-    ),
     ("mesh", "mesh_transport", "ssh_container_mesh", "transport"): "mesh_guide_compatible brings the guide's transport",
     ("preflight", "preflight_dest", "preflight", "dest"): "the role leaves its findings beside the reports",
     ("run", "run_container", "mpi_job", "container"): "the role runs in the container that role container made",
