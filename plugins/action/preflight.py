@@ -133,6 +133,7 @@ def _devices(
             or bool(_MMIO & set(_value(hostvars, name, "gpu_vm_wanted") or ())),
             "toolkit_repository": "container_toolkit_repository" in hostvars.raw_get(name),
             **_wishes(hostvars, name),
+            "esx": bool(groups.get("esxi_hosts")),
             "no_gpus": "none"
             in (_value(hostvars, name, "container_gpus"), _value(hostvars, name, "container_toolkit")),
         }

@@ -65,7 +65,8 @@ def judge(seen: Controller, groups: Mapping[str, Sequence[str]]) -> Iterator[Fin
             PLACE,
             "ansible-core",
             f"{seen.ansible} is older than {LEAST_ANSIBLE}",
-            _pip(seen, f"ansible-core>={LEAST_ANSIBLE}"),
+            _pip(seen, f"ansible-core>={LEAST_ANSIBLE}")
+            + "; Ansible Automation Platform 2.5 brings 2.16: make an execution environment of your own (docs/awx.md)",
         )
     if older(seen.python, LEAST_PYTHON):
         yield problem(

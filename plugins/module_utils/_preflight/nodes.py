@@ -5,15 +5,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Callable, Iterable, Iterator, Mapping
 
 from .._nic import gpu_state
-from .._site import systems
+from .._site import support, systems
 from .controller import older
 from .devices import clock, failed
 from .finding import Finding, note, problem, warning
 
 LEAST_PYTHON = "3.8"
+# What modules of an ansible-core say that the Python of the node is too old for.
+_OLD_PYTHON = re.compile(r"requires a minimum of Python version", re.IGNORECASE)
 # Of images with CUDA torch 20 GiB and more are unpacked on each node.
 IMAGE_GIB = 40.0
 CPU_IMAGE_GIB = 6.0
@@ -22,9 +25,9 @@ CPU_IMAGE_GIB = 6.0
 def judge(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[Finding]:
     """``wanted``: slots (ranks of the host, 0: not said), toolkit_repository (role container installs from it), no_gpus
     (the container gets none), mmio (the window may have to set the MMIO space of its VM), asleep (why it need not
-    answer yet); parts (what is done there, of `systems.PARTS`), unlisted (systems that are not in the table are tried),
-    gpu (options of module gpu_info), look (the role guest does not look at GPUs: what is wrong with them stops
-    nothing)."""
+    answer yet); esx (the site has ESXi hosts); parts (what is done there, of `systems.PARTS`), unlisted (systems that
+    are not in the table are tried), gpu (options of module gpu_info), look (the role guest does not look at GPUs:
+    what is wrong with them stops nothing)."""
     if reading.get("unreachable") and wanted.get("asleep"):
         yield warning(place, "ssh", f"no answer, and {wanted['asleep']}", "stages recover and power bring it up")
         return
@@ -35,6 +38,9 @@ def judge(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
             str(reading.get("msg") or "no answer").strip().removeprefix("Task failed: "),
             "try `ansible -m ping` on it: address, port, key of the host, and key or password of the user",
         )
+        return
+    if reading.get("failed") and _OLD_PYTHON.search(str(reading.get("msg") or "")):
+        yield problem(place, "Python", str(reading["msg"]).strip(), systems.OLD_PYTHON)
         return
     if reading.get("failed"):
         yield from failed(place, "node", reading)
@@ -114,6 +120,8 @@ def _gpus(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
             place, "GPU", "no NVIDIA GPU is passed through; the run trains on the CPU and proves nothing about GPUs"
         )
         return
+    if wanted.get("esx"):
+        yield from _support(place, gpu)
     judged = warning if wanted.get("look") is False else problem
     given = gpu_state.driver_problems(place, gpu)
     staying, later = gpu_state.before_the_window(place, gpu) if wanted.get("mmio") else (given, [])
@@ -140,6 +148,18 @@ def _gpus(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
         )
     for row in reading.get("gpu_processes") or ():
         yield note(place, "other jobs", f"a GPU is in use by process {row}")
+
+
+def _support(place: str, gpu: Mapping[str, Any]) -> Iterator[Finding]:
+    """What the vendors say of NVSwitches in a VM of ESX; refused only where both refuse."""
+    if not any(device["kind"] == "nvswitch" for device in gpu.get("pci") or ()):
+        return
+    boards = {support.board_of(str(row.get("name") or "")) for row in gpu.get("gpus") or ()} - {""}
+    for board in sorted(boards):
+        refused = all(support.row(board, release, support.FIXED).is_refused for release in support.RELEASES)
+        level = problem if refused else warning
+        remedy = f"ask both vendors which of them supports your site ({support.PAGE})"
+        yield level(place, "vendors' support", support.passthrough_line(board), remedy)
 
 
 def _driver_or_fabric(sentence: str) -> str:

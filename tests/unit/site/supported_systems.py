@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ansible_collections.rocemesh.multinode.plugins.module_utils._site.systems import (
+    CORES,
     PAGE,
     PARTS,
     REFUSED,
@@ -51,6 +52,8 @@ def page() -> str:
         + f"\n\nOn the systems of the RHEL family `container` is refused as long as {SELINUX}.\n\n"
         "Refused as a whole:\n\n| system | why |\n|---|---|\n"
         + "\n".join(f"| {name} | {why} |" for name, why in REFUSED.items())
+        + "\n\nWhich systems the controller's ansible-core manages:\n\n| ansible-core | systems |\n|---|---|\n"
+        + "\n".join(f"| {release} | {text} |" for release, text in CORES.items())
         + "\n\nNVIDIA's driver, Fabric Manager and, outside of Debian and Ubuntu, the container toolkit are installed "
         "by you on every\nsystem; `preflight` and the role `guest` (`gpus`) check the first two.\n"
     )
