@@ -13,7 +13,7 @@ import json
 import pathlib
 from typing import Any
 
-from ..module_utils._doctor import doctor
+from ..module_utils._doctor import catalogue, doctor
 from ..modules.doctor import DOCUMENTATION
 from ..plugin_utils.decision import Decision
 
@@ -24,6 +24,7 @@ class ActionModule(Decision):
     def decide(self, options: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
         if options["bundle"] is None and options["evidence"] is None:
             raise ValueError("doctor: one of the following is required: bundle, evidence")
+        catalogue.use(options["packs"])
         try:
             found = doctor.diagnose(
                 options["bundle"], doctor.evidence_texts(options["evidence"] or {}), options["looked"]

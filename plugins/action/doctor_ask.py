@@ -16,7 +16,7 @@ from typing import Any
 from ansible.errors import AnsibleError, AnsiblePromptInterrupt
 from ansible.utils.display import Display
 
-from ..module_utils._doctor import dialogue, doctor
+from ..module_utils._doctor import catalogue, dialogue, doctor
 from ..modules.doctor_ask import DOCUMENTATION
 from ..plugin_utils.decision import Decision
 
@@ -28,6 +28,7 @@ class ActionModule(Decision):
 
     def decide(self, options: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
         texts = doctor.evidence_texts(options["evidence"])
+        catalogue.use(options["packs"])
         try:
             talk = dialogue.talk(options["bundle"], texts, _prompt)
             if options["dest"] and not self._task.check_mode:

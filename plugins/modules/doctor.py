@@ -46,6 +46,13 @@ options:
     type: list
     elements: str
     default: []
+  packs:
+    description:
+      - Folders with rule packs of the site, in folders C(causes/LAYER), C(symptoms), C(facts), C(noise) and C(normal)
+        as those of the collection. Read together with these; no name may be in both.
+    type: list
+    elements: path
+    default: []
   dest:
     description: File to which the answer is written as JSON.
     type: path

@@ -31,6 +31,13 @@ options:
     description: What there is at the beginning, as in M(rocemesh.multinode.doctor).
     type: dict
     default: {}
+  packs:
+    description:
+      - Folders with rule packs of the site, in folders C(causes/LAYER), C(symptoms), C(facts), C(noise) and C(normal)
+        as those of the collection. Read together with these; no name may be in both.
+    type: list
+    elements: path
+    default: []
   dest:
     description: File to which the last answer is written as JSON.
     type: path

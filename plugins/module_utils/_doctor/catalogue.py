@@ -12,7 +12,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from typing import Any, Callable, Iterator, Mapping, Pattern, Sequence, TypeVar, overload
+from pathlib import Path
+from typing import Any, Callable, Iterable, Iterator, Mapping, Pattern, Sequence, TypeVar, overload
 
 from .._judge.packs import loader, predicates
 from .._results.launch.causes import RULES as RUN_RULES
@@ -74,10 +75,22 @@ class Catalogue:
     suspects: Mapping[str, Mapping[str, Any]]
 
 
-@functools.lru_cache(maxsize=1)
+_OF_SITE: list[Path] = []
+
+
+def use(folders: Iterable[str]) -> None:
+    """From now on, read these folders with packs of a site as well."""
+    _OF_SITE[:] = map(Path, folders)
+
+
 def catalogue() -> Catalogue:
     """Raises PackError, and ImportError without PyYAML."""
-    packs = loader.load()
+    return _built(loader.load(loader.FOLDER, *_OF_SITE))
+
+
+@functools.lru_cache(maxsize=2)
+def _built(packs: loader.Packs) -> Catalogue:
+    packs.refuse_twins()
     run_signs, run_rules = _of_runs()
     causes = {pack.name: _cause(pack) for pack in packs.of(loader.CAUSES)}
     signs = [_sign(name, entry, _KINDS[pack.kind], packs) for pack, name, entry in packs.signs()]
@@ -181,6 +194,9 @@ class _Table(Sequence[Entry]):
     def __getitem__(self, index: slice) -> Sequence[Entry]: ...
     def __getitem__(self, index: int | slice) -> Entry | Sequence[Entry]:
         return self._table(catalogue())[index]
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._table(catalogue()))
 
     def __len__(self) -> int:
         return len(self._table(catalogue()))

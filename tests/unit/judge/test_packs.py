@@ -6,13 +6,16 @@ from __future__ import annotations
 
 import copy
 import pathlib
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import fabric, readers
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import catalogue, fabric, readers
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.model import Sign
 from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.packs import lint, loader, predicates
+
+from tests.unit.decisions import decide
 
 CAUSE = "causes/cabling/widget_loose.yml"
 SOUND: dict[str, dict[str, Any]] = {
@@ -122,3 +125,31 @@ def test_condition_compares_groups_and_numbers() -> None:
     test = predicates.condition("count >= 1000")
     pattern = loader.Packs((), {}, {}).pattern([r"(?P<count>\d+)"])
     assert [test(match) for text in ("999", "1000") if (match := pattern.search(text))] == [False, True]
+
+
+@pytest.fixture
+def _collection_alone() -> Iterator[None]:
+    yield
+    catalogue.use(())
+
+
+@pytest.mark.usefixtures("_collection_alone")
+def test_doctor_names_a_cause_of_the_site(tmp_path: pathlib.Path) -> None:
+    problems(tmp_path, SOUND)
+    evidence = {"a.log": "widget0: gap 3 of 2\n"}
+    first = decide("doctor", evidence=evidence, packs=[str(tmp_path)])["findings"][0]
+    assert (first["cause"], first["layer"], first["rests_on"]) == ("widget_loose", "cabling", ["widgetctl(8)"])
+    assert "widget_loose" not in [found["cause"] for found in decide("doctor", evidence=evidence)["findings"]]
+
+
+@pytest.mark.usefixtures("_collection_alone")
+def test_pack_with_a_name_of_the_collection_is_refused(tmp_path: pathlib.Path) -> None:
+    problems(tmp_path, {"causes/cabling/link_faulty.yml": SOUND[CAUSE]})
+    with pytest.raises(loader.PackError, match="cause link_faulty is in"):
+        decide("doctor", evidence={"a.log": "x"}, packs=[str(tmp_path)])
+
+
+@pytest.mark.usefixtures("_collection_alone")
+def test_folder_that_is_not_there_is_refused(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(loader.PackError, match="is no folder"):
+        decide("doctor", evidence={"a.log": "x"}, packs=[str(tmp_path / "none")])

@@ -50,10 +50,7 @@ def problems(packs: loader.Packs, readers: Iterable[str] = ()) -> list[str]:
 def _names(packs: loader.Packs) -> Iterator[str]:
     """Names that are none, and names that two of a kind have."""
     seen: dict[tuple[str, str], Path] = {}
-    named = [("cause", pack.name, pack) for pack in packs.of(loader.CAUSES)]
-    named += [("sign", name, pack) for pack, name, _sign in packs.signs()]
-    named += [("rule", name, pack) for pack in packs.of(loader.CAUSES) for name in pack.data.get("rules", {})]
-    for kind, name, pack in named:
+    for kind, name, pack in packs.names():
         if not _NAME.fullmatch(name):
             yield f"{pack.path}: {kind} is {name}, expected lower case letters, digits and underscores. Rename it."
         if (kind, name) in seen:

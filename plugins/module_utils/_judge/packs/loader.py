@@ -60,7 +60,7 @@ class Pack:
     data: Mapping[str, Any]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Packs:
     """``lists``: name of the list -> its entries; ``words``: name of a part -> the part."""
 
@@ -77,6 +77,21 @@ class Packs:
             named = pack.data.get("signs") or {} if pack.kind == CAUSES else {pack.name: pack.data}
             for name, sign in named.items():
                 yield pack, name, sign
+
+    def names(self) -> Iterator[tuple[str, str, Pack]]:
+        """Kind, name and pack of each cause, sign and rule."""
+        for pack in self.of(CAUSES):
+            yield "cause", pack.name, pack
+            yield from (("rule", name, pack) for name in pack.data.get("rules") or {})
+        yield from (("sign", name, pack) for pack, name, _sign in self.signs())
+
+    def refuse_twins(self) -> None:
+        """Raises PackError for a name that two files give."""
+        seen: dict[tuple[str, str], Path] = {}
+        for kind, name, pack in self.names():
+            if (kind, name) in seen:
+                raise PackError(f"{pack.path}: {kind} {name} is in {seen[kind, name]} as well. Rename one.")
+            seen[kind, name] = pack.path
 
     def ordered(self, things: Iterable[Named], key: str, name: Callable[[Named], str]) -> list[Named]:
         """As ``order.yml`` has them, the others behind."""
@@ -111,6 +126,9 @@ def load(*folders: Path) -> Packs:
     PackError, and ImportError without PyYAML."""
     if YAML_IMPORT_ERROR:
         raise ImportError(f"the rule packs need PyYAML ({YAML_IMPORT_ERROR}). Install it: pip install pyyaml")
+    for folder in folders:
+        if not folder.is_dir():
+            raise PackError(f"{folder}: is no folder, expected one with rule packs. Name a folder that is there.")
     packs: list[Pack] = []
     lists: dict[str, dict[str, Any]] = {}
     words: dict[str, str] = {}
