@@ -1,0 +1,42 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""False evidence through the module `run_report` itself: it is refused, and the reason names the thing."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.modules import run_report
+
+from tests.older_core import patch_module_args
+from tests.unit.proof.test_bound_evidence import ATTACKS, ONE, Attack
+
+
+def reported(folder: pathlib.Path, capsys: pytest.CaptureFixture[str], inputs: dict[str, Any]) -> dict[str, Any]:
+    """What the module returns in check mode."""
+    # As Ansible sends it: JSON.
+    given = json.loads(json.dumps({**inputs, "path": str(folder), "run_id": "x", "plots": False}))
+    with patch_module_args({**given, "_ansible_check_mode": True}), pytest.raises(SystemExit):
+        run_report.main()
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_module_reports_a_sound_run_as_proven(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert reported(tmp_path, capsys, ONE.inputs())["verdict"].startswith("PROVEN")
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name.replace(" ", "-"))
+def test_module_refuses_false_evidence_by_name(
+    attack: Attack, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inputs = attack.run.inputs()
+    attack.change(inputs)
+    found = reported(tmp_path, capsys, inputs)
+    assert not found["verdict"].startswith("PROVEN")
+    (witness,) = [one for one in found["summary"]["verdict"]["witnesses"] if one["name"] == attack.witness]
+    assert witness["state"] != "agrees" and attack.names in witness["evidence"]
