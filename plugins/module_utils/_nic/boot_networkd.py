@@ -273,7 +273,9 @@ def apply_links(tree: Tree, links: Mapping[str, Interface], boot: NextBoot, comm
             continue
         path, parts = chosen
         name = _name(parts, link, command_line)
-        if name:
+        # The file that gave the present name gives it again; a udev rule may have gone before it.
+        again = path == link.udev.get("ID_NET_LINK_FILE") and not last(parts, "Link", "Name")
+        if name and not again:
             boot.names[link.name] = (name, path)
         mtu = size(last(parts, "Link", "MTUBytes"))
         if mtu:

@@ -35,6 +35,7 @@ from .interface_state import (
     parse_unit_file,
     split_terse,
     uses_dhcp_mtu,
+    without_mtu,
 )
 from .node import Node
 from .transport import Finished
@@ -207,8 +208,12 @@ class InterfaceReader(Node):
                     new = stream.read()
             except OSError:
                 new = ""
-        if parse_unit_file(new) == parse_unit_file(text):
+        made, present = parse_unit_file(new), parse_unit_file(text)
+        if made == present:
             return keeper
+        if new and without_mtu(made) == without_mtu(present):
+            # Only its MTU was edited (a file of an older release is gone): what counts is the one of the next boot.
+            return keeper if keeper.own or keeper.later else dataclasses.replace(keeper, mtu=mtu_of(made))
         what = "would be made otherwise" if new else "would not be made any more"
         why = f"{keeper.path} {what} from netplan's files as they are now (changed, and not applied)"
         return dataclasses.replace(keeper, refused=why)

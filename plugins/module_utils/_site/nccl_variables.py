@@ -115,6 +115,13 @@ def choose(
             f"the interface with an address in {control}; left to itself NCCL may take a bridge that every node has "
             "with the same address",
         )
+    if told and _has_both_families(facts, control):
+        wanted.add_to_all(
+            "NCCL_SOCKET_FAMILY",
+            "AF_INET6" if control.version == 6 else "AF_INET",
+            f"an interface with an address in {control} has one of the other family as well, which NCCL may take on "
+            "one node and not on another",
+        )
     rails = _gid(wanted, rails, _version(nccl_version))
     if len(rails.used) > 1:
         wanted.add_to_all(
@@ -286,6 +293,18 @@ def _interface(node: str, known: Mapping[str, Any], ports: Sequence[Port], contr
             remedy="give the interfaces of this node with their addresses, or another control network",
         )
     return min(names)
+
+
+def _has_both_families(facts: Mapping[str, Mapping[str, Any]], control: Network) -> bool:
+    """Whether an interface in ``control`` has a global address of the other family, on any node."""
+    for known in facts.values():
+        for interface in known.get("interfaces", ()):
+            found = [ipaddress.ip_interface(str(address)).ip for address in interface["addresses"]]
+            if any(one in control for one in found) and any(
+                one.version != control.version and not one.is_link_local for one in found
+            ):
+                return True
+    return False
 
 
 # --------------------------------------------------------------------------------------------------------------- values

@@ -160,6 +160,25 @@ def test_control_network_has_its_own_interface() -> None:
     assert found["shared"]["NCCL_SOCKET_IFNAME"] == "=ens160"
 
 
+@pytest.mark.parametrize(
+    ("addresses", "control", "family"),
+    [
+        (["192.0.2.11", "2001:db8::11"], "192.0.2.0/24", "AF_INET"),
+        (["192.0.2.11", "2001:db8::11"], "2001:db8::/64", "AF_INET6"),
+        (["192.0.2.11", "fe80::1"], "192.0.2.0/24", None),
+        (["2001:db8::11", "fe80::1"], "2001:db8::/64", None),
+    ],
+)
+def test_nccl_socket_family_dual_stack_follows_the_network(
+    addresses: list[str], control: str, family: str | None
+) -> None:
+    facts = nodes(usual(11))
+    facts["gpu01"]["interfaces"] = [{"name": "ens160", "addresses": addresses}]
+    found = nccl_variables(facts, NETWORK, control_network=control)
+    assert found["shared"].get("NCCL_SOCKET_FAMILY") == family
+    assert found["shared"]["NCCL_SOCKET_IFNAME"] == "=ens160"
+
+
 def test_interface_is_left_alone_where_the_facts_do_not_tell_it() -> None:
     found = nccl_variables(SAME, NETWORK, control_network="192.0.2.0/24")
     assert "NCCL_SOCKET_IFNAME" not in found["shared"]
