@@ -78,6 +78,7 @@ from ansible.plugins.callback import CallbackBase  # noqa: E402
 from ..plugin_utils import journal  # noqa: E402
 
 DRIFT = "drift.yml"
+COMPARISON = "rocemesh_comparison"
 _HOME = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -132,6 +133,14 @@ class CallbackModule(CallbackBase):
             simulated = manager.get_vars(host=host).get("rocemesh_simulated", False)
             self._begin["simulated"] = boolean(simulated, strict=False)
 
+    def v2_runner_on_start(self, host: Any, task: Any) -> None:
+        """A run that is killed in this task leaves its name. A file of nothing else goes at the end of the run."""
+        if self._check or task.check_mode is True:
+            return
+        entry = journal.started(_about(task, host))
+        if entry:
+            self._record(entry)
+
     def v2_runner_on_ok(self, result: Any) -> None:
         self._take(result, failed=False)
 
@@ -150,6 +159,8 @@ class CallbackModule(CallbackBase):
             failed = any(each["failures"] or each["unreachable"] for each in hosts.values())
             self._write([{"kind": "end", "status": "failed" if failed else "ok", "hosts": hosts}])
             self._finish()
+        elif self._file is not None:
+            self._file.unlink(missing_ok=True)
         if self._drift:
             self._answer()
 
@@ -163,6 +174,9 @@ class CallbackModule(CallbackBase):
         # says itself that it changed nothing.
         if not self._check and result._task.check_mode is True:
             return
+        # A comparison with other values than the wanted ones: no plan.
+        if COMPARISON in result._task.tags:
+            return
         self._write(journal.entries(task, result._result, failed, plan=self._check))
 
     def _write(self, said: Iterable[dict[str, Any]]) -> None:
@@ -171,15 +185,16 @@ class CallbackModule(CallbackBase):
             if any(journal.says_nothing_new(entry, other, self._check) for other in self._said):
                 continue
             self._said.append(entry)
-            stamped = {**entry, "time": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")}
-            if not self._refused:
-                try:
-                    self._append(stamped)
-                except OSError as error:
-                    self._refused = True
-                    self._display.warning(
-                        f"the journal is not written: {error}. Set ROCEMESH_JOURNAL to another folder."
-                    )
+            self._record(entry)
+
+    def _record(self, entry: dict[str, Any]) -> None:
+        stamped = {**entry, "time": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")}
+        if not self._refused:
+            try:
+                self._append(stamped)
+            except OSError as error:
+                self._refused = True
+                self._display.warning(f"the journal is not written: {error}. Set ROCEMESH_JOURNAL to another folder.")
 
     def _append(self, entry: dict[str, Any]) -> None:
         lines = [entry]
@@ -225,11 +240,14 @@ class CallbackModule(CallbackBase):
 
 
 def _task(result: Any) -> journal.Task:
-    task = result._task
+    return _about(result._task, result._host)
+
+
+def _about(task: Any, host: Any) -> journal.Task:
     role = task._role.get_name(include_role_fqcn=True) if task._role else ""
     action = getattr(task, "resolved_action", None) or task.action
     layer = role[len(journal.COLLECTION) :] if role.startswith(journal.COLLECTION) else ""
-    return journal.Task(task.get_name().rpartition(" : ")[2], action, layer, result._host.get_name())
+    return journal.Task(task.get_name().rpartition(" : ")[2], action, layer, host.get_name())
 
 
 def _replace(path: pathlib.Path, text: str) -> None:

@@ -37,6 +37,7 @@ options:
       - mpi_leftovers
       - site_windows
       - system_support
+      - undo
   options:
     description: Options of the decision.
     type: dict

@@ -84,6 +84,23 @@ options:
       - Nothing is written if nothing has to change. A file that exists is not overwritten, the module refuses instead.
       - Writing it does not disturb traffic; going back to it (C(configuration switch-to)) restarts the switch.
     type: str
+  restore:
+    description:
+      - Settings that an earlier run of this module changed get their values from before that run. O(mode), O(ports) and
+        O(svi) are ignored.
+      - A setting goes back only while it has the value that the earlier run gave it. Any other value stays and is in
+        RV(left_alone), as do port modes, and a VLAN that another port uses.
+      - If not given, the switch gets what the other options say.
+    type: dict
+    suboptions:
+      before:
+        description: The values of C(diff.before) of that run by key, as the journal has them.
+        type: dict
+        required: true
+      after:
+        description: The values of C(diff.after) of that run for the same keys.
+        type: dict
+        required: true
   rollback:
     description:
       - Whether to take back everything that this run changed if the switch refuses a command, the session breaks, a
@@ -169,6 +186,19 @@ undo:
   returned: always, unless the request was refused
   type: list
   elements: str
+left_alone:
+  description:
+    - Settings of O(restore) that stay as they are, each with C(key), C(value) (now), C(expected) (as the earlier run
+      left it) and C(why).
+  returned: success, with O(restore)
+  type: list
+  elements: dict
+  sample: [{key: port 1/2 mtu, value: 4000, expected: 9216, why: changed since}]
+serial:
+  description: Serial number of the switch, empty if the switch reports none.
+  returned: success
+  type: str
+  sample: MT1234X56789
 version:
   description: Release of the switch.
   returned: success
@@ -260,7 +290,7 @@ import contextlib
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ..module_utils._layer import exit_with, failing
-from ..module_utils._onyx import transport
+from ..module_utils._onyx import restore, transport
 from ..module_utils._onyx.arguments import LOGIN
 from ..module_utils._onyx.layer import SwitchLayer
 from ..module_utils._onyx.plan import MODES, request
@@ -276,21 +306,41 @@ def argument_spec() -> dict[str, dict[str, object]]:
         "vlan_name": {"type": "str"},
         "mtu_method": {"type": "str", "default": "force", "choices": ["force", "shutdown"]},
         "snapshot": {"type": "str"},
+        "restore": {
+            "type": "dict",
+            "options": {"before": {"type": "dict", "required": True}, "after": {"type": "dict", "required": True}},
+        },
     }
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    module = AnsibleModule(
+        argument_spec=argument_spec(),
+        mutually_exclusive=[("restore", name) for name in ("vlan", "vlan_name", "mtu")],
+        supports_check_mode=True,
+    )
     if transport.IMPORT_ERROR:
         module.fail_json(msg=missing_required_lib("netmiko[par4]"), exception=transport.IMPORT_ERROR)
     params = module.params
+    host = params["hostname"]
+    back = None
     with failing(module):
-        wanted = request(params["hostname"], params)
+        if params["restore"] is None:
+            wanted = request(host, params)
+        else:
+            back, wanted = restore.request(host, params["restore"], params)
     settings = settings_from(params)
     options = {name: params[name] for name in ("save", "wait_for_links", "rollback")}
-    with contextlib.closing(
-        SwitchLayer(params["hostname"], lambda: transport.OnyxSession(settings), wanted, **options)
-    ) as layer:
+
+    def connect() -> transport.OnyxSession:
+        return transport.OnyxSession(settings)
+
+    layer = (
+        SwitchLayer(host, connect, wanted, **options)
+        if back is None
+        else restore.RestoreLayer(host, connect, wanted, back, **options)
+    )
+    with contextlib.closing(layer):
         exit_with(module, layer, wanted)
 
 

@@ -106,6 +106,14 @@ options:
     description: Permit O(gpu_pci_ids) to name one GPU for two devices of the VM. Otherwise that is refused.
     type: bool
     default: false
+  absent:
+    description:
+      - Options whose keys are removed from the VM's file, whatever these options say.
+      - Comes into force at the next power-on. By default no key is removed.
+    type: list
+    elements: str
+    choices: [allow_p2p, relax_acs, use_64bit_mmio, mmio_size_gb]
+    default: []
   wanted:
     description:
       - Options that say what keys and fields shall be, by name, as RV(resolved) of an earlier run or a variable has
@@ -303,7 +311,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ..module_utils._layer import RefusedError, failing
 from ..module_utils._vsphere.arguments import make_module, run_layer, vsphere_argument_spec
-from ..module_utils._vsphere.keys import TRUTHS, VmxWanted
+from ..module_utils._vsphere.keys import REMOVABLE, TRUTHS, VmxWanted
 from ..module_utils._vsphere.layers import VmxLayer
 
 # What keys and fields shall be: options of the module, and what O(wanted) may name.
@@ -317,6 +325,7 @@ KEY_OPTIONS: dict[str, dict[str, Any]] = {
     "reserve_memory": {"type": "bool"},
     "firmware": {"type": "str", "choices": ["efi"]},
     "allow_shared_gpu": {"type": "bool", "default": False},
+    "absent": {"type": "list", "elements": "str", "choices": list(REMOVABLE), "default": []},
 }
 
 
@@ -360,6 +369,7 @@ def wanted_from(params: dict[str, Any], check_mode: bool) -> VmxWanted:
         allow_shared_gpu=params["allow_shared_gpu"],
         numa=numa,
         gpu_pci_ids=gpu_pci_ids,
+        absent=tuple(params["absent"] or ()),
         planned_host=params["planned_host"] or "",
         power_policy=params["power_policy"],
         final_power=params["final_power"],

@@ -24,6 +24,10 @@ _JUDGED = ("not_in_force", "refused")
 _JUDGES = ("assert", "fail", "ansible.builtin.assert", "ansible.builtin.fail")
 
 
+# Modules whose changes `undo` takes back.
+RESTORED = ("onyx_roce", "esxi_kernel_setting", "vmx_passthru", "mlxconfig_ats", "ssh_container_mesh")
+
+
 @dataclasses.dataclass(frozen=True)
 class Task:
     """What a result belongs to. ``layer``: the role's short name; ``action``: the module's full name."""
@@ -91,12 +95,33 @@ def _device(item: Mapping[str, Any]) -> str:
     return ", ".join(several) or next((name for name in named if isinstance(name, str) and name), "")
 
 
+def _identity(item: Mapping[str, Any]) -> dict[str, Any]:
+    """What tells the device from another one of the same name: ids of vCenter, the switch's serial number."""
+    found: dict[str, Any] = {
+        key: str(item[key])
+        for key in ("vcenter_uuid", "vm_moid", "esxi_host_moid", "serial")
+        if isinstance(item.get(key), str) and item[key]
+    }
+    hosts = {
+        str(each["esxi_host"]): str(each.get("esxi_host_moid") or "")
+        for each in item.get("hosts") or ()
+        if isinstance(each, Mapping) and each.get("changes")
+    }
+    return {**found, **({"esxi_hosts": hosts} if hosts else {})}
+
+
+def started(task: Task) -> dict[str, Any] | None:
+    """The entry before a task that can change a device in a way that can be taken back; None for any other task."""
+    return _about("started", task) if task.action.removeprefix(COLLECTION) in RESTORED else None
+
+
 def _change(item: Mapping[str, Any]) -> dict[str, Any]:
     diff = item.get("diff")
     sides = diff if isinstance(diff, Mapping) and isinstance(diff.get("before"), Mapping) else {}
     operations = [each for each in item.get("operations") or () if isinstance(each, Mapping)]
     return {
         "device": _device(item),
+        "identity": _identity(item),
         "before": dict(sides.get("before") or {}),
         "after": dict(sides.get("after") or {}),
         "operations": [
@@ -232,7 +257,7 @@ def page(lines: Sequence[Mapping[str, Any]]) -> str:
     about = (
         f"{begin['account']} on {begin['controller']}, {begin['time']}, {begin['playbook']}, version {begin['version']}"
     )
-    rows = "".join(map(_row, (line for line in lines if line["kind"] not in ("begin", "end"))))
+    rows = "".join(map(_row, (line for line in lines if line["kind"] not in ("begin", "started", "end"))))
     ended = next((line["status"] for line in lines if line["kind"] == "end"), "killed")
     heads = "".join(
         f"<th>{head}</th>" for head in ("time", "host", "layer", "what", "interrupts, restarts", "way back")

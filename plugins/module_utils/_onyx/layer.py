@@ -418,6 +418,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         counters = self._counters() if state.roce.mode else {}
         return {
             "version": state.version.text,
+            "serial": state.version.serial,
             "roce": roce_fact(state.roce),
             "vlan": guards.vlan_fact(wanted, state.vlans, known.name, known.members, unexpected_members(state, wanted)),
             "ports": {name: _port_fact(state, name, counters.get(name, {})) for name in wanted.ports},

@@ -16,6 +16,8 @@ MMIO_SIZE_GB = "pciPassthru.64bitMMIOSizeGB"
 NUMA_AFFINITY = "numa.nodeAffinity"
 # Option and field of the keys that are true or false.
 TRUTHS = {"allow_p2p": ALLOW_P2P, "relax_acs": RELAX_ACS, "use_64bit_mmio": USE_64BIT_MMIO}
+# Options whose key can be removed from the VM's file by their name; the others say so themselves.
+REMOVABLE = {**TRUTHS, "mmio_size_gb": MMIO_SIZE_GB}
 GPU_KEY = re.compile(r"^pciPassthru(\d{1,3})\.cfg\.gpu-pci-id$", re.IGNORECASE)
 
 # The only keys that this collection ever writes. hostd keeps keys of its own beside them, some with the same prefixes.
@@ -64,6 +66,7 @@ class VmxWanted:
     ``numa``: (AUTO,), (ABSENT,) to remove the key, or node numbers as text. ``mmio_size_gb``: a number or AUTO.
     ``reserve_memory`` and ``firmware`` are no keys but fields of the VM's configuration. ``planned_host``: managed
     object id or name of the host that ``numa`` and ``gpu_pci_ids`` were made for; "" for the VM's present host.
+    ``absent``: options of `REMOVABLE` whose key is to be removed, whatever they say.
     ``plan_only``: check mode, where a forbidden power-off is shown instead of refused.
     """
 
@@ -76,6 +79,7 @@ class VmxWanted:
     allow_shared_gpu: bool = False
     numa: tuple[str, ...] | None = None
     gpu_pci_ids: Mapping[int, str] = dataclasses.field(default_factory=dict)
+    absent: tuple[str, ...] = ()
     planned_host: str = ""
     power_policy: str = "fail"
     final_power: str = "as_found"
@@ -89,6 +93,7 @@ class VmxWanted:
             "reserve_memory": self.reserve_memory,
             "firmware": self.firmware or None,
             "allow_shared_gpu": self.allow_shared_gpu,
+            "absent": list(self.absent),
             "numa_node_affinity": None if self.numa is None else list(self.numa),
             "gpu_pci_ids": {str(index): address for index, address in self.gpu_pci_ids.items()},
         }

@@ -16,6 +16,7 @@ from .keys import (
     MEMORY_FIELD,
     MMIO_SIZE_GB,
     NUMA_AFFINITY,
+    REMOVABLE,
     RESERVATION_FIELD,
     TRUTHS,
     VmxWanted,
@@ -140,6 +141,7 @@ def wanted_keys(state: VmState, wanted: VmxWanted) -> dict[str, str]:
     values.update(_gpu_values(state, wanted))
     if wanted.numa is not None:
         values[NUMA_AFFINITY] = _numa_value(state, wanted.numa)
+    values.update((REMOVABLE[name], "") for name in wanted.absent)
     return values
 
 

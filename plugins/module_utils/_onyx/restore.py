@@ -1,0 +1,256 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The way back on an Onyx switch: settings that an earlier run changed get the values from before that run.
+
+``before`` and ``after`` are those of that run's ``--diff``. A setting goes back only while it still has its value of
+``after``; any other value is somebody else's and stays.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Any, Callable, Mapping
+
+from .._layer import Operation, RefusedError
+from .._switch import guards
+from .._switch.request import MTU_MAX, MTU_MIN, VLAN_MAX, VLAN_MIN, Wanted
+from . import plan as planning
+from . import state as parsing
+from .layer import SwitchLayer, _value
+from .state import SwitchState
+from .transport import Cli
+
+_KEY = re.compile(
+    r"roce|saved|vlan (?P<vlan>\d+)|interface vlan (?P<svi>\d+)|port (?P<port>\S+) (?:mode|access_vlan|mtu)"
+)
+_VLAN_NAME = re.compile(r"[^\"?\\\x00-\x1f]{0,40}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Restore:
+    """``before``, ``after``: key of `Operation.changes` -> value."""
+
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+
+
+def request(host: str, given: Mapping[str, Any], params: Mapping[str, Any]) -> tuple[Restore, Wanted]:
+    """The option ``restore``, checked value by value, and what the guards know of it."""
+    before, after = dict(given.get("before") or {}), dict(given.get("after") or {})
+    if set(before) != set(after):
+        raise _refused(host, "keys", sorted(set(before) ^ set(after)), "give both sides of each setting")
+    for sides in (before, after):
+        for key, value in sides.items():
+            _check(host, key, value)
+    ports = planning.NAMING.all(host, {key.split()[1] for key in before if key.startswith("port ")})
+    vlans = {int(key.split()[-1]) for key in before if key.startswith(("vlan ", "interface vlan "))}
+    vlans |= {after[key] for key in before if key.endswith(" access_vlan")}
+    wanted = planning.request(host, {**params, "mode": "absent", "ports": ports})
+    return Restore(before, after), dataclasses.replace(
+        wanted,
+        mode=before.get("roce"),
+        vlan=min(vlans, default=None),
+        svi=any(key.startswith("interface vlan ") for key in before),
+        mtu=next((value for key, value in before.items() if key.endswith(" mtu")), None),
+    )
+
+
+def _refused(host: str, thing: str, value: Any, remedy: str) -> RefusedError:
+    return RefusedError("this is no change that this module makes", host=host, thing=thing, value=value, remedy=remedy)
+
+
+def _check(host: str, key: str, value: Any) -> None:
+    """A value goes into a command line: only what this module itself can have written."""
+    if not _KEY.fullmatch(key):
+        raise _refused(host, "restore", key, "take the keys from the journal as they are")
+    if key == "roce":
+        right = value is None or (value in planning.MODES and value != "absent")
+    elif key.endswith(" mtu"):
+        right = type(value) is int and MTU_MIN <= value <= MTU_MAX
+    elif key.endswith(" access_vlan"):
+        right = type(value) is int and VLAN_MIN <= value <= VLAN_MAX
+    elif key.startswith("vlan "):
+        name = value.get("name") if isinstance(value, dict) else ""
+        right = value is None or (
+            isinstance(value, dict) and isinstance(name, str) and bool(_VLAN_NAME.fullmatch(name))
+        )
+    else:
+        right = True
+    if not right:
+        raise _refused(host, key, value, "take the values from the journal as they are")
+
+
+def plan(state: SwitchState, restore: Restore) -> tuple[list[Operation], list[dict[str, Any]]]:
+    """The operations, the reverse of the order in which `planning.plan` makes them, and what stays as it is."""
+    due: dict[str, tuple[Any, Any]] = {}
+    left: list[dict[str, Any]] = []
+    for key, before in restore.before.items():
+        after, now = restore.after[key], _value(state, key) if key != "saved" else before
+        if now == before:
+            continue
+        why = _why_left(state, key, before, after, now)
+        if why:
+            left.append({"key": key, "value": now, "expected": after, "why": why})
+        else:
+            due[key] = (now, before)
+    left += _held(state, due)
+    operations = [*_mtus(state, due), *_access(state, due), *_roce(state, due), *_svis(due), *_vlans(due)]
+    return operations, left
+
+
+def _why_left(state: SwitchState, key: str, before: Any, after: Any, now: Any) -> str:
+    unnamed = isinstance(after, dict) and after.get("name") == "" and now is not None
+    if now != after and not unnamed:
+        return "changed since"
+    if key.endswith(" mode"):
+        return "the journal has no VLANs of the earlier port mode"
+    if key.endswith(" access_vlan") and before not in state.vlans and before != planning.DEFAULT_VLAN:
+        return f"VLAN {before} is gone"
+    return ""
+
+
+def _held(state: SwitchState, due: dict[str, tuple[Any, Any]]) -> list[dict[str, Any]]:
+    """VLANs that would be deleted and that something else uses now; they leave ``due``."""
+    left = []
+    for key in [key for key, (_now, before) in due.items() if before is None and key.startswith("vlan ")]:
+        vlan = int(key.split()[1])
+        users = [
+            f"port {name}"
+            for name, port in state.ports.items()
+            if (port.access_vlan == vlan and due.get(f"port {name} access_vlan", (None, vlan))[1] == vlan)
+            or parsing.carries(port.allowed_vlans, vlan)
+        ]
+        if vlan in state.svis and due.get(f"interface vlan {vlan}", (None, "present"))[1] is not None:
+            users.append(f"interface vlan {vlan}")
+        if users:
+            now, _before = due.pop(key)
+            left.append({"key": key, "value": now, "expected": now, "why": f"used by {', '.join(users)}"})
+    return left
+
+
+def _ports(
+    due: Mapping[str, tuple[Any, Any]], setting: str, admin: Callable[[str], bool]
+) -> list[tuple[str, tuple[str, ...], Any, Any, bool]]:
+    groups: dict[tuple[Any, Any, bool], list[str]] = {}
+    for key, (now, before) in due.items():
+        if key.startswith("port ") and key.endswith(f" {setting}"):
+            name = key.split()[1]
+            groups.setdefault((now, before, admin(name)), []).append(name)
+    return [(spec, names, *group) for group, members in groups.items() for spec, names in planning.runs(members)]
+
+
+def _mtus(state: SwitchState, due: Mapping[str, tuple[Any, Any]]) -> list[Operation]:
+    found = []
+    for spec, names, now, before, admin in _ports(due, "mtu", lambda name: state.ports[name].admin):
+        lines = {name: planning.mtu_lines(name, before, "force", admin) for name in names}
+        inverse = {name: planning.mtu_lines(name, now, "force", admin) for name in names}
+        fallback = {name: planning.mtu_lines(name, before, "shutdown", admin) if admin else () for name in names}
+        found.append(
+            planning._operation(
+                f"ports {spec}: MTU {now} -> {before}, as before",
+                planning.mtu_lines(spec, before, "force", admin),
+                {f"port {name} mtu": (now, before) for name in names},
+                planning.mtu_lines(spec, now, "force", admin),
+                disrupts=f"the links of ports {spec} bounce" if admin else "",
+                bounces=names if admin else (),
+                members={
+                    name: {"lines": lines[name], "inverse": inverse[name], "fallback": fallback[name]} for name in names
+                },
+            )
+        )
+    return found
+
+
+def _access(state: SwitchState, due: Mapping[str, tuple[Any, Any]]) -> list[Operation]:
+    def line(spec: str, vlan: int) -> str:
+        return f"interface ethernet {spec} switchport access vlan {vlan}"
+
+    return [
+        planning._operation(
+            f"ports {spec}: access VLAN {now} -> {before}, as before",
+            [line(spec, before)],
+            {f"port {name} access_vlan": (now, before) for name in names},
+            [line(spec, now)],
+            disrupts=f"ports {spec} leave VLAN {now}",
+            members={name: {"lines": (line(name, before),), "inverse": (line(name, now),)} for name in names},
+        )
+        for spec, names, now, before, _admin in _ports(due, "access_vlan", lambda name: state.ports[name].admin)
+    ]
+
+
+def _roce(state: SwitchState, due: Mapping[str, tuple[Any, Any]]) -> list[Operation]:
+    if "roce" not in due:
+        return []
+    now, before = due["roce"]
+    return planning._roce(state, Wanted(mode=before)) if now != before else []
+
+
+def _svis(due: Mapping[str, tuple[Any, Any]]) -> list[Operation]:
+    return [
+        planning._operation(
+            f"{'remove' if before is None else 'create'} {key}, as before",
+            [f"no {key}" if before is None else key],
+            {key: (now, before)},
+            [key if before is None else f"no {key}"],
+        )
+        for key, (now, before) in due.items()
+        if key.startswith("interface vlan ")
+    ]
+
+
+def _vlans(due: Mapping[str, tuple[Any, Any]]) -> list[Operation]:
+    found = []
+    for key, (now, before) in due.items():
+        if not key.startswith("vlan "):
+            continue
+        lines, inverse = _vlan_line(key, before, now), _vlan_line(key, now, before)
+        what = "remove" if before is None else f"name {before['name'] or '(none)'} for"
+        found.append(
+            planning._operation(f"{what} VLAN {key.split()[1]}, as before", [lines], {key: (now, before)}, [inverse])
+        )
+    return found
+
+
+def _vlan_line(key: str, value: Any, from_value: Any) -> str:
+    if value is None:
+        return f"no {key}"
+    name = value["name"]
+    if name:
+        return f'{key} name "{name}"' if " " in name else f"{key} name {name}"
+    return key if from_value is None else f"no {key} name"
+
+
+class RestoreLayer(SwitchLayer):
+    """The session, guards, rollback and saving of `SwitchLayer` with another plan."""
+
+    def __init__(self, host: str, connect: Callable[[], Cli], wanted: Wanted, restore: Restore, **options: Any) -> None:
+        super().__init__(host, connect, wanted, **options)
+        self._restore = restore
+        self._left: list[dict[str, Any]] | None = None
+
+    def observe(self) -> SwitchState:
+        state = super().observe()
+        if "roce" not in self._restore.before and self._first is state:
+            self._wanted = dataclasses.replace(self._wanted, mode=state.roce.mode)
+        return state
+
+    def plan(self, state: SwitchState, wanted: Wanted) -> list[Operation]:
+        planning.refuse_missing(self.host, state.ports, wanted.ports)
+        operations, left = plan(state, self._restore)
+        if self._left is None:
+            self._left = left
+        if not self._applied:
+            touched = planning.touched(operations)
+            self._planned = operations
+            if state.neighbors is not None:
+                guards.refuse_neighbors(self.host, planning.behind(state, touched), wanted)
+            guards.refuse_disruption(self.host, operations, wanted, planning.spelled)
+            self._look_behind(touched)
+        more = "; nothing was saved, so that a reload of the switch takes everything back"
+        guards.links_lost(self.host, self._links_lost, self._wait_for_links, more)
+        return operations
+
+    def facts(self, state: SwitchState) -> dict[str, Any]:
+        return {**super().facts(state), "left_alone": list(self._left or ())}

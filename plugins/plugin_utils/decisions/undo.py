@@ -1,0 +1,215 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Decide what of an earlier run goes back, from its journal and from what the devices report now.
+
+``run``: Id of the run, the name of its journal without C(.jsonl).
+``folder``: Folder of the journals; by default that of the callback journal.
+``judge``: Whether the devices were read: each host has `undo_now`, layer to what its module reported in check mode.
+Where a layer is missing, the answer is a failure.
+``left_out``: Hosts of which nothing goes back.
+
+Returns `whose` (the run, account and controller) and `notes` (a killed run, a torn line).
+Without ``judge``: `ask`, layer to host to what its module is asked.
+With it: `hosts` (inventory name to `esxi_settings`, `vm_wanted`, `cards`, `switch`, `plan`), `due` (layer to hosts),
+`restart` (whether windows have to be looked at), `skipped` (ESXi hosts without a part in it), `left` and `table` (lines
+for a person).
+"""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any, Iterable, Mapping, Sequence
+
+from ansible.plugins.loader import callback_loader
+
+from .. import journal_file, restoring
+from ..decision import Context
+from ..restoring import ESXI, MESH, NIC, ORDER, SWITCH, VM, Setting
+
+SPEC: dict[str, Any] = {
+    "run": {"type": "str", "required": True},
+    "folder": {"type": "str", "default": ""},
+    "judge": {"type": "bool", "default": False},
+    "left_out": {"type": "list", "elements": "str", "default": []},
+}
+
+
+def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
+    folder = pathlib.Path(options["folder"] or journal_folder())
+    journal = journal_file.find(folder, options["run"])
+    names = _names(context.variables)
+    found = [
+        Setting(**{**vars(one), "hand": "left out by rocemesh_skip_hosts"}) if one.host in options["left_out"] else one
+        for one in restoring.settings(journal.entries, names)
+    ]
+    answer: dict[str, Any] = {"whose": journal.whose, "notes": _notes(journal)}
+    if not options["judge"]:
+        return {**answer, "ask": _ask([one for one in found if not one.hand])}
+    since = [(each.whose, restoring.settings(each.entries, names)) for each in journal_file.later(folder, journal)]
+    return {**answer, **_judge(found, since, context.variables, names)}
+
+
+def journal_folder() -> str:
+    """Where the callback journal of this controller writes, by its own options."""
+    callback = callback_loader.get("rocemesh.multinode.journal")
+    callback.set_options()
+    return str(callback.get_option("directory"))
+
+
+def _names(variables: Mapping[str, Any]) -> restoring.Names:
+    groups, hostvars = variables.get("groups") or {}, variables.get("hostvars") or {}
+
+    def named(group: str, variable: str) -> dict[str, str]:
+        return {str(hostvars[host].get(variable, host)): str(host) for host in groups.get(group, ())}
+
+    hosts = frozenset(str(host) for host in groups.get("all", ()))
+    return restoring.Names(named("esxi_hosts", "esxi_host_name"), named("gpu_vms", "gpu_vm_name"), hosts)
+
+
+def _notes(journal: journal_file.Journal) -> list[str]:
+    if journal.ended:
+        return []
+    notes = [f"{journal.whose} was killed: its journal has no last line."]
+    if journal.torn:
+        notes.append(
+            f"{journal.path.name}: the last line is not whole and is left out. Look at the device of that moment."
+        )
+    notes += [
+        f"{entry['host']}: task {entry['task']!r} ({entry['module']}) began and its end is not in the journal. What "
+        "it did is not known here; compare the device with its state before the run."
+        for entry in restoring.unfinished(journal.entries)
+    ]
+    return notes
+
+
+def _by_host(found: Iterable[Setting], layer: str) -> dict[str, list[Setting]]:
+    hosts: dict[str, list[Setting]] = {}
+    for one in found:
+        if one.layer == layer:
+            hosts.setdefault(one.host, []).append(one)
+    return hosts
+
+
+def _ask(found: Sequence[Setting]) -> dict[str, dict[str, Any]]:
+    return {
+        ESXI: {
+            host: {**each[0].identity, "settings": {one.key: one.before for one in each}}
+            for host, each in _by_host(found, ESXI).items()
+        },
+        VM: {
+            **{host: {"wanted": restoring.VMX_NEUTRAL} for host in _by_host(found, NIC)},
+            **{
+                host: {**each[0].identity, "wanted": restoring.vmx_wanted(each)}
+                for host, each in _by_host(found, VM).items()
+            },
+        },
+        NIC: {host: _cards(each) for host, each in _by_host(found, NIC).items()},
+        SWITCH: {host: _sides(each) for host, each in _by_host(found, SWITCH).items()},
+        MESH: {host: {} for host in _by_host(found, MESH)},
+    }
+
+
+def _cards(each: Sequence[Setting]) -> list[dict[str, Any]]:
+    return [{"state": state, "device": device} for state, device in restoring.cards(each).items()]
+
+
+def _sides(each: Sequence[Setting]) -> dict[str, Any]:
+    return {
+        "serial": each[0].identity.get("serial", ""),
+        "before": {one.key: one.before for one in each},
+        "after": {one.key: one.after for one in each},
+    }
+
+
+def _judge(
+    found: Sequence[Setting],
+    since: Sequence[tuple[str, Sequence[Setting]]],
+    variables: Mapping[str, Any],
+    names: restoring.Names,
+) -> dict[str, Any]:
+    hostvars = variables["hostvars"]
+    now: dict[tuple[str, str, str], Any] = {}
+    reasons: dict[tuple[str, str, str], str] = {}
+    for one in found:
+        if one.hand or one.layer == MESH:
+            continue
+        said = (hostvars[one.host].get("undo_now") or {}).get(one.layer)
+        if said is None:
+            raise ValueError(
+                f"{one.host}: {one.layer} is not read, expected {one.key}. Nothing was changed. Put right what the "
+                f"message above names, or leave the host out with -e rocemesh_skip_hosts={one.host}."
+            )
+        expected = one.identity.get("serial")
+        if one.layer == SWITCH and expected and said.get("serial") and said["serial"] != expected:
+            raise ValueError(
+                f"{one.host}: serial number is {said['serial']}, expected {expected}. Nothing was changed. Take the "
+                "inventory of the site where the run was made."
+            )
+        if one.key in said["before"]:
+            now[one.place] = said["before"][one.key]
+        for row in said.get("left_alone") or ():
+            if row["key"] == one.key:
+                now[one.place] = row["value"]
+                if row["why"] != "changed since":
+                    reasons[one.place] = row["why"]
+    judged = restoring.judge(found, now, since)
+    due = [one for one in judged.due if one.place not in reasons]
+    left = [*judged.left, *((one, reasons[one.place]) for one in judged.due if one.place in reasons)]
+    staying = [*due, *judged.done]
+    hosts = {
+        host: {
+            "esxi_settings": {one.key: one.before for one in _by_host(staying, ESXI).get(host, ())},
+            "vm_wanted": restoring.vmx_wanted(_by_host(staying, VM).get(host, ())),
+            "cards": _cards(_by_host(due, NIC).get(host, ())),
+            "switch": _sides(_by_host(due, SWITCH)[host]) if host in _by_host(due, SWITCH) else {},
+            "plan": {
+                layer: _operations(due, layer, host, (hostvars[host].get("undo_now") or {}).get(layer) or {})
+                for layer in ORDER
+            },
+        }
+        for host in sorted(names.hosts)
+    }
+    part = {one.host for one in staying if one.layer == ESXI}
+    part |= {
+        names.esxi.get(str((hostvars[one.host].get("undo_now") or {}).get("esxi_host", {}).get("name", "")), "")
+        for one in staying
+        if one.layer in (VM, NIC)
+    }
+    return {
+        "hosts": hosts,
+        "due": {layer: list(_by_host(due, layer)) for layer in ORDER},
+        "restart": any(one.layer in (ESXI, VM, NIC) for one in staying) and bool(names.esxi),
+        "skipped": sorted(set(names.esxi.values()) - part),
+        "left": [f"{one.host or one.device} {one.layer}: {one.key}: {why}" for one, why in left],
+        "table": _table(due, judged.done, left),
+    }
+
+
+def _operations(due: Sequence[Setting], layer: str, host: str, said: Mapping[str, Any]) -> list[dict[str, str]]:
+    """For the plan table; those of the switch are its module's own."""
+    mine = [one for one in due if (one.layer, one.host) == (layer, host)]
+    if layer == SWITCH:
+        return list(said["operations"]) if mine else []
+    waits = {ESXI: "esxi_host", NIC: "esxi_host", VM: "vm_power_cycle"}.get(layer, "none")
+    reboot = waits if said.get("reboot_required") else "none"
+    return [
+        {
+            "description": f"{one.key}: {one.after!r} -> {one.before!r}, as before",
+            "command": "",
+            "disrupts": "",
+            "reboot": reboot,
+        }
+        for one in mine
+    ]
+
+
+def _table(due: Sequence[Setting], done: Sequence[Setting], left: Sequence[tuple[Setting, str]]) -> list[str]:
+    lines = [
+        f"{one.host} {one.layer}: {one.key}: {one.after!r} -> {one.before!r}"
+        for layer in ORDER
+        for one in due
+        if one.layer == layer
+    ]
+    lines += [f"{one.host} {one.layer}: {one.key} is {one.before!r} already" for one in done]
+    return lines + [f"{one.host or one.device} {one.layer}: {one.key} stays: {why}" for one, why in left]

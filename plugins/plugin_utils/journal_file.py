@@ -1,0 +1,105 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read journals and plans as the callback journal writes them. Refuse what is none.
+
+Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+import re
+from typing import Any, Mapping
+
+from .journal import SCHEMA
+
+_RUN = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{4}")
+_PLAN = "-plan"
+
+
+class JournalError(ValueError):
+    """A message that names the file or run, and the next step."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Journal:
+    """``entries``: all lines between the first and the last. ``ended``: the run was not killed. ``torn``: its last line
+    is not whole."""
+
+    path: pathlib.Path
+    begin: Mapping[str, Any]
+    entries: tuple[Mapping[str, Any], ...]
+    ended: bool
+    torn: bool
+
+    @property
+    def run(self) -> str:
+        return str(self.begin["run"])
+
+    @property
+    def whose(self) -> str:
+        return f"run {self.run} of {self.begin['account']} on {self.begin['controller']}"
+
+
+def read(path: pathlib.Path) -> Journal:
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise JournalError(f"{path}: cannot be read: {error.strerror}. Name a file that exists.") from error
+    lines: list[Mapping[str, Any]] = []
+    torn = False
+    rows = text.split("\n")
+    for number, row in enumerate(rows, start=1):
+        if not row.strip():
+            continue
+        try:
+            line = json.loads(row)
+        except ValueError:
+            line = None
+        if not isinstance(line, dict) or not isinstance(line.get("kind"), str):
+            # A line without its line break is what a kill leaves.
+            if number == len(rows) and lines:
+                torn = True
+                break
+            raise JournalError(f"{path}: line {number} is no entry of a journal. Restore the file from a copy.")
+        lines.append(line)
+    begin = lines[0] if lines else {}
+    if begin.get("kind") != "begin" or not all(key in begin for key in ("run", "account", "controller", "check_mode")):
+        raise JournalError(f"{path}: the first line does not say which run wrote it. Restore the file from a copy.")
+    if begin.get("schema") != SCHEMA:
+        raise JournalError(
+            f"{path}: schema is {begin.get('schema')!r}, expected {SCHEMA}. Use the version of the collection that "
+            f"wrote it ({begin.get('version') or 'unknown'})."
+        )
+    ended = lines[-1]["kind"] == "end"
+    return Journal(path, begin, tuple(lines[1 : -1 if ended else None]), ended, torn)
+
+
+def find(folder: pathlib.Path, run: str) -> Journal:
+    """The journal of a run by its id, the name of its file without .jsonl."""
+    run = run.strip()
+    if run.endswith(_PLAN):
+        raise JournalError(f"run {run}: this is a plan, and nothing was changed. Name the run that changed something.")
+    known = sorted(path.stem for path in folder.glob("*.jsonl") if not path.stem.endswith(_PLAN))
+    if not _RUN.fullmatch(run) or run not in known:
+        newest = ", ".join(known[:-6:-1]) or "none"
+        raise JournalError(
+            f"run {run or '(not given)'}: there is no journal of this run in {folder.absolute()}; the newest: {newest}."
+            " Name a run with -e run=ID, or another folder with ROCEMESH_JOURNAL."
+        )
+    return read(folder / f"{run}.jsonl")
+
+
+def later(folder: pathlib.Path, journal: Journal) -> list[Journal]:
+    """The journals of runs that began after this one; a file that cannot be read says nothing."""
+    found = []
+    for path in sorted(folder.glob("*.jsonl")):
+        if path.stem > journal.path.stem and not path.stem.endswith(_PLAN):
+            try:
+                found.append(read(path))
+            except JournalError:
+                continue
+    return found

@@ -1,0 +1,237 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a run changed, setting by setting, and which of it goes back. Pure.
+
+A setting goes back by a call of the module that changed it, with the value from before the run, and only while it has
+the value that the run gave it.
+
+Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Any, Iterable, Mapping, Sequence
+
+from .journal import COLLECTION
+
+SWITCH, ESXI, VM, NIC, MESH = "switch", "esxi_host", "gpu_vm", "guest", "mesh"
+_LAYERS = {
+    "onyx_roce": SWITCH,
+    "esxi_kernel_setting": ESXI,
+    "vmx_passthru": VM,
+    "mlxconfig_ats": NIC,
+    "ssh_container_mesh": MESH,
+}
+# The order of the way back; site.yml goes the other way round.
+ORDER = (MESH, NIC, VM, ESXI, SWITCH)
+_NIC_KEY = re.compile(r"(?P<pci>[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]) ATS_ENABLED next boot")
+_GPU_KEY = re.compile(r"pciPassthru(\d{1,3})\.cfg\.gpu-pci-id", re.IGNORECASE)
+_TRUTHS = {
+    "pciPassthru.allowP2P": "allow_p2p",
+    "pciPassthru.RelaxACSforP2P": "relax_acs",
+    "pciPassthru.use64bitMMIO": "use_64bit_mmio",
+}
+_MMIO, _NUMA, _MEMORY = "pciPassthru.64bitMMIOSizeGB", "numa.nodeAffinity", "memoryReservationLockedToMax"
+# Every option of vmx_passthru that sets something, off: a VM of which nothing goes back keeps all.
+VMX_NEUTRAL: dict[str, Any] = {
+    "allow_p2p": None,
+    "relax_acs": None,
+    "numa_node_affinity": None,
+    "gpu_pci_ids": {},
+    "use_64bit_mmio": None,
+    "mmio_size_gb": None,
+    "reserve_memory": None,
+    "firmware": None,
+    "absent": [],
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """One setting of one device. ``host``: its name in the inventory, "" if it has none any more; ``device``: the name
+    that the layer has for it; ``hand``: why no module call takes it back, and the commands of the journal."""
+
+    layer: str
+    host: str
+    device: str
+    key: str
+    before: Any
+    after: Any
+    identity: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    hand: str = ""
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        return self.layer, self.host, self.key
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**dataclasses.asdict(self), "identity": dict(self.identity)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Names:
+    """The site's names: the layer's name of a device -> its name in the inventory."""
+
+    esxi: Mapping[str, str]
+    vms: Mapping[str, str]
+    hosts: frozenset[str]
+
+
+def settings(entries: Iterable[Mapping[str, Any]], names: Names) -> list[Setting]:
+    """Each setting once, newest first: ``before`` of its first change, ``after`` of its last."""
+    found: dict[tuple[str, str, str], Setting] = {}
+    for entry in entries:
+        if entry["kind"] == "failed" and entry.get("applied"):
+            commands = "; ".join(entry.get("undo") or ()) or "the module reports none"
+            one = _by_hand(
+                entry, names, "failed half-way", f"the task failed after {len(entry['applied'])} steps", commands
+            )
+            found.pop(one.place, None)
+            found[one.place] = one
+        for one in _of(entry, names) if entry["kind"] == "change" else ():
+            earlier = found.pop(one.place, None)
+            found[one.place] = dataclasses.replace(one, before=earlier.before) if earlier and not earlier.hand else one
+    return [one for one in reversed(list(found.values())) if one.hand or one.before != one.after]
+
+
+def _by_hand(entry: Mapping[str, Any], names: Names, key: str, why: str, commands: str) -> Setting:
+    layer = entry["layer"] or entry["module"]
+    host = entry["host"] if entry["host"] in names.hosts else ""
+    return Setting(layer, host, entry["device"] or entry["host"], key, None, None, hand=f"{why}. By hand: {commands}")
+
+
+def _of(entry: Mapping[str, Any], names: Names) -> Iterable[Setting]:
+    layer = _LAYERS.get(str(entry["module"]).removeprefix(COLLECTION), "")
+    undo = "; ".join(each.replace("\n", ", ") for each in entry.get("undo") or ()) or "the module reports no way back"
+    if not layer or not entry["before"]:
+        yield _by_hand(entry, names, entry["task"], "no module call takes this back", undo)
+        return
+    identity = entry.get("identity") or {}
+    for key, before in entry["before"].items():
+        after = entry["after"].get(key)
+        one = Setting(layer, "", str(entry["device"] or entry["host"]), key, before, after, identity)
+        one = _placed(one, entry, names)
+        if not one.host:
+            yield dataclasses.replace(one, hand="this device is not in the inventory. Add it, or by hand: " + undo)
+        elif not (layer == SWITCH and key == "saved"):
+            why = _why_not(one)
+            yield dataclasses.replace(one, hand=f"{why}. By hand: {undo}") if why else one
+
+
+def _placed(one: Setting, entry: Mapping[str, Any], names: Names) -> Setting:
+    """With the name in the inventory, and the key without the host that several hosts have before it."""
+    if one.layer == ESXI:
+        hosts = one.identity.get("esxi_hosts") or {}
+        named = next((name for name in hosts if one.key.startswith(f"{name} ")), "")
+        device = named or one.device
+        identity = {"vcenter_uuid": one.identity.get("vcenter_uuid", ""), "esxi_host_moid": hosts.get(device, "")}
+        key = one.key[len(named) + 1 :] if named else one.key
+        device = device.split(" (")[0]
+        return dataclasses.replace(one, device=device, key=key, identity=identity, host=names.esxi.get(device, ""))
+    if one.layer == VM:
+        return dataclasses.replace(one, host=names.vms.get(one.device, ""))
+    return dataclasses.replace(one, host=entry["host"] if entry["host"] in names.hosts else "")
+
+
+def _why_not(one: Setting) -> str:
+    if one.layer == NIC and (not _NIC_KEY.fullmatch(one.key) or not isinstance(one.before, bool)):
+        return "the value before is not known"
+    if one.layer == VM and one.key != "power" and vmx_option(one.key, one.before) is None:
+        return "vmx_passthru does not set this value"
+    if one.layer == VM and one.key == "power":
+        return "the power of a VM stays as it is" if one.before != one.after else ""
+    if one.layer == MESH and one.before:
+        return "the mesh was there before this run. Run playbooks/mesh.yml with the earlier inventory"
+    return ""
+
+
+def vmx_option(key: str, value: Any) -> dict[str, Any] | None:
+    """The option of vmx_passthru that gives a key this value; None: there is none."""
+    gpu = _GPU_KEY.fullmatch(key)
+    option: dict[str, Any] | None = None
+    if key in _TRUTHS and value is None:
+        option = {"absent": [_TRUTHS[key]]}
+    elif key in _TRUTHS and str(value).upper() in ("TRUE", "FALSE"):
+        option = {_TRUTHS[key]: str(value).upper() == "TRUE"}
+    elif key == _MMIO:
+        option = {"absent": ["mmio_size_gb"]} if value is None else {"mmio_size_gb": str(value)}
+    elif key == _NUMA:
+        option = {"numa_node_affinity": ["absent"] if value is None else str(value).replace(" ", "").split(",")}
+    elif gpu:
+        option = {"gpu_pci_ids": {gpu.group(1): value or ""}}
+    elif key == _MEMORY and isinstance(value, bool):
+        option = {"reserve_memory": value}
+    return option
+
+
+def vmx_wanted(due: Iterable[Setting]) -> dict[str, Any]:
+    """The options of vmx_passthru that lead to the values before, and to nothing else."""
+    wanted = {**VMX_NEUTRAL, "gpu_pci_ids": {}, "absent": []}
+    for one in due:
+        for name, value in (vmx_option(one.key, one.before) or {}).items():
+            known = wanted[name]
+            if isinstance(value, dict):
+                wanted[name] = {**known, **value}
+            else:
+                wanted[name] = [*known, *value] if name == "absent" else value
+    return wanted
+
+
+def cards(due: Iterable[Setting]) -> dict[str, list[str]]:
+    """State of mlxconfig_ats -> PCI addresses."""
+    found: dict[str, list[str]] = {}
+    for one in due:
+        match = _NIC_KEY.fullmatch(one.key)
+        if match:
+            found.setdefault("enabled" if one.before else "disabled", []).append(match.group("pci"))
+    return found
+
+
+@dataclasses.dataclass(frozen=True)
+class Judged:
+    """``due``: goes back; ``done``: has the value from before already; ``left``: (setting, why) that stay."""
+
+    due: tuple[Setting, ...]
+    done: tuple[Setting, ...]
+    left: tuple[tuple[Setting, str], ...]
+
+
+def judge(
+    found: Sequence[Setting],
+    now: Mapping[tuple[str, str, str], Any],
+    since: Sequence[tuple[str, Sequence[Setting]]] = (),
+) -> Judged:
+    """``now``: layer, host, key -> the present value, only of settings that differ from the value before.
+
+    ``since``: whose later run -> what it changed.
+    """
+    due, done, left = [], [], []
+    older_mesh = {one.host for one in found if one.layer == MESH and one.hand and not one.key.endswith("(permissions)")}
+    for one in found:
+        who = next((whose for whose, theirs in reversed(since) if any(one.place == each.place for each in theirs)), "")
+        if one.hand:
+            left.append((one, one.hand))
+        elif one.layer == MESH and (who or one.host in older_mesh):
+            left.append((one, f"changed since by {who}" if who else "the mesh was there before this run"))
+        elif one.layer != MESH and one.place not in now:
+            done.append(one)
+        elif one.layer != MESH and now[one.place] != one.after:
+            by = f" by {who}" if who else " (no later journal here says by whom)"
+            left.append((one, f"is {now[one.place]!r}, and the run left {one.after!r}: changed since{by}"))
+        else:
+            due.append(one)
+    return Judged(tuple(due), tuple(done), tuple(left))
+
+
+def unfinished(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The tasks that began on each host and whose end is not in the journal of a killed run."""
+    last: dict[str, Mapping[str, Any]] = {}
+    for entry in entries:
+        if entry["kind"] == "started":
+            last[entry["host"]] = entry
+        elif entry["kind"] in ("change", "failed") and last.get(entry["host"], {}).get("task") == entry["task"]:
+            last.pop(entry["host"])
+    return list(last.values())

@@ -1,0 +1,220 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which of a run's changes go back: from its journal, the devices as they are, and later journals."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.plugin_utils import journal, journal_file, restoring
+
+from tests.unit.decisions import decide
+
+RUN = "20261123T101500Z-4f2a"
+LATER = "20261124T101500Z-00ff"
+VARIABLES: dict[str, Any] = {
+    "groups": {
+        "all": ["leaf01", "esx01", "esx02", "gpu01"],
+        "switches": ["leaf01"],
+        "esxi_hosts": ["esx01", "esx02"],
+        "gpu_vms": ["gpu01"],
+    },
+    "hostvars": {"leaf01": {}, "esx01": {"esxi_host_name": "esx01.example.org"}, "esx02": {}, "gpu01": {}},
+}
+
+
+def begin(run: str, **changes: Any) -> dict[str, Any]:
+    known = {"kind": "begin", "schema": journal.SCHEMA, "run": run, "time": "t", "check_mode": False}
+    return {**known, "account": "ada", "controller": "ctl", "playbook": "site.yml", "version": "0.1.0", **changes}
+
+
+def change(module: str, host: str, before: dict[str, Any], after: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    known = {"kind": "change", "time": "t", "host": host, "layer": "", "task": f"Run {module}", "device": host}
+    rest = {"identity": {}, "operations": [], "undo": ["by hand"], "reasons": []}
+    return {**known, "module": journal.COLLECTION + module, **rest, "before": before, "after": after, **changes}
+
+
+def sides(changes: dict[str, tuple[Any, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    return {key: old for key, (old, _new) in changes.items()}, {key: new for key, (_old, new) in changes.items()}
+
+
+CHANGES = [
+    change("onyx_roce", "leaf01", {"roce": None, "port 1/1 mtu": 1500}, {"roce": "lossless", "port 1/1 mtu": 9216},
+           identity={"serial": "S1"}),
+    change("esxi_kernel_setting", "esx01", {"esx01.example.org atsSupport": "FALSE", "esx02 atsSupport": "FALSE"},
+           {"esx01.example.org atsSupport": "TRUE", "esx02 atsSupport": "TRUE"},
+           identity={"vcenter_uuid": "u", "esxi_hosts": {"esx01.example.org": "host-1", "esx02": "host-2"}}),
+    change("mlxconfig_ats", "gpu01", {"0000:3b:00.0 ATS_ENABLED next boot": False},
+           {"0000:3b:00.0 ATS_ENABLED next boot": True}),
+    change("vmx_passthru", "esx01", {"pciPassthru.allowP2P": None, "numa.nodeAffinity": "1"},
+           {"pciPassthru.allowP2P": "TRUE", "numa.nodeAffinity": "0"}, device="gpu01",
+           identity={"vcenter_uuid": "u", "vm_moid": "vm-1"}),
+    change("onyx_roce", "leaf01", {"port 1/1 mtu": 9216}, {"port 1/1 mtu": 9000}),
+]  # fmt: skip
+END = {"kind": "end", "time": "t", "status": "ok", "hosts": {}}
+NOW: dict[str, Any] = {
+    "leaf01": {
+        "switch": {
+            "serial": "S1",
+            "before": {"roce": "lossless", "port 1/1 mtu": 9000},
+            "left_alone": [],
+            "operations": [{"description": "x"}],
+        }
+    },
+    "esx01": {"esxi_host": {"before": {"atsSupport": "TRUE"}, "reboot_required": True, "name": "esx01.example.org"}},
+    "esx02": {"esxi_host": {"before": {"atsSupport": "TRUE"}, "reboot_required": True, "name": "esx02"}},
+    "gpu01": {
+        "gpu_vm": {"before": {"pciPassthru.allowP2P": "TRUE", "numa.nodeAffinity": "0"}},
+        "guest": {"before": {"0000:3b:00.0 ATS_ENABLED next boot": True}},
+        "esxi_host": {"name": "esx01.example.org"},
+    },
+}
+
+
+def write(folder: pathlib.Path, run: str, *lines: dict[str, Any], more: str = "") -> None:
+    (folder / f"{run}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + more)
+
+
+def ask(folder: pathlib.Path, now: dict[str, Any] | None = None, **options: Any) -> dict[str, Any]:
+    hostvars = {
+        host: {**facts, **({"undo_now": now[host]} if now and host in now else {})}
+        for host, facts in VARIABLES["hostvars"].items()
+    }
+    variables = {**VARIABLES, "hostvars": hostvars}
+    return decide("undo", variables, folder=str(folder), **{"run": RUN, "judge": now is not None, **options})
+
+
+@pytest.fixture
+def folder(tmp_path: pathlib.Path) -> pathlib.Path:
+    write(tmp_path, RUN, begin(RUN), *CHANGES, END)
+    return tmp_path
+
+
+def test_undo_asks_each_device_for_the_values_before(folder: pathlib.Path) -> None:
+    asked = ask(folder)["ask"]
+    assert asked["esxi_host"]["esx01"] == {
+        "vcenter_uuid": "u", "esxi_host_moid": "host-1", "settings": {"atsSupport": "FALSE"}
+    }  # fmt: skip
+    assert asked["switch"]["leaf01"]["before"] == {"roce": None, "port 1/1 mtu": 1500}
+    assert asked["switch"]["leaf01"]["after"] == {"roce": "lossless", "port 1/1 mtu": 9000}
+    assert asked["guest"]["gpu01"] == [{"state": "disabled", "device": ["0000:3b:00.0"]}]
+    wanted = asked["gpu_vm"]["gpu01"]["wanted"]
+    assert (wanted["absent"], wanted["numa_node_affinity"], wanted["relax_acs"]) == (["allow_p2p"], ["1"], None)
+
+
+def test_undo_of_an_unchanged_site_takes_everything_back(folder: pathlib.Path) -> None:
+    found = ask(folder, NOW)
+    due = {layer: sorted(hosts) for layer, hosts in found["due"].items()}
+    assert due.pop("esxi_host") == ["esx01", "esx02"]
+    assert due == {"mesh": [], "guest": ["gpu01"], "gpu_vm": ["gpu01"], "switch": ["leaf01"]}
+    assert found["left"] == [] and found["restart"] and found["skipped"] == []
+    assert found["hosts"]["esx01"]["esxi_settings"] == {"atsSupport": "FALSE"}
+
+
+def test_undo_of_what_is_back_already_has_nothing_due(folder: pathlib.Path) -> None:
+    nothing = {
+        host: {layer: {**said, **({"before": {}} if "before" in said else {})} for layer, said in layers.items()}
+        for host, layers in NOW.items()
+    }
+    found = ask(folder, nothing)
+    assert all(hosts == [] for hosts in found["due"].values()) and found["left"] == []
+    # What waits for a restart is still looked at.
+    assert found["restart"] and found["hosts"]["gpu01"]["vm_wanted"]["absent"] == ["allow_p2p"]
+
+
+def test_undo_names_who_changed_a_setting_since(folder: pathlib.Path) -> None:
+    write(
+        folder,
+        LATER,
+        begin(LATER, account="bob"),
+        change("vmx_passthru", "gpu01", {"numa.nodeAffinity": "0"}, {"numa.nodeAffinity": "3"}),
+        END,
+    )
+    now = {**NOW, "gpu01": {**NOW["gpu01"], "gpu_vm": {"before": {"numa.nodeAffinity": "3"}}}}
+    found = ask(folder, now)
+    (left,) = found["left"]
+    assert all(word in left for word in ("gpu01", "numa.nodeAffinity", "'3'", "'0'", LATER, "bob"))
+    assert found["hosts"]["gpu01"]["vm_wanted"]["numa_node_affinity"] is None
+
+
+def test_undo_of_another_switch_is_refused(folder: pathlib.Path) -> None:
+    other = {**NOW, "leaf01": {"switch": {**NOW["leaf01"]["switch"], "serial": "S2"}}}
+    with pytest.raises(ValueError, match="leaf01: serial number is S2, expected S1"):
+        ask(folder, other)
+
+
+def test_undo_of_a_host_that_was_not_read_is_refused(folder: pathlib.Path) -> None:
+    with pytest.raises(ValueError, match=r"gpu01: g.*rocemesh_skip_hosts=gpu01"):
+        ask(folder, {**NOW, "gpu01": {}})
+    found = ask(folder, {**NOW, "gpu01": {}}, left_out=["gpu01"])
+    assert len(found["left"]) == 3 and found["due"]["gpu_vm"] == []
+
+
+def test_undo_leaves_what_no_module_call_takes_back(tmp_path: pathlib.Path) -> None:
+    odd = [
+        change("onyx_roce", "leaf07", {"port 1/1 mtu": 1500}, {"port 1/1 mtu": 9216}),
+        change("roce_interface", "gpu01", {"eth1 mtu": 1500}, {"eth1 mtu": 9000}),
+        change("vmx_passthru", "gpu01", *sides({"power": ("poweredOff", "poweredOn"), "firmware": ("bios", "efi")})),
+        change("ssh_container_mesh", "gpu01", *sides({"/a": (None, ["y"]), "/b (marked block)": (["x"], ["z"])})),
+    ]
+    write(tmp_path, RUN, begin(RUN), *odd, END)
+    found = ask(tmp_path, {})
+    assert all(hosts == [] for hosts in found["due"].values())
+    for word in ("leaf07", "Run roce_interface", "power", "firmware", "/a", "/b (marked block)"):
+        assert any(word in left for left in found["left"]), word
+    assert not found["restart"]
+
+
+def test_undo_removes_a_mesh_that_the_run_made(tmp_path: pathlib.Path) -> None:
+    write(tmp_path, RUN, begin(RUN), change("ssh_container_mesh", "gpu01", {"/a": None}, {"/a": ["y"]}), END)
+    assert ask(tmp_path, {})["due"]["mesh"] == ["gpu01"]
+
+
+def test_journal_of_a_killed_run_names_its_task(tmp_path: pathlib.Path) -> None:
+    started = {"kind": "started", "time": "t", "host": "gpu01", "layer": "", "task": "Set it", "module": "m"}
+    write(tmp_path, RUN, begin(RUN), CHANGES[2], started, more='{"kind": "chan')
+    found = ask(tmp_path)
+    assert len(found["notes"]) == 3 and "gpu01: task 'Set it'" in found["notes"][2]
+    assert found["ask"]["guest"] and not found["ask"]["switch"]
+
+
+@pytest.mark.parametrize(
+    ("run", "lines", "words"),
+    [
+        ("20200101T000000Z-0000", None, RUN),
+        ("../etc/passwd", None, "there is no journal"),
+        (f"{RUN}-plan", None, "plan"),
+        (RUN, ["x"], "line 1"),
+        (RUN, [json.dumps(begin(RUN)), "x", json.dumps(END)], "line 2"),
+        (RUN, [json.dumps(begin(RUN, schema=7))], "schema is 7"),
+        (RUN, [json.dumps(END)], "first line"),
+        (RUN, [], "first line"),
+    ],
+)
+def test_journal_that_is_none_is_refused(folder: pathlib.Path, run: str, lines: list[str] | None, words: str) -> None:
+    if lines is not None:
+        (folder / f"{RUN}.jsonl").write_text("\n".join(lines) + "\n")
+    with pytest.raises(journal_file.JournalError, match=words):
+        ask(folder, run=run)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "option"),
+    [
+        ("pciPassthru.allowP2P", "TRUE", {"allow_p2p": True}),
+        ("pciPassthru.allowP2P", "perhaps", None),
+        ("pciPassthru.use64bitMMIO", None, {"absent": ["use_64bit_mmio"]}),
+        ("pciPassthru.64bitMMIOSizeGB", "64", {"mmio_size_gb": "64"}),
+        ("numa.nodeAffinity", None, {"numa_node_affinity": ["absent"]}),
+        ("pciPassthru3.cfg.gpu-pci-id", None, {"gpu_pci_ids": {"3": ""}}),
+        ("memoryReservationLockedToMax", False, {"reserve_memory": False}),
+        ("memoryAllocation.reservation", 4096, None),
+        ("firmware", "bios", None),
+    ],
+)
+def test_vmx_option_gives_a_key_its_value_or_is_none(key: str, value: Any, option: dict[str, Any] | None) -> None:
+    assert restoring.vmx_option(key, value) == option
