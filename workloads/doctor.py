@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The doctor without Ansible and without an inventory: `python3 workloads/doctor.py LOG`.
 
-Exit status: 0 healthy, 1 the log cannot be read, 2 faulty, 3 cannot tell. It needs PyYAML.
+Exit status: 0 healthy, 1 the log cannot be read, 2 faulty, 3 cannot tell, 6 no fault seen. It needs PyYAML.
 """
 
 from __future__ import annotations

@@ -91,13 +91,16 @@ class Bundle:
         self.notes: list[str] = []
         self.bytes = 0
         self.read: list[str] = []
+        self.partial: list[str] = []  # pieces and archives that were not read to their end
         self._selection = selection or Selection(total_limit=total_limit)
         self._limit = self._selection.total_limit
         self._room = ROOM  # bytes that may still be unpacked
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, partial: str = "") -> None:
         if len(self.notes) < 200:
             self.notes.append(text)
+        if partial and len(self.partial) < 200:
+            self.partial.append(partial)
 
     def pieces(self) -> Iterator[Piece]:
         if self.path.is_dir():
@@ -122,12 +125,12 @@ class Bundle:
                         self._room = _room(stream)
                         yield from self._any(shown, stream, 0, seekable=True)
                 except OSError as error:
-                    self.note(f"{shown}: cannot be read ({error.strerror})")
+                    self.note(f"{shown}: cannot be read ({error.strerror})", shown)
 
     def _any(self, name: str, stream: IO[bytes], depth: int, seekable: bool) -> Iterator[Piece]:
         """Raises nothing for what stands in the stream."""
         if len(self.read) >= PIECES:
-            self.note(f"{name}: more than {PIECES} pieces, the rest is left out")
+            self.note(f"{name}: more than {PIECES} pieces, the rest is left out", name)
             return
         try:
             head = stream.read(_SAMPLE)
@@ -142,7 +145,7 @@ class Bundle:
             else:
                 yield from self._text(name, source)
         except _BROKEN as error:
-            self.note(f"{name}: broken or cut short ({error}); what stands before that was read")
+            self.note(f"{name}: broken or cut short ({error}); what stands before that was read", name)
 
     def _packed(self, name: str, stream: IO[bytes], depth: int) -> Iterator[Piece]:
         head = stream.read(_SAMPLE)
@@ -159,7 +162,7 @@ class Bundle:
         with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Member) as archive:
             for number, member in enumerate(archive):
                 if number >= MEMBERS:
-                    self.note(f"{name}: more than {MEMBERS} members, the rest is left out")
+                    self.note(f"{name}: more than {MEMBERS} members, the rest is left out", name)
                     return
                 # tarfile remembers every member that it has seen.
                 archive.members = []  # type: ignore[attr-defined]
@@ -209,14 +212,14 @@ class Bundle:
             try:
                 data = source.read(CHUNK)
             except _BROKEN as error:
-                self.note(f"{name}: broken or cut short ({error}); what stands before that was read")
+                self.note(f"{name}: broken or cut short ({error}); what stands before that was read", name)
                 data = b""
             if not data:
                 break
             here += len(data)
             self.bytes += len(data)
             if here > PIECE_LIMIT or self.bytes > self._limit:
-                self.note(f"{name}: larger than is read here; the rest is left out")
+                self.note(f"{name}: larger than is read here; the rest is left out", name)
                 break
             if coding != "utf-8":
                 data = data.decode(coding, "replace").encode()
@@ -227,7 +230,7 @@ class Bundle:
                 cut = cut or len(rest) > LINE_LIMIT
                 endless += len(rest)
                 if endless > LINE_MOST:
-                    self.note(f"{name}: has a line of more than {LINE_MOST >> 20} MiB; the rest is left out")
+                    self.note(f"{name}: has a line of more than {LINE_MOST >> 20} MiB; the rest is left out", name)
                     break
                 continue
             endless = 0

@@ -11,12 +11,14 @@ from typing import Any, Iterable, Mapping
 from . import facts, told
 from .bundle import MANIFEST, Bundle, Piece, Selection
 from .catalogue import SIGNS
+from .completeness import NO_FAULT_SEEN
 from .judge import answer
 from .model import CANNOT_TELL, FAULTY, HEALTHY
 from .reading import Reading
 
 _NO_COMMAND = 127  # of a shell: no such command
-STATUS = {HEALTHY: 0, FAULTY: 2, CANNOT_TELL: 3}
+# 4 and 5 are Ansible's own: a host was unreachable, an option is wrong.
+STATUS = {HEALTHY: 0, FAULTY: 2, CANNOT_TELL: 3, NO_FAULT_SEEN: 6}
 
 
 def diagnose(
@@ -30,6 +32,7 @@ def diagnose(
     reading = Reading(SIGNS)
     notes: list[str] = []
     names: list[str] = []
+    partial: list[str] = []
     size = 0
     if path is not None:
         bundle = Bundle(path, selection=selection)
@@ -40,12 +43,12 @@ def diagnose(
                     pass
                 continue
             reading.piece(piece)
-        notes, names, size = bundle.notes, bundle.read, bundle.bytes
+        notes, names, size, partial = bundle.notes, bundle.read, bundle.bytes, bundle.partial
     for name, text in (evidence or {}).items():
         reading.piece(Piece(name, iter((text.encode("utf-8", "replace"),))))
         names.append(name)
         size += len(text)
-    found = answer(reading, notes, names, looked)
+    found = answer(reading, notes, names, looked, partial)
     message = sentence(found) if names else _unread(notes)
     return {**found, "read": names[:1000], "bytes": size, "message": message}
 
@@ -59,7 +62,11 @@ def _unread(notes: list[str]) -> str:
 def sentence(found: dict[str, Any]) -> str:
     """One sentence for a person."""
     if found["verdict"] == HEALTHY:
-        return "Healthy: every line that looks like trouble is a known harmless one."
+        shown = "; ".join(found["shown"][:2]) or "the fabric check measured everything"
+        return f"Healthy: {shown}. No line is trouble."
+    if found["verdict"] == NO_FAULT_SEEN:
+        lacking = "; ".join(gap["text"] for gap in found["not_shown"][:2])
+        return f"No fault seen in what was read. Not shown: {lacking}. Add the whole output of a job that ended."
     first = found["findings"][0] if found["findings"] else None
     if found["verdict"] == FAULTY and first:
         where = f" on {first['host']}" if first["host"] else ""
@@ -89,6 +96,12 @@ def table(found: dict[str, Any]) -> str:
         lines.append(
             f"   fix ({finding['fix']['who']}; interrupts {finding['fix']['interrupts']}): {finding['fix']['what']}"
         )
+    if found["not_shown"]:
+        lines += ["", "Not shown:"]
+        lines += [
+            f"  - {gap['text']}" + (f" ({gap['file']}:{gap['line']})" if gap["line"] else "")
+            for gap in found["not_shown"]
+        ]
     if found["next"]:
         lines += ["", "Next, cheapest first:"]
         lines += [f"  - {question['where']}: {question['run']}" for question in found["next"][:5]]

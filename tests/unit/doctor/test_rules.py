@@ -10,8 +10,10 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose, evidence_texts
 
 from tests.unit.decisions import decide
+from tests.unit.doctor.silent_failures import SOUND_JOBS
 
 GOOD = "gpu01:1:1 [0] NCCL INFO Connected all rings\n"
+SOUND_JOB = "\n".join(SOUND_JOBS["two hosts"])
 
 
 def ask(*lines: str) -> dict[str, Any]:
@@ -228,9 +230,10 @@ HEALTHY = (
 
 
 @pytest.mark.parametrize("text", HEALTHY)
-def test_what_is_routine_is_healthy(text: str) -> None:
-    found = ask(text)
+def test_routine_text_beside_a_sound_job_is_healthy(text: str) -> None:
+    found = ask(text, SOUND_JOB)
     assert (found["verdict"], found["unknown"]) == ("healthy", [])
+    assert ask(text)["verdict"] == "no_fault_seen"
 
 
 def test_ranks_of_one_host_do_not_hide_another_host_s_plugin() -> None:
@@ -252,7 +255,7 @@ def test_ranks_of_one_host_do_not_hide_another_host_s_plugin() -> None:
 def test_the_module_wants_a_bundle_or_evidence() -> None:
     with pytest.raises(ValueError, match="one of the following is required: bundle, evidence"):
         decide("doctor")
-    assert decide("doctor", evidence={"a.log": "ulimit -l: unlimited"})["verdict"] == "healthy"
+    assert decide("doctor", evidence={"a.log": "ulimit -l: unlimited"})["verdict"] == "no_fault_seen"
 
 
 def test_a_counter_that_is_0_on_one_port_does_not_hide_the_next_port() -> None:
@@ -264,7 +267,7 @@ def test_a_counter_that_is_0_on_one_port_does_not_hide_the_next_port() -> None:
 
 def test_a_host_that_fails_or_does_not_answer_is_never_part_of_a_healthy_site() -> None:
     good = {"item": {"key": "ulimit.txt"}, "rc": 0, "stdout": "ulimit -l: unlimited"}
-    assert site(gpu01=[good])["verdict"] == "healthy"
+    assert site(gpu01=[good])["verdict"] == "no_fault_seen"
     assert site(gpu01=[good], gpu02=[])["unknown"][0]["file"] == "hosts/gpu02/answer"
     broken = {
         "item": {"key": "nvidia-smi.txt"},
