@@ -67,7 +67,7 @@ def _port(switch: Switch, name: str) -> Tree:
     if mode:
         port["qos"] = {
             "roce": {"status": _roce_facts(mode, port=True), "counters": _counters()},
-            "pfc-watchdog": {"state": "disabled"},
+            "pfc-watchdog": {"state": at(settings, "qos", "pfc-watchdog", "state") or "disable"},
         }
     return port
 

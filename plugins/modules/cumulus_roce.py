@@ -75,6 +75,13 @@ options:
       - Members of bonds and ports with subinterfaces are always refused. Ports that carry nothing need no permission.
     type: raw
     default: false
+  pfc_watchdog:
+    description:
+      - Turns the PFC watchdog of O(ports) on, which releases since 5.6 have. It needs a lossless O(mode).
+      - It interrupts no link. While a receiver pauses a port for too long, the watchdog drops the lossless queue there.
+      - V(false) leaves it as it is.
+    type: bool
+    default: false
   apply_timeout:
     description:
       - Seconds that the switch may take to apply the change, and somebody else's change to end before this one starts.
@@ -200,7 +207,7 @@ ports:
   description:
     - The requested ports. C(counters) has what the release prints of drops of the link, and of discards, packets marked
       by ECN, PFC pauses and packets of RoCE traffic, all in packets since they were cleared.
-    - C(pfc_watchdog) is the switch's own answer, null if it has none.
+    - C(pfc_watchdog) is V(enabled), V(disabled), or null if the release does not say.
   returned: success
   type: dict
   sample:
@@ -211,7 +218,7 @@ ports:
       admin: up
       oper: up
       pfc_oper: enabled
-      pfc_watchdog: {state: disabled}
+      pfc_watchdog: disabled
       neighbors: [gpu01]
       counters: {rx_drops: 0, tx_drops: 0, rx_discards: 0, tx_discards: 0, ecn_marked: 0, rx_pfc_pause: 0,
         tx_pfc_pause: 0, rx_roce_packets: 0, tx_roce_packets: 0}
@@ -294,6 +301,7 @@ def argument_spec() -> dict[str, dict[str, object]]:
         **COMMON,
         "mode": {"type": "str", "default": "lossless", "choices": list(CHOICES)},
         "bridge_domain": {"type": "str", "default": DEFAULT_DOMAIN},
+        "pfc_watchdog": {"type": "bool", "default": False},
         "apply_timeout": {"type": "int", "default": 300},
         "confirm_timeout": {"type": "int", "default": 300},
         "accept_warnings": {"type": "bool", "default": False},

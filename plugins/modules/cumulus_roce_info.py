@@ -103,7 +103,7 @@ ports:
       admin: up
       oper: up
       pfc_oper: enabled
-      pfc_watchdog: {state: disabled}
+      pfc_watchdog: disabled
       neighbors: [{system: gpu01}]
       counters: {rx_drops: 0, tx_drops: 0, rx_discards: 0, tx_discards: 0, ecn_marked: 12, rx_pfc_pause: 3}
 other_qos:

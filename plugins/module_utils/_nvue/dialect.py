@@ -73,6 +73,11 @@ def mtu(state: State, wanted: Wanted, names: Sequence[str]) -> Words:
     return _on_ports(state, names, {"link": {"mtu": wanted.mtu}})
 
 
+def watchdog(state: State, wanted: Wanted, names: Sequence[str]) -> Words:
+    """Turn the PFC watchdog of ports on; the releases that have it spell it alike."""
+    return _on_ports(state, names, {"qos": {"pfc-watchdog": {"state": "enable"}}})
+
+
 def _on_ports(state: State, names: Sequence[str], settings: Mapping[str, Any]) -> Words:
     return _words(state, {"interface": {name: dict(settings) for name in names}})
 

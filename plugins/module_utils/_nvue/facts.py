@@ -28,7 +28,8 @@ def common_facts(state: State, wanted: Wanted) -> dict[str, Any]:
 def roce_fact(roce: parsing.Roce) -> dict[str, Any]:
     both = parsing.is_on(roce.pfc_rx) and parsing.is_on(roce.pfc_tx)
     pfc = {"pfc": "enabled" if both else "disabled", "pfc_priorities": sorted(roce.pfc_priorities)}
-    return observed.roce_fact(roce, ecn=roce.congestion, **pfc)
+    dscps = {str(dscp): priority for dscp, priority in roce.dscp.items()} if roce.dscp else None
+    return observed.roce_fact(roce, ecn=roce.congestion, dscp_priorities=dscps, **pfc)
 
 
 def port_fact(port: parsing.Port) -> dict[str, Any]:

@@ -12,14 +12,14 @@ import re
 from typing import Any, Iterable, Mapping, Sequence
 
 from .._layer import Operation, RefusedError
-from .._switch import guards
+from .._switch import guards, judge
 from .._switch import request as asking
 from .._switch.guards import Use
 from .._switch.request import Naming, Wanted
 from . import dialect as saying
 from . import tree as trees
 from .dialect import Words
-from .state import Port, State, is_on, release_number
+from .state import Port, State, is_on, parse_watchdog, release_number
 from .uses import LAYER3
 
 # RoCE modes, and the release that brought each (NVIDIA's published schemas of NVUE).
@@ -31,6 +31,7 @@ SINCE = {
     "dci-1": (5, 18),
     "dci-custom": (5, 18),
 }
+WATCHDOG_SINCE = (5, 6)
 # Of the modules: the mode of Onyx is refused in words.
 CHOICES = ("lossless", "semi-lossless", *list(SINCE)[1:], "absent")
 DEFAULT_DOMAIN = Wanted.domain
@@ -184,6 +185,7 @@ def plan(state: State, wanted: Wanted) -> list[Operation]:
     operations += _roce(state, wanted)
     operations += _ports(state, wanted)
     operations += _mtus(state, wanted)
+    operations += _watchdogs(state, wanted)
     guards.refuse_neighbors(state.host, behind(state, touched(operations)), wanted)
     guards.refuse_disruption(state.host, operations, wanted, trees.compressed)
     return operations
@@ -263,6 +265,40 @@ def _mtus(state: State, wanted: Wanted) -> list[Operation]:
     ]
 
 
+def _watchdogs(state: State, wanted: Wanted) -> list[Operation]:
+    names = [name for name in wanted.ports if wanted.watchdog and not _watched(state, name)]
+    if not names:
+        return []
+    if release_number(state.release)[:2] < WATCHDOG_SINCE:
+        raise RefusedError(
+            "the release has no PFC watchdog (5.6 introduced it)",
+            host=state.host,
+            thing="pfc_watchdog",
+            value=True,
+            remedy=f"upgrade the switch (it has {state.release}), or set pfc_watchdog to false",
+        )
+    if not asking.is_lossless(wanted.mode):
+        raise RefusedError(
+            f"the PFC watchdog needs PFC, and RoCE mode {wanted.mode or 'absent'} has none",
+            host=state.host,
+            thing="pfc_watchdog",
+            value=True,
+            remedy="set pfc_watchdog to false, or mode to lossless",
+        )
+    return [
+        _operation(
+            f"ports {trees.compressed(names)}: PFC watchdog on",
+            saying.watchdog(state, wanted, names),
+            {f"port {name} pfc_watchdog": ("disabled", "enabled") for name in names},
+        )
+    ]
+
+
+def _watched(state: State, name: str) -> bool:
+    setting = trees.get(state.config, "interface", name, "qos", "pfc-watchdog")
+    return parse_watchdog(setting) == "enabled"
+
+
 def _operation(
     description: str,
     words: Words,
@@ -299,6 +335,11 @@ def unhealthy(state: State, wanted: Wanted) -> list[str]:
         problems.append(f"congestion control is {roce.congestion or 'not shown'}, not ECN")
     elif wanted.priority not in roce.ecn_classes:
         problems.append(f"ECN is on for the traffic classes {sorted(roce.ecn_classes)}, not for {wanted.priority}")
+    need = judge.Need(wanted.priority, judge.dscp_of(wanted.priority))
+    if judge.trusts_dscp(roce.trust):
+        rows = [judge.dscp("", roce.dscp.get(need.dscp), need)]
+        rows.append(judge.cnp("", roce.dscp.get(judge.CNP_DSCP), sorted(roce.pfc_priorities), need))
+        problems += [each.sentence() for each in rows if each.right is False]
     if asking.is_lossless(roce.mode):
         if wanted.priority not in roce.pfc_priorities:
             problems.append(f"PFC is on for the priorities {sorted(roce.pfc_priorities)}, not for {wanted.priority}")
@@ -327,12 +368,14 @@ def own_line(line: str, wanted: Wanted) -> bool:
         return False
     if any(re.fullmatch(pattern, match.group(1)) for pattern in own):
         return True
-    port = re.fullmatch(rf"interface (\S+) (bridge|link mtu|type|{'|'.join(LAYER3)})\b.*", match.group(1))
+    kinds = "|".join(("bridge", "link mtu", "type", "qos pfc-watchdog", *LAYER3))
+    port = re.fullmatch(rf"interface (\S+) ({kinds})\b.*", match.group(1))
     if not port or not set(trees.expand(port.group(1))) <= set(wanted.ports):
         return False
     kind = port.group(2)
-    if kind == "link mtu":
-        return wanted.mtu is not None
+    asked = {"link mtu": wanted.mtu is not None, "qos pfc-watchdog": wanted.watchdog}
+    if kind in asked:
+        return asked[kind]
     if kind in LAYER3:  # what a converted port lost
         return wanted.vlan is not None and line.startswith("-")
     return wanted.vlan is not None or kind == "type"

@@ -73,7 +73,7 @@ class NvueReader:
             port,
             pfc=parsing.parse_port_pfc(status),
             counters={**port.counters, **parsing.parse_counters(counters)},
-            pfc_watchdog=self.optional(f"{base}/pfc-watchdog"),
+            pfc_watchdog=parsing.parse_watchdog(self.optional(f"{base}/pfc-watchdog")),
         )
 
     def revisions(self) -> dict[str, str]:

@@ -30,7 +30,8 @@ _SIZES = {"bytes": 1, "byte": 1, "b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 <
 class Roce:
     """``mode``: configured and switched on, None: off. ``running``: the mode that the switch reports as in force.
 
-    ``switch``: how this release spells the main switch, ("enable", "on") or ("state", "enabled"); None: not shown.
+    ``dscp``: DSCP -> switch priority in effect while RoCE is on. ``switch``: how this release spells the main switch,
+    ("enable", "on") or ("state", "enabled"); None: not shown.
     """
 
     mode: str | None = None
@@ -44,6 +45,7 @@ class Roce:
     pfc_priorities: frozenset[int] = frozenset()
     pfc_rx: str = ""
     pfc_tx: str = ""
+    dscp: Mapping[int, int] = dataclasses.field(default_factory=dict)
     lldp: str = ""
     exceptions: tuple[str, ...] = ()
 
@@ -71,7 +73,7 @@ class Port:
     neighbors: tuple[Neighbor, ...] = ()
     counters: Mapping[str, int] = dataclasses.field(default_factory=dict)
     pfc: str | None = None
-    pfc_watchdog: Mapping[str, Any] | None = None
+    pfc_watchdog: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -220,9 +222,26 @@ def parse_roce(host: str, config: Mapping[str, Any], filled: Any, operational: A
         pfc_priorities=numbers(pfc.get("pfc-priority")),
         pfc_rx=str(pfc.get("rx-enabled", "")),
         pfc_tx=str(pfc.get("tx-enabled", "")),
+        dscp=dscp_map(config) if mode else {},
         lldp="application TLV" if operational.get("lldp-app-tlv") else "",
         exceptions=exceptions,
     )
+
+
+def dscp_map(config: Mapping[str, Any]) -> dict[int, int]:
+    """The RoCE profile's map (DSCP / 8), with what the profile default-global changes."""
+    found = {dscp: dscp // 8 for dscp in range(64)}
+    for spec, entry in (trees.get(config, "qos", "mapping", "default-global", "dscp") or {}).items():
+        priority = whole(trees.get(entry, "switch-priority"))
+        if priority is not None:
+            found.update(dict.fromkeys(numbers(spec), priority))
+    return found
+
+
+def parse_watchdog(answer: Any) -> str | None:
+    """enabled, disabled, or None if the release does not say."""
+    state = trees.get(answer, "state") if isinstance(answer, Mapping) else None
+    return None if state is None else "enabled" if str(state).lower().startswith("enable") else "disabled"
 
 
 def _main_switch(roce: Mapping[str, Any]) -> Any:

@@ -32,7 +32,7 @@ class Wanted:
     behind a port that is changed; empty: any. ``strangers``: ports that may be changed whoever is behind them, None:
     any. ``disruption``: one of `DISRUPTIONS`. ``priority``: of RoCE traffic. ``vlan_name``, ``mtu_method`` and
     ``snapshot`` (a configuration file to write before the first change, empty: none) exist on Onyx, ``domain`` (the
-    bridge of the VLAN) with NVUE.
+    bridge of the VLAN) and ``watchdog`` (that of PFC, on) with NVUE.
     """
 
     mode: str | None = "lossless"
@@ -49,6 +49,7 @@ class Wanted:
     mtu_method: str = "force"
     snapshot: str = ""
     domain: str = "br_default"
+    watchdog: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,6 +156,7 @@ def request(host: str, params: Mapping[str, Any], naming: Naming) -> Wanted:
         mtu_method=params.get("mtu_method") or "force",
         snapshot=snapshot,
         domain=domain,
+        watchdog=bool(params.get("pfc_watchdog")),
     )
 
 

@@ -22,6 +22,8 @@ from tests.integration.switch.reading import PASSWORD, Switch
 from tests.unit.eos import answers as eos
 from tests.unit.nxos import answers as nxos
 from tests.unit.sonic import answers as sonic
+from tests.unit.switch.leafs import LEAFS, VLAN
+from tests.unit.switch.leafs import PORTS as RAIL_PORTS
 
 SYSTEMS = {
     "sonic": (sonic.ANSWERS, ["Ethernet0", "Ethernet4"], 9216),
@@ -61,6 +63,21 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
         "switch_port": unsaved.port,
         "switch_known_hosts": str(unsaved.known_hosts),
     }
+    rails = {}
+    for name in ("eos-routed-31", "nxos-routed-subnets", "sonic-trunk"):
+        leaf = LEAFS[name]
+        rails[name] = Switch(leaf.answers, folder)
+        hosts[name] = {
+            **hosts[leaf.system],
+            "switch_port": rails[name].port,
+            "switch_known_hosts": str(rails[name].known_hosts),
+            "switch_ports": RAIL_PORTS[leaf.system],
+            "switch_port_mode": leaf.mode,
+            "switch_vlan": None if leaf.mode == "routed" else VLAN,
+        }
+        del hosts[name]["switch_mtu"]
+    hosts["no-vlan"] = {**hosts["sonic"], "switch_vlan": None}
+    hosts["onyx-routed"] = {**hosts["eos-routed-31"], "switch_driver": "onyx"}
     hosts["stranger"] = {**hosts["sonic"], "switch_known_hosts": str(switches["eos"].known_hosts)}
     hosts["password"] = {**hosts["sonic"], "switch_password": "wrong-4713"}
     hosts["mode"] = {**hosts["sonic"], "switch_roce_mode": "dci-1"}
@@ -102,7 +119,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     found["heard"] = {name: set(switch.heard) for name, switch in switches.items()}
     found["output"] = done.stdout + done.stderr
     yield found
-    for switch in (*switches.values(), unsaved):
+    for switch in (*switches.values(), *rails.values(), unsaved):
         switch.close()
 
 
@@ -138,6 +155,17 @@ def test_what_differs_is_planned_and_told_and_nothing_is_sent(facts: dict[str, A
     assert "reads and sends nothing" in host["why"] and "What to do: configure the switch by hand" in host["why"]
 
 
+@pytest.mark.parametrize("name", ["eos-routed-31", "nxos-routed-subnets", "sonic-trunk"])
+def test_trunk_and_routed_leafs_are_verified(facts: dict[str, Any], name: str) -> None:
+    host = facts[name]
+    assert "why" not in host and host["switch_plan"] == []
+    assert host["switch_outcome"]["verified"] and host["switch_observed"]["wanted"]["mtu"] == 9000
+    intent = Intent(26, 106, 3, 0, "10.78.0.0/24, 10.78.1.0/24, 10.78.2.0/24, 2001:db8::/32")
+    rows = consistency.rows({name: host["switch_observed"]}, {}, intent)
+    about = {row.where: row.verdict for row in rows if row.layer == "switch" and row.item == "GID"}
+    assert len(about) == 2 and set(about.values()) == {"ok"}
+
+
 def test_what_is_not_saved_is_left_to_a_person(facts: dict[str, Any]) -> None:
     why = facts["unsaved"]["why"]
     assert "is not saved" in why and "by hand: this driver sends nothing" in why and "switch_save" not in why
@@ -149,6 +177,8 @@ def test_what_is_not_saved_is_left_to_a_person(facts: dict[str, Any]) -> None:
         ("stranger", "the host key is not known"),
         ("password", "the login was refused"),
         ("mode", "choose one of lossless, lossy, absent"),
+        ("no-vlan", "switch_vlan is not set"),
+        ("onyx-routed", "switch_port_mode is routed, expected access"),
     ],
 )
 def test_who_cannot_be_trusted_or_asked_is_told(facts: dict[str, Any], host: str, words: str) -> None:

@@ -270,3 +270,33 @@ def test_any_request_converges_at_once_and_its_inverse_leads_back(
         run(again, request, rollback=True)
     assert caught.value.details["rolled_back"] is True
     assert parse_config("sw02", again.applied) == parse_config("sw02", before)
+
+
+@pytest.mark.parametrize("release", ["5.6.0", "5.11.0", "5.18.0"])
+def test_watchdog_is_set_read_back_and_left_alone(release: str) -> None:
+    twin = Twin(release=release)
+    first = run(twin, wanted(watchdog=True))
+    assert {first["ports"][name]["pfc_watchdog"] for name in WANTED.ports} == {"enabled"}
+    assert [each["disrupts"] for each in first["operations"]][-1] == ""
+    assert run(twin, wanted(watchdog=True))["operations"] == []
+    assert run(twin)["operations"] == [], "false leaves it as it is"
+    assert {twin.applied["interface"][name]["qos"]["pfc-watchdog"]["state"] for name in WANTED.ports} == {"enable"}
+
+
+@pytest.mark.parametrize(("release", "mode"), [("5.4.0", "lossless"), ("5.11.0", "lossy")])
+def test_watchdog_that_cannot_work_is_refused(release: str, mode: str) -> None:
+    twin = Twin(release=release)
+    run_ = Run(twin, wanted(watchdog=True, mode=mode))
+    with pytest.raises(LayerError, match="pfc_watchdog"):
+        run_()
+    assert run_.session.written == []
+
+
+@pytest.mark.parametrize(("dscp", "priority"), [("26", 2), ("24-31", 4), ("48", 3)])
+def test_map_that_moves_a_mark_is_not_healthy(dscp: str, priority: int) -> None:
+    twin = Twin()
+    run(twin)
+    mapped = {"default-global": {"dscp": {dscp: {"switch-priority": priority}}}}
+    twin.switch.applied.setdefault("qos", {})["mapping"] = mapped
+    with pytest.raises(LayerError, match=f"is priority {priority}, expected"):
+        run(twin)

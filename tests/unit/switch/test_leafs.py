@@ -10,10 +10,13 @@ import dataclasses
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nvue import info
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nvue.reading import NvueReader
+from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx.info import Survey
 from ansible_collections.rocemesh.multinode.plugins.module_utils._site.path_intent import Intent
 from ansible_collections.rocemesh.multinode.plugins.module_utils._site.path_switch import switch_rows
 
 from tests.unit.nvue.harness import WANTED, Direct, Twin, run
+from tests.unit.onyx.harness import FakeSession, new_switch
+from tests.unit.onyx.harness import Run as OnyxRun
 from tests.unit.switch.leafs import LEAFS, MUTATIONS
 
 RAILS = Intent(network=["10.78.0.0/24", "10.78.1.0/24", "10.78.2.0/24", "2001:db8::/32"])
@@ -58,3 +61,10 @@ def test_cumulus_leaf_right_is_healthy(mode: str) -> None:
     run(twin, dataclasses.replace(WANTED, mode=mode))
     reader = NvueReader("sw02", Direct(twin.api, twin.clock), "br_default")
     assert info.survey("sw02", reader, WANTED.ports, "lossless")["problems"] == []
+
+
+def test_onyx_leaf_right_is_healthy() -> None:
+    switch = new_switch()
+    OnyxRun(switch)()
+    found = Survey("sw01", FakeSession(switch), mode="lossless")()
+    assert found["problems"] == [] and found["ports"]["1/1"]["access_vlan"] == 111
