@@ -65,6 +65,7 @@ def judge(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
     yield from _gpus(place, reading, wanted)
     yield from _engine(place, reading)
     yield from _registry(place, reading)
+    yield from _next_boot(place, reading)
     if not reading.get("rdma_devices"):
         there = int(reading.get("nics") or 0)
         yield warning(
@@ -196,3 +197,26 @@ def _registry(place: str, reading: Mapping[str, Any]) -> Iterator[Finding]:
             str(registry["error"]),
             "container_registry has to resolve and answer from every GPU VM, unless its engine has a proxy",
         )
+
+
+def _next_boot(place: str, reading: Mapping[str, Any]) -> Iterator[Finding]:
+    """Nothing restarts here; the maintenance window compares again and leaves the host of this VM out."""
+    boot = reading.get("next_boot") or {}
+    leftovers = boot.get("leftovers") or ()
+    for one in boot.get("differences") or ():
+        yield warning(
+            place,
+            "next boot",
+            str(one["text"]),
+            f"finish or take back the edit of {one['file']}, or name {place} in rocemesh_accept_boot; until then its "
+            "host gets no window",
+        )
+    for one in leftovers:
+        yield warning(
+            place,
+            "older release",
+            f"{one['path']} is there ({one['what']})",
+            f"run stage {'guest' if one['role'] == 'guest' else 'mesh'}, which removes it",
+        )
+    for text in boot.get("unknown") or ():
+        yield note(place, "next boot", f"not compared: {text}")

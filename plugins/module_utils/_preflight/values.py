@@ -19,6 +19,7 @@ _INT: Mapping[str, Any] = {"type": "int"}
 _STR: Mapping[str, Any] = {"type": "str"}
 # Variables of the whole site, as argument specifications write options: playbooks and roles' defaults read them.
 SITE_OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "rocemesh_accept_boot": _ANY,
     "rocemesh_address": _STR,
     "rocemesh_adopt_maintenance": _STR,
     "rocemesh_allow_cpu": _BOOL,

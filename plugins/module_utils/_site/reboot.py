@@ -99,6 +99,20 @@ def windows(
     return result
 
 
+def changed_boot(vm: str, next_boot: Mapping[str, Any]) -> str:
+    """One line for a VM whose next boot makes something otherwise: both values, and the file."""
+    texts = [str(one["text"]) for one in next_boot["differences"]]
+    more = f"; and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
+    return f"{vm}: its restart would change it: {'; '.join(texts[:_SHOWN])}{more}"
+
+
+def without_changed_boots(window: Window, boots: Mapping[str, str]) -> Window:
+    """``boots``: VM -> `changed_boot`. A window that restarts one of them is left out; any other stays."""
+    why = [boots[vm] for vm in window.vms if vm in boots]
+    return dataclasses.replace(window, left_out="; ".join(why)) if window.needed and why else window
+
+
+_SHOWN = 4
 _QUIET: Mapping[str, Any] = {"vcenter_uuid": "", "reboot_required": False, "reboot_reasons": ()}
 
 

@@ -5,8 +5,10 @@
 
 Folds what waits on ESXi hosts, VMs and NICs, as roles have published it, into at most one window per ESXi host.
 ``hosts``: ESXi hosts of the run, with `esxi_host_pending` and `window_rows` (host to what esxi_window said of it).
-``vms``: GPU VMs of the run, with `gpu_vm_pending`, `guest_pending`, `window_guest` (whether the guest answers) and
-`window_vm` (state of a VM that vCenter cannot reach).
+``vms``: GPU VMs of the run, with `gpu_vm_pending`, `guest_pending`, `guest_next_boot` (what their next boot changes),
+`window_guest` (whether the guest answers) and `window_vm` (state of a VM that vCenter cannot reach).
+``accepted_boots``: VMs that may come back with another network or other mounts. A host whose window would restart any
+other VM of that kind gets none.
 ``left_out``: Hosts and VMs that a person has named: their hosts get no window. Those that do not answer come to them.
 ``max_unavailable``: Hosts that may be down at once, a number or a percentage, rounded down, never less than one.
 ``change_windows``: One window or a list. An empty list is always open. Once, `from` and `to` in ISO 8601, UTC where no
@@ -24,7 +26,7 @@ from __future__ import annotations
 import datetime
 from typing import Any, Mapping
 
-from ...module_utils._site.reboot import windows
+from ...module_utils._site.reboot import changed_boot, windows, without_changed_boots
 from ...module_utils._site.schedule import batch_size, change_window
 from ..decision import Context
 
@@ -35,6 +37,7 @@ SPEC: dict[str, Any] = {
     "hosts": {"type": "list", "elements": "str", "default": []},
     "vms": {"type": "list", "elements": "str", "default": []},
     "left_out": {"type": "list", "elements": "str", "default": []},
+    "accepted_boots": {"type": "list", "elements": "str", "default": []},
     "max_unavailable": {"type": "raw", "default": 1},
     "change_windows": {"type": "raw", "default": []},
     "least_minutes": {"type": "int", "default": 0},
@@ -83,6 +86,12 @@ def _plan(options: Mapping[str, Any], hostvars: Mapping[str, Mapping[str, Any]])
         places,
         left_out,
     )
+    boots = {
+        name: changed_boot(name, facts["guest_next_boot"])
+        for name, facts in vms.items()
+        if name not in options["accepted_boots"] and (facts.get("guest_next_boot") or {}).get("differences")
+    }
+    found = [without_changed_boots(window, boots) for window in found]
     closed = {window.host: window.left_out for window in found if window.left_out}
     waiting = [window for window in found if window.needed]
     summary = []

@@ -20,6 +20,14 @@ _WAIT = re.compile(r"ansible\.builtin\.wait_for_connection:\n\s+timeout: \d+\n(?
 _LOGIN = re.compile(
     r"ansible\.builtin\.raw: \":\"\n(?:      (?!name).*\n)+?      register: window_guest\n(?:      .*\n)+"
 )
+_BOOT = re.compile(
+    r"    - name: Compare the next boot of the guests with the present once more\n(?:      .*\n)+|"
+    r"(?<=    )window_boot: .*\n"
+)
+# What the guests' next boot changes is what the inventory says.
+_CHANGED = (
+    "window_boot: \"{{ [{'vm': (window.vms + ['']) | first, 'differences': window_boot_now | default([])}] }}\"\n"
+)
 # A guest is dead where the inventory says so.
 _ANSWER = (
     "ansible.builtin.set_fact:\n"
@@ -43,6 +51,8 @@ class Controller:
                 assert found == 1, "the play that reads the cards has changed"
                 text, found = _LOGIN.subn(_ANSWER, text)
                 assert found == 1, "the task that asks whether the guest answers has changed"
+                text, found = _BOOT.subn(lambda match: "" if match[0].startswith("    - ") else _CHANGED, text)
+                assert found == 2, "the task that reads the next boot of the guests has changed"
             text = _WAIT.sub("ansible.builtin.meta: noop\n", text) if source.name == "power.yml" else text
             text = re.sub(r"\n        - name: Wait for the guests of this host\n(?:          .*\n)+", "\n", text)
             (folder / source.relative_to(ROOT / "playbooks")).write_text(text)

@@ -59,6 +59,28 @@ def test_a_guest_that_does_not_answer(four: Vcenter, controller: Controller) -> 
     assert boots(four) == [1, 1, 0, 1]
 
 
+CHANGE = {"text": "ens224: address is 198.51.100.13/24, after the next boot none (/etc/netplan/90-rocemesh-mtu.yaml)"}
+
+
+@pytest.mark.parametrize(
+    ("group", "host", "fact"),
+    [("gpu_vms", "gpu03", {"guest_next_boot": {"differences": [CHANGE]}}),
+     ("esxi_hosts", "esx03", {"window_boot_now": [CHANGE]})],
+    ids=["planned", "since-the-plan"],
+)  # fmt: skip
+def test_guest_that_a_restart_changes_keeps_its_host_up(
+    four: Vcenter, controller: Controller, group: str, host: str, fact: dict[str, object]
+) -> None:
+    inventory = json.loads(controller.inventory.read_text())
+    inventory["all"]["children"][group]["hosts"][host] = fact
+    controller.inventory.write_text(json.dumps(inventory))
+    done = controller.play("reboot.yml", *ALLOW)
+    assert done.returncode != 0 and "90-rocemesh-mtu.yaml" in done.stdout, done.stdout
+    assert "esx03" in done.stdout and "rocemesh_accept_boot" in done.stdout
+    assert boots(four) == [1, 1, 0, 1]
+    assert "rocemesh.lease" not in json.dumps(four.ask("GET", "/fields"))
+
+
 @pytest.mark.parametrize("name", ["esx04", "gpu04"])
 def test_what_a_person_leaves_out_is_no_failure(four: Vcenter, controller: Controller, name: str) -> None:
     done = controller.play("reboot.yml", *ALLOW, "-e", f"rocemesh_skip_hosts={name}")

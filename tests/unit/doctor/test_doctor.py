@@ -335,7 +335,9 @@ def test_a_link_out_of_the_folder_is_left_alone(tmp_path: pathlib.Path) -> None:
     assert "not a plain file" in found["notes"][0]
 
 
-@pytest.mark.parametrize(("text", "status"), [(XID, 2), ("ulimit -l unlimited\n", 6), ("total images/sec: 8400.66\n", 0), ("hello\n", 3)])
+@pytest.mark.parametrize(
+    ("text", "status"), [(XID, 2), ("ulimit -l unlimited\n", 6), ("total images/sec: 8400.66\n", 0), ("hello\n", 3)]
+)
 def test_the_command_needs_no_ansible_and_tells_by_its_status(tmp_path: pathlib.Path, text: str, status: int) -> None:
     log = tmp_path / "a.log"
     log.write_text(text)

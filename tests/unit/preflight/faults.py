@@ -299,7 +299,11 @@ PROBLEMS = [
     Fault("toolkit-missing", put("gpu01", "toolkit", False), "gpu01", "container_toolkit_repository"),
 ]
 
+CHANGE = {"text": "ens224: address is 198.51.100.11/24, after the next boot none", "file": "/etc/netplan/50-edit.yaml"}
+OLD = {"path": "/etc/netplan/90-rocemesh-mtu.yaml", "role": "guest", "what": "an MTU"}
 CAUTIONS = [
+    Fault("next-boot-differs", put("gpu01", "next_boot", {"differences": [CHANGE]}), "gpu01", "50-edit.yaml"),
+    Fault("file-of-an-older-release", put("gpu01", "next_boot", {"leftovers": [OLD]}), "gpu01", OLD["path"]),
     Fault("letters-swapped", put("variables", "sw01", ["switch_vlna"]), "sw01", "write switch_vlan"),
     Fault("letter-missing", put("variables", "gpu01", ["guest_mt"]), "gpu01", "write guest_mtu"),
     Fault("plural", put("variables", "sw01", ["switch_port_s"]), "sw01", "write switch_ports"),

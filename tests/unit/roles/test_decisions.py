@@ -164,6 +164,25 @@ def test_windows_that_nobody_can_read_are_refused(wrong: dict[str, Any]) -> None
         decide("site_windows", **wrong)
 
 
+CHANGE = {"text": "ens224: address is 198.51.100.11/24, after the next boot none (/etc/netplan/50.yaml)"}
+
+
+def test_site_windows_changed_boot_leaves_the_host_out() -> None:
+    boot = {"gpu01": {"guest_next_boot": {"differences": [CHANGE] * 6, "unknown": []}}}
+    found = windows_of(boot)
+    assert found["waiting"] == [] and list(found["unasked"]) == ["esx01"]
+    assert "gpu01" in found["left_out"]["esx01"] and "/etc/netplan/50.yaml" in found["left_out"]["esx01"]
+    assert found["left_out"]["esx01"].endswith("and 2 more")
+    assert [window["host"] for window in windows_of(boot, accepted_boots=["gpu01"])["waiting"]] == ["esx01"]
+
+
+def test_site_windows_changed_boot_without_a_window_is_no_failure() -> None:
+    """Where nothing waits, nothing restarts."""
+    quiet = {"esxi_host_pending": {**WINDOWS["esx01"]["esxi_host_pending"], "reboot_required": False}}
+    found = windows_of({"esx01": quiet, "gpu01": {"guest_next_boot": {"differences": [CHANGE]}}})
+    assert (found["waiting"], found["left_out"], found["unasked"]) == ([], {}, {})
+
+
 def test_layers_are_folded_from_what_their_hosts_published() -> None:
     outcome = {"changed": True, "verified": True, "found": {"mode": "on"}, "changes": ["a"]}
     variables = {"groups": {"switches": ["leaf01", "leaf02"]}, "hostvars": {"leaf01": {"said": outcome}, "leaf02": {}}}
