@@ -134,7 +134,7 @@ class _Planner:
                 self.repair(path)
             if file(following).exists:
                 self.repair(following)
-            elif rotation == "prepare" and file(path).exists and path != layout.server_key:
+            elif rotation == "prepare" and path != layout.server_key:
                 self.generate(following)
 
     def commit(self, path: str) -> None:

@@ -45,6 +45,12 @@ def test_preparing_twice_keeps_the_next_keys(nodes: tuple[Node, Node]) -> None:
     assert not again["changed"] and again["identity"]["container_public_keys"][1] == following
 
 
+def test_preparing_a_node_without_keys_makes_both_pairs(node: Node) -> None:
+    identity = node.identity(rotation="prepare")
+    assert len(set(identity["container_public_keys"])) == len(set(identity["host_public_keys"])) == 2
+    assert node.identity(rotation="prepare") == identity
+
+
 def test_committing_what_nobody_prepared_changes_nothing(nodes: tuple[Node, Node]) -> None:
     rotate(nodes, "none")
     before = nodes[0].snapshot()
