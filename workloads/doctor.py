@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The doctor without Ansible and without an inventory: `python3 workloads/doctor.py LOG`.
 
-Exit status: 0 healthy, 1 the log cannot be read, 2 faulty, 3 cannot tell. Standard library alone.
+Exit status: 0 healthy, 1 the log cannot be read, 2 faulty, 3 cannot tell, 6 no fault seen. Standard library alone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     doctor = _doctor()
     try:
         if options.bundle == "-":
-            found = doctor.diagnose(None, {"standard input": sys.stdin.buffer.read().decode("utf-8", "replace")})
+            found = doctor.diagnose("standard input", stream=sys.stdin.buffer)
         else:
             found = doctor.diagnose(options.bundle)
         if options.json and options.json != "-":

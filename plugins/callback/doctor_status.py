@@ -8,12 +8,13 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: doctor_status
 type: aggregate
-short_description: Exit status 0, 2 or 3 of the playbook doctor
+short_description: Exit status 0, 2, 3 or 6 of the playbook doctor
 version_added: 0.1.0
 author: rocemesh.multinode contributors (@rocemesh)
 description:
-  - After a playbook whose file is called C(doctor.yml), C(ansible-playbook) ends with 0 (healthy), 2 (faulty) or 3
-    (cannot tell), whatever did not answer. A playbook that fails before there is an answer ends as it always does.
+  - After a playbook whose file is called C(doctor.yml), C(ansible-playbook) ends with 0 (healthy), 2 (faulty), 3
+    (cannot tell) or 6 (no fault seen), whatever did not answer. A playbook that fails before there is an answer ends as
+    it always does.
   - Does nothing in any other playbook.
 requirements:
   - enabled with C(callbacks_enabled = rocemesh.multinode.doctor_status), as the C(ansible.cfg) of this repository does

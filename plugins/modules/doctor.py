@@ -68,7 +68,10 @@ EXAMPLES = r"""
 
 RETURN = r"""
 verdict:
-  description: V(healthy), V(faulty) or V(cannot_tell).
+  description:
+    - V(healthy), V(faulty), V(cannot_tell) or V(no_fault_seen).
+    - V(healthy) means that a whole job or fabric check was shown. V(no_fault_seen) means that no line is trouble, and
+      that what was read proves no sound job. RV(not_shown) says what is missing.
   type: str
   returned: success
 message:
@@ -139,6 +142,20 @@ settled:
   description: The one cause that is left, or an empty string as long as several may be.
   type: str
   returned: success
+shown:
+  description: What came to its end - tests, programs, communicators.
+  type: list
+  elements: str
+  returned: success
+not_shown:
+  description:
+    - What would have to be shown for V(healthy), each with C(code), C(text), C(file) and C(line).
+    - Codes are V(job), V(job_end), V(last_row), V(last_step), V(ranks), V(gpus), V(finite), V(wrong_values), V(figure),
+      V(link_speed), V(rest).
+    - Empty unless RV(verdict) is V(no_fault_seen).
+  type: list
+  elements: dict
+  returned: success
 asked:
   description: What would have helped and was not there.
   type: list
@@ -168,7 +185,7 @@ bytes:
   type: int
   returned: success
 exit_status:
-  description: 0 healthy, 2 faulty, 3 cannot tell.
+  description: 0 healthy, 2 faulty, 3 cannot tell, 6 no fault seen.
   type: int
   returned: success
 """

@@ -59,6 +59,23 @@ _BROKEN = (
     ValueError,
 )
 _HOSTS = re.compile(r"(?:^|/)(?:hosts|containers|switches|esxi|vms|nodes)/(?P<host>[^/]+)/")
+_OURS = re.compile(r"(?:^|/)(?:hosts|containers|switches|esxi|vms)/[^/]+/")
+# Other layouts: a host's name has a number in it, so that no folder of a job is taken for one.
+_NAME = r"(?:^|/)(?P<host>[A-Za-z][A-Za-z-]*\d[\w-]*(?:\.[\w-]+)*)"
+_KIND = (
+    r"(?:dmesg|journal\w*|kern|syslog|messages|nvidia-smi|ibv_devinfo|ibstat|show_gids|mlnx_qos|ethtool|lspci|lsmod|ulimit"
+    r"|ip-(?:link|addr|route|neigh)|hw_counters|vmkernel|interfaces|counters|roce)"
+)
+_LAYOUTS = (
+    # sosreport-HOST-DATE-ID/..., sosreport-HOST-CASE-DATE-ID/...
+    re.compile(r"(?:^|/)sosreport-(?P<host>[A-Za-z][\w.-]*?)-(?:\d+-)?\d{4}-\d\d-\d\d-\w+"),
+    # HOST/ABSOLUTE/PATH as ansible.builtin.fetch writes it
+    re.compile(rf"{_NAME}/(?:var|proc|sys|etc|tmp|root|run|opt|usr)/"),
+    re.compile(rf"{_NAME}/{_KIND}[\w-]*(?:\.\w+)*$"),  # HOST/dmesg.txt, logs/HOST/dmesg.txt
+    re.compile(rf"{_NAME}[-_.]{_KIND}[\w-]*(?:\.\w+)*$"),  # HOST-dmesg.log
+    re.compile(rf"(?:^|/){_KIND}/{_NAME[7:]}$"),  # dmesg/HOST.txt
+)
+_ENDING = re.compile(r"\.(?:txt|log|out)(?:\.(?:gz|xz|bz2))?$")
 
 
 @dataclasses.dataclass
@@ -71,7 +88,16 @@ class Piece:
     @property
     def host(self) -> str:
         match = _HOSTS.search(self.name)
-        return match["host"] if match else ""
+        for pattern in _LAYOUTS if match is None else ():
+            match = match or pattern.search(self.name)
+        return _ENDING.sub("", match["host"]) if match else ""
+
+    @property
+    def place(self) -> str:
+        """Its name in our layout, for what is heard in some pieces alone; its own name where no host is known."""
+        if _OURS.search(self.name) or not self.host:
+            return self.name
+        return f"hosts/{self.host}/{self.name.rpartition('/')[2]}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,22 +110,36 @@ class Selection:
 
 
 class Bundle:
-    """``pieces()`` may be taken once. Raises OSError only if ``path`` itself cannot be read."""
+    """``pieces()`` may be taken once. Raises OSError only if ``path`` itself cannot be read. ``stream``: read it under
+    the name of ``path``, which need not exist."""
 
-    def __init__(self, path: str | Path, total_limit: int = TOTAL_LIMIT, selection: Selection | None = None) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        total_limit: int = TOTAL_LIMIT,
+        selection: Selection | None = None,
+        stream: IO[bytes] | None = None,
+    ) -> None:
         self.path = Path(path)
+        self._stream = stream
         self.notes: list[str] = []
         self.bytes = 0
         self.read: list[str] = []
+        self.partial: list[str] = []  # pieces and archives that were not read to their end
         self._selection = selection or Selection(total_limit=total_limit)
         self._limit = self._selection.total_limit
         self._room = ROOM  # bytes that may still be unpacked
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, partial: str = "") -> None:
         if len(self.notes) < 200:
             self.notes.append(text)
+        if partial and len(self.partial) < 200:
+            self.partial.append(partial)
 
     def pieces(self) -> Iterator[Piece]:
+        if self._stream is not None:
+            yield from self._any(self.path.name, self._stream, 0, seekable=self._stream.seekable())
+            return
         if self.path.is_dir():
             yield from self._folder()
             return
@@ -122,12 +162,12 @@ class Bundle:
                         self._room = _room(stream)
                         yield from self._any(shown, stream, 0, seekable=True)
                 except OSError as error:
-                    self.note(f"{shown}: cannot be read ({error.strerror})")
+                    self.note(f"{shown}: cannot be read ({error.strerror})", shown)
 
     def _any(self, name: str, stream: IO[bytes], depth: int, seekable: bool) -> Iterator[Piece]:
         """Raises nothing for what stands in the stream."""
         if len(self.read) >= PIECES:
-            self.note(f"{name}: more than {PIECES} pieces, the rest is left out")
+            self.note(f"{name}: more than {PIECES} pieces, the rest is left out", name)
             return
         try:
             head = stream.read(_SAMPLE)
@@ -142,7 +182,7 @@ class Bundle:
             else:
                 yield from self._text(name, source)
         except _BROKEN as error:
-            self.note(f"{name}: broken or cut short ({error}); what stands before that was read")
+            self.note(f"{name}: broken or cut short ({error}); what stands before that was read", name)
 
     def _packed(self, name: str, stream: IO[bytes], depth: int) -> Iterator[Piece]:
         head = stream.read(_SAMPLE)
@@ -159,7 +199,7 @@ class Bundle:
         with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Member) as archive:
             for number, member in enumerate(archive):
                 if number >= MEMBERS:
-                    self.note(f"{name}: more than {MEMBERS} members, the rest is left out")
+                    self.note(f"{name}: more than {MEMBERS} members, the rest is left out", name)
                     return
                 # tarfile remembers every member that it has seen.
                 archive.members = []  # type: ignore[attr-defined]
@@ -209,14 +249,14 @@ class Bundle:
             try:
                 data = source.read(CHUNK)
             except _BROKEN as error:
-                self.note(f"{name}: broken or cut short ({error}); what stands before that was read")
+                self.note(f"{name}: broken or cut short ({error}); what stands before that was read", name)
                 data = b""
             if not data:
                 break
             here += len(data)
             self.bytes += len(data)
             if here > PIECE_LIMIT or self.bytes > self._limit:
-                self.note(f"{name}: larger than is read here; the rest is left out")
+                self.note(f"{name}: larger than is read here; the rest is left out", name)
                 break
             if coding != "utf-8":
                 data = data.decode(coding, "replace").encode()
@@ -227,7 +267,7 @@ class Bundle:
                 cut = cut or len(rest) > LINE_LIMIT
                 endless += len(rest)
                 if endless > LINE_MOST:
-                    self.note(f"{name}: has a line of more than {LINE_MOST >> 20} MiB; the rest is left out")
+                    self.note(f"{name}: has a line of more than {LINE_MOST >> 20} MiB; the rest is left out", name)
                     break
                 continue
             endless = 0

@@ -6,17 +6,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Iterable, Mapping
+from typing import IO, Any, Iterable, Mapping
 
-from . import facts, told
+from . import facts, host_output
 from .bundle import MANIFEST, Bundle, Piece, Selection
 from .catalogue import SIGNS
+from .completeness import NO_FAULT_SEEN
 from .judge import answer
 from .model import CANNOT_TELL, FAULTY, HEALTHY
 from .reading import Reading
 
 _NO_COMMAND = 127  # of a shell: no such command
-STATUS = {HEALTHY: 0, FAULTY: 2, CANNOT_TELL: 3}
+# 4 and 5 are Ansible's own: a host was unreachable, an option is wrong.
+STATUS = {HEALTHY: 0, FAULTY: 2, CANNOT_TELL: 3, NO_FAULT_SEEN: 6}
 
 
 def diagnose(
@@ -24,15 +26,18 @@ def diagnose(
     evidence: Mapping[str, str] | None = None,
     looked: Iterable[str] = (),
     selection: Selection | None = None,
+    stream: IO[bytes] | None = None,
 ) -> dict[str, Any]:
     """A bundle, outputs by name of the piece, or both. ``looked``: commands that were run, whatever they printed;
-    ``selection``: what of the bundle is read. Raises OSError if ``path`` cannot be read."""
+    ``selection``: what of the bundle is read; ``stream``: its bytes, ``path`` is their name then. Raises OSError if
+    ``path`` cannot be read."""
     reading = Reading(SIGNS)
     notes: list[str] = []
     names: list[str] = []
+    partial: list[str] = []
     size = 0
     if path is not None:
-        bundle = Bundle(path, selection=selection)
+        bundle = Bundle(path, selection=selection, stream=stream)
         for piece in bundle.pieces():
             if piece.name == MANIFEST:
                 # A list of names, of which none says anything of the site.
@@ -40,12 +45,12 @@ def diagnose(
                     pass
                 continue
             reading.piece(piece)
-        notes, names, size = bundle.notes, bundle.read, bundle.bytes
+        notes, names, size, partial = bundle.notes, bundle.read, bundle.bytes, bundle.partial
     for name, text in (evidence or {}).items():
         reading.piece(Piece(name, iter((text.encode("utf-8", "replace"),))))
         names.append(name)
         size += len(text)
-    found = answer(reading, notes, names, looked)
+    found = answer(reading, notes, names, looked, partial)
     message = sentence(found) if names else _unread(notes)
     return {**found, "read": names[:1000], "bytes": size, "message": message}
 
@@ -59,7 +64,11 @@ def _unread(notes: list[str]) -> str:
 def sentence(found: dict[str, Any]) -> str:
     """One sentence for a person."""
     if found["verdict"] == HEALTHY:
-        return "Healthy: every line that looks like trouble is a known harmless one."
+        shown = "; ".join(found["shown"][:2]) or "the fabric check measured everything"
+        return f"Healthy: {shown}. No line is trouble."
+    if found["verdict"] == NO_FAULT_SEEN:
+        lacking = "; ".join(gap["text"] for gap in found["not_shown"][:2])
+        return f"No fault seen in what was read. Not shown: {lacking}. Add the whole output of a job that ended."
     first = found["findings"][0] if found["findings"] else None
     if found["verdict"] == FAULTY and first:
         where = f" on {first['host']}" if first["host"] else ""
@@ -89,6 +98,12 @@ def table(found: dict[str, Any]) -> str:
         lines.append(
             f"   fix ({finding['fix']['who']}; interrupts {finding['fix']['interrupts']}): {finding['fix']['what']}"
         )
+    if found["not_shown"]:
+        lines += ["", "Not shown:"]
+        lines += [
+            f"  - {gap['text']}" + (f" ({gap['file']}:{gap['line']})" if gap["line"] else "")
+            for gap in found["not_shown"]
+        ]
     if found["next"]:
         lines += ["", "Next, cheapest first:"]
         lines += [f"  - {question['where']}: {question['run']}" for question in found["next"][:5]]
@@ -110,10 +125,10 @@ def unusable(module: str, error: OSError, options: Mapping[str, Any]) -> str:
 
 
 def evidence_texts(evidence: Mapping[str, Any]) -> dict[str, str]:
-    """Name of a piece -> its text. What a host said to many commands (``told.py``), or a registered loop of commands,
-    is taken apart, a piece for each command that was there: one that fails says why. A key container/NAME is what was
-    asked inside the container. Facts of the roles (a name with a slash, or vcenter) become the pieces of ``facts.py``.
-    A host that did not answer has a piece that says so, which is trouble."""
+    """Name of a piece -> its text. What a host said to many commands (``host_output.py``), or a registered loop of
+    commands, is taken apart, a piece for each command that was there: one that fails says why. A key container/NAME is
+    what was asked inside the container. Facts of the roles (a name with a slash, or vcenter) become the pieces of
+    ``facts.py``. A host that did not answer has a piece that says so, which is trouble."""
     found: dict[str, str] = {}
     silent: dict[str, str] = {}
     for name, value in evidence.items():
@@ -122,7 +137,7 @@ def evidence_texts(evidence: Mapping[str, Any]) -> dict[str, str]:
         elif "/" in name or name == "vcenter":
             found |= facts.pieces(name, value)
         elif value.get("said"):
-            found |= told.pieces(name, value)
+            found |= host_output.pieces(name, value)
         else:
             rows = [row for row in value.get("results") or () if row.get("rc") is not None]
             if not rows:
@@ -133,5 +148,5 @@ def evidence_texts(evidence: Mapping[str, Any]) -> dict[str, str]:
                 key = row["item"]["key"]
                 # Who is not root may not read the kernel log of many hosts: that is no trouble of the host.
                 said = ("stdout",) if key == "dmesg.txt" else ("stdout", "stderr")
-                found[told.place(name, key)] = "\n".join(str(row[part]) for part in said if row.get(part))
+                found[host_output.place(name, key)] = "\n".join(str(row[part]) for part in said if row.get(part))
     return {**silent, **found}

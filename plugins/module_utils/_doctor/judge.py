@@ -12,6 +12,8 @@ from typing import Any, Iterable
 
 from .catalogue import CAUSES, RULES
 from .comparing import TOLD, compare
+from .completeness import NO_FAULT_SEEN, ends, gaps
+from .fabric import SOUND
 from .finding import Finding
 from .model import (
     CANDIDATE,
@@ -34,6 +36,7 @@ from .topics import with_topics
 
 _OWN = re.compile(r"(?:^|/)(?:hosts|containers)/")
 _SHOWN = 8  # findings of an answer
+_GAPS = 16
 _HOSTS = 64  # that a finding names
 _VAGUE = 0.3
 _UNSPECIFIC = 0.5
@@ -46,10 +49,14 @@ _BEGUN, _DONE = "init_start", "init_end"
 
 
 def answer(
-    reading: Reading, notes: Iterable[str] = (), read: Iterable[str] = (), looked: Iterable[str] = ()
+    reading: Reading,
+    notes: Iterable[str] = (),
+    read: Iterable[str] = (),
+    looked: Iterable[str] = (),
+    partial: Iterable[str] = (),
 ) -> dict[str, Any]:
     """What the module returns: verdict, findings, next, asked. ``read``: names of all pieces; ``looked``: commands that
-    were run though they printed nothing."""
+    were run though they printed nothing; ``partial``: pieces that were not read to their end."""
     _name_ranks(reading)
     found = _about(_findings(reading), reading)
     done = _looked(reading, read, looked)
@@ -57,19 +64,25 @@ def answer(
     kinds = collections.Counter(seen.sign.kind for seen in reading.seen.values())
     stopped = _BEGUN in reading.seen and _DONE not in reading.seen and not found
     trouble = found or reading.alarms or kinds[FAULT] or kinds[ECHO] or stopped
-    verdict = FAULTY if certain else HEALTHY if (kinds[NORMAL] or kinds[GOOD]) and not trouble else CANNOT_TELL
+    lacking = gaps(reading.jobs, partial, SOUND.name in reading.seen)
+    known = kinds[NORMAL] or kinds[GOOD] or any(record.ends for record in reading.jobs)
+    verdict = FAULTY if certain else CANNOT_TELL if trouble or not known else NO_FAULT_SEEN if lacking else HEALTHY
     shown = found[:_SHOWN]
     open_causes = _open(found, reading, done)
     questions = _questions(open_causes, done)
     settled = _settled(found, open_causes, reading)
     if verdict == CANNOT_TELL:
         questions = [*([STOPPED] if stopped else []), *questions, *GENERAL]
+    elif verdict == NO_FAULT_SEEN and any(gap.code != "job" for gap in lacking):
+        questions = list(GENERAL)
     return {
         "verdict": verdict,
         "settled": settled,
         "findings": [finding.as_dict() for finding in shown],
         "next": [dataclasses.asdict(question) for question in questions] if verdict != HEALTHY else [],
-        "asked": _asked(reading, verdict),
+        "asked": _asked(reading) if verdict not in (HEALTHY, NO_FAULT_SEEN) else [],
+        "shown": ends(reading.jobs),
+        "not_shown": [dataclasses.asdict(gap) for gap in lacking[:_GAPS]] if verdict == NO_FAULT_SEEN else [],
         "unknown": [{"file": hit.file, "line": hit.line, "text": hit.quote} for hit in reading.alarms],
         "notes": [*notes, *_skipped(reading)],
         "lines": reading.lines,
@@ -310,10 +323,8 @@ def _own_hosts(names: Iterable[str], seen: Any) -> set[str]:
     )
 
 
-def _asked(reading: Reading, verdict: str) -> list[str]:
+def _asked(reading: Reading) -> list[str]:
     """What would have helped and was not there."""
-    if verdict == HEALTHY:
-        return []
     wanted = {
         "the version of NCCL (NCCL_DEBUG=VERSION)": ("nccl_version",),
         "the kernel log of the host that failed first (dmesg)": (

@@ -17,10 +17,13 @@ from typing import Dict, List, Match, Sequence, Tuple
 from . import fabric
 from .alarms import ALARM, ALARM_WORDS, NOTHING
 from .bundle import Piece
+from .job_output import JobOutput, Record
 from .model import ECHO, FAULT, NORMAL, QUIET, Sign
-from .readers import READERS, Found, Reader
+from .readers import READERS as SIGN_READERS
+from .readers import Found, Reader
 from .words import SHORTEST, one_of, where_digits_matter, words_of
 
+READERS = (*SIGN_READERS, JobOutput)
 _KEPT = 6  # hits of one sign that are kept whole; the others are counted
 _VALUES = 4096
 _QUOTE = 300
@@ -30,6 +33,7 @@ _ZEROS = str.maketrans("123456789", "0" * 9)
 # Words of the readers as they stand in the shape of a line.
 _READ = tuple(tuple(word.translate(_ZEROS) for word in reader().words) for reader in READERS)
 _ALARMS = 20
+_LAST = 4096
 _OPENING = 64  # first lines of what is nobody's piece: a few lines of a thread are read as a whole
 PER_FORM = 400  # lines of one form in one piece that are read one by one
 _FIGURES = (b"xid", b"status", b"error", b"count")  # forms whose figures say which fault it is: many more of them
@@ -121,12 +125,36 @@ def _prepared(signs: tuple[Sign, ...]) -> tuple[_Words, re.Pattern[bytes], tuple
     return starts, one_of(words, ALARM_WORDS), tuple(where_digits_matter(entry.pattern) for entry in signs)
 
 
+class _Latest:
+    """The last line of each form that is no longer read one by one: it says how far a job came."""
+
+    def __init__(self) -> None:
+        self._lines: dict[bytes, tuple[int, bytes]] = {}
+
+    def update(self, number: int, forms: Sequence[bytes], lines: Sequence[bytes]) -> None:
+        """Note the last of these ``lines``; ``number``: lines of the piece before them."""
+        for form in self._lines.keys() & set(forms):
+            self._note(form, number, forms, lines)
+
+    def hold(self, form: bytes, number: int, forms: Sequence[bytes], lines: Sequence[bytes]) -> None:
+        if len(self._lines) < _LAST:
+            self._note(form, number, forms, lines)
+
+    def texts(self) -> list[tuple[int, str]]:
+        return [(at, line.decode("utf-8", "replace").strip("\r")) for at, line in sorted(self._lines.values())]
+
+    def _note(self, form: bytes, number: int, forms: Sequence[bytes], lines: Sequence[bytes]) -> None:
+        at = len(forms) - 1 - forms[::-1].index(form)
+        self._lines[form] = (number + at + 1, lines[at])
+
+
 class Reading:
     """Feed it pieces; then ``seen``, and ``alarms``: troubled lines that no sign knows."""
 
     def __init__(self, signs: Sequence[Sign]) -> None:
         self.seen: dict[str, Seen] = {}
         self.alarms: list[Hit] = []
+        self.jobs: list[Record] = []
         self.opening: list[Hit] = []
         self.lines = 0
         self.skipped = 0
@@ -155,13 +183,17 @@ class Reading:
     def _log(self, piece: Piece) -> None:
         boring: set[bytes] = set()
         counts: dict[bytes, int] = {}
-        readers = [reader() for reader in READERS]
+        readers: list[Reader] = [reader() for reader in SIGN_READERS]
+        job = JobOutput()
+        readers.append(job)
+        latest = _Latest()
         number = 0
         for chunk in piece.chunks:
             lines = chunk.split(b"\n")
             if not piece.host and len(self.opening) < _OPENING:
                 self._open(piece, number, lines)
             forms = chunk.translate(None, _NO_DIGITS).split(b"\n")
+            latest.update(number, forms, lines)
             if set(forms) - boring - self._dull:
                 for offset, form in enumerate(forms):
                     if form in boring or form in self._dull:
@@ -177,16 +209,24 @@ class Reading:
                         boring.clear()  # each of them was counted
                     counts[form] = count + 1
                     limit = PER_FIGURE if count >= PER_FORM and _figures(form) else PER_FORM
+                    text = lines[offset].decode("utf-8", "replace").strip("\r")
                     if count >= limit:
                         boring.add(form)
                         self.skipped += 1
+                        latest.hold(form, number, forms, lines)
                         continue
-                    text = lines[offset].decode("utf-8", "replace").strip("\r")
                     there = self._line(piece, number + offset + 1, text, readers)
                     if not there and not _figures(form) and (count >= PER_QUIET or not self._by_figures(text)):
                         boring.add(form)
             number += len(lines)
         self.lines += number
+        for at, text in latest.texts():
+            for index in self._shape(text).read:
+                readers[index].line(at, text)
+        self._finish(piece, readers, job)
+
+    def _finish(self, piece: Piece, readers: Sequence[Reader], job: JobOutput) -> None:
+        self.jobs.append(job.record(piece.name, piece.host))
         for reader in readers:
             for found in reader.result():
                 self._add(found.sign, _told(found, piece))
@@ -207,7 +247,7 @@ class Reading:
         shape = self._shape(text)
         found: list[tuple[Sign, Match[str] | None]] = [(entry, None) for entry in shape.sure]
         for entry in shape.maybe:
-            if entry.piece is not None and not entry.piece.search(piece.name):
+            if entry.piece is not None and not entry.piece.search(piece.place):
                 continue
             match = entry.pattern.search(text)
             if match and (entry.test is None or entry.test(match)):

@@ -249,7 +249,8 @@ FRESH_SOUND: tuple[tuple[str, str, str], ...] = (
         G + "rwth-i6/returnn/issues/1485",
         "ep 27 train, step 37, ce 5.456, ctc_17 6.806, fer 0.872, mem_usage:cuda:3 6.7GB, 0.169 sec/step\nep 27 "
         "train, step "
-        "37, ce 5.190, ctc_17 6.508, fer 0.851, mem_usage:cuda:0 6.8GB, 0.172 sec/step\n",
+        "37, ce 5.190, ctc_17 6.508, fer 0.851, mem_usage:cuda:0 6.8GB, 0.172 sec/step\n"
+        "Finished training in epoch 27\n",
     ),
     (
         "VM that was started",

@@ -199,7 +199,7 @@ NOISY: tuple[tuple[str, str, str], ...] = (
         "[rank0]:[W201 10:10:00.1 ProcessGroupNCCL.cpp:1250] Warning: WARNING: process group has NOT been destroyed "
         "before "
         "we destruct ProcessGroupNCCL. On normal program exit, the application should call destroy_process_group\n"
-        "epoch 1 step 100 loss 2.31 throughput 812 samples/s\n",
+        "epoch 1 step 100 loss 2.31 throughput 812 samples/s\nTraining complete\n",
     ),
     (
         "DeepSpeed checks what it could build",
@@ -208,7 +208,7 @@ NOISY: tuple[tuple[str, str, str], ...] = (
         " [WARNING]  async_io requires the dev libaio .so object and headers but these were not found.\n"
         " [WARNING]  sparse_attn requires a torch version >= 1.5 and < 2.0 but detected 2.5\n"
         " [WARNING]  using untested triton version (3.1.0), only 1.0.0 is known to be compatible\n"
-        "step=100, skipped=0, lr=[0.0001], loss=2.31\n",
+        "step=100, skipped=0, lr=[0.0001], loss=2.31\nTraining complete\n",
     ),
     (
         "TensorFlow 2.16 starts",
@@ -219,7 +219,7 @@ NOISY: tuple[tuple[str, str, str], ...] = (
         "to use available CPU instructions in performance-critical operations.\nTo enable the following "
         "instructions: AVX2 "
         "AVX512F FMA, in other operations, rebuild TensorFlow with the appropriate compiler flags.\n"
-        "W0000 utils.cc:38] TF-TRT Warning: Could not find TensorRT\nstep 100 loss: 2.3\n",
+        "W0000 utils.cc:38] TF-TRT Warning: Could not find TensorRT\nstep 100 loss: 2.3\nTraining finished\n",
     ),
     (
         "container of NGC",

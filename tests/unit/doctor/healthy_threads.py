@@ -39,7 +39,7 @@ SOUND: tuple[tuple[str, str, str], ...] = (
         "[WARNING] [runner.py:122:fetch_hostfile] Unable to find hostfile, will proceed with training with local "
         "resources "
         "only.\n[INFO] [runner.py:360:main] cmd = python -u -m deepspeed.launcher.launch --world_info=eyJ\nstep=100, "
-        "skipped=0, lr=[0.0001], loss=2.31\n",
+        "skipped=0, lr=[0.0001], loss=2.31\nTraining complete\n",
     ),
     (
         "driver container that comes up",
@@ -138,8 +138,8 @@ SOUND: tuple[tuple[str, str, str], ...] = (
     (
         "nccl-tests take less memory",
         G + "NVIDIA/nccl-tests/issues/323",
-        "# nThread 1 nGpus 1 minBytes 8 maxBytes 17179869184 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 "
-        "validation: 1 graph: 0\n#\n# Using devices\n# Reducing maxBytes to 15534478677 due to memory limitation\nNCCL "
+        "# nThread 1 nGpus 1 minBytes 8 maxBytes 1073741824 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 "
+        "validation: 1 graph: 0\n#\n# Using devices\n# Reducing maxBytes to 550000000 due to memory limitation\nNCCL "
         "version 2.27.3+cuda12.9\n" + TABLE,
     ),
     (
@@ -196,6 +196,6 @@ SOUND: tuple[tuple[str, str, str], ...] = (
         "The attention mask and the pad token id were not set. As a consequence, you may observe unexpected behavior.\n"
         "`use_cache=True` is incompatible with gradient checkpointing. Setting `use_cache=False`.\n{'loss': 3.5534, "
         "'grad_norm': 1.4142, 'learning_rate': 2.04e-06, 'epoch': 0.01}\n  1%|          | 10/1752 [00:29<1:22:01,  "
-        "2.83s/it]\n",
+        "2.83s/it]\n{'train_runtime': 4999.1}\n",
     ),
 )

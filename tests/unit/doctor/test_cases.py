@@ -36,7 +36,8 @@ def grade(case: Case, found: dict[str, Any]) -> str:
     certain = [finding["layer"] for finding in found["findings"] if finding["certainty"] != "candidate"]
     accept, verdict = case.accept.split(), found["verdict"]
     if accept == ["healthy"]:
-        return RIGHT if verdict == "healthy" and not certain else WRONG if certain or verdict == "faulty" else WEAK
+        sound = verdict in ("healthy", "no_fault_seen")  # an excerpt of a sound job is no whole one
+        return RIGHT if sound and not found["findings"] else WRONG if certain or verdict == "faulty" else WEAK
     if verdict == "healthy" or set(certain) - set(accept):
         return WRONG
     if case.tells == NO:

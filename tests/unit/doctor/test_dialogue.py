@@ -86,9 +86,10 @@ def ask(**more: Any) -> dict[str, Any]:
     return diagnose(None, evidence_texts({**RIGHT, **names}))
 
 
-def test_facts_of_a_right_site_are_healthy() -> None:
+def test_facts_of_a_right_site_show_no_fault() -> None:
     found = ask()
-    assert (found["verdict"], found["findings"], found["unknown"]) == ("healthy", [], [])
+    assert (found["verdict"], found["findings"], found["unknown"]) == ("no_fault_seen", [], [])
+    assert [gap["code"] for gap in found["not_shown"]] == ["job"]
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ from tests.unit.doctor.cases_systems_third import SYSTEMS_THIRD_SOUND
 from tests.unit.doctor.healthy import OUTPUTS
 from tests.unit.doctor.healthy_noise import NOISY
 from tests.unit.doctor.healthy_threads import SOUND
+from tests.unit.doctor.silent_failures import SOUND_JOBS
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 READ = {sign.name for reader in readers.READERS for sign in vars(reader).values() if isinstance(sign, model.Sign)} | {
@@ -66,15 +67,29 @@ HEALTHY = (
 HEALTHY_OUTPUTS = 172
 
 
+# Whole jobs over other links than the sound job's: a figure cannot fit both.
+OTHER_LINKS = {
+    "perftest",
+    "perftest over several queue pairs",
+    "perftest over InfiniBand",
+    "providers of other makers",
+    "nccl-tests 2.13 with 16 ranks",
+}
+SOUND_JOB = "\n".join(SOUND_JOBS["two hosts"])
+
+
 @pytest.mark.parametrize(("name", "source", "text"), HEALTHY, ids=[name for name, _source, _text in HEALTHY])
-def test_what_is_normal_is_healthy(name: str, source: str, text: str) -> None:
-    found = ask(text)
-    assert (found["verdict"], found["findings"]) == ("healthy", []), source
+def test_sound_output_alone_and_beside_a_job_is_no_fault(name: str, source: str, text: str) -> None:
+    alone, beside = ask(text), ask(text, SOUND_JOB)
+    assert (alone["findings"], beside["findings"]) == ([], []), source
+    assert alone["verdict"] in ("healthy", "no_fault_seen")
+    assert beside["verdict"] == ("no_fault_seen" if name in OTHER_LINKS else "healthy"), beside["not_shown"]
 
 
 def test_so_many_outputs_are_known_to_be_healthy() -> None:
     assert len({text for _name, _source, text in HEALTHY}) == HEALTHY_OUTPUTS >= 60
     assert len({name for name, _source, _text in HEALTHY}) == HEALTHY_OUTPUTS
+    assert len(OTHER_LINKS) <= 0.05 * HEALTHY_OUTPUTS
 
 
 def test_every_rule_names_signs_and_causes_that_exist_and_a_source() -> None:
@@ -320,7 +335,9 @@ def test_a_link_out_of_the_folder_is_left_alone(tmp_path: pathlib.Path) -> None:
     assert "not a plain file" in found["notes"][0]
 
 
-@pytest.mark.parametrize(("text", "status"), [(XID, 2), ("ulimit -l unlimited\n", 0), ("hello\n", 3)])
+@pytest.mark.parametrize(
+    ("text", "status"), [(XID, 2), ("ulimit -l unlimited\n", 6), ("total images/sec: 8400.66\n", 0), ("hello\n", 3)]
+)
 def test_the_command_needs_no_ansible_and_tells_by_its_status(tmp_path: pathlib.Path, text: str, status: int) -> None:
     log = tmp_path / "a.log"
     log.write_text(text)

@@ -55,7 +55,7 @@ RIGHT = {"switches/leaf01": SWITCH, "esxi/esx01": ESXI, "vms/gpu02": VM}
 
 def test_a_site_that_is_as_it_is_wanted_has_no_finding() -> None:
     answer = diagnose(None, evidence_texts(RIGHT))
-    assert (answer["verdict"], answer["findings"]) == ("healthy", [])
+    assert (answer["verdict"], answer["findings"]) == ("no_fault_seen", [])
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,9 @@ def test_a_guest_without_a_heartbeat_is_named() -> None:
     reading = {"vms": [{"asked": "gpu02", "problem": "", "power": "poweredOn", "heartbeat": "red"}]}
     assert first({**RIGHT, "vcenter": reading}) == ("faulty", "kernel_fault", "likely", ["gpu02"])
     reading["vms"][0]["heartbeat"] = "gray"
-    assert diagnose(None, evidence_texts({**RIGHT, "vcenter": reading}))["verdict"] == "healthy", "no Tools is no fault"
+    assert diagnose(None, evidence_texts({**RIGHT, "vcenter": reading}))["verdict"] == "no_fault_seen", (
+        "no Tools is no fault"
+    )
 
 
 def test_a_bridge_of_containers_is_no_link_of_the_job() -> None:

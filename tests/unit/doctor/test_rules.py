@@ -11,8 +11,10 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor 
 from ansible_collections.rocemesh.multinode.plugins.modules import doctor as module
 
 from tests.older_core import patch_module_args
+from tests.unit.doctor.silent_failures import SOUND_JOBS
 
 GOOD = "gpu01:1:1 [0] NCCL INFO Connected all rings\n"
+SOUND_JOB = "\n".join(SOUND_JOBS["two hosts"])
 
 
 def ask(*lines: str) -> dict[str, Any]:
@@ -229,9 +231,10 @@ HEALTHY = (
 
 
 @pytest.mark.parametrize("text", HEALTHY)
-def test_what_is_routine_is_healthy(text: str) -> None:
-    found = ask(text)
+def test_routine_text_beside_a_sound_job_is_healthy(text: str) -> None:
+    found = ask(text, SOUND_JOB)
     assert (found["verdict"], found["unknown"]) == ("healthy", [])
+    assert ask(text)["verdict"] == "no_fault_seen"
 
 
 def test_ranks_of_one_host_do_not_hide_another_host_s_plugin() -> None:
@@ -256,7 +259,7 @@ def test_the_module_wants_a_bundle_or_evidence(capsys: pytest.CaptureFixture[str
     assert "one of the following is required: bundle, evidence" in capsys.readouterr().out
     with patch_module_args({"evidence": {"a.log": "ulimit -l: unlimited"}}), pytest.raises(SystemExit):
         module.main()
-    assert '"verdict": "healthy"' in capsys.readouterr().out
+    assert '"verdict": "no_fault_seen"' in capsys.readouterr().out
 
 
 def test_a_counter_that_is_0_on_one_port_does_not_hide_the_next_port() -> None:
@@ -268,7 +271,7 @@ def test_a_counter_that_is_0_on_one_port_does_not_hide_the_next_port() -> None:
 
 def test_a_host_that_fails_or_does_not_answer_is_never_part_of_a_healthy_site() -> None:
     good = {"item": {"key": "ulimit.txt"}, "rc": 0, "stdout": "ulimit -l: unlimited"}
-    assert site(gpu01=[good])["verdict"] == "healthy"
+    assert site(gpu01=[good])["verdict"] == "no_fault_seen"
     assert site(gpu01=[good], gpu02=[])["unknown"][0]["file"] == "hosts/gpu02/answer"
     broken = {
         "item": {"key": "nvidia-smi.txt"},

@@ -61,7 +61,7 @@ def test_a_proven_run_is_not_asked_about() -> None:
 
 def test_sound_readings_of_an_unproven_run_name_nothing() -> None:
     found = told()
-    assert (found["verdict"], found["findings"]) == ("healthy", [])
+    assert (found["verdict"], found["findings"]) == ("no_fault_seen", [])
     assert found["message"].startswith("Nothing that this run read names a fault")
 
 
@@ -99,7 +99,7 @@ def test_what_was_counted_before_the_run_is_no_trouble_of_the_run() -> None:
     readings = copy.deepcopy(RUN.rdma())
     for moment in ("before", "after"):
         readings["gpu02"][moment]["devices"][0]["counters"]["ethtool"] = {"rx_prio3_discards": 812345}
-    assert told(rdma=readings)["verdict"] == "healthy"
+    assert told(rdma=readings)["verdict"] == "no_fault_seen"
 
 
 def test_gpus_switches_and_hosts_speak_in_the_words_of_their_tools() -> None:

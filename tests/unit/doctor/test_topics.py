@@ -51,7 +51,7 @@ def test_a_line_that_no_rule_knows_names_a_layer_by_what_it_is_about(cause: str,
 
 def test_topics_are_silent_where_a_rule_speaks_or_nothing_is_wrong() -> None:
     assert "gid_wrong" not in causes(ask("kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1\nthe GIDs of this host"))
-    assert ask(GOOD + "DSCP values were taken from the guide")["verdict"] == "healthy"
+    assert ask(GOOD + "DSCP values were taken from the guide")["verdict"] == "no_fault_seen"
     piece = {"hosts/gpu01/dmesg.txt": "frobnicator: fatal: DOCA exploded\n"}
     assert diagnose(None, piece)["findings"] == []
 
@@ -88,7 +88,7 @@ def test_two_lines_that_do_not_fit_are_compared(cause: str, text: str) -> None:
 
 def test_an_index_that_fits_and_tables_of_interfaces_say_nothing() -> None:
     table = "GID[  1]: fe80::ac0:ebff:fe00:1, RoCE v2\nGID[  3]: ::ffff:192.0.2.6, RoCE v2\n"
-    assert ask(GOOD + table + "NCCL_IB_GID_INDEX=3")["verdict"] == "healthy"
+    assert ask(GOOD + table + "NCCL_IB_GID_INDEX=3")["verdict"] == "no_fault_seen"
     tables = "2: ens224: <BROADCAST,UP,LOWER_UP> mtu 9000 qdisc mq\n3: docker0: <UP,LOWER_UP> mtu 1500 qdisc noqueue\n"
     assert "mtu_differs" not in causes(ask(tables + "the job hangs"))
 

@@ -13,6 +13,7 @@ from typing import Any, Mapping, Sequence
 
 from ..._doctor import doctor, run_facts
 from ..._doctor.bundle import Selection
+from ..._doctor.completeness import NO_FAULT_SEEN
 from ..._doctor.model import CANDIDATE, HEALTHY
 from ..._proof.evidence import Job, gathered
 from ..._proof.verdict import PROVEN
@@ -22,6 +23,7 @@ from . import accepted
 LOGS = re.compile(r"\.(?:log|err|out)$")  # beside them lie results and counters, which are read for what they are
 LOG_BYTES = 1 << 30  # of the logs; a minute of reading
 _SOUND = "Nothing that this run read names a fault. What keeps it from PROVEN stands under Witnesses."
+_QUIET = (HEALTHY, NO_FAULT_SEEN)
 _HOST = re.compile(r"hosts/([^/]+)/")
 _LOG = re.compile(r"^job/|dmesg|\.log$")
 _FINDINGS, _QUESTIONS, _LINES = 5, 5, 5
@@ -56,7 +58,7 @@ def diagnose(
     return {
         "failed": "",
         "verdict": found["verdict"],
-        "message": _SOUND if found["verdict"] == HEALTHY else found["message"],
+        "message": _SOUND if found["verdict"] in _QUIET else found["message"],
         "settled": found["settled"],
         "findings": findings,
         "next": found["next"][:_QUESTIONS],
@@ -77,7 +79,7 @@ def brief(doctor: Mapping[str, Any]) -> str:
         settled = doctor["settled"] == first["cause"]
         todo = f"What to do: {first['fix']['what']}" if settled else f"Look at: {first['next']['run']}"
         return f"The doctor: {sentence(first)}. {todo}."
-    return "" if doctor["verdict"] in (None, HEALTHY) else f"The doctor: {doctor['message']}"
+    return "" if doctor["verdict"] in (None, *_QUIET) else f"The doctor: {doctor['message']}"
 
 
 def of_the_failure(doctor: Mapping[str, Any]) -> Mapping[str, Any] | None:

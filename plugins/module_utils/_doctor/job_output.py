@@ -1,0 +1,456 @@
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read how far the jobs of a piece came: tests, programs, ranks, and the links that bound their figures. Pure.
+
+Forms: nccl-tests, perftest, tf_cnn_benchmarks, Horovod, MXNet, Hugging Face, Lightning, Megatron, MLPerf, Slurm, NCCL.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from typing import Iterable, Iterator
+
+from .readers import Found
+
+_RANKS = 65_536
+_TAG = re.compile(r"(?=\[\d+,\d+\]<std(?:out|err)>:)")
+_SPEAKER = re.compile(r"^\[\d+,(\d+)\]<std|^\[rank(\d+)\]:?|^(\d+): ")
+_HOST = re.compile(r"(?:^|<std(?:out|err)>: ?)([A-Za-z][\w.-]*):\d+:\d+ \[\d+\]")
+_HEADER = re.compile(r"# nThread \d+ .*?maxBytes (?P<most>\d+) step: (?P<step>\d+)\((?P<way>factor|bytes)\)")
+_LESS = re.compile(r"# Reducing maxBytes to (\d+)")
+_ROW = re.compile(
+    r"^\s*(?P<size>\d+)\s+\d+\s+(?:u?int\d+|half|float|double|bfloat16|f8e\w+)\s+(?:\w+\s+)?(?:-?\d+\s+)?"
+    r"(?P<time>[\d.]+|nan|inf)\s+(?P<alg>[\d.]+|nan|inf)\s+(?P<bus>[\d.]+|nan|inf)\s+(?P<wrong>\S+)"
+)
+_NAN = re.compile(r"\b(?:nan|inf)\b", re.IGNORECASE)
+_TABLE = re.compile(r"^#?\s*#?\s+size\s+count\s+type\b")
+_AVERAGE = re.compile(r"# Avg bus bandwidth\s*:\s*(\S+)")
+_BOUNDS = re.compile(r"# Out of bounds values\s*:\s*(\d+) (\w+)")
+_GPU = re.compile(
+    r"#\s+Rank\s+(?P<rank>\d+)(?: Group\s+\d+)? Pid\s+\d+ on\s+(?P<host>\S+)"
+    r" device\s+(?P<device>\d+) \[\S+\] (?P<name>.+)"
+)
+_COMM = re.compile(
+    r"comm 0x\w+ rank (?P<rank>\d+) nranks (?P<of>\d+)(?: cudaDev (?P<device>\d+))?.*?(?:commId (?P<id>0x\w+))?"
+    r" - (?P<what>Init START|Init COMPLETE|Destroy COMPLETE)"
+)
+_PERF_HEAD = re.compile(r"#bytes\s+#iterations\s+BW peak\[(?P<unit>\w+)/sec\]")
+_PERF_ROW = re.compile(r"^\s*(?P<size>\d+)\s+\d+\s+[\d.]+\s+(?P<rate>[\d.]+)\s+[\d.]+\s*$")
+_ALL_SIZES = 1 << 23  # the last size of perftest -a
+_LINKS = (
+    (re.compile(r"\bSpeed:\s*(\d+)Mb/s"), 1e-3),
+    (re.compile(r"NET/IB\b.*\bspeed=(\d+)"), 1e-3),
+    (re.compile(r"\brate:\s*(\d+) Gb/sec"), 1.0),
+    (re.compile(r"^\s*Rate:\s*(\d+)\s*$"), 1.0),
+)
+_USING = re.compile(r"NET/IB : Using (.*)")
+_NIC = re.compile(r"\[\d+\][\w-]+:\d+/(?:RoCE|IB)")
+_CARD = re.compile(r"^\|\s+(\d+)\s+(?:NVIDIA|Tesla|Quadro|A\d|H\d|GeForce)")
+_BEGUN = (re.compile("Running warm ?up", re.IGNORECASE), re.compile("Done warm ?up", re.IGNORECASE))
+_PROGRESS = re.compile(
+    r"images/sec:|img/sec|samples/s(?:ec)?\b|\bit/s\b|\bs/it\b|tokens/s"
+    r"|\bloss['\"]?(?:\s*[=:]\s*|\s+)[-+]?(?:\d|nan|inf)|\b(?:step|epoch|iter|iteration|batch)\b ?[:=#\[/]* ?\d",
+    re.IGNORECASE,
+)
+_OF = re.compile(
+    r"\b(?P<what>step|iter|iteration|epoch|batch|update)s?\b[\s:=#\[({]*(?P<n>\d+)\s*(?:/|of)\s*(?P<of>\d+)",
+    re.IGNORECASE,
+)
+_BAR = re.compile(r"(?P<what>[^|\r]{0,60}?)\d+%\|[^|]*\|\s*(?P<n>\d+)/(?P<of>\d+) ")
+_BATCHES = re.compile(r"\bnum_batches=(\d+)")
+_ITER = re.compile(r"\biter (\d+), [\d.]+ sec, (\S+) GB/sec per gpu, error (\S+)")
+_RANK_LINE = re.compile(r"\brank (\d+)/(\d+) .*\bimg/s/rank ([\d.]+|nan)")
+_TOTAL = re.compile(r"total images/sec:\s*([\d.]+|nan|inf)", re.IGNORECASE)
+_END = re.compile(
+    r"\bTraining (?:complete\w*|finished|done)\b|\bFinished training\b|['\"]train_runtime['\"]"
+    r"|\bTotal img/sec on \d+ GPU|Trainer\.fit` stopped: .*\breached|\[after training is done\]"
+    r"|exiting program at iteration \d"
+    r"|\"run_stop\".*\"status\": \"success\"|\bCOMPLETED +0:0\b",
+    re.IGNORECASE,
+)
+_NOT_FINITE = re.compile(
+    r"\b\w*(?:loss|grad_norm)['\"]?\s*[=:]?\s*[-+]?(?:nan|inf)\b|images/sec:.*(?:\)\s+|sec:\s*)[-+]?(?:nan|inf)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Gap:
+    """What would have to be shown and was not. ``code``: job, job_end, last_row, last_step, ranks, gpus, finite,
+    wrong_values, figure, link_speed, rest."""
+
+    code: str
+    text: str
+    file: str = ""
+    line: int = 0
+
+
+@dataclasses.dataclass
+class Figure:
+    """Bandwidth in GB/s (10**9 bytes) at the largest size that was measured."""
+
+    rate: float
+    size: int
+    line: int
+    name: str
+
+
+@dataclasses.dataclass
+class Record:
+    """What one piece shows. ``links``: Gb/s; ``devices``: job (of NCCL its communicator) -> host -> numbers of its GPUs
+    that take part; ``cards``: GPUs that nvidia-smi lists."""
+
+    file: str
+    host: str
+    ends: list[str] = dataclasses.field(default_factory=list)
+    gaps: list[Gap] = dataclasses.field(default_factory=list)
+    figures: list[Figure] = dataclasses.field(default_factory=list)
+    links: set[float] = dataclasses.field(default_factory=set)
+    nics: int = 0
+    network: bool = False
+    devices: dict[str, dict[str, set[int]]] = dataclasses.field(default_factory=dict)
+    gpu_names: set[str] = dataclasses.field(default_factory=set)
+    cards: set[int] = dataclasses.field(default_factory=set)
+
+
+@dataclasses.dataclass
+class _Test:
+    line: int
+    most: int = 0
+    step: int = 2
+    factor: bool = True
+    copies: int = 1
+    ended: int = 0
+    size: int = -1
+    rate: float = 0.0
+    wrong: int = 0  # line
+
+    def reached(self) -> bool:
+        following = self.size * self.step if self.factor else self.size + self.step
+        return self.size >= self.most or following > self.most
+
+
+@dataclasses.dataclass
+class _Perf:
+    line: int
+    unit: str
+    rows: int = 0
+    size: int = 0
+    rate: float = 0.0
+
+
+@dataclasses.dataclass
+class _Speaker:
+    """One rank's output, or the output that names no rank."""
+
+    progressed: int = 0
+    ended: int = 0
+    counts: dict[str, tuple[int, int, int]] = dataclasses.field(default_factory=dict)  # what -> least, last, of
+
+
+class JobOutput:
+    """One per piece. Gives no signs; ``record`` says how far its jobs came."""
+
+    words: tuple[str, ...] = (
+        "# nthread",
+        "maxbytes",
+        " float ",
+        " half ",
+        " double ",
+        " int",
+        " uint",
+        "bfloat",
+        "f8e",
+        "avg bus",
+        "out of bounds",
+        " device ",
+        " nranks ",
+        "#bytes",
+        "speed",
+        "gb/sec",
+        "rate:",
+        "net/ib",
+        "via net",
+        "nvidia",
+        "tesla",
+        "warm",
+        "images/sec",
+        "img/s",
+        "samples/s",
+        "tokens/s",
+        "it/s",
+        "s/it",
+        "loss",
+        "grad_norm",
+        "step",
+        "epoch",
+        "iter",
+        "batch",
+        "update",
+        "training",
+        "train_runtime",
+        "trainer",
+        "exiting program",
+        "run_stop",
+        "completed",
+        # rows of perftest have figures alone
+        ".00     ",
+        ".000000     ",
+    )
+
+    def __init__(self) -> None:
+        self._tests: list[_Test] = []
+        self._perfs: list[_Perf] = []
+        self._speakers: dict[str, _Speaker] = {}
+        self._comms: dict[str, dict[str, set[int]]] = {}
+        self._comm_sizes: dict[str, int] = {}
+        self._begun = [0, 0]
+        self._totals = 0
+        self._batches: tuple[int, int] | None = None
+        self._iter: tuple[int, float, int] = (0, 0.0, 0)
+        self._rank_lines: dict[int, int] = {}
+        self._rank_count = 0
+        self._nan: tuple[int, str] | None = None
+        self._record = Record("", "")
+
+    def line(self, number: int, text: str) -> None:
+        for part in _TAG.split(text) if "]<std" in text else (text,):
+            if part:
+                self._part(number, part)
+
+    def result(self) -> Iterable[Found]:
+        return ()
+
+    def record(self, name: str, host: str) -> Record:
+        """What was read; call it once, at the end of the piece."""
+        found = self._record
+        found.file, found.host = name, host
+        for gap in (*self._test_gaps(), *self._perf_gaps(), *self._program_gaps(), *self._comm_gaps()):
+            found.gaps.append(dataclasses.replace(gap, file=name))
+        return found
+
+    def _part(self, number: int, text: str) -> None:
+        if _NOT_FINITE.search(text) and self._nan is None:
+            self._nan = (number, text.strip()[:120])
+        self._facts(number, text)
+        if not (self._test(number, text) or self._perf(number, text)):
+            self._program(number, text)
+
+    def _facts(self, number: int, text: str) -> None:
+        found = self._record
+        for pattern, scale in _LINKS:
+            for match in pattern.finditer(text):
+                if float(match[1]) > 0 and len(found.links) < 64:
+                    found.links.add(float(match[1]) * scale)
+        using = _USING.search(text)
+        if using:
+            found.nics = max(found.nics, len(_NIC.findall(using[1])))
+        found.network = found.network or "via NET/" in text
+        card = _CARD.match(text)
+        if card:
+            found.cards.add(int(card[1]))
+        comm = _COMM.search(text)
+        if comm:
+            self._comm(comm, text)
+
+    def _comm(self, match: re.Match[str], text: str) -> None:
+        key = match["id"] or match["of"]
+        if len(self._comms) >= 4096 and key not in self._comms:
+            return
+        self._comm_sizes[key] = int(match["of"])
+        ranks = self._comms.setdefault(key, {}).setdefault(match["what"], set())
+        if len(ranks) < _RANKS:
+            ranks.add(int(match["rank"]))
+        host = _HOST.search(text)
+        if host and match["device"] and match["what"] == "Init COMPLETE":
+            self._device(f"NCCL {key}", host[1], int(match["device"]))
+
+    def _device(self, job: str, host: str, device: int) -> None:
+        hosts = self._record.devices.setdefault(job, {})
+        if host in hosts or len(hosts) < _RANKS:
+            hosts.setdefault(host, set()).add(device)
+
+    def _test(self, number: int, text: str) -> bool:
+        gpu = _GPU.search(text)
+        if gpu:
+            self._device(f"test {len(self._tests)}", gpu["host"], int(gpu["device"]))
+            self._record.gpu_names.add(gpu["name"].strip()[:80])
+            return True
+        if "#" in text:
+            return self._test_words(number, text)
+        row = _ROW.match(text)
+        if not row:
+            return False
+        test = self._open_test(number)
+        size, rate = int(row["size"]), _number(row["bus"])
+        if size >= test.size:
+            test.size, test.rate = size, rate
+        if _NAN.search(text) or _number(row["wrong"]) >= 1:
+            test.wrong = test.wrong or number
+        return True
+
+    def _test_words(self, number: int, text: str) -> bool:
+        header = _HEADER.search(text)
+        if header:
+            last = self._tests[-1] if self._tests else None
+            if last and not last.ended and last.size < 0:
+                last.copies += 1  # every process prints its own where the build has no MPI
+            else:
+                factor = header["way"] == "factor"
+                self._tests.append(_Test(number, int(header["most"]), int(header["step"]), factor))
+            return True
+        less = _LESS.search(text)
+        if less:
+            test = self._open_test(number)
+            test.most = min(test.most or int(less[1]), int(less[1]))
+            return True
+        if _TABLE.search(text):
+            self._open_test(number)
+            return True
+        bounds = _BOUNDS.search(text)
+        if bounds and self._tests and int(bounds[1]):
+            self._tests[-1].wrong = number
+        average = _AVERAGE.search(text)
+        if average:
+            test = self._tests[-1] if self._tests else self._open_test(number)
+            test.ended += 1
+            if not math.isfinite(_number(average[1])):
+                test.wrong = test.wrong or number
+        return bool(bounds or average)
+
+    def _open_test(self, number: int) -> _Test:
+        if not self._tests or self._tests[-1].ended >= self._tests[-1].copies:
+            self._tests.append(_Test(number))
+        return self._tests[-1]
+
+    def _test_gaps(self) -> Iterator[Gap]:
+        for test in self._tests:
+            if test.ended and test.size < 0 and not test.most:
+                continue  # its last lines alone: they show neither a job nor a cut one
+            reached = test.size >= 0 and test.reached()
+            if test.most and not reached:
+                last = f"the last size is {test.size}" if test.size >= 0 else "there is no row"
+                said = f"the last row of nccl-tests: {last}, the largest is {test.most} bytes"
+                yield Gap("last_row", said, line=test.line)
+            elif test.size < 0:
+                yield Gap("last_row", "a row of nccl-tests", line=test.line)
+            elif test.ended < test.copies:
+                yield Gap("job_end", f"the end of nccl-tests: {test.ended} of {test.copies}", line=test.line)
+            else:
+                self._record.ends.append(f"nccl-tests to {test.size} bytes")
+                self._record.figures.append(Figure(test.rate, test.size, test.line, "bus bandwidth"))
+            if test.wrong:
+                yield Gap("wrong_values", "right values of nccl-tests", line=test.wrong)
+
+    def _perf(self, number: int, text: str) -> bool:
+        head = _PERF_HEAD.search(text)
+        if head:
+            self._perfs.append(_Perf(number, head["unit"]))
+            return True
+        row = _PERF_ROW.match(text) if self._perfs else None
+        if row:
+            perf = self._perfs[-1]
+            perf.rows, perf.size, perf.rate = perf.rows + 1, int(row["size"]), float(row["rate"])
+        return bool(row)
+
+    def _perf_gaps(self) -> Iterator[Gap]:
+        for perf in self._perfs:
+            if not perf.rows or (perf.rows > 1 and perf.size < _ALL_SIZES):
+                yield Gap("last_row", f"the last row of perftest: the last size is {perf.size}", line=perf.line)
+                continue
+            rate = perf.rate / 8 if perf.unit.startswith("G") else perf.rate * (1 << 20) / 1e9
+            self._record.ends.append(f"perftest to {perf.size} bytes")
+            self._record.figures.append(Figure(rate, perf.size, perf.line, "perftest bandwidth"))
+
+    def _program(self, number: int, text: str) -> None:
+        if "warm" in text:
+            self._begun = [count + len(pattern.findall(text)) for count, pattern in zip(self._begun, _BEGUN)]
+        who = _SPEAKER.match(text)
+        name = next((group for group in who.groups() if group), "") if who else ""
+        if name not in self._speakers and len(self._speakers) >= _RANKS:
+            return
+        batches, each, rank = _BATCHES.search(text), _ITER.search(text), _RANK_LINE.search(text)
+        if batches:
+            self._batches = (int(batches[1]), number)
+        if each:
+            bad = _number(each[3]) > 0
+            self._iter = (int(each[1]), _number(each[2]), number)
+            self._nan = self._nan or ((number, text.strip()[:120]) if bad else None)
+            return
+        if rank:
+            self._rank_count = max(self._rank_count, int(rank[2]))
+            self._rank_lines[int(rank[1])] = self._rank_lines.get(int(rank[1]), 0) + 1
+            return
+        totals = _TOTAL.findall(text)
+        self._totals += len(totals)
+        if totals or _END.search(text):
+            self._speakers.setdefault(name, _Speaker()).ended = number
+        elif _PROGRESS.search(text) or _BAR.search(text) or _OF.search(text):
+            speaker = self._speakers.setdefault(name, _Speaker())
+            speaker.progressed = number
+            for match in (*_OF.finditer(text), *_BAR.finditer(text)):
+                what, n, of = match["what"].strip().lower(), int(match["n"]), int(match["of"])
+                least = min(n, speaker.counts.get(what, (n, 0, 0))[0])
+                if of and (what in speaker.counts or len(speaker.counts) < 64):
+                    speaker.counts[what] = (least, n, of)
+
+    def _program_gaps(self) -> Iterator[Gap]:
+        if self._nan:
+            yield Gap("finite", f"finite figures: {self._nan[1]}", line=self._nan[0])
+        yield from self._loop_gaps()
+        for name, speaker in self._speakers.items():
+            who = f" of rank {name}" if name else ""
+            short = [
+                f"{what or 'bar'} {n} of {of}"
+                for what, (least, n, of) in speaker.counts.items()
+                if n < of - (1 if least == 0 else 0)
+            ]
+            if speaker.ended >= speaker.progressed:
+                self._record.ends.append(f"a program{who} to its end")
+            elif short:
+                yield Gap("last_step", f"the last step{who}: {', '.join(short[:3])}", line=speaker.progressed)
+            elif speaker.counts:
+                self._record.ends.append(f"a program{who} to its last step")
+            else:
+                yield Gap("job_end", f"the end of the program{who}", line=speaker.progressed)
+        begun = max(self._begun)
+        if self._totals and begun > self._totals:
+            yield Gap("ranks", f"the end of {begun - self._totals} of {begun} processes")
+
+    def _loop_gaps(self) -> Iterator[Gap]:
+        n, rate, line = self._iter
+        if n and self._batches and n < self._batches[0]:
+            yield Gap("last_step", f"the last iteration: {n} of {self._batches[0]}", line=line)
+        elif n and self._batches and rate > 0:
+            self._record.ends.append(f"{n} exchanges of gradients")
+        elif n:
+            yield Gap("job_end", "the number of iterations", line=line)
+        counts = set(self._rank_lines.values())
+        if self._rank_count and (len(self._rank_lines) < self._rank_count or len(counts) > 1):
+            yield Gap("ranks", f"the same lines of all {self._rank_count} ranks: {len(self._rank_lines)} print them")
+        elif self._rank_count:
+            self._record.ends.append(f"the result of {self._rank_count} ranks")
+
+    def _comm_gaps(self) -> Iterator[Gap]:
+        closed = bool(self._comms)
+        for key, what in self._comms.items():
+            size, up = self._comm_sizes[key], what.get("Init COMPLETE", set())
+            late = what.get("Init START", set()) - up
+            gone = what.get("Destroy COMPLETE", set())
+            if late:
+                yield Gap("ranks", f"NCCL's Init COMPLETE of rank {min(late)} of {size}")
+            elif 1 < len(up) < size:
+                yield Gap("ranks", f"NCCL's Init COMPLETE of {size - len(up)} of {size} ranks")
+            closed = closed and len(gone) == size
+        if closed and not self._speakers and not self._tests:
+            self._record.ends.append("NCCL's communicators to their end")
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0

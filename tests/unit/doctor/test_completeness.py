@@ -1,0 +1,116 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Only a whole job is healthy: 100 failures without a word of trouble, and what they do not show."""
+
+from __future__ import annotations
+
+import gzip
+import pathlib
+from typing import Any
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import STATUS, diagnose
+
+from tests.unit.doctor.silent_failures import SILENT, SOUND_JOBS, tagged
+
+
+def ask(text: str) -> dict[str, Any]:
+    return diagnose(None, {"job.log": text})
+
+
+def codes(found: dict[str, Any]) -> set[str]:
+    return {gap["code"] for gap in found["not_shown"]}
+
+
+def test_silent_failures_are_a_hundred() -> None:
+    assert len(set(SILENT.values())) == len(SILENT) >= 100
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_silent_failure_is_never_healthy(name: str) -> None:
+    found = ask(SILENT[name])
+    assert found["verdict"] in ("no_fault_seen", "cannot_tell")
+    assert found["not_shown"] or found["findings"]
+
+
+@pytest.mark.parametrize("name", SOUND_JOBS)
+def test_whole_job_is_healthy(name: str) -> None:
+    found = ask("\n".join(SOUND_JOBS[name]))
+    assert (found["verdict"], found["not_shown"], found["next"]) == ("healthy", [], [])
+    assert found["shown"]
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("last_row", "two hosts: row 18 is the last"),
+        ("last_row", "one host: the header alone"),
+        ("job_end", "two hosts: row 28 is the last"),
+        ("job_end", "steps: line 9 is the last"),
+        ("last_step", "counted steps: line 9 is the last"),
+        ("job_end", "two hosts: silence behind the rings"),
+        ("job", "no name: alone"),
+        ("finite", "tagged: nan"),
+        ("wrong_values", "one host: nan"),
+        ("figure", "two hosts: 0.1 of the link"),
+        ("figure", "one host: 0.1 of the link"),
+        ("figure", "two hosts: each host alone"),
+        ("link_speed", "two hosts: a tenth, and no word of the link"),
+        ("gpus", "1 hosts: seven GPUs"),
+        ("gpus", "two hosts: without rank 15"),
+        ("ranks", "one host: rank 3 is not up"),
+        ("ranks", "tagged: rank 3 has no end"),
+    ],
+)
+def test_gap_has_the_code_of_what_is_missing(code: str, name: str) -> None:
+    assert code in codes(ask(SILENT[name]))
+
+
+def test_no_fault_seen_has_an_exit_status_of_its_own() -> None:
+    assert STATUS == {"healthy": 0, "faulty": 2, "cannot_tell": 3, "no_fault_seen": 6}
+
+
+def test_glued_lines_of_ranks_count_for_each() -> None:
+    lines = tagged(4)
+    glued = [a + b for a, b in zip(lines[::2], lines[1::2])]
+    assert ask("\n".join(glued))["verdict"] == "healthy"
+    assert "job_end" in codes(ask("\n".join(glued[:-1])))
+
+
+def test_processes_without_tags_that_end_are_counted() -> None:
+    untagged = [line.partition(":")[2] for line in tagged(4)]
+    glued = [f"{number} {line}".replace(" Done", "Done") for number, line in enumerate(untagged)]
+    assert ask("\n".join(glued))["verdict"] == "healthy"
+    assert codes(ask("\n".join(glued[:-1]))) == {"ranks"}
+
+
+def test_last_step_of_a_long_log_is_read() -> None:
+    steps = [f"step {n}/5000 loss: 2.{n % 10}" for n in range(1, 5001)]
+    assert ask("\n".join(steps))["verdict"] == "healthy"
+    assert codes(ask("\n".join(steps[:-1]))) == {"last_step"}
+
+
+def test_second_job_that_hangs_beside_a_whole_one_is_a_gap() -> None:
+    job = SOUND_JOBS["steps"]
+    assert codes(ask("\n".join([*job, *job[:-1]]))) == {"job_end"}
+
+
+def test_gpus_of_nvidia_smi_without_part_in_the_job_are_a_gap() -> None:
+    job = "\n".join(SOUND_JOBS["four hosts"])
+    smi = "".join(f"|   {n}  NVIDIA L40S          On  | 00000000:0{n}:00.0 Off |       0 |\n" for n in range(4))
+    assert codes(diagnose(None, {"job/a.log": job, "hosts/gpu02/nvidia-smi.txt": smi})) == {"gpus"}
+
+
+def test_speed_of_ethtool_bounds_the_figure() -> None:
+    job = "\n".join(line for line in SOUND_JOBS["four hosts"] if "speed=" not in line)
+    assert codes(ask(job)) == {"link_speed"}
+    fast, slow = ({"job/a.log": job, "hosts/gpu01/ethtool.txt": f"Speed: {n}Mb/s\n"} for n in (400_000, 100_000))
+    assert codes(diagnose(None, fast)) == {"figure"}
+    assert diagnose(None, slow)["verdict"] == "healthy"
+
+
+def test_log_that_is_cut_in_its_archive_is_a_gap(tmp_path: pathlib.Path) -> None:
+    steps = [f"step {n} loss: {n * n % 9973}" for n in range(10_000)]
+    packed = gzip.compress("\n".join([*steps, "Training complete", *["-" * 64] * 10_000, ""]).encode())
+    (tmp_path / "job.log.gz").write_bytes(packed[:-4])
+    assert "rest" in codes(diagnose(tmp_path))
