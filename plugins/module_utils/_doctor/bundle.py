@@ -59,6 +59,23 @@ _BROKEN = (
     ValueError,
 )
 _HOSTS = re.compile(r"(?:^|/)(?:hosts|containers|switches|esxi|vms|nodes)/(?P<host>[^/]+)/")
+_OURS = re.compile(r"(?:^|/)(?:hosts|containers|switches|esxi|vms)/[^/]+/")
+# Other layouts: a host's name has a number in it, so that no folder of a job is taken for one.
+_NAME = r"(?:^|/)(?P<host>[A-Za-z][A-Za-z-]*\d[\w-]*(?:\.[\w-]+)*)"
+_KIND = (
+    r"(?:dmesg|journal\w*|kern|syslog|messages|nvidia-smi|ibv_devinfo|ibstat|show_gids|mlnx_qos|ethtool|lspci|lsmod|ulimit"
+    r"|ip-(?:link|addr|route|neigh)|hw_counters|vmkernel|interfaces|counters|roce)"
+)
+_LAYOUTS = (
+    # sosreport-HOST-DATE-ID/..., sosreport-HOST-CASE-DATE-ID/...
+    re.compile(r"(?:^|/)sosreport-(?P<host>[A-Za-z][\w.-]*?)-(?:\d+-)?\d{4}-\d\d-\d\d-\w+"),
+    # HOST/ABSOLUTE/PATH as ansible.builtin.fetch writes it
+    re.compile(rf"{_NAME}/(?:var|proc|sys|etc|tmp|root|run|opt|usr)/"),
+    re.compile(rf"{_NAME}/{_KIND}[\w-]*(?:\.\w+)*$"),  # HOST/dmesg.txt, logs/HOST/dmesg.txt
+    re.compile(rf"{_NAME}[-_.]{_KIND}[\w-]*(?:\.\w+)*$"),  # HOST-dmesg.log
+    re.compile(rf"(?:^|/){_KIND}/{_NAME[7:]}$"),  # dmesg/HOST.txt
+)
+_ENDING = re.compile(r"\.(?:txt|log|out)(?:\.(?:gz|xz|bz2))?$")
 
 
 @dataclasses.dataclass
@@ -71,7 +88,16 @@ class Piece:
     @property
     def host(self) -> str:
         match = _HOSTS.search(self.name)
-        return match["host"] if match else ""
+        for pattern in _LAYOUTS if match is None else ():
+            match = match or pattern.search(self.name)
+        return _ENDING.sub("", match["host"]) if match else ""
+
+    @property
+    def place(self) -> str:
+        """Its name in our layout, for what is heard in some pieces alone; its own name where no host is known."""
+        if _OURS.search(self.name) or not self.host:
+            return self.name
+        return f"hosts/{self.host}/{self.name.rpartition('/')[2]}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,10 +110,18 @@ class Selection:
 
 
 class Bundle:
-    """``pieces()`` may be taken once. Raises OSError only if ``path`` itself cannot be read."""
+    """``pieces()`` may be taken once. Raises OSError only if ``path`` itself cannot be read. ``stream``: read it under
+    the name of ``path``, which need not exist."""
 
-    def __init__(self, path: str | Path, total_limit: int = TOTAL_LIMIT, selection: Selection | None = None) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        total_limit: int = TOTAL_LIMIT,
+        selection: Selection | None = None,
+        stream: IO[bytes] | None = None,
+    ) -> None:
         self.path = Path(path)
+        self._stream = stream
         self.notes: list[str] = []
         self.bytes = 0
         self.read: list[str] = []
@@ -103,6 +137,9 @@ class Bundle:
             self.partial.append(partial)
 
     def pieces(self) -> Iterator[Piece]:
+        if self._stream is not None:
+            yield from self._any(self.path.name, self._stream, 0, seekable=self._stream.seekable())
+            return
         if self.path.is_dir():
             yield from self._folder()
             return

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Iterable, Mapping
+from typing import IO, Any, Iterable, Mapping
 
-from . import facts, told
+from . import facts, host_output
 from .bundle import MANIFEST, Bundle, Piece, Selection
 from .catalogue import SIGNS
 from .completeness import NO_FAULT_SEEN
@@ -26,16 +26,18 @@ def diagnose(
     evidence: Mapping[str, str] | None = None,
     looked: Iterable[str] = (),
     selection: Selection | None = None,
+    stream: IO[bytes] | None = None,
 ) -> dict[str, Any]:
     """A bundle, outputs by name of the piece, or both. ``looked``: commands that were run, whatever they printed;
-    ``selection``: what of the bundle is read. Raises OSError if ``path`` cannot be read."""
+    ``selection``: what of the bundle is read; ``stream``: its bytes, ``path`` is their name then. Raises OSError if
+    ``path`` cannot be read."""
     reading = Reading(SIGNS)
     notes: list[str] = []
     names: list[str] = []
     partial: list[str] = []
     size = 0
     if path is not None:
-        bundle = Bundle(path, selection=selection)
+        bundle = Bundle(path, selection=selection, stream=stream)
         for piece in bundle.pieces():
             if piece.name == MANIFEST:
                 # A list of names, of which none says anything of the site.
@@ -123,10 +125,10 @@ def unusable(module: str, error: OSError, options: Mapping[str, Any]) -> str:
 
 
 def evidence_texts(evidence: Mapping[str, Any]) -> dict[str, str]:
-    """Name of a piece -> its text. What a host said to many commands (``told.py``), or a registered loop of commands,
-    is taken apart, a piece for each command that was there: one that fails says why. A key container/NAME is what was
-    asked inside the container. Facts of the roles (a name with a slash, or vcenter) become the pieces of ``facts.py``.
-    A host that did not answer has a piece that says so, which is trouble."""
+    """Name of a piece -> its text. What a host said to many commands (``host_output.py``), or a registered loop of
+    commands, is taken apart, a piece for each command that was there: one that fails says why. A key container/NAME is
+    what was asked inside the container. Facts of the roles (a name with a slash, or vcenter) become the pieces of
+    ``facts.py``. A host that did not answer has a piece that says so, which is trouble."""
     found: dict[str, str] = {}
     silent: dict[str, str] = {}
     for name, value in evidence.items():
@@ -135,7 +137,7 @@ def evidence_texts(evidence: Mapping[str, Any]) -> dict[str, str]:
         elif "/" in name or name == "vcenter":
             found |= facts.pieces(name, value)
         elif value.get("said"):
-            found |= told.pieces(name, value)
+            found |= host_output.pieces(name, value)
         else:
             rows = [row for row in value.get("results") or () if row.get("rc") is not None]
             if not rows:
@@ -146,5 +148,5 @@ def evidence_texts(evidence: Mapping[str, Any]) -> dict[str, str]:
                 key = row["item"]["key"]
                 # Who is not root may not read the kernel log of many hosts: that is no trouble of the host.
                 said = ("stdout",) if key == "dmesg.txt" else ("stdout", "stderr")
-                found[told.place(name, key)] = "\n".join(str(row[part]) for part in said if row.get(part))
+                found[host_output.place(name, key)] = "\n".join(str(row[part]) for part in said if row.get(part))
     return {**silent, **found}

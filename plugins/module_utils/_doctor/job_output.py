@@ -49,7 +49,7 @@ _LINKS = (
 _USING = re.compile(r"NET/IB : Using (.*)")
 _NIC = re.compile(r"\[\d+\][\w-]+:\d+/(?:RoCE|IB)")
 _CARD = re.compile(r"^\|\s+(\d+)\s+(?:NVIDIA|Tesla|Quadro|A\d|H\d|GeForce)")
-_BEGUN = re.compile(r"\b(?:Done|Running) warm ?up\b", re.IGNORECASE)
+_BEGUN = (re.compile("Running warm ?up", re.IGNORECASE), re.compile("Done warm ?up", re.IGNORECASE))
 _PROGRESS = re.compile(
     r"images/sec:|img/sec|samples/s(?:ec)?\b|\bit/s\b|\bs/it\b|tokens/s"
     r"|\bloss['\"]?(?:\s*[=:]\s*|\s+)[-+]?(?:\d|nan|inf)|\b(?:step|epoch|iter|iteration|batch)\b ?[:=#\[/]* ?\d",
@@ -207,7 +207,8 @@ class JobOutput:
         self._speakers: dict[str, _Speaker] = {}
         self._comms: dict[str, dict[str, set[int]]] = {}
         self._comm_sizes: dict[str, int] = {}
-        self._begun = self._totals = 0
+        self._begun = [0, 0]
+        self._totals = 0
         self._batches: tuple[int, int] | None = None
         self._iter: tuple[int, float, int] = (0, 0.0, 0)
         self._rank_lines: dict[int, int] = {}
@@ -365,7 +366,8 @@ class JobOutput:
             self._record.figures.append(Figure(rate, perf.size, perf.line, "perftest bandwidth"))
 
     def _program(self, number: int, text: str) -> None:
-        self._begun += len(_BEGUN.findall(text))
+        if "warm" in text:
+            self._begun = [count + len(pattern.findall(text)) for count, pattern in zip(self._begun, _BEGUN)]
         who = _SPEAKER.match(text)
         name = next((group for group in who.groups() if group), "") if who else ""
         if name not in self._speakers and len(self._speakers) >= _RANKS:
@@ -414,8 +416,9 @@ class JobOutput:
                 self._record.ends.append(f"a program{who} to its last step")
             else:
                 yield Gap("job_end", f"the end of the program{who}", line=speaker.progressed)
-        if self._totals and self._begun > self._totals:
-            yield Gap("ranks", f"the end of {self._begun - self._totals} of {self._begun} processes")
+        begun = max(self._begun)
+        if self._totals and begun > self._totals:
+            yield Gap("ranks", f"the end of {begun - self._totals} of {begun} processes")
 
     def _loop_gaps(self) -> Iterator[Gap]:
         n, rate, line = self._iter

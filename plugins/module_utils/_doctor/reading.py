@@ -247,7 +247,7 @@ class Reading:
         shape = self._shape(text)
         found: list[tuple[Sign, Match[str] | None]] = [(entry, None) for entry in shape.sure]
         for entry in shape.maybe:
-            if entry.piece is not None and not entry.piece.search(piece.name):
+            if entry.piece is not None and not entry.piece.search(piece.place):
                 continue
             match = entry.pattern.search(text)
             if match and (entry.test is None or entry.test(match)):

@@ -13,8 +13,7 @@ import json
 from typing import Any, Collection, Iterator, Mapping, Sequence
 
 from .._judge.settled import Known, known_from, of_host
-from . import facts
-from . import told as said
+from . import facts, host_output
 
 _STATES = {"ACTIVE": "PORT_ACTIVE (4)", "ARMED": "PORT_ARMED (3)", "INIT": "PORT_INIT (2)", "DOWN": "PORT_DOWN (1)"}
 _MTUS = {256: 1, 512: 2, 1024: 3, 2048: 4, 4096: 5}
@@ -49,7 +48,7 @@ def pieces(
     vcenter = evidence.get("vcenter")
     found |= facts.pieces("vcenter", vcenter) if isinstance(vcenter, Mapping) else {}
     for name, told in _each(evidence.get("hosts")):
-        for piece, text in said.pieces(name, told).items():
+        for piece, text in host_output.pieces(name, told).items():
             # Beside what was made of the readings, but for the kernel's log: that knows which Xids are of this run.
             found[piece] = text if piece.endswith("/dmesg.txt") else found.get(piece, "") + text
     report = (evidence.get("fabric") or {}).get("report")

@@ -45,7 +45,7 @@ def tagged(ranks: int) -> list[str]:
     each = [f"{step}\timages/sec: 2100.{step} +/- 0.1 (jitter = 1.2)\t7.{step:03d}" for step in (1, 10, 20, 30, 40, 50)]
     return [
         f"[1,{rank}]<stdout>:{line}"
-        for line in ("Running warm up", *each, "-" * 64, "total images/sec: 8400.66")
+        for line in ("Running warm up", "Done warm up", *each, "-" * 64, "total images/sec: 8400.66")
         for rank in range(ranks)
     ]
 

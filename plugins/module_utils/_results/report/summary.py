@@ -14,7 +14,7 @@ import json
 import math
 from typing import Any, Mapping, Sequence
 
-from ..._doctor import told
+from ..._doctor import host_output
 from ..._layer import RefusedError
 from ..._proof import found_limits, snapshots
 from ..._proof.evidence import Evidence, Job, gathered
@@ -323,7 +323,7 @@ def _layer(inputs: Inputs, name: str) -> dict[str, Any]:
 def _booted(hosts: Any) -> dict[str, float]:
     """Host -> when it booted, of those that said their uptime after the run."""
     read = hosts.items() if isinstance(hosts, Mapping) else ()
-    found = {str(host): told.booted(said) for host, said in read if isinstance(said, Mapping)}
+    found = {str(host): host_output.booted(said) for host, said in read if isinstance(said, Mapping)}
     return {host: at for host, at in found.items() if at is not None}
 
 

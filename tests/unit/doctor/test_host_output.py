@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import run_facts, told
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import host_output, run_facts
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import accepted, diagnosis, schema
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import Inputs, build
@@ -48,24 +48,26 @@ MARKS = {**FINDING, "cause": "nic_qos_differs", "evidence": [{"text": "np_ecn_ma
 
 
 def test_outputs_become_pieces_and_what_stands_before_the_first_name_is_none() -> None:
-    found = told.pieces("gpu02", {"said": SAID, "at": 1000.0, "since": 0})
+    found = host_output.pieces("gpu02", {"said": SAID, "at": 1000.0, "since": 0})
     assert set(found) == {"hosts/gpu02/dmesg.txt", "containers/gpu02/env.txt"}
     assert "old" in found["hosts/gpu02/dmesg.txt"]
 
 
 def test_of_a_job_that_ended_well_only_what_the_kernel_logged_since_counts() -> None:
-    found = told.pieces("gpu02", {"said": SAID, "at": 1000.0, "since": 620.0})
+    found = host_output.pieces("gpu02", {"said": SAID, "at": 1000.0, "since": 620.0})
     assert found["hosts/gpu02/dmesg.txt"] == "[ 7820.0] new\n"
 
 
 def test_without_the_uptime_nothing_of_the_kernel_s_log_is_of_this_run() -> None:
     said = SAID.replace("8200.00 1.0\n", "")
-    assert "hosts/gpu02/dmesg.txt" not in told.pieces("gpu02", {"said": said, "at": 1000.0, "since": 620.0})
+    assert "hosts/gpu02/dmesg.txt" not in host_output.pieces("gpu02", {"said": said, "at": 1000.0, "since": 620.0})
 
 
 def test_a_host_that_did_not_answer_says_so_and_one_that_nobody_asked_says_nothing() -> None:
-    assert told.pieces("gpu02", {"said": "", "error": "no\nroute"}) == {"hosts/gpu02/answer": "unreachable: no route\n"}
-    assert told.pieces("gpu02", {}) == {}
+    assert host_output.pieces("gpu02", {"said": "", "error": "no\nroute"}) == {
+        "hosts/gpu02/answer": "unreachable: no route\n"
+    }
+    assert host_output.pieces("gpu02", {}) == {}
 
 
 def test_vcenter_and_hosts_are_evidence_for_the_doctor() -> None:
@@ -120,7 +122,7 @@ def test_what_the_hosts_are_asked_only_reads_and_runs_to_its_end(tmp_path: Path)
     assert rest.endswith("}}; true")
     script = f"{begin} tell a.txt 'echo one'; tell b.txt 'exit 127'; tell c.txt 'echo two >&2; false'; true"
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path, timeout=60)
-    assert told.sections(done.stdout) == {"a.txt": "one\n", "c.txt": "two\n"}
+    assert host_output.sections(done.stdout) == {"a.txt": "one\n", "c.txt": "two\n"}
     assert "timeout 20" in begin and os.listdir(tmp_path) == []
 
 

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, rocemesh.multinode contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a host said to many commands at once, after a job: taken apart into the pieces of a bundle. Pure.
+"""Split the outputs of many commands on one host into the pieces of a bundle. Pure.
 
-Of a job that ended well only what its kernel has logged since then counts: old trouble is none of this run's.
+Of a job that ended well only the kernel's lines since its start count: older trouble is not of this run.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ _KERNEL, _UPTIME = "dmesg.txt", "uptime.txt"
 _SECONDS = re.compile(r"^\[ *(\d+\.\d+)\]")
 
 
-def pieces(host: str, told: Mapping[str, Any]) -> dict[str, str]:
-    """``told``: ``said``, the outputs, each below a line with its name (container/NAME: said inside the container);
+def pieces(host: str, answer: Mapping[str, Any]) -> dict[str, str]:
+    """``answer``: ``said``, the outputs, each below a line with its name (container/NAME: said inside the container);
     ``at`` and ``since`` in seconds since 1970, ``since`` 0: all that the kernel has logged; ``error``."""
-    if not told.get("said"):
-        error = " ".join(str(told.get("error") or "").split())
+    if not answer.get("said"):
+        error = " ".join(str(answer.get("error") or "").split())
         return {f"hosts/{host}/{facts.SILENT}": f"unreachable: {error}\n"} if error else {}
-    found = sections(str(told["said"]))
+    found = sections(str(answer["said"]))
     uptime = found.pop(_UPTIME, "").split()
-    if told.get("since") and _KERNEL in found:
-        found[_KERNEL] = _after(found[_KERNEL], uptime, float(told.get("at") or 0) - float(told["since"]))
+    if answer.get("since") and _KERNEL in found:
+        found[_KERNEL] = _after(found[_KERNEL], uptime, float(answer.get("at") or 0) - float(answer["since"]))
     return {place(host, name): text for name, text in found.items() if text.strip()}
 
 
-def booted(told: Mapping[str, Any]) -> float | None:
+def booted(answer: Mapping[str, Any]) -> float | None:
     """When the host booted, in seconds since 1970 by the controller's clock; None if its uptime was not read."""
-    uptime = sections(str(told.get("said") or "")).get(_UPTIME, "").split()
+    uptime = sections(str(answer.get("said") or "")).get(_UPTIME, "").split()
     try:
-        return float(told["at"]) - float(uptime[0])
+        return float(answer["at"]) - float(uptime[0])
     except (IndexError, KeyError, TypeError, ValueError):
         return None
 
