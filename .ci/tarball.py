@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Build the collection from an allowlist: tracked files that match a line of SHIPPED, and nothing else that lies about.
 
     python .ci/tarball.py [FOLDER]    # builds there (default: the working directory) and names the tarball
@@ -29,6 +27,7 @@ SHIPPED = (
     "SECURITY.md",
     "bindep.txt",
     "execution-environment.yml",
+    "REUSE.toml",
     "requirements.txt",
     "docs/*.json",
     "docs/*.md",

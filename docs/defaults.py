@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Writes the defaults of roles into their argument specifications: `python docs/defaults.py`.
 
 The truth is `defaults/main.yml`. Of a template that a type such as int cannot have, the fallback is written. A test

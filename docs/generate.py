@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Write docs/guide.md and docs/errata.md from docs/guide.yml, docs/causes.md from the rules of the doctor.
 
 --check: only say whether they are current (exit 1).

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Write docs/questions.md: how many commands the doctor asks for. Plays the whole fault gym, about half a minute.
 
 PYTHONPATH=collections:. .venv/bin/python docs/questions.py

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Write docs/readers.md from the registry of readers; --check: only say whether it is current (exit 1)."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Draw the rooms of plugins/module_utils in docs/architecture.md from the imports; --check: is the drawing current?
 
 A room is a folder with modules and all that lies in it, or a module of its own; a folder of folders has walls, and each

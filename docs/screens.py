@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Make docs/screen-report.png for the README from the report of a real run, by a headless chromium.
 
     python docs/screens.py reports/latest      # after `make lab`: draws, and notes in docs/screens.json what from

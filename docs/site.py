@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Build the documents as a website with search; no network is needed to build or to read it.
 
     python docs/site.py [FOLDER]    # writes HTML to FOLDER (default: .build/site); every warning is an error

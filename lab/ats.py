@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The physics of ATS on which the guide depends, as pure functions (no I/O).
 
 Three things have to be true at the moment a VM is powered on before the guest's NIC may translate addresses itself:

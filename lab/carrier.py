@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the simulated switch carries of the nodes' traffic: VLAN, MTU and link of a port decide, and its counters move.
 
 The nodes hang on one Linux bridge, which knows nothing of the switch. So each node drops, silently and before anything

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What a Docker engine changes in this machine's network: written down before, taken back after.
 
 Only what mentions an engine's own chains or bridges is removed, so rules that somebody added meanwhile stay.

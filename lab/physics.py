@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Daemon that plays physics: power of the VMs, what a host reboot does to a card, what a guest sees on its bus.
 
 ``python -m lab.physics``. vSphere tells it of power (POST /event and waits for the answer), Docker tells it of guests

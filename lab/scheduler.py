@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A real Slurm (Debian's) over the nodes, on request, and the hand-off trained under it.
 
 The packages are a layer of the node image; torch is one of them, because Debian has no pyxis and so the ranks run with

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Reads pytest's JUnit file: `passed failed skipped`, then one line for each skip that nobody allowed. With
 `--failed` before the file: the ids of what failed, nothing if a skip or a file that broke is among it.
 

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Role tests that need no lab, with every release of ansible-core on each Python that it runs on.
 
     python tests/matrix.py                    # every cell whose Python is found

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """mellanox.onyx 1.0.0, the collection for these switches that others wrote: fetched for tests, never distributed.
 
 It left the `ansible` distribution with release 8, so it is taken out of the last one that has it (7.7.0), into

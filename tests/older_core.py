@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What ansible-core has for tests since 2.19, for tests that run with 2.17 and 2.18 as well.
 
 Before, every text was a template, and a module read its arguments from a variable of ``ansible.module_utils.basic``.

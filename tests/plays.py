@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """ansible-playbook as tests start it: with a configuration and a home of its own, and the collection of this tree."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Runs playbooks against the lab and reads what they and the twin say; for the site, fault and benchmark suites."""
 
 from __future__ import annotations

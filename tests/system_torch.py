@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Which Python has torch: the one that `ROCEMESH_TORCH_PYTHON` names, else the system's, with Debian's package.
 
 Asked once per process: the import takes seconds.

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Prints what the unit tests need of pyproject.toml beside an ansible-core of any release, one requirement a line.
 
 Left out is what brings one release of ansible-core along or refuses others; no unit test imports it.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The doctor without Ansible and without an inventory: `python3 workloads/doctor.py LOG`.
 
 Exit status: 0 healthy, 1 the log cannot be read, 2 faulty, 3 cannot tell, 6 no fault seen. It needs PyYAML.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What each release's API takes: NVIDIA's OpenAPI of 5.0 to 5.18, as the package nvueschema (MIT) publishes it.
 
 Its models ignore keys that they do not know and turn "9216" into 9216; a switch does neither. So the models are walked

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What each VM of the lab has: GPUs, and one NIC per RoCE network. A shape is a file beside this one.
 
 ``gpus``: PCI addresses inside each VM; ``rails``, the first of which also carries logins, the registry and MPI: the

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The control port: read the state, reset it, inject faults. Loopback only, not a feature of any switch.
 
 ``GET /state``  ``POST /reset``  ``POST /fault`` (JSON object)  ``DELETE /fault``  ``GET /log``  ``DELETE /log``

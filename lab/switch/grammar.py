@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The command grammar: which words are understood in which mode, and what they do.
 
 A command is a pattern of words. Keywords may be abbreviated as long as one pattern fits best; ``<name>`` takes one

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Quality of service beside the RoCE template: what people typed by hand, and where it contradicts the template.
 
 The lines are those that public configurations of SN2410 and SN2700 switches have. What of them the switch lists as an

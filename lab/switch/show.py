@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What ``show`` prints: for every subject a text and an object for ``json-print``.
 
 Texts and shapes of `version`, `roce`, `configuration files`, `running-config` and of the JSON objects follow real

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Action of rocemesh.multinode.doctor: name the root cause in logs and outputs.
 
 An action, because the rule packs are YAML files of the controller, which Ansible sends to no node. How it judges is in

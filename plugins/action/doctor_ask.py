@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Action of rocemesh.multinode.doctor_ask: the person at the terminal runs the next command and gives what it printed.
 
 An action, because only the controller has the person's terminal. What is asked and when it ends is in

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Action of rocemesh.multinode.mpi_job: start a job on the node, tell how it gets on, bring back all of its output.
 
 The job runs under a supervisor on the node (workloads/checks/job.py); this side only asks it for news. Each question

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Action of rocemesh.multinode.preflight: list all blocking problems of a run.
 
 An action, because it looks at the controller and at the inventory: both are here, not on a target. What devices and

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Action of rocemesh.multinode.run_report: the summary and the report of a run.
 
 An action, because the doctor speaks in it, and its rule packs are YAML files of the controller. What a report holds is

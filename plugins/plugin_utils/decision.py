@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Modules that decide and touch nothing: readings in, a decision out, on the controller, in check mode as well.
 
 The options are those that the module of the same name documents: they are written once. What only roles need has no

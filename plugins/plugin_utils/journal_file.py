@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Read journals and plans as the callback journal writes them. Refuse what is none.
 
 Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What a run changed, setting by setting, and which of it goes back. Pure.
 
 A setting goes back by a call of the module that changed it, with the value from before the run, and only while it has

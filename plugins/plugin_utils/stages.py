@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the callback ``stages`` shows, from the names of tasks and the times at which they start. Pure.
 
 Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.

@@ -1,7 +1,4 @@
 #!/usr/bin/env bash
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 # The guide's loop made as careful as the role: a pair per node that is made there, host keys learned by ssh-keyscan, keys
 # bound to the head's address. As with the role, only the head's key opens doors, and a worker knows the head alone.
 # Made on the head. Arguments: addresses of all nodes, the head's first.

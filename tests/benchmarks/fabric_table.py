@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The measured tables of docs/fabric.md, made from docs/fabric.json: `python -m tests.benchmarks.fabric_table` writes
 them, with --publish after it took over what tests/benchmarks/test_fabric.py left in reports/bench.
 """

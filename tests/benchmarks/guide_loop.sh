@@ -1,7 +1,4 @@
 #!/usr/bin/env bash
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 # The guide's steps in its order, made on the head: two RSA pairs that all nodes share, configuration without host key
 # checking, one copy to each worker, owner and modes there. Its logins by password are logins with the administrator's
 # key here; and where ~/.ssh exists, as here, its `scp -r .ssh worker:~/.ssh/` would make ~/.ssh/.ssh, so it goes to ~.

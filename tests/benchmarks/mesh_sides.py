@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What test_mesh.py compares: the role, the guide's own steps as one shell loop, and tasks of community modules.
 
 All start from nodes with an empty ~/.ssh but for the administrator's key, and all end in containers that reach every

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The tables of docs/benchmarks.md, made from docs/benchmarks/*.json: `python -m tests.benchmarks.page` writes them,
 with --check it only says whether the page agrees.
 

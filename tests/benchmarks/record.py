@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What every comparison does alike: sides take turns, and a file holds every run of one invocation with its machine.
 
 A file is written anew by each invocation: figures of different loads never stand in one table. It lies in

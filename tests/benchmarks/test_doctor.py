@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """How long the doctor reads a bundle of ROCEMESH_BENCH_LOG_MIB mebibytes (default 1024), and in how much memory;
 how long 256 hosts' outputs take. Limits: 60 CPU seconds and 256 MiB, and 10 CPU seconds.
 

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """How often the fabric check names the right place on simulated fabrics of 16 to 1,000 hosts with 8 rails, and how long
 the controller thinks about every pair of 256 hosts. SIMULATED. Needs no lab.
 

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The mesh over 4, 16 and 64 real SSH servers: the role, the guide's steps as a shell loop, and community modules.
 
 In every round all sides take turns, and so does who goes first. Each has a new fleet (tests/integration/mesh/fleet.py),

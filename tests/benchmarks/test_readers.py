@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """How fast a log is read, against ``grep -c`` and against Python's bare line loop, and in how much memory.
 
 Made-up logs of ROCEMESH_BENCH_LOG_MIB mebibytes (default 1024), each written to a temporary folder and removed:

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """How the report grows with the number of ranks: time and size for 4, 64 and 512, and what the plots cost of it.
 
 Writes reports/bench/report.json. `growth`: time and size of the report without plots against the one of 4 ranks, in the

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What a run with nothing to change costs against a shell script of the same checks; where a first run spends its time.
 
 site     site.yml, the second time

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """onyx_roce against mellanox.onyx 1.0.0 for the same end state, on the same SIMULATED switch, side by side.
 
 Each cell is a number of ports and a delay that the switch takes per line. In every round the sides take turns (and who

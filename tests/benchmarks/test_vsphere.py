@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One module call for many ESXi hosts against community.vmware, side by side in one run.
 
 All sides run through ansible-playbook against the same simulated vCenter, started here on a free port. Ours sets a

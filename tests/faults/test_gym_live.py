@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Faults of the gym that a living device of the lab can show (`python -m lab fault list`).
 
 The doctor finds nothing on the right site, and names each fault first, at its place, within a minute, and changes

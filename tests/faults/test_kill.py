@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """ansible-playbook is killed with SIGKILL at ten moments across the layers; running it again finishes each time.
 
 A moment is something that a device has received or done (triggers.py). Each kill is asserted by itself: the run died of

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The moments at which a run is killed: each is something that a device has received or done, as the device says it.
 
 The heading of a task is printed before the task does anything, so a kill at a heading kills nothing that had begun.

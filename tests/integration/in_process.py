@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A module of this collection in the process of the test: a playbook for each of hundreds of questions would cost more
 than the device does. What ansible-playbook adds (arguments from a task, check mode, what is printed) is asked once."""
 

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the tests of all simulated switches share: one is started on free loopback ports, and asked by the real module
 in the process of the test, by ansible-playbook as a user does it, or by the role."""
 

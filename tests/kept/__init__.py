@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What every ansible-playbook of a test session would make again, kept in one folder as long as the session lasts: the
 archive of each module (``callback``) and the byte code of what lies in it (``bytecode``). A module costs a third of a
 second of processor time, half of it for these two, and a session runs thousands.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Mutants of the code that decides: each is a small lie in a rule, and some test has to notice.
 
     python -m tests.mutation known     # those that once survived (known.yml)

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Runs tests on one mutant after the other, in a copy of the tree.
 
 This process has loaded everything that does not change (pytest, ansible, the libraries); each mutant gets a fork of it,

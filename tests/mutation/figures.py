@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """docs/mutation.md, and the rate in docs/architecture.md, from tests/mutation/results.
 
 `python -m tests.mutation.figures` writes them; `--check`: are they current?

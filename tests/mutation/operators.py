@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Every small change of a decision in a Python file: a text for a text, at a place that the syntax tree names.
 
 Left alone is what decides nothing: messages, annotations, decorators, docstrings, `x or {}` that gives a default.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The whole guide on the lab's second shape: two GPUs and two NICs per VM, two networks, eight ranks.
 
 The tests of this file build on each other, in order. They change nodes and switch and put them back.

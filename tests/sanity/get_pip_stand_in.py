@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Stands in for the get-pip script that ansible-test would download: pip comes with the interpreter (ensurepip).
 
 Called with get-pip's command line. What it asks for (a pinned pip, setuptools) comes from wherever this machine's pip

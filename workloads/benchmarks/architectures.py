@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The networks of the benchmarks as data, and the arrays whose gradients their training exchanges. No torch here.
 
 One description serves both sides: `arrays` gives the shapes for the bandwidth benchmark, and models.py builds the torch

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Bandwidth of the exchange of gradients: all-reduce of every parameter array of named networks, as training does it.
 
 One iteration starts the all-reduce of all arrays and ends when the last one is done on the slowest rank. The warm-up is

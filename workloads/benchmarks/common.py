@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the benchmarks share: joining the ranks, lines for programs, clocks, the settings worth recording.
 
 Every line for programs is one write of at most 4000 bytes, by rank 0 only: "ROCEMESH-BENCHMARK {json}" with either a

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Input: how many images per second storage and decoding threads deliver, with no network behind them.
 
 Every rank makes a record file of its own (records.py) with JPEG images of ImageNet's usual size, reads it once from

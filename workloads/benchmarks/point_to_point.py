@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Bandwidth between two ranks, nobody else talking: what the exchange of gradients is to be compared with.
 
 The ranks stand in a ring; each sends one array to the next, one pair after the other. "point_to_point" sends one way,

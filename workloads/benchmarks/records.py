@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Record files as MXNet's im2rec writes them: one large file instead of many small ones. Plain Python.
 
 Per record: the magic number, the length in the low 29 bits (the high 3 are 0: a whole record), the payload, zeros up to

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Scoring: images per second of the forward pass alone, for a table of networks and batch sizes, synthetic images.
 
 Every rank scores for itself, all at the same time; "img_s" is the median of the ranks, per GPU, as published tables

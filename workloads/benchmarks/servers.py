@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The exchange of gradients by parameter servers, as MXNet's kvstore dist_sync and dist_async do it, over torch RPC.
 
 The first N ranks keep the values as well, in host memory. Every rank pushes each array to its server and gets back

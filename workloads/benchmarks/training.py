@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Training: images per second for a table of networks and batch sizes, and what the communication costs per batch.
 
 Three measurements per case, each the median of --iterations, on the slowest rank: "compute_s" (forward, backward and

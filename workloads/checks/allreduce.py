@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A real MPI collective, without compiler and without mpi4py: MPI_Allreduce by ctypes on Open MPI's library.
 
 ``mpirun hostname`` never opens a connection between ranks, so it passes on clusters where every MPI program hangs (two

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What torch of this image was built for, what it sees, and which NCCL it brings. Prints one line of JSON.
 
 A torch for CPUs trains beside idle GPUs without a word; this asks before the training does.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Run one long program so that its output can be read while it runs, and so that it does not outlive who wants it.
 
 A supervisor process starts the program, sends its output to files in a folder of its own and writes down how it ended.

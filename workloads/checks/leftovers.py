@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Find the jobs that run in this container, say whose they are, and end those that nobody wants any more.
 
 ``docker exec ... mpirun`` does not die with its client: mpirun, its daemons and the ranks live on, hold the port and

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One host of the fabric check: asks and answers probes, starts perftest when its round begins. One per host.
 
 All hosts have the same plan, so nobody is told what to do next. The first host listens; when everybody called, it says

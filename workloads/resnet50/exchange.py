@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """How fast the ranks exchange data, and how fast each GPU talks to its host, measured alone when the training is over.
 
 A training hides its exchange behind its arithmetic: its rate hardly tells whether the path is as fast as its links.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The training loop: DistributedDataParallel on synthetic images, timed between barriers.
 
 Runs on torch 1.13 and later, with and without numpy: only tensors are exchanged, never pickled objects.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """ResNet-50 in plain torch.nn, variant 1.5: the stride sits in the 3x3 convolution (5 % more work than variant 1).
 
 Needs no torchvision. Architecture: He et al., "Deep Residual Learning for Image Recognition", 2015.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the run prints: the lines of tf_cnn_benchmarks, and one machine line per rank. No torch here.
 
 Every line leaves in ONE write: mpirun tags what it reads, not what was meant as a line, and a line written in two

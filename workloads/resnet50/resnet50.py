@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Data-parallel ResNet-50 on synthetic images: one process per GPU (or per CPU rank), started by mpirun or torchrun.
 
 Prints the lines of tf_cnn_benchmarks (per rank: running images/s; at the end the total of ALL ranks, which every rank

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Find secrets that no inventory names, by what stands beside them and by how they look.
 
 A text is read twice: as it is, and with its escapes taken away (JSON at any depth, percent, XML, Python). So one

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What in a text tells addresses, serial numbers and names. One alternation: nothing is replaced twice.
 
 Forms: RFC 5952 and 4291 (IPv6), RFC 9562 (UUID), lspci(8) and nvidia-smi(1) for serial numbers,

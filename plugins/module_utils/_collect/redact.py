@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Stand-ins for secrets, addresses, serial numbers and names: the same for the same thing, another for another.
 
 Networks keep their structure: addresses that share a prefix share as long a prefix of their stand-ins (IPv4 from /8

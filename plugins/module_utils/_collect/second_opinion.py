@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Ask detect-secrets, with rules of its own, whether a finished archive still holds a secret.
 
 detect-secrets (Yelp, Apache-2.0) is called line by line through its plugins. None of its filters runs, nothing is

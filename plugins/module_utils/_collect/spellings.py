@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """How programs write a known secret: as it is, and in each encoding of logs, requests and configuration files.
 
 base64 at its three offsets (RFC 4648), so also in the middle of an encoded text (``Basic user:password``, a Docker

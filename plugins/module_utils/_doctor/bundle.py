@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A bundle in pieces: a folder, an archive (tar, zip), or a single file of any size; also gzip, bzip2 or xz of a file.
 
 Nothing is ever written. Names inside an archive are only shown. What is too large, binary or broken is told in

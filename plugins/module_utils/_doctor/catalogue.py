@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """All causes, signs and rules of the doctor, from the rule packs and from the rules of a failed run.
 
 ``_results/launch/causes.py`` explains a failed mpirun. Its patterns are signs here, so that both say the same of one

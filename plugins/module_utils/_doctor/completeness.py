@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Decide whether what was read proves a sound job: ranks, last rows, ends, figures against their links. Pure.
 
 A line that sounds good proves nothing. Whatever is not shown is a gap with a code, and with a gap nothing is healthy.

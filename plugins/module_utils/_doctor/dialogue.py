@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Question after question until one cause is left: which command next, what was given, when it ends.
 
 The only I/O is reading the files that the person names, and what ``prompt`` does.

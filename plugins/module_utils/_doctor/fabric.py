@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """fabric.json of the fabric check (role fabric) as evidence: each of its faults is a sign, with its place. Pure.
 
 It is read as a whole and not line by line: what it says of a sound fabric ("missing", "nothing found") is no trouble.

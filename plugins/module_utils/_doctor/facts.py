@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What roles read of switches, vCenter, ESXi hosts and VMs, as the pieces that these devices would print. Pure.
 
 So live facts and an archive are judged by the same rules. What was not read has no line: nothing is made up. A state

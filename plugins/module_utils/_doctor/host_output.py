@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Split the outputs of many commands on one host into the pieces of a bundle. Pure.
 
 Of a job that ended well only the kernel's lines since its start count: older trouble is not of this run.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What a rule of the doctor is made of. Pure data types; the rules are in ``_judge/packs``.
 
 A *sign* is something that a line says. A *cause* is what may be wrong, where one looks, and what puts it right. A

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Signs in the pieces of a bundle: what a line says, and where it stands. One pass, bounded memory.
 
 Lines that differ in their figures alone have one form. A form without any word of a sign is looked at once and passed

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The readings of a run (nodes, switches, ESXi hosts, fabric check) as the pieces that their devices would print. Pure.
 
 A run reads counters before and after the job: what stands here is what was counted in between, so old trouble is none.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Where no rule is certain: candidates by what the lines are about, so that three layers can be looked at. Pure.
 
 A few lines of a thread or a mail say in somebody's own words what is wrong, and silence would help nobody.

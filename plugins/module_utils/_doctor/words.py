@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Words of which every line that matches a pattern has one: found in the pattern itself, not written by hand.
 
 Most lines of a log are harmless, and looking for words is a hundred times faster than trying patterns. Words hold no

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The QoS of ports in the running configuration of EOS. Pure.
 
 Lines and their forms: aristanetworks/avd, schema and templates of eos_cli_config_gen (ethernet_interfaces, qos,

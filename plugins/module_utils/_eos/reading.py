@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One pass over an EOS switch.
 
 JSON keys: aristanetworks/anta, unit tests of its checks (show version, interfaces, lldp neighbors detail);

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The whole check, part by part: probes, rounds of perftest, repeats of what was seen too seldom, answer. Pure.
 
 Nothing is remembered between the parts but what they printed: the same input gives the same plan again.

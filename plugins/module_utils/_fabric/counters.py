@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the NICs' own counters say of the rounds: each host reads them right before and right after. Pure.
 
 Names: Linux, Documentation/ABI (sysfs-class-infiniband, sysfs-class-net-statistics), and for hw_counters NVIDIA's

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The GPUs of the hosts as `gpu_info` read them: one table, and what differs in it, in words. Pure.
 
 A value is judged by itself where it is wrong anywhere (an uncorrected ECC error), and against the GPUs of the same

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Which link, NIC, host, switch or rail explains what was measured. Pure.
 
 A measurement is bad if it lies below its rail's median by 12 %, and by six times what the rail scatters. Then the place

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A fabric as the check sees it: hosts, rails, and one NIC where they cross. Pure.
 
 A NIC is a number, host x rails + rail: schedules of a thousand hosts hold millions of them.

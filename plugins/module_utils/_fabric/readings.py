@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The fabric from what NICs and switches were read to say, and what differs in that already. Pure.
 
 A NIC whose value differs from what most NICs of its rail have is named before anything is measured.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Who measures with whom, and when: no NIC is used twice at once. Pure.
 
 *Full*: a round-robin tournament (circle method), n - 1 rounds for n hosts (n for an odd n), all rails at the same time;

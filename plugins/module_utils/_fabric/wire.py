@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The plan as it goes to the hosts, and what comes back from them. Pure.
 
 The plan is one argument of a command line: at most 128 KiB on Linux, so rounds of a tournament go as three numbers.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The folder of a hand-off. Whose a file is, its digest tells: SHA256SUMS lists what this collection wrote.
 
 A file that is not listed there, or that a user edited since, is theirs and is never written over or removed.

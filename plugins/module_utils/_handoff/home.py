@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A job that another launcher ran, brought home: its folder becomes what the report of a run is made of.
 
 Of the folder only regular files with the names that a hand-off uses are read. What is missing stays missing, and the

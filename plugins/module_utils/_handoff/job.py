@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One job for other launchers: what was asked is checked, then said as data (job.json) and as NCCL's files. Pure.
 
 A wrong device, digest or namespace is refused here, when the files are made, and not by a scheduler hours later.

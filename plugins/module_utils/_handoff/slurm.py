@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What Slurm says of a job that did not end well, in words that say what to do. Pure.
 
 Only the text of a cancelled job was recorded (Slurm 22.05, tests/integration/handoff); those of time limit, node

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The Xids that a host logged: which are open, and which are settled. Pure.
 
 An Xid stays in the log until the host restarts. It is settled by the driver that was loaded again after it and shows

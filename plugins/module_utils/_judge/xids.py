@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The table of Xids: what each means, what is at fault, and whether the GPU goes on. Pure data.
 
 The fabric check, the doctor, the cause of a failed run and the report all read it. An Xid that NVIDIA's catalogue does

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A marked block inside a file of another owner, edited so that no other byte changes.
 
 A new block comes first in the file. Two reasons: nothing has to be appended after a last line that may lack its

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What a release with a broker left on a node: a program of root's, a sudoers rule, an account.
 
 Its own record decides what is taken away: the sudoers rule names account and directory, every file names its owner.

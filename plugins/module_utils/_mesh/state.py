@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What a node of the mesh looks like and what is wanted of it; the parsers that let nothing odd into a key file.
 
 Pure: no I/O, no Ansible import. Imports on Python 3.8. A path is absolute (the mesh's, root owns it) or relative to

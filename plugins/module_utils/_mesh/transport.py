@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Files and keys of one node. All I/O of the mesh layer is here.
 
 The module often runs as root inside a directory that an ordinary user owns. Every access therefore starts at a file

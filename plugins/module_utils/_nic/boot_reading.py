@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Reads what the next boot of a guest reads, and what is there now. Changes nothing.
 
 netplan's generator runs on a copy of its files; everything else is read. Imports on Python 3.8: runs on the nodes.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The state of GPUs as ``nvidia-smi -q -x``, ``nvidia-smi nvlink -s`` and the kernel log tell it: the parsers. Pure.
 
 What a GPU does not have ("N/A", an element that its driver does not know) is None, and never 0 or "off".

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """NVIDIA GPUs, driver and Fabric Manager of a node: the parsers, and what is wrong with what they found. Pure: no I/O.
 
 Sources: NVIDIA's documentation of nvidia-smi, of CUDA's compatibility and of Fabric Manager (its version has to be that

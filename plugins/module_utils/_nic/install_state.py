@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the installer of MLNX_OFED and DKMS say about the driver of the card, and when it must not be restarted. Pure.
 
 Sources: a public transcript of mlnxofedinstall, the vendor's list of its exit codes, the two formats of `dkms status`.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """How an MTU is stored so that nothing but the MTU differs at the next boot, or why it cannot be.
 
 Three ways, in this order. None writes a network configuration of its own, and netplan's files are never touched: an id

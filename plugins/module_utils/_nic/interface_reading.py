@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Observes who sets an interface up: asked from those who do it, and checked on a copy of their files.
 
 Changes nothing. Imports on Python 3.8: runs on the nodes.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Network interfaces of a GPU VM and who sets them up, as data, and the only code that parses what their tools print.
 
 Pure: no I/O. Imports on Python 3.8: runs on the nodes.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The four verbs for the cards of one GPU VM: wiring between the tools (transport) and the rules (plan).
 
 Imports on Python 3.8: runs on the nodes.

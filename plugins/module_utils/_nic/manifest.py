@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What this collection's roles write on a node, in one manifest there, and what older releases have left.
 
 The manifest names each path and the role that wrote it. A role that is taken away, and a release that does not write a

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What a node has, read without changing anything. Every reading stands alone: one that fails leaves the others.
 
 Imports on Python 3.8: it runs on nodes.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What lies between GPU and NIC on the bus of a node: ATS, ports and their ACS, relaxed ordering, NUMA nodes, links.
 
 What cannot be read is None and named by the reader. In a VM the ports above a function are the hypervisor's own: they

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The PCIe link of a function as the guest sees it: sysfs texts and configuration space. Pure: no I/O.
 
 Offsets: PCI Local Bus Specification (status register 06h bit 4: capability list; 34h: its first entry) and PCI Express

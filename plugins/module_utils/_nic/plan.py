@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What has to change on a card, what it waits for, and what a state means. Pure: no I/O, no Ansible.
 
 The truth about ATS has two independent witnesses: the card's Current value (not Next Boot, not the star: Next Boot

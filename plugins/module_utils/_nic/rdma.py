@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Observes the RDMA devices of a node: sysfs first, tools for what sysfs does not have. Changes nothing.
 
 What cannot be read is None and stands in ``unreadable`` with the reason and what to do. It is never filled with a

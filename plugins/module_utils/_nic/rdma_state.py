@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """RDMA devices of a node as data, and the only code that parses what their tools print. Pure: no I/O.
 
 Sources: public transcripts of ibv_devinfo, mlnx_qos, ofed_info, lsmod and nvidia-smi, the print formats of mlnx-tools

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the NIC tools print, as frozen dataclasses. Pure: text in, state out, an unknown text is a `ParseError`.
 
 Sources: table layouts of mlxconfig/mstconfig 4.13 to 4.36 read from their printf formats; errors of mstconfig 4.21 and

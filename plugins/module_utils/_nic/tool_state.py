@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the helpers beside mlxconfig print (mst, mlxfwreset, lspci's VPD, systemd-detect-virt), as data. Pure: no I/O.
 
 Sources: public transcripts of `mst start`, `mst status [-v]` and `mlxfwreset query`. Not verified on hardware.

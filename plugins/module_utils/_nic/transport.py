@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The card's tools on this node: finds them, runs them, turns what they print into state and typed errors.
 
 Rules: C locale, no shell, stdin closed (a question would otherwise wait for ever), options before the command, one

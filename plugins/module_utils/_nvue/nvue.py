@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The four verbs for Cumulus Linux 5.x: one plan, one NVUE revision.
 
 Everything of a plan is staged in one revision, compared with what was planned, and applied with a dead-man switch: the

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What has to change on a Cumulus switch, as data. Pure: no I/O, no Ansible.
 
 All operations of a plan are one NVUE revision and take effect together or not at all.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One HTTPS session with NVUE's REST API, on the standard library.
 
 One connection is kept for all requests: a run asks some dozens of questions, and a switch's management CPU needs longer

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What a Cumulus switch says, read into frozen data. Pure: no I/O, no Ansible.
 
 Everything here is strict about what it acts on (a port, its bridge, its MTU, the RoCE mode) and tolerant about what it

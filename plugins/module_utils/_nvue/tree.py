@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Configuration trees as NVUE knows them, and port names. Pure: no I/O, no Ansible.
 
 A tree is what the API sends and takes: nested dictionaries with scalars at the ends; an empty dictionary is a thing

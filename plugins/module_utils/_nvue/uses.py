@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the ports of an NVUE configuration are used for. Pure: no I/O, no Ansible.
 
 Releases rename keys (``ip`` of 5.0 to 5.14 is ``ipv4``, ``ipv6`` and ``vrf`` since 5.15), and much that makes a port an

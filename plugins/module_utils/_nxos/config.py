@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The QoS of ports in the running configuration of NX-OS (Nexus 9000). Pure.
 
 What a port does with RoCE follows from three policies, of the port or of ``system qos``: type qos (DSCP -> qos-group),

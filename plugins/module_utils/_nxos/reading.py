@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One pass over an NX-OS switch (Nexus 9000).
 
 JSON keys: NX-API's schema of show queuing in the Nexus 9000 show command reference (TABLE_queuing_interface,

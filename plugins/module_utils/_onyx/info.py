@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Everything that an Onyx switch says about RoCE, as one dictionary; reads only.
 
 A table that cannot be read does not hide the others: it is named under ``unreadable``, with the switch's own text, and

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What has to change on an Onyx switch, as data. Pure: no I/O, no Ansible.
 
 The order is the least disturbing one for a device without transactions: VLAN, RoCE mode (one toggle of all links),

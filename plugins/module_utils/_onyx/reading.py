@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Which commands read which part of an Onyx switch. Each table is read whole, each per-port answer by ranges of ports.
 
 On a switch that takes 100 ms per line, the number of lines is the time; so nothing is asked port by port that can be

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The way back on an Onyx switch: settings that an earlier run changed get the values from before that run.
 
 ``before`` and ``after`` are those of that run's ``--diff``. A setting goes back only while it still has its value of

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What an Onyx switch prints, as frozen data. The only code that parses it.
 
 The JSON of ``| json-print`` changed with release 3.6.6000: innermost objects became lists of one, and tables became

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One SSH session with an Onyx command line, on netmiko's driver for it.
 
 Netmiko's own session preparation waits a fixed time for a device that has already spoken, and its reads cannot tell

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What counters say about a run: how much moved, against what the gradients had to move. Pure.
 
 ``{"places": {name: seen}, "reason"}`` with ``seen`` as `snapshots` makes it: ``sent_bytes`` and ``received_bytes``, or

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the nodes' RDMA devices say about the limits of the cluster, each figure with its source. Pure.
 
 A run is as fast as its slowest node, so the least of all nodes counts; a figure that one node does not tell is unknown

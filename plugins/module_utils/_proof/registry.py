@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """All witnesses, in the order of the report. A new one is a file in `witnesses` and a line here.
 
 Named one by one: what Ansible sends to a target holds only what is imported by name.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What counters of NICs and switches moved between two readings, one before and one after the training. Pure.
 
 A difference is given only if both readings have the counter and it can only have grown. A counter that went back (the

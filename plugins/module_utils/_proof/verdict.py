@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """PROVEN, PATH PROVEN, NOT PROVEN or INVALID RUN: what independent witnesses say about one run. Pure.
 
 The claim is always the same: the ranks trained together, and their gradients went from GPU to GPU by RDMA over this

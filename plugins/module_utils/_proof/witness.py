@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What a witness is, and how it comes to its word. Pure.
 
 A witness is one file in `witnesses`: a function that takes all evidence and says agrees, disagrees, missing or

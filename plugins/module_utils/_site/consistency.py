@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Whether switch, NIC and container mean the same packets: MTU, DSCP, traffic class, priority, GID. Pure.
 
 RoCE is lossless only if every hop puts the packets of the job into the same priority. Each layer has its own word for

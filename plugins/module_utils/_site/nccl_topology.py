@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """NCCL's topology file for a VM, from what ESXi knows about the places of its GPUs and NICs. Pure.
 
 A VM shows each passed-through device below a virtual root port of its own. So NCCL finds GPU and NIC "PHB" apart, one

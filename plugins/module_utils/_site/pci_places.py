@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Which device of a VM is which device of its ESXi host, and where it sits there: for NCCL's topology file. Pure.
 
 Nothing is guessed: alike devices in different places are told apart by the number of their slot, which vSphere and

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What a run would do, as one table for a person: device, change, whom it interrupts, what restarts, how long. Pure.
 
 It is made from what the roles publish as data: operations, outcomes, what waits. No text of theirs is taken apart.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Which RoCE ports of the nodes carry the job: by RDMA device and network, never by the name of an interface. Pure.
 
 A rail is one RoCE network; each node has a port in it. Several rails are several networks, often a switch each, and

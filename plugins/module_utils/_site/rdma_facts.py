@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the nodes' RDMA devices and the switches say, made ready for NCCL's variables. Pure.
 
 A node's reading is what module ``rdma_info`` returned there, or ``error``: why there is none. Nothing is filled in for

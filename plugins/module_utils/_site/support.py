@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What NVIDIA and Broadcom say of GPU boards with NVSwitches in VMs of ESX: one table with sources. Pure.
 
 docs/gpu-support.md is made from it (`python -m tests.unit.site.gpu_support`); preflight prints the sentences for a VM

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Which operating systems of the GPU VMs are supported for what, and why the others are refused: one table. Pure.
 
 The role preflight and the first tasks of guest, container and mesh obey it; docs/supported-systems.md is made from it

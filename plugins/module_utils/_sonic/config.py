@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the CONFIG_DB of a SONiC switch says of its ports. Pure.
 
 Tables and fields: sonic-net/sonic-buildimage, src/sonic-yang-models/doc/Configuration.md (PORT, PORT_QOS_MAP,

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One pass over a SONiC switch through its own commands.
 
 RoCE packets that come in are not counted by priority in any of SONiC's commands, so that counter is left out: what

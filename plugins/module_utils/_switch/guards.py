@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The guards of every kind of switch: ports in use, neighbors, reach. Pure: no I/O, no Ansible.
 
 Whether a port may become an access port is asked the other way round, because a list of what makes a port precious is

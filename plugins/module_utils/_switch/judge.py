@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Judge what a switch reports against what RoCE needs of it. Pure.
 
 The stage switch and the consistency check ask the same functions. Facts of a port have the shape that

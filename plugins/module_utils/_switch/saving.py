@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The one policy of saving: what somebody else has not saved himself is not saved for him. Pure: no I/O, no Ansible.
 
 Saving writes the whole configuration. Somebody else's changes may have been unsaved before a run, or be made while it

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The host devices among a VM's virtual devices: who chose them, and what a later power-on may choose. No I/O.
 
 Types are recognised by class name and by attributes, so that plain fakes do for tests.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """esxcli over SOAP: the texts that go out and come back. Pure; `transport` sends them.
 
 A command is a namespace plus a verb ("system.settings.kernel.list"). Each argument travels as a small XML text, and so

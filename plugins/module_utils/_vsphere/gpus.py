@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """How much memory a GPU has, and how much 64-bit MMIO space that takes. Pure.
 
 A GPU's memory is (nearly) the size of its largest BAR, and vSphere does not tell BAR sizes.

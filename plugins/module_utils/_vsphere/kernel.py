@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Kernel settings of one or many ESXi hosts as a layer, over one session.
 
 All hosts are read (side by side), and the whole plan is made, before the first of them is written.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One lease per datacenter: only its holder opens maintenance windows there.
 
 The lock is the definition of a custom attribute: vCenter lets only one caller define a name, and never gives its key

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Whose maintenance is it, and who may open windows: what is written into vCenter, and what it proves. Pure.
 
 A mark on the host says "this run entered maintenance mode, and vCenter's event about it is number N". It proves nothing

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The reboot of one ESXi host as a layer: the plan is the list of steps still to do, the proof is a newer boot time."""
 
 from __future__ import annotations

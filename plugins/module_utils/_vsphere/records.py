@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Marks on hosts and events about them, kept where every controller finds them: in vCenter.
 
 A mark is the value of the custom attribute `rocemesh.window`. A standalone ESXi host has no custom attributes: there

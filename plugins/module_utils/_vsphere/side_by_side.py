@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The same work for many hosts at once, over one session: each thread waits for an answer of its own.
 
 Results come in the order of the requests, not of the answers, so that no output depends on timing.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A look at all hosts and VMs of a site at once: are they there, who else runs there, may this account do its work.
 
 Reads only; a handful of calls, however many hosts and VMs there are.

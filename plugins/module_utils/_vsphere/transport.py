@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The connection to vCenter or ESXi: login, lookups, one bulk read per question, tasks, esxcli. pyVmomi stays in here.
 
 Every fault leaves as a `LayerError` that names the fault type, its message and a missing privilege.

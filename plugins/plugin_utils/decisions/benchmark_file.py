@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Keep the result of a benchmark in its file, or find it there.
 
 Reads what a benchmark program printed and puts it into the form of its file, which is written whole or not at all.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """List the repeats of a scaling measurement, and which of them are done.
 
 Returns every repeat of every case, precision and batch size, in the order to run - all first repeats before all

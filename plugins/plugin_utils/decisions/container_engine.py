@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Say how the Docker engine gets NVIDIA's runtime, and why it has to be restarted.
 
 Takes the runtime `nvidia` from what `nvidia-ctk runtime configure --dry-run` would write, and nothing else of it.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Which ESXi hosts and VMs one module call can serve, and what it said of each.
 
 Hosts with one account on one vCenter that want the same kernel settings are a batch.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Whether the torch of an image can use the GPUs of its hosts.
 
 A torch that was built for CPUs trains as well, and its figures look like a slow cluster; so does one that is too new

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Check a job for Slurm, torchrun or Kubernetes, and say it as data.
 
 Refuses what a scheduler would refuse only later, or not at all - an image without digest, a device that a node does

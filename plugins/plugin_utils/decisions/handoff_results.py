@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Read the results of a job that another launcher ran.
 
 Reads the folder that the scripts of a hand-off fill (`results/JOBID`) - the ranks' output, NCCL's log, RDMA counters

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Join what the probe of a mesh printed with the nodes that it asked.
 
 ``lines``: One line per node, `ADDRESS EXIT_STATUS MILLISECONDS MESSAGE`.

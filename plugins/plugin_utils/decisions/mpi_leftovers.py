@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Say whose the jobs are that run in the containers, and which of them may be ended.
 
 Judges what `workloads/checks/leftovers.py` listed on each node. A process may be ended only if it carries the mark of

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Plan the maintenance windows of a site, and say whether now is the time.
 
 Folds what waits on ESXi hosts, VMs and NICs, as roles have published it, into at most one window per ESXi host.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Why this collection does not support the systems of some hosts for what is wanted there.
 
 Compares distribution and release of each host with the collection's table of supported systems. A host whose facts

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Decide what of an earlier run goes back, from its journal and from what the devices report now.
 
 ``run``: Id of the run, the name of its journal without C(.jsonl).

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A small site of simulators: a switch, a vCenter with two ESXi hosts, and one VM, which is this machine with simulated
 NIC tools first on PATH. No container, no network but loopback."""
 

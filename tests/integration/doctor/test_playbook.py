@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """playbooks/doctor.yml as a person starts it: a log, a site of which little answers, a terminal; its exit status."""
 
 from __future__ import annotations

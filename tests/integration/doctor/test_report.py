@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A run that fails, as playbooks/run.yml sees it: a report with what is wrong, and the failure itself as it was."""
 
 from __future__ import annotations

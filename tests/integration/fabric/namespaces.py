@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A small fabric of network namespaces: hosts with one interface per rail, a bridge per rail for its leaf switch.
 
 The real agents run in it, with real ARP, routes, MTU and TOS; perftest is the stand-in over TCP. SIMULATED: no RDMA.

@@ -1,7 +1,4 @@
 #!/usr/bin/env python3
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """SIMULATED perftest: ib_write_bw and ib_send_lat over TCP, with the output of the real ones; its name decides which.
 
 Devices are interfaces (STAND_IN_DEVICES, "mlx5_0=r0 mlx5_1=r1"); a line rate of 40 Mbit/s stands for 400 Gb/s: many

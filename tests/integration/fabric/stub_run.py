@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Stands in for mpirun over the hosts of the fabric check: STEP PLAN -> what the first host would print.
 
 The look into the images is the role's own shell text, run once per host with what that host's image would have on its

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A real Slurm on this machine: Debian's slurmctld and two slurmd over loopback, each with a host name of its own, with
 the configuration that the lab gives its nodes (lab/scheduler.py).
 

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The hand-off under a real Slurm and a real torchrun, on four CPU ranks; its report has the form of mpirun's."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """ansible-playbook on this machine, with a stand-in for community.docker, whose container is this machine."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The role benchmark under a real ansible-playbook on this machine: four slots of one host.
 
 With a stand-in for mpirun that answers at once, for what the role does with results, failures and interruptions. Open

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The role's search for other jobs, by a real ansible-playbook and real Open MPI, in a PID namespace of its own.
 
 There the "container" has nothing but what the test starts: a colleague's mpirun, and what a killed run of ours left.

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The role's limit of silence, by a real ansible-playbook and real Open MPI: three ranks of which one stands still. It
 is named with its state and its step, before the run is ended; and the run leaves nothing behind."""
 

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Many nodes on this machine, each with its own network, host name, processes, files and sshd; only the engine is a
 stand-in, which runs what it is asked for on the node itself, the container's own sshd among it.
 

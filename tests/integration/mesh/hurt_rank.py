@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One rank of a job without torch: it exchanges a byte with the others at every step, prints what a training prints,
 and says in gloo's words what happens to it. What is to go wrong stands in FOLDER/shape.json; FOLDER is seen by all
 nodes.

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A mesh over a fleet, made by the code of the module (without Ansible, which the benchmark has), and mpirun in it."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Two nodes of the guide's way on this machine: real sshd, real ssh, real keys; only the engine is a stub.
 
 Each node is a home directory and an sshd on its own loopback port with its own host keys. The ssh client of the

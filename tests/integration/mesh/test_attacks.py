@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Attacks on the containers' SSH servers: a neighbour in the network, a worker, and the holder of the head's key.
 
 Three nodes of a fleet with the files that the module writes; `gpu001` is the head and its key the only one accepted.

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """ssh-audit finds no weak algorithm that the mesh configured; what OpenSSH itself offers is not ours to judge.
 
 Judged by difference: a weak algorithm is ours if the same server, or the same client, did not offer it before the mesh

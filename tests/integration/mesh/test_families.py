@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """mpirun over nodes with both families of addresses, and over nodes with IPv6 alone; docker0 is on every node."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Runs that hang, starve or die: a real mpirun over real SSH servers, a rank on each of three nodes, and one thing that
 goes wrong. The node and the cause are named, the run ends by itself, and nothing of it is left on any node.
 

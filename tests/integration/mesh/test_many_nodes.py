@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """mpirun over as many real SSH servers as Open MPI starts by itself (64), and over more, with the head's key alone."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Role mesh over real SSH servers where only the head logs in: one call per worker, and what that must not break."""
 
 from __future__ import annotations

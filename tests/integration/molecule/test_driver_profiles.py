@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Both driver profiles on the nodes of the twin: install, again without change, upgrade through a full disk and kills,
 testinfra. tests/integration/nic/test_molecule_profiles.py plays the same on a throw-away disk, without a twin.
 """

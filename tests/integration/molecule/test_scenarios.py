@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Every role that changes something has a molecule scenario (prepare, converge, idempotence, testinfra) that passes. In
 `make test` the second run of the whole site, in the site suite, is the idempotence of each."""
 

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 # ruff: noqa: E501
 """Guests as folders before a restart: 32 that come back as they are, and 36 with an edit that nobody has finished.
 

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A guest's network for one test: run in name spaces of its own (``unshare --mount --net``), it boots twice.
 
 Real: netplan's generator, systemd-networkd, the interfaces (veth), ip, systemd-analyze. Simulated: the RDMA devices,

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Guests as folders, for what this kernel has no interfaces of (bonds, VLANs) and for programs that would have to run.
 
 What the running system would answer is written down here; netplan's generator, nmcli --offline, ifquery and

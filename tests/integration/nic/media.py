@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What NVIDIA would ship, SIMULATED: packages, archives and installers with the names, the layout and the failures of
 the real ones and nothing else of them. ``python -m tests.integration.nic.media DIRECTORY`` writes everything, for the
 lab's

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The NVIDIA container toolkit with real apt on a throw-away disk, beside an engine that is SIMULATED: it reads its
 configuration and looks for the hook when it starts, and lists a container that runs."""
 

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """An MTU that is stored for the next boot changes the MTU and nothing else, in the layouts that guests really have.
 
 Each guest boots twice under the real netplan and systemd-networkd (guest_network.py). Layouts: VMware's datasource of

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """As test_guest_network.py, on paper: bonds, VLANs, NetworkManager, ifupdown, match by MAC.
 
 Layouts: cloud-init's network-config v2 (match by MAC and set-name), netplan's own examples (bonds, VLANs, renderer

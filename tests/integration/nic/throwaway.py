@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """This machine with another disk: an overlay in a mount namespace of its own, gone when the test ends.
 
 Packages are really installed there with the machine's own apt and dpkg, from repositories that the test builds. The

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """inventories/example-rails with SIMULATED devices behind it: 4 hosts, 32 GPUs, 32 NICs, two switches.
 
 vCenter and the switches are the lab's simulators. The four VMs are folders on this machine: ``ansible_connection``

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Four hosts with eight GPUs and eight NICs each, in check mode: plan, topology, variables as in golden/.
 
 Nothing is changed meanwhile. golden/README.md says for each line why it is right.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A new VM: its driver is installed and reaches no GPU before the maintenance window has set the MMIO space.
 
 Against SIMULATED devices of the size of inventories/example-rails; only gpu01 is played.

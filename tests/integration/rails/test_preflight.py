@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Preflight against SIMULATED devices of the size of inventories/example-rails: a right site is quiet, many faults at
 once are all named in one run, and neither run changes anything."""
 

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Stands in for mpirun: notes its arguments in ``calls.jsonl``, writes what NCCL would, ends as ``plan.json`` says.
 
 Where the plan has an answer for a word of the command line, it prints that and nothing else. ``timed``: what NCCL

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Entry point rdma of role run, on nodes with, without and with unreachable RDMA devices: it reads and never fails."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Role report: what was found on the nodes becomes limits with sources, and what you set goes before it."""
 
 from __future__ import annotations

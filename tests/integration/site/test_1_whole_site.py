@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The whole guide on one twin, from factory state. The tests of this file build on each other, in order."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Bad input and broken devices: a message that names host, value and cause; nothing changed, nothing lost.
 
 A wrong setting of a role costs no playbook of its own: the same device stands in one inventory once per wrong setting,

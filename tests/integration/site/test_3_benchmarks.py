@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The benchmarks in the lab, on the site that the tests before have finished: four real ranks on four nodes (gloo)."""
 
 from __future__ import annotations

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A client that others wrote, against the same SIMULATED switch: mellanox.onyx 1.0.0 over network_cli.
 
 What it reads agrees with what our modules read, what ours configured needs nothing from it, and the other way round.

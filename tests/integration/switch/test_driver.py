@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A switch system from outside: a driver role of another collection, whose switch is a file, through every entry point.
 
 One play with a pseudo-host per case; nothing of this collection knows the driver.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Sessions that break, answers that come late, prompts and screens that are not what one expects; over real SSH.
 
 The runs at every boundary go through the layer; what a person reads is tested through the module.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The module with netmiko over SSH. As a user runs it, through ansible-playbook, where that is what is asked for: check
 mode and diff, the environment, and who gets to see the password."""
 

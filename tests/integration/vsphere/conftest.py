@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The simulated vCenter, built from lab/vsphere, on loopback with a certificate of its own.
 
 Modules run in this process, through their own `main()`: argument spec, check mode, fail_json and all.

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The window playbooks themselves against the simulated vCenter. There are no guests to log in to, so what the role
 `guest` would read of their cards is a variable, and nobody waits for their ssh."""
 

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Simulated hosts as awkward as real ones: settings that a power cut loses, esxcli that comes back late."""
 
 from __future__ import annotations

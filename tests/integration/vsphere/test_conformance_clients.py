@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Modules of vmware.vmware and community.vmware, which know nothing of us, against the lab's vCenter.
 
 What they read agrees with what our modules read; what they write our modules see, and the other way round.

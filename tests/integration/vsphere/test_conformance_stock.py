@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Our modules against govmomi's simulator as its package ships it, for all that it supports, and a clear end where not.
 
 What it does not support: esxcli, reboots, correct extraConfig (releases before 0.26 append), NUMA nodes of devices.

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Devices that the VM does not name itself, VMs that come with nothing set, and a cluster with DRS."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Faults in the middle of a task. After each: a clear message or a finished job, no wrong claim, and a second run that
 reaches the same end state.
 """

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The modules as a play runs them: through ansible-playbook, with the action group and the login from one place."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A recorded session, step by step over the real protocol: a host through its reboot, keys through three changes."""
 
 from __future__ import annotations

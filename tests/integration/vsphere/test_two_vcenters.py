@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Two vCenters with the same names and ids, as a vCenter and its restored copy: what was read on one is done there or
 nowhere, whichever way the logins are given."""
 

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A run killed at each of its requests, and what another controller then finds: it finishes what is proved to be that
 run's, and leaves the rest alone with words."""
 

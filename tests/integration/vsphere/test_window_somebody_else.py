@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Somebody else works on the host between any two requests of a window: what he has done stays done, and the run's last
 word is true. ROCEMESH_MEANWHILE=all tries every request; `make test` tries a sample."""
 

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Two controllers do what reboot.yml does, at once and in opposite order. Their requests are dealt out one by one by a
 seeded dealer, so a seed is an interleaving. ROCEMESH_INTERLEAVINGS=50 runs as many; `make test` runs a sample."""
 

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Runs of `esxi_reboot` that meet trouble: a simulator with quick hosts, a clock that runs faster, a run that can be
 killed at any request, and what must be true of every outcome."""
 

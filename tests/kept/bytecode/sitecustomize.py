@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """For every Python that a test starts: what is imported from an archive is compiled once, and not once per module that
 Ansible runs. Named by the source, so another source is compiled anew; what cannot be kept is only not kept."""
 

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """For every ansible-playbook that a test starts: the archive that carries a module to its node is built once a session.
 
 Kept are modules of Ansible itself and of this collection's tree as it stands; a stand-in of a test never is. Only whole

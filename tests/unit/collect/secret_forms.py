@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Forms of secrets as logs and configuration files hold them, and the encodings in which they occur.
 
 The list, secret_forms.txt, was written from what secrets look like, without a look at the patterns of `collect`.

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What of an inventory is secret, and what is a name: by the name of a variable and by those of the keys in it."""
 
 from __future__ import annotations

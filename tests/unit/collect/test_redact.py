@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Nothing of a site survives, the same has the same stand-in, another another, and networks keep their shape."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Of the forms of secrets in their encodings at most 1 % is missed, and none that the inventory names."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Logs of failed and of sound jobs, written by us after public facts: name, where the form of the lines is documented,
 the layers that are right, whether the lines tell (``YES``, ``CANDIDATES``, ``NO``), pieces. Many hold lines that
 mislead. Hosts and addresses are made up. When they were written, before any rule was mended, 36 of 40 were right."""

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Public threads again, read after the rules had been mended for those of ``cases_threads``: they say whether the rules
 became more general. When they were written, 18 of 22 and 4 of 7 sound outputs were right, none wrong."""
 

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Public threads about containers, drivers, GPUs and limits, in the form of ``cases``: a few lines each, as somebody
 would paste them. Hosts and addresses are made up."""
 

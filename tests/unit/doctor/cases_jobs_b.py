@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Public threads about launchers, variables, versions, interfaces and strangers on ports, like ``cases_jobs_a``, and
 outputs that look bad and are sound. When they were written, before a rule was mended, 50 of 66 were right, 1 wrong."""
 

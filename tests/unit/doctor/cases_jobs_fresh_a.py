@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Public threads of the same layers, read after the rules had been mended for ``cases_jobs_a`` and ``cases_jobs_b``.
 When they were written, 25 of 30 and 1 of 3 sound outputs were right, none wrong."""
 

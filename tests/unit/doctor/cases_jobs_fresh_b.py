@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A last dozen of the same kind, read after the rules had been mended for ``cases_jobs_fresh_a``. When they were
 written, 12 of 12 were right; some print what earlier threads print, too."""
 

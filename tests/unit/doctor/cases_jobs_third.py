@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Threads that the rules had never seen, third round: containers, drivers and boards of GPUs, libraries, variables,
 launchers, programs, limits, addresses, firewalls, and sound logs. Shortened, in our own words where that was possible;
 hosts and addresses are made up; the layers were written down before the doctor saw the rows. When they were written, 45

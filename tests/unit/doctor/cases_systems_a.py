@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Public threads about RoCE addresses, MTUs, PCIe and VMs, written before any rule was mended for them: with those of
 ``cases_systems_b``, 43 of 82 were right at first sight, 1 wrong, and 5 of 10 sound outputs healthy."""
 

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Public threads read after the rules had been mended for those of ``cases_systems_a`` and ``_b``: 15 of 30 were right
 at first sight, none wrong, and 2 of 5 sound outputs healthy."""
 

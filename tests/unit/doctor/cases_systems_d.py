@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Public threads, third round: 22 of 27 were right at first sight, none wrong, and all three sound outputs healthy."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Public threads and pages, fourth round, graded against the one cause that each of them came to: 29 of 48
 were right at first sight and one wrong (a good word that was none); four of the six sound outputs were healthy."""
 

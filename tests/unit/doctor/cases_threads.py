@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What programs printed in public threads whose cause somebody found, in the same form as ``cases``: name, the thread,
 the layers that are right, whether the lines tell. A few lines each; hosts and addresses are made up.
 When they were written, before any rule was mended, 47 of 65 were right (here and in ``cases_threads_more``), 1 wrong

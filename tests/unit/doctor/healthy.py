@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Outputs of systems that work, many of them noisy: (name, where the form is documented, text). Names are made up."""
 
 from __future__ import annotations

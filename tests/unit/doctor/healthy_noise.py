@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Whole outputs of systems that work, of several makers and versions, with the noise that they print: (name, where the
 form is documented, text). Hosts and addresses are made up; nothing here was recorded."""
 

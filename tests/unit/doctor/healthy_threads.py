@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What sound systems printed in public threads and manuals though it sounds bad: (name, where, text). Hosts and
 addresses are made up. When they were written, 9 of 20 were called healthy, none faulty."""
 

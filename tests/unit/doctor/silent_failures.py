@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Sound jobs of our own making, and 100 failures that print no word of trouble, made of them: SOUND_JOBS, SILENT."""
 
 from __future__ import annotations

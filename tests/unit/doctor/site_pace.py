@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the gym's outputs mean for the pace of a job: what a ring of the site's hosts gets of its links, and how fast
 each GPU talks to its host. The devices decide, also those that no run reads; the names of faults do not."""
 

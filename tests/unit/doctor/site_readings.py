@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The gym's outputs as the roles of site.yml read them: with the product's own parsers where it has one for a text."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """site.yml against a site with one fault, without devices: each stage's own code decides, in the order of the stages.
 
 What a stage does is planned, not carried out: a fault whose repair is planned is taken for repaired. A maintenance

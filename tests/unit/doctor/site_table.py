@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What site.yml does about each fault of the gym, held against what the doctor says of it: docs/faults.md.
 
 python -m tests.unit.doctor.site_table writes the page.

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Only a whole job is healthy: 100 failures without a word of trouble, and what they do not show."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The doctor asks a person: what is shown, what may be given, when it ends; and facts of roles as pieces."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The doctor on a whole site with one fault, and with two. ROCEMESH_GYM_PAIRS: how many pairs (all by hand: 300)."""
 
 from __future__ import annotations

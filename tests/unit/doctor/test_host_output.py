@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What a host says to one command after a job, as pieces; and the doctor as a witness. The ids name the rules."""
 
 from __future__ import annotations

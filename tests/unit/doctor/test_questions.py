@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """How well the doctor asks. ROCEMESH_GYM_QUESTIONS=all plays every fault and 300 pairs and compares docs/questions.md;
 without it, a sample of both."""
 

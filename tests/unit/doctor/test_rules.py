@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Rules one by one: what is no longer healthy, what is named first, what must not be said. Lines of our own making."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The doctor in the report of a run: what is read for it, what is marked SIMULATED, and that it takes nothing away."""
 
 from __future__ import annotations

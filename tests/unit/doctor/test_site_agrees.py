@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """site.yml against each fault of the gym: it repairs it, or stops with a message that agrees with the doctor, or its
 run is not PROVEN. The product's own code decides (site_stages); the id names the fault."""
 

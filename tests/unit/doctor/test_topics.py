@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What nobody's rule knows is at least about something; words for trouble stand behind whoever says what it is."""
 
 from __future__ import annotations

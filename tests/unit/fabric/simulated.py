@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Simulated fabrics: what perftest would print on them, with known faults. SIMULATED: no hardware was measured.
 
 Values are drawn with numpy, rail by rail; `as_printed` sends a value through perftest's own table and its reader.

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What comes back from the hosts: a quarter of a million tables are read quickly, and as perftest's reader does."""
 
 from __future__ import annotations

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Reduces the published CRDs to what the manifests of a hand-off use, closed against unknown fields.
 
     python -m tests.unit.handoff.reduce_schemas KIND CRD.yaml > tests/unit/handoff/schemas/KIND.json

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Keys change while the mesh stays open, and an interruption at any place can be repaired by running again."""
 
 from __future__ import annotations

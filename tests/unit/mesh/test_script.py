@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The forced command: what Open MPI asks for arrives unchanged, and nothing else happens.
 
 ``fixtures/launch_lines.txt`` holds values of SSH_ORIGINAL_COMMAND as sshd 9.2 passed them on, one per line: Open MPI

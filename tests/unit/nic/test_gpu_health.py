@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """gpu_info with gather_state: what drivers of three schemas say of a GPU, its NVLinks, and the Xids of the kernel log.
 
 Elements and their order are those of schemas v11 (driver 470), v12 (535) and v13 (590), as recorded for the tests of

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Recorded texts of the vendor's tools, each to the state that it means. Rows are numbered as the transcripts were.
 
 Layouts follow public transcripts and the tools' own print formats; values are examples.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A GPU VM for tests: the lab's own simulated tools, run in this process, and an independent model of the rack.
 
 `Rack` knows what is true (it never reads what the module concluded); the tools only print it. Calls are recorded, so a

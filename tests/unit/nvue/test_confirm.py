@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Switches that confirm, fail or end a login in a way of their own.
 
 That a revision shows "ays" while it waits for its confirmation, and that "apply" confirms it, is what NVIDIA's fleet

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What we send and what the simulated switch answers, against NVIDIA's schema of 5.0 to 5.18 (package nvueschema)."""
 
 from __future__ import annotations

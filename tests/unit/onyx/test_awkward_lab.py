@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The simulated Onyx is as awkward as a device: without an injected fault, by lines that people type.
 
 Names and shapes of the answers: fixtures of the collection mellanox.onyx (mlag_port_channel_show, protocols_show,

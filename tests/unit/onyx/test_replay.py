@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Replays of published sessions: what a real switch printed, character by character, against the conversation code.
 
 The lines are facts from vendor documents and from other people's transcripts (see docs/not-verified.md for what nobody

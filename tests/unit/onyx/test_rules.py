@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One row for every rule about RoCE, MTU, VLANs, ports, ranges and order on an Onyx switch.
 
 The number is that of the rule in the project's notes on the device (2.1 RoCE, 2.2 health, 2.3 MTU, 2.4 VLANs and

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Right inventories of many sizes, and wrong ones of one mistake each; what preflight finds in them, without devices.
 
 A mistake is data: where it is, which variable, the wrong value, and the variable that a finding has to name.

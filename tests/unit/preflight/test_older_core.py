@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """ansible-core before 2.19 leaves a template with an unknown variable as written: what is unknown is named."""
 
 from __future__ import annotations

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """False evidence, by what is false about it. None of it may be PROVEN.
 
 Written from the meaning of the evidence, without the code that judges it. Each function changes a sound site in one way

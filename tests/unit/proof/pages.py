@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Draws the pages that docs/report.md shows, from evidence that was made up for tests, by a headless chromium.
 
 PYTHONPATH=collections:. python -m tests.unit.proof.pages

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Every problem code of every reader, found in the source, and what it does to a sound run: docs/problems.md.
 
 Run as a program (``python -m tests.unit.proof.problem_codes``), it writes that page again.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """No false evidence is PROVEN, and no harmless difference costs the proof; what is open is listed, and may only shrink.
 
 `python -m tests.unit.proof.test_attacks` tries every case and prints the share of each family. The tests try a sample

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Evidence that is not of this run, not enough, too much, or of another way of the data. Each is refused by the witness
 that reads it, with a reason that names the thing; its shape is otherwise that of a sound run."""
 

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A sound run is PROVEN, and no change of a fact that it rests on goes unnoticed.
 
 In full (ROCEMESH_LIES: lies per small run, a fifth of them per large one; 1500 make 10,800): minutes. By default a

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """How good the path is, witness by witness: read from the lab's simulated NICs, named in report and summary, and never
 good where it was not read. What these witnesses say changes no verdict: they speak of speed, not of the way."""
 

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The probe was sound, and the timed run was not: its own log denies the proof.
 
 Each stream is what the processes of the timed run write one after the other, as their files are read: set-up first,

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """True evidence of sound runs, in the shapes in which it is read: NCCL's log, the training's log, NICs, switches, job.
 
 The lines of NCCL are composed from the formats in its source (NVIDIA/nccl, tags), the suffix /flush= from a log that a

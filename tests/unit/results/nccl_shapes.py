@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Logs as NCCL of a given version would print them, composed from the formats in its source (NVIDIA/nccl, tags)."""
 
 from __future__ import annotations

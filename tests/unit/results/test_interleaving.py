@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Whatever mpirun does to a sound log of several ranks - mix, glue, tag, cut - no figure changes hands or is lost."""
 
 from __future__ import annotations

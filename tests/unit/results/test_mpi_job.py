@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The conversation of mpi_job with its supervisor: what a broken connection or a strange answer does to it."""
 
 from __future__ import annotations

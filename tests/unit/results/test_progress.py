@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the user is told while a job runs: right stage, right sum over the ranks, an honest guess of the end."""
 
 from __future__ import annotations

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Logs in the forms that other people publish, and what each reader may make of them.
 
 The id of a row names the public place whose form it has (project or thread); the lines are our own, with figures of

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A job that prints nothing any more: the rank that holds it up is named by what was seen of itself; nobody is accused
 of waiting."""
 

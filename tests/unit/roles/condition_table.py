@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What roles refuse, judge and leave out: per task the variables under which all is well, and what each change of them
 has to lead to. Words: they stand in the message of the refusal."""
 

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A task's conditions as Ansible answers them, without a playbook: its blocks' and its own `when`, `assert`, `until`,
 `failed_when`, `changed_when`, and the message of a refusal. The role's defaults and variables count as in a play."""
 

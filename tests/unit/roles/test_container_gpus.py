@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A container gets its GPUs in a way that a reload of systemd on the node does not undo, wherever the node has one."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Modules that decide: documented, pure, and found by their action; what roles of this collection ask of them."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`-e name=true` is a string. Conditions on what is meant as a boolean say `| bool`: ansible-core since 2.19 refuses a
 string, and before, "false" was true."""
 

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The first run on a new VM: where the window is still to set the MMIO space, a driver that cannot load yet stops
 nothing before the window, and everything after it."""
 

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """docs/guide.yml, the guide item by item: files, tests and errata that it names exist, and nothing is left open."""
 
 from __future__ import annotations

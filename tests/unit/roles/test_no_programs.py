@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Tasks pass readings on and get decisions back: no program stands in a template of a role or a playbook.
 
 A file that is rendered (roles/*/templates) may repeat its lines; what it repeats is decided elsewhere.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`-e guest_mtu=9000` is a text. Where a role compares or computes it says `| int`, and every condition of
 condition_table.py comes out the same if numbers and booleans of the role are texts."""
 

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What runs on nodes runs on their Python: 3.8 in Ubuntu 20.04, the guide's guest.
 
 Two ways: read the source for what 3.8 does not have, and, where there is a 3.8, import it.

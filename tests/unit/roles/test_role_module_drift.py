@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Roles say what modules do: a role option that feeds a module option has its type, its choices and its meaning.
 
 What feeds what is found in the tasks. Only a value that is the role's variable and nothing else, or that variable with

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Operators search logs and AWX for task names: each begins with a verb and occurs once in its role."""
 
 from __future__ import annotations

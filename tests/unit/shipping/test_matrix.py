@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """tests/matrix.py: the commands that install a cell, what is told of one that fails, and which are played again."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The README's picture is the one that was drawn from a report, and does not grow old unnoticed."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The tarball as a user gets it: what is on the list, nothing else, and every link of its documents leads to a file."""
 
 from __future__ import annotations

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Sites with several rails as their devices tell: ESXi's PCI facts, the guest's lspci, rdma_info, switches, containers.
 
 `python -m tests.unit.site.rails_site` (PYTHONPATH=collections) writes the golden files of `test_rails.py` anew; read

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Each row of the support matrix has a source with a date, and only what both vendors refuse is refused."""
 
 from __future__ import annotations

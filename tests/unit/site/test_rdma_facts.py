@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the nodes did not tell leaves NCCL its own choice, with the node's name; it never fails a run."""
 
 from __future__ import annotations

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Right RoCE configurations of two server ports: SONiC, EOS and NX-OS, access, trunk and routed; single mutations.
 
 The lines are those of the vendors' guides and of published configurations that the readers name; values are ours.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """RoCE modes by release, what satisfies a request, and the priority of a site.
 
 Which release has which mode: NVIDIA's published schemas of NVUE (PyPI ``nvueschema``); a RoCE priority other than 3:

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A port in use is refused, whatever it is used for and however the release spells it.
 
 Spellings of NVUE: NVIDIA's published schemas 5.0 to 5.18 (PyPI ``nvueschema``) and the command changes of the release

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Power-on in the right place, answers that are lost, and what is said of a VM that is down."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """docs/vsphere-rules.md as a table of checks: every number has at least one, and stands in the id of its test."""
 
 from __future__ import annotations

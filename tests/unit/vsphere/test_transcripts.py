@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Replays of what was seen on the wire and on consoles: requests as they leave, answers as they come.
 
 Shapes follow captured fixtures of govmomi, generated stubs of the esxcli handlers, and published console output; values

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The benchmark programs: the arrays are those of the published networks, and the programs run where there is torch."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The comparison with other people's ResNet-50: the same settings for all, honest medians, nothing missing silently."""
 
 from __future__ import annotations

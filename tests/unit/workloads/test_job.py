@@ -1,5 +1,3 @@
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The supervisor on the node: all output arrives, once and in order; the end is known; nothing outlives its owner."""
 
 from __future__ import annotations

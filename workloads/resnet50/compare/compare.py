@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """This collection's ResNet-50 side by side with timm's and with torchvision's, on one GPU (or CPU), in one run.
 
 Every variant trains with the same batch, image size, precision, number of steps, optimizer (SGD with momentum) and

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Event source: what the playbook drift found, when it differs from what it found before.
 
 Reads the file that `playbooks/drift.yml --check` writes (docs/day-2.md); a timer runs the playbook. Silent while

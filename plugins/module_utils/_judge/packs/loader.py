@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Rule packs: one YAML file for each cause, symptom, fact, harmless line and good line, read from folders.
 
     causes/LAYER/CAUSE.yml    a cause, the signs that speak for it alone, and its rules

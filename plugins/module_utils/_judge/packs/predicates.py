@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What a pattern cannot say: conditions on what it found, by the names that packs use. Pure.
 
 ``condition: GROUP < GROUP`` (also >, >=, <=, ==, !=; one side may be a number) compares what groups of the pattern

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Witness: the doctor finds no cause of trouble, not even a possible one, in what this run read. Pure.
 
 It may be missing: the data path is proven by others. What it finds does count, except congestion control at work: that

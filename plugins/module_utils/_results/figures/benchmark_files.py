@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The result files of the benchmarks, checked and ready for the report. Pure.
 
 A row that cannot be read is left out and named; it never takes the others with it, and it never becomes a zero.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Rows of nccl_tests.json and perftest.json, from what the readers found in the logs. Pure.
 
 What the reader complains about is a problem of the file: a figure of a log that contradicts itself is shown beside its

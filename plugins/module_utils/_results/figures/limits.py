@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What this very cluster can do at most, computed from its links; nothing here knows a product. Pure.
 
 Every limit is a `Limit`: a figure with the way it was computed, or no figure and the reason. A missing input is never

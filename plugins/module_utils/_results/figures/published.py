@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Figures that others printed, to stand beside measured ones. None was measured here; none is a threshold.
 
 They are as printed, with the doubts that a reader of the source would have. Rates in images/s, bandwidths in GB/s.

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Whether the exchange is as fast as its links, from what every rank measured alone after the training. Pure.
 
 An all-reduce goes at the pace of the slowest link, host and GPU of its ring, whatever slows it down: so this one figure

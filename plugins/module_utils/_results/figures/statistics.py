@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What repeated measurements say, and how sure one can be of it. Pure, standard library only, the same on every run.
 
 The bootstrap draws with a fixed seed: the same figures give the same interval, so a report can be written again and a

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Explain how an mpirun failed, from its exit status and its output of any size. Pure.
 
 Failure texts and exit codes: recorded from Open MPI 4.1.4 with OpenSSH 9.2 and Docker 20.10; of Open MPI 5.0.11 those

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Build the mpirun command line, for Open MPI 4 and 5 (see open_mpi.py). Pure. `failure` explains failed runs."""
 
 from __future__ import annotations

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Environment of the two runs, a short PROBE and the TIMED run: NCCL describes its path in both. Pure.
 
 With the subsystems below NCCL writes while it sets up communicators and connections, and nothing per collective: COLL,

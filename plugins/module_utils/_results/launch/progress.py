@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Where a running job stands, from what it has printed so far. Pure.
 
 Reads the lines of tf_cnn_benchmarks (also as this collection's ResNet-50 prints them) and ``ROCEMESH-PROGRESS {json}``

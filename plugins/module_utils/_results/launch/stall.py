@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Who keeps a silent job from going on: what each rank did on its host before the job was ended, its last step. Pure.
 
 In a training that exchanges gradients all ranks stand, because one does. That one is stopped, waits in the kernel for

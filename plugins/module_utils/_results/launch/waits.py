@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Who stood still: ranks that waited in vain, or whose peer went away, are the victims of a hang, not its cause. Pure.
 
 A rank that is stopped, starved or cut off says nothing. The others say so for it: PyTorch's NCCL watchdog (with the

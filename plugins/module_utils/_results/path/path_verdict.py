@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Which way the data of a NCCL job went, for each pair of ranks that crosses hosts, and why. Pure.
 
 Verdicts, worst first (`ORDER`): ``not_one_job`` (the processes did not compute together: every figure is void),

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Read what MXNet's tools/bandwidth/measure.py prints: push and pull of all arrays of a network. Pure.
 
 A line says the same thing twice: GB/s per GPU = size * 2 (n - 1) / n / seconds / 1000, with the size in MB of 1e6 and n

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """DLPerf's scaling table from its tree of logs, or from what its extractor printed. The rule is Oneflow-Inc/DLPerf's.
 
 A tree is ``<case>/<model>_b<batch>_<precision>_<run>.log``, a case ``<nodes>n<GPUs per node>g`` (4n8g: 32 GPUs).

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Read what NCCL prints with ``NCCL_DEBUG=INFO``: who took part, which network, which channel goes which way. Pure.
 
 Only reading happens here; the judgement is in `path_verdict`. Shapes: NCCL 2.2 to 2.31, from the source of each

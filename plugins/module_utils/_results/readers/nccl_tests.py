@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Read the tables of nccl-tests (all_reduce_perf and its sisters), any number of jobs in one log. Pure.
 
 What the columns mean (NVIDIA/nccl-tests, PERFORMANCE.md): time in us, algbw = size / time and busbw = algbw x the

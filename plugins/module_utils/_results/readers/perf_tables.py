@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Read published tables of speeds: MXNet's performance guide (batch x model) and DLPerf's (nodes x GPUs). Pure.
 
 So published and own numbers can stand in one table. Values are taken as printed, also where they look odd. A page may

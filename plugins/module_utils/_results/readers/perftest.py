@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Read what perftest prints: ib_write_bw, ib_read_bw, ib_send_bw, ib_write_lat and their sisters. Pure.
 
 Units: ``MB/sec`` (before 2024) and ``MiB/sec`` are the same thing, 2^20 bytes; ``Gb/sec`` is 1e9 bits. Here everything

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What all log readers share: where a log comes from, what was seen in it, what is wrong with it.
 
 Every reader takes a log in pieces (bytes or text, cut anywhere), keeps a bounded number of records, never raises for

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """All kinds of logs that can be read: what each reader takes, and what it gives back.
 
 A new kind is a reader in a file of its own and an entry in `KINDS`. The filter ``read_log``, docs/readers.md and the

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Take apart what mpirun prints: several ranks in one stream, marked by ``--tag-output`` or not at all. Pure.
 
 A tag marks a piece of output, not a line: text written without its newline is followed by the next rank's tag in the

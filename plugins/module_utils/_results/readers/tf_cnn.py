@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Read a training run's output: tf_cnn_benchmarks lines and this collection's machine lines. Pure, streaming.
 
 What the lines mean (tensorflow/benchmarks, benchmark_cnn.py): a step line is the running speed of ONE rank since its

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Read what timm's own benchmark program (benchmark.py of pytorch-image-models) prints: its JSON or its CSV. Pure.
 
 It is one process on one device: no gradients are exchanged, and several ranks are several measurements. Forms: from its

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Read the machine lines of this collection's training: one JSON record per rank, several runs in one log. Pure.
 
 A record (workloads/resnet50) carries the rank's own speed over its ``wall_seconds`` and the total of all ranks as this

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Findings of the doctor that somebody has looked at and goes on with, each with the reason. Pure.
 
 The doctor as a witness is strict: a mere candidate keeps a run from PROVEN. What is meant to be so on one site is said

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the doctor says of a run that is not proven, from what the run has read anyway. Its only I/O: reading the logs.
 
 The doctor adds to a report and takes nothing from it: if it fails, that stands in its section, and all else stays.

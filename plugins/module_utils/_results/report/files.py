@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The report on disk: a folder per run with whole files only, and the link ``latest``, swapped in one step.
 
 All files of a report are written beside their places first; only when every one of them is safely on the disk do they

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A summary as one web page (report.html) that needs nothing beside itself. Pure: the summary and plots in, text out.
 
 The templates are text in `page_text.py`: a module runs from an archive that holds Python files only. Everything that

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Plots of a summary as PNG: throughput over time, scaling, bandwidth against limits, communication against compute.
 
 matplotlib is optional: `why_not` says what is missing, and a report without plots is still complete. The same summary

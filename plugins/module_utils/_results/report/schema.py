@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The published shape of summary.json, and a check of it without any library.
 
 docs/schemas/summary.schema.json is this very dictionary (a unit test compares them). `check` understands exactly the

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The summary of a site run (summary.json). Pure: data in, data out. `markdown.py` and `page.py` make it readable.
 
 The shape of the summary is published as docs/schemas/summary.schema.json (`schema.py` holds the same).

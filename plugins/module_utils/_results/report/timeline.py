@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Throughput over time per rank, from the step lines of a log. Pure.
 
 A step line prints the mean speed SINCE the warm-up, which hides a dip the better the longer the run lasts. The speed

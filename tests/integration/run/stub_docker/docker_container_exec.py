@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Stands in for community.docker.docker_container_exec: a folder for each container, and an mpirun that only says so.
 
 $STUB_HOST is the host (its interpreter sets it), $STUB_DIR holds one folder per host and ``bin/mpirun``. The supervisor

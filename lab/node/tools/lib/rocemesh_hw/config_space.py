@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """SIMULATED configuration spaces: what sysfs shows of a NIC and of the ports above it, as far as anybody here reads it.
 
 PCI Express capability at 60h (Device Control at 68h), extended capabilities from 100h: an empty vendor one, ATS at 480h

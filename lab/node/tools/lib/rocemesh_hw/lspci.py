@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """SIMULATED lspci: the Mellanox and NVIDIA functions that the hypervisor shows this VM, in pciutils' formats.
 
 Only the simulated bus is listed: a container's /sys shows the machine underneath, which a VM would not see.

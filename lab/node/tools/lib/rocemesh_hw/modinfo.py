@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """SIMULATED modinfo: the modules of the simulated drivers. Every other module is asked of the real program.
 
 ``guest.json``: "ofed" gives mlx5_core its version; "modules" {name: {field: value}} adds modules or fields; null takes

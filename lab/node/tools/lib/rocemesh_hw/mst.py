@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """SIMULATED mst: starts and stops access through /dev/mst. Volatile, as on a real system: gone after a restart."""
 
 from __future__ import annotations

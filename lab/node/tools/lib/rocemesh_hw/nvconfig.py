@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """SIMULATED mlxconfig and mstconfig: six column layouts, the real exit codes, errors on stdout.
 
 Rules kept because scripts trip over them: options stand before the command; `set` always writes and always says

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """SIMULATED mlnx_qos and cma_roce_tos. What they set is gone after a restart of the node, as on a real card.
 
 Trust dscp brings the driver's default table: priority = DSCP divided by 8.

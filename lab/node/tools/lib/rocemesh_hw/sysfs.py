@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Makes a SIMULATED /sys of the node's RDMA devices: what a driver would show after it has bound the cards at boot.
 
 ``lab-sysfs ROOT INTERFACE=ADDRESS...``: the IPv4 address of each interface on its wire. The interface's own files are

@@ -1,6 +1,3 @@
-# Copyright: (c) 2026, rocemesh.multinode contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """SIMULATED systemd-detect-virt: a node is a VM of the simulated ESXi, whatever machine its container runs on.
 
 The output is one word, so it cannot be marked. Fault ``virtualization`` "none" (``faults`` in nic.json): bare metal.
