@@ -75,7 +75,7 @@ from ansible.plugins.callback import CallbackBase  # noqa: E402
 from ..plugin_utils import journal  # noqa: E402
 
 DRIFT = "drift.yml"
-COMPARISON = "rocemesh_comparison"
+COMPARISON = "comparison"
 _HOME = pathlib.Path(__file__).resolve().parents[2]
 
 

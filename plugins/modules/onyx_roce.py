@@ -90,7 +90,8 @@ options:
         O(svi) are ignored.
       - A setting goes back only while it has the value that the earlier run gave it. Any other value stays and is in
         RV(left_alone), as do port modes, and a VLAN that another port uses.
-      - If not given, the switch gets what the other options say.
+      - Taking back a change disturbs the same traffic as the change did. If it is not set, the switch gets what the
+        other options say.
     type: dict
     suboptions:
       before:

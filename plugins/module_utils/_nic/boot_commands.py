@@ -221,7 +221,8 @@ def _changed_address(verb: str, text: str, path: str, planned: Planned) -> None:
         return
     if verb in ("add", "replace", "change"):
         planned.addresses[address] = path
-    elif verb in ("del", "delete") and planned.addresses.pop(address, None):
+    elif verb in ("del", "delete") and address in planned.addresses:
+        del planned.addresses[address]
         planned.by.append(path)
 
 

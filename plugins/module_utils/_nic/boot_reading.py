@@ -167,8 +167,8 @@ def read_present(reader: InterfaceReader) -> Present:
 
 def _known(reader: InterfaceReader, link: Interface) -> Interface:
     """With what other files know: driver, who manages it, its udev record."""
-    networkd = parse_link_state(reader.read(f"/run/systemd/netif/links/{link.index}"))
-    device = {key: value for _name, rows in sections(reader.read(f"/run/NetworkManager/devices/{link.index}"))
+    networkd = parse_link_state(reader.read(f"/run/systemd/netif/links/{link.number}"))
+    device = {key: value for _name, rows in sections(reader.read(f"/run/NetworkManager/devices/{link.number}"))
               for key, value in rows}  # fmt: skip
     manager = ""
     if networkd.get("NETWORK_FILE"):
@@ -181,7 +181,7 @@ def _known(reader: InterfaceReader, link: Interface) -> Interface:
         driver=reader.driver(link.name),
         manager=manager,
         profile=device.get("connection-uuid", ""),
-        udev=dict(_properties(reader.read(f"/run/udev/data/n{link.index}"))),
+        udev=dict(_properties(reader.read(f"/run/udev/data/n{link.number}"))),
         renamed=reader.sysfs.read(os.path.join(reader.sysfs.root, "class/net", link.name), "name_assign_type") == "4",
     )
 

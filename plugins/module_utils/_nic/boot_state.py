@@ -81,7 +81,7 @@ class Interface(NamedTuple):
     NetworkManager's profile; ``udev``: properties of its udev record; ``renamed``: whether its name came from udev."""
 
     name: str
-    index: int = 0
+    number: int = 0
     mtu: int = DEFAULT_MTU
     kind: str = ""
     master: str = ""
@@ -201,7 +201,7 @@ def parse_interfaces(text: str, host: str) -> dict[str, Interface]:
                     dynamic.add(address)
             found[row["ifname"]] = Interface(
                 name=row["ifname"],
-                index=int(row["ifindex"]),
+                number=int(row["ifindex"]),
                 mtu=int(row["mtu"]),
                 kind=row.get("linkinfo", {}).get("info_kind", ""),
                 master=row.get("master", ""),

@@ -27,7 +27,7 @@ class Said(NamedTuple):
 
 
 class Witness(NamedTuple):
-    """``name``: key in summary.json; ``title``: in the report; ``needs``: what it has to be told, for the docs.
+    """``name``: key in summary.json; ``title``: in the report; ``needs``: its evidence, for the docs.
 
     ``needed``: whether a run that it is missing from is not proven. ``decides``: whether the run is proven only if it
     agrees. Those that do not speak of how good the path is, not of whether the data took it: what they say against it,

@@ -7,33 +7,27 @@ import pathlib
 from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.modules import run_report
 
-from tests.older_core import patch_module_args
+from tests.unit.decisions import decide
 from tests.unit.proof.test_bound_evidence import ATTACKS, ONE, Attack
 
 
-def reported(folder: pathlib.Path, capsys: pytest.CaptureFixture[str], inputs: dict[str, Any]) -> dict[str, Any]:
+def reported(folder: pathlib.Path, inputs: dict[str, Any]) -> dict[str, Any]:
     """What the module returns in check mode."""
     # As Ansible sends it: JSON.
     given = json.loads(json.dumps({**inputs, "path": str(folder), "run_id": "x", "plots": False}))
-    with patch_module_args({**given, "_ansible_check_mode": True}), pytest.raises(SystemExit):
-        run_report.main()
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
+    return decide("run_report", check=True, **given)
 
 
-def test_module_reports_a_sound_run_as_proven(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert reported(tmp_path, capsys, ONE.inputs())["verdict"].startswith("PROVEN")
+def test_module_reports_a_sound_run_as_proven(tmp_path: pathlib.Path) -> None:
+    assert reported(tmp_path, ONE.inputs())["verdict"].startswith("PROVEN")
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name.replace(" ", "-"))
-def test_module_refuses_false_evidence_by_name(
-    attack: Attack, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_module_refuses_false_evidence_by_name(attack: Attack, tmp_path: pathlib.Path) -> None:
     inputs = attack.run.inputs()
     attack.change(inputs)
-    found = reported(tmp_path, capsys, inputs)
+    found = reported(tmp_path, inputs)
     assert not found["verdict"].startswith("PROVEN")
     (witness,) = [one for one in found["summary"]["verdict"]["witnesses"] if one["name"] == attack.witness]
     assert witness["state"] != "agrees" and attack.names in witness["evidence"]

@@ -380,7 +380,7 @@ def test_one_of_eight_rails_that_carried_nothing_is_named_and_keeps_the_run_from
     found = summary(idle("gpu02", rail, moved), run=RAILS)
     state, text = said("rdma_counters", idle("gpu02", rail, moved), run=RAILS)
     assert found["verdict"]["state"] == "NOT PROVEN" and state == "disagrees"
-    assert f"gpu02: mlx5_{rail} carried nothing, although NCCL was told to use it" in text
+    assert f"gpu02: mlx5_{rail} carried nothing, although NCCL was set to use it" in text
 
 
 def test_without_networks_asked_for_the_channels_say_which_rails_were_to_be_used() -> None:

@@ -73,6 +73,7 @@ VERBS = frozenset(
         "Reload",
         "Remove",
         "Render",
+        "Restore",
         "Repeat",
         "Report",
         "Reset",

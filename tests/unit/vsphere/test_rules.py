@@ -867,6 +867,7 @@ WISHES: dict[str, VmxWanted] = {
     "gpu_pci_ids": VmxWanted(gpu_pci_ids={1: "0000:3d:00.0"}),
     "power_policy": VmxWanted(allow_p2p=False, power_policy="poweroff"),
     "final_power": VmxWanted(final_power="on"),
+    "absent": VmxWanted(absent=("allow_p2p",)),
 }
 QUALIFIERS = {"plan_only", "allow_shared_gpu", "planned_host"}  # they change nothing by themselves
 

@@ -57,7 +57,7 @@ WITNESS = Witness(
     "What else was read",
     judge,
     "the doctor's answer on the logs and readings of this run: no cause, not even a possible one; pauses and marks of "
-    "congestion control are told, and count only where the exchange is slow; what "
-    "`report_accepted_findings` names is told with its reason; it may be missing",
+    "congestion control are reported, and count only where the exchange is slow; what "
+    "`report_accepted_findings` names is reported with its reason; it may be missing",
     needed=False,
 )

@@ -48,14 +48,14 @@ def _identity(places: Mapping[str, Mapping[str, Any]], job: Job, doubts: Doubts)
 
 
 def _idle(node: str, rails: int, idle: list[str], evidence: Evidence, doubts: Doubts) -> None:
-    """A rail that NCCL was told to use (its network was asked for, or a channel takes it) has to carry something."""
+    """A rail that NCCL was set to use (its network was asked for, or a channel takes it) has to carry something."""
     # With fewer ranks on a node than rails one may rightly be left: then a channel of NCCL's has to name it.
     job = evidence.job
     each = job.ranks / len(job.hosts) if job.ranks and job.hosts else rails
     everywhere = job.rdma_networks and each >= rails
     told = idle if everywhere else [port for port in idle if port in channels(evidence, node)]
     if told:
-        doubts.wrong.append(f"{node}: {few(told)} carried nothing, although NCCL was told to use it")
+        doubts.wrong.append(f"{node}: {few(told)} carried nothing, although NCCL was set to use it")
     spare = [port for port in idle if port not in told]
     if spare:
         doubts.notes.append(f"{node}: NCCL names {few(spare)}, which no channel takes and which carried nothing")
