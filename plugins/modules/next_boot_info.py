@@ -74,6 +74,10 @@ leftovers:
   returned: success
   type: list
   elements: dict
+simulated:
+  description: Whether a simulated tree was read and not the kernel's.
+  returned: success
+  type: bool
 """
 
 import platform
@@ -87,7 +91,7 @@ from ..module_utils._nic.interface_reading import InterfaceReader
 def main() -> None:
     module = AnsibleModule(argument_spec={"timeout": {"type": "int", "default": 20}}, supports_check_mode=True)
     reader = InterfaceReader(platform.node(), timeout=float(max(1, module.params["timeout"])))
-    module.exit_json(changed=False, **read_next_boot(reader))
+    module.exit_json(changed=False, simulated=reader.sysfs.simulated, **read_next_boot(reader))
 
 
 if __name__ == "__main__":
