@@ -19,14 +19,14 @@ _SHOWN = 4
 
 
 def judge(evidence: Evidence) -> Said:
-    told, doubts = evidence.doctor, Doubts()
-    if not told:
+    given, doubts = evidence.doctor, Doubts()
+    if not given:
         doubts.missing.append("nobody asked it")
         return doubts.says("")
-    if told.get("failed"):
-        doubts.missing.append(f"it failed: {told['failed']}")
+    if given.get("failed"):
+        doubts.missing.append(f"it failed: {given['failed']}")
         return doubts.says("")
-    findings = [finding for finding in told.get("findings") or () if isinstance(finding, Mapping)]
+    findings = [finding for finding in given.get("findings") or () if isinstance(finding, Mapping)]
     slow = evidence.speed is not None and evidence.speed.state == BAD
     taken = [finding for finding in findings if finding.get("accepted")]
     for finding in [finding for finding in findings if not finding.get("accepted")][:_SHOWN]:

@@ -117,12 +117,12 @@ def words(comparisons: Sequence[Comparison], setting: Setting, simulated: bool) 
         if entry.achieved is not None:
             figures[entry.what] = entry
             found.setdefault(entry.what, []).append(_share(entry))
-    told = []
+    given = []
     for what, shares in found.items():
         first = figures[what]
         text = f"{_number(first.achieved)} {first.limit.unit}: {'; '.join(dict.fromkeys(shares))}."
-        told.append({"what": what, "text": f"{text} {_others(first, setting, simulated)}"})
-    return told
+        given.append({"what": what, "text": f"{text} {_others(first, setting, simulated)}"})
+    return given
 
 
 def _share(entry: Comparison) -> str:
