@@ -44,7 +44,9 @@ def _split(content: bytes | None) -> _Split:
     if not found:
         return _Split(content or b"", None, b"", content is None)
     if [kind for _number, kind in found] != ["begin", "end"]:
-        raw = "\n".join(f"line {number + 1}: {lines[number].decode('utf-8', 'replace').strip()}" for number, _ in found)
+        raw = "\n".join(
+            f"line {number + 1}: {lines[number].decode('utf-8', 'replace').strip()}" for number, _kind in found
+        )
         raise BlockError("the markers of the managed block are not one BEGIN followed by one END", raw)
     (first, _begin), (last, _end) = found
     body = [line.rstrip(b"\r\n").decode("utf-8", "replace") for line in lines[first + 1 : last]]

@@ -58,6 +58,10 @@ def _refused(host: str, thing: str, value: Any, remedy: str) -> RefusedError:
     return RefusedError("this is no change that this module makes", host=host, thing=thing, value=value, remedy=remedy)
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def _check(host: str, key: str, value: Any) -> None:
     """A value goes into a command line: only what this module itself can have written."""
     if not _KEY.fullmatch(key):
@@ -65,9 +69,9 @@ def _check(host: str, key: str, value: Any) -> None:
     if key == "roce":
         right = value is None or (value in planning.MODES and value != "absent")
     elif key.endswith(" mtu"):
-        right = type(value) is int and MTU_MIN <= value <= MTU_MAX
+        right = _is_number(value) and MTU_MIN <= value <= MTU_MAX
     elif key.endswith(" access_vlan"):
-        right = type(value) is int and VLAN_MIN <= value <= VLAN_MAX
+        right = _is_number(value) and VLAN_MIN <= value <= VLAN_MAX
     elif key.startswith("vlan "):
         name = value.get("name") if isinstance(value, dict) else ""
         right = value is None or (

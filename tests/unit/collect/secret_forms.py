@@ -43,9 +43,9 @@ def _password(dice: random.Random, length: int) -> str:
         made = dice.choice(_WORDS).capitalize() + "-" + dice.choice(_WORDS).capitalize() + "-" + dice.choice(_WORDS)
         return made[: max(1, length - 3)].rstrip("-") + str(dice.randrange(10, 99)) + dice.choice("!._+")
     if style == 1:
-        return "-".join(dice.choice(_WORDS) for _ in range(1 + length // 5))[:length].strip("-")
+        return "-".join(dice.choice(_WORDS) for _each in range(1 + length // 5))[:length].strip("-")
     return dice.choice(string.ascii_letters) + "".join(
-        dice.choice(_ALPHABETS["alnum"] + "!._-+") for _ in range(length - 1)
+        dice.choice(_ALPHABETS["alnum"] + "!._-+") for _each in range(length - 1)
     )
 
 
@@ -54,7 +54,7 @@ def _value(dice: random.Random, kind: str, length: int) -> str:
         return _password(dice, length)
     if kind == "uuid":
         return str(uuid.UUID(int=dice.getrandbits(128), version=4))
-    return "".join(dice.choice(_ALPHABETS[kind]) for _ in range(length))
+    return "".join(dice.choice(_ALPHABETS[kind]) for _each in range(length))
 
 
 @dataclass(frozen=True)

@@ -179,9 +179,9 @@ def _soft(parsed: Any) -> bool:
 def main(folders: list[str]) -> int:
     packs = loader.load(loader.FOLDER, *map(Path, folders))
     found = problems(packs, loader.read(loader.FOLDER / "readers.yml")["signs"])
-    print("\n".join(found) or f"{len(packs.packs)} packs, no problem")
+    sys.stdout.write(("\n".join(found) or f"{len(packs.packs)} packs, no problem") + "\n")
     return int(bool(found))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    raise SystemExit(main(sys.argv[1:]))
