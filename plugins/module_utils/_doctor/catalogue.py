@@ -149,11 +149,11 @@ def _rule(
     source: str,
     *,
     certainty: str = CANDIDATE,
-    given: str = CANDIDATE,
+    told: str = CANDIDATE,
     also: Sequence[str] = (),
     explains: Sequence[str] = (),
 ) -> Rule:
-    return Rule(name, when, certainty, (cause, *also), source, tuple(explains), given)
+    return Rule(name, when, certainty, (cause, *also), source, tuple(explains), told)
 
 
 def _look(

@@ -43,8 +43,8 @@ def _troubled(reading: Reading) -> list[Hit]:
 
 
 def _about(lines: Iterable[Hit]) -> list[tuple[Topic, list[Hit]]]:
-    given = [line for line in lines if not _ROUTINE.search(line.quote)]
-    heard = [(topic, [line for line in given if topic.pattern.search(line.quote)]) for topic in TOPICS]
+    told = [line for line in lines if not _ROUTINE.search(line.quote)]
+    heard = [(topic, [line for line in told if topic.pattern.search(line.quote)]) for topic in TOPICS]
     return [(topic, hits) for topic, hits in heard if hits]
 
 

@@ -67,12 +67,12 @@ class GpuReader(Node):
 
     def _fabric(self) -> dict[str, Any]:
         version = self.tool("nv-fabricmanager", "--version")
-        given = parse_unit(self.output("systemctl", "show", "-p", "LoadState,ActiveState,UnitFileState", UNIT))
+        told = parse_unit(self.output("systemctl", "show", "-p", "LoadState,ActiveState,UnitFileState", UNIT))
         return {
-            "installed": version is not None or given.get("LoadState") == "loaded",
+            "installed": version is not None or told.get("LoadState") == "loaded",
             "version": parse_fabric_version(version.out + version.err) if version is not None else "",
-            "state": given.get("ActiveState", ""),
-            "enabled": given.get("UnitFileState", ""),
+            "state": told.get("ActiveState", ""),
+            "enabled": told.get("UnitFileState", ""),
         }
 
     def _state(self) -> list[dict[str, Any]] | None:
@@ -80,9 +80,9 @@ class GpuReader(Node):
         found = self._smi(parse_state, "-q", "-x")
         if found is None:
             return None
-        given = parse_nvlinks(self.output("nvidia-smi", "nvlink", "-s"))
+        told = parse_nvlinks(self.output("nvidia-smi", "nvlink", "-s"))
         for gpu in found:
-            gpu["nvlinks_active"], gpu["nvlinks"] = given.get(gpu["uuid"], (None, None))
+            gpu["nvlinks_active"], gpu["nvlinks"] = told.get(gpu["uuid"], (None, None))
         return found
 
     def _xids(self) -> dict[str, Any]:

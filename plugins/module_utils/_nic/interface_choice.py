@@ -73,13 +73,13 @@ def in_networks(link: Link, networks: Sequence[str]) -> bool:
 
 def _seen(links: Mapping[str, Link], simulated: bool) -> str:
     """The interfaces that could be meant, for a person."""
-    given = [
+    told = [
         f"{link.name} ({', '.join(link.addresses) or 'no address'}"
         f"{', member of ' + link.master if link.master else ''})"
         for link in links.values()
         if not no_roce(links, link, simulated)
     ]
-    return "; ".join(sorted(given)) or "none"
+    return "; ".join(sorted(told)) or "none"
 
 
 def _found(links: Mapping[str, Link], defaults: frozenset[str], wanted: Wanted, host: str) -> list[str]:

@@ -169,9 +169,9 @@ class InterfaceReader(Node):
         settings = parse_unit_file(text)
         mtu, own, later = mtu_of(settings), False, ""
         for name, words in self.dropins(path, self.root):
-            given = mtu_of(parse_unit_file(words))
-            if given:
-                mtu, own = given, os.path.basename(name) == DROPIN
+            told = mtu_of(parse_unit_file(words))
+            if told:
+                mtu, own = told, os.path.basename(name) == DROPIN
                 later = name if os.path.basename(name) > DROPIN else later
             settings += parse_unit_file(words)
         others = [
@@ -224,8 +224,8 @@ class InterfaceReader(Node):
     def _network_manager(self, link: Link) -> Keeper | None:
         fields = "GENERAL.STATE,GENERAL.CON-UUID"
         done = self.tool("nmcli", "--terse", "--fields", fields, "device", "show", link.name)
-        given = parse_terse(done.out) if done is not None and done.code == 0 else {}
-        uuid = given.get("GENERAL.CON-UUID", "")
+        told = parse_terse(done.out) if done is not None and done.code == 0 else {}
+        uuid = told.get("GENERAL.CON-UUID", "")
         if not uuid:
             return None
         listed = self.tool("nmcli", "--terse", "--fields", "UUID,FILENAME,DEVICE", "connection", "show")
@@ -280,8 +280,8 @@ class InterfaceReader(Node):
         done = self.tool("ifquery", link.name) if self.read("/etc/network/interfaces") else None
         if done is None or done.code != 0:
             return None
-        given = [line.partition(":")[2].strip() for line in done.out.splitlines() if line.startswith("mtu:")]
-        return Keeper(kind=IFUPDOWN, name=link.name, path="/etc/network/interfaces", mtu=given[-1] if given else "")
+        told = [line.partition(":")[2].strip() for line in done.out.splitlines() if line.startswith("mtu:")]
+        return Keeper(kind=IFUPDOWN, name=link.name, path="/etc/network/interfaces", mtu=told[-1] if told else "")
 
 
 class NetplanCopy:

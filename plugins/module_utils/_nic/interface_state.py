@@ -59,7 +59,7 @@ def parse_links(text: str, host: str) -> dict[str, Link]:
                 kind=row.get("linkinfo", {}).get("info_kind", ""),
                 master=row.get("master", ""),
                 parent=row.get("link", "") or "",
-                addresses=tuple(f"{given['local']}/{given['prefixlen']}" for given in row.get("addr_info", [])),
+                addresses=tuple(f"{told['local']}/{told['prefixlen']}" for told in row.get("addr_info", [])),
             )
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ParseError("no list of interfaces", host=host, thing="ip -json address show", raw=text) from None

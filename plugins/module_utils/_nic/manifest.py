@@ -122,10 +122,10 @@ def read(root: str = "/") -> dict[str, str]:
     """The manifest: path -> role. Raises RefusedError for one that this release cannot read."""
     try:
         with open(os.path.join(root, PATH.lstrip("/")), encoding="utf-8") as stream:
-            given = json.load(stream)
-        if given["schema"] != SCHEMA:
-            raise ValueError(f"schema {given['schema']}, expected {SCHEMA}")
-        rows = {str(path): str(role) for path, role in given["files"].items()}
+            told = json.load(stream)
+        if told["schema"] != SCHEMA:
+            raise ValueError(f"schema {told['schema']}, expected {SCHEMA}")
+        rows = {str(path): str(role) for path, role in told["files"].items()}
         # Paths are removed by it, so it names only what a role of this collection can have written.
         wrong = [path for path, role in rows.items() if role not in ROLES or not _is_safe(path)]
         if wrong:

@@ -95,8 +95,8 @@ def _ports(reader: RdmaReader, name: str, real: str) -> list[dict[str, Any]] | N
         acs: dict[str, bool] | None = None
         if config:
             try:
-                given = parse_acs(config, reader.host, where)
-                acs = {"redirects": False, "direct_translated": False} if given is None else given._asdict()
+                told = parse_acs(config, reader.host, where)
+                acs = {"redirects": False, "direct_translated": False} if told is None else told._asdict()
             except ParseError as error:
                 reader.miss(where, str(error), "run with become: true; lspci -vvv shows ACSCtl")
         found.append({"pci": os.path.basename(place), "acs": acs})

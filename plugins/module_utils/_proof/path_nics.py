@@ -34,16 +34,16 @@ def nics(evidence: Evidence, doubts: Doubts) -> Iterator[PathNic]:
     """Every NIC of the training; nodes whose bus nobody read are missing."""
     blind = []
     for node in evidence.job.hosts:
-        given = (evidence.start.get(node) or {}).get("path")
-        given = given if isinstance(given, Mapping) else {}
-        known = given.get("nics")
+        told = (evidence.start.get(node) or {}).get("path")
+        told = told if isinstance(told, Mapping) else {}
+        known = told.get("nics")
         names = evidence.used.get(node) or ()
         if not names or not isinstance(known, Mapping):
             blind.append(node)
             continue
         for name in names:
             facts = known.get(name.split(":", maxsplit=1)[0])
-            yield PathNic(node, name, facts if isinstance(facts, Mapping) else {}, given)
+            yield PathNic(node, name, facts if isinstance(facts, Mapping) else {}, told)
     if blind or not evidence.job.hosts:
         doubts.missing.append(f"{NOT_READ} on {few(blind)}" if blind else f"{NOT_READ}: the job names no host")
 

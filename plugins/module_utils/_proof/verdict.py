@@ -89,7 +89,7 @@ def judge(witnesses: Sequence[Heard], simulated: bool) -> Verdict:
     """One impossible witness makes it invalid; else each that decides and is needed, or was heard, has to agree."""
     deciding = [w for w in witnesses if w.decides and (w.needed or w.state != MISSING)]
     said = {state: [witness for witness in deciding if witness.state == state] for state in STATES}
-    given = {state: [w for w in witnesses if not w.decides and w.state == state] for state in STATES}
+    told = {state: [w for w in witnesses if not w.decides and w.state == state] for state in STATES}
     if said[IMPOSSIBLE]:
         state = INVALID
         reasons = [f"{witness.title}: {witness.evidence}" for witness in said[IMPOSSIBLE]]
@@ -115,9 +115,9 @@ def judge(witnesses: Sequence[Heard], simulated: bool) -> Verdict:
     accepted = [each for each in said[AGREES] if each.fact]
     if accepted:
         text = f"{text}; accepted: {'; '.join(each.fact for each in accepted)}"
-    if given[DISAGREES]:
-        text = f"{text}; the path has gaps: {_facts(given[DISAGREES])}"
-    besides = tuple(f"{each.title}: {each.evidence}" for each in given[DISAGREES] + given[MISSING])
+    if told[DISAGREES]:
+        text = f"{text}; the path has gaps: {_facts(told[DISAGREES])}"
+    besides = tuple(f"{each.title}: {each.evidence}" for each in told[DISAGREES] + told[MISSING])
     line = f"{'SIMULATED - ' if simulated else ''}{state}: {text}{'' if text.endswith('...') else '.'}"
     return Verdict(state, simulated, line, tuple(reasons), tuple(witnesses), besides)
 

@@ -90,7 +90,7 @@ def choose(
     control = _rails.cidr(control_network, "control_network") if control_network else roce[0]
     rails = _rails.find(facts, roce, devices)
     wanted = _Collector(list(facts))
-    given = control in roce or all("interfaces" in known for known in facts.values())
+    told = control in roce or all("interfaces" in known for known in facts.values())
     for node, ports in rails.ports.items():
         names = ",".join(port.label for port in ports)
         where = ", ".join(f"{port.netdev} {port.address}" for port in ports)
@@ -102,7 +102,7 @@ def choose(
             f"the RoCE port(s) with an address in {inside} ({where}); '=' because NCCL otherwise takes every name that "
             "begins like this one",
         )
-        if not given:
+        if not told:
             continue
         interface = _interface(node, facts[node], ports, control)
         wanted.add(
@@ -112,7 +112,7 @@ def choose(
             f"the interface with an address in {control}; left to itself NCCL may take a bridge that every node has "
             "with the same address",
         )
-    if given and _has_both_families(facts, control):
+    if told and _has_both_families(facts, control):
         wanted.add_to_all(
             "NCCL_SOCKET_FAMILY",
             "AF_INET6" if control.version == 6 else "AF_INET",
@@ -130,7 +130,7 @@ def choose(
     if dscp is not None:
         _traffic_class(wanted, dscp, ecn)
     notes = _rails.notes(rails)
-    if not given:
+    if not told:
         notes.append(
             f"NCCL_SOCKET_IFNAME is not set: the facts do not say which interface of each node is in {control}"
         )

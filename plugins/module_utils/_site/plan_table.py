@@ -42,9 +42,9 @@ class Row:
 
     def cells(self) -> tuple[str, ...]:
         names, more = self.devices[:_SHOWN], len(self.devices) - _SHOWN
-        given = ", ".join(names) + (f" and {more} more" if more > 0 else "")
+        told = ", ".join(names) + (f" and {more} more" if more > 0 else "")
         minutes = "<1" if self.minutes is None else f"~{self.minutes}"
-        return (given, self.change, self.interrupts, self.restart, minutes)
+        return (told, self.change, self.interrupts, self.restart, minutes)
 
 
 def rows_of(layer: str, device: str, fact: Any, summary: str = "") -> list[Row]:
@@ -87,20 +87,20 @@ def windows(
 
     def after(found: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
         return {
-            name: {**given, "reboot_required": True, "reboot_reasons": given["reboot_reasons"] or ["this run"]}
+            name: {**told, "reboot_required": True, "reboot_reasons": told["reboot_reasons"] or ["this run"]}
             if name in waiting
-            else dict(given)
-            for name, given in found.items()
+            else dict(told)
+            for name, told in found.items()
         }
 
-    given: list[Row] = []
+    told: list[Row] = []
     for window in reboot.windows(after(hosts), vms, after(nics)):
         for vm, changes in window.changes.items():
-            given += [Row((vm,), str(change["text"]), restart="VM off and on") for change in changes]
+            told += [Row((vm,), str(change["text"]), restart="VM off and on") for change in changes]
         if window.needed:
             stopped = ", ".join(window.vms) or NOBODY
             what = "one restart of the host" if window.reboot else "VMs off and on"
-            given.append(
+            told.append(
                 Row(
                     (window.host,),
                     f"maintenance window: {what}",
@@ -109,7 +109,7 @@ def windows(
                     minutes[0 if window.reboot else 1],
                 )
             )
-    return given
+    return told
 
 
 def together(rows: Iterable[Row]) -> list[Row]:
@@ -145,12 +145,12 @@ def table(rows: Sequence[Row], batch: int = 1, *, whole: bool = True) -> list[st
     waiting = [row for row in rows if row.minutes is not None]
     changes = sum(len(row.devices) for row in rows) - len(waiting)
     disturbing = sum(len(row.devices) for row in rows if row.minutes is None and row.interrupts != NOBODY)
-    given = f"{changes} change(s); {disturbing} of them interrupt somebody at once"
+    told = f"{changes} change(s); {disturbing} of them interrupt somebody at once"
     if not waiting:
         restarts = any(row.restart != NO_RESTART for row in rows)
         quiet = "Nothing restarts." if whole else "Nothing of this restarts."
-        return [*lines, f"{given}. {'Maintenance windows are not known.' if restarts else quiet}"]
+        return [*lines, f"{told}. {'Maintenance windows are not known.' if restarts else quiet}"]
     longest = max(row.minutes or 0 for row in waiting)
     total = math.ceil(len(waiting) / batch) * longest
     at_a_time = f"{len(waiting)} host(s) need a maintenance window, {batch} at a time: about {total} minutes (assumed)"
-    return [*lines, f"{given}. {at_a_time}."]
+    return [*lines, f"{told}. {at_a_time}."]

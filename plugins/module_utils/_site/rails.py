@@ -141,13 +141,13 @@ def cidr(text: str, thing: str, host: str = "nccl_variables") -> Network:
         ) from error
 
 
-def networks(given: str | Sequence[str], thing: str = "network", host: str = "nccl_variables") -> tuple[Network, ...]:
+def networks(told: str | Sequence[str], thing: str = "network", host: str = "nccl_variables") -> tuple[Network, ...]:
     """One network per rail, from a list or a text with commas or blanks. Raises RefusedError for what overlaps."""
-    texts = given.replace(",", " ").split() if isinstance(given, str) else [str(text) for text in given]
+    texts = told.replace(",", " ").split() if isinstance(told, str) else [str(text) for text in told]
     found = tuple(dict.fromkeys(cidr(text, thing, host) for text in texts))
     if not found:
         raise RefusedError(
-            "no network", host=host, thing=thing, value=given, remedy="give one per rail, as 192.0.2.0/24"
+            "no network", host=host, thing=thing, value=told, remedy="give one per rail, as 192.0.2.0/24"
         )
     for at, one in enumerate(found):
         for other in found[at + 1 :]:
@@ -322,10 +322,8 @@ def _uneven(rails: Rails) -> list[str]:
     for network in rails.used:
         counts = {node: sum(port.network == network for port in ports) for node, ports in rails.ports.items()}
         if len(set(counts.values())) > 1:
-            given = ", ".join(f"{node} {count}" for node, count in counts.items())
-            found.append(
-                f"the nodes have different numbers of ports in {network} ({given}): the smallest sets the pace"
-            )
+            told = ", ".join(f"{node} {count}" for node, count in counts.items())
+            found.append(f"the nodes have different numbers of ports in {network} ({told}): the smallest sets the pace")
     return found
 
 

@@ -26,8 +26,8 @@ def usable(readings: Mapping[str, Any], nodes: Sequence[str]) -> dict[str, Any]:
 
 def _facts(reading: Mapping[str, Any]) -> dict[str, Any]:
     """``interfaces`` is left out where nobody told them, which is something else than none."""
-    given = reading.get("interfaces")
-    return {"devices": list(reading["devices"]), **({"interfaces": list(given)} if isinstance(given, list) else {})}
+    told = reading.get("interfaces")
+    return {"devices": list(reading["devices"]), **({"interfaces": list(told)} if isinstance(told, list) else {})}
 
 
 def why_not(reading: Any) -> str:

@@ -19,14 +19,14 @@ _SHOWN = 4
 
 
 def judge(evidence: Evidence) -> Said:
-    given, doubts = evidence.doctor, Doubts()
-    if not given:
+    told, doubts = evidence.doctor, Doubts()
+    if not told:
         doubts.missing.append("nobody asked it")
         return doubts.says("")
-    if given.get("failed"):
-        doubts.missing.append(f"it failed: {given['failed']}")
+    if told.get("failed"):
+        doubts.missing.append(f"it failed: {told['failed']}")
         return doubts.says("")
-    findings = [finding for finding in given.get("findings") or () if isinstance(finding, Mapping)]
+    findings = [finding for finding in told.get("findings") or () if isinstance(finding, Mapping)]
     slow = evidence.speed is not None and evidence.speed.state == BAD
     taken = [finding for finding in findings if finding.get("accepted")]
     for finding in [finding for finding in findings if not finding.get("accepted")][:_SHOWN]:

@@ -34,11 +34,11 @@ def judge(evidence: Evidence) -> Said:
         doubts.wrong.append(f"{expected} ranks were to be started, the job had {job.ranks}")
     per_rank = list(result.get("per_rank") or ())
     for key, what in (("backend", "what the ranks talked through"), ("device", "what the ranks computed on")):
-        given = {str((rank.get("machine") or {}).get(key) or "") for rank in per_rank}
-        if not given or "" in given:
+        told = {str((rank.get("machine") or {}).get(key) or "") for rank in per_rank}
+        if not told or "" in told:
             doubts.missing.append(f"not every rank says {what}")
             continue
-        other = sorted(value for value in given if (value != "nccl" if key == "backend" else not _GPU.match(value)))
+        other = sorted(value for value in told if (value != "nccl" if key == "backend" else not _GPU.match(value)))
         if other:
             noun = "the ranks used" if key == "backend" else "the ranks computed on"
             doubts.wrong.append(f"{noun} {', '.join(other)}, not {'NCCL' if key == 'backend' else 'GPUs'}")

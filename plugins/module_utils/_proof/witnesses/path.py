@@ -109,11 +109,11 @@ def _same_ranks(path: Mapping[str, Any], evidence: Evidence, doubts: Doubts) -> 
     numbers of this reader's own: then each host has to have as many."""
     per_rank = list((evidence.result or {}).get("per_rank") or ())
     trained = {str(rank.get("rank")): short(str(rank.get("host") or "")) for rank in per_rank}
-    given = path.get("rank_hosts")
-    if not isinstance(given, Mapping) or not given:
+    told = path.get("rank_hosts")
+    if not isinstance(told, Mapping) or not told:
         doubts.missing.append("on which host each of NCCL's ranks was is not told")
         return
-    probed = {str(rank): short(str(host)) for rank, host in given.items()}
+    probed = {str(rank): short(str(host)) for rank, host in told.items()}
     same = sorted(probed.values()) == sorted(trained.values()) if path.get("grouped") is True else probed == trained
     if trained and not same:
         doubts.wrong.append("the ranks of NCCL's log were not on the hosts where they trained")
@@ -161,12 +161,12 @@ def _roce(path: Mapping[str, Any], job: Job, doubts: Doubts) -> None:
         doubts.wrong.append("NCCL used InfiniBand, which is not in scope: this proof is about RoCE")
     elif layers != {"RoCE"} or not path.get("layers"):
         doubts.missing.append("NCCL's log does not say that its NICs speak RoCE")
-    given = {short(str(hca.get("host") or "")) for hca in hcas if hca.get("name")}
-    silent = sorted(job.names - given)
+    told = {short(str(hca.get("host") or "")) for hca in hcas if hca.get("name")}
+    silent = sorted(job.names - told)
     if silent:
         doubts.missing.append(f"which NICs NCCL used on {', '.join(silent[:4])} is not told")
-    if given - job.names and job.names:
-        doubts.wrong.append(f"NCCL names NICs of {', '.join(sorted(given - job.names)[:4])}, which took no part")
+    if told - job.names and job.names:
+        doubts.wrong.append(f"NCCL names NICs of {', '.join(sorted(told - job.names)[:4])}, which took no part")
 
 
 WITNESS = Witness(

@@ -35,12 +35,12 @@ def _identity(places: Mapping[str, Mapping[str, Any]], job: Job, doubts: Doubts)
     """Each node's readings are its own: no card and no address is on two of them."""
     owners: dict[tuple[str, str], list[str]] = {}
     for place, seen in places.items():
-        given = seen.get("identity") or {}
-        own, expected = short(str(given.get("hostname") or "")), short(str(job.hosts.get(place) or ""))
+        told = seen.get("identity") or {}
+        own, expected = short(str(told.get("hostname") or "")), short(str(job.hosts.get(place) or ""))
         if own and expected and own != expected:
             doubts.wrong.append(f"{place}: its readings are of the host {own}, which is not {expected}")
         for kind, word in (("guids", "card"), ("addresses", "address")):
-            for value in given.get(kind) or ():
+            for value in told.get(kind) or ():
                 owners.setdefault((word, str(value)), []).append(place)
     for (word, value), nodes in owners.items():
         if len(nodes) > 1:
@@ -53,10 +53,10 @@ def _idle(node: str, rails: int, idle: list[str], evidence: Evidence, doubts: Do
     job = evidence.job
     each = job.ranks / len(job.hosts) if job.ranks and job.hosts else rails
     everywhere = job.rdma_networks and each >= rails
-    given = idle if everywhere else [port for port in idle if port in channels(evidence, node)]
-    if given:
-        doubts.wrong.append(f"{node}: {few(given)} carried nothing, although NCCL was set to use it")
-    spare = [port for port in idle if port not in given]
+    told = idle if everywhere else [port for port in idle if port in channels(evidence, node)]
+    if told:
+        doubts.wrong.append(f"{node}: {few(told)} carried nothing, although NCCL was set to use it")
+    spare = [port for port in idle if port not in told]
     if spare:
         doubts.notes.append(f"{node}: NCCL names {few(spare)}, which no channel takes and which carried nothing")
 

@@ -39,22 +39,22 @@ def _neighbors(seen: Mapping[str, Any], evidence: Evidence, doubts: Doubts) -> N
     """By LLDP the ports that counted lead to hosts of the job, to each of them by one port at least."""
     counted = {port: sum(both) for port, both in (seen.get("by_port") or {}).items()}
     busy = [port for port, count in counted.items() if count * len(counted) > IDLE_SHARE * sum(counted.values())]
-    given = {port: {short(name) for name in (seen.get("neighbors") or {}).get(port) or ()} for port in busy}
+    told = {port: {short(name) for name in (seen.get("neighbors") or {}).get(port) or ()} for port in busy}
     own: dict[str, set[str]] = {}
     for node, name in evidence.job.hosts.items():
         place = ((evidence.rdma or {}).get("places") or {}).get(node) or {}
         also = str((place.get("identity") or {}).get("hostname") or "")
         own[node] = {short(each) for each in (node, name, also) if each}
     known = {name for names in own.values() for name in names}
-    foreign = [f"{port} ({', '.join(sorted(names))})" for port, names in given.items() if names and not names & known]
-    if foreign and len(foreign) == sum(map(bool, given.values())):
+    foreign = [f"{port} ({', '.join(sorted(names))})" for port, names in told.items() if names and not names & known]
+    if foreign and len(foreign) == sum(map(bool, told.values())):
         # A card with a system of its own, such as a DPU, gives that system's name.
         doubts.unseen.append(f"whose ports counted is not known: they lead to {few(foreign)}, no host of the job")
         return
     if foreign:
         doubts.wrong.append(f"RoCE packets were counted at {few(foreign)}, no host of the job")
-    absent = [node for node, names in own.items() if not any(names & there for there in given.values())]
-    if absent and given and all(given.values()):
+    absent = [node for node, names in own.items() if not any(names & there for there in told.values())]
+    if absent and told and all(told.values()):
         doubts.wrong.append(f"no port that counted leads to {few(absent)}")
 
 

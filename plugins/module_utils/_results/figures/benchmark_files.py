@@ -82,9 +82,9 @@ def _scaling(results: Sequence[Any], problems: list[str]) -> list[dict[str, Any]
             problems.append(_left_out("scaling", position, entry, error))
             continue
         for key in ("mean", "median"):
-            given = entry.get(key)
-            if _figure(given) and abs(given - row[key]) > 0.01 + 0.001 * abs(row[key]):
-                problems.append(f"scaling: {row['case']} prints the {key} {given:g}, its repeats give {row[key]:g}")
+            told = entry.get(key)
+            if _figure(told) and abs(told - row[key]) > 0.01 + 0.001 * abs(row[key]):
+                problems.append(f"scaling: {row['case']} prints the {key} {told:g}, its repeats give {row[key]:g}")
         rows.append(row)
     for shared, same in groups(rows, ("model", "precision", "batch")).items():
         seen: set[str] = set()
@@ -129,13 +129,13 @@ def _bandwidth(results: Sequence[Any], problems: list[str]) -> list[dict[str, An
         except _UNREADABLE as error:
             problems.append(_left_out("bandwidth", position, entry, error))
             continue
-        given = entry.get("gb_s")
+        told = entry.get("gb_s")
         slowest, fastest = (bus_gbyte_per_s(size, ranks, limit) for limit in (max(seconds), min(seconds)))
-        if _figure(given) and not (
-            slowest * (1 - GB_S_TOLERANCE) - 0.01 <= given <= fastest * (1 + GB_S_TOLERANCE) + 0.01
+        if _figure(told) and not (
+            slowest * (1 - GB_S_TOLERANCE) - 0.01 <= told <= fastest * (1 + GB_S_TOLERANCE) + 0.01
         ):
             problems.append(
-                f"bandwidth: {row['network']} over {row['path']} prints {given:g} GB/s, its size and times give "
+                f"bandwidth: {row['network']} over {row['path']} prints {told:g} GB/s, its size and times give "
                 f"{slowest:.4g} to {fastest:.4g} GB/s (size x 2 (n - 1) / n / seconds)"
             )
         rows.append(row)

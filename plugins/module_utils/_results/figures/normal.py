@@ -117,12 +117,12 @@ def words(comparisons: Sequence[Comparison], setting: Setting, simulated: bool) 
         if entry.achieved is not None:
             figures[entry.what] = entry
             found.setdefault(entry.what, []).append(_share(entry))
-    given = []
+    told = []
     for what, shares in found.items():
         first = figures[what]
         text = f"{_number(first.achieved)} {first.limit.unit}: {'; '.join(dict.fromkeys(shares))}."
-        given.append({"what": what, "text": f"{text} {_others(first, setting, simulated)}"})
-    return given
+        told.append({"what": what, "text": f"{text} {_others(first, setting, simulated)}"})
+    return told
 
 
 def _share(entry: Comparison) -> str:

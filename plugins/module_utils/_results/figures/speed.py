@@ -85,8 +85,8 @@ def judge(
     busiest node by its counters, at least and at most. Bus bandwidth alone says nothing about the links: NCCL computes
     it for a ring of all ranks, and a tree over nodes of eight GPUs prints 1.875 times what its links carry."""
     least = least_share or LEAST_SHARE
-    given = [(rank.get("machine") or {}).get("exchange") for rank in per_rank]
-    bus, moved, why = _bus(given)
+    told = [(rank.get("machine") or {}).get("exchange") for rank in per_rank]
+    bus, moved, why = _bus(told)
     if bus is not None and wire.value is None:
         why = wire.because
     elif bus is not None and min(nodes or 0, len(per_rank)) < 2:
@@ -113,9 +113,9 @@ def moved_bytes(per_rank: Sequence[Mapping[str, Any]]) -> float:
     return _bus([(rank.get("machine") or {}).get("exchange") for rank in per_rank])[1]
 
 
-def _bus(given: Sequence[Any]) -> tuple[float | None, float, str]:
+def _bus(told: Sequence[Any]) -> tuple[float | None, float, str]:
     """The slowest rank's, bytes moved by it, and why there is none."""
-    rows = [_row(each) for each in given]
+    rows = [_row(each) for each in told]
     known = [row for row in rows if row]
     if not known:
         return None, 0.0, "no rank measured an all-reduce alone after the training"
@@ -133,10 +133,10 @@ def _bus(given: Sequence[Any]) -> tuple[float | None, float, str]:
     return bus_gbyte_per_s(size, len(rows), slowest), size * times, ""
 
 
-def _row(given: Any) -> tuple[float, float, float] | None:
-    if not isinstance(given, Mapping):
+def _row(told: Any) -> tuple[float, float, float] | None:
+    if not isinstance(told, Mapping):
         return None
-    size, times, seconds = (_figure(given.get(key)) for key in ("bytes", "times", "seconds"))
+    size, times, seconds = (_figure(told.get(key)) for key in ("bytes", "times", "seconds"))
     return (size, times, seconds) if size and times and seconds else None
 
 

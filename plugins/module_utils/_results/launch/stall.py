@@ -63,7 +63,7 @@ def read(silent: Any, looks: Any) -> Stall:
             continue
         host = str(item["name"])
         try:
-            given = json.loads(look.get("stdout") or "")["processes"]
+            told = json.loads(look.get("stdout") or "")["processes"]
             seen += [
                 Seen(
                     host,
@@ -74,7 +74,7 @@ def read(silent: Any, looks: Any) -> Stall:
                     float(each["cpu"]),
                     str(each["command"])[:80],
                 )
-                for each in given
+                for each in told
             ]
         except (ValueError, TypeError, KeyError):
             why = str(look.get("msg") or look.get("stderr") or "no answer").strip().splitlines() or ["no answer"]
@@ -180,8 +180,8 @@ def table(stall: Stall, places: Mapping[int, str], steps: Mapping[int, int]) -> 
         alike.setdefault((host, step, _doing(processes)), []).append(rank)
     # The rarest first: who stands out is what one looks for.
     rows = sorted(alike.items(), key=lambda row: (len(row[1]), row[1]))
-    given = [f"{_names('rank', ranks)} on {host}: {step}, {doing}" for (host, step, doing), ranks in rows[:_SHOWN]]
-    return "; ".join(given + ([f"and {len(rows) - _SHOWN} more groups"] if len(rows) > _SHOWN else []))
+    told = [f"{_names('rank', ranks)} on {host}: {step}, {doing}" for (host, step, doing), ranks in rows[:_SHOWN]]
+    return "; ".join(told + ([f"and {len(rows) - _SHOWN} more groups"] if len(rows) > _SHOWN else []))
 
 
 def _doing(processes: Sequence[Seen]) -> str:

@@ -61,14 +61,14 @@ class Timm:
         """As `compare_figures` takes it. Ranks that share nothing are never added."""
         several = len({other.rank for other in self.results}) > 1
         name = f"timm {each.model}" + (f", rank {each.rank}" if several and each.rank is not None else "")
-        given = {"precision": each.precision, "batch": each.batch}
+        told = {"precision": each.precision, "batch": each.batch}
         return {
             "name": name,
             "images_per_second": each.images_per_second,
             "nodes": 1,
             "ranks": 1,
             "note": NOTE + (f"; {each.layout}" if each.layout else ""),
-            **{key: value for key, value in given.items() if value is not None},
+            **{key: value for key, value in told.items() if value is not None},
         }
 
 

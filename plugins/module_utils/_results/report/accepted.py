@@ -29,10 +29,10 @@ class Accepted:
         return finding["cause"] == self.cause and self.host in ("", host)
 
 
-def accepted_from(given: Sequence[Mapping[str, Any]]) -> tuple[Accepted, ...]:
+def accepted_from(told: Sequence[Mapping[str, Any]]) -> tuple[Accepted, ...]:
     """Raises RefusedError for a cause that there is not, and for one without a reason."""
     found = []
-    for entry in given:
+    for entry in told:
         cause, why = (str(entry.get(key) or "").strip() for key in ("cause", "why"))
         if cause not in CAUSES:
             near = difflib.get_close_matches(cause, CAUSES, 3) or ["docs/causes.md has all"]

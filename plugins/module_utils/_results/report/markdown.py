@@ -102,12 +102,12 @@ def doctor_rows(summary: Mapping[str, Any]) -> list[list[str]]:
 
 def doctor_lines(summary: Mapping[str, Any]) -> list[str]:
     """What the doctor says beside its findings."""
-    given = summary.get("doctor") or {}
-    lines = [f"Look next, {entry['where']}: {entry['run']}" for entry in given.get("next") or ()]
-    unknown = given.get("unknown") or ()
+    told = summary.get("doctor") or {}
+    lines = [f"Look next, {entry['where']}: {entry['run']}" for entry in told.get("next") or ()]
+    unknown = told.get("unknown") or ()
     lines += [f"No rule knows this line: {entry['file']}:{entry['line']}: {entry['text']}" for entry in unknown]
-    lines += [f"Wanted and not found: {'; '.join(given['asked'])}"] if given.get("asked") else []
-    return [*lines, *given.get("notes", ())]
+    lines += [f"Wanted and not found: {'; '.join(told['asked'])}"] if told.get("asked") else []
+    return [*lines, *told.get("notes", ())]
 
 
 def _where(finding: Mapping[str, Any]) -> str:
@@ -117,10 +117,10 @@ def _where(finding: Mapping[str, Any]) -> str:
 
 
 def _doctor_section(summary: Mapping[str, Any]) -> list[str]:
-    given = summary.get("doctor")
-    if not given:
+    told = summary.get("doctor")
+    if not told:
         return []
-    lines = ["## What is wrong", "", _text(given["message"]), ""]
+    lines = ["## What is wrong", "", _text(told["message"]), ""]
     rows = doctor_rows(summary)
     if rows:
         lines += [*_table(DOCTOR_HEADER, rows), ""]
@@ -145,10 +145,10 @@ FABRIC_HEADER = ("thing", "place", "found", "what to do")
 
 def fabric_rows(summary: Mapping[str, Any]) -> tuple[str, list[list[str]]]:
     """What the fabric check came to, in a line and its faults, for Markdown and HTML alike; "": none was given."""
-    given = summary.get("fabric") or {}
-    report = given.get("report") or {}
+    told = summary.get("fabric") or {}
+    report = told.get("report") or {}
     if not report:
-        return (f"Not checked: {given['skipped']}." if given.get("skipped") else ""), []
+        return (f"Not checked: {told['skipped']}." if told.get("skipped") else ""), []
     medians = [
         f"{program} {rail} {value:.4g}"
         for program, each in (report.get("measured") or {}).items()
@@ -178,9 +178,9 @@ def _fabric_section(summary: Mapping[str, Any], heat_map: str) -> list[str]:
     lines = ["## Fabric before the job", "", _text(line), ""]
     if rows:
         lines += [*_table(FABRIC_HEADER, rows), ""]
-    given = gpu_rows(summary)
-    if given:
-        lines += [*_table(gpus.HEADER, given), ""]
+    told = gpu_rows(summary)
+    if told:
+        lines += [*_table(gpus.HEADER, told), ""]
     return [*lines, *([f"![host against host]({heat_map})", ""] if heat_map else [])]
 
 
