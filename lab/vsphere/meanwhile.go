@@ -69,8 +69,8 @@ func (h *labHost) adminDoes(do, user string) error {
 		set(true)
 	case "exit":
 		set(false)
-	case "reenter":
-		set(false)
+	case "reenter": // at one moment: a task that runs beside it never finds the host outside
+		h.showMaintenance(false, user)
 		set(true)
 	case "cut_power":
 		return h.cutPower()

@@ -362,7 +362,8 @@ def _is_base64_text(word: str) -> bool:
 
 # One character of the text without escapes. Backslashes before a quote: JSON at any depth.
 _ESCAPE = re.compile(
-    r"\\+(?:[\"'/nrt]|u[0-9a-f]{4}|x[0-9a-f]{2})|%25(?:25)*(?:2[0-9a-f]|3[a-f]|40|0[ad])|%[0-9a-f]{2}|&(?:amp;)*(?:quot|lt|gt|amp|apos|#\d{1,6}|#x[0-9a-f]{1,5});",
+    r"\\+(?:[\"'/nrt]|u[0-9a-f]{4}|x[0-9a-f]{2})|%25(?:25)*(?:2[0-9a-f]|3[a-f]|40|0[ad])"
+    r"|%[0-9a-f]{2}|&(?:amp;)*(?:quot|lt|gt|amp|apos|#\d{1,6}|#x[0-9a-f]{1,5});",
     re.IGNORECASE,
 )
 _LETTERS = {"n": "\n", "r": "\r", "t": "\t"}

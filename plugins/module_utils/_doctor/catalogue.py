@@ -189,6 +189,7 @@ class _Table(Sequence[Entry]):
     def __getitem__(self, index: int) -> Entry: ...
     @overload
     def __getitem__(self, index: slice) -> Sequence[Entry]: ...
+
     def __getitem__(self, index: int | slice) -> Entry | Sequence[Entry]:
         return self._table(catalogue())[index]
 

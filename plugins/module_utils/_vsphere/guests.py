@@ -150,7 +150,7 @@ class Guests:
                 continue  # it stays in the list of VMs that are down, which the error names
             del self.down[moid]
             back.append(name)
-        return back
+        return sorted(back)  # guests go down in any order
 
     def start_rest(self, wanted: dict[str, str]) -> list[str]:
         """After one VM did not start: the others all the same. Returns their names."""

@@ -52,10 +52,16 @@ def row(index: int, name: str, *addresses: str, mtu: int = 1500, **more: Any) ->
     flags = more.pop("flags", ["BROADCAST", "MULTICAST", "UP", "LOWER_UP"])
     kind = more.pop("kind", "")
     return {
-        "ifindex": index, "ifname": name, "flags": flags, "mtu": mtu, "link_type": "ether",
-        "address": f"00:50:56:00:00:{index:02x}", "addr_info": told,
-        **({"linkinfo": {"info_kind": kind}} if kind else {}), **more,
-    }  # fmt: skip
+        "ifindex": index,
+        "ifname": name,
+        "flags": flags,
+        "mtu": mtu,
+        "link_type": "ether",
+        "address": f"00:50:56:00:00:{index:02x}",
+        "addr_info": told,
+        **({"linkinfo": {"info_kind": kind}} if kind else {}),
+        **more,
+    }
 
 
 def route(dst: str, dev: str, via: str = "", protocol: str = "static") -> dict[str, Any]:
@@ -240,12 +246,17 @@ def netplan_with_manager() -> Guest:
 
 
 def dual_stack() -> Guest:
-    guest = of_netplan("ens192: {addresses: [192.0.2.11/24], accept-ra: true, routes: [{to: default, via: 192.0.2.1}]}",
-                       "ens224: {addresses: [198.51.100.11/24, '2001:db8:0:0::11/64'], accept-ra: false}")  # fmt: skip
+    guest = of_netplan(
+        "ens192: {addresses: [192.0.2.11/24], accept-ra: true, routes: [{to: default, via: 192.0.2.1}]}",
+        "ens224: {addresses: [198.51.100.11/24, '2001:db8:0:0::11/64'], accept-ra: false}",
+    )
     guest.rows[1] = row(2, "ens192", "192.0.2.11/24", "2001:db8:1::250:56ff:fe00:2/64*")
     guest.rows[2] = row(3, "ens224", "198.51.100.11/24", "2001:db8::11/64", mtu=9000)
-    guest.routes6 = [route("default", "ens192", "fe80::1", "ra"), route("2001:db8::/64", "ens224", protocol="kernel"),
-                     route("fe80::/64", "ens192", protocol="kernel")]  # fmt: skip
+    guest.routes6 = [
+        route("default", "ens192", "fe80::1", "ra"),
+        route("2001:db8::/64", "ens224", protocol="kernel"),
+        route("fe80::/64", "ens192", protocol="kernel"),
+    ]
     return guest
 
 
@@ -289,8 +300,10 @@ def set_name() -> Guest:
     guest.routes[-1] = connected(("198.51.100.0/24", "roce0"))[0]
     guest.drivers = {"ens192": "vmxnet3", "roce0": "mlx5_core"}
     guest.managed = {"ens192": made("ens192"), "roce0": made("roce0")}
-    guest.udev = {"ens192": {"ID_NET_NAME_SLOT": "ens192", "ID_NET_NAME_PATH": "enp11s0"},
-                  "roce0": {"ID_NET_NAME_SLOT": "ens224", "ID_NET_NAME_PATH": "enp19s0"}}  # fmt: skip
+    guest.udev = {
+        "ens192": {"ID_NET_NAME_SLOT": "ens192", "ID_NET_NAME_PATH": "enp11s0"},
+        "roce0": {"ID_NET_NAME_SLOT": "ens224", "ID_NET_NAME_PATH": "enp19s0"},
+    }
     return guest
 
 
@@ -342,7 +355,7 @@ def networkd_routes() -> Guest:
         "[Match]\nMACAddress=00:50:56:00:00:02\n\n[Network]\nAddress=192.0.2.11/24\n\n[Address]\nAddress=192.0.2.21/24\n\n"
         "[Route]\nGateway=192.0.2.1\n\n[Route]\nDestination=203.0.113.0/24\nScope=link\n\n[Route]\nDestination=203.0.114.7/32\nGateway=192.0.2.9\n\n"
         "[Route]\nGateway=192.0.2.1\nTable=100\n"
-    )  # fmt: skip
+    )
     guest.rows[1] = row(2, "ens192", "192.0.2.11/24", "192.0.2.21/24")
     guest.routes += [route("203.0.113.0/24", "ens192") | {"scope": "link"}, route("203.0.114.7", "ens192", "192.0.2.9")]
     return guest
@@ -357,8 +370,14 @@ def manager_without_profile() -> Guest:
 def ifcfg() -> Guest:
     guest = of_manager()
     guest.files = {
-        "/etc/sysconfig/network-scripts/ifcfg-ens192": 'TYPE="Ethernet"\nBOOTPROTO="none"\nNAME="ens192"\nUUID="u-192"\nDEVICE="ens192"\nONBOOT="yes"\nIPADDR="192.0.2.11"\nPREFIX="24"\nGATEWAY="192.0.2.1"\n',
-        "/etc/sysconfig/network-scripts/ifcfg-ens224": "TYPE=Ethernet\nBOOTPROTO=static\nUUID=u-224\nDEVICE=ens224\nONBOOT=yes\nIPADDR=198.51.100.11\nNETMASK=255.255.255.0\nMTU=9000\n",
+        "/etc/sysconfig/network-scripts/ifcfg-ens192": (
+            'TYPE="Ethernet"\nBOOTPROTO="none"\nNAME="ens192"\nUUID="u-192"\nDEVICE="ens192"\n'
+            'ONBOOT="yes"\nIPADDR="192.0.2.11"\nPREFIX="24"\nGATEWAY="192.0.2.1"\n'
+        ),
+        "/etc/sysconfig/network-scripts/ifcfg-ens224": (
+            "TYPE=Ethernet\nBOOTPROTO=static\nUUID=u-224\nDEVICE=ens224\nONBOOT=yes\n"
+            "IPADDR=198.51.100.11\nNETMASK=255.255.255.0\nMTU=9000\n"
+        ),
         "/etc/sysconfig/network-scripts/ifcfg-lo": "DEVICE=lo\nIPADDR=127.0.0.1\n",
         **enabled(MANAGER),
     }
@@ -369,12 +388,19 @@ def manager_bond() -> Guest:
     guest = of_manager()
     guest.files.pop(f"{KEYFILES}/ens224.nmconnection")
     guest.files |= {
-        f"{KEYFILES}/bond0.nmconnection": "[connection]\nid=bond0\nuuid=u-b\ntype=bond\ninterface-name=bond0\n\n[ethernet]\nmtu=9000\n\n[bond]\nmode=active-backup\n\n[ipv4]\naddress1=198.51.100.11/24\nmethod=manual\n\n[ipv6]\nmethod=ignore\n",
+        f"{KEYFILES}/bond0.nmconnection": (
+            "[connection]\nid=bond0\nuuid=u-b\ntype=bond\ninterface-name=bond0\n\n[ethernet]\n"
+            "mtu=9000\n\n[bond]\nmode=active-backup\n\n[ipv4]\naddress1=198.51.100.11/24\n"
+            "method=manual\n\n[ipv6]\nmethod=ignore\n"
+        ),
         f"{KEYFILES}/p1.nmconnection": "[connection]\nid=p1\nuuid=u-p1\ntype=ethernet\ninterface-name=ens224\nmaster=u-b\nslave-type=bond\n",
         f"{KEYFILES}/p2.nmconnection": "[connection]\nid=p2\nuuid=u-p2\ntype=ethernet\ninterface-name=ens256\ncontroller=bond0\nport-type=bond\n",
     }
-    guest.rows[2:] = [row(3, "ens224", mtu=9000, master="bond0"), row(4, "ens256", mtu=9000, master="bond0"),
-                      row(5, "bond0", "198.51.100.11/24", mtu=9000, kind="bond")]  # fmt: skip
+    guest.rows[2:] = [
+        row(3, "ens224", mtu=9000, master="bond0"),
+        row(4, "ens256", mtu=9000, master="bond0"),
+        row(5, "bond0", "198.51.100.11/24", mtu=9000, kind="bond"),
+    ]
     guest.drivers["ens256"] = "mlx5_core"
     guest.routes[-1] = connected(("198.51.100.0/24", "bond0"))[0]
     guest.managed |= {"ens224": "u-p1", "ens256": "u-p2", "bond0": "u-b"}
@@ -385,7 +411,8 @@ def manager_vlan() -> Guest:
     guest = of_manager()
     guest.files[f"{KEYFILES}/ens224.nmconnection"] = keyfile("ens224", "u-224", "method=disabled", mtu=9000)
     guest.files[f"{KEYFILES}/v.nmconnection"] = (
-        "[connection]\nid=v\nuuid=u-v\ntype=vlan\ninterface-name=ens224.78\n\n[vlan]\nid=78\nparent=ens224\n\n[ipv4]\naddress1=198.51.100.11/24\nmethod=manual\n"
+        "[connection]\nid=v\nuuid=u-v\ntype=vlan\ninterface-name=ens224.78\n\n[vlan]\nid=78\n"
+        "parent=ens224\n\n[ipv4]\naddress1=198.51.100.11/24\nmethod=manual\n"
     )
     guest.rows[2] = row(3, "ens224", mtu=9000)
     guest.rows.append(row(4, "ens224.78", "198.51.100.11/24", mtu=9000, kind="vlan", link="ens224"))
@@ -454,9 +481,12 @@ def ifupdown_bond() -> Guest:
         "iface bond0 inet6 static\n  address 2001:db8::11\n  netmask 64\n\nauto bond0.90\niface bond0.90 inet manual\n\n"
         "auto ens224\niface ens224 inet manual\nauto ens256\niface ens256 inet manual\n"
     )
-    guest.rows[2:] = [row(3, "ens224", mtu=9000, master="bond0"), row(4, "ens256", mtu=9000, master="bond0"),
-                      row(5, "bond0", "198.51.100.11/24", "2001:db8::11/64", mtu=9000, kind="bond"),
-                      row(6, "bond0.90", mtu=9000, kind="vlan", link="bond0")]  # fmt: skip
+    guest.rows[2:] = [
+        row(3, "ens224", mtu=9000, master="bond0"),
+        row(4, "ens256", mtu=9000, master="bond0"),
+        row(5, "bond0", "198.51.100.11/24", "2001:db8::11/64", mtu=9000, kind="bond"),
+        row(6, "bond0.90", mtu=9000, kind="vlan", link="bond0"),
+    ]
     guest.drivers["ens256"] = "mlx5_core"
     guest.routes[-1] = connected(("198.51.100.0/24", "bond0"))[0]
     guest.managed |= dict.fromkeys(("ens256", "bond0", "bond0.90"), "ifupdown")
@@ -489,11 +519,16 @@ def other_mounts() -> Guest:
     )
     guest.files |= {f"{WANTS}/scratch.mount": "->/etc/systemd/system/scratch.mount"}
     guest.mounts = [
-        ROOT, "40 29 7:1 / /snap/core/1 ro - squashfs /dev/loop1 ro", "41 29 0:60 / /var/lib/docker/overlay2/a/merged rw - overlay overlay rw",
-        "42 29 8:17 / /scratch rw - xfs /dev/sdb1 rw", "43 29 0:61 / /net rw - autofs auto.net rw", "44 43 0:62 / /net/nas rw - nfs4 nas:/x rw",
-        "45 29 8:2 /var/sets /srv/sets rw - ext4 /dev/sda2 rw", "46 29 0:63 / /run/user/0 rw - tmpfs tmpfs rw",
+        ROOT,
+        "40 29 7:1 / /snap/core/1 ro - squashfs /dev/loop1 ro",
+        "41 29 0:60 / /var/lib/docker/overlay2/a/merged rw - overlay overlay rw",
+        "42 29 8:17 / /scratch rw - xfs /dev/sdb1 rw",
+        "43 29 0:61 / /net rw - autofs auto.net rw",
+        "44 43 0:62 / /net/nas rw - nfs4 nas:/x rw",
+        "45 29 8:2 /var/sets /srv/sets rw - ext4 /dev/sda2 rw",
+        "46 29 0:63 / /run/user/0 rw - tmpfs tmpfs rw",
         "47 29 0:64 / /var/lib/kubelet/pods/1/volumes/v rw - nfs4 nas:/pv rw",
-    ]  # fmt: skip
+    ]
     return guest
 
 
@@ -575,8 +610,17 @@ def one_interface() -> Guest:
     return guest
 
 
-LEFTOVER = "# Ansible managed\n# Only the MTU: addresses stay where they are configured. netplan merges the files by interface name.\nnetwork:\n  version: 2\n  ethernets:\n    {}:\n      mtu: 9000\n"
-OLD_UNIT = "# Ansible managed\n[Unit]\nDescription=MTU of the RoCE interface ens224\n\n[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/usr/bin/env ip link set dev ens224 mtu 9000\n\n[Install]\nWantedBy=multi-user.target\n"
+LEFTOVER = (
+    "# Ansible managed\n"
+    "# Only the MTU: addresses stay where they are configured. netplan merges the files by interface name.\n"
+    "network:\n  version: 2\n  ethernets:\n    {}:\n      mtu: 9000\n"
+)
+OLD_UNIT = (
+    "# Ansible managed\n[Unit]\nDescription=MTU of the RoCE interface ens224\n\n[Service]\n"
+    "Type=oneshot\nRemainAfterExit=yes\n"
+    "ExecStart=/usr/bin/env ip link set dev ens224 mtu 9000\n\n[Install]\n"
+    "WantedBy=multi-user.target\n"
+)
 OURS = "/etc/netplan/90-rocemesh-mtu.yaml"
 
 
@@ -602,40 +646,265 @@ MGMT_LOST = frozenset({("address", "ens192"), ("route", "ens192")})
 ROCE_LOST = frozenset({("address", "ens224")})
 BOTH_LOST = MGMT_LOST | {("address", "ens224")}
 HALF_DONE: dict[str, Broken] = {
-    "leftover-netplan-beside-a-glob": Broken(edited(glob_static, (OURS, LEFTOVER.format("ens224"))), ROCE_LOST | {("mtu", "ens224")}, "10-netplan-ens224"),
-    "leftover-netplan-only-interface": Broken(edited(one_interface, (OURS, LEFTOVER.format("eth0"))), frozenset({("address", "eth0"), ("route", "eth0"), ("mtu", "eth0")}), "10-netplan-eth0"),
-    "leftover-unit-with-another-mtu": Broken(edited(lambda: live_mtu(of_netplan, 1500), (DROPIN.format("10-netplan-ens224.network"), ("[Link]\nMTUBytes=1500\n", 0o644)), ("/etc/systemd/system/rocemesh-mtu.service", OLD_UNIT), (f"{WANTS}/rocemesh-mtu.service", "->/etc/systemd/system/rocemesh-mtu.service")), frozenset({("mtu", "ens224")}), "rocemesh-mtu.service"),
-    "netplan-address-edited": Broken(edited(of_netplan, (CLOUD, netplan(MANAGEMENT, "ens224: {addresses: [198.51.100.12/24]}"))), ROCE_LOST, "10-netplan-ens224"),
-    "netplan-interface-removed": Broken(edited(of_netplan, (CLOUD, netplan(MANAGEMENT))), ROCE_LOST | {("mtu", "ens224")}, "no file"),
-    "netplan-no-yaml": Broken(edited(of_netplan, (CLOUD, "network:\n  version: 2\n  ethernets:\n    ens192: {addresses: [192.0.2.11/24\n")), frozenset({("file_invalid", "/etc/netplan")}), "50-cloud-init.yaml"),
-    "netplan-unknown-key": Broken(edited(of_netplan, (CLOUD, netplan("ens192: {adresses: [192.0.2.11/24]}", ROCE))), frozenset({("file_invalid", "/etc/netplan")}), "50-cloud-init.yaml"),
-    "netplan-gateway-edited": Broken(edited(of_netplan, (CLOUD, netplan("ens192: {addresses: [192.0.2.11/24], routes: [{to: default, via: 192.0.2.254}]}", ROCE))), frozenset({("route", "ens192")}), "10-netplan-ens192"),
-    "netplan-mtu-edited": Broken(edited(of_netplan, (CLOUD, netplan(MANAGEMENT, "ens224: {addresses: [198.51.100.11/24], mtu: 1500}")), (DROPIN.format("10-netplan-ens224.network"), None)), frozenset({("mtu", "ens224")}), "10-netplan-ens224"),
-    "netplan-dhcp-for-static": Broken(edited(of_netplan, (CLOUD, netplan("ens192: {dhcp4: true}", ROCE))), frozenset({("address", "ens192")}), "10-netplan-ens192"),
-    "netplan-manager-not-enabled": Broken(edited(of_netplan, (CLOUD, netplan(MANAGEMENT, ROCE, renderer="NetworkManager"))), BOTH_LOST | {("mtu", "ens224")}, "no file"),
-    "netplan-vlan-not-applied": Broken(edited(of_netplan, ("/etc/netplan/60-v.yaml", netplan("v78: {id: 78, link: ens224, addresses: [203.0.113.5/24]}", kind="vlans"))), frozenset({("address", "v78")}), "10-netplan-v78"),
-    "netplan-bond-member-removed": Broken(edited(bond, ("/etc/netplan/60-bond.yaml", netplan("bond0: {interfaces: [ens224], addresses: [198.51.100.11/24]}", kind="bonds"))), frozenset({("master", "ens256")}), "10-netplan-ens256"),
-    "netplan-set-name-edited": Broken(edited(set_name, (CLOUD, netplan(MANAGEMENT, "roce0: {match: {macaddress: '00:50:56:00:00:03'}, set-name: rail0, addresses: [198.51.100.11/24]}"))), frozenset({("name", "roce0")}), "10-netplan-roce0.link"),
-    "netplan-file-renamed": Broken(edited(of_netplan, (CLOUD, None), (CLOUD + ".bak", netplan(MANAGEMENT, ROCE))), BOTH_LOST | {("mtu", "ens224")}, "no file"),
-    "netplan-second-default-route": Broken(edited(of_netplan, (CLOUD, netplan(MANAGEMENT, "ens224: {addresses: [198.51.100.11/24], routes: [{to: default, via: 198.51.100.1}]}"))), frozenset({("route", "ens224")}), "10-netplan-ens224"),
+    "leftover-netplan-beside-a-glob": Broken(
+        edited(glob_static, (OURS, LEFTOVER.format("ens224"))), ROCE_LOST | {("mtu", "ens224")}, "10-netplan-ens224"
+    ),
+    "leftover-netplan-only-interface": Broken(
+        edited(one_interface, (OURS, LEFTOVER.format("eth0"))),
+        frozenset({("address", "eth0"), ("route", "eth0"), ("mtu", "eth0")}),
+        "10-netplan-eth0",
+    ),
+    "leftover-unit-with-another-mtu": Broken(
+        edited(
+            lambda: live_mtu(of_netplan, 1500),
+            (DROPIN.format("10-netplan-ens224.network"), ("[Link]\nMTUBytes=1500\n", 0o644)),
+            ("/etc/systemd/system/rocemesh-mtu.service", OLD_UNIT),
+            (f"{WANTS}/rocemesh-mtu.service", "->/etc/systemd/system/rocemesh-mtu.service"),
+        ),
+        frozenset({("mtu", "ens224")}),
+        "rocemesh-mtu.service",
+    ),
+    "netplan-address-edited": Broken(
+        edited(of_netplan, (CLOUD, netplan(MANAGEMENT, "ens224: {addresses: [198.51.100.12/24]}"))),
+        ROCE_LOST,
+        "10-netplan-ens224",
+    ),
+    "netplan-interface-removed": Broken(
+        edited(of_netplan, (CLOUD, netplan(MANAGEMENT))), ROCE_LOST | {("mtu", "ens224")}, "no file"
+    ),
+    "netplan-no-yaml": Broken(
+        edited(of_netplan, (CLOUD, "network:\n  version: 2\n  ethernets:\n    ens192: {addresses: [192.0.2.11/24\n")),
+        frozenset({("file_invalid", "/etc/netplan")}),
+        "50-cloud-init.yaml",
+    ),
+    "netplan-unknown-key": Broken(
+        edited(of_netplan, (CLOUD, netplan("ens192: {adresses: [192.0.2.11/24]}", ROCE))),
+        frozenset({("file_invalid", "/etc/netplan")}),
+        "50-cloud-init.yaml",
+    ),
+    "netplan-gateway-edited": Broken(
+        edited(
+            of_netplan,
+            (CLOUD, netplan("ens192: {addresses: [192.0.2.11/24], routes: [{to: default, via: 192.0.2.254}]}", ROCE)),
+        ),
+        frozenset({("route", "ens192")}),
+        "10-netplan-ens192",
+    ),
+    "netplan-mtu-edited": Broken(
+        edited(
+            of_netplan,
+            (CLOUD, netplan(MANAGEMENT, "ens224: {addresses: [198.51.100.11/24], mtu: 1500}")),
+            (DROPIN.format("10-netplan-ens224.network"), None),
+        ),
+        frozenset({("mtu", "ens224")}),
+        "10-netplan-ens224",
+    ),
+    "netplan-dhcp-for-static": Broken(
+        edited(of_netplan, (CLOUD, netplan("ens192: {dhcp4: true}", ROCE))),
+        frozenset({("address", "ens192")}),
+        "10-netplan-ens192",
+    ),
+    "netplan-manager-not-enabled": Broken(
+        edited(of_netplan, (CLOUD, netplan(MANAGEMENT, ROCE, renderer="NetworkManager"))),
+        BOTH_LOST | {("mtu", "ens224")},
+        "no file",
+    ),
+    "netplan-vlan-not-applied": Broken(
+        edited(
+            of_netplan,
+            (
+                "/etc/netplan/60-v.yaml",
+                netplan("v78: {id: 78, link: ens224, addresses: [203.0.113.5/24]}", kind="vlans"),
+            ),
+        ),
+        frozenset({("address", "v78")}),
+        "10-netplan-v78",
+    ),
+    "netplan-bond-member-removed": Broken(
+        edited(
+            bond,
+            (
+                "/etc/netplan/60-bond.yaml",
+                netplan("bond0: {interfaces: [ens224], addresses: [198.51.100.11/24]}", kind="bonds"),
+            ),
+        ),
+        frozenset({("master", "ens256")}),
+        "10-netplan-ens256",
+    ),
+    "netplan-set-name-edited": Broken(
+        edited(
+            set_name,
+            (
+                CLOUD,
+                netplan(
+                    MANAGEMENT,
+                    "roce0: {match: {macaddress: '00:50:56:00:00:03'}, set-name: rail0, addresses: [198.51.100.11/24]}",
+                ),
+            ),
+        ),
+        frozenset({("name", "roce0")}),
+        "10-netplan-roce0.link",
+    ),
+    "netplan-file-renamed": Broken(
+        edited(of_netplan, (CLOUD, None), (CLOUD + ".bak", netplan(MANAGEMENT, ROCE))),
+        BOTH_LOST | {("mtu", "ens224")},
+        "no file",
+    ),
+    "netplan-second-default-route": Broken(
+        edited(
+            of_netplan,
+            (
+                CLOUD,
+                netplan(
+                    MANAGEMENT, "ens224: {addresses: [198.51.100.11/24], routes: [{to: default, via: 198.51.100.1}]}"
+                ),
+            ),
+        ),
+        frozenset({("route", "ens224")}),
+        "10-netplan-ens224",
+    ),
     "networkd-address-by-hand": Broken(by_hand, ROCE_LOST, "20-roce.network"),
-    "networkd-disabled": Broken(edited(of_networkd, (f"{WANTS}/{NETWORKD}.service", None)), BOTH_LOST | {("mtu", "ens224")}, "no file"),
-    "networkd-service-masked": Broken(edited(of_networkd, (f"/etc/systemd/system/{NETWORKD}.service", "->/dev/null")), BOTH_LOST | {("mtu", "ens224")}, "no file"),
-    "networkd-file-masked": Broken(edited(of_networkd, ("/etc/systemd/network/20-roce.network", "->/dev/null")), ROCE_LOST | {("mtu", "ens224")}, "no file"),
-    "networkd-earlier-file": Broken(edited(of_networkd, ("/etc/systemd/network/05-all.network", "[Match]\nName=en*\n\n[Network]\nDHCP=no\n")), BOTH_LOST | {("mtu", "ens224")}, "05-all.network"),
-    "networkd-mtu-by-hand": Broken(lambda: live_mtu(lambda: of_networkd(roce="[Match]\nName=ens224\n\n[Network]\nAddress=198.51.100.11/24\n"), 9000), frozenset({("mtu", "ens224")}), "20-roce.network"),
-    "networkd-name-typo": Broken(edited(of_networkd, ("/etc/systemd/network/10-lan.network", "[Match]\nName=ens129\n\n[Network]\nAddress=192.0.2.11/24\nGateway=192.0.2.1\n")), MGMT_LOST, "no file"),
-    "networkd-drop-in-resets": Broken(edited(of_networkd, ("/etc/systemd/network/10-lan.network.d/z.conf", "[Network]\nAddress=\nAddress=192.0.2.111/24\n")), frozenset({("address", "ens192")}), "10-lan.network"),
-    "manager-file-readable-by-all": Broken(edited(of_manager, (f"{KEYFILES}/ens192.nmconnection", (of_manager().files[f"{KEYFILES}/ens192.nmconnection"], 0o644))), frozenset({("address", "ens192")}), "without a profile"),
-    "manager-address-edited": Broken(edited(of_manager, (f"{KEYFILES}/ens224.nmconnection", keyfile("ens224", "u-224", "address1=198.51.100.99/24", "method=manual", mtu=9000))), ROCE_LOST, "ens224.nmconnection"),
-    "manager-autoconnect-off": Broken(edited(of_manager, (f"{KEYFILES}/ens224.nmconnection", keyfile("ens224", "u-224", "address1=198.51.100.11/24", "method=manual", mtu=9000, more="autoconnect=false"))), ROCE_LOST, "without a profile"),
-    "manager-other-profile-first": Broken(edited(of_manager, (f"{KEYFILES}/new.nmconnection", keyfile("ens192", "u-new", "address1=192.0.2.50/24,192.0.2.1", "method=manual", more="autoconnect-priority=10"))), frozenset({("address", "ens192")}), "new.nmconnection"),
-    "manager-disabled": Broken(edited(of_manager, (f"{WANTS}/{MANAGER}.service", None)), BOTH_LOST | {("mtu", "ens224")}, "no file"),
-    "manager-unmanaged": Broken(edited(of_manager, ("/etc/NetworkManager/conf.d/99-x.conf", "[keyfile]\nunmanaged-devices=interface-name:ens192\n")), MGMT_LOST, "no file"),
-    "ifupdown-auto-removed": Broken(edited(of_ifupdown, ("/etc/network/interfaces.d/roce", "iface ens224 inet static\n  address 198.51.100.11/24\n  mtu 9000\n")), ROCE_LOST | {("mtu", "ens224")}, "no file"),
-    "ifupdown-method-typo": Broken(edited(of_ifupdown, ("/etc/network/interfaces.d/roce", "auto ens224\niface ens224 inet statik\n  address 198.51.100.11/24\n")), frozenset({("file_invalid", ETC_INTERFACES)}), "interfaces"),
-    "ifupdown-gateway-edited": Broken(edited(of_ifupdown, (ETC_INTERFACES, f"source /etc/network/interfaces.d/*\n{LO}auto ens192\niface ens192 inet static\n  address 192.0.2.11/24\n  gateway 192.0.2.11\n")), frozenset({("route", "ens192")}), "interfaces"),
-    "fstab-device-missing": Broken(lambda: mounted(fstab="LABEL=root / ext4 defaults 0 1\nUUID=9999 /data xfs defaults 0 2\n"), frozenset({("mount", "/data")}), "fstab"),
-    "mount-by-hand": Broken(lambda: mounted("31 29 0:50 / /data rw - nfs4 nas:/data rw"), frozenset({("mount", "/data")}), "fstab"),
-    "driver-blacklisted": Broken(edited(of_netplan, ("/etc/modprobe.d/no-mlx.conf", "blacklist mlx5_core\n")), frozenset({("driver", "ens224")}), "no-mlx.conf"),
-}  # fmt: skip
+    "networkd-disabled": Broken(
+        edited(of_networkd, (f"{WANTS}/{NETWORKD}.service", None)), BOTH_LOST | {("mtu", "ens224")}, "no file"
+    ),
+    "networkd-service-masked": Broken(
+        edited(of_networkd, (f"/etc/systemd/system/{NETWORKD}.service", "->/dev/null")),
+        BOTH_LOST | {("mtu", "ens224")},
+        "no file",
+    ),
+    "networkd-file-masked": Broken(
+        edited(of_networkd, ("/etc/systemd/network/20-roce.network", "->/dev/null")),
+        ROCE_LOST | {("mtu", "ens224")},
+        "no file",
+    ),
+    "networkd-earlier-file": Broken(
+        edited(of_networkd, ("/etc/systemd/network/05-all.network", "[Match]\nName=en*\n\n[Network]\nDHCP=no\n")),
+        BOTH_LOST | {("mtu", "ens224")},
+        "05-all.network",
+    ),
+    "networkd-mtu-by-hand": Broken(
+        lambda: live_mtu(
+            lambda: of_networkd(roce="[Match]\nName=ens224\n\n[Network]\nAddress=198.51.100.11/24\n"), 9000
+        ),
+        frozenset({("mtu", "ens224")}),
+        "20-roce.network",
+    ),
+    "networkd-name-typo": Broken(
+        edited(
+            of_networkd,
+            (
+                "/etc/systemd/network/10-lan.network",
+                "[Match]\nName=ens129\n\n[Network]\nAddress=192.0.2.11/24\nGateway=192.0.2.1\n",
+            ),
+        ),
+        MGMT_LOST,
+        "no file",
+    ),
+    "networkd-drop-in-resets": Broken(
+        edited(
+            of_networkd,
+            ("/etc/systemd/network/10-lan.network.d/z.conf", "[Network]\nAddress=\nAddress=192.0.2.111/24\n"),
+        ),
+        frozenset({("address", "ens192")}),
+        "10-lan.network",
+    ),
+    "manager-file-readable-by-all": Broken(
+        edited(
+            of_manager,
+            (f"{KEYFILES}/ens192.nmconnection", (of_manager().files[f"{KEYFILES}/ens192.nmconnection"], 0o644)),
+        ),
+        frozenset({("address", "ens192")}),
+        "without a profile",
+    ),
+    "manager-address-edited": Broken(
+        edited(
+            of_manager,
+            (
+                f"{KEYFILES}/ens224.nmconnection",
+                keyfile("ens224", "u-224", "address1=198.51.100.99/24", "method=manual", mtu=9000),
+            ),
+        ),
+        ROCE_LOST,
+        "ens224.nmconnection",
+    ),
+    "manager-autoconnect-off": Broken(
+        edited(
+            of_manager,
+            (
+                f"{KEYFILES}/ens224.nmconnection",
+                keyfile(
+                    "ens224", "u-224", "address1=198.51.100.11/24", "method=manual", mtu=9000, more="autoconnect=false"
+                ),
+            ),
+        ),
+        ROCE_LOST,
+        "without a profile",
+    ),
+    "manager-other-profile-first": Broken(
+        edited(
+            of_manager,
+            (
+                f"{KEYFILES}/new.nmconnection",
+                keyfile(
+                    "ens192",
+                    "u-new",
+                    "address1=192.0.2.50/24,192.0.2.1",
+                    "method=manual",
+                    more="autoconnect-priority=10",
+                ),
+            ),
+        ),
+        frozenset({("address", "ens192")}),
+        "new.nmconnection",
+    ),
+    "manager-disabled": Broken(
+        edited(of_manager, (f"{WANTS}/{MANAGER}.service", None)), BOTH_LOST | {("mtu", "ens224")}, "no file"
+    ),
+    "manager-unmanaged": Broken(
+        edited(
+            of_manager, ("/etc/NetworkManager/conf.d/99-x.conf", "[keyfile]\nunmanaged-devices=interface-name:ens192\n")
+        ),
+        MGMT_LOST,
+        "no file",
+    ),
+    "ifupdown-auto-removed": Broken(
+        edited(
+            of_ifupdown,
+            ("/etc/network/interfaces.d/roce", "iface ens224 inet static\n  address 198.51.100.11/24\n  mtu 9000\n"),
+        ),
+        ROCE_LOST | {("mtu", "ens224")},
+        "no file",
+    ),
+    "ifupdown-method-typo": Broken(
+        edited(
+            of_ifupdown,
+            ("/etc/network/interfaces.d/roce", "auto ens224\niface ens224 inet statik\n  address 198.51.100.11/24\n"),
+        ),
+        frozenset({("file_invalid", ETC_INTERFACES)}),
+        "interfaces",
+    ),
+    "ifupdown-gateway-edited": Broken(
+        edited(
+            of_ifupdown,
+            (
+                ETC_INTERFACES,
+                f"source /etc/network/interfaces.d/*\n{LO}auto ens192\niface ens192 inet static\n  address 192.0.2.11/24\n  gateway 192.0.2.11\n",
+            ),
+        ),
+        frozenset({("route", "ens192")}),
+        "interfaces",
+    ),
+    "fstab-device-missing": Broken(
+        lambda: mounted(fstab="LABEL=root / ext4 defaults 0 1\nUUID=9999 /data xfs defaults 0 2\n"),
+        frozenset({("mount", "/data")}),
+        "fstab",
+    ),
+    "mount-by-hand": Broken(
+        lambda: mounted("31 29 0:50 / /data rw - nfs4 nas:/data rw"), frozenset({("mount", "/data")}), "fstab"
+    ),
+    "driver-blacklisted": Broken(
+        edited(of_netplan, ("/etc/modprobe.d/no-mlx.conf", "blacklist mlx5_core\n")),
+        frozenset({("driver", "ens224")}),
+        "no-mlx.conf",
+    ),
+}
