@@ -385,10 +385,12 @@ class JobOutput:
         self._totals += len(totals)
         if totals or _END.search(text):
             self._speakers.setdefault(name, _Speaker()).ended = number
-        elif _PROGRESS.search(text) or _BAR.search(text) or _OF.search(text):
+            return
+        bars = list(_BAR.finditer(text)) if "%|" in text else []
+        if bars or _PROGRESS.search(text) or _OF.search(text):
             speaker = self._speakers.setdefault(name, _Speaker())
             speaker.progressed = number
-            for match in (*_OF.finditer(text), *_BAR.finditer(text)):
+            for match in (*_OF.finditer(text), *bars):
                 what, n, of = match["what"].strip().lower(), int(match["n"]), int(match["of"])
                 least = min(n, speaker.counts.get(what, (n, 0, 0))[0])
                 if of and (what in speaker.counts or len(speaker.counts) < 64):

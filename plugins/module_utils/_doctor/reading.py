@@ -9,26 +9,26 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from typing import Dict, List, Match, Sequence, Tuple
+from typing import Match, Sequence
 
 from . import fabric
-from .alarms import ALARM, ALARM_WORDS, NOTHING
+from .alarms import ALARM_WORDS, alarms, alarms_still
 from .bundle import Piece
 from .job_output import JobOutput, Record
 from .model import ECHO, FAULT, NORMAL, QUIET, Sign
 from .readers import READERS as SIGN_READERS
 from .readers import Found, Reader
-from .words import SHORTEST, one_of, where_digits_matter, words_of
+from .words import Way, Words, one_of, ways_of
 
 READERS = (*SIGN_READERS, JobOutput)
 _KEPT = 6  # hits of one sign that are kept whole; the others are counted
 _VALUES = 4096
 _QUOTE = 300
+_LONG = 4096  # characters of a line that patterns are asked for at once: some take its square
+_OVERLAP = 256
 _FORMS = 100_000
 _SHAPES = 10_000
 _ZEROS = str.maketrans("123456789", "0" * 9)
-# Words of the readers as they stand in the shape of a line.
-_READ = tuple(tuple(word.translate(_ZEROS) for word in reader().words) for reader in READERS)
 _ALARMS = 20
 _LAST = 4096
 _OPENING = 64  # first lines of what is nobody's piece: a few lines of a thread are read as a whole
@@ -37,7 +37,6 @@ _FIGURES = (b"xid", b"status", b"error", b"count")  # forms whose figures say wh
 PER_FIGURE = 20_000
 PER_QUIET = 64  # lines of one form in which nothing was found, while other figures might mean something
 _NO_DIGITS = b"0123456789"
-_DIGIT = re.compile(r"\\d|[0-9]")
 
 _CONTEXT: tuple[re.Pattern[str], ...] = (
     re.compile(r"^(?:\[\d{4}-\d\d-\d\d [^\]]+\] )?(?P<host>[A-Za-z0-9][\w.-]*):\d+:\d+ \[(?P<device>\d+)\]"),
@@ -55,7 +54,6 @@ _DEVICE = re.compile(
 )
 _NO_HOST = re.compile(r"^(?:mlx[45]_|GPU|(?:eth|ens|enp|ib|prio|step|epoch|rank|line)\d|node\d*$)")
 _TAG = re.compile(r"^\[\d+,\d+\]<std(?:out|err)>: ?")
-_Words = Dict[str, List[Tuple[str, Tuple[int, ...]]]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,28 +96,42 @@ class Seen:
 @dataclasses.dataclass(frozen=True)
 class _Shape:
     """What all lines of one shape have: ``sure``: signs that match whatever the digits are, and take nothing out of the
-    line; ``maybe``: those whose pattern has to be asked; ``read``: readers that want it; ``troubled``: it looks so."""
+    line; ``maybe``: those that have to be asked, and how; ``read``: readers that want it; ``troubled``: it looks so;
+    ``figures``: with other figures it may mean something: a counter that is 0 here."""
 
     sure: tuple[Sign, ...]
-    maybe: tuple[Sign, ...]
+    maybe: tuple[tuple[Sign, tuple[re.Pattern[str], ...]], ...]
     read: tuple[int, ...]
     troubled: bool
+    figures: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class _Index:
+    """``signs``: word -> numbers of signs, each with the alternative of its pattern that a line with this word may
+    match; ``readers``: word -> numbers of the readers that want such lines; ``any``: finds any word in a line without
+    digits."""
+
+    words: Words
+    signs: dict[str, list[tuple[int, Way]]]
+    readers: dict[str, list[int]]
+    any: re.Pattern[bytes]
 
 
 @functools.lru_cache(maxsize=4)
-def _prepared(signs: tuple[Sign, ...]) -> tuple[_Words, re.Pattern[bytes], tuple[tuple[str, ...] | None, ...]]:
-    """Words with the signs that have them, and the pattern that finds any word. Once per set of signs. Words stand
-    under their first letters: a line is asked for the few words that may begin in it, not for all of them."""
-    table: dict[str, list[int]] = {}
+def _index(signs: tuple[Sign, ...]) -> _Index:
+    """Once per set of signs."""
+    of_signs: dict[str, list[tuple[int, Way]]] = {}
+    of_readers: dict[str, list[int]] = {}
     for number, entry in enumerate(signs):
-        for word in words_of(entry.pattern):
-            table.setdefault(word, []).append(number)
-    # A form has no digits.
-    words = {*table, *(re.sub(r"[0-9]", "", word) for reader in READERS for word in reader().words)}
-    starts: _Words = {}
-    for word, numbers in table.items():
-        starts.setdefault(word[:SHORTEST], []).append((word, tuple(numbers)))
-    return starts, one_of(words, ALARM_WORDS), tuple(where_digits_matter(entry.pattern) for entry in signs)
+        for way in ways_of(entry.pattern):
+            for word in way.needs[0]:
+                of_signs.setdefault(word, []).append((number, way))
+    for number, reader in enumerate(READERS):
+        for word in reader().words:
+            of_readers.setdefault(word.translate(_ZEROS), []).append(number)
+    words = [*of_signs, *of_readers]
+    return _Index(Words(words), of_signs, of_readers, one_of((word.replace("0", "") for word in words), ALARM_WORDS))
 
 
 class _Latest:
@@ -158,7 +170,7 @@ class Reading:
         # NCCL names the host of each rank once; other programs print the rank alone.
         self.ranks: dict[int, str] = {}
         self._signs = tuple(signs)
-        self._words, self._any, self._apart = _prepared(self._signs)
+        self._index = _index(self._signs)
         # Shape of a line: each digit a 0.
         self._shapes: dict[str, _Shape] = {}
         # Forms without a word of any sign: the same in every piece, for words hold no digits.
@@ -196,7 +208,7 @@ class Reading:
                     if form in boring or form in self._dull:
                         continue
                     count = counts.get(form, 0)
-                    if not count and not self._any.search(form.lower()):
+                    if not count and not self._index.any.search(form.lower()):
                         if len(self._dull) >= _FORMS:
                             self._dull.clear()
                         self._dull.add(form)
@@ -212,8 +224,10 @@ class Reading:
                         self.skipped += 1
                         latest.hold(form, number, forms, lines)
                         continue
-                    there = self._line(piece, number + offset + 1, text, readers)
-                    if not there and not _figures(form) and (count >= PER_QUIET or not self._by_figures(text)):
+                    there = False
+                    for part in _parts(text):
+                        there = self._line(piece, number + offset + 1, part, readers) or there
+                    if not there and not _figures(form) and (count >= PER_QUIET or not self._shape(text).figures):
                         boring.add(form)
             number += len(lines)
         self.lines += number
@@ -243,8 +257,10 @@ class Reading:
         """Whether there was anything in it."""
         shape = self._shape(text)
         found: list[tuple[Sign, Match[str] | None]] = [(entry, None) for entry in shape.sure]
-        for entry in shape.maybe:
+        for entry, ways in shape.maybe:
             if entry.piece is not None and not entry.piece.search(piece.place):
+                continue
+            if not any(way.search(text) for way in ways):
                 continue
             match = entry.pattern.search(text)
             if match and (entry.test is None or entry.test(match)):
@@ -268,7 +284,7 @@ class Reading:
             readers[index].line(number, text)
         # A fact or a good word says nothing of the rest of its line.
         known = any(entry.kind in (FAULT, ECHO, NORMAL, QUIET) for entry, _match in found)
-        alarm = shape.troubled and not known and ALARM.search(NOTHING.sub("", text)) is not None
+        alarm = shape.troubled and not known and alarms_still(text)
         if alarm and len(self.alarms) < _ALARMS:
             self.alarms.append(self._where(piece, number, text))
         return bool(found or shape.read or alarm)
@@ -285,34 +301,41 @@ class Reading:
         known = self._shapes.get(shape)
         if known is None:
             sure: list[Sign] = []
-            maybe: list[Sign] = []
-            lower = text.lower()
-            for index in self._possible(lower):
-                entry, words = self._signs[index], self._apart[index]
-                if words is None or any(word in lower for word in words):
-                    maybe.append(entry)
-                elif entry.pattern.search(text) is not None:
+            maybe: list[tuple[Sign, tuple[re.Pattern[str], ...]]] = []
+            possible, read = self._possible(shape.lower())
+            for number, ways in sorted(possible.items()):
+                entry = self._signs[number]
+                if any(way.pattern.search(text) for way in ways if not way.digits):
                     plain = entry.test is None and entry.piece is None and not entry.pattern.groupindex
-                    (sure if plain else maybe).append(entry)
-            lower = shape.lower()
-            read = tuple(index for index, named in enumerate(_READ) if any(word in lower for word in named))
-            known = _Shape(tuple(sure), tuple(maybe), read, ALARM.search(text) is not None)
+                    if plain:
+                        sure.append(entry)
+                        continue
+                    asked = ways
+                else:
+                    asked = [way for way in ways if way.digits]
+                if asked:
+                    maybe.append((entry, tuple(way.pattern for way in asked)))
+            figures = any(
+                self._signs[number].test is not None or any(way.figures for way in ways)
+                for number, ways in possible.items()
+            )
+            known = _Shape(tuple(sure), tuple(maybe), tuple(sorted(read)), alarms(text), figures)
             if len(self._shapes) >= _SHAPES:
                 self._shapes.clear()
             self._shapes[shape] = known
         return known
 
-    def _possible(self, lower: str) -> list[int]:
-        """Numbers of the signs of which this line has a word."""
-        starts = self._words.keys() & {lower[at : at + SHORTEST] for at in range(len(lower))}
-        return sorted(
-            {number for start in starts for word, numbers in self._words[start] if word in lower for number in numbers}
-        )
-
-    def _by_figures(self, text: str) -> bool:
-        """Whether a line of this form may mean something with other figures: a counter that is 0 here."""
-        signs = (self._signs[index] for index in self._possible(text.lower()))
-        return any(entry.test is not None or _DIGIT.search(entry.pattern.pattern) for entry in signs)
+    def _possible(self, lower: str) -> tuple[dict[int, list[Way]], set[int]]:
+        """Of a shape in lower case: numbers of the signs that it has the words of, with the alternatives that it may
+        match, and of the readers that want it."""
+        found: dict[int, list[Way]] = {}
+        read: set[int] = set()
+        for word in self._index.words.within(lower):
+            read.update(self._index.readers.get(word, ()))
+            for number, way in self._index.signs.get(word, ()):
+                if way.may_match(lower):
+                    found.setdefault(number, []).append(way)
+        return found, read
 
     def _add(self, entry: Sign, hit: Hit) -> None:
         self.seen.setdefault(entry.name, Seen(entry)).add(hit)
@@ -332,6 +355,12 @@ class Reading:
         if named:
             device = named["device"]
         return Hit("", piece.name, number, text.strip()[:_QUOTE], host, rank, device, placed=bool(piece.host))
+
+
+def _parts(text: str) -> list[str]:
+    if len(text) <= _LONG:
+        return [text]
+    return [text[at : at + _LONG] for at in range(0, len(text) - _OVERLAP, _LONG - _OVERLAP)]
 
 
 def _whole(piece: Piece, most: int) -> str:

@@ -6,6 +6,8 @@ digits, so that lines that differ in their figures alone have the same words.
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import importlib
 import re
 import sys
@@ -14,14 +16,57 @@ from typing import Any, Iterable, Pattern
 _parser: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
 SHORTEST = 3
 _ZERO, _NINE = ord("0"), ord("9")
+_FIGURE = re.compile(r"\\d|[0-9]")
 
 
-def words_of(pattern: Pattern[str]) -> tuple[str, ...]:
-    """Lower case. Raises ValueError if there is a way to match without any word of three letters."""
-    found = _words(_parser.parse(pattern.pattern, pattern.flags & ~re.UNICODE))
-    if not found:
-        raise ValueError(f"matches without a word of {SHORTEST} letters: {pattern.pattern}")
-    return tuple(sorted(found))
+@dataclasses.dataclass(frozen=True)
+class Way:
+    """One alternative of a pattern. ``needs``: of each set, a matching line has a word at least, in lower case; the
+    first set has the rarest. ``digits``: lines that differ in some digits alone may differ for it (``\\d`` takes any);
+    ``figures``: it has digits at all.
+    """
+
+    needs: tuple[tuple[str, ...], ...]
+    digits: bool
+    figures: bool
+    pattern: Pattern[str]
+
+    def may_match(self, lower: str) -> bool:
+        return all(words[0] in lower or any(word in lower for word in words[1:]) for words in self.needs)
+
+
+@functools.lru_cache(maxsize=None)
+def ways_of(pattern: Pattern[str]) -> tuple[Way, ...]:
+    """Raises ValueError if there is a way to match without any word of three letters."""
+    found = []
+    for text in _alternatives(pattern.pattern):
+        flags = pattern.flags & ~re.UNICODE
+        parsed = _parser.parse(text, flags)
+        needs = _needs(parsed)
+        if not needs:
+            raise ValueError(f"matches without a word of {SHORTEST} letters: {text}")
+        found.append(Way(needs, _digits(parsed), _FIGURE.search(text) is not None, re.compile(text, flags)))
+    return tuple(found)
+
+
+def _alternatives(text: str) -> list[str]:
+    """A pattern, cut at the bars that no parenthesis or set contains."""
+    cuts, depth, inside, at = [-1], 0, -1, 0
+    while at < len(text):
+        sign = text[at]
+        if sign == "\\":
+            at += 1
+        elif inside >= 0:
+            # A bracket that comes first is one of the set.
+            inside = -1 if sign == "]" and text[inside + 1 : at] not in ("", "^") else inside
+        elif sign == "[":
+            inside = at
+        elif sign in "()":
+            depth += 1 if sign == "(" else -1
+        elif sign == "|" and not depth:
+            cuts.append(at)
+        at += 1
+    return [text[start + 1 : end] for start, end in zip(cuts, [*cuts[1:], len(text)])]
 
 
 def _worth(words: Iterable[str]) -> int:
@@ -29,46 +74,33 @@ def _worth(words: Iterable[str]) -> int:
     return min(map(len, words), default=0)
 
 
-def _words(parsed: Any) -> frozenset[str]:
-    best: frozenset[str] = frozenset()
+def _needs(parsed: Any) -> tuple[tuple[str, ...], ...]:
+    found: set[frozenset[str]] = set()
     literal = ""
     for operation, value in [*parsed, (None, None)]:
         name = str(operation)
         if name == "LITERAL" and not chr(value).isdigit() and value < 128:
             literal += chr(value).lower()
             continue
-        if len(literal) >= SHORTEST and len(literal) > _worth(best):
-            best = frozenset({literal})
+        if len(literal) >= SHORTEST:
+            found.add(frozenset({literal}))
         literal = ""
-        inner = _inner(name, value)
-        if _worth(inner) > _worth(best):
-            best = inner
-    return best
+        found.update(map(frozenset, _inner(name, value)))
+    return tuple(tuple(sorted(words)) for words in sorted(found, key=lambda words: (-_worth(words), sorted(words))))
 
 
-def _inner(name: str, value: Any) -> frozenset[str]:
+def _inner(name: str, value: Any) -> tuple[tuple[str, ...], ...]:
     if name == "SUBPATTERN":
-        return _words(value[-1])
+        return _needs(value[-1])
     if name in ("MAX_REPEAT", "MIN_REPEAT") and value[0] >= 1:
-        return _words(value[2])
+        return _needs(value[2])
     if name == "BRANCH":
-        parts = [_words(part) for part in value[1]]
-        return frozenset().union(*parts) if all(parts) else frozenset()
-    return frozenset()
+        parts = [_needs(part) for part in value[1]]
+        return (tuple({word for part in parts for word in part[0]}),) if all(parts) else ()
+    return ()
 
 
-def where_digits_matter(pattern: Pattern[str]) -> tuple[str, ...] | None:
-    """Lines that differ in some digits alone may differ for this pattern only if they have one of these words, those of
-    its alternatives that name a digit or some of them (``\\d`` takes any). None: wherever it is."""
-    parsed = _parser.parse(pattern.pattern, pattern.flags & ~re.UNICODE)
-    items = list(parsed)
-    branched = len(items) == 1 and str(items[0][0]) == "BRANCH"
-    found = [_words(part) for part in (items[0][1][1] if branched else [parsed]) if _apart(part)]
-    empty: frozenset[str] = frozenset()
-    return tuple(sorted(empty.union(*found))) if all(found) else None
-
-
-def _apart(parsed: Any) -> bool:
+def _digits(parsed: Any) -> bool:
     if isinstance(parsed, tuple) and len(parsed) == 2:
         name, value = str(parsed[0]), parsed[1]
         if name in ("LITERAL", "NOT_LITERAL"):
@@ -78,10 +110,47 @@ def _apart(parsed: Any) -> bool:
             return bool(low <= _NINE and high >= _ZERO and (low > _ZERO or high < _NINE))
         if name.startswith("GROUPREF"):
             return True
-        return name not in ("CATEGORY", "AT", "ANY") and _apart(value)
+        return name not in ("CATEGORY", "AT", "ANY") and _digits(value)
     if isinstance(parsed, (list, tuple, _parser.SubPattern)):
-        return any(_apart(part) for part in parsed)
+        return any(_digits(part) for part in parsed)
     return False
+
+
+class Words:
+    """Which of many words a line has. Lines have many tokens in common: what a token may be part of is kept."""
+
+    _TOKENS = 50_000
+
+    def __init__(self, words: Iterable[str]) -> None:
+        # The longest part of a word without a space -> the words with it; parts by their first letters.
+        self._parts: dict[str, dict[str, list[str]]] = {}
+        self._tokens: dict[str, tuple[str, ...]] = {}
+        for word in sorted(set(words)):
+            part = max(word.split(" "), key=len)
+            self._parts.setdefault(part[:SHORTEST], {}).setdefault(part, []).append(word)
+        self._lengths = {len(start) for start in self._parts}
+
+    def within(self, line: str) -> set[str]:
+        found: set[str] = set()
+        for token in set(line.split(" ")):
+            words = self._tokens.get(token)
+            if words is None:
+                words = self._of_token(token)
+            if words:
+                found.update(words)
+        return {word for word in found if " " not in word or word in line}
+
+    def _of_token(self, token: str) -> tuple[str, ...]:
+        starts = {token[at : at + length] for length in self._lengths for at in range(len(token) - length + 1)}
+        found: list[str] = []
+        for start in starts & self._parts.keys():
+            for part, words in self._parts[start].items():
+                if part in token:
+                    found += words
+        if len(self._tokens) >= self._TOKENS:
+            self._tokens.clear()
+        self._tokens[token] = tuple(found)
+        return self._tokens[token]
 
 
 def one_of(words: Iterable[str], whole: Iterable[str]) -> Pattern[bytes]:

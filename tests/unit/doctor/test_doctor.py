@@ -23,7 +23,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import 
 )
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose, evidence_texts
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.questions import Question, rank
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.words import where_digits_matter, words_of
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.words import ways_of
 
 from tests.unit.doctor.cases_fresh import FRESH_SOUND
 from tests.unit.doctor.cases_systems_b import SYSTEMS_SOUND
@@ -109,26 +109,38 @@ def test_every_cause_is_said_by_a_rule() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "words"),
+    ("pattern", "ways"),
     [
-        (r"abc\d+", ()),
-        (r"err [1-9]", ("err ",)),
-        (r"a{3,40}x", ()),
-        (r"x[^0-9\n]y", ()),
-        (r"mlx5", ("mlx",)),
-        (r"(?:a|b2)", None),
-        (r"(?!7)ab", None),
-        (r"quiet \d|loud [1-3]|fast 2", ("fast ", "loud ")),
-        (r"quiet \d|7", None),
+        (r"abc\d+", [((("abc",),), False)]),
+        (r"err [1-9]", [((("err ",),), True)]),
+        (r"x[^0-9\n]yes", [((("yes",),), False)]),
+        (r"mlx5", [((("mlx",),), True)]),
+        (r"quiet \d|loud [1-3]|fast 2", [((("quiet ",),), False), ((("loud ",),), True), ((("fast ",),), True)]),
+        (r"(?:down|off|link lost)\b.*[]|x]port (?!7)", [((("port ",), ("down", "link lost", "off")), True)]),
+        (r"(?:one)?two\|three", [((("two|three",),), False)]),
+        (r"four(?:five|six|7)", [((("four",),), True)]),
     ],
 )
-def test_digits_matter_where_an_alternative_names_one(pattern: str, words: tuple[str, ...] | None) -> None:
-    assert where_digits_matter(re.compile(pattern)) == words
+def test_each_alternative_has_the_words_that_it_needs(pattern: str, ways: list[Any]) -> None:
+    assert [(way.needs, way.digits) for way in ways_of(re.compile(pattern))] == ways
+
+
+@pytest.mark.parametrize("pattern", ["(?:abc)?[|]", "four|a[bc]d", r"12345"])
+def test_an_alternative_without_a_word_is_refused(pattern: str) -> None:
+    with pytest.raises(ValueError, match=r"a\[bc\]d|12345|abc"):
+        ways_of(re.compile(pattern))
 
 
 def test_every_pattern_has_words_without_digits() -> None:
     for sign in catalogue.SIGNS:
-        assert all(word and not any(letter.isdigit() for letter in word) for word in words_of(sign.pattern)), sign.name
+        for way in ways_of(sign.pattern):
+            words = [word for needed in way.needs for word in needed]
+            assert all(word and not any(letter.isdigit() for letter in word) for word in words), sign.name
+
+
+def test_alternatives_together_are_the_pattern() -> None:
+    for sign in catalogue.SIGNS:
+        assert "|".join(way.pattern.pattern for way in ways_of(sign.pattern)) == sign.pattern.pattern
 
 
 FAULTS = (
