@@ -23,7 +23,6 @@ _SCRIPT = """\
 # carry scp, sftp or a shell session. The exit status of the command is the exit status of this script.
 set -u
 container={container}
-docker=({docker})
 me="mpicont.sh on $(uname -n)"
 
 if [[ -z "${{SSH_ORIGINAL_COMMAND:-}}" || "${{SSH_ORIGINAL_COMMAND}}" =~ ^[[:space:]]*$ ]]; then
@@ -32,17 +31,17 @@ if [[ -z "${{SSH_ORIGINAL_COMMAND:-}}" || "${{SSH_ORIGINAL_COMMAND}}" =~ ^[[:spa
 fi
 
 # Standard error stays apart from the answer: the engine prints warnings there that are no failure.
-if ! running=$("${{docker[@]}}" inspect --type container --format '{{{{.State.Running}}}}' "${{container}}"); then
+if ! running=$(docker inspect --type container --format '{{{{.State.Running}}}}' "${{container}}"); then
   echo "${{me}}: cannot ask Docker for the container ${{container}} (see the line above)." >&2
   echo "${{me}}: does the container exist, and may the user $(id -un) use Docker?" >&2
   exit {no_container}
 fi
 if [[ "${{running}}" != true ]]; then
-  echo "${{me}}: the container ${{container}} is not running. Start it: ${{docker[*]}} start ${{container}}" >&2
+  echo "${{me}}: the container ${{container}} is not running. Start it: docker start ${{container}}" >&2
   exit {no_container}
 fi
 
-exec "${{docker[@]}}" exec "${{container}}" /bin/bash -c "${{SSH_ORIGINAL_COMMAND}}"
+exec docker exec "${{container}}" /bin/bash -c "${{SSH_ORIGINAL_COMMAND}}"
 """
 
 
@@ -51,7 +50,6 @@ def script(wanted: Wanted) -> str:
     return _SCRIPT.format(
         header=FILE_HEADER,
         container=shlex.quote(wanted.container_name),
-        docker=" ".join(shlex.quote(word) for word in wanted.docker_command),
         no_command=NO_COMMAND,
         no_container=NO_CONTAINER,
     )
@@ -67,7 +65,7 @@ def authorized_keys(wanted: Wanted, home: str) -> list[str]:
     for peer in wanted.peers:
         if not peer.container_public_keys:
             lines.append(f"# {peer.name}: its keys do not exist yet, they will be made in the real run")
-        source = 'from="{}"'.format(",".join(wanted.allow_from or peer.addresses))
+        source = 'from="{}"'.format(",".join(peer.addresses))
         for key in peer.host_public_keys if wanted.host_login else ():
             lines.append(f"restrict,pty,{source} {key} {peer.name}:host")
         for key in peer.container_public_keys if wanted.head in ("", peer.name) else ():
