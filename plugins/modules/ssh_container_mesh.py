@@ -13,7 +13,7 @@ version_added: 0.1.0
 description:
   - Builds the SSH mesh that C(mpirun) needs between containers with the network of their host.
   - Every container has an SSH server of its own, on a port of its own and on the network of the mesh only. Its keys and
-    its configuration lie in C(/etc/rocemesh/mesh/container), root's, which the container mounts read-only at
+    its configuration lie in C(/etc/rocemesh/mesh/container), which is root's. The container mounts it read-only at
     C(/root/.ssh). C(start_sshd.sh) in there is the container's first program. No program of the mesh runs on the node.
   - Runs on every node. O(state=identity) makes the node's keys and returns the public ones; O(state=present) then gets
     what all nodes returned.
@@ -25,15 +25,11 @@ extends_documentation_fragment:
   - rocemesh.multinode.attributes.no_restart
 attributes:
   check_mode:
-    description: Can run in C(check_mode) and say what it would change without changing anything.
+    description: A node without keys returns an identity without keys. O(state=present) takes such peers here alone.
     support: full
-    details:
-      - A node without keys returns an identity without keys. O(state=present) accepts such peers in check mode alone.
   diff_mode:
-    description: Returns what changed, or would change in check mode, when asked for a diff.
+    description: Shows every file and block that changes, and never a private key or a line of somebody else.
     support: full
-    details:
-      - Shows the lines of every file and block that changes. Private keys and other people's lines are never shown.
 options:
   state:
     description:
@@ -86,14 +82,11 @@ options:
   head:
     description:
       - Name of the peer from whose container C(mpirun) is started. Only its container key is accepted, so a worker that
-        was broken into opens no other node.
-      - The default accepts the container keys of all peers, as the guide has it. Open MPI needs this beyond 65 nodes,
-        where nodes start each other, unless C(plm_rsh_no_tree_spawn) is set.
+        was broken into opens no other node. Beyond 65 nodes Open MPI needs C(plm_rsh_no_tree_spawn) then.
+      - The default accepts the container keys of all peers, as the guide has it.
     type: str
   host_login:
-    description:
-      - Whether users of the nodes may log in to each other with their host keys, as in the guide. MPI does not need it.
-      - Needs O(transport=guide).
+    description: Whether users of the nodes may log in to each other, as in the guide. Needs O(transport=guide).
     type: bool
     default: false
   container_name:
@@ -102,10 +95,9 @@ options:
     default: mpicont
   rotation:
     description:
-      - For O(state=identity), new keys without a moment in which the mesh is closed. V(prepare) makes a second pair of
-        each key; once every node was given O(state=present) with the identities that this returns, peers accept both.
-        V(commit) puts the second pair in the place of the first; another O(state=present) then takes the old keys away.
-      - Every step can be repeated, also after an interruption.
+      - For O(state=identity), new keys without a moment in which the mesh is closed. Every step can be repeated.
+      - V(prepare) makes a second pair of each key. After O(state=present) with these identities, peers accept both.
+      - V(commit) puts the second pair in the place of the first. O(state=present) then takes the old keys away.
     type: str
     choices: [none, prepare, commit]
     default: none
@@ -114,11 +106,10 @@ options:
     type: bool
     default: false
 requirements:
+  - root (the SSH client in the container trusts only a C(config) that belongs to its own root)
   - ssh-keygen on the node (package openssh-client)
   - iproute2 on the node, for its identity
 author: rocemesh.multinode contributors (@rocemesh)
-notes:
-  - Must run as root, because the SSH client in the container trusts only a C(config) that belongs to its own root.
 """
 
 EXAMPLES = r"""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from .state import FILE_HEADER, Earlier, Layout
+from .state import FILE_HEADER, Layout
 from .transport import NodeTransport
 
 SUDOERS = "/etc/sudoers.d/rocemesh-mesh-broker"
@@ -17,9 +17,11 @@ _MAKER = b"rocemesh.multinode contributors"
 _ACCOUNT, _DIRECTORY = "rocemesh-mesh", "/usr/local/libexec/rocemesh"
 
 
-def find(node: NodeTransport) -> Earlier:
-    """``node``: from the root of the file system. The keys first; the rule, which is the record of the rest, last. Both
-    account and rule wait for a launch."""
+def find(node: NodeTransport) -> tuple[list[tuple[str, str, dict[str, str]]], str]:
+    """Action, path and arguments that take it away, and the account if a launch holds it: then account and rule stay.
+
+    ``node``: from the root of the file system. The keys go first; the rule, which is the record of the rest, last.
+    """
 
     def read(path: str) -> bytes:
         return node.inspect(path, read=True).content or b""
@@ -39,7 +41,7 @@ def find(node: NodeTransport) -> Earlier:
     uid = node.account_at(name, login)
     busy = uid is not None and node.is_busy(uid)
     if not files and not record and uid is None:
-        return Earlier()
+        return [], ""
     steps: list[tuple[str, str, dict[str, str]]] = [("unlink", path, {}) for path in files]
     if uid is not None and not busy:
         steps.append(("userdel", "/", {"name": name}))
@@ -49,4 +51,4 @@ def find(node: NodeTransport) -> Earlier:
             steps.append(("rmdir", place, {}))
     if record and not busy:
         steps.append(("unlink", SUDOERS, {}))
-    return Earlier(tuple(steps), name if busy else "")
+    return steps, name if busy else ""

@@ -9,7 +9,6 @@ from .._layer import Layer, Operation, RefusedError
 from . import earlier
 from . import plan as planning
 from .state import (
-    Earlier,
     FileState,
     MeshState,
     PublicKey,
@@ -59,6 +58,7 @@ class MeshNode(Layer[MeshState, Wanted]):
             if private.kind == "file" and private.size and not private.mode & 0o077:
                 text_of_half = self._at(path).derive_public_key(path)
                 derived[path] = parse_public_key(text_of_half, host=self.host, thing="public half of " + path)
+        steps, busy = earlier.find(self._system) if wanted.state != "identity" else ([], "")
         return MeshState(
             account=user.account,
             root=self._system.account,
@@ -68,7 +68,8 @@ class MeshNode(Layer[MeshState, Wanted]):
             ssh_host_keys=user.ssh_host_keys() if wanted.introduces and wanted.guide else (),
             local_networks=(parse_local_networks(user.address_report(), host=self.host) if wanted.introduces else ()),
             entries={path: self._system.entries(path) for path in layout.places},
-            earlier=earlier.find(self._system) if wanted.state != "identity" else Earlier(),
+            earlier=steps,
+            busy=busy,
         )
 
     def _refuse_empty(self, found: FileState, remedy: str) -> None:

@@ -6,14 +6,7 @@ from typing import Any
 
 from .._layer import Operation, ParseError, RefusedError
 from . import blocks, render
-from .state import (
-    FILE_HEADER,
-    KEY_COMMENT_PREFIX,
-    NEXT_SUFFIX,
-    MeshState,
-    Wanted,
-    mesh_addresses,
-)
+from .state import FILE_HEADER, KEY_COMMENT_PREFIX, NEXT_SUFFIX, MeshState, Wanted, mesh_addresses
 
 PRIVATE_MODE = 0o600
 PUBLIC_MODE = 0o644
@@ -112,7 +105,7 @@ class _Planner:
     def key_pairs(self) -> None:
         """The host key of the container's server is not part of a rotation: every peer has it pinned."""
         layout, rotation, file = self.wanted.layout, self.wanted.rotation, self.state.file
-        for path in (layout.host_key if self.wanted.guide else layout.server_key, layout.container_key):
+        for path in self.wanted.pairs:
             following = path + NEXT_SUFFIX
             if file(following + ".pub").exists and not file(following).exists:
                 # A rotation was interrupted after its private key had taken its place.
@@ -162,8 +155,14 @@ class _Planner:
 
     # -- files
 
-    def ensure_file(self, path: str, text: str) -> None:
-        found, content = self.state.file(path), text.encode("utf-8")
+    def file(self, path: str, text: str | None) -> None:
+        """One that is ours as a whole. None: it should not be there."""
+        found = self.state.file(path)
+        if text is None:
+            if _is_ours(found.content):
+                self.add("unlink", path, _lines(found.content), None)
+            return
+        content = text.encode("utf-8")
         if found.exists and not _is_ours(found.content):
             raise self.refuse(path, "exists and was not written by this module", "move it away")
         if found.content != content:
@@ -191,11 +190,6 @@ class _Planner:
 
     # -- taking it back
 
-    def remove_file(self, path: str) -> None:
-        content = self.state.file(path).content
-        if _is_ours(content):
-            self.add("unlink", path, _lines(content), None)
-
     def remove_key(self, path: str) -> None:
         public = self.state.public.get(path)
         for each in (path, path + ".pub"):
@@ -213,10 +207,8 @@ class _Planner:
 
     def check_own_entry(self) -> None:
         """The keys must exist, and the peers must have been given the keys that this node really has."""
-        layout, own = self.wanted.layout, self.wanted.own
-        second = (layout.host_key, "host_public_keys") if self.wanted.guide else (layout.server_key, "ssh_host_keys")
-        for path, field in ((layout.container_key, "container_public_keys"), second):
-            here, given = self.state.key(path), getattr(own, field, ())
+        for path, field in self.wanted.pairs.items():
+            here, given = self.state.key(path), getattr(self.wanted.own, field, ())
             if here is None and not self.wanted.planning:
                 remedy = "run this module with state=identity first; it generates the keys"
                 raise self.refuse(path, "does not exist", remedy)
@@ -224,33 +216,19 @@ class _Planner:
                 what = f"is not the key that peers has for this node ({self.wanted.name})"
                 raise self.refuse(path, what, "collect state=identity from every node again, then repeat")
 
-    def present(self) -> None:
-        """Access is granted last and taken away first."""
-        wanted, layout = self.wanted, self.wanted.layout
-        own = wanted.own
-        addresses = own.addresses if own else () if wanted.guide else mesh_addresses(self.state, wanted, host=self.host)
-        texts = render.files(wanted, addresses)
-        for path in layout.blocks if not wanted.guide else ():
-            self.block(path, None)
-        for path in layout.owned:
-            if path in texts:
-                self.ensure_file(path, texts[path])
-            else:
-                self.remove_file(path)
-        if wanted.guide:
-            # A relative Include is looked up in ~/.ssh.
-            self.block(layout.config, ["Include {}".format(layout.config_mesh.rpartition("/")[2])])
-            self.block(layout.authorized_keys, render.authorized_keys(wanted, self.state.account.home))
-        for path in (layout.server_key,) if wanted.guide else (layout.host_key, layout.host_key + NEXT_SUFFIX):
-            self.remove_key(path)
-
-    def absent(self) -> None:
-        layout = self.wanted.layout
+    def files(self) -> None:
+        """What is wanted is written, the rest of what is ours goes. Access is granted last and taken away first."""
+        wanted, layout, absent = self.wanted, self.wanted.layout, self.wanted.state == "absent"
+        texts, lines = ({}, {}) if absent else render.files(wanted, self.state, self.host)
         for path in layout.blocks:
-            self.block(path, None)
+            if path not in lines:
+                self.block(path, None)
         for path in layout.owned:
-            self.remove_file(path)
-        for path in self.wanted.keys:
+            self.file(path, texts.get(path))
+        for path in lines:
+            self.block(path, lines[path])
+        others = (layout.server_key,) if wanted.guide else (layout.host_key, layout.host_key + NEXT_SUFFIX)
+        for path in wanted.keys if absent else others:
             self.remove_key(path)
 
 
@@ -263,14 +241,12 @@ def plan(state: MeshState, wanted: Wanted, host: str) -> list[Operation]:
     if wanted.introduces:
         mesh_addresses(state, wanted, host=host)
     planner.check_places()
-    if wanted.state == "absent":
-        planner.absent()
-    else:
+    if wanted.state != "absent":
         planner.directories()
         planner.key_pairs() if wanted.introduces else planner.check_own_entry()
-    if wanted.state == "present":
-        planner.present()
-    for action, path, arguments in state.earlier.steps:
+    if wanted.state != "identity":
+        planner.files()
+    for action, path, arguments in state.earlier:
         planner.add(action, path, _EARLIER, None, note=_EARLIER, **arguments)
     for path in wanted.layout.places[:0:-1] if wanted.state == "absent" else ():
         planner.remove_directory(path)
@@ -280,9 +256,9 @@ def plan(state: MeshState, wanted: Wanted, host: str) -> list[Operation]:
 def warnings(state: MeshState, wanted: Wanted, host: str) -> list[str]:
     """What a person should know although it does not stop the run."""
     found, layout = [], wanted.layout
-    if state.earlier.busy:
+    if state.busy:
         found.append(
-            f"{host}: a launch of an earlier release holds the account {state.earlier.busy}, which stays. "
+            f"{host}: a launch of an earlier release holds the account {state.busy}, which stays. "
             "Run this again when the job is over."
         )
     holders: dict[str, list[str]] = {}

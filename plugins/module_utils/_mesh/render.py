@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Sequence
 
-from .state import FILE_HEADER, Peer, Wanted
+from .state import FILE_HEADER, MeshState, Peer, Wanted, mesh_addresses
 
 # Exit statuses of mpicont.sh for its own refusals (sysexits.h: EX_USAGE, EX_UNAVAILABLE). 255 is ssh's own, 125 to 127
 # are docker's.
@@ -142,25 +142,17 @@ exec /usr/sbin/sshd -D -e -f "$config"
 """
 
 
-def start_script() -> str:
-    return _START.format(header=FILE_HEADER, directory=INSIDE)
+def _names(peer: Peer) -> list[str]:
+    return list(dict.fromkeys((peer.name, *peer.addresses)))
 
 
 def known_hosts(wanted: Wanted) -> str:
     """The peers' own SSH host keys under every address and name that ssh may be given."""
     lines = [FILE_HEADER]
     for peer in wanted.peers:
-        names = [
-            each if peer.port == 22 else f"[{each}]:{peer.port}" for each in dict.fromkeys((*peer.addresses, peer.name))
-        ]
+        names = [each if peer.port == 22 else f"[{each}]:{peer.port}" for each in _names(peer)]
         lines += ["{} {}".format(",".join(names), key) for key in peer.ssh_host_keys]
-        if not peer.ssh_host_keys:
-            lines.append(f"# {peer.name}: its host keys are not known yet")
     return "\n".join(lines) + "\n"
-
-
-def _names(peer: Peer) -> list[str]:
-    return list(dict.fromkeys((peer.name, *peer.addresses)))
 
 
 # What a server that was broken into, or the image's own ssh_config, could ask of this client.
@@ -197,19 +189,22 @@ def client_config(wanted: Wanted, *, inside: bool) -> str:
     return "\n".join([*lines, f"Host {hosts}", *(f"    {each}" for each in settings)]) + "\n"
 
 
-def files(wanted: Wanted, addresses: Sequence[str]) -> dict[str, str]:
-    """Every file that is ours as a whole, by path. ``addresses``: of this node, in the network of the mesh."""
-    layout = wanted.layout
-    mounted = {"known_hosts": known_hosts(wanted), "config": client_config(wanted, inside=True)}
-    if wanted.guide:
-        users = {
-            layout.known_hosts: known_hosts(wanted),
-            layout.config_mesh: client_config(wanted, inside=False),
-            layout.script: script(wanted),
-        }
-    else:
-        users = {}
-        mounted["sshd_config"] = server_config(wanted, addresses)
-        mounted["start_sshd.sh"] = start_script()
-        mounted["authorized_keys"] = "\n".join([FILE_HEADER, *authorized_keys(wanted, "")]) + "\n"
-    return {**users, **{layout.inside(name): text for name, text in mounted.items()}}
+def files(wanted: Wanted, state: MeshState, host: str) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """By path: every file that is ours as a whole, and the lines of our blocks in files of other owners."""
+    layout, own = wanted.layout, wanted.own
+    known = known_hosts(wanted)
+    texts = {"known_hosts": known, "config": client_config(wanted, inside=True)}
+    if not wanted.guide:
+        addresses = own.addresses if own else mesh_addresses(state, wanted, host=host)
+        texts["sshd_config"] = server_config(wanted, addresses)
+        texts["start_sshd.sh"] = _START.format(header=FILE_HEADER, directory=INSIDE)
+        texts["authorized_keys"] = "\n".join([FILE_HEADER, *authorized_keys(wanted, "")]) + "\n"
+    mounted = {layout.inside(name): text for name, text in texts.items()}
+    if not wanted.guide:
+        return mounted, {}
+    users = {layout.known_hosts: known, layout.script: script(wanted)}
+    users[layout.config_mesh] = client_config(wanted, inside=False)
+    # A relative Include is looked up in ~/.ssh.
+    include = ["Include {}".format(layout.config_mesh.rpartition("/")[2])]
+    keys = authorized_keys(wanted, state.account.home)
+    return {**users, **mounted}, {layout.config: include, layout.authorized_keys: keys}

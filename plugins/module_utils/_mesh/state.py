@@ -72,19 +72,12 @@ class FileState:
 
 
 @dataclasses.dataclass(frozen=True)
-class Earlier:
-    """What a release with a broker wrote. ``steps``: action, path and arguments that take it away, in order;
-    ``busy``: its account, if a process of it runs."""
-
-    steps: tuple[tuple[str, str, Mapping[str, str]], ...] = ()
-    busy: str = ""
-
-
-@dataclasses.dataclass(frozen=True)
 class MeshState:
     """What was seen on the node, by path. ``public``: what the ``.pub`` file beside a private key says; ``derived``:
     the public half computed from the private key, unless its mode is so open that ssh refuses it; ``local_networks``:
-    the node's addresses as address/prefix; ``entries``: the names in the directories that might be removed."""
+    the node's addresses as address/prefix; ``entries``: the names in the directories that might be removed;
+    ``earlier``: action, path and arguments that take away what a release with a broker wrote; ``busy``: its account, if
+    a process of it runs."""
 
     account: Account
     root: Account
@@ -94,7 +87,8 @@ class MeshState:
     ssh_host_keys: tuple[str, ...] = ()
     local_networks: tuple[str, ...] = ()
     entries: Mapping[str, list[str] | None] = dataclasses.field(default_factory=dict)
-    earlier: Earlier = Earlier()
+    earlier: Sequence[tuple[str, str, Mapping[str, str]]] = ()
+    busy: str = ""
 
     def file(self, path: str) -> FileState:
         return self.files.get(path, FileState(path))
@@ -201,6 +195,13 @@ class Wanted:
         return tuple(dict.fromkeys(path for layout in layouts for path in layout.keys))
 
     @property
+    def pairs(self) -> dict[str, str]:
+        """The node's private keys -> what its identity has of them."""
+        layout = self.layout
+        second = {layout.host_key: "host_public_keys"} if self.guide else {layout.server_key: "ssh_host_keys"}
+        return {**second, layout.container_key: "container_public_keys"}
+
+    @property
     def own(self) -> Peer | None:
         return next((peer for peer in self.peers if peer.name == self.name), None)
 
@@ -220,11 +221,11 @@ def parse_public_key(text: str, *, host: str, thing: str) -> PublicKey:
     """
     line = text.strip()
     kind, encoded, comment = [*line.split(None, 2), "", "", ""][:3]
-    begin = struct.pack(">I", len(kind)) + kind.encode()
     try:
+        begin = struct.pack(">I", len(kind)) + kind.encode("ascii")
         blob = base64.b64decode(encoded, validate=True)
     except ValueError:
-        blob = b""
+        begin = blob = b""
     if "\n" in line or "\r" in line or kind not in _KEY_TYPES or not blob[len(begin) :] or not blob.startswith(begin):
         what = "not one OpenSSH public key of type {}".format(", ".join(_KEY_TYPES))
         raise ParseError(what, host=host, thing=thing, raw=text)
@@ -361,11 +362,7 @@ def mesh_addresses(state: MeshState, wanted: Wanted, *, host: str) -> tuple[str,
     interfaces = [ipaddress.ip_interface(each) for each in state.local_networks]
     has = "it has {}".format(", ".join(state.local_networks) or "none")
     for each in wanted.addresses:
-        address = ipaddress.ip_address(each)
-        if not any(
-            address == own.ip or (own.ip.is_loopback and address.version == own.version and address in own.network)
-            for own in interfaces
-        ):
+        if ipaddress.ip_address(each) not in [own.ip for own in interfaces]:
             remedy = "peers see the address from which this node connects: give that one"
             raise refused("addresses", each, f"is not an address of this node; {has}", remedy)
     if wanted.addresses:
@@ -383,19 +380,8 @@ def mesh_addresses(state: MeshState, wanted: Wanted, *, host: str) -> tuple[str,
 def identity(state: MeshState, wanted: Wanted, addresses: Sequence[str]) -> dict[str, Any]:
     """What the other nodes must know: exactly one entry of their ``peers``. Public data only."""
 
-    def texts(*paths: str) -> list[str]:
-        return [key.text for key in map(state.key, paths) if key]
-
-    def pair(path: str) -> list[str]:
-        return texts(path, path + NEXT_SUFFIX)
-
-    layout, guide = wanted.layout, wanted.guide
-    return {
-        "name": wanted.name,
-        "user": state.account.name,
-        "addresses": list(addresses),
-        "port": wanted.port,
-        "host_public_keys": pair(layout.host_key) if guide else [],
-        "container_public_keys": pair(layout.container_key),
-        "ssh_host_keys": list(state.ssh_host_keys) if guide else texts(layout.server_key),
-    }
+    own = {"name": wanted.name, "user": state.account.name, "addresses": list(addresses), "port": wanted.port}
+    keys: dict[str, list[str]] = {"host_public_keys": [], "ssh_host_keys": list(state.ssh_host_keys)}
+    for path, field in wanted.pairs.items():
+        keys[field] = [key.text for key in map(state.key, (path, path + NEXT_SUFFIX)) if key]
+    return {**own, **keys}

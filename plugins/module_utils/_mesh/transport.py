@@ -51,22 +51,13 @@ class NodeTransport:
             os.close(descriptor)
 
     @contextlib.contextmanager
-    def _parent(self, relative: str) -> Iterator[tuple[int, str]]:
-        parent, _slash, name = relative.rpartition("/")
-        with self._directory(parent) as descriptor:
-            yield descriptor, name
-
-    @contextlib.contextmanager
     def _explained(self, doing: str, relative: str) -> Iterator[tuple[int, str]]:
         """Parent and name, and OSError -> the typed error that names the host, the path and what to do."""
         thing = os.path.join(self.account.home, relative.lstrip("/"))
+        parent, _slash, name = relative.rpartition("/")
         try:
-            with self._parent(relative) as found:
-                yield found
-        except PermissionError as error:
-            what = f"cannot {doing}: {error.strerror}"
-            remedy = "run the task as root (become: true)"
-            raise RefusedError(what, host=self.host, thing=thing, remedy=remedy) from error
+            with self._directory(parent) as descriptor:
+                yield descriptor, name
         except OSError as error:
             what = f"cannot {doing}: {error.strerror or error}"
             remedy = "look at this path on the node; files are replaced whole or not at all, so none is half written"
@@ -163,8 +154,9 @@ class NodeTransport:
         """A new pair without passphrase, made in the directory where it stays; never over an existing file."""
         with self._explained("generate it", relative) as (parent, name):
             # Not in the directory where it stays: ssh-keygen follows links, and that directory may be an ordinary
-            # user's, who could lead the public half of a key of his to root's authorized_keys.
-            with tempfile.TemporaryDirectory(prefix="rocemesh-", dir=_own_scratch()) as scratch:
+            # user's, who could lead the public half of a key of his to root's authorized_keys. /run is root's alone.
+            own = "/run" if os.access("/run", os.W_OK) else None
+            with tempfile.TemporaryDirectory(prefix="rocemesh-", dir=own) as scratch:
                 made = f"{scratch}/key"
                 # The number of bits is for RSA; ed25519 has no choice and ignores it.
                 command = ["ssh-keygen", "-q", "-t", key_type, "-b", "3072", "-N", "", "-C", comment, "-f", made]
@@ -222,11 +214,6 @@ class NodeTransport:
             what, remedy = f"{program} ended with status {done.returncode}: {message}", remedy or "read this message"
             raise ApplyError(what, host=self.host, thing=thing, remedy=remedy)
         return done.stdout.decode("utf-8", "replace")
-
-
-def _own_scratch() -> str | None:
-    """Where no other account can exchange what is written: root's /run, else the usual place."""
-    return "/run" if os.geteuid() == 0 and os.path.isdir("/run") else None
 
 
 @contextlib.contextmanager
