@@ -12,38 +12,31 @@ short_description: Let containers on several nodes start MPI processes in each o
 version_added: 0.1.0
 description:
   - Builds the SSH mesh that C(mpirun) needs between containers with the network of their host.
-  - Every container has an SSH server of its own, on a port of its own and on the network of the mesh only. This module
-    makes its keys and its configuration in a directory of root's, which the container mounts at C(/root/.ssh).
-    C(start_sshd.sh) in there is the container's first program. No program of the mesh runs on the node itself.
-  - With O(transport=guide) the server is the node's own, and a forced command hands the request into the container.
-  - Runs on every node. The first call, O(state=identity), makes sure that the node has its key pairs and returns the
-    public ones. The second, O(state=present), gets what all nodes returned.
-  - Where only the head may log in, a worker needs one call. O(state=present) with the head alone in O(peers), and with
-    O(addresses) or O(cidr), makes the worker's keys as well and returns its identity. The head gets them all at last.
-  - Private keys are generated on the node and never leave it. Host keys of the peers are pinned, host key checking
-    stays on, and every key is accepted only from the addresses of its own node.
+  - Every container has an SSH server of its own, on a port of its own and on the network of the mesh only. Its keys and
+    its configuration lie in C(/etc/rocemesh/mesh/container), which is root's. The container mounts it read-only at
+    C(/root/.ssh). C(start_sshd.sh) in there is the container's first program. No program of the mesh runs on the node.
+  - Runs on every node. O(state=identity) makes the node's keys and returns the public ones; O(state=present) then gets
+    what all nodes returned.
+  - Private keys never leave their node. Host keys of the peers are pinned, and every key is accepted only from the
+    addresses of its own node.
   - What an earlier release left (an account, a sudoers rule, a program behind it) is removed by its own record.
   - Symbolic links are not followed and files of other owners are not changed; both are errors.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.no_restart
 attributes:
   check_mode:
-    description: Can run in C(check_mode) and say what it would change without changing anything.
+    description: A node without keys returns an identity without keys. O(state=present) takes such peers here alone.
     support: full
-    details:
-      - A node without keys returns an identity without keys. O(state=present) accepts
-        such peers in check mode, and only there, so that a run over a whole site can be planned from nothing.
   diff_mode:
-    description: Returns what changed, or would change in check mode, when asked for a diff.
+    description: Shows every file and block that changes, and never a private key or a line of somebody else.
     support: full
-    details:
-      - Shows the lines of every file and block that changes. Private keys and other people's lines are never shown.
 options:
   state:
     description:
       - V(identity) makes sure that the key pairs exist and returns what the other nodes must know.
       - V(present) authorises the peers on this node and lets this node reach them. The keys must exist, unless this
-        node is not among O(peers) and O(addresses) or O(cidr) is given. They are then made as with V(identity).
+        node is not among O(peers) and O(addresses) or O(cidr) is given. They are then made as with V(identity), so that
+        a worker that knows the head alone needs one call.
       - V(absent) removes the blocks, the files and the keys that this module made.
     type: str
     choices: [identity, present, absent]
@@ -64,30 +57,18 @@ options:
     type: str
     choices: [container, guide]
     default: container
-  directory:
-    description:
-      - Directory of root's for what lies in no home, namely C(container), which the container mounts read-only.
-      - No directory on the way to it may be writable by anybody but root.
-    type: path
-    default: /etc/rocemesh/mesh
   addresses:
-    description:
-      - Addresses of this node in the network of the mesh, for its identity.
-      - They must exist on the node. With O(state=identity) give this or O(cidr).
+    description: Addresses of this node in the network of the mesh, for its identity. They must exist on the node.
     type: list
     elements: str
     default: []
   cidr:
-    description:
-      - Networks of the mesh. The node's addresses in them are used if O(addresses) is empty.
-      - Nothing is guessed, because every Docker host also carries the address of C(docker0).
+    description: Networks of the mesh. The node's addresses in them are used if O(addresses) is empty.
     type: list
     elements: str
     default: []
   ssh_port:
-    description:
-      - Port of the SSH server that peers log in to.
-      - V(0) is 2222 for the container's own server and 22 with O(transport=guide).
+    description: Port of the SSH server that peers log in to. V(0) is 2222, and 22 with O(transport=guide).
     type: int
     default: 0
   peers:
@@ -101,63 +82,34 @@ options:
   head:
     description:
       - Name of the peer from whose container C(mpirun) is started. Only its container key is accepted, so a worker that
-        was broken into opens no other node.
-      - The default accepts the container keys of all peers, as the guide has it. Open MPI needs this beyond 65 nodes,
-        where nodes start each other, unless C(plm_rsh_no_tree_spawn) is set.
+        was broken into opens no other node. Beyond 65 nodes Open MPI needs C(plm_rsh_no_tree_spawn) then.
+      - The default accepts the container keys of all peers, as the guide has it.
     type: str
-  allow_from:
-    description:
-      - Networks from which keys are accepted, instead of the addresses of each peer.
-      - Needed only if peers arrive from another address than the one they have, for example through NAT.
-    type: list
-    elements: str
-    default: []
   host_login:
-    description:
-      - Whether users of the nodes may log in to each other with their host keys, as in the guide. MPI does not need it.
-      - Needs O(transport=guide).
+    description: Whether users of the nodes may log in to each other, as in the guide. Needs O(transport=guide).
     type: bool
     default: false
   container_name:
     description: Container that the forced command runs in, with O(transport=guide).
     type: str
     default: mpicont
-  docker_command:
-    description:
-      - How the forced command of O(transport=guide) calls Docker, as a list of words. For example
-        V([sudo, -n, docker]) where the user is not in the group C(docker).
-      - Access to Docker, in whichever way, is access as root to that node.
-    type: list
-    elements: str
-    default: [docker]
   rotation:
     description:
-      - For O(state=identity), new keys without a moment in which the mesh is closed. V(prepare) makes a second pair of
-        each key; once every node was given O(state=present) with the identities that this returns, peers accept both.
-        V(commit) puts the second pair in the place of the first; another O(state=present) then takes the old keys away.
-      - Every step can be repeated, also after an interruption.
+      - For O(state=identity), new keys without a moment in which the mesh is closed. Every step can be repeated.
+      - V(prepare) makes a second pair of each key. After O(state=present) with these identities, peers accept both.
+      - V(commit) puts the second pair in the place of the first. O(state=present) then takes the old keys away.
     type: str
     choices: [none, prepare, commit]
     default: none
   guide_compatible:
-    description:
-      - Use the key names and the key type of the guide (C(id_rsa_host), C(id_rsa_cont), RSA with 3072 bits).
-      - All other file names are the guide's in any case.
-    type: bool
-    default: false
-  adopt:
-    description:
-      - Whether a file that this module needs, and that somebody else wrote, is taken over. The file is kept beside it
-        with the suffix C(.before-rocemesh), and O(state=absent) puts it back.
-      - Without this such a file is an error.
+    description: Use the key names and the key type of the guide (C(id_rsa_host), C(id_rsa_cont), RSA with 3072 bits).
     type: bool
     default: false
 requirements:
+  - root (the SSH client in the container trusts only a C(config) that belongs to its own root)
   - ssh-keygen on the node (package openssh-client)
   - iproute2 on the node, for its identity
 author: rocemesh.multinode contributors (@rocemesh)
-notes:
-  - Must run as root, because the SSH client in the container trusts only a C(config) that belongs to its own root.
 """
 
 EXAMPLES = r"""
@@ -176,12 +128,6 @@ EXAMPLES = r"""
     user: nvidia
     name: "{{ inventory_hostname }}"
     peers: "{{ ansible_play_hosts_all | map('extract', hostvars, ['mesh', 'identity']) | list }}"
-  become: true
-
-- name: Take everything back
-  rocemesh.multinode.ssh_container_mesh:
-    state: absent
-    user: nvidia
   become: true
 """
 
@@ -229,19 +175,15 @@ def argument_spec() -> dict[str, Any]:
         "user": {"type": "str", "required": True},
         "name": {"type": "str"},
         "transport": {"type": "str", "choices": ["container", "guide"], "default": "container"},
-        "directory": {"type": "path", "default": "/etc/rocemesh/mesh"},
         "addresses": {**strings, "default": []},
         "cidr": {**strings, "default": []},
         "ssh_port": {"type": "int", "default": 0},
         "peers": {"type": "list", "elements": "dict", "default": []},
         "head": {"type": "str"},
-        "allow_from": {**strings, "default": []},
         "host_login": {"type": "bool", "default": False},
         "container_name": {"type": "str", "default": "mpicont"},
-        "docker_command": {**strings, "default": ["docker"]},
         "rotation": {"type": "str", "choices": ["none", "prepare", "commit"], "default": "none"},
         "guide_compatible": {"type": "bool", "default": False},
-        "adopt": {"type": "bool", "default": False},
     }
 
 

@@ -11,7 +11,7 @@ Pure: bytes in, bytes out.
 from __future__ import annotations
 
 import io
-from typing import NamedTuple, Sequence
+from typing import Sequence
 
 BEGIN = b"# BEGIN rocemesh.multinode mesh"
 END = b"# END rocemesh.multinode mesh"
@@ -28,47 +28,20 @@ class BlockError(ValueError):
         self.raw = raw
 
 
-class _Split(NamedTuple):
-    """A file taken apart: ``before + block + after`` are its bytes; ``body`` is None if there is no block."""
-
-    before: bytes
-    body: list[str] | None
-    after: bytes
-    made_file: bool
-
-
-def _split(content: bytes | None) -> _Split:
-    lines = io.BytesIO(content or b"").readlines()  # lines end at \n only, as sshd and ssh read them
+def edit(content: bytes | None, lines: Sequence[str] | None) -> tuple[list[str] | None, bytes | None]:
+    """The lines that the block had (None: there was none), and the file with the block holding ``lines``, or without a
+    block. A file that is None does not exist, or should not any more. Raises `BlockError`."""
+    rows = io.BytesIO(content or b"").readlines()  # lines end at \n only, as sshd and ssh read them
     marks = {BEGIN: "begin", BEGIN + NEW_FILE: "begin", END: "end"}
-    found = [(number, marks[line.strip()]) for number, line in enumerate(lines) if line.strip() in marks]
-    if not found:
-        return _Split(content or b"", None, b"", content is None)
-    if [kind for _number, kind in found] != ["begin", "end"]:
-        raw = "\n".join(
-            f"line {number + 1}: {lines[number].decode('utf-8', 'replace').strip()}" for number, _kind in found
-        )
+    found = [number for number, row in enumerate(rows) if row.strip() in marks]
+    if found and [marks[rows[number].strip()] for number in found] != ["begin", "end"]:
+        raw = "\n".join(f"line {number + 1}: {rows[number].decode('utf-8', 'replace').strip()}" for number in found)
         raise BlockError("the markers of the managed block are not one BEGIN followed by one END", raw)
-    (first, _begin), (last, _end) = found
-    body = [line.rstrip(b"\r\n").decode("utf-8", "replace") for line in lines[first + 1 : last]]
-    made_file = lines[first].strip().endswith(NEW_FILE)
-    return _Split(b"".join(lines[:first]), body, b"".join(lines[last + 1 :]), made_file)
-
-
-def body(content: bytes | None) -> list[str] | None:
-    """The lines inside the block, or None where there is no block (or no file)."""
-    return _split(content).body
-
-
-def ensure(content: bytes | None, lines: Sequence[str]) -> bytes:
-    """The file with the block holding ``lines``; ``content`` None means that there is no file yet."""
-    parts = _split(content)
-    text = [BEGIN + (NEW_FILE if parts.made_file else b""), *(line.encode("utf-8") for line in lines), END]
-    block = b"".join(line + b"\n" for line in text)
-    return block + parts.before if parts.body is None else parts.before + block + parts.after
-
-
-def remove(content: bytes | None) -> bytes | None:
-    """The file without the block; None means that no file should be left."""
-    parts = _split(content)
-    rest = parts.before + parts.after
-    return None if parts.made_file and not rest else rest
+    first, last = found or (0, -1)
+    before, after = b"".join(rows[:first]), b"".join(rows[last + 1 :])
+    had = [row.rstrip(b"\r\n").decode("utf-8", "replace") for row in rows[first + 1 : last]] if found else None
+    made_file = rows[first].strip().endswith(NEW_FILE) if found else content is None
+    if lines is None:
+        return had, before + after or (None if made_file else b"")
+    text = [BEGIN + (NEW_FILE if made_file else b""), *(line.encode("utf-8") for line in lines), END]
+    return had, before + b"".join(row + b"\n" for row in text) + after

@@ -9,7 +9,6 @@ from .._layer import Layer, Operation, RefusedError
 from . import earlier
 from . import plan as planning
 from .state import (
-    ADOPTED_SUFFIX,
     FileState,
     MeshState,
     PublicKey,
@@ -18,7 +17,6 @@ from .state import (
     mesh_addresses,
     parse_local_networks,
     parse_public_key,
-    parse_ssh_host_keys,
 )
 from .transport import NodeTransport
 
@@ -45,43 +43,33 @@ class MeshNode(Layer[MeshState, Wanted]):
             files[path] = dataclasses.replace(self._at(path).inspect(path, read), path=path)
             return files[path]
 
-        for layout in wanted.layouts:
-            for path in (layout.ssh, *layout.above, layout.container):
-                look(path)
-            for path in (*layout.blocks, *layout.owned):
-                look(path, read=True)
-            for path in layout.owned:
-                look(path + ADOPTED_SUFFIX)
-            for path in layout.keys:
-                private, text = look(path), look(path + ".pub", read=True).content
-                if wanted.state != "absent":
-                    self._refuse_empty(private, "delete it and its .pub file; a new pair is then generated")
-                    self._refuse_empty(files[path + ".pub"], "delete it; it is computed again from the private key")
-                if text:
-                    public[path] = parse_public_key(text.decode("utf-8", "replace"), host=self.host, thing=path)
-                if private.kind == "file" and private.size and not private.mode & 0o077:
-                    text_of_half = self._at(path).derive_public_key(path)
-                    derived[path] = parse_public_key(text_of_half, host=self.host, thing="public half of " + path)
-        left = earlier.find(self._system, wanted.layout) if wanted.state != "identity" else None
-        own = (wanted.layout.container, *reversed(wanted.layout.above[1:])) if wanted.state == "absent" else ()
+        layout = wanted.layout
+        for path in (layout.ssh, *layout.places):
+            look(path)
+        for path in (*layout.blocks, *layout.owned):
+            look(path, read=True)
+        for path in wanted.keys:
+            private, text = look(path), look(path + ".pub", read=True).content
+            if wanted.state != "absent":
+                self._refuse_empty(private, "delete it and its .pub file; a new pair is then generated")
+                self._refuse_empty(files[path + ".pub"], "delete it; it is computed again from the private key")
+            if text:
+                public[path] = parse_public_key(text.decode("utf-8", "replace"), host=self.host, thing=path)
+            if private.kind == "file" and private.size and not private.mode & 0o077:
+                text_of_half = self._at(path).derive_public_key(path)
+                derived[path] = parse_public_key(text_of_half, host=self.host, thing="public half of " + path)
+        steps, busy = earlier.find(self._system) if wanted.state != "identity" else ([], "")
         return MeshState(
             account=user.account,
             root=self._system.account,
             files=files,
             public=public,
             derived=derived,
-            ssh_host_keys=(
-                parse_ssh_host_keys(user.ssh_host_key_files(), host=self.host)
-                if wanted.introduces and wanted.guide
-                else ()
-            ),
+            ssh_host_keys=user.ssh_host_keys() if wanted.introduces and wanted.guide else (),
             local_networks=(parse_local_networks(user.address_report(), host=self.host) if wanted.introduces else ()),
-            entries={
-                path: self._system.entries(path)
-                for path in (*(left.directories if left else ()), *own)
-                if self._system.inspect(path).kind == "directory"
-            },
-            earlier=left,
+            entries={path: self._system.entries(path) for path in layout.places},
+            earlier=steps,
+            busy=busy,
         )
 
     def _refuse_empty(self, found: FileState, remedy: str) -> None:

@@ -6,15 +6,7 @@ from typing import Any
 
 from .._layer import Operation, ParseError, RefusedError
 from . import blocks, render
-from .state import (
-    ADOPTED_SUFFIX,
-    FILE_HEADER,
-    KEY_COMMENT_PREFIX,
-    NEXT_SUFFIX,
-    MeshState,
-    Wanted,
-    mesh_addresses,
-)
+from .state import FILE_HEADER, KEY_COMMENT_PREFIX, NEXT_SUFFIX, MeshState, Wanted, mesh_addresses
 
 PRIVATE_MODE = 0o600
 PUBLIC_MODE = 0o644
@@ -25,7 +17,6 @@ _WORDS = {
     "ssh_keygen": ("generate the key {path} on this node; it stays here", "delete {path} and {path}.pub"),
     "write": ("write {path}", "write the former lines of {path} back"),
     "chmod": ("set {path} to {after}", "set {path} back to {before}"),
-    "rename": ("rename {path} to {to}", "rename {to} to {path}"),
     "replace": ("put {path} in the place of {to}", ""),
     "unlink": ("delete {path}", ""),
     "rmdir": ("remove the empty directory {path}", "mkdir {path}"),
@@ -77,18 +68,18 @@ class _Planner:
         """Refuse symbolic links, devices and other people's files before anything is planned on them. Without the
         guide's way, the user's side only loses what is known to be ours."""
         users = self.wanted.guide or self.wanted.state == "absent"
-        for layout in self.wanted.layouts:
-            for path in (*layout.above, layout.container):
-                self._check(path, "directory")
-                found = self.state.file(path)
-                if found.exists and found.mode & 0o022:
-                    what = f"can be written by others than its owner (mode {found.mode:04o}); nothing was changed"
-                    raise self.refuse(path, what, f"chmod go-w {path}, or name another directory")
-            if users:
-                self._check(layout.ssh, "directory")
-            for path in (*layout.blocks, *layout.owned, *layout.keys, *(key + ".pub" for key in layout.keys)):
-                if users or path.startswith("/"):
-                    self._check(path, "file")
+        layout, keys = self.wanted.layout, self.wanted.keys
+        for path in layout.places:
+            self._check(path, "directory")
+            found = self.state.file(path)
+            if found.exists and found.mode & 0o022:
+                what = f"can be written by others than its owner (mode {found.mode:04o}); nothing was changed"
+                raise self.refuse(path, what, f"chmod go-w {path}")
+        if users:
+            self._check(layout.ssh, "directory")
+        for path in (*layout.blocks, *layout.owned, *keys, *(key + ".pub" for key in keys)):
+            if users or path.startswith("/"):
+                self._check(path, "file")
 
     def _check(self, path: str, kind: str) -> None:
         found, owner = self.state.file(path), self.state.owner(path)
@@ -107,14 +98,14 @@ class _Planner:
     def directories(self) -> None:
         layout = self.wanted.layout
         places = [(layout.ssh, 0o700)] if self.wanted.guide else []
-        for path, mode in (*places, *((path, 0o755) for path in (*layout.above, layout.container))):
+        for path, mode in (*places, *((path, 0o755) for path in layout.places)):
             if not self.state.file(path).exists:
                 self.add("mkdir", path, None, f"directory, mode {mode:04o}", mode=mode)
 
     def key_pairs(self) -> None:
         """The host key of the container's server is not part of a rotation: every peer has it pinned."""
         layout, rotation, file = self.wanted.layout, self.wanted.rotation, self.state.file
-        for path in (layout.host_key if self.wanted.guide else layout.server_key, layout.container_key):
+        for path in self.wanted.pairs:
             following = path + NEXT_SUFFIX
             if file(following + ".pub").exists and not file(following).exists:
                 # A rotation was interrupted after its private key had taken its place.
@@ -164,21 +155,18 @@ class _Planner:
 
     # -- files
 
-    def ensure_file(self, path: str, text: str) -> None:
-        found, content, kept = self.state.file(path), text.encode("utf-8"), path + ADOPTED_SUFFIX
-        before = found.content
-        if found.exists and not _is_ours(before):
-            if not self.wanted.adopt:
-                what, shown = "exists and was not written by this module", self.state.shown(kept)
-                remedy = f"move it away, or set adopt: true; it is then kept as {shown} and state=absent puts it back"
-                raise self.refuse(path, what, remedy)
-            if self.state.file(kept).exists:
-                what = f"exists already, so {self.state.shown(path)} cannot be kept under that name"
-                raise self.refuse(kept, what, "move one of the two away")
-            self.add("rename", path, "the former file", None, to=kept)
-            before = None
-        if before != content:
-            self.add("write", path, _lines(before), _lines(content), content=content, mode=_mode(path))
+    def file(self, path: str, text: str | None) -> None:
+        """One that is ours as a whole. None: it should not be there."""
+        found = self.state.file(path)
+        if text is None:
+            if _is_ours(found.content):
+                self.add("unlink", path, _lines(found.content), None)
+            return
+        content = text.encode("utf-8")
+        if found.exists and not _is_ours(found.content):
+            raise self.refuse(path, "exists and was not written by this module", "move it away")
+        if found.content != content:
+            self.add("write", path, _lines(found.content), _lines(content), content=content, mode=_mode(path))
         else:
             self.permissions(path, _mode(path))
 
@@ -186,12 +174,11 @@ class _Planner:
         """Put ``lines`` into the marked block of a file of another owner, or remove it; owner and mode stay."""
         found, shown = self.state.file(path), self.state.shown(path)
         try:
-            before = blocks.body(found.content)
-            content = blocks.ensure(found.content, lines) if lines else blocks.remove(found.content)
+            before, content = blocks.edit(found.content, lines)
         except blocks.BlockError as error:
             remedy = "repair the marker lines by hand; nothing was changed"
             raise ParseError(str(error), host=self.host, thing=shown, raw=error.raw, remedy=remedy) from error
-        if before == (lines or None):
+        if before == lines:
             return
         if content is None:
             self.add("unlink", path, before, None)
@@ -199,18 +186,9 @@ class _Planner:
         note = " (the marked block; every other byte stays)"
         owner = {"uid": found.uid, "gid": found.gid} if found.exists else {}
         mode = found.mode & 0o777 if found.exists else PRIVATE_MODE
-        self.add("write", path, before, lines or None, note=note, content=content, mode=mode, **owner)
+        self.add("write", path, before, lines, note=note, content=content, mode=mode, **owner)
 
     # -- taking it back
-
-    def remove_file(self, path: str) -> None:
-        found, kept = self.state.file(path), path + ADOPTED_SUFFIX
-        if _is_ours(found.content):
-            self.add("unlink", path, _lines(found.content), None)
-        elif found.exists:
-            return
-        if self.state.file(kept).exists:
-            self.add("rename", kept, "the former file", None, to=path)
 
     def remove_key(self, path: str) -> None:
         public = self.state.public.get(path)
@@ -218,40 +196,19 @@ class _Planner:
             if public and public.generated_here and self.state.file(each).exists:
                 self.add("unlink", each, "key generated by this module", None)
 
-    def remove_directory(self, path: str, note: str = "") -> None:
+    def remove_directory(self, path: str) -> None:
         """If it holds nothing any more."""
         gone = [each.payload["path"] for each in self.operations if each.payload["action"] in ("unlink", "rmdir")]
         names = self.state.entries.get(path)
         if names is not None and not {f"{path}/{name}" for name in names} - set(gone):
-            self.add("rmdir", path, "directory", None, note=note)
-
-    def earlier(self) -> None:
-        """The keys first; the rule, which is the record of the rest, last. Both account and rule wait for a launch."""
-        found = self.state.earlier
-        if found is None:
-            return
-        for path in found.files:
-            self.add("unlink", path, _EARLIER, None, note=_EARLIER)
-        if found.account and not found.busy:
-            self.add("userdel", "/", found.account, None, note=_EARLIER, name=found.account)
-        for path in found.directories:
-            self.remove_directory(path, _EARLIER)
-        if found.rule and not found.busy:
-            self.add("unlink", found.rule, _EARLIER, None, note=_EARLIER)
+            self.add("rmdir", path, "directory", None)
 
     # -- the three states
 
     def check_own_entry(self) -> None:
         """The keys must exist, and the peers must have been given the keys that this node really has."""
-        layout, guide = self.wanted.layout, self.wanted.guide
-        own = next((peer for peer in self.wanted.peers if peer.name == self.wanted.name), None)
-        for path, given in (
-            (layout.container_key, own.container_public_keys if own else ()),
-            (layout.host_key, own.host_public_keys if own else ())
-            if guide
-            else (layout.server_key, own.ssh_host_keys if own else ()),
-        ):
-            here = self.state.key(path)
+        for path, field in self.wanted.pairs.items():
+            here, given = self.state.key(path), getattr(self.wanted.own, field, ())
             if here is None and not self.wanted.planning:
                 remedy = "run this module with state=identity first; it generates the keys"
                 raise self.refuse(path, "does not exist", remedy)
@@ -259,34 +216,19 @@ class _Planner:
                 what = f"is not the key that peers has for this node ({self.wanted.name})"
                 raise self.refuse(path, what, "collect state=identity from every node again, then repeat")
 
-    def present(self) -> None:
-        """Access is granted last and taken away first."""
-        wanted, layout = self.wanted, self.wanted.layout
-        own = next((peer.addresses for peer in wanted.peers if peer.name == wanted.name), ())
-        if not own and not wanted.guide:
-            own = mesh_addresses(self.state, wanted, host=self.host)
-        texts = render.files(wanted, own)
-        for path in layout.blocks if not wanted.guide else ():
-            self.block(path, None)
-        for path in layout.owned:
-            if path in texts:
-                self.ensure_file(path, texts[path])
-            else:
-                self.remove_file(path)
-        if wanted.guide:
-            # A relative Include is looked up in ~/.ssh.
-            self.block(layout.config, ["Include {}".format(layout.config_mesh.rpartition("/")[2])])
-            self.block(layout.authorized_keys, render.authorized_keys(wanted, self.state.account.home))
-        for path in (layout.server_key,) if wanted.guide else (layout.host_key, layout.host_key + NEXT_SUFFIX):
-            self.remove_key(path)
-
-    def absent(self) -> None:
-        layout = self.wanted.layout
+    def files(self) -> None:
+        """What is wanted is written, the rest of what is ours goes. Access is granted last and taken away first."""
+        wanted, layout, absent = self.wanted, self.wanted.layout, self.wanted.state == "absent"
+        texts, lines = ({}, {}) if absent else render.files(wanted, self.state, self.host)
         for path in layout.blocks:
-            self.block(path, None)
+            if path not in lines:
+                self.block(path, None)
         for path in layout.owned:
-            self.remove_file(path)
-        for path in dict.fromkeys(key for each in self.wanted.layouts for key in each.keys):
+            self.file(path, texts.get(path))
+        for path in lines:
+            self.block(path, lines[path])
+        others = (layout.server_key,) if wanted.guide else (layout.host_key, layout.host_key + NEXT_SUFFIX)
+        for path in wanted.keys if absent else others:
             self.remove_key(path)
 
 
@@ -299,15 +241,14 @@ def plan(state: MeshState, wanted: Wanted, host: str) -> list[Operation]:
     if wanted.introduces:
         mesh_addresses(state, wanted, host=host)
     planner.check_places()
-    if wanted.state == "absent":
-        planner.absent()
-    else:
+    if wanted.state != "absent":
         planner.directories()
         planner.key_pairs() if wanted.introduces else planner.check_own_entry()
-    if wanted.state == "present":
-        planner.present()
-    planner.earlier()
-    for path in (wanted.layout.container, *reversed(wanted.layout.above[1:])) if wanted.state == "absent" else ():
+    if wanted.state != "identity":
+        planner.files()
+    for action, path, arguments in state.earlier:
+        planner.add(action, path, _EARLIER, None, note=_EARLIER, **arguments)
+    for path in wanted.layout.places[:0:-1] if wanted.state == "absent" else ():
         planner.remove_directory(path)
     return planner.operations
 
@@ -315,16 +256,10 @@ def plan(state: MeshState, wanted: Wanted, host: str) -> list[Operation]:
 def warnings(state: MeshState, wanted: Wanted, host: str) -> list[str]:
     """What a person should know although it does not stop the run."""
     found, layout = [], wanted.layout
-    if state.earlier is not None and state.earlier.busy:
+    if state.busy:
         found.append(
-            f"{host}: a launch of an earlier release holds the account {state.earlier.account}, which stays. "
+            f"{host}: a launch of an earlier release holds the account {state.busy}, which stays. "
             "Run this again when the job is over."
-        )
-    authorized = state.file(layout.authorized_keys)
-    if wanted.guide and authorized.mode & 0o022:
-        found.append(
-            f"{host}: {state.shown(authorized.path)} can be written by others than its owner "
-            f"(mode {authorized.mode:04o}); sshd may refuse it."
         )
     holders: dict[str, list[str]] = {}
     for peer in wanted.peers:
@@ -336,12 +271,11 @@ def warnings(state: MeshState, wanted: Wanted, host: str) -> list[str]:
             "Delete the copied keys and collect state=identity again."
         )
     if wanted.state == "absent":
-        foreign = [path for path in layout.owned if state.file(path).exists and not _is_ours(state.file(path).content)]
-        for path in (each for layout in wanted.layouts for each in dict.fromkeys(layout.keys)):
-            public = state.public.get(path)
-            if state.file(path).exists and not (public and public.generated_here):
-                foreign.append(path)
+        made = {path for path in layout.owned if _is_ours(state.file(path).content)}
+        made |= {path for path, public in state.public.items() if public.generated_here}
         found += [
-            f"{host}: {state.shown(path)} was not made by this module and stays." for path in dict.fromkeys(foreign)
+            f"{host}: {state.shown(path)} was not made by this module and stays."
+            for path in (*layout.owned, *wanted.keys)
+            if state.file(path).exists and path not in made
         ]
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Sequence
 
-from .state import FILE_HEADER, Peer, Wanted
+from .state import FILE_HEADER, MeshState, Peer, Wanted, mesh_addresses
 
 # Exit statuses of mpicont.sh for its own refusals (sysexits.h: EX_USAGE, EX_UNAVAILABLE). 255 is ssh's own, 125 to 127
 # are docker's.
@@ -23,7 +23,6 @@ _SCRIPT = """\
 # carry scp, sftp or a shell session. The exit status of the command is the exit status of this script.
 set -u
 container={container}
-docker=({docker})
 me="mpicont.sh on $(uname -n)"
 
 if [[ -z "${{SSH_ORIGINAL_COMMAND:-}}" || "${{SSH_ORIGINAL_COMMAND}}" =~ ^[[:space:]]*$ ]]; then
@@ -32,17 +31,17 @@ if [[ -z "${{SSH_ORIGINAL_COMMAND:-}}" || "${{SSH_ORIGINAL_COMMAND}}" =~ ^[[:spa
 fi
 
 # Standard error stays apart from the answer: the engine prints warnings there that are no failure.
-if ! running=$("${{docker[@]}}" inspect --type container --format '{{{{.State.Running}}}}' "${{container}}"); then
+if ! running=$(docker inspect --type container --format '{{{{.State.Running}}}}' "${{container}}"); then
   echo "${{me}}: cannot ask Docker for the container ${{container}} (see the line above)." >&2
   echo "${{me}}: does the container exist, and may the user $(id -un) use Docker?" >&2
   exit {no_container}
 fi
 if [[ "${{running}}" != true ]]; then
-  echo "${{me}}: the container ${{container}} is not running. Start it: ${{docker[*]}} start ${{container}}" >&2
+  echo "${{me}}: the container ${{container}} is not running. Start it: docker start ${{container}}" >&2
   exit {no_container}
 fi
 
-exec "${{docker[@]}}" exec "${{container}}" /bin/bash -c "${{SSH_ORIGINAL_COMMAND}}"
+exec docker exec "${{container}}" /bin/bash -c "${{SSH_ORIGINAL_COMMAND}}"
 """
 
 
@@ -51,7 +50,6 @@ def script(wanted: Wanted) -> str:
     return _SCRIPT.format(
         header=FILE_HEADER,
         container=shlex.quote(wanted.container_name),
-        docker=" ".join(shlex.quote(word) for word in wanted.docker_command),
         no_command=NO_COMMAND,
         no_container=NO_CONTAINER,
     )
@@ -67,7 +65,7 @@ def authorized_keys(wanted: Wanted, home: str) -> list[str]:
     for peer in wanted.peers:
         if not peer.container_public_keys:
             lines.append(f"# {peer.name}: its keys do not exist yet, they will be made in the real run")
-        source = 'from="{}"'.format(",".join(wanted.allow_from or peer.addresses))
+        source = 'from="{}"'.format(",".join(peer.addresses))
         for key in peer.host_public_keys if wanted.host_login else ():
             lines.append(f"restrict,pty,{source} {key} {peer.name}:host")
         for key in peer.container_public_keys if wanted.head in ("", peer.name) else ():
@@ -144,25 +142,17 @@ exec /usr/sbin/sshd -D -e -f "$config"
 """
 
 
-def start_script() -> str:
-    return _START.format(header=FILE_HEADER, directory=INSIDE)
+def _names(peer: Peer) -> list[str]:
+    return list(dict.fromkeys((peer.name, *peer.addresses)))
 
 
 def known_hosts(wanted: Wanted) -> str:
     """The peers' own SSH host keys under every address and name that ssh may be given."""
     lines = [FILE_HEADER]
     for peer in wanted.peers:
-        names = [
-            each if peer.port == 22 else f"[{each}]:{peer.port}" for each in dict.fromkeys((*peer.addresses, peer.name))
-        ]
+        names = [each if peer.port == 22 else f"[{each}]:{peer.port}" for each in _names(peer)]
         lines += ["{} {}".format(",".join(names), key) for key in peer.ssh_host_keys]
-        if not peer.ssh_host_keys:
-            lines.append(f"# {peer.name}: its host keys are not known yet")
     return "\n".join(lines) + "\n"
-
-
-def _names(peer: Peer) -> list[str]:
-    return list(dict.fromkeys((peer.name, *peer.addresses)))
 
 
 # What a server that was broken into, or the image's own ssh_config, could ask of this client.
@@ -199,19 +189,22 @@ def client_config(wanted: Wanted, *, inside: bool) -> str:
     return "\n".join([*lines, f"Host {hosts}", *(f"    {each}" for each in settings)]) + "\n"
 
 
-def files(wanted: Wanted, addresses: Sequence[str]) -> dict[str, str]:
-    """Every file that is ours as a whole, by path. ``addresses``: of this node, in the network of the mesh."""
-    layout = wanted.layout
-    mounted = {"known_hosts": known_hosts(wanted), "config": client_config(wanted, inside=True)}
-    if wanted.guide:
-        users = {
-            layout.known_hosts: known_hosts(wanted),
-            layout.config_mesh: client_config(wanted, inside=False),
-            layout.script: script(wanted),
-        }
-    else:
-        users = {}
-        mounted["sshd_config"] = server_config(wanted, addresses)
-        mounted["start_sshd.sh"] = start_script()
-        mounted["authorized_keys"] = "\n".join([FILE_HEADER, *authorized_keys(wanted, "")]) + "\n"
-    return {**users, **{layout.inside(name): text for name, text in mounted.items()}}
+def files(wanted: Wanted, state: MeshState, host: str) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """By path: every file that is ours as a whole, and the lines of our blocks in files of other owners."""
+    layout, own = wanted.layout, wanted.own
+    known = known_hosts(wanted)
+    texts = {"known_hosts": known, "config": client_config(wanted, inside=True)}
+    if not wanted.guide:
+        addresses = own.addresses if own else mesh_addresses(state, wanted, host=host)
+        texts["sshd_config"] = server_config(wanted, addresses)
+        texts["start_sshd.sh"] = _START.format(header=FILE_HEADER, directory=INSIDE)
+        texts["authorized_keys"] = "\n".join([FILE_HEADER, *authorized_keys(wanted, "")]) + "\n"
+    mounted = {layout.inside(name): text for name, text in texts.items()}
+    if not wanted.guide:
+        return mounted, {}
+    users = {layout.known_hosts: known, layout.script: script(wanted)}
+    users[layout.config_mesh] = client_config(wanted, inside=False)
+    # A relative Include is looked up in ~/.ssh.
+    include = ["Include {}".format(layout.config_mesh.rpartition("/")[2])]
+    keys = authorized_keys(wanted, state.account.home)
+    return {**users, **mounted}, {layout.config: include, layout.authorized_keys: keys}

@@ -7,7 +7,6 @@ the user's home directory.
 from __future__ import annotations
 
 import base64
-import binascii
 import dataclasses
 import ipaddress
 import json
@@ -21,7 +20,6 @@ from .._layer import ParseError, RefusedError
 KEY_COMMENT_PREFIX = "rocemesh.multinode"
 # First comment line of a file that belongs to this collection as a whole.
 FILE_HEADER = "# Managed by rocemesh.multinode (module ssh_container_mesh). Changes made here are overwritten."
-ADOPTED_SUFFIX = ".before-rocemesh"
 # The pair that a rotation will put in the place of the present one; peers accept both until it has.
 NEXT_SUFFIX = ".next"
 
@@ -74,23 +72,12 @@ class FileState:
 
 
 @dataclasses.dataclass(frozen=True)
-class Earlier:
-    """What a release with a broker wrote. ``account``: empty if there is none; ``busy``: a process of it runs;
-    ``files``: in the order in which access is taken away, without ``rule``, the record of the rest; ``directories``:
-    innermost first."""
-
-    account: str
-    busy: bool
-    files: tuple[str, ...]
-    rule: str
-    directories: tuple[str, ...]
-
-
-@dataclasses.dataclass(frozen=True)
 class MeshState:
     """What was seen on the node, by path. ``public``: what the ``.pub`` file beside a private key says; ``derived``:
     the public half computed from the private key, unless its mode is so open that ssh refuses it; ``local_networks``:
-    the node's addresses as address/prefix; ``entries``: the names in the directories that might be removed."""
+    the node's addresses as address/prefix; ``entries``: the names in the directories that might be removed;
+    ``earlier``: action, path and arguments that take away what a release with a broker wrote; ``busy``: its account, if
+    a process of it runs."""
 
     account: Account
     root: Account
@@ -99,8 +86,9 @@ class MeshState:
     derived: Mapping[str, PublicKey]
     ssh_host_keys: tuple[str, ...] = ()
     local_networks: tuple[str, ...] = ()
-    entries: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
-    earlier: Earlier | None = None
+    entries: Mapping[str, list[str] | None] = dataclasses.field(default_factory=dict)
+    earlier: Sequence[tuple[str, str, Mapping[str, str]]] = ()
+    busy: str = ""
 
     def file(self, path: str) -> FileState:
         return self.files.get(path, FileState(path))
@@ -121,7 +109,6 @@ class Layout:
     """Where the files are. The user's have the guide's names. What the container mounts is root's and lies in no home:
     an account that can rename or link a directory could lead the engine elsewhere."""
 
-    directory: str = "/etc/rocemesh/mesh"
     host_key: str = ".ssh/id_ed25519_host"
     container_key_name: str = "id_ed25519_cont"
     key_type: str = "ed25519"
@@ -135,10 +122,13 @@ class Layout:
     # Files of other owners, in which one marked block is ours.
     blocks = (config, authorized_keys)
 
-    @property
-    def container(self) -> str:
-        """Mounted at /root/.ssh of the container, read-only."""
-        return f"{self.directory}/container"
+    directory = "/etc/rocemesh/mesh"
+    # Mounted at /root/.ssh of the container, read-only.
+    container = directory + "/container"
+    # Outermost first.
+    places = ("/etc", "/etc/rocemesh", directory, container)
+    # Host key of the container's SSH server. It stays when the container is made again.
+    server_key = container + "/ssh_host_ed25519_key"
 
     def inside(self, name: str) -> str:
         return f"{self.container}/{name}"
@@ -146,17 +136,6 @@ class Layout:
     @property
     def container_key(self) -> str:
         return self.inside(self.container_key_name)
-
-    @property
-    def server_key(self) -> str:
-        """Host key of the container's SSH server. It stays when the container is made again."""
-        return self.inside("ssh_host_ed25519_key")
-
-    @property
-    def above(self) -> tuple[str, ...]:
-        """The mesh's directory and all above it, outermost first."""
-        parts = self.directory.strip("/").split("/")
-        return tuple("/" + "/".join(parts[: count + 1]) for count in range(len(parts)))
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -203,27 +182,34 @@ class Wanted:
     port: int = 2222
     peers: tuple[Peer, ...] = ()
     head: str = ""
-    allow_from: tuple[str, ...] = ()
     host_login: bool = False
     container_name: str = "mpicont"
-    docker_command: tuple[str, ...] = ("docker",)
     rotation: str = "none"
     layout: Layout = MODERN
-    adopt: bool = False
     planning: bool = False
 
     @property
-    def layouts(self) -> tuple[Layout, ...]:
-        """What is taken away may have been made with either."""
-        if self.state != "absent":
-            return (self.layout,)
-        return tuple(dataclasses.replace(each, directory=self.layout.directory) for each in (MODERN, GUIDE))
+    def keys(self) -> tuple[str, ...]:
+        """What is taken away may have been made with either layout."""
+        layouts = (MODERN, GUIDE) if self.state == "absent" else (self.layout,)
+        return tuple(dict.fromkeys(path for layout in layouts for path in layout.keys))
+
+    @property
+    def pairs(self) -> dict[str, str]:
+        """The node's private keys -> what its identity has of them."""
+        layout = self.layout
+        second = {layout.host_key: "host_public_keys"} if self.guide else {layout.server_key: "ssh_host_keys"}
+        return {**second, layout.container_key: "container_public_keys"}
+
+    @property
+    def own(self) -> Peer | None:
+        return next((peer for peer in self.peers if peer.name == self.name), None)
 
     @property
     def introduces(self) -> bool:
         """Whether this call makes the node's keys if there are none, and returns its identity."""
         if self.state == "present":
-            return bool(self.addresses or self.cidr) and all(peer.name != self.name for peer in self.peers)
+            return bool(self.addresses or self.cidr) and self.own is None
         return self.state == "identity"
 
 
@@ -234,27 +220,16 @@ def parse_public_key(text: str, *, host: str, thing: str) -> PublicKey:
     to be written into ``authorized_keys``.
     """
     line = text.strip()
-    words = line.split(None, 2)
-    if "\n" in line or "\r" in line or len(words) < 2 or words[0] not in _KEY_TYPES:
+    kind, encoded, comment = [*line.split(None, 2), "", "", ""][:3]
+    try:
+        begin = struct.pack(">I", len(kind)) + kind.encode("ascii")
+        blob = base64.b64decode(encoded, validate=True)
+    except ValueError:
+        begin = blob = b""
+    if "\n" in line or "\r" in line or kind not in _KEY_TYPES or not blob[len(begin) :] or not blob.startswith(begin):
         what = "not one OpenSSH public key of type {}".format(", ".join(_KEY_TYPES))
         raise ParseError(what, host=host, thing=thing, raw=text)
-    try:
-        blob = base64.b64decode(words[1].encode("ascii"), validate=True)
-        (length,) = struct.unpack(">I", blob[:4])
-        inner = blob[4 : 4 + length].decode("ascii")
-    except (binascii.Error, UnicodeError, struct.error) as error:
-        raise ParseError("the public key is not valid base64", host=host, thing=thing, raw=text) from error
-    if inner != words[0] or len(blob) <= 4 + length:
-        what = f"the public key says {words[0]} outside and {inner!r} inside"
-        raise ParseError(what, host=host, thing=thing, raw=text)
-    return PublicKey(text=" ".join(words[:2]), comment=words[2] if len(words) > 2 else "")
-
-
-def parse_ssh_host_keys(files: Mapping[str, str], *, host: str) -> tuple[str, ...]:
-    """``path -> text`` of ``/etc/ssh/ssh_host_*_key.pub``: the keys without comments, sorted; ssh-dss is left out,
-    because current clients do not accept it. Raises `ParseError`."""
-    found = {path: text for path, text in files.items() if not text.startswith("ssh-dss ")}
-    return tuple(sorted(parse_public_key(text, host=host, thing=path).text for path, text in found.items()))
+    return PublicKey(f"{kind} {encoded}", comment)
 
 
 def parse_local_networks(text: str, *, host: str) -> tuple[str, ...]:
@@ -289,11 +264,11 @@ class _Reader:
             remedy = "give the address that this node has on the network of the mesh; sshd compares addresses"
             raise self.refused(thing, text, "is not an IP address", remedy) from None
 
-    def network(self, text: Any, thing: str) -> str:
+    def network(self, text: Any) -> str:
         try:
             return str(ipaddress.ip_network(str(text), strict=True))
         except ValueError as error:
-            raise self.refused(thing, text, f"is not a network: {error}", "write it as 10.0.0.0/24") from None
+            raise self.refused("cidr", text, f"is not a network: {error}", "write it as 10.0.0.0/24") from None
 
     def word(self, pattern: re.Pattern[str], text: Any, thing: str) -> str:
         if not isinstance(text, str) or not pattern.match(text):
@@ -305,15 +280,6 @@ class _Reader:
         if not isinstance(number, int) or not 1 <= number <= 65535:
             raise self.refused(thing, number, "is not a TCP port", "use 1 to 65535")
         return number
-
-    def directory(self, text: Any) -> str:
-        """A place of the mesh's own. It is read as root, so it has to be plain to see where it leads."""
-        path = str(text)
-        parts = path.split("/")[1:]
-        if not path.startswith("/") or len(parts) < 2 or any(not _NAME.match(part) for part in parts):
-            what = "is not an absolute path with a directory above it, in letters, digits, dot, underscore and minus"
-            raise self.refused("directory", text, what, f"use for example {MODERN.directory}")
-        return path
 
     def peer(self, raw: Mapping[str, Any], user: str, *, planning: bool, guide: bool) -> Peer:
         """One entry of ``peers``, that is one ``identity`` that the module returned on another node."""
@@ -366,9 +332,6 @@ def parse_wanted(params: Mapping[str, Any], *, host: str, user: str, planning: b
     if params["state"] == "present" and head and head not in names:
         what = "is not one of the peers ({})".format(", ".join(names))
         raise read.refused("head", head, what, "name the peer from whose container mpirun is started")
-    command = tuple(params["docker_command"])
-    if not command or any(not word or "\n" in word for word in command):
-        raise read.refused("docker_command", list(command), "is not a command", "use for example [docker]")
     if params["host_login"] and not guide:
         what = "needs the node's own SSH server"
         raise read.refused("host_login", True, what, "set transport to guide, or host_login to false")
@@ -378,19 +341,14 @@ def parse_wanted(params: Mapping[str, Any], *, host: str, user: str, planning: b
         user=read.word(_USER, user, "user"),
         guide=guide,
         addresses=tuple(read.address(each, "addresses") for each in params["addresses"]),
-        cidr=tuple(read.network(each, "cidr") for each in params["cidr"]),
+        cidr=tuple(map(read.network, params["cidr"])),
         port=read.port(params["ssh_port"] or (22 if guide else 2222), "ssh_port"),
         peers=peers,
         head=head,
-        allow_from=tuple(read.network(each, "allow_from") for each in params["allow_from"]),
         host_login=bool(params["host_login"]),
         container_name=read.word(_CONTAINER, params["container_name"], "container_name"),
-        docker_command=command,
         rotation=params["rotation"],
-        layout=dataclasses.replace(
-            GUIDE if params["guide_compatible"] else MODERN, directory=read.directory(params["directory"])
-        ),
-        adopt=bool(params["adopt"]),
+        layout=GUIDE if params["guide_compatible"] else MODERN,
         planning=planning,
     )
 
@@ -404,11 +362,7 @@ def mesh_addresses(state: MeshState, wanted: Wanted, *, host: str) -> tuple[str,
     interfaces = [ipaddress.ip_interface(each) for each in state.local_networks]
     has = "it has {}".format(", ".join(state.local_networks) or "none")
     for each in wanted.addresses:
-        address = ipaddress.ip_address(each)
-        if not any(
-            address == own.ip or (own.ip.is_loopback and address.version == own.version and address in own.network)
-            for own in interfaces
-        ):
+        if ipaddress.ip_address(each) not in [own.ip for own in interfaces]:
             remedy = "peers see the address from which this node connects: give that one"
             raise refused("addresses", each, f"is not an address of this node; {has}", remedy)
     if wanted.addresses:
@@ -426,19 +380,8 @@ def mesh_addresses(state: MeshState, wanted: Wanted, *, host: str) -> tuple[str,
 def identity(state: MeshState, wanted: Wanted, addresses: Sequence[str]) -> dict[str, Any]:
     """What the other nodes must know: exactly one entry of their ``peers``. Public data only."""
 
-    def texts(*paths: str) -> list[str]:
-        return [key.text for key in map(state.key, paths) if key]
-
-    def pair(path: str) -> list[str]:
-        return texts(path, path + NEXT_SUFFIX)
-
-    layout, guide = wanted.layout, wanted.guide
-    return {
-        "name": wanted.name,
-        "user": state.account.name,
-        "addresses": list(addresses),
-        "port": wanted.port,
-        "host_public_keys": pair(layout.host_key) if guide else [],
-        "container_public_keys": pair(layout.container_key),
-        "ssh_host_keys": list(state.ssh_host_keys) if guide else texts(layout.server_key),
-    }
+    own = {"name": wanted.name, "user": state.account.name, "addresses": list(addresses), "port": wanted.port}
+    keys: dict[str, list[str]] = {"host_public_keys": [], "ssh_host_keys": list(state.ssh_host_keys)}
+    for path, field in wanted.pairs.items():
+        keys[field] = [key.text for key in map(state.key, (path, path + NEXT_SUFFIX)) if key]
+    return {**own, **keys}

@@ -15,13 +15,14 @@ import secrets
 import stat
 import subprocess
 import tempfile
-from typing import Iterator, Sequence
+from typing import Iterator
 
 from .._layer import ApplyError, RefusedError, UnreachableError
-from .state import Account, FileState
+from .state import Account, FileState, parse_public_key
 
 _LIMIT = 4 * 1024 * 1024  # bytes; a key file beyond this is not a key file
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
 _TIMEOUT = 60  # seconds for ssh-keygen and ip; RSA generation on a busy node takes a few
 
 
@@ -50,22 +51,13 @@ class NodeTransport:
             os.close(descriptor)
 
     @contextlib.contextmanager
-    def _parent(self, relative: str) -> Iterator[tuple[int, str]]:
-        parent, _slash, name = relative.rpartition("/")
-        with self._directory(parent) as descriptor:
-            yield descriptor, name
-
-    @contextlib.contextmanager
     def _explained(self, doing: str, relative: str) -> Iterator[tuple[int, str]]:
         """Parent and name, and OSError -> the typed error that names the host, the path and what to do."""
         thing = os.path.join(self.account.home, relative.lstrip("/"))
+        parent, _slash, name = relative.rpartition("/")
         try:
-            with self._parent(relative) as found:
-                yield found
-        except PermissionError as error:
-            what = f"cannot {doing}: {error.strerror}"
-            remedy = "run the task as root (become: true)"
-            raise RefusedError(what, host=self.host, thing=thing, remedy=remedy) from error
+            with self._directory(parent) as descriptor:
+                yield descriptor, name
         except OSError as error:
             what = f"cannot {doing}: {error.strerror or error}"
             remedy = "look at this path on the node; files are replaced whole or not at all, so none is half written"
@@ -75,34 +67,29 @@ class NodeTransport:
 
     def inspect(self, relative: str, read: bool = False) -> FileState:
         """One path as it is, symbolic links not followed; with ``read`` the content of a regular file."""
-        parts = relative.split("/")[:-1]
-        # Below a symbolic link there is nothing to see; the plan names that link.
-        if any(os.path.islink(os.path.join(self.account.home, *parts[: n + 1])) for n in range(len(parts))):
-            return FileState(relative)
         content = None
         try:
             with self._explained("look at it", relative) as (parent, name):
                 status = os.stat(name, dir_fd=parent, follow_symlinks=False)
-                kind = _kind(status.st_mode)
+                kind = _KINDS.get(stat.S_IFMT(status.st_mode), "other")
                 if read and kind == "file":
                     with _opened(parent, name) as descriptor, os.fdopen(descriptor, "rb", closefd=False) as stream:
                         content = stream.read(_LIMIT + 1)
                     if len(content) > _LIMIT:
                         raise OSError(f"larger than {_LIMIT} bytes")
         except ApplyError as error:
+            # Not a directory: below a symbolic link there is nothing to see; the plan names that link.
             if isinstance(error.__cause__, (FileNotFoundError, NotADirectoryError)):
                 return FileState(relative)
             raise
         mode = stat.S_IMODE(status.st_mode)
         return FileState(relative, kind, content, mode, status.st_uid, status.st_gid, status.st_size)
 
-    def entries(self, relative: str) -> tuple[str, ...]:
-        """Names in a directory, sorted; empty if it is missing or no directory."""
-        try:
-            with self._directory(relative) as descriptor:
-                return tuple(sorted(os.listdir(descriptor)))
-        except OSError:
-            return ()
+    def entries(self, relative: str) -> list[str] | None:
+        """Names in a directory; None if it is missing or no directory."""
+        with contextlib.suppress(OSError), self._directory(relative) as descriptor:
+            return os.listdir(descriptor)
+        return None
 
     # -- writing
 
@@ -133,13 +120,6 @@ class NodeTransport:
     def rmdir(self, relative: str) -> None:
         with self._explained("remove it", relative) as (parent, name):
             os.rmdir(name, dir_fd=parent)
-
-    def rename(self, relative: str, to: str) -> None:
-        """Within one directory; never over a file that exists."""
-        new = to.rpartition("/")[2]
-        with self._explained("rename it to " + new, relative) as (parent, name):
-            os.link(name, new, src_dir_fd=parent, dst_dir_fd=parent, follow_symlinks=False)
-            os.unlink(name, dir_fd=parent)
 
     def replace(self, relative: str, to: str) -> None:
         """Within one directory, over the file that is there, in one step."""
@@ -174,8 +154,9 @@ class NodeTransport:
         """A new pair without passphrase, made in the directory where it stays; never over an existing file."""
         with self._explained("generate it", relative) as (parent, name):
             # Not in the directory where it stays: ssh-keygen follows links, and that directory may be an ordinary
-            # user's, who could lead the public half of a key of his to root's authorized_keys.
-            with tempfile.TemporaryDirectory(prefix="rocemesh-", dir=_own_scratch()) as scratch:
+            # user's, who could lead the public half of a key of his to root's authorized_keys. /run is root's alone.
+            own = "/run" if os.access("/run", os.W_OK) else None
+            with tempfile.TemporaryDirectory(prefix="rocemesh-", dir=own) as scratch:
                 made = f"{scratch}/key"
                 # The number of bits is for RSA; ed25519 has no choice and ignores it.
                 command = ["ssh-keygen", "-q", "-t", key_type, "-b", "3072", "-N", "", "-C", comment, "-f", made]
@@ -195,33 +176,31 @@ class NodeTransport:
             remedy = "the mesh needs a private key without passphrase; move this file away and a new pair is made"
             return self._run(command, thing=relative, keep=(descriptor,), remedy=remedy)
 
-    def ssh_host_key_files(self) -> dict[str, str]:
-        """``path -> text`` of the node's own SSH host public keys. Raises `RefusedError` if there is none."""
-        found = {}
-        for path in sorted(glob.glob(os.path.join(glob.escape(self._ssh_host_keys), "ssh_host_*_key.pub"))):
+    def ssh_host_keys(self) -> tuple[str, ...]:
+        """The node's own SSH host keys, sorted, without ssh-dss, which no current client accepts. Raises `RefusedError`
+        if there is none."""
+        found = []
+        for path in glob.glob(os.path.join(glob.escape(self._ssh_host_keys), "ssh_host_*_key.pub")):
             with open(path, encoding="utf-8", errors="replace") as stream:
-                found[path] = stream.read(_LIMIT)
+                text = stream.read(_LIMIT)
+            if not text.startswith("ssh-dss "):
+                found.append(parse_public_key(text, host=self.host, thing=path).text)
         if not found:
             what = "holds no ssh_host_*_key.pub, so peers could not recognise this node"
             remedy = "install openssh-server on the node, or generate its host keys with ssh-keygen -A"
             raise RefusedError(what, host=self.host, thing=self._ssh_host_keys, remedy=remedy)
-        return found
+        return tuple(sorted(found))
 
     def address_report(self) -> str:
         return self._run(["ip", "-json", "address", "show"], thing="network addresses", remedy="install iproute2")
 
-    def _run(self, command: Sequence[str], *, thing: str, keep: Sequence[int] = (), remedy: str = "") -> str:
-        program = command[0]
+    def _run(self, command: list[str], *, thing: str, keep: tuple[int, ...] = (), remedy: str = "") -> str:
+        program, null = command[0], subprocess.DEVNULL
         path = os.environ.get("PATH", "") + ":/usr/sbin:/usr/bin:/sbin:/bin"
+        own = {**os.environ, "LC_ALL": "C", "PATH": path}
         try:
             done = subprocess.run(
-                list(command),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                pass_fds=tuple(keep),
-                env={**os.environ, "LC_ALL": "C", "PATH": path},
-                timeout=_TIMEOUT,
-                check=False,
+                command, stdin=null, capture_output=True, pass_fds=keep, env=own, timeout=_TIMEOUT, check=False
             )
         except FileNotFoundError as error:
             package = {"ssh-keygen": "openssh-client", "ip": "iproute2"}.get(program, "passwd")
@@ -235,19 +214,6 @@ class NodeTransport:
             what, remedy = f"{program} ended with status {done.returncode}: {message}", remedy or "read this message"
             raise ApplyError(what, host=self.host, thing=thing, remedy=remedy)
         return done.stdout.decode("utf-8", "replace")
-
-
-def _kind(mode: int) -> str:
-    if stat.S_ISREG(mode):
-        return "file"
-    if stat.S_ISDIR(mode):
-        return "directory"
-    return "symlink" if stat.S_ISLNK(mode) else "other"
-
-
-def _own_scratch() -> str | None:
-    """Where no other account can exchange what is written: root's /run, else the usual place."""
-    return "/run" if os.geteuid() == 0 and os.path.isdir("/run") else None
 
 
 @contextlib.contextmanager

@@ -77,7 +77,8 @@ def test_another_host_key_is_refused(mesh: tuple[Server, Server]) -> None:
 
 
 def test_keys_are_refused_from_any_other_address(servers: tuple[Server, Server]) -> None:
-    connect(servers, allow_from=["192.0.2.0/24"])
+    peers = connect(servers)
+    servers[1].node.run(peers=[{**peers[0], "addresses": ["192.0.2.1"]}, peers[1]])
     done = servers[0].from_container(servers[1], "hostname")
     assert done.returncode == 255 and "Permission denied" in done.stderr
     assert servers[0].from_host(servers[1], "true").returncode == 255

@@ -19,15 +19,11 @@ DEFAULTS: dict[str, Any] = {
     "ssh_port": 22,
     "peers": [],
     "head": None,
-    "allow_from": [],
     "host_login": True,
     "transport": "guide",
     "container_name": "mpicont",
-    "docker_command": ["docker"],
-    "directory": "/etc/rocemesh/mesh",
     "rotation": "none",
     "guide_compatible": False,
-    "adopt": False,
 }
 
 ADDRESSES = """[{"ifname":"lo","addr_info":[{"family":"inet","local":"127.0.0.1","prefixlen":8}]},

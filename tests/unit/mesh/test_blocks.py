@@ -18,35 +18,49 @@ FOREIGN = st.lists(
 ).map(b"".join)
 
 
+def body(content: bytes | None) -> list[str] | None:
+    return blocks.edit(content, None)[0]
+
+
+def ensure(content: bytes | None, lines: list[str]) -> bytes:
+    edited = blocks.edit(content, lines)[1]
+    assert edited is not None
+    return edited
+
+
+def remove(content: bytes | None) -> bytes | None:
+    return blocks.edit(content, None)[1]
+
+
 def has_marker(content: bytes) -> bool:
     try:
-        return blocks.body(content) is not None
+        return body(content) is not None
     except blocks.BlockError:
         return True
 
 
 @given(FOREIGN.filter(lambda content: not has_marker(content)), LINES, LINES)
 def test_removing_the_block_gives_back_the_same_bytes(content: bytes, first: list[str], second: list[str]) -> None:
-    edited = blocks.ensure(blocks.ensure(content, first), second)
-    assert blocks.body(edited) == second
+    edited = ensure(ensure(content, first), second)
+    assert body(edited) == second
     assert edited.endswith(content)
-    assert blocks.remove(edited) == content
+    assert remove(edited) == content
 
 
 @given(LINES)
 def test_a_file_that_the_block_made_is_removed_with_it(lines: list[str]) -> None:
-    assert blocks.remove(blocks.ensure(None, lines)) is None
+    assert remove(ensure(None, lines)) is None
 
 
 @given(LINES)
 def test_an_empty_file_of_somebody_else_stays_an_empty_file(lines: list[str]) -> None:
-    assert blocks.remove(blocks.ensure(b"", lines)) == b""
+    assert remove(ensure(b"", lines)) == b""
 
 
 @given(FOREIGN.filter(lambda content: not has_marker(content)), LINES)
 def test_editing_twice_is_editing_once(content: bytes, lines: list[str]) -> None:
-    once = blocks.ensure(content, lines)
-    assert blocks.ensure(once, lines) == once
+    once = ensure(content, lines)
+    assert ensure(once, lines) == once
 
 
 @given(
@@ -58,15 +72,15 @@ def test_editing_twice_is_editing_once(content: bytes, lines: list[str]) -> None
 def test_a_moved_block_is_edited_where_it_stands(before: bytes, after: bytes, old: list[str], new: list[str]) -> None:
     if has_marker(before + after):
         return
-    moved = before + blocks.ensure(after, old)
-    edited = blocks.ensure(moved, new)
+    moved = before + ensure(after, old)
+    edited = ensure(moved, new)
     assert edited.startswith(before) and edited.endswith(after)
-    assert blocks.remove(edited) == before + after
+    assert remove(edited) == before + after
 
 
 @given(FOREIGN.filter(lambda content: not has_marker(content)))
 def test_lines_added_to_our_new_file_survive_its_removal(added: bytes) -> None:
-    assert blocks.remove(blocks.ensure(None, ["key"]) + added) == (added or None)
+    assert remove(ensure(None, ["key"]) + added) == (added or None)
 
 
 BEGIN, END = blocks.BEGIN + b"\n", blocks.END + b"\n"
@@ -85,9 +99,9 @@ BEGIN, END = blocks.BEGIN + b"\n", blocks.END + b"\n"
 )
 def test_damaged_markers_are_refused_and_shown(content: bytes, shown: str) -> None:
     with pytest.raises(blocks.BlockError) as failure:
-        blocks.ensure(content, [])
+        ensure(content, [])
     assert shown in failure.value.raw
 
 
 def test_the_block_comes_first_so_that_its_restrictions_win() -> None:
-    assert blocks.ensure(b"old\n", ["new"]).splitlines()[1:] == [b"new", blocks.END, b"old"]
+    assert ensure(b"old\n", ["new"]).splitlines()[1:] == [b"new", blocks.END, b"old"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import ApplyError, RefusedError
-from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.state import ADOPTED_SUFFIX, FILE_HEADER, Account
+from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.state import FILE_HEADER, Account
 from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.transport import NodeTransport
 
 from .harness import Node
@@ -20,16 +20,6 @@ from .test_node import MakeNode
 def one(make_node: MakeNode) -> tuple[Node, list[dict[str, Any]]]:
     nodes = [make_node("gpu01", 1), make_node("gpu02", 2)]
     return nodes[0], [node.run(state="identity")["identity"] for node in nodes]
-
-
-def test_a_file_that_was_kept_aside_before_is_never_overwritten(one: tuple[Node, list[dict[str, Any]]]) -> None:
-    node, peers = one
-    script, kept = node.ssh / "mpicont.sh", node.ssh / f"mpicont.sh{ADOPTED_SUFFIX}"
-    script.write_text("echo the second\n")
-    kept.write_text("echo the first\n")
-    with pytest.raises(RefusedError, match="exists already"):
-        node.run(peers=peers, adopt=True)
-    assert (script.read_text(), kept.read_text()) == ("echo the second\n", "echo the first\n")
 
 
 def test_a_file_that_only_quotes_our_header_is_not_ours(one: tuple[Node, list[dict[str, Any]]]) -> None:

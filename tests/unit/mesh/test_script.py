@@ -120,12 +120,10 @@ def test_standard_input_is_not_offered_to_the_container(script: Script) -> None:
     assert call == "exec mpicont /bin/bash -c true"
 
 
-def test_docker_command_and_container_name_are_quoted(tmp_path: Path) -> None:
-    wanted = Wanted(
-        state="present", name="a", user="u", container_name="mpi-2.x", docker_command=("env", "ODD=a b'c", "docker")
-    )
-    script = Script(tmp_path, wanted)
-    assert script.run('echo "$ODD"').stdout == "a b'c\n"
+def test_the_container_is_the_one_that_was_named(tmp_path: Path) -> None:
+    script = Script(tmp_path, Wanted(state="present", name="a", user="u", container_name="mpi-2.x"))
+    assert script.run("echo 'a b'").stdout == "a b\n"
+    assert script.calls[-1].startswith("exec mpi-2.x /bin/bash -c ")
 
 
 def test_the_script_is_valid_for_bash(script: Script) -> None:

@@ -76,7 +76,7 @@ def test_keys_are_bound_to_their_node_and_host_keys_are_the_containers(nodes: tu
     ]
     known = (nodes[0].container / "known_hosts").read_text()
     public = (nodes[1].container / "ssh_host_ed25519_key.pub").read_text().split()
-    assert f"[10.0.0.2]:2222,[gpu02]:2222 {public[0]} {public[1]}\n" in known
+    assert f"[gpu02]:2222,[10.0.0.2]:2222 {public[0]} {public[1]}\n" in known
     assert peers[1]["ssh_host_keys"] == [" ".join(public[:2])] and peers[1]["host_public_keys"] == []
 
 
