@@ -64,9 +64,9 @@ def test_every_change_of_every_layer_is_a_row_with_whom_it_interrupts_and_what_r
     found = decide("site_plan", SITE, **OPTIONS)
     assert [(tuple(row["devices"]), row["interrupts"], row["restart"], row["minutes"]) for row in found["rows"]] == [
         (("sw01",), "the link of 1/1", "no", None),
-        (("esx01",), "nobody", "ESXi host", None),
-        (("gpu02",), "nobody", "ESXi host", None),
-        (("gpu01", "gpu02"), "nobody", "VM off and on", None),
+        (("esx01",), "nothing", "ESXi host", None),
+        (("gpu02",), "nothing", "ESXi host", None),
+        (("gpu01", "gpu02"), "nothing", "VM off and on", None),
         (("esx01",), "gpu01", "ESXi host", 15),
         (("esx02",), "gpu02", "ESXi host", 15),
     ]

@@ -59,8 +59,8 @@ def test_interfaces_are_facts_where_they_were_told() -> None:
 @pytest.mark.parametrize(
     ("reading", "words"),
     [
-        ({}, "nobody read its RDMA devices"),
-        (None, "nobody read its RDMA devices"),
+        ({}, "devices were not read"),
+        (None, "devices were not read"),
         ({**EMPTY, "error": "sudo: a password\nis required"}, "(sudo: a password is required)"),
         (EMPTY, "no RDMA device (/sys/class/infiniband has none; load the driver)"),
         ({**EMPTY, "unreadable": []}, "no RDMA device"),
@@ -101,7 +101,7 @@ def test_dscp_of_the_roce_profile_is_taken_if_every_switch_shows_it_in_force() -
         ({"roce": {**ROCE["roce"], "mode": "absent"}}, "leaf02: RoCE is off"),
         ({"roce": {**ROCE["roce"], "trust": "L2"}}, "(trust L2)"),
         ({"roce": {**ROCE["roce"], "mode": None}}, "leaf02: whether RoCE is on was not read"),
-        ({"roce": {**ROCE["roce"], "trust": None}}, "(trust not told)"),
+        ({"roce": {**ROCE["roce"], "trust": None}}, "(trust unknown)"),
         ({"roce": {**ROCE["roce"], "trust": "dscp, not configured"}}, "(trust dscp, not configured)"),
         ({"roce": {**ROCE["roce"], "dscp_priorities": {"26": 1}}}, "leaf02: DSCP 26 is in priority 1, not in 3"),
         ({"roce": {**ROCE["roce"], "dscp_priorities": {}}}, "leaf02: DSCP 26 is not among those that it tells of"),
