@@ -50,8 +50,8 @@ def test_one_gpu_is_shown_beside_figures_of_one_gpu() -> None:
         ({"gpus": ["NVIDIA L40S"]}, "No figure is published of NVIDIA L40S in bf16"),
         ({"gpus": ["NVIDIA H200"]}, "No figure is published of NVIDIA H200"),
         ({"precision": "fp32"}, "No figure is published of NVIDIA A100-PCIE-40GB in fp32"),
-        ({"precision": ""}, "a precision that was not told"),
-        ({"gpus": []}, "was not told, so nobody's figures are like these"),
+        ({"precision": ""}, "precision that is not known"),
+        ({"gpus": []}, "GPU of the ranks is not known"),
         ({"gpus": ["NVIDIA A100-PCIE-40GB", "NVIDIA H100 PCIe"]}, "differs (NVIDIA A100-PCIE-40GB, NVIDIA H100 PCIe)"),
         ({"model": "vgg16"}, "Nothing is published here for vgg16"),
         ({"ranks": None}, "No figure is published"),
@@ -114,7 +114,7 @@ def test_every_figure_has_a_source_and_the_dlperf_ones_are_those_of_the_seed() -
 def test_both_pages_and_the_schema_have_the_sentences() -> None:
     summary = report_samples.summary(simulated=False)
     told = summary["limits"]["in_words"]
-    assert told[0]["what"] == "training rate" and "was not told" not in told[0]["text"]
+    assert told[0]["what"] == "training rate" and "not known" not in told[0]["text"]
     assert schema.check(summary) == []
     for text in (render(summary), page(summary, [])):
         assert "Is that normal?" in text and "of what this wire can carry" in text

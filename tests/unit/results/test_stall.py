@@ -116,10 +116,10 @@ def test_who_only_differs_from_the_others_is_shown_as_no_more_than_that(odd: flo
     assert f"rank 2 {words}" in found["message"]
 
 
-def test_where_all_do_the_same_nobody_is_accused() -> None:
+def test_where_all_do_the_same_no_rank_is_named() -> None:
     found = why()
     assert named(found) == ("stalled", [], None)
-    assert "no rank stands out" in found["message"] and "ranks 0, 1 on gpu01: step 30" in found["message"]
+    assert "no rank differs" in found["message"] and "ranks 0, 1 on gpu01: step 30" in found["message"]
 
 
 def test_a_line_that_names_a_cause_goes_before_who_is_behind_and_keeps_the_ranks() -> None:
