@@ -95,7 +95,7 @@ def test_a_slower_port_has_the_words_of_ethtool() -> None:
 @pytest.mark.parametrize(
     ("doctor", "state", "text", "verdict"),
     [
-        pytest.param(None, "missing", "nobody asked it", "PROVEN", id="nobody asked: not needed"),
+        pytest.param(None, "missing", "did not run", "PROVEN", id="not asked: not needed"),
         pytest.param({"findings": []}, "agrees", "names a cause of trouble", "PROVEN", id="nothing found"),
         pytest.param({"failed": "OSError: x"}, "missing", "it failed: OSError", "PROVEN", id="it failed: not needed"),
         pytest.param(

@@ -58,7 +58,7 @@ def told(at: float = STARTED - 300, **changed: Any) -> dict[str, Any]:
         pytest.param(
             told(), "agrees", "24 measurements between 4 hosts on 2 rail(s), nothing found", "PROVEN", id="right"
         ),
-        pytest.param(None, "missing", "nobody checked it", "PROVEN", id="nobody looked: unknown, and not needed"),
+        pytest.param(None, "missing", "no check before", "PROVEN", id="not checked: unknown, and not needed"),
         pytest.param({"skipped": "no perftest"}, "missing", "no perftest", "PROVEN", id="the reason is told"),
         pytest.param(told(faults=[FAULT], ok=False), "disagrees", "gpu02 rail 1", "PATH PROVEN", id="fault of a host"),
         pytest.param(told(faults=[RAIL], ok=False), "disagrees", "rail 1: slow", "PATH PROVEN", id="fault of a rail"),

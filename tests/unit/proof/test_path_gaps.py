@@ -302,10 +302,10 @@ def bandwidth(path_name: str, seconds: float) -> dict[str, Any]:
         ),
         ("bandwidth", [bandwidth("gpu_direct", 0.1), bandwidth("gpu_host", 0.2)], "agrees", "10 GB/s by GPUDirect, 5 "),
         ("bandwidth", [bandwidth("gpu_direct", 0.0415), bandwidth("gpu_host", 0.0415)], "agrees", "limit of the wire"),
-        ("bandwidth", [bandwidth("gpu_direct", 0.1)], "missing", "nobody measured both ways"),
+        ("bandwidth", [bandwidth("gpu_direct", 0.1)], "missing", "were not measured"),
         ("perftest", [perftest("GPU", 4.0), perftest("host", 12.0)], "disagrees", "GPU memory is slower than host mem"),
         ("perftest", [perftest("GPU", 12.0), perftest("host", 12.1)], "agrees", "12 GB/s by GPUDirect"),
-        ("perftest", [perftest("host", 12.0)], "missing", "nobody measured both ways"),
+        ("perftest", [perftest("host", 12.0)], "missing", "were not measured"),
     ],
     ids=["equal", "slower", "faster", "both-at-the-wire", "one-way", "gpu-slower", "gpu-alike", "one-memory"],
 )

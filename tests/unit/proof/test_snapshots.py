@@ -96,8 +96,8 @@ def without(reading_of: dict[str, Any], counter: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("second", "words"),
     [
-        ({}, "not read before the run (nobody did)"),
-        (pair(GOOD["before"], {}), "not read after the run (nobody did)"),
+        ({}, "not read before the run (no reading)"),
+        (pair(GOOD["before"], {}), "not read after the run (no reading)"),
         (pair(GOOD["before"], reading(error="Connection timed out")), "after the run (Connection timed out)"),
         (pair(reading(), reading()), "no RDMA port with a RoCE v2 address in 198.51.100.0/24"),
         (pair(GOOD["before"], reading()), "the ports were mlx5_0 before and none after the run"),
@@ -106,7 +106,7 @@ def without(reading_of: dict[str, Any], counter: str) -> dict[str, Any]:
         (pair(GOOD["after"], GOOD["before"]), f"port_xmit_data went back from {1000 + WORDS} to 1000: it was cleared"),
         (
             pair(reading(port(2**32 - 1, 5)), reading(port(2**32 - 1, 5 + WORDS))),
-            "port_xmit_data stands at 4294967295, the largest value of its width",
+            "port_xmit_data is 4294967295, ",
         ),
         (pair(reading(port(0, 0)), reading(port("12", WORDS))), "port_xmit_data was not read after the run"),  # type: ignore[arg-type]
     ],
@@ -122,7 +122,7 @@ def test_what_was_not_read_is_unknown_with_the_reason_and_never_zero(second: dic
 
 def test_nothing_at_all_is_a_reason_and_no_place() -> None:
     for readings, words in (
-        ({}, "nobody read the RDMA counters"),
+        ({}, "RDMA counters were not read"),
         (dict.fromkeys(NODES, pair(reading(), reading())), "gpu02: no RDMA port"),
     ):
         found = snapshots.rdma(readings, NODES, NETWORK)
@@ -257,7 +257,7 @@ def test_no_packet_contradicts() -> None:
     ("before", "after", "words"),
     [
         (QUIET, leaf(error="no route to host"), "leaf01 was not read after the run (no route to host)"),
-        ({}, BUSY, "leaf01 was not read before the run (nobody did)"),
+        ({}, BUSY, "leaf01 was not read before the run (no reading)"),
         (leaf(), leaf(), "no port of leaf01 that was looked at is up"),
         (
             QUIET,
@@ -282,7 +282,7 @@ def test_what_the_switch_does_not_tell_is_missing(before: dict[str, Any], after:
 def test_switches_that_nobody_read_are_missing() -> None:
     assert told(snapshots.switches({}, 2)) == (
         "missing",
-        "nobody read the switch's counters before and after the training",
+        "the switch's counters were not read before and after the training",
     )
     assert "SIMULATED" in told(snapshots.switches({"leaf01": pair(QUIET, BUSY)}, 2, simulated=True))[1]
 
@@ -357,7 +357,7 @@ def test_the_report_shows_what_moved_and_what_was_not_read() -> None:
     assert summary["counters"]["rdma"]["places"]["gpu01"]["sent_bytes"] == 12e9
     text = markdown.render(summary)
     assert "| gpu01 | 12.000 GB | 12.000 GB | 0 | 0 |  |" in text
-    assert "| gpu02 | not read | not read | not read | not read | not read before the run (nobody did) |" in text
+    assert "| gpu02 | not read | not read | not read | not read | not read before the run (no reading) |" in text
     html = page.report(summary)
     for words in ("Counters, before and after the training", f"{2 * PACKETS:,} packets", "2 ports of leaf01"):
         assert words in html and words in text
