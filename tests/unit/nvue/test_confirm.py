@@ -113,7 +113,7 @@ def test_a_login_that_ends_behind_the_apply_is_no_claim_that_nothing_happened() 
             told = [each for each in first.session.written if each.startswith("PATCH /nvue_v1/revision/2")]
             if told and not twin.states()["2"].startswith("applied"):
                 behind += 1
-                assert "Without a confirmation" in str(error) or "had been told to apply" in str(error), str(error)
+                assert "Without a confirmation" in str(error) or "had the order to apply" in str(error), str(error)
             elif told:
                 assert error.details["applied"] and error.details["undo"]
     assert behind >= 8

@@ -322,7 +322,7 @@ def test_somebody_elses_unsaved_changes_are_not_written() -> None:
     assert "configuration write" not in run.sent
     assert not result["saved"] and result["unsaved_before"]
     assert result["foreign_changes"] == ["+ interface ethernet 1/9 description mine"]
-    assert any("somebody else" in text and "1/9 description mine" in text for text in result["warnings"])
+    assert any("another user" in text and "1/9 description mine" in text for text in result["warnings"])
 
 
 def test_save_always_writes_them_even_if_nothing_else_differs() -> None:

