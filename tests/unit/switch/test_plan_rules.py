@@ -161,7 +161,7 @@ def test_capabilities_of_a_neighbor_are_read_from_onyx(printed: str, forwards: b
 
 def test_an_access_port_of_another_bridge_loses_it_only_with_permission() -> None:
     state = switch(access("swp1", domains={"br_other": {"access": 111}}))
-    with pytest.raises(RefusedError, match="swp1 is a access port that carries"):
+    with pytest.raises(RefusedError, match=r"swp1 is .* carries"):
         planned(state)
     assert planned(state, convertible=frozenset({"swp1"}))[0] == "nv unset interface swp1 bridge domain br_other"
 
