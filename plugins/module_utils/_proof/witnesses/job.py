@@ -19,7 +19,7 @@ def judge(evidence: Evidence) -> Said:
     if len(job.names) != len(job.hosts):
         doubts.wrong.append("two of the hosts call themselves the same")
     if job.started is None or job.ended is None:
-        doubts.missing.append("the begin and the end of the training are not known")
+        doubts.missing.append("the start and the end of the training are not known")
     elif job.ended <= job.started:
         doubts.wrong.append("the training ended before it began")
     if job.started is not None:
