@@ -18,7 +18,7 @@ PAIRS = 300
 Games = list[tuple[questions.Game, questions.Game]]
 _SYMPTOMS = {
     "slow": "half the bandwidth",
-    "retry": "completion error 12: nobody acknowledges",
+    "retry": "completion error 12: no acknowledgement",
     "gone": "connection closed by the peer",
     "hang": "a watchdog's timeout",
     "": "the log says it itself",

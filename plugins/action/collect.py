@@ -1,7 +1,7 @@
 """Action of rocemesh.multinode.collect: an archive with stand-ins.
 
-An action, because what is secret and what is a name follows from the inventory of all hosts. How things are redacted
-and packed stands in module_utils/_collect.
+An action, because what is secret and what is a name follows from the inventory of all hosts. Redaction and packing
+are in module_utils/_collect.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class Operation:
     ``description``: one line for a person; ``changes``: key -> (before, after), the exact content of ``--diff``;
     ``command``: what the layer's transport sends (CLI line, argument vector as text, API call), never a secret;
     ``inverse``: how to take it back, in the same language as ``command`` (empty: nothing to take back);
-    ``disrupts``: whose traffic or power it disturbs, in words (empty: nobody's);
+    ``disrupts``: whose traffic or power it disturbs, in words (empty: none);
     ``reboot``: the restart that this change waits for; ``payload``: whatever the transport needs besides the text.
     """
 
@@ -77,7 +77,7 @@ class LayerError(Exception):
         self.details = details
 
     def so_far(self, applied: Sequence[Operation]) -> None:
-        """Tell what has been carried out, and how to take it back, unless that is told already."""
+        """Report what has been carried out, and how to take it back, unless it is reported already."""
         self.details.setdefault("applied", [operation.command for operation in applied])
         self.details.setdefault("undo", inverses(applied))
 
@@ -158,7 +158,7 @@ class Layer(Generic[State, Wanted]):
         raise NotImplementedError
 
     def apply_all(self, operations: Sequence[Operation], applied: list[Operation]) -> None:
-        """Carry out all, in order; each stands in ``applied`` as soon as it is done. Raises what `apply` raises.
+        """Carry out all, in order; each is in ``applied`` as soon as it is done. Raises what `apply` raises.
 
         A layer whose operations do not wait for each other may carry them out side by side.
         """

@@ -53,7 +53,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Is another run at work?
+- name: Check that no other run is active
   rocemesh.multinode.esxi_window:
     hostname: vcenter.example.org
     username: automation@vsphere.local

@@ -59,7 +59,7 @@ options:
   layers:
     description:
       - What each layer reported. Keys are V(switch), V(esxi), V(vm), V(nic), V(container), V(mesh) and V(run).
-      - Each value is a dictionary with C(changed) (bool), C(verified) (bool, or null if nobody looked), C(found)
+      - Each value is a dictionary with C(changed) (bool), C(verified) (bool, or null if it was not checked), C(found)
         (anything)
         and C(changes) (list of descriptions).
     type: dict
@@ -239,7 +239,7 @@ options:
         type: float
   accepted_findings:
     description: >-
-      Findings of the doctor that somebody has looked at and goes on with. They stand in the report with their reason
+      Findings of the doctor that you have looked at and accept. The report shows them with their reason
       and keep no run from PROVEN, unless the device itself proves them. A cause that there is not is refused.
     type: list
     elements: dict

@@ -18,7 +18,7 @@ from . import patterns
 from .redact import Redactor
 
 MANIFEST = "rocemesh-bundle.json"
-TOTAL_LIMIT = 512 << 20  # texts are held in memory: a name that stands in the last piece is replaced in the first, too
+TOTAL_LIMIT = 512 << 20  # texts are held in memory: a name in the last piece is replaced in the first, too
 
 
 class WouldOverwriteError(Exception):
@@ -152,7 +152,7 @@ _PLURAL = {
 
 
 def _utf8(text: str) -> str:
-    """Without what stands for bytes that are not UTF-8 (PEP 383): it can be written nowhere."""
+    """Without the stand-ins of bytes that are not UTF-8 (PEP 383): they can be written nowhere."""
     return text.encode("utf-8", "replace").decode()
 
 

@@ -1,4 +1,4 @@
-"""Find secrets that no inventory names, by what stands beside them and by how they look.
+"""Find secrets that no inventory names, by the text beside them and by how they look.
 
 A text is read twice: as it is, and with its escapes taken away (JSON at any depth, percent, XML, Python). So one
 pattern finds a setting in a file, in a module's result and in the request that carried it. Forms: RFC 7468 (PEM), RFC

@@ -2,7 +2,7 @@
 
 Networks keep their structure: addresses that share a prefix share as long a prefix of their stand-ins (IPv4 from /8
 on, IPv6 from /48 on). Stand-ins of IPv4 lie in 240.0.0.0/4, which no network uses (RFC 1112), those of IPv6 in
-3fff::/20 (RFC 9637), so that none is somebody's address. What tells nothing of a site stays: loopback, link-local
+3fff::/20 (RFC 9637), so that none is in use. What tells nothing of a site stays: loopback, link-local
 prefixes, multicast, masks, Docker's default network.
 """
 
@@ -141,7 +141,7 @@ class Redactor:
 
     def _mac(self, text: str) -> str:
         digits = re.sub(r"[^0-9a-f]", "", text.lower())
-        # Everybody, nobody, and groups (the lowest bit of the first byte).
+        # Broadcast, zero, and groups (the lowest bit of the first byte).
         if int(digits[:2], 16) & 1 or not int(digits, 16):
             return text
         made = iter(self._mac_digits(digits))
@@ -173,7 +173,7 @@ class Redactor:
         if place < _V4_OWN:
             head = bytes((240 + place, second ^ self._constant(f"v4 {first}", 8)))
         else:
-            # A log of the whole Internet: networks beyond that are told apart by their first half alone.
+            # A log of the whole Internet: networks beyond that are distinguished by their first half alone.
             place = int(self._stand_in("other network", f"{first}.{second}", "{}")) - 1
             if place > 254:
                 return ipaddress.IPv4Address("254.255.255.254")

@@ -1,9 +1,9 @@
 """A bundle in pieces: a folder, an archive (tar, zip), or a single file of any size; also gzip, bzip2 or xz of a file.
 
-Nothing is ever written. Names inside an archive are only shown. What is too large, binary or broken is told in
+Nothing is ever written. Names inside an archive are only shown. What is too large, binary or broken is listed in
 ``notes``, and what was readable before it is still read.
 
-Layout of an archive of ``collect`` (any other layout is read as well; a piece is known by what stands in it):
+Layout of an archive of ``collect`` (any other layout is read as well; a piece is known by its content):
 
     rocemesh-bundle.json       what it holds: {"format": 1, "redacted": true, "pieces": [...]}
     job/NAME                   what the job printed, its summary.json
@@ -162,7 +162,7 @@ class Bundle:
                     self.note(f"{shown}: cannot be read ({error.strerror})", shown)
 
     def _any(self, name: str, stream: IO[bytes], depth: int, seekable: bool) -> Iterator[Piece]:
-        """Raises nothing for what stands in the stream."""
+        """Raises nothing for what the stream contains."""
         if len(self.read) >= PIECES:
             self.note(f"{name}: more than {PIECES} pieces, the rest is left out", name)
             return
@@ -179,7 +179,7 @@ class Bundle:
             else:
                 yield from self._text(name, source)
         except _BROKEN as error:
-            self.note(f"{name}: broken or cut short ({error}); what stands before that was read", name)
+            self.note(f"{name}: broken or cut short ({error}); the part before that was read", name)
 
     def _packed(self, name: str, stream: IO[bytes], depth: int) -> Iterator[Piece]:
         head = stream.read(_SAMPLE)
@@ -246,7 +246,7 @@ class Bundle:
             try:
                 data = source.read(CHUNK)
             except _BROKEN as error:
-                self.note(f"{name}: broken or cut short ({error}); what stands before that was read", name)
+                self.note(f"{name}: broken or cut short ({error}); the part before that was read", name)
                 data = b""
             if not data:
                 break

@@ -149,11 +149,11 @@ def _rule(
     source: str,
     *,
     certainty: str = CANDIDATE,
-    told: str = CANDIDATE,
+    reported: str = CANDIDATE,
     also: Sequence[str] = (),
     explains: Sequence[str] = (),
 ) -> Rule:
-    return Rule(name, when, certainty, (cause, *also), source, tuple(explains), told)
+    return Rule(name, when, certainty, (cause, *also), source, tuple(explains), reported)
 
 
 def _look(

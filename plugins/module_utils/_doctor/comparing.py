@@ -7,7 +7,7 @@ from .finding import Finding
 from .model import CANDIDATE, CERTAINTIES, Rule
 from .reading import Hit, Reading
 
-TOLD = 3.0  # what a device says of itself outweighs what any three others say of it
+REPORTED = 3.0  # what a device reports of itself outweighs what any three others say of it
 
 
 def compare(reading: Reading, table: dict[str, Finding]) -> None:
@@ -25,15 +25,15 @@ def compare(reading: Reading, table: dict[str, Finding]) -> None:
         hosts = [{host for host in by_host if host} for by_host in values.values()]
         if len(values) < 2 or not all(hosts) or len(set.union(*hosts)) < 2 or set.intersection(*hosts):
             continue
-        # Who differs from most stands first.
+        # The host that differs from most comes first.
         ordered = sorted(values.values(), key=len)
         hits = [next(hit for host, hit in by_host.items() if host) for by_host in ordered]
         rule = Rule(wanted.id, wanted.sign.replace("+", "|"), wanted.certainty, (wanted.cause,), wanted.source)
         found = table.setdefault(wanted.cause, Finding(CAUSES[wanted.cause], CANDIDATE, 0.0, [], []))
         found.certainty = min(found.certainty, wanted.certainty, key=CERTAINTIES.index)
-        found.weight += 2 + TOLD
-        # Of two hosts nobody knows which one is right: both are named.
+        found.weight += 2 + REPORTED
+        # Of two hosts it is not known which one is right: both are named.
         found.odd += [hit.host for by_host, hit in zip(ordered, hits) if len(by_host) == len(ordered[0])]
-        found.told = found.told or hits[0].placed
+        found.reported = found.reported or hits[0].placed
         found.hits = [*hits, *found.hits]
         found.rules.append(rule)

@@ -68,7 +68,7 @@ def _switch(name: str, value: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _switch_differs(value: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
-    """``problems`` are what contradicts RoCE at the ports that the role was told of."""
+    """``problems`` are what contradicts RoCE at the ports that the role configures."""
     mode = (value.get("roce") or {}).get("mode")
     if wanted.get("mode") and mode and mode != wanted["mode"]:
         yield f"{DIFFERS}, RoCE: mode is {mode}, not {wanted['mode']}"

@@ -19,7 +19,7 @@ class Finding:
     hits: list[Hit]
     rules: list[Rule]
     explains: list[str] = dataclasses.field(default_factory=list)
-    told: bool = False  # by the device itself, not by who suffers from it
+    reported: bool = False  # by the device itself, not by who suffers from it
     first: bool = False  # what a rule thinks of first, not what it might be as well
     said: list[str] = dataclasses.field(default_factory=list)  # hosts of which the job alone says it
     odd: list[str] = dataclasses.field(default_factory=list)  # hosts that differ from the others
@@ -36,8 +36,8 @@ class Finding:
                 dict.fromkeys(
                     [
                         *self.odd,
-                        *(hit.host for hit in self.hits if hit.host and hit.placed == self.told and not self.odd),
-                        *(self.said if self.told else ()),
+                        *(hit.host for hit in self.hits if hit.host and hit.placed == self.reported and not self.odd),
+                        *(self.said if self.reported else ()),
                     ]
                 )
             ),

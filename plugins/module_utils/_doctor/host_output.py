@@ -38,7 +38,7 @@ def booted(answer: Mapping[str, Any]) -> float | None:
 
 
 def sections(text: str) -> dict[str, str]:
-    """Name -> what stands below it."""
+    """Name -> the text below it."""
     found: dict[str, list[str]] = {}
     lines: list[str] = []
     for line in text.splitlines():
@@ -51,7 +51,7 @@ def sections(text: str) -> dict[str, str]:
 
 
 def _after(text: str, uptime: list[str], seconds: float) -> str:
-    """The kernel's lines of the last seconds; none of them where nobody knows when that was."""
+    """The kernel's lines of the last seconds; none of them where that time is not known."""
     try:
         least = float(uptime[0]) - seconds
     except (IndexError, ValueError):

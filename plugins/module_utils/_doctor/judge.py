@@ -8,7 +8,7 @@ import re
 from typing import Any, Iterable
 
 from .catalogue import BEHIND, CAUSES, CLUES, LOOKS, RULES, SUFFERS, SUSPECTS
-from .comparing import TOLD, compare
+from .comparing import REPORTED, compare
 from .completeness import NO_FAULT_SEEN, ends, gaps
 from .fabric import SOUND
 from .finding import Finding
@@ -37,9 +37,9 @@ _HOSTS = 64  # that a finding names
 _VAGUE = 0.3
 _UNSPECIFIC = 0.5
 _RUN = 3  # cost from which a question takes a job
-_CLUE = 4.0  # what a fact makes suspect stands before what a symptom does
+_CLUE = 4.0  # what a fact makes suspect goes before what a symptom does
 _LEFT = 0.3  # of the best candidate's weight: less is as good as excluded
-# Words that say no more than that something fails: whoever says what it is stands before them.
+# Words that say no more than that something fails: a sign that says what it is goes before them.
 UNSPECIFIC = frozenset({"slow", "hang", "mpi_comm"})
 _BEGUN, _DONE = "init_start", "init_end"
 
@@ -91,7 +91,7 @@ def _findings(reading: Reading) -> list[Finding]:
     fired = [rule for rule in RULES if _fires(rule, seen)]
     heard = {name for rule in fired for group in rule.needed for name in group}
     if any(seen[name].sign.kind != ECHO for name in heard if name in seen):
-        # Who only says that somebody else failed is heard if nobody else speaks.
+        # A sign that only reports another's failure counts if there is no other sign.
         louder = [rule for rule in fired if any(_loud(group, seen) for group in rule.needed)]
         echoes = [rule for rule in fired if rule not in louder]
         fired = louder or fired
@@ -104,15 +104,15 @@ def _findings(reading: Reading) -> list[Finding]:
     for rule in fired:
         named = [seen[name] for group in rule.needed for name in group if name in seen]
         hits = sorted((hit for entry in named for hit in _of_hosts(entry)), key=lambda hit: _loudness(hit, seen))
-        told = rule in telling
+        reported = rule in telling
         strength = len(rule.needed) + sum(hit.device != "" or hit.host != "" for hit in hits[:1]) * 0.01
         if explicit and _vague(rule, seen):
             strength *= _VAGUE
         elif specific and _unspecific(rule, seen):
             strength *= _UNSPECIFIC
         for place, cause in enumerate(rule.causes):
-            weight = strength - 0.15 * place + (TOLD if told and place == 0 else 0)
-            certainty = min(rule.certainty, rule.told if told else CANDIDATE, key=CERTAINTIES.index)
+            weight = strength - 0.15 * place + (REPORTED if reported and place == 0 else 0)
+            certainty = min(rule.certainty, rule.reported if reported else CANDIDATE, key=CERTAINTIES.index)
             _enter(
                 table,
                 cause,
@@ -120,12 +120,12 @@ def _findings(reading: Reading) -> list[Finding]:
                 rule,
                 certainty=certainty if place == 0 else CANDIDATE,
                 weight=weight,
-                told=told and place == 0,
+                reported=reported and place == 0,
             )
             table[cause].first = table[cause].first or (
                 place == 0 and (rule in explicit or (specific and rule in plain))
             )
-            if place == 0 and rule in explicit and not told:
+            if place == 0 and rule in explicit and not reported:
                 table[cause].said += [hit.host for hit in hits if hit.host and seen[hit.sign].sign.kind == FAULT]
     compare(reading, table)
     return one_per_layer(explained(sorted(table.values(), key=order), echoes, reading))
@@ -175,10 +175,10 @@ def _open(found: list[Finding], reading: Reading, done: frozenset[str]) -> dict[
         weights = dict(next((SUSPECTS[symptom] for symptom in SUSPECTS if symptom in suffered), weights))
         for clue in clues:
             weights |= {cause: _CLUE * weight for cause, weight in clue.items()}
-    told = {finding.cause.id for finding in found if finding.told or finding.certainty != CANDIDATE}
-    kept = told | {finding.cause.id for finding in plain[:1]}
-    hidden = _hidden(found, reading) - told
-    if hidden and found[0].told and any(_left(cause, done) >= _LEFT for cause in hidden):
+    reported = {finding.cause.id for finding in found if finding.reported or finding.certainty != CANDIDATE}
+    kept = reported | {finding.cause.id for finding in plain[:1]}
+    hidden = _hidden(found, reading) - reported
+    if hidden and found[0].reported and any(_left(cause, done) >= _LEFT for cause in hidden):
         # The device says what it sees: only what would look the same is still to be asked for.
         return dict.fromkeys(hidden, found[0].weight)
     if hidden:
@@ -203,7 +203,7 @@ def _hidden(found: list[Finding], reading: Reading) -> set[str]:
 
 
 def _plain(rule: Rule, seen: Any) -> bool:
-    """Somebody says in words what fails: more than what a job suffers whatever it is."""
+    """A line says in words what fails: more than what a job suffers whatever it is."""
     return any(
         seen[name].sign.kind == FAULT and name not in SUFFERS for group in rule.needed for name in group if name in seen
     )
@@ -228,7 +228,7 @@ def _settled(found: list[Finding], causes: dict[str, float], reading: Reading) -
     if not found:
         return ""
     first = found[0]
-    if first.certainty != CANDIDATE or first.told:
+    if first.certainty != CANDIDATE or first.reported:
         hidden = _hidden(found, reading)
         return "" if any(causes.get(cause, 0.0) >= first.weight * _LEFT for cause in hidden) else first.cause.id
     best = max(causes.values(), default=0.0)
@@ -245,19 +245,19 @@ def _enter(
     *,
     certainty: str,
     weight: float,
-    told: bool,
+    reported: bool,
 ) -> None:
     entry = table.setdefault(cause, Finding(CAUSES[cause], CANDIDATE, 0.0, [], []))
     entry.weight = max(entry.weight, weight) + 0.3 * min(entry.weight, weight)
     entry.certainty = min(entry.certainty, certainty, key=CERTAINTIES.index)
-    # What the device says of itself stands before what others say of it.
-    entry.hits = list(dict.fromkeys([*hits, *entry.hits] if told and not entry.told else [*entry.hits, *hits]))
+    # What the device reports of itself goes before what others say of it.
+    entry.hits = list(dict.fromkeys([*hits, *entry.hits] if reported and not entry.reported else [*entry.hits, *hits]))
     entry.rules.append(rule)
-    entry.told = entry.told or told
+    entry.reported = entry.reported or reported
 
 
 def _places(seen: Any) -> bool:
-    """The bundle tells of its pieces whose they are: then nearly every fault is said by somebody in plain words."""
+    """The bundle tells of its pieces whose they are: then nearly every fault is reported in plain words."""
     return any(hit.placed for entry in seen.values() for hit in entry.hits)
 
 
@@ -312,7 +312,7 @@ def _fires(rule: Rule, seen: Any) -> bool:
 
 def _own_hosts(names: Iterable[str], seen: Any) -> set[str]:
     """Hosts that say of themselves what these signs hear: what one of them says is no word about another. Empty where
-    somebody else says it, or nobody knows who."""
+    another host says it, or the host is not known."""
     hits = [hit for name in names if seen[name].sign.kind == FAULT for hit in _of_hosts(seen[name])]
     return (
         {hit.host for hit in hits} if all(hit.placed and hit.host and _OWN.search(hit.file) for hit in hits) else set()

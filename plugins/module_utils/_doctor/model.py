@@ -18,8 +18,8 @@ PROVEN, LIKELY, CANDIDATE = "proven", "likely", "candidate"
 CERTAINTIES = (PROVEN, LIKELY, CANDIDATE)
 HEALTHY, FAULTY, CANNOT_TELL = "healthy", "faulty", "cannot_tell"
 
-# Kinds of signs. A fault is trouble by itself; a fact means something only beside others; an echo says that somebody
-# else failed; normal looks like trouble and is none:
+# Kinds of signs. A fault is trouble by itself; a fact means something only beside others; an echo says that another
+# process failed; normal looks like trouble and is none:
 # it silences the line. Quiet silences as well, but a failing system prints it, too: it is no good word. Good is what a
 # working system prints; it silences nothing.
 FAULT, FACT, ECHO, NORMAL, QUIET, GOOD = "fault", "fact", "echo", "normal", "quiet", "good"
@@ -125,8 +125,8 @@ class Sign:
 @dataclasses.dataclass(frozen=True)
 class Rule:
     """``when``: names of signs; "a|b" either of them, "!a" not. ``causes``: most probable first. ``explains``:
-    signs that follow from it; echoes always do. ``told``: how sure it is where the device itself says so, in a piece
-    of its own."""
+    signs that follow from it; echoes always do. ``reported``: how sure it is if the device itself reports it, in
+    a piece of its own."""
 
     id: str
     when: str
@@ -134,7 +134,7 @@ class Rule:
     causes: tuple[str, ...]
     source: str
     explains: tuple[str, ...] = ()
-    told: str = CANDIDATE
+    reported: str = CANDIDATE
 
     @property
     def needed(self) -> tuple[tuple[str, ...], ...]:

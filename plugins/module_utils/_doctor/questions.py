@@ -35,7 +35,7 @@ GENERAL = (
 # Where the log ends after the bootstrap.
 STOPPED = Question(
     "between the hosts of the job",
-    "nc -l 29999 on one and nc -vz ADDRESS 29999 on the other, with the address that stands after 'Bootstrap : Using'",
+    "nc -l 29999 on one and nc -vz ADDRESS 29999 on the other, with the address after 'Bootstrap : Using'",
     2,
 )
 

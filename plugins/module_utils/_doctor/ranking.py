@@ -1,4 +1,4 @@
-"""Of all that was found: what stands first, and what only follows from it. Pure."""
+"""Of all that was found: what comes first, and what only follows from it. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def order(finding: Finding) -> tuple[Any, ...]:
     certain = CERTAINTIES.index(finding.certainty)
     if finding.certainty != CANDIDATE:
         return (certain, _DEPTH[finding.cause.layer], -finding.weight)
-    # What somebody says in plain words stands before what it might be as well; of two states that are said as plainly,
+    # What a line says in plain words goes before what it might be as well; of two states that are said as plainly,
     # that of one host before that of every host.
     hosts = {hit.host for hit in finding.hits if hit.host and hit.placed}
     return (certain, int(not finding.first), -round(finding.weight, 1), len(hosts), -finding.weight)
@@ -27,15 +27,17 @@ def order(finding: Finding) -> tuple[Any, ...]:
 
 def explained(found: list[Finding], echoes: list[Rule], reading: Reading) -> list[Finding]:
     """A certain cause takes what follows from it: echoes, and candidates that rest on nothing but its own signs. What a
-    device says of itself without being certain takes nothing, but what would only follow from it stands behind the
+    device says of itself without being certain takes nothing, but what would only follow from it goes behind the
     rest."""
     certain = [finding for finding in found if finding.certainty != CANDIDATE]
     if not certain:
         for finding in found[:1]:
             finding.explains = _names(echoes, reading)
-        told = [finding for finding in found if finding.told]
-        owned = _owned(told)
-        behind = [finding for finding in found if told and finding not in told and _follows(finding, owned, reading)]
+        reported = [finding for finding in found if finding.reported]
+        owned = _owned(reported)
+        behind = [
+            finding for finding in found if reported and finding not in reported and _follows(finding, owned, reading)
+        ]
         return [*(finding for finding in found if finding not in behind), *behind]
     first = certain[0]
     owned = _owned(certain)
@@ -79,7 +81,7 @@ def _on_one_host(certain: Iterable[Finding]) -> set[str]:
         name
         for finding in certain
         for rule in finding.rules
-        if rule.causes[0] == finding.cause.id and {rule.certainty, rule.told} != {CANDIDATE}
+        if rule.causes[0] == finding.cause.id and {rule.certainty, rule.reported} != {CANDIDATE}
         for group in rule.needed
         for name in group
     }
@@ -115,7 +117,9 @@ def one_per_layer(found: list[Finding]) -> list[Finding]:
     again: list[Finding] = []
     layers: set[str] = set()
     for finding in found:
-        later = finding.cause.layer in layers and finding.certainty == CANDIDATE and not (finding.told or finding.first)
+        later = (
+            finding.cause.layer in layers and finding.certainty == CANDIDATE and not (finding.reported or finding.first)
+        )
         (again if later else first).append(finding)
         layers.add(finding.cause.layer)
     return [*first, *again]

@@ -14,7 +14,7 @@ _ROWS = 4096
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """``host``, ``device``: where what is said is not about whoever printed it."""
+    """``host``, ``device``: where a line is not about the host or device that printed it."""
 
     sign: Sign
     line: int

@@ -1,4 +1,4 @@
-"""Signs in the pieces of a bundle: what a line says, and where it stands. One pass, bounded memory.
+"""Signs in the pieces of a bundle: what a line says, and where it is. One pass, bounded memory.
 
 Lines that differ in their figures alone have one form. A form without any word of a sign is looked at once and passed
 over from then on; that is what makes a log of a gigabyte a matter of seconds.
@@ -31,7 +31,7 @@ _SHAPES = 10_000
 _ZEROS = str.maketrans("123456789", "0" * 9)
 _ALARMS = 20
 _LAST = 4096
-_OPENING = 64  # first lines of what is nobody's piece: a few lines of a thread are read as a whole
+_OPENING = 64  # first lines of a text that is no piece: a few lines of a thread are read as a whole
 PER_FORM = 400  # lines of one form in one piece that are read one by one
 _FIGURES = (b"xid", b"status", b"error", b"count")  # forms whose figures say which fault it is: many more of them
 PER_FIGURE = 20_000

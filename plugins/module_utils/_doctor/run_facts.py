@@ -1,6 +1,6 @@
 """The readings of a run (nodes, switches, ESXi hosts, fabric check) as the pieces that their devices would print. Pure.
 
-A run reads counters before and after the job: what stands here is what was counted in between, so old trouble is none.
+A run reads counters before and after the job: this file has what was counted in between, so old trouble is none.
 What was not read has no line: nothing is made up.
 """
 
@@ -36,7 +36,7 @@ def pieces(
         lines = _node(name, own, known)
         if lossy:
             lines.pop("mlnx_qos.txt", None)
-        found |= {f"hosts/{name}/{piece}": "\n".join(told) + "\n" for piece, told in lines.items() if told}
+        found |= {f"hosts/{name}/{piece}": "\n".join(printed) + "\n" for piece, printed in lines.items() if printed}
     for name, moments in _each(evidence.get("switches")):
         found |= facts.pieces(f"switches/{name}", _switch(moments))
     for name, rows in (esxi if isinstance(esxi, Mapping) else {}).items():
@@ -44,8 +44,8 @@ def pieces(
             found |= facts.pieces(f"esxi/{name}", {"found": rows})
     vcenter = evidence.get("vcenter")
     found |= facts.pieces("vcenter", vcenter) if isinstance(vcenter, Mapping) else {}
-    for name, told in _each(evidence.get("hosts")):
-        for piece, text in host_output.pieces(name, told).items():
+    for name, output in _each(evidence.get("hosts")):
+        for piece, text in host_output.pieces(name, output).items():
             # Beside what was made of the readings, but for the kernel's log: that knows which Xids are of this run.
             found[piece] = text if piece.endswith("/dmesg.txt") else found.get(piece, "") + text
     report = (evidence.get("fabric") or {}).get("report")
@@ -54,14 +54,14 @@ def pieces(
     return found
 
 
-def speed(told: Mapping[str, Any], hosts: Mapping[str, str]) -> dict[str, str]:
-    """``told``: `figures.speed.Speed` as a result; only what is slow makes a line. ``hosts``: name in the inventory ->
+def speed(pace: Mapping[str, Any], hosts: Mapping[str, str]) -> dict[str, str]:
+    """``pace``: `figures.speed.Speed` as a result; only what is slow makes a line. ``hosts``: name in the inventory ->
     what the host calls itself."""
     found: dict[str, str] = {}
-    if told.get("state") == "bad":
-        found["job/speed.txt"] = f"all-reduce bandwidth {told['bus_gb_s']:.4g} GB/s, expected {told['link_gb_s']:.4g}\n"
+    if pace.get("state") == "bad":
+        found["job/speed.txt"] = f"all-reduce bandwidth {pace['bus_gb_s']:.4g} GB/s, expected {pace['link_gb_s']:.4g}\n"
     names = {str(own): name for name, own in hosts.items()}
-    for each in told.get("slow_copies") or ():
+    for each in pace.get("slow_copies") or ():
         place = f"hosts/{names.get(each['host'], each['host'])}/gpu-copy.txt"
         line = f"GPU copy behind the others: rank {each['rank']}, {each['gb_s']:.4g} GB/s from and to the host, others "
         found[place] = found.get(place, "") + line + f"{each['usual_gb_s']:.4g}\n"
@@ -141,7 +141,7 @@ def _port(device: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def _moved(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """A counter that went back was cleared: nobody knows what it counted."""
+    """A counter that went back was cleared: what it counted is not known."""
     return [
         f"{name}: {after[name] - before[name]}"
         for name in after

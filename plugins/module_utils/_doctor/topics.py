@@ -1,6 +1,6 @@
 """Where no rule is certain: candidates by what the lines are about, so that three layers can be looked at. Pure.
 
-A few lines of a thread or a mail say in somebody's own words what is wrong, and silence would help nobody.
+A few lines of a thread or a mail say in a user's own words what is wrong, and no answer would not help.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ROUTINE = re.compile(
 
 def with_topics(found: list[Finding], reading: Reading, named: bool) -> list[Finding]:
     """``named``: some rule says more than that something fails; then topics only stand behind. Else the plainest of
-    them stands first, and lines without a word of trouble are heard, too, where there are few."""
+    them comes first, and lines without a word of trouble are heard, too, where there are few."""
     kinds = {entry.sign.kind for entry in reading.seen.values()}
     if not named:
         quiet = reading.short and not kinds & {NORMAL, GOOD}
@@ -43,8 +43,8 @@ def _troubled(reading: Reading) -> list[Hit]:
 
 
 def _about(lines: Iterable[Hit]) -> list[tuple[Topic, list[Hit]]]:
-    told = [line for line in lines if not _ROUTINE.search(line.quote)]
-    heard = [(topic, [line for line in told if topic.pattern.search(line.quote)]) for topic in TOPICS]
+    telling = [line for line in lines if not _ROUTINE.search(line.quote)]
+    heard = [(topic, [line for line in telling if topic.pattern.search(line.quote)]) for topic in TOPICS]
     return [(topic, hits) for topic, hits in heard if hits]
 
 
@@ -65,7 +65,7 @@ def _before(found: list[Finding], topics: list[tuple[Topic, list[Hit]]]) -> list
 
 
 def _behind(found: list[Finding], topics: list[tuple[Topic, list[Hit]]]) -> list[Finding]:
-    """Layers that nobody named, until there are three."""
+    """Layers that no finding names, until there are three."""
     layers = {finding.cause.layer for finding in found}
     added: list[Finding] = []
     for place in range(max((len(topic.causes) for topic, _hits in topics), default=0)):

@@ -1,7 +1,7 @@
 """The Xids that a host logged: which are open, and which are settled. Pure.
 
 An Xid stays in the log until the host restarts. It is settled by the driver that was loaded again after it and shows
-the GPU (its ECC counters begin anew then, too), or by somebody who has looked at it and says so in
+the GPU (its ECC counters begin anew then, too), or by a user who has looked at it and lists it in
 ``fabric_known_xids``.
 """
 
@@ -21,7 +21,7 @@ _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 @dataclasses.dataclass(frozen=True)
 class Known:
-    """One that somebody has looked at, and all of its kind until then."""
+    """One that a user has looked at, and all of its kind until then."""
 
     text: str
     key: tuple[str, str, int]

@@ -96,7 +96,7 @@ XIDS: dict[int, Xid] = {
 
 
 def stops(number: int) -> bool:
-    """Whether the GPU is of no use until somebody acts."""
+    """Whether the GPU is of no use until a user acts."""
     return number in XIDS and not XIDS[number].goes_on
 
 

@@ -77,7 +77,7 @@ class Tree(NamedTuple):
 
 
 class Interface(NamedTuple):
-    """An interface as it is now. ``manager``: who says that it is theirs, "" if nobody does; ``profile``: the UUID of
+    """An interface as it is now. ``manager``: who says that it is theirs, "" if none does; ``profile``: the UUID of
     NetworkManager's profile; ``udev``: properties of its udev record; ``renamed``: whether its name came from udev."""
 
     name: str
@@ -261,7 +261,7 @@ def compare(present: Present, boot: NextBoot) -> list[Difference]:
 
 
 def is_compared(link: Interface, boot: NextBoot) -> bool:
-    """Devices, and virtual interfaces that a network manager calls its own. Bridges of engines are nobody's here."""
+    """Devices, and virtual interfaces that a network manager calls its own, but no bridge of an engine."""
     if link.manager:
         return True
     return bool(boot.managed and link.driver and not link.kind)

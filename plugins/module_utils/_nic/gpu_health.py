@@ -3,7 +3,7 @@
 What a GPU does not have ("N/A", an element that its driver does not know) is None, and never 0 or "off".
 
 Sources: nvidia-smi(1) and its schemas nvsmi_device_v11 to v13 (drivers 470 to 590; the text of an element changed its
-name between them, the XML stands still more than the columns of --query-gpu, which refuses a whole query because of one
+name between them, the XML changes less than the columns of --query-gpu, which refuses a whole query because of one
 name), NVIDIA's "XID Errors".
 
 Imports on Python 3.8: runs on the nodes.
@@ -24,7 +24,7 @@ _REASON = re.compile(r"^clocks_(?:event|throttle)_reason_(\w+)$")
 _GPU_LINE = re.compile(r"^GPU \d+: .*\(UUID: (\S+)\)")
 _LINK_LINE = re.compile(r"^\s+Link \d+: (.+)$")
 _XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d+)")
-# Told once per load, by the open module in other words than by the other one.
+# Printed once per load, by the open module in other words than by the other one.
 _LOADED = re.compile(r"NVRM: loading NVIDIA UNIX ")
 _SINCE_BOOT = re.compile(r"^\[ *(\d+\.\d+)\]")
 _BOOT = re.compile(r"^\[ *0\.0+\]", re.MULTILINE)

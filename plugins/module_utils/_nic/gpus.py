@@ -45,7 +45,7 @@ class GpuReader(Node):
         self._control = is_device(CONTROL) if control is None else control
 
     def _smi(self, parse: Callable[[str, str], list[dict[str, Any]]], *words: str) -> list[dict[str, Any]] | None:
-        """None: nobody could tell; an empty list: there is none."""
+        """None: not known; an empty list: there is none."""
         done = self.tool("nvidia-smi", *words)
         if done is None:
             return None
@@ -67,22 +67,22 @@ class GpuReader(Node):
 
     def _fabric(self) -> dict[str, Any]:
         version = self.tool("nv-fabricmanager", "--version")
-        told = parse_unit(self.output("systemctl", "show", "-p", "LoadState,ActiveState,UnitFileState", UNIT))
+        unit = parse_unit(self.output("systemctl", "show", "-p", "LoadState,ActiveState,UnitFileState", UNIT))
         return {
-            "installed": version is not None or told.get("LoadState") == "loaded",
+            "installed": version is not None or unit.get("LoadState") == "loaded",
             "version": parse_fabric_version(version.out + version.err) if version is not None else "",
-            "state": told.get("ActiveState", ""),
-            "enabled": told.get("UnitFileState", ""),
+            "state": unit.get("ActiveState", ""),
+            "enabled": unit.get("UnitFileState", ""),
         }
 
     def _state(self) -> list[dict[str, Any]] | None:
-        """Of each GPU; None: nobody could tell."""
+        """Of each GPU; None: not known."""
         found = self._smi(parse_state, "-q", "-x")
         if found is None:
             return None
-        told = parse_nvlinks(self.output("nvidia-smi", "nvlink", "-s"))
+        links = parse_nvlinks(self.output("nvidia-smi", "nvlink", "-s"))
         for gpu in found:
-            gpu["nvlinks_active"], gpu["nvlinks"] = told.get(gpu["uuid"], (None, None))
+            gpu["nvlinks_active"], gpu["nvlinks"] = links.get(gpu["uuid"], (None, None))
         return found
 
     def _xids(self) -> dict[str, Any]:

@@ -73,13 +73,13 @@ def in_networks(link: Link, networks: Sequence[str]) -> bool:
 
 def _seen(links: Mapping[str, Link], simulated: bool) -> str:
     """The interfaces that could be meant, for a person."""
-    told = [
+    seen = [
         f"{link.name} ({', '.join(link.addresses) or 'no address'}"
         f"{', member of ' + link.master if link.master else ''})"
         for link in links.values()
         if not no_roce(links, link, simulated)
     ]
-    return "; ".join(sorted(told)) or "none"
+    return "; ".join(sorted(seen)) or "none"
 
 
 def _found(links: Mapping[str, Link], defaults: frozenset[str], wanted: Wanted, host: str) -> list[str]:
@@ -132,7 +132,7 @@ def choose(links: Mapping[str, Link], defaults: frozenset[str], wanted: Wanted, 
     auto = list(wanted.interfaces) == [AUTO]
     if AUTO in wanted.interfaces and not auto:
         raise RefusedError(
-            "auto stands alone",
+            "auto is not the only entry",
             host=host,
             thing="interface",
             value=list(wanted.interfaces),

@@ -129,7 +129,7 @@ class InterfaceLayer(Layer[Interfaces, Wanted]):
         if profile_settings(before) != profile_settings(after):
             self._command(*words, keeper.mtu or "0")
             raise ApplyError(
-                f"NetworkManager changed more than the MTU, and was told the old one: {_differences(before, after)}",
+                f"NetworkManager changed more than the MTU, and got the old one back: {_differences(before, after)}",
                 host=self.host,
                 thing="profile",
                 value=keeper.name,

@@ -6,7 +6,7 @@ that is guessed takes the addresses away, and ``mtu:`` there makes a .link file 
 - a drop-in for the very file that systemd-networkd says it took, where that file can be for this interface only;
 - the MTU of the profile that NetworkManager says it took, in the same case;
 - a unit that is bound to the device and sets nothing else, where the file or profile is for others too, or where
-  another program or nobody sets the interface up.
+  another program or none sets the interface up.
 
 Pure: no I/O. Imports on Python 3.8: runs on the nodes.
 """
@@ -178,7 +178,7 @@ def plan(state: Interfaces, wanted: Wanted, host: str) -> list[Operation]:
     for name in with_parents(state, wanted, host):
         link, keeper = state.links[name], state.keepers.get(name, Keeper())
         if name not in state.chosen and link.mtu >= wanted.mtu and not keeper.own and not keeper.unit_mtu:
-            continue  # what a VLAN lies on, with a large enough MTU that somebody else sees to
+            continue  # what a VLAN lies on, with a large enough MTU that another program sets
         member = member_with_another_mtu(name, state.keepers, state, wanted.mtu)
         if member:
             why = f"its member {member} is set up with MTU {state.keepers[member].mtu} by {state.keepers[member].words}"

@@ -19,7 +19,7 @@ from .interface_state import (
     IFUPDOWN,
     NETWORK_MANAGER,
     NETWORKD,
-    NOBODY,
+    UNKNOWN,
     Keeper,
     Link,
     matches_one_only,
@@ -132,7 +132,7 @@ class InterfaceReader(Node):
                 networkd, refused=f"both {networkd.words} and {manager.words} say that they set it up"
             )
         else:
-            keeper = networkd or manager or self._ifupdown(link) or Keeper(NOBODY)
+            keeper = networkd or manager or self._ifupdown(link) or Keeper(UNKNOWN)
         return dataclasses.replace(keeper, unit_mtu=self._unit(link.name))
 
     def _unit(self, name: str) -> str:
@@ -169,9 +169,9 @@ class InterfaceReader(Node):
         settings = parse_unit_file(text)
         mtu, own, later = mtu_of(settings), False, ""
         for name, words in self.dropins(path, self.root):
-            told = mtu_of(parse_unit_file(words))
-            if told:
-                mtu, own = told, os.path.basename(name) == DROPIN
+            value = mtu_of(parse_unit_file(words))
+            if value:
+                mtu, own = value, os.path.basename(name) == DROPIN
                 later = name if os.path.basename(name) > DROPIN else later
             settings += parse_unit_file(words)
         others = [
@@ -224,8 +224,8 @@ class InterfaceReader(Node):
     def _network_manager(self, link: Link) -> Keeper | None:
         fields = "GENERAL.STATE,GENERAL.CON-UUID"
         done = self.tool("nmcli", "--terse", "--fields", fields, "device", "show", link.name)
-        told = parse_terse(done.out) if done is not None and done.code == 0 else {}
-        uuid = told.get("GENERAL.CON-UUID", "")
+        shown = parse_terse(done.out) if done is not None and done.code == 0 else {}
+        uuid = shown.get("GENERAL.CON-UUID", "")
         if not uuid:
             return None
         listed = self.tool("nmcli", "--terse", "--fields", "UUID,FILENAME,DEVICE", "connection", "show")
@@ -280,8 +280,8 @@ class InterfaceReader(Node):
         done = self.tool("ifquery", link.name) if self.read("/etc/network/interfaces") else None
         if done is None or done.code != 0:
             return None
-        told = [line.partition(":")[2].strip() for line in done.out.splitlines() if line.startswith("mtu:")]
-        return Keeper(kind=IFUPDOWN, name=link.name, path="/etc/network/interfaces", mtu=told[-1] if told else "")
+        values = [line.partition(":")[2].strip() for line in done.out.splitlines() if line.startswith("mtu:")]
+        return Keeper(kind=IFUPDOWN, name=link.name, path="/etc/network/interfaces", mtu=values[-1] if values else "")
 
 
 class NetplanCopy:

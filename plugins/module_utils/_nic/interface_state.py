@@ -16,7 +16,7 @@ from .._layer import ParseError
 NETWORKD = "networkd"
 NETWORK_MANAGER = "NetworkManager"
 IFUPDOWN = "ifupdown"
-NOBODY = "nobody"
+UNKNOWN = "unknown"
 
 DROPIN = "90-rocemesh-mtu.conf"
 _GLOB = re.compile(r"[*?\[\]!]")
@@ -59,7 +59,7 @@ def parse_links(text: str, host: str) -> dict[str, Link]:
                 kind=row.get("linkinfo", {}).get("info_kind", ""),
                 master=row.get("master", ""),
                 parent=row.get("link", "") or "",
-                addresses=tuple(f"{told['local']}/{told['prefixlen']}" for told in row.get("addr_info", [])),
+                addresses=tuple(f"{address['local']}/{address['prefixlen']}" for address in row.get("addr_info", [])),
             )
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ParseError("no list of interfaces", host=host, thing="ip -json address show", raw=text) from None
@@ -98,7 +98,7 @@ def parse_unit_file(text: str) -> list[tuple[str, str, str]]:
 
 
 def mtu_of(settings: Sequence[tuple[str, str, str]]) -> str:
-    """The last ``MTUBytes=`` of [Link], as it stands there; '' without one."""
+    """The last ``MTUBytes=`` of [Link], as written there; '' without one."""
     return next(
         (value for section, key, value in reversed(settings) if (section, key) == ("Link", "MTUBytes")),
         "",
@@ -163,13 +163,13 @@ class Keeper:
     """Who sets an interface up at the next boot.
 
     ``name``: networkd's file or NetworkManager's profile; ``path``: where that lies; ``mtu``: the one that it sets,
-    '' for none; ``own``: whether that stands in what this collection wrote; ``others``: further interfaces that the
+    '' for none; ``own``: whether this collection wrote it; ``others``: further interfaces that the
     same file or profile is for; ``exact``: whether it can be for this one only; ``dhcp_mtu``: it takes the MTU that a
     DHCP server has given (which one, '' for none); ``later``: a file that is read after ours and sets another MTU;
     ``refused``: why nothing may be built on what was read, '' if it may.
     """
 
-    kind: str = NOBODY
+    kind: str = UNKNOWN
     name: str = ""
     path: str = ""
     mtu: str = ""
@@ -187,7 +187,7 @@ class Keeper:
             NETWORKD: f"systemd-networkd by {self.path}",
             NETWORK_MANAGER: f"NetworkManager by its profile {self.name}",
             IFUPDOWN: "ifupdown by /etc/network/interfaces",
-            NOBODY: "nobody that is known here (neither systemd-networkd nor NetworkManager nor ifupdown)",
+            UNKNOWN: "no known program (neither systemd-networkd nor NetworkManager nor ifupdown)",
         }[self.kind]
 
 

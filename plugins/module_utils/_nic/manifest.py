@@ -20,7 +20,7 @@ SCHEMA = 1
 ROLES = ("container", "guest", "mesh")
 _WANTS = "/etc/systemd/system/*.wants"
 
-# Patterns of what the roles of this release write, by role. A directory stands for all in it.
+# Patterns of what the roles of this release write, by role. A directory means all in it.
 WRITTEN: Mapping[str, tuple[str, ...]] = {
     "guest": (
         "/etc/systemd/network/*.network.d/90-rocemesh-mtu.conf",
@@ -122,10 +122,10 @@ def read(root: str = "/") -> dict[str, str]:
     """The manifest: path -> role. Raises RefusedError for one that this release cannot read."""
     try:
         with open(os.path.join(root, PATH.lstrip("/")), encoding="utf-8") as stream:
-            told = json.load(stream)
-        if told["schema"] != SCHEMA:
-            raise ValueError(f"schema {told['schema']}, expected {SCHEMA}")
-        rows = {str(path): str(role) for path, role in told["files"].items()}
+            manifest = json.load(stream)
+        if manifest["schema"] != SCHEMA:
+            raise ValueError(f"schema {manifest['schema']}, expected {SCHEMA}")
+        rows = {str(path): str(role) for path, role in manifest["files"].items()}
         # Paths are removed by it, so it names only what a role of this collection can have written.
         wrong = [path for path, role in rows.items() if role not in ROLES or not _is_safe(path)]
         if wrong:

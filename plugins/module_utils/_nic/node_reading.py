@@ -1,4 +1,4 @@
-"""What a node has, read without changing anything. Every reading stands alone: one that fails leaves the others.
+"""What a node has, read without changing anything. Every reading is independent: one that fails leaves the others.
 
 Imports on Python 3.8: it runs on nodes.
 """

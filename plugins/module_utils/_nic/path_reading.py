@@ -77,7 +77,7 @@ def _is_function_of_another(reader: RdmaReader, *base: str) -> bool:
 
 def _iommu(reader: RdmaReader, name: str) -> str | None:
     """``none``; else the type of its group as the kernel names it (Documentation/ABI/testing,
-    sysfs-kernel-iommu_groups): ``identity`` translates nothing, ``DMA`` and ``DMA-FQ`` do. None: not told."""
+    sysfs-kernel-iommu_groups): ``identity`` translates nothing, ``DMA`` and ``DMA-FQ`` do. None: not known."""
     base = ("class/infiniband", name, "device", "iommu_group")
     if not os.path.isdir(reader.path(*base)):
         return "none"
@@ -95,8 +95,8 @@ def _ports(reader: RdmaReader, name: str, real: str) -> list[dict[str, Any]] | N
         acs: dict[str, bool] | None = None
         if config:
             try:
-                told = parse_acs(config, reader.host, where)
-                acs = {"redirects": False, "direct_translated": False} if told is None else told._asdict()
+                parsed = parse_acs(config, reader.host, where)
+                acs = {"redirects": False, "direct_translated": False} if parsed is None else parsed._asdict()
             except ParseError as error:
                 reader.miss(where, str(error), "run with become: true; lspci -vvv shows ACSCtl")
         found.append({"pci": os.path.basename(place), "acs": acs})

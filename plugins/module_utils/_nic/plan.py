@@ -78,7 +78,7 @@ DIAGNOSES = {
         Diagnosis(
             "host_not_enabled",
             "esxi_host_or_vm",
-            "the card offers ATS and nobody enabled it: the ESXi host booted without atsSupport, or the VM was powered"
+            "the card offers ATS and it is not enabled: the ESXi host booted without atsSupport, or the VM was powered"
             " on without its P2P keys. The card is not to blame",
             "check the Runtime value of atsSupport on the host, and pciPassthru.allowP2P and"
             " pciPassthru.RelaxACSforP2P of the VM, then power the VM off and on",

@@ -1,6 +1,6 @@
 """Observes the RDMA devices of a node: sysfs first, tools for what sysfs does not have. Changes nothing.
 
-What cannot be read is None and stands in ``unreadable`` with the reason and what to do. It is never filled with a
+What cannot be read is None and listed in ``unreadable`` with the reason and what to do. It is never filled with a
 likely value. A format that is new is such a reason too, with its raw text: the rest of the node is still reported.
 cma_roce_tos is not called: it makes and removes a directory in configfs, which is a write.
 

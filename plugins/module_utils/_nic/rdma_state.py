@@ -218,7 +218,7 @@ def parse_addresses(text: str, host: str) -> list[dict[str, Any]]:
         rows = [
             {
                 "name": row["ifname"],
-                "addresses": [f"{told['local']}/{told['prefixlen']}" for told in row.get("addr_info", [])],
+                "addresses": [f"{address['local']}/{address['prefixlen']}" for address in row.get("addr_info", [])],
             }
             for row in json.loads(text or "[]")
             if row

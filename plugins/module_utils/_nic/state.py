@@ -22,7 +22,7 @@ OFFLOAD_PARAMETER = "INTERNAL_CPU_OFFLOAD_ENGINE"
 MELLANOX = "15b3"
 MISSING = "N/A"
 
-# Virtual functions have ids of their own. 101e stands for every virtual function from ConnectX-6 Dx on.
+# Virtual functions have ids of their own. 101e is every virtual function from ConnectX-6 Dx on.
 VF_IDS = frozenset({"1004", "1014", "1016", "1018", "101a", "101c", "101e", "a2d3"})
 BLUEFIELD_IDS = frozenset({"a2d2", "a2d6", "a2dc"})
 NETWORK_CLASS = "02"

@@ -70,7 +70,7 @@ def find_program(name: str) -> str | None:
 class Sysfs:
     """What the kernel knows beside the tools. Everything is optional: a container shows another machine's bus.
 
-    ``root``: None is /sys, or what the environment variable ROCEMESH_SYSFS_ROOT says. ``proc`` stands beside it.
+    ``root``: None is /sys, or what the environment variable ROCEMESH_SYSFS_ROOT says. ``proc`` is beside it.
     """
 
     def __init__(self, root: str | None = None) -> None:
@@ -382,7 +382,7 @@ class NicTools:
             done = self.run([self._path, "-d", device, "-e", "query", parameter], device)
             queries = parsing.parse_query(done.out, self.host) if done.code == 0 else []
         else:
-            # A directory of our own: the tool creates the file, and nobody else can put one there first.
+            # A directory of our own: the tool creates the file, and no other user can put one there first.
             with tempfile.TemporaryDirectory(prefix="rocemesh-nic-") as directory:
                 path = os.path.join(directory, "query.json")
                 done = self.run([self._path, "-d", device, "-e", "-j", path, "query", parameter], device)

@@ -33,7 +33,7 @@ class NvueLayer(Layer[State, Wanted]):
     """One switch, one HTTPS session.
 
     ``save``: when_clean, always, never. ``wait_for_links``: seconds that links get to come back; 0: do not wait.
-    ``apply_timeout``: seconds for one apply, and for somebody else's to end. ``confirm_timeout``: seconds after which
+    ``apply_timeout``: seconds for one apply, and for another user's to end. ``confirm_timeout``: seconds after which
     the switch takes an unconfirmed change back by itself; 0: no such guard. ``rollback``: take a change back that did
     not lead to the wanted state. ``read_only``: check mode. ``clock`` and ``sleep`` are injected for tests.
     """
@@ -72,9 +72,9 @@ class NvueLayer(Layer[State, Wanted]):
         self._planned: list[Operation] = []
         self._staged: str | None = None  # our revision, not applied
         self._revision: str | None = None  # our revision, applied
-        self._asked: str | None = None  # our revision, told to be applied
+        self._asked: str | None = None  # our revision, sent to be applied
         self._previous: str | None = None
-        self._told_to_apply = False
+        self._apply_sent = False
         self._outcome_known = False
         self._unconfirmed = False
         self._applied: list[Operation] = []
@@ -87,7 +87,7 @@ class NvueLayer(Layer[State, Wanted]):
         self._saved_now = False
 
     def close(self) -> None:
-        """Leave nothing half done behind, whatever ended the run. The switch's own timer stands behind this."""
+        """Leave nothing half done behind, whatever ended the run. The switch's own timer is a second guard."""
         with contextlib.suppress(LayerError):
             if self._unconfirmed and self._revision:
                 self._reject(self._revision)
@@ -130,7 +130,7 @@ class NvueLayer(Layer[State, Wanted]):
         return tuple(line for line in self._unsaved if not planning.own_line(line, self._wanted))
 
     def _look_for_others(self) -> None:
-        """Changes that somebody else has under way are waited for; staged ones are reported and left alone."""
+        """Wait for another user's changes that are under way; report staged ones and leave them alone."""
         deadline = self._clock() + self._apply_timeout
         while True:
             revisions = self._reader.revisions()
@@ -226,7 +226,7 @@ class NvueLayer(Layer[State, Wanted]):
             self._transaction(self._planned)
         except LayerError as error:
             error.details.setdefault("applied", [])
-            if self._told_to_apply and not self._outcome_known:
+            if self._apply_sent and not self._outcome_known:
                 self._say_uncertain(error)
             error.details.setdefault("undo", [])
             error.details["failed_operation"] = "\n".join(each.command for each in self._planned)
@@ -237,19 +237,19 @@ class NvueLayer(Layer[State, Wanted]):
             raise
 
     def _say_uncertain(self, error: LayerError) -> None:
-        """The switch was told to apply, and then nothing more was heard of it."""
+        """The switch got the order to apply, and then gave no answer."""
         error.details.setdefault("undo", inverses(self._planned))
         guard = (
             f"without a confirmation it takes the change back after {self._confirm_timeout} s"
             if self._confirm_timeout
             else "it may go on applying the change"
         )
-        error.args = (f"{error} The switch had been told to apply; {guard}.",)
+        error.args = (f"{error} The switch had the order to apply; {guard}.",)
 
     def _transaction(self, operations: Sequence[Operation]) -> None:
         revision = self._staged = self._revisions.new()
         if self._in_force() != self._previous:
-            self._previous = None  # going back to it would undo what somebody has applied since it was read
+            self._previous = None  # going back to it would undo what another user applied since it was read
         self._stage(revision, operations)
         self._check_staged(revision)
         self._remove_twins(revision)
@@ -267,12 +267,12 @@ class NvueLayer(Layer[State, Wanted]):
         self._revisions.patch(revision, unset, to_set)
 
     def _check_staged(self, revision: str) -> None:
-        """The switch's own difference has to be what was planned: neither nothing, nor anything of somebody else."""
+        """The switch's own difference has to be what was planned: neither nothing, nor anything of another user."""
         lines = self._reader.diff_lines(revision, "applied")
         strangers = [line for line in lines if not planning.own_line(line, self._wanted)]
         if strangers:
             raise ConflictError(
-                "somebody else changed the configuration since it was read; the staged revision would undo: "
+                "another user changed the configuration since it was read; the staged revision would undo: "
                 + "; ".join(strangers[:5]),
                 **self._about(revision),
                 remedy="run this again: it reads the new configuration",
@@ -321,7 +321,7 @@ class NvueLayer(Layer[State, Wanted]):
         except UnreachableError as error:
             lost = error  # it may have begun: the revision's own state tells
         self._asked = revision
-        self._staged, self._told_to_apply = None, True  # no longer ours alone to delete
+        self._staged, self._apply_sent = None, True  # no longer ours alone to delete
         return self._follow(revision, lost)
 
     def _follow(self, revision: str, lost: UnreachableError | None) -> str:
@@ -337,7 +337,7 @@ class NvueLayer(Layer[State, Wanted]):
                 still_pending += 1
                 if still_pending >= _LOST_POLLS:
                     # The request never arrived, and what is deleted cannot begin later.
-                    self._staged, self._told_to_apply = revision, False
+                    self._staged, self._apply_sent = revision, False
                     raise lost
             elif state == "ays" and not self._accept_warnings:
                 self._refuse_warnings(revision, said)
@@ -378,7 +378,7 @@ class NvueLayer(Layer[State, Wanted]):
             self._client.send("PATCH", f"/revision/{quoted(revision)}", {"state": "ays_no"})
         self._staged = revision
         raise RefusedError(
-            f"the switch warns before it applies this, and nobody has accepted that yet: {said}",
+            f"the switch warns before it applies this, and the warnings are not accepted yet: {said}",
             **self._about(revision),
             remedy="read the warnings (files that were edited by hand would be overwritten, services restarted); "
             "accept_warnings=true goes on in spite of them",
@@ -432,7 +432,7 @@ class NvueLayer(Layer[State, Wanted]):
         return self._first is not None and self._reader.config() == self._first.config
 
     def _reject(self, revision: str) -> None:
-        """Let the switch take back what it has not been told to keep, and wait until it has."""
+        """Let the switch take back what was not confirmed, and wait until it has."""
         deadline = self._clock() + self._apply_timeout
         self._answer(revision, "confirm_no", "ays_no", deadline)
         self._unconfirmed = False
@@ -447,7 +447,7 @@ class NvueLayer(Layer[State, Wanted]):
             if self._config_is_back():
                 return True
             back = self._previous
-            # Not told which revision was in force, or somebody has applied another one since, which the whole of an
+            # The revision in force is not known, or another user has applied one since, which the whole of an
             # earlier revision would undo: only what we changed is set back.
             if back is None or self._in_force() not in (back, self._asked):
                 operations = self._applied or self._planned
@@ -484,7 +484,7 @@ class NvueLayer(Layer[State, Wanted]):
     # --- commit
 
     def commit(self, operations: Sequence[Operation]) -> None:
-        """Confirm what was verified, then save it unless that would write what somebody else left unsaved."""
+        """Confirm what was verified, then save it unless that would write what another user left unsaved."""
         if not self._applied or self._first is None:
             return
         try:
@@ -525,7 +525,7 @@ class NvueLayer(Layer[State, Wanted]):
             if state == "previous":
                 self._unconfirmed = False
                 raise ApplyError(
-                    f"revision {revision} was in force, and somebody has applied another revision over it before this "
+                    f"revision {revision} was in force, and another user has applied a revision over it before this "
                     "run had confirmed and read it",
                     **self._about(revision),
                     remedy="see nv config history for who and what; then run this again",
@@ -589,7 +589,7 @@ class NvueLayer(Layer[State, Wanted]):
         if not self._unsaved and self._save == "never" and self._applied:
             result.append("saved all the same: the switch saves by itself (nv show system config auto-save)")
         for name, lines in self._pending.items():
-            result.append(f"somebody has staged revision {name} and not applied it: {'; '.join(lines[:5])}")
+            result.append(f"another user has staged revision {name} and not applied it: {'; '.join(lines[:5])}")
         if state.custom_qos and wanted.mode is not None:
             result.append(
                 "QoS settings besides RoCE are configured and may contradict its template: "

@@ -87,7 +87,7 @@ def refuse_missing(state: State, names: Iterable[str]) -> None:
 
 
 def refuse(state: State, wanted: Wanted) -> None:
-    """Raise `RefusedError` if a port is missing or would lose something that nobody gave up. All reasons at once."""
+    """Raise `RefusedError` if a port is missing or would lose a use that is not given up. All reasons at once."""
     refuse_missing(state, wanted.ports)
     guards.refuse_used(
         state.host, [reason for name in wanted.ports for reason in _reasons_against(state.ports[name], wanted)]

@@ -4,7 +4,7 @@ One connection is kept for all requests: a run asks some dozens of questions, an
 for a TLS handshake than for an answer. Redirects are not followed and proxies not used, so that the password goes to
 the named host and nowhere else.
 
-Only GET is repeated after a connection broke; of every other request nobody knows whether it was carried out.
+Only GET is repeated after a connection broke; for any other request it is not known whether it was carried out.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DOWN = (502, 503, 504)  # the reverse proxy answers, and nvued behind it does n
 
 
 class ConflictError(ApplyError):
-    """Somebody else changes the configuration at the same time."""
+    """Another user changes the configuration at the same time."""
 
     code = "conflict"
 
@@ -73,7 +73,7 @@ class Endpoint:
 
     @property
     def token(self) -> str:
-        """The login as it goes over the wire: as good as the password, so nobody may see it either."""
+        """The login as it goes over the wire: as good as the password, and as secret."""
         return base64.b64encode(f"{self.username}:{self.password}".encode()).decode()
 
     def masked(self, text: str) -> str:
@@ -184,7 +184,7 @@ class Session:
             )
         if status in _CONFLICTS:
             raise ConflictError(
-                f"somebody else changes the configuration at the same time (HTTP {status}: {said})",
+                f"another user changes the configuration at the same time (HTTP {status}: {said})",
                 **asked,
                 remedy="look at nv config revision and nv config history, then run this again",
             )

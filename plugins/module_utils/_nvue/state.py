@@ -247,7 +247,7 @@ def _main_switch(roce: Mapping[str, Any]) -> Any:
 
 
 def _exception_rows(value: Any) -> tuple[str, ...]:
-    """Nobody has published the shape of a row, so every row counts, whatever it looks like."""
+    """The shape of a row is not published, so every row counts, whatever it looks like."""
     if not value or value in ("N/A", "No Data"):
         return ()
     if isinstance(value, Mapping):

@@ -2,7 +2,7 @@
 
 A tree is what the API sends and takes: nested dictionaries with scalars at the ends; an empty dictionary is a thing
 that exists without settings, None (in a patch) is a thing to remove. Keys may be ranges ("swp1-4", "swp3s0-1,9",
-VLANs "10-20") wherever somebody wrote them so.
+VLANs "10-20") where a user wrote them so.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def compressed(names: Iterable[str]) -> str:
 
 
 def get(tree: Any, *path: str) -> Any:
-    """What stands at ``path``, or None."""
+    """The value at ``path``, or None."""
     for key in path:
         if not isinstance(tree, Mapping) or key not in tree:
             return None

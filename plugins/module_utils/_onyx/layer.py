@@ -120,7 +120,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         return state
 
     def _foreign(self, lines: Sequence[str], unsaved: bool) -> tuple[str, ...]:
-        """What somebody else has changed: unsaved before this run, or made since it began."""
+        """What another user has changed: unsaved before this run, or made since it began."""
         first = self._first
         if first is not None:
             new = planning.foreign_lines(
@@ -237,7 +237,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         self._notes.append(f"the configuration as it was is in {name} (going back to it restarts the switch)")
 
     def _refused(self, operation: Operation, line: str, refusal: str, done: Sequence[str]) -> None:
-        """A line was refused. A range is tried port by port, since nobody documents what a range does then."""
+        """A line was refused. A range is tried port by port, since it is not documented what a range does then."""
         self._reopen_ports(done)
         members: Mapping[str, Mapping[str, Any]] = operation.payload["members"]
         if not members or (len(members) == 1 and not any(member.get("fallback") for member in members.values())):
@@ -366,7 +366,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
     # --- commit
 
     def commit(self, operations: Sequence[Operation]) -> None:
-        """Save, once everything was verified, unless that would write what somebody else left unsaved."""
+        """Save, once everything was verified, unless that would write what another user left unsaved."""
         if not self._applied or self._last is None or not self._unsaved or self._save == "never":
             return
         try:
@@ -483,7 +483,7 @@ def _before(operations: Iterable[Operation]) -> dict[str, Any]:
 
 
 def _way_back(state: SwitchState, operation: Operation, first: SwitchState, own: Sequence[str]) -> list[str]:
-    """The inverse, as far as it is needed: a link is not bounced to undo what never happened, and what somebody else
+    """The inverse, as far as it is needed: a link is not bounced to undo what never happened, and what another user
     has set since, or uses (a VLAN), stays."""
     differing = [
         key

@@ -197,7 +197,7 @@ def behind(state: SwitchState, names: Iterable[str]) -> dict[str, Sequence[guard
 def _reasons_against(port: Port, wanted: Wanted) -> list[str]:
     if port.lag:
         return [f"{port.name} is a member of {port.lag}, which carries its VLANs and its MTU"]
-    if port.mode == "unknown":  # also if only its MTU is to change: nobody knows whose it is
+    if port.mode == "unknown":  # also if only its MTU is to change: its owner is not known
         return [f"{port.name} is neither a layer 2 nor a recognisable routed port (member of an MLAG?)"]
     if wanted.vlan is None or _is_as_wanted(port, wanted):
         return []

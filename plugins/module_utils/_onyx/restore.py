@@ -1,7 +1,7 @@
 """The way back on an Onyx switch: settings that an earlier run changed get the values from before that run.
 
 ``before`` and ``after`` are those of that run's ``--diff``. A setting goes back only while it still has its value of
-``after``; any other value is somebody else's and stays.
+``after``; any other value belongs to another user and stays.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class OnyxSession:
         self._buffer = ""
         self._hostname: str | None = None  # None: not learned yet
         self._seen_hostname = ""
-        self._mode = ""  # "", or what stands in the prompt's parentheses
+        self._mode = ""  # "", or the text in the prompt's parentheses
         self._sign = ""
         self._connection = _connect(settings)
         try:
@@ -122,7 +122,7 @@ class OnyxSession:
             raise self._broken(f"while {text.strip()!r} was sent") from None
 
     def _read(self, what: str, echo: str = "") -> None:
-        """Read into the buffer until the prompt stands at its end, and take mode and role from it.
+        """Read into the buffer until the prompt is at its end, and take mode and role from it.
 
         A prompt before the ``echo`` of the line that was sent belongs to something earlier. A switch that then stays
         silent does not echo, and the prompt counts.
@@ -175,7 +175,7 @@ class OnyxSession:
         return True
 
     def _refuse_questions(self) -> None:
-        """Screens that wait for an answer that nobody may give unasked."""
+        """Screens that wait for an answer that this program must not give by itself."""
         if _WIZARD_RE.search(self._buffer):
             raise RefusedError(
                 "the switch shows its first-boot configuration wizard",

@@ -7,7 +7,7 @@ from typing import Iterable
 
 from .._switch.guards import Use
 
-# What may follow "interface ethernet P" and harms nobody when the port changes its VLAN. Its mode and its VLANs
+# What may follow "interface ethernet P" and does no harm when the port changes its VLAN. Its mode and its VLANs
 # (switchport) are judged by what the switch shows of them.
 _HARMLESS = (
     r"(?:no )?(?:switchport|description|mtu|speed|shutdown|lldp|dcb|qos|traffic-class|traffic-pool|flowcontrol|"

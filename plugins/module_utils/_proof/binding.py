@@ -8,12 +8,12 @@ from .evidence import CLOCK_S, PROBE_SLACK_S, READING_SLACK_S, Job, moment
 from .witness import Doubts
 
 
-def same_job(told: Any, job: Job, what: str, doubts: Doubts) -> None:
+def same_job(run: Any, job: Job, what: str, doubts: Doubts) -> None:
     """The name that role run gave to both."""
-    if not told or not job.id:
-        doubts.missing.append(f"nobody says of which run {what} is")
-    elif str(told) != job.id:
-        doubts.wrong.append(f"{what} is of run {told}, not of {job.id}")
+    if not run or not job.id:
+        doubts.missing.append(f"the run of {what} is not known")
+    elif str(run) != job.id:
+        doubts.wrong.append(f"{what} is of run {run}, not of {job.id}")
 
 
 def around(place: str, seen: Mapping[str, Any], job: Job, doubts: Doubts) -> None:
@@ -31,9 +31,9 @@ def around(place: str, seen: Mapping[str, Any], job: Job, doubts: Doubts) -> Non
         )
 
 
-def during(told: Any, job: Job, what: str, doubts: Doubts) -> None:
+def during(time: Any, job: Job, what: str, doubts: Doubts) -> None:
     """What the training itself wrote: from its begin to the reading shortly after its end."""
-    at = moment(told)
+    at = moment(time)
     if at is None or job.started is None or job.ended is None:
         doubts.missing.append(f"when {what} was read, or when the training ran, is not known")
     elif at < job.started - CLOCK_S:
@@ -47,8 +47,8 @@ def during(told: Any, job: Job, what: str, doubts: Doubts) -> None:
         )
 
 
-def shortly_before(told: Any, job: Job, what: str, doubts: Doubts) -> None:
-    at = moment(told)
+def shortly_before(time: Any, job: Job, what: str, doubts: Doubts) -> None:
+    at = moment(time)
     if at is None or job.started is None:
         doubts.missing.append(f"when {what} was, or when the training ran, is not known")
     elif not -CLOCK_S <= job.started - at <= PROBE_SLACK_S:

@@ -69,7 +69,7 @@ class Due:
 def judge(counters: Mapping[str, Any] | None, due: Due | None, doubts: Doubts) -> str:
     """Adds what is doubtful; returns the sentence for the case that nothing is."""
     if not counters or not counters.get("places"):
-        doubts.missing.append(str((counters or {}).get("reason") or "nobody read them"))
+        doubts.missing.append(str((counters or {}).get("reason") or "they were not read"))
         return ""
     places: Mapping[str, Mapping[str, Any]] = counters["places"]
 

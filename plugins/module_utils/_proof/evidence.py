@@ -23,7 +23,7 @@ CLOCK_S = 1.0
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """The run as whoever started it knows it: what every other evidence is held against.
+    """The run as its starter knows it: what every other evidence is compared with.
 
     ``hosts``: name in the inventory -> what the host calls itself; ``network``: the only network that NCCL was allowed
     (NCCL_NET), "" if it could choose; ``rdma_networks``: CIDRs that the NICs have to be in, none: not asked for;
@@ -40,21 +40,21 @@ class Job:
     ended: float | None = None
 
     @classmethod
-    def of(cls, told: Any) -> Job:
+    def of(cls, given: Any) -> Job:
         """From what role run publishes; what is not there, or no sense, is not known."""
-        told = told if isinstance(told, Mapping) else {}
-        hosts = told.get("hosts")
+        given = given if isinstance(given, Mapping) else {}
+        hosts = given.get("hosts")
         return cls(
-            id=str(told.get("id") or ""),
+            id=str(given.get("id") or ""),
             hosts={str(name): str(told_name) for name, told_name in hosts.items() if told_name}
             if isinstance(hosts, Mapping)
             else {},
-            ranks=whole(told.get("ranks")),
-            network=str(told.get("network") or ""),
-            rdma_networks=networks(told.get("rdma_networks")),
-            cluster_network=", ".join(networks(told.get("cluster_network"))),
-            started=moment(told.get("started")),
-            ended=moment(told.get("ended")),
+            ranks=whole(given.get("ranks")),
+            network=str(given.get("network") or ""),
+            rdma_networks=networks(given.get("rdma_networks")),
+            cluster_network=", ".join(networks(given.get("cluster_network"))),
+            started=moment(given.get("started")),
+            ended=moment(given.get("ended")),
         )
 
     @property
@@ -62,9 +62,9 @@ class Job:
         """What the hosts call themselves."""
         return frozenset(map(short, self.hosts.values()))
 
-    def foreign(self, told: Sequence[Any], what: str) -> str:
+    def foreign(self, given: Sequence[Any], what: str) -> str:
         """Why these hosts are not those of the job; empty if they are."""
-        found = {short(str(name)) for name in told if name}
+        found = {short(str(name)) for name in given if name}
         strange, lacking = sorted(found - self.names), sorted(self.names - found)
         parts = [f"{what} {', '.join(strange[:4])}, which took no part" if strange else ""]
         parts += [f"{what} nothing of {', '.join(lacking[:4])}" if lacking else ""]
@@ -111,9 +111,11 @@ def short(name: str) -> str:
         return name.split(".", maxsplit=1)[0].lower()
 
 
-def networks(told: Any) -> tuple[str, ...]:
+def networks(given: Any) -> tuple[str, ...]:
     """CIDRs out of one text (separated by commas or blanks) or a list. Raises RefusedError for anything else."""
-    parts = told.replace(",", " ").split() if isinstance(told, str) else told if isinstance(told, (list, tuple)) else ()
+    parts = (
+        given.replace(",", " ").split() if isinstance(given, str) else given if isinstance(given, (list, tuple)) else ()
+    )
     found = tuple(str(part).strip() for part in parts if str(part).strip())
     for part in found:
         try:

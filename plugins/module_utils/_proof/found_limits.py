@@ -10,7 +10,7 @@ import re
 from typing import Any, Callable, Collection, Mapping, NamedTuple, Sequence
 
 from .._results.figures.limits import PCIE_GENERATIONS
-from .rdma_ports import name, roce_gids, told, training_ports
+from .rdma_ports import name, networks_text, roce_gids, training_ports
 from .snapshots import SIMULATED
 
 _RATE = re.compile(r"(\d+(?:\.\d+)?) Gb/sec\b")
@@ -48,7 +48,11 @@ def find(
         if not ports or set(chosen.get(node) or ()) - {name(port) for port in ports}
     ]
     if silent or not by_node:
-        what = "not every NIC that NCCL names" if chosen else f"no RDMA port with a RoCE v2 address in {told(networks)}"
+        what = (
+            "not every NIC that NCCL names"
+            if chosen
+            else f"no RDMA port with a RoCE v2 address in {networks_text(networks)}"
+        )
         why = f"{what} was seen on {', '.join(silent)}"
         return {"limits": {}, "sources": {}, "unknown": {}, "notes": [why if by_node else "no node was read"]}
     ports = [
@@ -63,7 +67,7 @@ def find(
         seen = [(read(port), port) for port in ports]
         missing = [port.label for value, port in seen if value is None]
         if missing:
-            unknown[key] = f"not told by {', '.join(missing[:4])}"
+            unknown[key] = f"not reported by {', '.join(missing[:4])}"
             continue
         uneven = _uneven(seen) if key == "nic_link_gbit_per_s" else ""
         if uneven:  # NCCL names NICs of storage or management, too: the least times their number is below the truth
@@ -76,7 +80,7 @@ def find(
     _tags(ports, values, sources, unknown)
     counts = {node: len(found) for node, found in by_node.items()}
     values["nics_per_node"] = min(counts.values())
-    which = "the NICs that NCCL names" if chosen else f"ports with a RoCE v2 address in {told(networks)}"
+    which = "the NICs that NCCL names" if chosen else f"ports with a RoCE v2 address in {networks_text(networks)}"
     sources["nics_per_node"] = f"rdma_info: {which}" + (
         "" if len(set(counts.values())) == 1 else f" (the fewest; {counts})"
     )
@@ -84,10 +88,12 @@ def find(
     return {"limits": values, "sources": sources, "unknown": unknown, "notes": _degraded(ports)}
 
 
-def _slowest(told: Sequence[tuple[Any, _Port]], distinct: Sequence[Any]) -> str:
+def _slowest(reported: Sequence[tuple[Any, _Port]], distinct: Sequence[Any]) -> str:
     if len(distinct) == 1:
         return ", the same on all nodes"
-    return f", the least ({next(port.label for value, port in told if value == distinct[0])}; up to {distinct[-1]:g})"
+    return (
+        f", the least ({next(port.label for value, port in reported if value == distinct[0])}; up to {distinct[-1]:g})"
+    )
 
 
 def _uneven(seen: Sequence[tuple[Any, _Port]]) -> str:

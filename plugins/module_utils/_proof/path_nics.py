@@ -31,19 +31,19 @@ class PathNic(NamedTuple):
 
 
 def nics(evidence: Evidence, doubts: Doubts) -> Iterator[PathNic]:
-    """Every NIC of the training; nodes whose bus nobody read are missing."""
+    """Every NIC of the training; nodes whose bus was not read are missing."""
     blind = []
     for node in evidence.job.hosts:
-        told = (evidence.start.get(node) or {}).get("path")
-        told = told if isinstance(told, Mapping) else {}
-        known = told.get("nics")
+        path = (evidence.start.get(node) or {}).get("path")
+        path = path if isinstance(path, Mapping) else {}
+        known = path.get("nics")
         names = evidence.used.get(node) or ()
         if not names or not isinstance(known, Mapping):
             blind.append(node)
             continue
         for name in names:
             facts = known.get(name.split(":", maxsplit=1)[0])
-            yield PathNic(node, name, facts if isinstance(facts, Mapping) else {}, told)
+            yield PathNic(node, name, facts if isinstance(facts, Mapping) else {}, path)
     if blind or not evidence.job.hosts:
         doubts.missing.append(f"{NOT_READ} on {few(blind)}" if blind else f"{NOT_READ}: the job names no host")
 

@@ -51,7 +51,7 @@ def training_ports(
     ]
 
 
-def told(networks: Sequence[str]) -> str:
+def networks_text(networks: Sequence[str]) -> str:
     return ", ".join(networks) or "any network"
 
 

@@ -1,7 +1,7 @@
 """What counters of NICs and switches moved between two readings, one before and one after the training. Pure.
 
 A difference is given only if both readings have the counter and it can only have grown. A counter that went back (the
-driver was loaded again, somebody cleared it, it wrapped) or that stands at the largest value of its width says nothing,
+driver was loaded again, a user cleared it, it wrapped) or that is the largest value of its width says nothing,
 and the place says why. Nothing becomes a zero.
 
 Bytes: ``port_xmit_data`` and ``port_rcv_data`` count units of 4 bytes (Linux, Documentation/ABI/stable/
@@ -50,7 +50,7 @@ def growth(before: Mapping[str, Any], after: Mapping[str, Any], counter: str) ->
         when = " and ".join(word for word, value in (("before", old), ("after", new)) if not _whole(value))
         return Growth(None, f"{counter} was not read {when} the run")
     if new in _LARGEST and new >= old:
-        return Growth(None, f"{counter} stands at {new}, the largest value of its width")
+        return Growth(None, f"{counter} is {new}, the largest value of its width")
     if new < old:
         return Growth(
             None,
@@ -92,7 +92,7 @@ def rdma(
     if any((pair.get(word) or {}).get("simulated") for pair in pairs.values() for word in ("before", "after")):
         return {"places": {}, "reason": SIMULATED}
     if not any(pair.get(word) for pair in pairs.values() for word in ("before", "after")):
-        return {"places": {}, "reason": "nobody read the RDMA counters before and after the training"}
+        return {"places": {}, "reason": "the RDMA counters were not read before and after the training"}
     places = {node: _node(pair, networks, (hcas or {}).get(node), asked) for node, pair in pairs.items()}
     if places and all(not place["ports"] for place in places.values()):
         return {"places": {}, "reason": "; ".join(f"{node}: {place['why']}" for node, place in places.items())[:600]}
@@ -109,7 +109,7 @@ def _node(
     times = {"before_at": moment(before.get("at")), "after_at": moment(after.get("at"))}
     for word, reading in (("before", before), ("after", after)):
         if reading.get("error") or not reading:
-            error = " ".join(str(reading.get("error") or "nobody did").split())[:200]
+            error = " ".join(str(reading.get("error") or "no reading").split())[:200]
             return {**_blind(f"not read {word} the run ({error})"), **times}
         if reading.get("simulated") is not False:
             return {**_blind(f"whether the devices are real was not read {word} the run"), **times}
@@ -119,7 +119,7 @@ def _node(
     if unseen:
         return {**_blind(f"NCCL names {', '.join(unseen)}, which rdma_info did not see"), **times}
     if not new and not old:
-        return {**_blind(f"no RDMA port with a RoCE v2 address in {rdma_ports.told(networks)}"), **times}
+        return {**_blind(f"no RDMA port with a RoCE v2 address in {rdma_ports.networks_text(networks)}"), **times}
     if set(old) != set(new):
         return {
             **_blind(f"the ports were {', '.join(old) or 'none'} before and {', '.join(new) or 'none'} after the run"),
@@ -303,7 +303,7 @@ def switches(readings: Mapping[str, Any], nodes: int, simulated: bool = False) -
     if simulated:
         return {"places": {}, "reason": SIMULATED}
     if not any((pair or {}).get(word) for pair in readings.values() for word in ("before", "after")):
-        return {"places": {}, "reason": "nobody read the switch's counters before and after the training"}
+        return {"places": {}, "reason": "the switch's counters were not read before and after the training"}
     place: dict[str, Any] = {
         "sent_packets": 0,
         "received_packets": 0,
@@ -344,10 +344,12 @@ def _same_switch(readings: Mapping[str, Any]) -> list[str]:
     seen: dict[str, str] = {}
     found = []
     for switch, pair in readings.items():
-        told = json.dumps([((pair or {}).get(word) or {}).get("ports") for word in ("before", "after")], sort_keys=True)
-        if told in seen and '"tx_roce_packets"' in told:
-            found.append(f"{seen[told]} and {switch}")
-        seen.setdefault(told, switch)
+        counters = json.dumps(
+            [((pair or {}).get(word) or {}).get("ports") for word in ("before", "after")], sort_keys=True
+        )
+        if counters in seen and '"tx_roce_packets"' in counters:
+            found.append(f"{seen[counters]} and {switch}")
+        seen.setdefault(counters, switch)
     return found
 
 
@@ -356,7 +358,7 @@ def _switch(switch: str, pair: Mapping[str, Any], place: dict[str, Any], moved: 
     before, after = (pair.get(word) or {} for word in ("before", "after"))
     for word, reading in (("before", before), ("after", after)):
         if not reading or reading.get("error"):
-            error = " ".join(str(reading.get("error") or "nobody did").split())[:200]
+            error = " ".join(str(reading.get("error") or "no reading").split())[:200]
             return f"{switch} was not read {word} the run ({error})"
     old, new = before.get("ports") or {}, after.get("ports") or {}
     up = [name for name, port in new.items() if port.get("oper") == "up" or (old.get(name) or {}).get("oper") == "up"]

@@ -2,7 +2,7 @@
 
 The claim is always the same: the ranks trained together, and their gradients went from GPU to GPU by RDMA over this
 network. A run is proven only if every witness that decides was heard and agrees; what the others say (how good that
-path is) stands beside it. Where every witness of the path agrees, and only the fabric or the pace was not observed or
+path is) is shown beside it. Where every witness of the path agrees, and only the fabric or the pace was not observed or
 is not as it should be, the run has the lower grade PATH PROVEN: tenants cannot read the switch, virtual functions count
 no discards, and a slow system of PCI Express may use the path none the less. Simulated devices cannot prove anything
 about hardware, so a simulated run is never proven, whatever they answered.
@@ -89,7 +89,7 @@ def judge(witnesses: Sequence[Heard], simulated: bool) -> Verdict:
     """One impossible witness makes it invalid; else each that decides and is needed, or was heard, has to agree."""
     deciding = [w for w in witnesses if w.decides and (w.needed or w.state != MISSING)]
     said = {state: [witness for witness in deciding if witness.state == state] for state in STATES}
-    told = {state: [w for w in witnesses if not w.decides and w.state == state] for state in STATES}
+    others = {state: [w for w in witnesses if not w.decides and w.state == state] for state in STATES}
     if said[IMPOSSIBLE]:
         state = INVALID
         reasons = [f"{witness.title}: {witness.evidence}" for witness in said[IMPOSSIBLE]]
@@ -115,9 +115,9 @@ def judge(witnesses: Sequence[Heard], simulated: bool) -> Verdict:
     accepted = [each for each in said[AGREES] if each.fact]
     if accepted:
         text = f"{text}; accepted: {'; '.join(each.fact for each in accepted)}"
-    if told[DISAGREES]:
-        text = f"{text}; the path has gaps: {_facts(told[DISAGREES])}"
-    besides = tuple(f"{each.title}: {each.evidence}" for each in told[DISAGREES] + told[MISSING])
+    if others[DISAGREES]:
+        text = f"{text}; the path has gaps: {_facts(others[DISAGREES])}"
+    besides = tuple(f"{each.title}: {each.evidence}" for each in others[DISAGREES] + others[MISSING])
     line = f"{'SIMULATED - ' if simulated else ''}{state}: {text}{'' if text.endswith('...') else '.'}"
     return Verdict(state, simulated, line, tuple(reasons), tuple(witnesses), besides)
 

@@ -31,7 +31,7 @@ class Witness(NamedTuple):
 
     ``needed``: whether a run that it is missing from is not proven. ``decides``: whether the run is proven only if it
     agrees. Those that do not speak of how good the path is, not of whether the data took it: what they say against it,
-    or could not read, stands beside the verdict. ``spares``: states in which it leaves the path proven, because it
+    or could not read, is shown beside the verdict. ``spares``: states in which it leaves the path proven, because it
     speaks of the fabric or of the pace: the run then has the lower grade.
     """
 
@@ -58,7 +58,7 @@ class Doubts:
     unseen: list[str] = dataclasses.field(default_factory=list)
 
     def says(self, good: str, fact: str = "") -> Said:
-        """``good``: the sentence if there is no doubt; ``fact``: what stands in the first line if there is."""
+        """``good``: the sentence if there is no doubt; ``fact``: what the first line says if there is."""
         kinds = ((IMPOSSIBLE, self.impossible), (DISAGREES, self.wrong), (MISSING, self.missing))
         state = next((kind for kind, texts in kinds if texts), AGREES)
         texts = list(dict.fromkeys(text for _kind, found in kinds for text in found))

@@ -17,7 +17,7 @@ import collections
 import dataclasses
 from typing import Any, Mapping, Sequence
 
-from .path_container import container_rows, told
+from .path_container import container_rows, or_none
 from .path_intent import CONTAINER, MISMATCH, NIC, OK, SWITCH, UNKNOWN, Intent, Row, row
 from .path_nic import alike, left_out, nic_rows, rail_of, rail_rows, roce_ports
 from .path_switch import switch_rows
@@ -46,7 +46,7 @@ def rows(
     for name, switch in switches.items():
         table += switch_rows(name, switch, most, intent)
     for host, node in nodes.items():
-        if not told(node.get("nic")):
+        if not or_none(node.get("nic")):
             table += [row(item, NIC, host, "a value", None, None, "reach the host and read it") for item in ITEMS]
         elif not ports[host]:
             layers = sorted({str(port.get("link_layer")) for port in (node.get("nic") or {}).get("devices") or ()})
@@ -55,7 +55,7 @@ def rows(
                          )  # fmt: skip
         for port in ports[host]:
             table += nic_rows(host, port, mtus[rail_of(port, intent)], intent)
-        container = told(node.get("container"))
+        container = or_none(node.get("container"))
         if container is None:
             table += [row(item, CONTAINER, host, "a value", None, None, "start the container") for item in ITEMS]
         else:
@@ -110,7 +110,7 @@ def report(
         "left_out": [
             text
             for host, node in nodes.items()
-            if intent.networks and told(node.get("nic"))
+            if intent.networks and or_none(node.get("nic"))
             for text in left_out(host, node["nic"], intent)
         ],
     }

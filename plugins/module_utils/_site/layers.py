@@ -9,7 +9,7 @@ def fold(outcomes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """One layer: host -> {``changed``, ``verified``, ``found``, ``changes``} to the same four keys.
 
     A layer is changed if one host was; verified only if every host was read back and found right; without any outcome
-    nobody looked, and ``verified`` is None.
+    the layer was not checked, and ``verified`` is None.
     """
     verdicts = [outcome.get("verified") for outcome in outcomes.values()]
     return {

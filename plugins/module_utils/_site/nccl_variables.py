@@ -90,7 +90,7 @@ def choose(
     control = _rails.cidr(control_network, "control_network") if control_network else roce[0]
     rails = _rails.find(facts, roce, devices)
     wanted = _Collector(list(facts))
-    told = control in roce or all("interfaces" in known for known in facts.values())
+    interfaces_known = control in roce or all("interfaces" in known for known in facts.values())
     for node, ports in rails.ports.items():
         names = ",".join(port.label for port in ports)
         where = ", ".join(f"{port.netdev} {port.address}" for port in ports)
@@ -102,7 +102,7 @@ def choose(
             f"the RoCE port(s) with an address in {inside} ({where}); '=' because NCCL otherwise takes every name that "
             "begins like this one",
         )
-        if not told:
+        if not interfaces_known:
             continue
         interface = _interface(node, facts[node], ports, control)
         wanted.add(
@@ -112,7 +112,7 @@ def choose(
             f"the interface with an address in {control}; left to itself NCCL may take a bridge that every node has "
             "with the same address",
         )
-    if told and _has_both_families(facts, control):
+    if interfaces_known and _has_both_families(facts, control):
         wanted.add_to_all(
             "NCCL_SOCKET_FAMILY",
             "AF_INET6" if control.version == 6 else "AF_INET",
@@ -130,7 +130,7 @@ def choose(
     if dscp is not None:
         _traffic_class(wanted, dscp, ecn)
     notes = _rails.notes(rails)
-    if not told:
+    if not interfaces_known:
         notes.append(
             f"NCCL_SOCKET_IFNAME is not set: the facts do not say which interface of each node is in {control}"
         )
@@ -150,7 +150,7 @@ def launcher(variables: Variables, names: Mapping[str, str]) -> list[str]:
         name = names.get(node, node)
         if not _HOST.fullmatch(name):
             raise RefusedError("not a host name", host=node, thing="hostname", value=name)
-        # What somebody set for the run or for the container goes before what was computed.
+        # A value that is set for the run or for the container goes before the computed one.
         words = " ".join(f'{key}="${{{key}:-{value}}}"' for key, value in values.items())
         cases.append(f"{name}) export {words};;")
     unknown = '*) echo "NCCL variables: no values for host $(hostname)" >&2; exit 64;;'

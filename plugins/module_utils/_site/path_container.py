@@ -38,8 +38,8 @@ def selects(selector: str, device: str, port: int) -> bool:
     return hit is not excluded
 
 
-def told(value: Any) -> Any:
-    """None for what was not told: older Ansible turns a template's none into an empty text."""
+def or_none(value: Any) -> Any:
+    """None for a value that was not given: older Ansible turns a template's none into an empty text."""
     return None if value in (None, "", "None") else value
 
 
@@ -87,13 +87,13 @@ def _container_mtu(
     intent: Intent,
 ) -> Iterator[Row]:
     """``mtus`` of the container: interface to what it sees there; ``mtu``: that of the first one alone."""
-    each = told(container.get("mtus"))
+    each = or_none(container.get("mtus"))
     seen = dict(each) if isinstance(each, Mapping) else {}
-    first = told(container.get("mtu"))
+    first = or_none(container.get("mtu"))
     if not seen and first is not None and ports:
         seen = {ports[0].get("netdev"): first}
     for port in ports:
-        value = told(seen.get(port.get("netdev")))
+        value = or_none(seen.get(port.get("netdev")))
         if value is not None:
             wanted = mtus.get(rail_of(port, intent), 0)
             where = f"{name} interface {port.get('netdev')}"
@@ -137,7 +137,7 @@ def _container_gid(
     chosen = [port for port in ports if not selector or selects(selector, port["name"], int(port["port"]))]
     if selector:
         wanted = ", ".join(f"{port['name']}:{port['port']}" for port in ports)
-        # Without the names of the networks nobody knows which of several ports are meant.
+        # Without the names of the networks it is not known which of several ports are meant.
         right = len(chosen) == len(ports) if intent.networks else bool(chosen)
         yield row("GID", CONTAINER, f"{name} NCCL_IB_HCA", wanted, selector, right if ports else None,
                   f"export NCCL_IB_HCA={'=' + wanted.replace(' ', '')}: the devices that have a RoCE address"
@@ -150,7 +150,7 @@ def _container_gid(
                       None if own is None else own == index,
                       f"export NCCL_IB_GID_INDEX={own} on this host; the index can differ between hosts")  # fmt: skip
         return
-    version = re.match(r"^(\d+)\.(\d+)", str(told(container.get("nccl_version")) or ""))
+    version = re.match(r"^(\d+)\.(\d+)", str(or_none(container.get("nccl_version")) or ""))
     numbers = (int(version.group(1)), int(version.group(2))) if version else None
     yield row("GID", CONTAINER, f"{name} NCCL_IB_GID_INDEX", "set, or NCCL 2.21",
               f"not set, NCCL {container['nccl_version']}" if numbers else None,

@@ -51,7 +51,7 @@ class Intent:
     def holds(self, address: str) -> bool:
         return not self.networks or bool(self.rail(address))
 
-    def told(self) -> str:
+    def networks_text(self) -> str:
         return ", ".join(map(str, self.networks))
 
 

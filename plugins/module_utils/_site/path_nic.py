@@ -26,9 +26,9 @@ def left_out(host: str, nic: Mapping[str, Any], intent: Intent) -> list[str]:
     return [
         f"{place(host, port)}: not compared, "
         + (
-            f"{', '.join(addresses)} is in none of {intent.told()}"
+            f"{', '.join(addresses)} is in none of {intent.networks_text()}"
             if (addresses := [str(gid["ipv4"]) for gid in port.get("gids") or () if gid.get("ipv4")])
-            else f"it has no IPv4 address in {intent.told()}"
+            else f"it has no IPv4 address in {intent.networks_text()}"
         )
         for port in nic.get("devices") or ()
         if port.get("link_layer") == "Ethernet" and id(port) not in taken
@@ -88,7 +88,7 @@ def nic_rows(host: str, port: Mapping[str, Any], mtu: int, intent: Intent) -> It
                   f"mlnx_qos --dscp2prio set,{intent.dscp},{intent.priority}")  # fmt: skip
     index, address = gid_of(port, intent)
     found = None if index is None else f"{index} ({address})"
-    expected = f"RoCE v2 over IPv4{' in ' + intent.told() if intent.networks else ''}"
+    expected = f"RoCE v2 over IPv4{' in ' + intent.networks_text() if intent.networks else ''}"
     yield row("GID", NIC, where, expected, found or "none", index is not None and intent.holds(str(address)),
               "give the interface its address in the RoCE network")  # fmt: skip
     yield from _classes(where, qos, intent)
@@ -140,9 +140,9 @@ def alike(ports: Mapping[str, Sequence[Mapping[str, Any]]], intent: Intent) -> I
 
 def _same(thing: str, members: Sequence[tuple[str, str, Any]], remedy: str) -> Iterator[Row]:
     """``members``: where, group, value. What most of a group have is right."""
-    told = [member for member in members if member[2]]
-    for group in dict.fromkeys(group for _where, group, _value in told):
-        values = [(where, value) for where, own, value in told if own == group]
+    known = [member for member in members if member[2]]
+    for group in dict.fromkeys(group for _where, group, _value in known):
+        values = [(where, value) for where, own, value in known if own == group]
         usual = collections.Counter(value for _where, value in values).most_common(1)[0][0]
         for where, value in values:
             yield row("link", NIC, f"{where} {thing}", usual, value, value == usual, remedy)

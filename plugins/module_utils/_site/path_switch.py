@@ -113,7 +113,7 @@ def _switch_design(name: str, switch: Mapping[str, Any], ports: Ports, need: Nee
 
 
 def _address(name: str, port: str, addresses: Sequence[str] | None, intent: Intent) -> Row:
-    expected = f"an address in {intent.told()}" if intent.networks else "an address of the rail"
+    expected = f"an address in {intent.networks_text()}" if intent.networks else "an address of the rail"
     found = None if addresses is None else ", ".join(addresses) or "none"
     inside = [text for text in addresses or () if intent.holds(text.partition("/")[0])]
     right = None if addresses is None else bool(inside)

@@ -1,6 +1,6 @@
 """Which device of a VM is which device of its ESXi host, and where it sits there: for NCCL's topology file. Pure.
 
-Nothing is guessed: alike devices in different places are told apart by the number of their slot, which vSphere and
+Nothing is guessed: alike devices in different places are distinguished by the number of their slot, which vSphere and
 Linux both know. Where two devices could be meant by one all the same, or a bridge is not in the facts, this refuses and
 shows what it saw.
 """
@@ -93,7 +93,7 @@ def bridges_above(row: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]],
                 host=vm,
                 thing=f"parent_bridge of {at['address']}",
                 value=at["parent_bridge"],
-                remedy="report this spelling; without the bridge nobody knows which switch the device is on",
+                remedy="report this spelling; without the bridge the switch of the device is not known",
             ) from error
         if address not in rows:
             raise RefusedError(
@@ -121,7 +121,7 @@ def numa_node(row: Mapping[str, Any], vm: str) -> int:
             host=vm,
             thing=str(row["address"]),
             value=node,
-            remedy="without it the file would claim a place that nobody knows; see esxi_pci_info's numa_nodes",
+            remedy="without it the place in the file would be a guess; see esxi_pci_info's numa_nodes",
         )
     return node
 
@@ -136,7 +136,7 @@ def match(
     places: Mapping[str, tuple[Any, ...]],
     given: Mapping[str, str],
 ) -> dict[str, GuestDevice]:
-    """Host address -> device of the guest. Alike devices are told apart only where it matters, and never guessed."""
+    """Host address -> device of the guest. Alike devices are distinguished only where it matters, and never guessed."""
     by_address = {device.address: device for device in guest}
     matched: dict[str, GuestDevice] = {}
     for host_address, guest_address in given.items():
@@ -220,16 +220,16 @@ def _words(address: str, place: tuple[Any, ...]) -> str:
 
 def guest_nodes(vm: str, placed: Sequence[tuple[int, GuestDevice]]) -> tuple[dict[int, int], list[str]]:
     """Host NUMA node -> the guest's, and notes. NCCL takes the CPU list of the GUEST's node of that number."""
-    told: dict[int, set[int]] = {}
+    by_node: dict[int, set[int]] = {}
     for node, device in placed:
         known = {device.numa_node} if device.numa_node is not None and device.numa_node >= 0 else set()
-        told.setdefault(node, set()).update(known)
-    if all(len(nodes) == 1 for nodes in told.values()):
-        mapping = {node: next(iter(nodes)) for node, nodes in told.items()}
+        by_node.setdefault(node, set()).update(known)
+    if all(len(nodes) == 1 for nodes in by_node.values()):
+        mapping = {node: next(iter(nodes)) for node, nodes in by_node.items()}
         if len(set(mapping.values())) == len(mapping):
             return mapping, []
-    if len(told) == 1 and not any(told.values()):
-        node = next(iter(told))
+    if len(by_node) == 1 and not any(by_node.values()):
+        node = next(iter(by_node))
         return {node: 0}, [
             f"the guest does not say on which NUMA node its devices are; all are on node {node} of the host, so they "
             "are put on node 0 of the guest, the only one of a VM that is kept on one node"

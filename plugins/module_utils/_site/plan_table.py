@@ -14,7 +14,7 @@ from typing import Any, Iterable, Mapping, Sequence
 from .._layer import Reboot
 from . import reboot
 
-NOBODY, NO_RESTART = "nobody", "no"
+NOTHING, NO_RESTART = "nothing", "no"
 HEADINGS = ("device", "change", "interrupts", "restart", "minutes")
 _WIDTHS = (22, 56, 34, 14, 7)  # of a column at most: 141 with the blanks between them
 _RESTARTS = {
@@ -33,7 +33,7 @@ class Row:
 
     devices: tuple[str, ...]
     change: str
-    interrupts: str = NOBODY
+    interrupts: str = NOTHING
     restart: str = NO_RESTART
     minutes: int | None = None
 
@@ -42,9 +42,9 @@ class Row:
 
     def cells(self) -> tuple[str, ...]:
         names, more = self.devices[:_SHOWN], len(self.devices) - _SHOWN
-        told = ", ".join(names) + (f" and {more} more" if more > 0 else "")
+        devices = ", ".join(names) + (f" and {more} more" if more > 0 else "")
         minutes = "<1" if self.minutes is None else f"~{self.minutes}"
-        return (told, self.change, self.interrupts, self.restart, minutes)
+        return (devices, self.change, self.interrupts, self.restart, minutes)
 
 
 def rows_of(layer: str, device: str, fact: Any, summary: str = "") -> list[Row]:
@@ -66,7 +66,7 @@ def _of_operation(device: str, operation: Mapping[str, Any]) -> Row:
     if restart not in _RESTARTS:
         raise ValueError(f"{device}: {operation.get('description')}: unknown restart {restart!r}")
     return Row(
-        (device,), str(operation["description"]), str(operation.get("disrupts") or "") or NOBODY, _RESTARTS[restart]
+        (device,), str(operation["description"]), str(operation.get("disrupts") or "") or NOTHING, _RESTARTS[restart]
     )
 
 
@@ -87,20 +87,20 @@ def windows(
 
     def after(found: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
         return {
-            name: {**told, "reboot_required": True, "reboot_reasons": told["reboot_reasons"] or ["this run"]}
+            name: {**state, "reboot_required": True, "reboot_reasons": state["reboot_reasons"] or ["this run"]}
             if name in waiting
-            else dict(told)
-            for name, told in found.items()
+            else dict(state)
+            for name, state in found.items()
         }
 
-    told: list[Row] = []
+    rows: list[Row] = []
     for window in reboot.windows(after(hosts), vms, after(nics)):
         for vm, changes in window.changes.items():
-            told += [Row((vm,), str(change["text"]), restart="VM off and on") for change in changes]
+            rows += [Row((vm,), str(change["text"]), restart="VM off and on") for change in changes]
         if window.needed:
-            stopped = ", ".join(window.vms) or NOBODY
+            stopped = ", ".join(window.vms) or NOTHING
             what = "one restart of the host" if window.reboot else "VMs off and on"
-            told.append(
+            rows.append(
                 Row(
                     (window.host,),
                     f"maintenance window: {what}",
@@ -109,7 +109,7 @@ def windows(
                     minutes[0 if window.reboot else 1],
                 )
             )
-    return told
+    return rows
 
 
 def together(rows: Iterable[Row]) -> list[Row]:
@@ -135,7 +135,7 @@ def _lines(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
 
 def table(rows: Sequence[Row], batch: int = 1, *, whole: bool = True) -> list[str]:
     """Lines with aligned columns, and what it comes to. ``batch``: how many hosts have their window at a time;
-    ``whole``: every device has told, so that what is not in ``rows`` is not done either."""
+    ``whole``: every device has reported, so that what is not in ``rows`` is not done either."""
     if not rows:
         known = "Nothing" if whole else "Nothing that is known"
         return [f"{known} would be changed, interrupted or restarted."]
@@ -144,13 +144,13 @@ def table(rows: Sequence[Row], batch: int = 1, *, whole: bool = True) -> list[st
     lines = [line for each in cells for line in _lines(each, widths)]
     waiting = [row for row in rows if row.minutes is not None]
     changes = sum(len(row.devices) for row in rows) - len(waiting)
-    disturbing = sum(len(row.devices) for row in rows if row.minutes is None and row.interrupts != NOBODY)
-    told = f"{changes} change(s); {disturbing} of them interrupt somebody at once"
+    disturbing = sum(len(row.devices) for row in rows if row.minutes is None and row.interrupts != NOTHING)
+    summary = f"{changes} change(s); {disturbing} of them interrupt traffic at once"
     if not waiting:
         restarts = any(row.restart != NO_RESTART for row in rows)
         quiet = "Nothing restarts." if whole else "Nothing of this restarts."
-        return [*lines, f"{told}. {'Maintenance windows are not known.' if restarts else quiet}"]
+        return [*lines, f"{summary}. {'Maintenance windows are not known.' if restarts else quiet}"]
     longest = max(row.minutes or 0 for row in waiting)
     total = math.ceil(len(waiting) / batch) * longest
     at_a_time = f"{len(waiting)} host(s) need a maintenance window, {batch} at a time: about {total} minutes (assumed)"
-    return [*lines, f"{told}. {at_a_time}."]
+    return [*lines, f"{summary}. {at_a_time}."]

@@ -1,8 +1,8 @@
 """Which RoCE ports of the nodes carry the job: by RDMA device and network, never by the name of an interface. Pure.
 
 A rail is one RoCE network; each node has a port in it. Several rails are several networks, often a switch each, and
-nobody promised a route between them. Whatever Ethernet port is not taken is named with the reason: a NIC that a job
-does not use is a cable that somebody paid for.
+there may be no route between them. Each Ethernet port that is not taken is named with the reason: a NIC that a job
+does not use is bandwidth that the site paid for.
 """
 
 from __future__ import annotations
@@ -141,23 +141,23 @@ def cidr(text: str, thing: str, host: str = "nccl_variables") -> Network:
         ) from error
 
 
-def networks(told: str | Sequence[str], thing: str = "network", host: str = "nccl_variables") -> tuple[Network, ...]:
+def networks(given: str | Sequence[str], thing: str = "network", host: str = "nccl_variables") -> tuple[Network, ...]:
     """One network per rail, from a list or a text with commas or blanks. Raises RefusedError for what overlaps."""
-    texts = told.replace(",", " ").split() if isinstance(told, str) else [str(text) for text in told]
+    texts = given.replace(",", " ").split() if isinstance(given, str) else [str(text) for text in given]
     found = tuple(dict.fromkeys(cidr(text, thing, host) for text in texts))
     if not found:
         raise RefusedError(
-            "no network", host=host, thing=thing, value=told, remedy="give one per rail, as 192.0.2.0/24"
+            "no network", host=host, thing=thing, value=given, remedy="give one per rail, as 192.0.2.0/24"
         )
     for at, one in enumerate(found):
         for other in found[at + 1 :]:
             if one.version == other.version and one.overlaps(other):
                 raise RefusedError(
-                    f"{one} and {other} overlap, so nobody knows which rail an address is on",
+                    f"{one} and {other} overlap, so the rail of an address is not known",
                     host=host,
                     thing=thing,
                     value=[str(network) for network in found],
-                    remedy="give the network of each rail as it stands on its interfaces",
+                    remedy="give the network of each rail as its interfaces have it",
                 )
     return found
 
@@ -322,8 +322,10 @@ def _uneven(rails: Rails) -> list[str]:
     for network in rails.used:
         counts = {node: sum(port.network == network for port in ports) for node, ports in rails.ports.items()}
         if len(set(counts.values())) > 1:
-            told = ", ".join(f"{node} {count}" for node, count in counts.items())
-            found.append(f"the nodes have different numbers of ports in {network} ({told}): the smallest sets the pace")
+            ports = ", ".join(f"{node} {count}" for node, count in counts.items())
+            found.append(
+                f"the nodes have different numbers of ports in {network} ({ports}): the smallest sets the pace"
+            )
     return found
 
 

@@ -14,7 +14,7 @@ ROCE_PRIORITY = 3
 
 
 def usable(readings: Mapping[str, Any], nodes: Sequence[str]) -> dict[str, Any]:
-    """``facts`` for `nccl_variables.choose` (empty unless every node told), ``missing`` (texts), ``simulated``."""
+    """``facts`` for `nccl_variables.choose` (empty unless all nodes reported), ``missing`` (texts), ``simulated``."""
     missing = [f"{node}: {why}" for node in nodes for why in [why_not(readings.get(node))] if why]
     facts = {} if missing or not nodes else {node: _facts(readings[node]) for node in nodes}
     return {
@@ -25,15 +25,18 @@ def usable(readings: Mapping[str, Any], nodes: Sequence[str]) -> dict[str, Any]:
 
 
 def _facts(reading: Mapping[str, Any]) -> dict[str, Any]:
-    """``interfaces`` is left out where nobody told them, which is something else than none."""
-    told = reading.get("interfaces")
-    return {"devices": list(reading["devices"]), **({"interfaces": list(told)} if isinstance(told, list) else {})}
+    """``interfaces`` is left out if the node reported none, which differs from an empty list."""
+    interfaces = reading.get("interfaces")
+    return {
+        "devices": list(reading["devices"]),
+        **({"interfaces": list(interfaces)} if isinstance(interfaces, list) else {}),
+    }
 
 
 def why_not(reading: Any) -> str:
     """Why a node's reading has no RDMA device; empty if it has one."""
     if not isinstance(reading, Mapping) or not reading:
-        return "nobody read its RDMA devices"
+        return "its RDMA devices were not read"
     if reading.get("error"):
         return f"its RDMA devices could not be read ({' '.join(str(reading['error']).split())[:200]})"
     if not reading.get("devices"):
@@ -95,7 +98,7 @@ def _not_lossless(found: Any, priority: int) -> str:
     if roce["mode"] == "absent":
         return "RoCE is off"
     if not trusts_dscp(roce.get("trust")):
-        return f"it does not say that it trusts DSCP (trust {roce.get('trust') or 'not told'})"
+        return f"it does not say that it trusts DSCP (trust {roce.get('trust') or 'unknown'})"
     priorities = list(roce.get("pfc_priorities") or ())
     if priority not in priorities:
         return f"flow control is not on priority {priority} (on {priorities or 'none'})"

@@ -46,7 +46,7 @@ def windows(
     ``nics``: inventory name of the VM -> {``reboot_required``, ``reboot_reasons``};
     ``places``: inventory name -> {``esxi_host``, ``esxi_host_moid``, ``vcenter_uuid``} as the windows see the host;
     ``left_out``: inventory name of a host or VM -> why its host gets no window.
-    Hosts are told apart by vCenter and managed object id: a name may be written in several ways, and a restored copy of
+    Hosts are identified by vCenter and managed object id: a name may be written in several ways, and a restored copy of
     a vCenter has the same ids. Raises ValueError for a VM on a host that is not listed, for two inventory names of one
     host, and for a host that was read on one vCenter and would be restarted on another.
     """

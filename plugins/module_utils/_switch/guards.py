@@ -2,7 +2,7 @@
 
 Whether a port may become an access port is asked the other way round, because a list of what makes a port precious is
 never complete (a release renames a key, and the guard is gone). A port is free only if everything that is known about
-it stands on a short list of settings that harm nobody. Whatever else is configured at it, and whatever else of the
+it is on a short list of harmless settings. Whatever else is configured at it, and whatever else of the
 configuration names it, is a use.
 """
 
@@ -103,7 +103,7 @@ def refuse_used(host: str, found: Sequence[str]) -> None:
 
 
 def refuse_neighbors(host: str, behind: Mapping[str, Sequence[Neighbor]], wanted: Wanted) -> None:
-    """``behind``: the ports that are changed and have a link, in order. Nobody is disturbed where there is none.
+    """``behind``: the ports that are changed and have a link, in order. Without a link, no traffic is disturbed.
 
     An uplink that was cabled to the wrong place looks like a port of a server.
     """
@@ -114,7 +114,7 @@ def refuse_neighbors(host: str, behind: Mapping[str, Sequence[Neighbor]], wanted
         if name in wanted.strangers:
             continue
         if not neighbors:
-            found.append(f"{name} is up, and nobody says over LLDP who is behind it")
+            found.append(f"{name} is up, and LLDP reports no neighbor behind it")
         unknown = [str(each) for each in neighbors if not is_expected(each.system, wanted.neighbors)]
         if unknown:
             found.append(f"behind {name} is {', '.join(unknown)}")
@@ -130,7 +130,7 @@ def refuse_neighbors(host: str, behind: Mapping[str, Sequence[Neighbor]], wanted
 
 
 def neighbor_warnings(behind: Mapping[str, Sequence[Neighbor]], wanted: Wanted) -> list[str]:
-    """Where nobody said who may be behind a port, a neighbor that forwards is worth a look."""
+    """If the request names no expected neighbors, a neighbor that forwards is worth a look."""
     if wanted.neighbors:
         return []
     return [

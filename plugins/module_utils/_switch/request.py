@@ -8,7 +8,7 @@ from typing import Any, Callable, Mapping
 
 from .._layer import RefusedError
 
-# How far a change may reach: every link of the switch, the requested ports, nobody.
+# How far a change may reach: every link of the switch, the requested ports, none.
 DISRUPTIONS = ("any", "requested_ports", "none")
 DISRUPTION = "requested_ports"
 MTU_MIN, MTU_MAX = 1500, 9216
@@ -26,7 +26,7 @@ class Wanted:
 
     ``mode`` None: RoCE off. ``vlan``/``mtu`` None: leave as it is. ``convertible``: ports that may become access ports
     although they carry something now; None: any of the requested. ``neighbors``: patterns of the LLDP names that may be
-    behind a port that is changed; empty: any. ``strangers``: ports that may be changed whoever is behind them, None:
+    behind a port that is changed; empty: any. ``strangers``: ports that may be changed with any neighbor, None:
     any. ``disruption``: one of `DISRUPTIONS`. ``priority``: of RoCE traffic. ``vlan_name``, ``mtu_method`` and
     ``snapshot`` (a configuration file to write before the first change, empty: none) exist on Onyx, ``domain`` (the
     bridge of the VLAN) and ``watchdog`` (that of PFC, on) with NVUE.

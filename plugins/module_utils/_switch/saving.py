@@ -1,6 +1,6 @@
-"""The one policy of saving: what somebody else has not saved himself is not saved for him. Pure: no I/O, no Ansible.
+"""The one policy of saving: what another user has not saved is not saved for that user. Pure: no I/O, no Ansible.
 
-Saving writes the whole configuration. Somebody else's changes may have been unsaved before a run, or be made while it
+Saving writes the whole configuration. Another user's changes may have been unsaved before a run, or be made while it
 works, so that both are looked for: against what is saved, and against what ran when the run began.
 """
 
@@ -24,14 +24,14 @@ def warnings(
     result = []
     if unsaved and foreign:
         result.append(
-            f"nothing was saved, because somebody else's changes are unsaved (save={policy}): "
+            f"nothing was saved, because another user's changes are unsaved (save={policy}): "
             + shown(foreign)
             + f". A {restart} loses them and what this run changed. Look at them, then use save=always"
         )
     elif unsaved:
         result.append(f"not saved (save={policy}): a {restart} of the switch takes unsaved changes back")
     if meanwhile:
-        result.append(f"somebody else changed the configuration while this run worked: {shown(meanwhile)}")
+        result.append(f"another user changed the configuration while this run worked: {shown(meanwhile)}")
     return result
 
 

@@ -28,7 +28,7 @@ class Line:
         return (line for line in self.below if line.text == beginning or line.text.startswith(beginning + " "))
 
     def rest(self, beginning: str) -> list[str]:
-        """What stands behind these words, line by line."""
+        """The text after these words, line by line."""
         return [line.text[len(beginning) :].strip() for line in self.lines(beginning)]
 
     def has(self, text: str) -> bool:

@@ -55,7 +55,7 @@ def settings_from(params: Mapping[str, Any]) -> Settings:
 def check_known_hosts(settings: Settings) -> None:
     """Before a login: the file is there, and what paramiko logs stays quiet.
 
-    Paramiko logs what it raises anyway, with a traceback, and Python prints that where nobody handles it.
+    Paramiko logs what it raises anyway, with a traceback, and Python prints that where no caller handles it.
     """
     logger = logging.getLogger("paramiko")
     if not logger.handlers:

@@ -82,7 +82,7 @@ class Maintenance:
                 f"{self._records.story()}, and nothing proves that it was this run's task",
                 host=self._host,
                 thing="ESXi host",
-                remedy="ask the user who entered maintenance mode. If nobody did, run again with in_maintenance=adopt",
+                remedy="ask the user who entered maintenance mode. If no user did, run again with in_maintenance=adopt",
             )
         self.entered = True
         self.unproved = entry is None

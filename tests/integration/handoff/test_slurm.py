@@ -202,7 +202,7 @@ def test_four_ranks_train_under_slurm_torchrun_and_mpirun_and_the_reports_have_o
 def test_a_partition_that_does_not_exist_is_named_with_those_that_do(slurm: Slurm, written: Path) -> None:
     done = submit(slurm, written, "--partition=gpu")
     assert done.returncode == 65
-    assert "Slurm has no partition gpu. What to do: take one of: other train" in done.stderr
+    assert "no partition gpu. What to do: take one of: other train" in done.stderr
     # Without the look before, Slurm itself refuses.
     assert slurm.run("sbatch", "--partition=gpu", "resnet50.sbatch", cwd=written).returncode != 0
 
@@ -210,7 +210,7 @@ def test_a_partition_that_does_not_exist_is_named_with_those_that_do(slurm: Slur
 def test_a_partition_without_one_of_the_nodes_is_refused(slurm: Slurm, written: Path) -> None:
     done = submit(slurm, written, "-p", PARTITIONS[1])
     assert done.returncode == 65
-    assert f"node {HOSTS[1]} is not in partition {PARTITIONS[1]}" in done.stderr
+    assert f"node {HOSTS[1]} not in partition {PARTITIONS[1]}" in done.stderr
 
 
 def test_a_drained_node_is_named_with_its_reason_instead_of_a_job_that_waits(slurm: Slurm, written: Path) -> None:
@@ -256,5 +256,5 @@ def test_a_node_that_the_job_was_not_made_for_is_refused(slurm: Slurm, tmp_path:
     job = slurm.run("sbatch", "--parsable", "-w", HOSTS[1], "one.sbatch", cwd=outcome.folder).stdout.strip()
     assert slurm.wait(job) == "FAILED"
     told = (outcome.folder / f"one-{job}.out").read_text()
-    assert f"Slurm gave node {HOSTS[1]}, for which nothing was computed" in told
+    assert f"Slurm gave node {HOSTS[1]}, for which nothing" in told
     assert not (outcome.folder / "results").exists()

@@ -97,5 +97,5 @@ def test_the_rank_that_holds_up_a_silent_run_is_named_and_nothing_is_left(
     assert "localhost: rank 1 stood still: process " in said and words in said, why(tmp_path)
     assert "no new line of output for " in said
     assert "rank 1 on localhost: step 20, state " in said and "ranks 0, 2 on localhost: step 30, state S" in said
-    assert "What to do: " in said and "could not be ended" not in said
+    assert "What to do: " in said and "not be ended" not in said
     assert (tmp_path / "logs" / "one" / "mine.log").read_text().count("images/sec") >= 8

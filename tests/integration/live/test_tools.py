@@ -113,7 +113,7 @@ def test_their_figures_stand_in_their_files(place: pathlib.Path) -> None:
 def test_figures_that_contradict_themselves_fail_the_measurement_and_are_named(place: pathlib.Path) -> None:
     (place / "broken").touch()
     rc, nccl, perf = measure(place)
-    assert rc != 0 and "not everything could be measured" in output(place)
+    assert rc != 0 and "not everything" in output(place)
     assert nccl["settings"]["one_job"] is False and nccl["problems"]
-    assert any("the two ends say" in text for text in perf["problems"])
+    assert any("two ends say" in text for text in perf["problems"])
     assert perf["results"] and nccl["results"], "what was measured is kept beside the problem"

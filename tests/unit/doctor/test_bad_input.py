@@ -148,7 +148,7 @@ def test_a_bomb_is_left_when_it_has_grown_out_of_proportion(
         data = (gzip.compress if kind == "gzip" else lzma.compress)(XID + text)
     found = given(tmp_path, data)
     assert found["findings"][0]["cause"] == "gpu_fault", "what stands before it is read"
-    assert any("unpacks to more than 50 times its size" in note for note in found["notes"])
+    assert any("more than 50 times" in note for note in found["notes"])
     assert found["bytes"] < 4 << 20
 
 
@@ -183,7 +183,7 @@ def test_an_archive_in_archives_is_read_twice_deep_and_no_deeper(tmp_path: pathl
         deep = packed(member("in.tgz", deep))
     (tmp_path / "deep").mkdir()
     found = given(tmp_path / "deep", deep)
-    assert "an archive within archives" in found["message"]
+    assert "archive within archives" in found["message"]
 
 
 def test_a_line_of_ten_gigabytes_takes_no_memory(tmp_path: pathlib.Path) -> None:
@@ -194,7 +194,7 @@ def test_a_line_of_ten_gigabytes_takes_no_memory(tmp_path: pathlib.Path) -> None
     most, said = measured(path)
     assert most < MEMORY
     assert "gpu_fault" in said
-    assert "has a line of more than 64 MiB; the rest is left out" in said
+    assert "more than 64 MiB" in said
 
 
 def test_other_people_s_archives(tmp_path: pathlib.Path) -> None:
@@ -230,7 +230,7 @@ def test_zeros_that_a_crash_left_between_lines_make_no_binary(tmp_path: pathlib.
 
 
 def test_an_empty_folder_is_said_to_be_one(tmp_path: pathlib.Path) -> None:
-    assert "there is nothing in it" in diagnose(tmp_path)["message"]
+    assert "nothing in it" in diagnose(tmp_path)["message"]
 
 
 def test_text_of_another_coding_is_read(tmp_path: pathlib.Path) -> None:

@@ -135,7 +135,7 @@ def test_a_fault_is_set_at_its_device_and_cleared(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(control, "request", request)
     folder = tmp_path / "gym"
     text = verbs.set_fault("switch_drops", "gpu03", folder, up=True)
-    assert "set in the lab (switch)" in text
+    assert "in the lab (switch)" in text
     # What was set before is taken back: the outputs speak of one fault.
     assert [(method, address) for method, address, _body in said[:-1]] == [
         ("DELETE", control.url(program, "/fault")) for program in verbs.PROGRAMS
@@ -157,7 +157,7 @@ def test_without_the_lab_the_outputs_alone_are_made(
         raise AssertionError("the lab is not up")
 
     monkeypatch.setattr(control, "request", request)
-    assert "the lab is not up" in verbs.set_fault("switch_drops", "gpu02", tmp_path / "a", up=False)
+    assert "is not up" in verbs.set_fault("switch_drops", "gpu02", tmp_path / "a", up=False)
     assert "no device of the lab" in verbs.set_fault("gpu_ecc", "gpu02", tmp_path / "b", up=False)
     assert "SIMULATED" in (tmp_path / "b" / "SIMULATED").read_text(encoding="utf-8")
     assert cli.main(["fault", "list"]) == 0

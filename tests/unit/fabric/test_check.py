@@ -258,5 +258,5 @@ def test_host_whose_last_line_is_cut_off_is_missing() -> None:
 
 
 def test_line_that_is_not_whole_is_shown_and_refused() -> None:
-    with pytest.raises((LayerError, ValueError), match=r"a line of the fabric check is not whole.*FABRIC"):
+    with pytest.raises((LayerError, ValueError), match=r"is not whole.*FABRIC"):
         next_part(site(), ['[1,0]<stdout>:FABRIC {"host": 1, "probes": [\n'])

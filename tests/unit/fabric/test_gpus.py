@@ -173,7 +173,7 @@ def test_a_driver_that_was_loaded_again_and_shows_the_gpu_settles_an_xid() -> No
     found = judged({**FELL_OFF, "earlier": True})
     assert found.faults == ()
     (note,) = found.notes
-    assert "Xid 79 (2 times) before the driver was loaded again" in note
+    assert "Xid 79 (2 times) before the driver" in note
     assert "before the driver: 79 (2 times)" in {row["xids"] for row in found.rows}
     assert judged({**FELL_OFF, "earlier": True}, count=5).faults, "GPU 5 is not shown any more"
 
@@ -206,7 +206,7 @@ def test_another_xid_or_the_same_later_is_not_settled(known: str, entry: dict[st
 
 def test_a_log_without_times_leaves_a_restart_as_the_way_on() -> None:
     (fault,) = judged({**FELL_OFF, "last": ""}).faults
-    assert "The log has no times" in fault.remedy and "fabric_known_xids" not in fault.remedy
+    assert "has no times" in fault.remedy and "fabric_known_xids" not in fault.remedy
 
 
 def test_what_is_in_no_log_any_more_is_to_be_taken_out() -> None:
@@ -222,7 +222,7 @@ def test_what_is_in_no_log_any_more_is_to_be_taken_out() -> None:
 def test_an_entry_that_is_not_as_the_message_names_it_is_refused(text: str) -> None:
     with pytest.raises(RefusedError, match="fabric_known_xids") as refused:
         next_part(site(4, 2, known_xids=[text]), [])
-    assert text in str(refused.value) and "copy it from the message" in str(refused.value)
+    assert text in str(refused.value) and "from the message" in str(refused.value)
 
 
 def test_the_check_takes_the_xids_that_are_known() -> None:
@@ -270,7 +270,7 @@ def test_a_host_whose_driver_is_gone_is_a_fault_without_a_row() -> None:
     }
     found = gpus.judge(HOSTS, readings(gpu02=gone))
     assert [(fault.thing, fault.place.members) for fault in found.faults] == [("gpu driver", (2,))]
-    assert "the hosts do not have the same number of GPUs: 0 on gpu02" in found.notes[0]
+    assert "same number of GPUs: 0 on gpu02" in found.notes[0]
 
 
 def test_settings_and_what_was_not_read_are_notes() -> None:

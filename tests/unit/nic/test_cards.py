@@ -39,7 +39,7 @@ def test_no_reboot_is_waited_for_where_nothing_can_be_set_or_nobody_says_what_is
 
 def test_a_value_that_is_not_told_is_called_unknown() -> None:
     (reason,) = planning.pending(state(device(None, True, ABSENT))).reasons
-    assert "is True for the next boot, unknown now" in reason
+    assert "boot, unknown now" in reason
 
 
 @pytest.mark.parametrize(

@@ -53,13 +53,13 @@ def test_networks_decide_before_addresses_and_may_be_of_several_interfaces() -> 
 
 def test_several_candidates_without_a_network_are_no_choice() -> None:
     told = refusal(LAN, ROCE, SECOND)
-    assert "several interfaces of RDMA devices have an address: ens224, ens256" in told and "guest_networks" in told
+    assert "have an address: ens224, ens256" in told and "guest_networks" in told
 
 
 def test_no_candidate_names_those_that_there_are() -> None:
-    assert "those that there are: ens224 (no address)" in refusal(LAN, BARE)
-    assert "with an address in 203.0.113.0/24" in refusal(LAN, ROCE, networks=("203.0.113.0/24",))
-    assert "those that there are: none" in refusal(LAN)
+    assert "there are: ens224 (no address)" in refusal(LAN, BARE)
+    assert "an address in 203.0.113.0/24" in refusal(LAN, ROCE, networks=("203.0.113.0/24",))
+    assert "there are: none" in refusal(LAN)
 
 
 def test_what_is_named_is_taken_in_that_order_and_once() -> None:
@@ -67,9 +67,9 @@ def test_what_is_named_is_taken_in_that_order_and_once() -> None:
         "ens256",
         "ens224",
     )
-    assert "there is no such interface" in refusal(ROCE, interfaces=("ens999",))
+    assert "no such interface" in refusal(ROCE, interfaces=("ens999",))
     assert "ens192 has no RDMA device (driver vmxnet3)" in refusal(LAN, ROCE, interfaces=("ens192",))
-    assert "auto stands alone" in refusal(ROCE, interfaces=("auto", "ens224"))
+    assert "the only entry" in refusal(ROCE, interfaces=("auto", "ens224"))
 
 
 @pytest.mark.parametrize("interfaces", [("ens224",), ("auto",)], ids=["named", "found"])
@@ -99,7 +99,7 @@ def test_a_member_of_a_bond_is_never_taken_and_says_whose_it_is() -> None:
     bond = Link("bond0", 9, 1500, kind="bond", addresses=ROCE.addresses)
     members = [dataclasses.replace(each, master="bond0", addresses=()) for each in (ROCE, SECOND)]
     assert choose(world(LAN, bond, *members), DEFAULT, Wanted(), "gpu01") == ("bond0",)
-    assert "it is a member of bond0, which sets its MTU" in refusal(bond, *members, interfaces=("ens224",))
+    assert "a member of bond0" in refusal(bond, *members, interfaces=("ens224",))
 
 
 SICK = [

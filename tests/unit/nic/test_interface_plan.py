@@ -136,7 +136,7 @@ def test_what_a_vlan_lies_on_comes_first_and_is_never_lowered() -> None:
 def test_a_vlan_on_the_interface_of_the_management_is_refused_unless_allowed() -> None:
     links = (dataclasses.replace(ROCE, addresses=()), VLAN)
     managed: dict[str, Any] = {"chosen": ("roce",), "defaults": frozenset({"ens224"})}
-    with pytest.raises(RefusedError, match="it is a VLAN on ens224, which has MTU 1500 and carries a default route"):
+    with pytest.raises(RefusedError, match=r"VLAN on ens224, which has MTU 1500.*default route"):
         planned(*links, **managed)
     assert "live ens224" in texts(planned(*links, **managed, management=True))
     enough = (dataclasses.replace(links[0], mtu=9000), VLAN)
@@ -147,7 +147,7 @@ def test_a_member_that_is_set_up_with_another_mtu_than_its_bond_is_refused() -> 
     bond = Link("bond0", 9, 1500, kind="bond", addresses=ROCE.addresses)
     links = (bond, *(dataclasses.replace(each, master="bond0", addresses=()) for each in (ROCE, SECOND)))
     keepers = {"bond0": ALONE, "ens256": Keeper(NETWORKD, path="/x", mtu="1500")}
-    with pytest.raises(RefusedError, match="its member ens256 is set up with MTU 1500"):
+    with pytest.raises(RefusedError, match=r"member ens256 .* MTU 1500"):
         planned(*links, chosen=("bond0",), keepers=keepers)
     for mtu in ("", "9000"):
         keepers["ens256"] = Keeper(NETWORKD, path="/x", mtu=mtu)

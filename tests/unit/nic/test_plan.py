@@ -143,7 +143,7 @@ def test_a_second_reboot_after_a_useless_one_is_not_asked_for() -> None:
     for enabled in (True, None):
         with pytest.raises(VerifyError) as caught:
             planning.plan(waiting, AtsWanted(enabled=enabled, host_boot_time=2000.0, settled_since=1000.0), HOST)
-        assert "power the server off and on" in str(caught.value)
+        assert "power the server" in str(caught.value)
         assert caught.value.details["reboot_kind"] == "power_cycle"
 
 

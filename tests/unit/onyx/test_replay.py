@@ -226,7 +226,7 @@ def test_1_4_no_question_is_ever_answered_and_the_session_is_given_up(
     prompt = "switch "
     tape = Tape(prompt + "> ", script(prompt, line=question))
     session = open_session(monkeypatch, tape)
-    with pytest.raises(ApplyError, match="asks for a confirmation, and none was given"):
+    with pytest.raises(ApplyError, match="none was given"):
         session.configure("line")
     assert tape.typed[-1] == "line" and tape.hung_up
 
@@ -249,7 +249,7 @@ def test_1_4_the_first_login_wizard_is_recognised_and_not_answered(monkeypatch: 
 
 def test_1_4_a_new_admin_password_is_not_invented(monkeypatch: pytest.MonkeyPatch) -> None:
     tape = Tape("New password for 'admin' account must be typed, please enter new password: ", {})
-    with pytest.raises(CredentialError, match="wants a new password"):
+    with pytest.raises(CredentialError, match="a new password"):
         open_session(monkeypatch, tape)
     assert tape.typed == []
 

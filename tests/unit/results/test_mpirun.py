@@ -376,6 +376,6 @@ def test_the_filter_reads_saved_logs(tmp_path: pathlib.Path) -> None:
     told = mpirun_failure({"rc": rc, "stderr_file": str(saved)}, hosts)
     assert told == mpirun_failure({"rc": rc, "stderr": text, "stdout": ""}, hosts)
     assert told["hosts"] == ["gpu02"]
-    with pytest.raises(AnsibleFilterError, match="nothing cannot be read"):
+    with pytest.raises(AnsibleFilterError, match="cannot be read"):
         mpirun_failure({"rc": 1, "stdout_file": str(tmp_path / "nothing")})
     assert mpirun_failure({"msg": 'Could not find container "mpicont"'})["cause"] == "container_missing"

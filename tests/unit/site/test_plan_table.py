@@ -64,9 +64,9 @@ def test_every_change_of_every_layer_is_a_row_with_whom_it_interrupts_and_what_r
     found = decide("site_plan", SITE, **OPTIONS)
     assert [(tuple(row["devices"]), row["interrupts"], row["restart"], row["minutes"]) for row in found["rows"]] == [
         (("sw01",), "the link of 1/1", "no", None),
-        (("esx01",), "nobody", "ESXi host", None),
-        (("gpu02",), "nobody", "ESXi host", None),
-        (("gpu01", "gpu02"), "nobody", "VM off and on", None),
+        (("esx01",), "nothing", "ESXi host", None),
+        (("gpu02",), "nothing", "ESXi host", None),
+        (("gpu01", "gpu02"), "nothing", "VM off and on", None),
         (("esx01",), "gpu01", "ESXi host", 15),
         (("esx02",), "gpu02", "ESXi host", 15),
     ]
@@ -89,7 +89,7 @@ def test_a_window_for_keys_alone_stops_vms_and_no_host() -> None:
 @pytest.mark.parametrize(("batch", "minutes"), [(1, 40), (2, 20), (5, 20)])
 def test_minutes_count_the_rounds_of_windows(batch: int, minutes: int) -> None:
     found = decide("site_plan", SITE, **OPTIONS, batch=batch, minutes_host_reboot=20)
-    assert f"2 host(s) need a maintenance window, {batch} at a time: about {minutes} minutes" in found["table"][-1]
+    assert f"2 host(s) need a {batch} at a time: about {minutes} minutes" in found["table"][-1]
 
 
 def test_a_host_that_published_nothing_is_named_and_no_window_is_made_up_for_the_others() -> None:
@@ -111,7 +111,7 @@ def test_what_is_not_known_is_not_told_as_nothing() -> None:
     found = decide("site_plan", quiet, layers={"guest": ["gpu_vms", "guest_plan"]})
     assert found["table"][0] == "Nothing that is known would be changed, interrupted or restarted."
     restarting = decide("site_plan", site(gpu01={"guest_pending": None}), **OPTIONS)["table"]
-    assert "Maintenance windows are not known." in restarting[-2] and "Nothing restarts" not in restarting[-2]
+    assert "are not known." in restarting[-2] and "Nothing restarts" not in restarting[-2]
     row = Row(("sw01",), "MTU")
     assert plan_table.table([row])[-1].endswith("Nothing restarts.")
     assert plan_table.table([row], whole=False)[-1].endswith("Nothing of this restarts.")

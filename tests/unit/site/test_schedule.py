@@ -77,7 +77,7 @@ def test_window(windows: Any, now: str, is_open: bool, left: int | None) -> None
 
 def test_too_little_time_left_counts_as_closed_and_says_so() -> None:
     found = change_window([NIGHT], at("2026-11-22T03:45:00"), 30)
-    assert not found["open"] and "15 minutes before the end" in found["reason"] and "30 minutes" in found["reason"]
+    assert not found["open"] and "15 minutes before" in found["reason"] and "30 minutes" in found["reason"]
     assert change_window([NIGHT], at("2026-11-22T03:30:00"), 30)["open"]
 
 

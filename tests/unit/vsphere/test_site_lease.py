@@ -61,7 +61,7 @@ def test_a_lease_that_somebody_else_defines_in_the_same_moment_is_that_ones() ->
 
     slow = Slower()
     slow.names, slow.rows = site.names, site.rows
-    with pytest.raises(RefusedError, match="run bert on controller ctl"):
+    with pytest.raises(RefusedError, match="run bert on"):
         lease(slow).take("a")
     assert list(site.names) == [FIELD]
 
@@ -103,7 +103,7 @@ def test_a_value_that_is_no_lease_stops_everything() -> None:
     site = Attributes()
     site.names[FIELD] = 7
     site.rows["datacenter-1"]["customValue"] = [SimpleNamespace(key=7, value="keep out")]
-    with pytest.raises(RefusedError, match="'keep out', which is no lease of this collection"):
+    with pytest.raises(RefusedError, match="'keep out', which"):
         lease(site).take("a")
     assert not lease(site).release() and site.names == {FIELD: 7}
 
@@ -127,7 +127,7 @@ def test_what_keeps_it_from_ending_is_told() -> None:
     site = Stuck()
     held = lease(site)
     held.take("a")
-    assert "could not be given back" in release_quietly(held) and "busy" in release_quietly(held)
+    assert "be given back" in release_quietly(held) and "busy" in release_quietly(held)
     other = lease(Attributes())
     other.take("a")
     assert release_quietly(other) == ""
@@ -141,5 +141,5 @@ def test_the_datacenter_is_looked_for_upwards_and_its_absence_is_refused() -> No
     site.rows.update(rows)
     assert datacenter_of(site, site.reference("host", "host-1")) == ("datacenter-3", "lab-dc")
     site.rows["folder-1"] = {"parent": None, "name": "host"}
-    with pytest.raises(RefusedError, match="vCenter names no datacenter above it"):
+    with pytest.raises(RefusedError, match="no datacenter above"):
         datacenter_of(site, site.reference("host", "host-1"))

@@ -25,7 +25,7 @@ _CAUSE = {
     "means": str, "where": str, "look": str, "fix": str, "source": str, "role": str, "interrupts": str, "cost": int,
     "signs": dict, "rules": dict, "compares": dict,
 }  # fmt: skip
-_RULE = {"when": str, "source": str, "certainty": str, "told": str, "also": list, "explains": list}
+_RULE = {"when": str, "source": str, "certainty": str, "reported": str, "also": list, "explains": list}
 _COMPARE = {"sign": str, "source": str, "certainty": str}
 _KINDS = ("fault", "fact", "echo", "normal", "quiet", "good")
 _CERTAINTIES = ("proven", "likely", "candidate")
@@ -86,7 +86,7 @@ def _unknown(kind: str, names: Iterable[str], known: set[str]) -> list[str]:
 
 
 def _certainty(data: Mapping[str, Any]) -> Iterator[str]:
-    for key in ("certainty", "told"):
+    for key in ("certainty", "reported"):
         if data.get(key, "likely") not in _CERTAINTIES:
             yield f"{key} is {data[key]}, expected one of {', '.join(_CERTAINTIES)}. Write one."
 

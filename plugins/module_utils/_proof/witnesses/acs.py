@@ -51,7 +51,7 @@ def judge(evidence: Evidence) -> Said:
 
 
 def _relaxed(found: Any, node: str) -> bool | None:
-    """Whether the role that set the VM's keys found this one in force; None: nobody says."""
+    """Whether the role that set the VM's keys found this one in force; None: not known."""
     keys = (found.get(node) or {}) if isinstance(found, Mapping) else {}
     if not isinstance(keys, Mapping) or _KEY not in keys:
         return None

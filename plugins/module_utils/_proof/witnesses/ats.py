@@ -7,7 +7,7 @@ from ..path_nics import nics, tell
 from ..witness import Doubts, Said, Witness
 
 _CONFIG = "configuration space is not shown whole (root, and 4096 bytes of it, are needed)"
-_IOMMU = "ATS is off, and whether an IOMMU translates the NIC's addresses is not told"
+_IOMMU = "ATS is off, and whether an IOMMU translates the NIC's addresses is not known"
 
 
 def judge(evidence: Evidence) -> Said:

@@ -26,7 +26,7 @@ def judge(evidence: Evidence) -> Said:
         else:
             good.append(shown + (", at the limit of the wire" if wire else ""))
     if not evidence.detours:
-        doubts.missing.append(f"{NOT_READ}: nobody measured both ways (benchmark bandwidth, gpu_direct and gpu_host)")
+        doubts.missing.append(f"{NOT_READ}: both ways were not measured (benchmark bandwidth, gpu_direct and gpu_host)")
     return doubts.says("; ".join(good[:2]))
 
 

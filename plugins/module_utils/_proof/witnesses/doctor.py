@@ -1,7 +1,7 @@
 """Witness: the doctor finds no cause of trouble, not even a possible one, in what this run read. Pure.
 
 It may be missing: the data path is proven by others. What it finds does count, except congestion control at work: that
-is how a lossless network works, and is told, unless the exchange is slow.
+is how a lossless network works, and is only reported, unless the exchange is slow.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _SHOWN = 4
 
 
 def judge(evidence: Evidence) -> Said:
-    told, doubts = evidence.doctor, Doubts()
-    if not told:
-        doubts.missing.append("nobody asked it")
+    diagnosis, doubts = evidence.doctor, Doubts()
+    if not diagnosis:
+        doubts.missing.append("the doctor did not run")
         return doubts.says("")
-    if told.get("failed"):
-        doubts.missing.append(f"it failed: {told['failed']}")
+    if diagnosis.get("failed"):
+        doubts.missing.append(f"it failed: {diagnosis['failed']}")
         return doubts.says("")
-    findings = [finding for finding in told.get("findings") or () if isinstance(finding, Mapping)]
+    findings = [finding for finding in diagnosis.get("findings") or () if isinstance(finding, Mapping)]
     slow = evidence.speed is not None and evidence.speed.state == BAD
     taken = [finding for finding in findings if finding.get("accepted")]
     for finding in [finding for finding in findings if not finding.get("accepted")][:_SHOWN]:

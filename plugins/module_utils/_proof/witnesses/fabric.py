@@ -13,16 +13,16 @@ from ..witness import DISAGREES, Doubts, Said, Witness
 
 
 def judge(evidence: Evidence) -> Said:
-    told, doubts = evidence.fabric or {}, Doubts()
-    report = told.get("report")
+    fabric, doubts = evidence.fabric or {}, Doubts()
+    report = fabric.get("report")
     if not isinstance(report, Mapping) or not report:
-        reason = str(told.get("skipped") or "nobody checked it before this run")
+        reason = str(fabric.get("skipped") or "no check before this run")
         doubts.missing.append(reason)
         return doubts.says("")
     if report.get("simulated"):
         doubts.missing.append("its devices or programs were SIMULATED")
     when = Doubts()
-    shortly_before(told.get("at"), evidence.job, "the fabric check", when)
+    shortly_before(fabric.get("at"), evidence.job, "the fabric check", when)
     # Too old, or of another time, is as good as none: it says nothing for or against this run.
     if when.wrong or when.missing:
         doubts.missing += [*when.wrong, *when.missing]

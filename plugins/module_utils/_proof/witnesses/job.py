@@ -15,11 +15,11 @@ def judge(evidence: Evidence) -> Said:
     job, result = evidence.job, evidence.result or {}
     doubts = Doubts()
     if not job.id or not job.hosts or job.ranks is None:
-        doubts.missing.append("nobody says which run it was, on which hosts, with how many ranks")
+        doubts.missing.append("the run, its hosts or its number of ranks are not known")
     if len(job.names) != len(job.hosts):
         doubts.wrong.append("two of the hosts call themselves the same")
     if job.started is None or job.ended is None:
-        doubts.missing.append("nobody says when the training began and ended")
+        doubts.missing.append("the start and the end of the training are not known")
     elif job.ended <= job.started:
         doubts.wrong.append("the training ended before it began")
     if job.started is not None:
@@ -34,11 +34,11 @@ def judge(evidence: Evidence) -> Said:
         doubts.wrong.append(f"{expected} ranks were to be started, the job had {job.ranks}")
     per_rank = list(result.get("per_rank") or ())
     for key, what in (("backend", "what the ranks talked through"), ("device", "what the ranks computed on")):
-        told = {str((rank.get("machine") or {}).get(key) or "") for rank in per_rank}
-        if not told or "" in told:
+        values = {str((rank.get("machine") or {}).get(key) or "") for rank in per_rank}
+        if not values or "" in values:
             doubts.missing.append(f"not every rank says {what}")
             continue
-        other = sorted(value for value in told if (value != "nccl" if key == "backend" else not _GPU.match(value)))
+        other = sorted(value for value in values if (value != "nccl" if key == "backend" else not _GPU.match(value)))
         if other:
             noun = "the ranks used" if key == "backend" else "the ranks computed on"
             doubts.wrong.append(f"{noun} {', '.join(other)}, not {'NCCL' if key == 'backend' else 'GPUs'}")

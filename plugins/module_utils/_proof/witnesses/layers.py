@@ -19,7 +19,7 @@ def judge(evidence: Evidence) -> Said:
     if wrong:
         doubts.wrong.append("not as wanted: " + ", ".join(wrong))
     if unseen:
-        doubts.missing.append("nobody looked at: " + ", ".join(unseen))
+        doubts.missing.append("not checked: " + ", ".join(unseen))
     for key in PER_NODE:
         found = layers.get(key, {}).get("found")
         if key not in titles or layers.get(key, {}).get("verified") is not True:
@@ -27,7 +27,7 @@ def judge(evidence: Evidence) -> Said:
         seen = set(found) if isinstance(found, Mapping) else set()
         lacking = sorted(set(evidence.job.hosts) - seen)
         if lacking:
-            doubts.missing.append(f"{titles[key]}: nobody looked at {', '.join(lacking[:4])}")
+            doubts.missing.append(f"{titles[key]}: not checked on {', '.join(lacking[:4])}")
     return doubts.says(f"{len(titles)} of {len(titles)} layers are as wanted")
 
 

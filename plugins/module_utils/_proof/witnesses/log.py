@@ -66,22 +66,25 @@ def _sum(result: Mapping[str, Any], doubts: Doubts) -> None:
 
 def _sizes(evidence: Evidence, result: Mapping[str, Any], doubts: Doubts) -> None:
     """What the log says of the work, against what a person said, against the ranks, and against the clock."""
-    told = result.get("parameters") or {}
+    parameters = result.get("parameters") or {}
     for key in _SIZES:
-        if key in told and key in evidence.workload and str(told[key]) != str(evidence.workload[key]):
-            doubts.wrong.append(f"{key} is {told[key]} in the log and {evidence.workload[key]} in the workload given")
+        if key in parameters and key in evidence.workload and str(parameters[key]) != str(evidence.workload[key]):
+            doubts.wrong.append(
+                f"{key} is {parameters[key]} in the log and {evidence.workload[key]} in the workload given"
+            )
     machines = [rank.get("machine") or {} for rank in result.get("per_rank") or ()]
     for key, own in (("num_batches", "batches"), ("batch_size_per_device", "batch_size")):
         values = {str(machine[own]) for machine in machines if own in machine}
-        if values and told.get(key) is not None and values != {str(told[key])}:
-            doubts.wrong.append(f"{key} is {told[key]} in the log, and {', '.join(sorted(values))} of the ranks")
+        if values and parameters.get(key) is not None and values != {str(parameters[key])}:
+            doubts.wrong.append(f"{key} is {parameters[key]} in the log, and {', '.join(sorted(values))} of the ranks")
     job = evidence.job
     images, count, total = (
-        _number(value) for value in (told.get("batch_size_global"), told.get("num_batches"), result.get("total"))
+        _number(value)
+        for value in (parameters.get("batch_size_global"), parameters.get("num_batches"), result.get("total"))
     )
-    each = _number(told.get("batch_size_per_device"))
+    each = _number(parameters.get("batch_size_per_device"))
     if not (images and count and each):
-        doubts.missing.append("how many images were trained is not told: whether they fit into the run is not known")
+        doubts.missing.append("the number of trained images is not known, so whether it fits the run is not known")
     elif job.ranks and images != each * job.ranks:
         doubts.wrong.append(f"{job.ranks} ranks of {each:g} images do not make {images:g}")
     for rank in result.get("per_rank") or ():

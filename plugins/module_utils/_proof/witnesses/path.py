@@ -101,7 +101,7 @@ def _nics(path: Mapping[str, Any], pairs: list[Mapping[str, Any]], doubts: Doubt
             host = short(str(pair.get(end) or ""))
             used = set((pair.get(side) or {}).get("devices") or ())
             if not used or used - named.get(host, set()):
-                doubts.missing.append(f"which NICs NCCL used on {host} is not told")
+                doubts.missing.append(f"the NICs that NCCL used on {host} are not known")
 
 
 def _same_ranks(path: Mapping[str, Any], evidence: Evidence, doubts: Doubts) -> None:
@@ -109,11 +109,11 @@ def _same_ranks(path: Mapping[str, Any], evidence: Evidence, doubts: Doubts) -> 
     numbers of this reader's own: then each host has to have as many."""
     per_rank = list((evidence.result or {}).get("per_rank") or ())
     trained = {str(rank.get("rank")): short(str(rank.get("host") or "")) for rank in per_rank}
-    told = path.get("rank_hosts")
-    if not isinstance(told, Mapping) or not told:
-        doubts.missing.append("on which host each of NCCL's ranks was is not told")
+    rank_hosts = path.get("rank_hosts")
+    if not isinstance(rank_hosts, Mapping) or not rank_hosts:
+        doubts.missing.append("the hosts of NCCL's ranks are not known")
         return
-    probed = {str(rank): short(str(host)) for rank, host in told.items()}
+    probed = {str(rank): short(str(host)) for rank, host in rank_hosts.items()}
     same = sorted(probed.values()) == sorted(trained.values()) if path.get("grouped") is True else probed == trained
     if trained and not same:
         doubts.wrong.append("the ranks of NCCL's log were not on the hosts where they trained")
@@ -131,7 +131,7 @@ def _bound(path: Mapping[str, Any], job: Job, doubts: Doubts) -> None:
     same_job(path.get("job"), job, "NCCL's log", doubts)
     during(path.get("at"), job, "NCCL's log", doubts)
     if not path.get("hosts"):
-        doubts.missing.append("which hosts NCCL's log is of is not told")
+        doubts.missing.append("the hosts of NCCL's log are not known")
     elif job.hosts:
         foreign = job.foreign(list(path.get("hosts") or ()), "NCCL's log has")
         if foreign:
@@ -142,7 +142,7 @@ def _bound(path: Mapping[str, Any], job: Job, doubts: Doubts) -> None:
     elif ranks != job.ranks:
         doubts.wrong.append(f"NCCL's log is of {ranks} ranks, the job had {job.ranks}")
     if not path.get("versions"):
-        doubts.missing.append("NCCL's version is not told")
+        doubts.missing.append("NCCL's version is not known")
     elif len(path["versions"]) > 1:
         doubts.wrong.append(f"several versions of NCCL: {', '.join(map(str, path['versions']))}")
 
@@ -151,7 +151,7 @@ def _roce(path: Mapping[str, Any], job: Job, doubts: Doubts) -> None:
     """The network that was asked for, over NICs that speak RoCE, on every host."""
     used = {str(name) for name in path.get("networks") or ()}
     if not used:
-        doubts.missing.append("which network NCCL used is not told")
+        doubts.missing.append("the network that NCCL used is not known")
     elif job.network and used != {job.network}:
         doubts.wrong.append(f"NCCL used {', '.join(sorted(used))}, asked for was {job.network}")
     layers = {str(layer) for layer in path.get("layers") or ()}
@@ -161,12 +161,12 @@ def _roce(path: Mapping[str, Any], job: Job, doubts: Doubts) -> None:
         doubts.wrong.append("NCCL used InfiniBand, which is not in scope: this proof is about RoCE")
     elif layers != {"RoCE"} or not path.get("layers"):
         doubts.missing.append("NCCL's log does not say that its NICs speak RoCE")
-    told = {short(str(hca.get("host") or "")) for hca in hcas if hca.get("name")}
-    silent = sorted(job.names - told)
+    names = {short(str(hca.get("host") or "")) for hca in hcas if hca.get("name")}
+    silent = sorted(job.names - names)
     if silent:
-        doubts.missing.append(f"which NICs NCCL used on {', '.join(silent[:4])} is not told")
-    if told - job.names and job.names:
-        doubts.wrong.append(f"NCCL names NICs of {', '.join(sorted(told - job.names)[:4])}, which took no part")
+        doubts.missing.append(f"the NICs that NCCL used on {', '.join(silent[:4])} are not known")
+    if names - job.names and job.names:
+        doubts.wrong.append(f"NCCL names NICs of {', '.join(sorted(names - job.names)[:4])}, which took no part")
 
 
 WITNESS = Witness(

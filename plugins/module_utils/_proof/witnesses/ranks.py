@@ -24,7 +24,7 @@ def judge(evidence: Evidence) -> Said:
         return doubts.says("")
     expected = evidence.expected_ranks if evidence.expected_ranks is not None else job.ranks
     if expected is None:
-        doubts.missing.append("nobody says how many ranks were started")
+        doubts.missing.append("the number of started ranks is not known")
     elif len(per_rank) != expected:
         doubts.impossible.append(f"{expected} ranks were started, {len(per_rank)} have a result")
     numbers = [rank.get("rank") for rank in per_rank]
@@ -38,7 +38,7 @@ def judge(evidence: Evidence) -> Said:
     _weights(per_rank, doubts)
     hosts = collections.Counter(short(str(rank.get("host") or "")) for rank in per_rank)
     if "" in hosts or not job.hosts:
-        doubts.missing.append("on which hosts the ranks trained is not told")
+        doubts.missing.append("the hosts of the ranks are not known")
     else:
         foreign = job.foreign(list(hosts), "ranks trained on")
         if foreign:

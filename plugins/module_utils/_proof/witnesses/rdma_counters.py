@@ -18,7 +18,7 @@ def judge(evidence: Evidence) -> Said:
     if places:
         lacking, strange = sorted(set(job.hosts) - set(places)), sorted(set(places) - set(job.hosts))
         if lacking:
-            doubts.missing.append(f"nobody read those of {few(lacking)}")
+            doubts.missing.append(f"not read on {few(lacking)}")
         if strange:
             doubts.wrong.append(f"they are of {few(strange)}, which took no part")
     for place, seen in places.items():
@@ -35,12 +35,12 @@ def _identity(places: Mapping[str, Mapping[str, Any]], job: Job, doubts: Doubts)
     """Each node's readings are its own: no card and no address is on two of them."""
     owners: dict[tuple[str, str], list[str]] = {}
     for place, seen in places.items():
-        told = seen.get("identity") or {}
-        own, expected = short(str(told.get("hostname") or "")), short(str(job.hosts.get(place) or ""))
+        identity = seen.get("identity") or {}
+        own, expected = short(str(identity.get("hostname") or "")), short(str(job.hosts.get(place) or ""))
         if own and expected and own != expected:
             doubts.wrong.append(f"{place}: its readings are of the host {own}, which is not {expected}")
         for kind, word in (("guids", "card"), ("addresses", "address")):
-            for value in told.get(kind) or ():
+            for value in identity.get(kind) or ():
                 owners.setdefault((word, str(value)), []).append(place)
     for (word, value), nodes in owners.items():
         if len(nodes) > 1:
@@ -53,10 +53,10 @@ def _idle(node: str, rails: int, idle: list[str], evidence: Evidence, doubts: Do
     job = evidence.job
     each = job.ranks / len(job.hosts) if job.ranks and job.hosts else rails
     everywhere = job.rdma_networks and each >= rails
-    told = idle if everywhere else [port for port in idle if port in channels(evidence, node)]
-    if told:
-        doubts.wrong.append(f"{node}: {few(told)} carried nothing, although NCCL was set to use it")
-    spare = [port for port in idle if port not in told]
+    wanted = idle if everywhere else [port for port in idle if port in channels(evidence, node)]
+    if wanted:
+        doubts.wrong.append(f"{node}: {few(wanted)} carried nothing, although NCCL was set to use it")
+    spare = [port for port in idle if port not in wanted]
     if spare:
         doubts.notes.append(f"{node}: NCCL names {few(spare)}, which no channel takes and which carried nothing")
 
@@ -86,5 +86,5 @@ WITNESS = Witness(
     "read shortly before and after the "
     "training, with the same boot id, cards and addresses in both readings, none of them on two hosts: at least 90 % "
     "of what the gradients had to move and no more than they can have moved, something on every rail that NCCL was "
-    "told to use, and nothing discarded",
+    "set to use, and nothing discarded",
 )

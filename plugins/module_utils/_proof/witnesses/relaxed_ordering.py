@@ -29,12 +29,12 @@ def judge(evidence: Evidence) -> Said:
     elif in_use is False and not (count and forced == count):
         why = f"although {_VARIABLE}={asked} asked for it" if asked else "neither asked for nor chosen by itself"
         without = path.get("without_relaxed_ordering")
-        where = few([str(host) for host in without] if isinstance(without, list) else []) or "a host (not told which)"
+        where = few([str(host) for host in without] if isinstance(without, list) else []) or "a host (name unknown)"
         doubts.wrong.append(f"NCCL does not use it on {where} (no [RO] behind its NICs), {why}")
     elif in_use is False:
         doubts.notes.append("NCCL does not ask; the firmware forces it (PCI_WR_ORDERING force_relax)")
     elif in_use is not True:
-        doubts.missing.append(f"{NOT_READ}: NCCL's log names no NIC, so whether it is in use is not told")
+        doubts.missing.append(f"{NOT_READ}: NCCL's log names no NIC, so whether it is in use is not known")
     return doubts.says(f"in use by NCCL ([RO]) and allowed on {count} NICs")
 
 

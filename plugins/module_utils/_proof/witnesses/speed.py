@@ -15,28 +15,28 @@ from ..witness import DISAGREES, MISSING, Doubts, Said, Witness
 
 
 def judge(evidence: Evidence) -> Said:
-    told, doubts = evidence.speed, Doubts()
-    if told is None or told.state == NOT_MEASURED:
-        doubts.missing.append(told.why if told else "no rank measured an all-reduce alone after the training")
+    pace, doubts = evidence.speed, Doubts()
+    if pace is None or pace.state == NOT_MEASURED:
+        doubts.missing.append(pace.why if pace else "no rank measured an all-reduce alone after the training")
         return doubts.says("")
-    share = told.share or 0.0
+    share = pace.share or 0.0
     figure = (
-        f"an all-reduce alone reaches {told.bus_gb_s:.4g} GB/s, {100 * share:.0f} % of what the links of a node carry "
-        f"({told.link_gb_s:.4g} GB/s)"
+        f"an all-reduce alone reaches {pace.bus_gb_s:.4g} GB/s, {100 * share:.0f} % of what the links of a node carry "
+        f"({pace.link_gb_s:.4g} GB/s)"
     )
-    if share < told.least_share:
-        doubts.wrong.append(f"{figure}; less than {100 * told.least_share:.0f} % is slow")
+    if share < pace.least_share:
+        doubts.wrong.append(f"{figure}; less than {100 * pace.least_share:.0f} % is slow")
         doubts.wrong += [
             f"{each.host}: its GPU copies {each.gb_s:.4g} GB/s from and to the host, others of its model "
             f"{each.usual_gb_s:.4g}"
-            for each in told.slow_copies[:4]
+            for each in pace.slow_copies[:4]
         ]
-    for text in _paused(evidence.rdma or {}, told.least_share):
+    for text in _paused(evidence.rdma or {}, pace.least_share):
         doubts.wrong.append(text)
     said = doubts.says(figure, fact=f"{100 * share:.0f} % of what the links carry" if doubts.wrong else "")
     if share < LEAST_SHARE and not doubts.wrong:
         return said._replace(
-            fact=f"{100 * share:.0f} % of what the links carry, because least_share is {told.least_share:g}"
+            fact=f"{100 * share:.0f} % of what the links carry, because least_share is {pace.least_share:g}"
         )
     return said
 

@@ -13,7 +13,7 @@ from ..witness import MISSING, Doubts, Said, Witness
 
 # How far NICs and switch may differ: both are read within seconds, not at one moment.
 SLACK = 0.15
-CONTROL_PACKETS = 100_000  # of connections and of whoever else says a word in the lossless class
+CONTROL_PACKETS = 100_000  # of connections and of other small traffic in the lossless class
 
 
 def judge(evidence: Evidence) -> Said:
@@ -39,22 +39,24 @@ def _neighbors(seen: Mapping[str, Any], evidence: Evidence, doubts: Doubts) -> N
     """By LLDP the ports that counted lead to hosts of the job, to each of them by one port at least."""
     counted = {port: sum(both) for port, both in (seen.get("by_port") or {}).items()}
     busy = [port for port, count in counted.items() if count * len(counted) > IDLE_SHARE * sum(counted.values())]
-    told = {port: {short(name) for name in (seen.get("neighbors") or {}).get(port) or ()} for port in busy}
+    neighbors = {port: {short(name) for name in (seen.get("neighbors") or {}).get(port) or ()} for port in busy}
     own: dict[str, set[str]] = {}
     for node, name in evidence.job.hosts.items():
         place = ((evidence.rdma or {}).get("places") or {}).get(node) or {}
         also = str((place.get("identity") or {}).get("hostname") or "")
         own[node] = {short(each) for each in (node, name, also) if each}
     known = {name for names in own.values() for name in names}
-    foreign = [f"{port} ({', '.join(sorted(names))})" for port, names in told.items() if names and not names & known]
-    if foreign and len(foreign) == sum(map(bool, told.values())):
+    foreign = [
+        f"{port} ({', '.join(sorted(names))})" for port, names in neighbors.items() if names and not names & known
+    ]
+    if foreign and len(foreign) == sum(map(bool, neighbors.values())):
         # A card with a system of its own, such as a DPU, gives that system's name.
         doubts.unseen.append(f"whose ports counted is not known: they lead to {few(foreign)}, no host of the job")
         return
     if foreign:
         doubts.wrong.append(f"RoCE packets were counted at {few(foreign)}, no host of the job")
-    absent = [node for node, names in own.items() if not any(names & there for there in told.values())]
-    if absent and told and all(told.values()):
+    absent = [node for node, names in own.items() if not any(names & there for there in neighbors.values())]
+    if absent and neighbors and all(neighbors.values()):
         doubts.wrong.append(f"no port that counted leads to {few(absent)}")
 
 

@@ -31,7 +31,7 @@ def judge(evidence: Evidence) -> Said:
     tell(doubts, found, missing)
     if file:
         doubts.notes.append(f"NCCL reads its topology from {file}")
-    return doubts.says(f"a GPU within {' or '.join(NEAR)} of {count} NICs" if not file else f"told of {count} NICs")
+    return doubts.says(f"a GPU within {' or '.join(NEAR)} of {count} NICs" if not file else f"given for {count} NICs")
 
 
 WITNESS = Witness(

@@ -54,7 +54,7 @@ def read(documents: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]
         found[kind] = {
             # What does not say that it is real is not taken for real.
             "simulated": document.get("simulated") is not False,
-            "backend": str(document.get("backend") or "not told"),
+            "backend": str(document.get("backend") or "unknown"),
             "rows": rows,
             "problems": problems,
         }
@@ -82,9 +82,9 @@ def _scaling(results: Sequence[Any], problems: list[str]) -> list[dict[str, Any]
             problems.append(_left_out("scaling", position, entry, error))
             continue
         for key in ("mean", "median"):
-            told = entry.get(key)
-            if _figure(told) and abs(told - row[key]) > 0.01 + 0.001 * abs(row[key]):
-                problems.append(f"scaling: {row['case']} prints the {key} {told:g}, its repeats give {row[key]:g}")
+            printed = entry.get(key)
+            if _figure(printed) and abs(printed - row[key]) > 0.01 + 0.001 * abs(row[key]):
+                problems.append(f"scaling: {row['case']} prints the {key} {printed:g}, its repeats give {row[key]:g}")
         rows.append(row)
     for shared, same in groups(rows, ("model", "precision", "batch")).items():
         seen: set[str] = set()
@@ -129,13 +129,13 @@ def _bandwidth(results: Sequence[Any], problems: list[str]) -> list[dict[str, An
         except _UNREADABLE as error:
             problems.append(_left_out("bandwidth", position, entry, error))
             continue
-        told = entry.get("gb_s")
+        printed = entry.get("gb_s")
         slowest, fastest = (bus_gbyte_per_s(size, ranks, limit) for limit in (max(seconds), min(seconds)))
-        if _figure(told) and not (
-            slowest * (1 - GB_S_TOLERANCE) - 0.01 <= told <= fastest * (1 + GB_S_TOLERANCE) + 0.01
+        if _figure(printed) and not (
+            slowest * (1 - GB_S_TOLERANCE) - 0.01 <= printed <= fastest * (1 + GB_S_TOLERANCE) + 0.01
         ):
             problems.append(
-                f"bandwidth: {row['network']} over {row['path']} prints {told:g} GB/s, its size and times give "
+                f"bandwidth: {row['network']} over {row['path']} prints {printed:g} GB/s, its size and times give "
                 f"{slowest:.4g} to {fastest:.4g} GB/s (size x 2 (n - 1) / n / seconds)"
             )
         rows.append(row)
@@ -243,7 +243,7 @@ def _text(problem: Any) -> str:
 
 
 def _name(entry: Mapping[str, Any], key: str) -> str:
-    return str(entry.get(key) or "not told")
+    return str(entry.get(key) or "unknown")
 
 
 def _batch(entry: Mapping[str, Any]) -> int | str | None:

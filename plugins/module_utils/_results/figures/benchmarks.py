@@ -141,7 +141,7 @@ def saved(path: Path, parameters: Mapping[str, Any]) -> dict[str, Any]:
 def records(text: str) -> dict[str, Any]:
     """What a benchmark program said: C(results), C(settings), C(trace) (None: none was written) and C(problems).
 
-    Problems are those the program told (each once), and lines with its mark that are not what it writes.
+    Problems are those the program printed (each once), and lines with its mark that are not what it writes.
     """
     results: list[dict[str, Any]] = []
     settings: dict[str, Any] = {}

@@ -1,8 +1,8 @@
 """Is my number normal? Each measured figure in words: its share of what this cluster can do, and what others published
 of like hardware. Pure.
 
-What others print is shown with its source and judges nothing. Where nobody published a figure of like hardware, that is
-what is said. Rates in images/s, bandwidths in GB/s.
+What others print is shown with its source and judges nothing. If no figure of like hardware is published, the text
+says so. Rates in images/s, bandwidths in GB/s.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SHOWN = 4
 
 @dataclasses.dataclass(frozen=True)
 class Peer:
-    """ResNet-50 training as somebody published it. ``gpu``: the word by which its GPU calls itself."""
+    """ResNet-50 training as published. ``gpu``: the word by which its GPU calls itself."""
 
     gpu: str
     system: str
@@ -117,12 +117,12 @@ def words(comparisons: Sequence[Comparison], setting: Setting, simulated: bool) 
         if entry.achieved is not None:
             figures[entry.what] = entry
             found.setdefault(entry.what, []).append(_share(entry))
-    told = []
+    texts = []
     for what, shares in found.items():
         first = figures[what]
         text = f"{_number(first.achieved)} {first.limit.unit}: {'; '.join(dict.fromkeys(shares))}."
-        told.append({"what": what, "text": f"{text} {_others(first, setting, simulated)}"})
-    return told
+        texts.append({"what": what, "text": f"{text} {_others(first, setting, simulated)}"})
+    return texts
 
 
 def _share(entry: Comparison) -> str:
@@ -134,7 +134,7 @@ def _share(entry: Comparison) -> str:
 
 def _others(entry: Comparison, setting: Setting, simulated: bool) -> str:
     if simulated:
-        return "The devices are simulated: nobody's figures are like these."
+        return "The devices are simulated: no published figure compares."
     if entry.limit.unit == "images/s":
         return _training(setting)
     return _one_nic(setting) if entry.limit.name == "wire payload per NIC" else _all_reduce(setting)
@@ -142,11 +142,11 @@ def _others(entry: Comparison, setting: Setting, simulated: bool) -> str:
 
 def _training(setting: Setting) -> str:
     if setting.model != "resnet50":
-        return f"Nothing is published here for {setting.model or 'a model that was not told'}, only for resnet50."
+        return f"Nothing is published here for {setting.model or 'a model that is not known'}, only for resnet50."
     names = sorted(set(setting.gpus))
     if len(names) != 1:
-        why = "was not told" if not names else f"differs ({', '.join(names)})"
-        return f"The GPU of the ranks {why}, so nobody's figures are like these."
+        why = "is not known" if not names else f"differs ({', '.join(names)})"
+        return f"The GPU of the ranks {why}, so no published figure compares."
     precision = "half" if setting.precision in HALF else setting.precision
     alike = [
         peer
@@ -154,7 +154,7 @@ def _training(setting: Setting) -> str:
         if re.search(rf"\b{peer.gpu}\b", names[0].replace("-", " ")) and peer.precision == precision
     ]
     if not alike or not setting.ranks:
-        return f"No figure is published of {names[0]} in {setting.precision or 'a precision that was not told'}."
+        return f"No figure is published of {names[0]} in {setting.precision or 'a precision that is not known'}."
     nearest = sorted(alike, key=lambda peer: _distance(peer, setting))[:_SHOWN]
     where = {"half": "half precision"}.get(precision, precision)
     shown = "; ".join(
@@ -174,7 +174,7 @@ def _distance(peer: Peer, setting: Setting) -> tuple[float, float]:
 def _all_reduce(setting: Setting) -> str:
     link, nics = setting.link_gbit_per_s, setting.nics_per_node
     if not link:
-        return "The link of the NICs is not known, so nobody's figures are like these."
+        return "The link of the NICs is not known, so no published figure compares."
     rows = [row for row in ALL_REDUCE if row[0] == link and row[1] in (None, nics)]
     if not rows:
         return f"No figure is published of {nics or 'so many'} NIC(s) of {link:g} Gb/s per node."

@@ -85,8 +85,8 @@ def judge(
     busiest node by its counters, at least and at most. Bus bandwidth alone says nothing about the links: NCCL computes
     it for a ring of all ranks, and a tree over nodes of eight GPUs prints 1.875 times what its links carry."""
     least = least_share or LEAST_SHARE
-    told = [(rank.get("machine") or {}).get("exchange") for rank in per_rank]
-    bus, moved, why = _bus(told)
+    exchanges = [(rank.get("machine") or {}).get("exchange") for rank in per_rank]
+    bus, moved, why = _bus(exchanges)
     if bus is not None and wire.value is None:
         why = wire.because
     elif bus is not None and min(nodes or 0, len(per_rank)) < 2:
@@ -113,9 +113,9 @@ def moved_bytes(per_rank: Sequence[Mapping[str, Any]]) -> float:
     return _bus([(rank.get("machine") or {}).get("exchange") for rank in per_rank])[1]
 
 
-def _bus(told: Sequence[Any]) -> tuple[float | None, float, str]:
+def _bus(exchanges: Sequence[Any]) -> tuple[float | None, float, str]:
     """The slowest rank's, bytes moved by it, and why there is none."""
-    rows = [_row(each) for each in told]
+    rows = [_row(each) for each in exchanges]
     known = [row for row in rows if row]
     if not known:
         return None, 0.0, "no rank measured an all-reduce alone after the training"
@@ -133,10 +133,10 @@ def _bus(told: Sequence[Any]) -> tuple[float | None, float, str]:
     return bus_gbyte_per_s(size, len(rows), slowest), size * times, ""
 
 
-def _row(told: Any) -> tuple[float, float, float] | None:
-    if not isinstance(told, Mapping):
+def _row(exchange: Any) -> tuple[float, float, float] | None:
+    if not isinstance(exchange, Mapping):
         return None
-    size, times, seconds = (_figure(told.get(key)) for key in ("bytes", "times", "seconds"))
+    size, times, seconds = (_figure(exchange.get(key)) for key in ("bytes", "times", "seconds"))
     return (size, times, seconds) if size and times and seconds else None
 
 
@@ -147,7 +147,7 @@ def _figure(value: Any) -> float:
 
 
 def slow_copies(per_rank: Sequence[Mapping[str, Any]]) -> tuple[Copy, ...]:
-    """GPUs that stay behind those of their model; with fewer than three of a model nobody knows which one is right, so
+    """GPUs that stay behind those of their model; with fewer than three of a model it is not known which is right, so
     the slower one is named."""
     models: dict[str, list[tuple[float, Mapping[str, Any]]]] = {}
     for rank in per_rank:

@@ -158,7 +158,7 @@ def gate(
     elif probability <= 1 - sure:
         verdict, words = "not_slower", "not slower"
     else:
-        verdict, words = "uncertain", "cannot be told apart, measure more repeats"
+        verdict, words = "uncertain", "cannot be distinguished, measure more repeats"
     return Gate(
         verdict,
         probability,

@@ -106,14 +106,14 @@ _COMPLETION = (
     r".*?(?:status=|error )%(status)d\b.*"
 )
 
-# In order: a line that names a cause stands before lines that only name consequences.
+# In order: a line that names a cause precedes lines that only name consequences.
 RULES: tuple[Rule, ...] = (
     _rule(
         "host_key_changed",
         "REMOTE HOST IDENTIFICATION HAS CHANGED"
         r"|host key for \[?(?P<host>[^\]\s]+)\]?(?::\d+)? has changed",
         "the ssh host key is not the one that was pinned",
-        "find out why (reinstalled host, wrong address, somebody in between); only then pin the "
+        "find out why (reinstalled host, wrong address, a machine in between); only then pin the "
         "new key by running the mesh stage again",
     ),
     _rule(
@@ -434,7 +434,7 @@ RULES: tuple[Rule, ...] = (
         "the ranks did not train together",
         "this is wrong arithmetic or a broken network path; do not use the figures",
     ),
-    # A rank that is ended leaves such an Xid, too: every line that names a cause stands before it.
+    # A rank that is ended leaves such an Xid, too: every line that names a cause precedes it.
     _rule(
         "app_illegal_access",
         _xid("app_illegal_access"),

@@ -156,7 +156,7 @@ class Evidence:
                 self.steps[line.rank] = int(step[1][:18])
         lower = text.lower()
         if line.rank is not None and not is_echo(lower):
-            # Whoever goes on behind an error was not ended by it. What libraries say while a rank ends is no going on.
+            # A rank that goes on after an error was not ended by it. What libraries print at its end does not count.
             if line.rank in self._erring:
                 self._erring.discard(line.rank)
                 self.raised.pop(line.rank, None)
@@ -218,7 +218,7 @@ def diagnose(
 
     ``rc`` as mpirun (or ``timeout`` around it) left it; -1 if it was never started and ``stderr`` is the reason.
     Order: a line that names a cause; else who stood still while others waited; else how it ended (time, signal, exit
-    status); else "unknown" with the last lines. ``stall``: the job was silent for too long, and somebody looked at its
+    status); else "unknown" with the last lines. ``stall``: the job was silent for too long, and a check looked at its
     ranks before it was ended; the output is then what there was before.
     """
     seen = Evidence()
@@ -241,7 +241,7 @@ def _stalled(stall: Stall, rc: int, seen: Evidence, hosts: Sequence[Node]) -> Di
     stuck = stuck or Stuck(
         (),
         (),
-        "no rank stands out",
+        "no rank differs",
         "load",
         "all of them came to the same place, so look at what is between them: the network of the data path "
         "(consistency.yml, PFC and discards of the switch), then NCCL_DEBUG=INFO (run_env)",
@@ -293,14 +293,14 @@ def _waited_for_the_silent(rc: int, seen: Evidence, hosts: Sequence[Node]) -> bo
 
 
 def _ended_first(still: Standstill, seen: Evidence) -> bool:
-    """mpirun names the rank that ended first. If that one lost no peer, it is the cause: whoever lost it, or one of
+    """mpirun names the rank that ended first. If that one lost no peer, it is the cause: a rank that lost it, or one of
     those that ended because of it, is an echo."""
     first = seen.signal or seen.exited
     return bool(still.peers and still.losers and first and int(first["rank"]) not in still.losers)
 
 
 def _failed_alone(still: Standstill, seen: Evidence, hosts: Sequence[Node]) -> list[int]:
-    """Ranks that ended with an error and lost nobody, on a host that others lost (on any, if no lost host is known)."""
+    """Ranks that ended with an error and lost no peer, on a host that others lost (any, if no lost host is known)."""
     lost = {_name(peer, hosts) for peer in still.peers} & {node.name for node in hosts}
     return [
         rank
@@ -325,7 +325,7 @@ def _by_standstill(still: Standstill, hosts: Sequence[Node]) -> Diagnosis:
     """The victims' own words, turned round."""
     if still.peers:
         named = {_name(peer, hosts) for peer in still.peers}
-        # A peer that lost somebody itself ended because of that, if every rank of its host did.
+        # A peer that itself lost a peer ended because of that, if every rank of its host did.
         echoes = {node.name for node, ranks in _ranks(hosts) if ranks and set(ranks) <= still.losers}
         return Diagnosis(
             "peer_lost",
@@ -343,7 +343,7 @@ def _by_standstill(still: Standstill, hosts: Sequence[Node]) -> Diagnosis:
             f"{waited}, and no single rank is known to have stood still",
             "all of them came to the same exchange, so look at what is between them: the network of the data path "
             "(consistency.yml, PFC and discards of the switch), then NCCL_DEBUG=INFO (run_env) for the connection that "
-            "stands still",
+            "makes no progress",
             evidence=still.evidence,
         )
     where = tuple(sorted({name for rank in still.ranks for name in _host_of_rank(rank, hosts)}))
@@ -436,7 +436,7 @@ def _by_report(seen: Evidence, hosts: Sequence[Node], down: tuple[str, ...]) -> 
 
 def _timed_out(rc: int, seen: Evidence, hosts: Sequence[Node], down: tuple[str, ...]) -> Diagnosis:
     spoke = seen.last_of
-    # timeout(1) ends so if it had to kill mpirun, and if somebody else did.
+    # timeout(1) ends so if it had to kill mpirun, and if another process did.
     how = "the time limit was reached" + (", or mpirun was killed" if rc == _KILLED else "") + f" (status {rc})"
     if not spoke:
         return Diagnosis(
@@ -459,7 +459,7 @@ def _timed_out(rc: int, seen: Evidence, hosts: Sequence[Node], down: tuple[str, 
     return Diagnosis(
         "timeout",
         how + " while all ranks were running: too little time, or a collective hangs",
-        "compare the last step in the saved log with the limit; if it stands still from the start, look at firewalls "
+        "compare the last step in the saved log with the limit; if it never changes, look at firewalls "
         "between the workers and at run_network; else raise run_timeout",
         down,
         evidence=seen.tail,

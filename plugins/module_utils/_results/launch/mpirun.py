@@ -16,7 +16,7 @@ _RADIX = 64
 
 @dataclasses.dataclass(frozen=True)
 class Node:
-    """One host of the run. ``slots``: ranks (GPUs) on it; ``container``: state of its container, if somebody looked."""
+    """One host of the run. ``slots``: ranks (GPUs) on it; ``container``: state of its container, if it was checked."""
 
     name: str
     address: str
@@ -114,7 +114,7 @@ def command(
     total = sum(slots or node.slots for node in hosts)
     if ranks is not None and not 1 <= ranks <= total:
         raise RefusedError(f"only {total} slots", host="run", thing="ranks", value=ranks, remedy="add hosts or slots")
-    # timeout stands INSIDE the container: around `docker exec` it would end the client and leave every rank running.
+    # timeout runs INSIDE the container: around `docker exec` it would end the client and leave every rank running.
     # In the foreground it signals mpirun alone, and once. Otherwise it also signals its own group, mpirun among it, and
     # a second SIGTERM within 5 s makes Open MPI 4.1 leave at once: the ranks of its own node live on.
     argv = ["timeout", "--foreground", "-k", str(kill_after), str(timeout)] if timeout else []

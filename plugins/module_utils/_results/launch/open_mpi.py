@@ -1,4 +1,4 @@
-"""Which mpirun it is, and how that one is told what to do. Pure.
+"""Which mpirun it is, and which options that one takes. Pure.
 
 Open MPI 4 starts its daemons with ORTE, Open MPI 5 with PRRTE: other parameter names, other options that carry them,
 and no options with one dash and several letters (`-bind-to none` makes `none` the program). Checked against the
@@ -68,7 +68,7 @@ _RUNTIME_FRAMEWORKS = re.compile(
 _PMIX_FRAMEWORKS = re.compile(
     "(bfrops|gds|pcompress|pif|pinstalldirs|plog|pmdl|pmix|pnet|preg|psec|psensor|psquash|pstat|ptl)(_|$)"
 )
-# One parameter under two names: (4, 5). A name that ends in _ stands for all that begin so.
+# One parameter under two names: (4, 5). A name that ends in _ means all that begin so.
 _RENAMED = (
     ("oob_tcp_if_include", "prte_if_include"),
     ("oob_tcp_if_exclude", "prte_if_exclude"),

@@ -1,4 +1,4 @@
-"""Where a running job stands, from what it has printed so far. Pure.
+"""The progress of a running job, from what it has printed so far. Pure.
 
 Reads the lines of tf_cnn_benchmarks (also as this collection's ResNet-50 prints them) and ``ROCEMESH-PROGRESS {json}``
 with "stage", "done", "of" and, where they have a meaning, "what" (is being done now) and "img_s". Lines it does not
@@ -22,7 +22,7 @@ _TOTAL = re.compile(r"^total images/sec: (\d+(?:\.\d+)?)$")
 
 class Progress:
     """``stage``: what the job does; ``done`` of ``of`` (0: unknown) steps of it; ``images_per_second``: of all ranks
-    that have said a speed, as last printed; None as long as nobody has."""
+    that have said a speed, as last printed; None as long as no rank has."""
 
     def __init__(self) -> None:
         self.stage = "starting"
@@ -70,7 +70,7 @@ class Progress:
                 self.stage = "ending"
 
     def remaining(self, seconds: float) -> float | None:
-        """Seconds until the end of this stage if it goes on as it went; None if nobody can say."""
+        """Seconds until the end of this stage if it goes on as it went; None if that is not known."""
         if self._begun is None or not self.done or self.done > self.of:
             return None
         per_step = (self._reached - self._begun) / self.done

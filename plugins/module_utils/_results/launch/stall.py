@@ -2,7 +2,7 @@
 
 In a training that exchanges gradients all ranks stand, because one does. That one is stopped, waits in the kernel for
 a device or a disk, sits in a container that does not answer, or has done fewer steps than the others: each of these is
-a fact about the rank itself, which nobody else has to report.
+a fact about the rank itself, which no other rank has to report.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Seen:
 
 @dataclasses.dataclass(frozen=True)
 class Stall:
-    """``silent``: seconds without a new line; ``unanswered``: host to why nobody could look there."""
+    """``silent``: seconds without a new line; ``unanswered``: host to why it could not be checked."""
 
     silent: float
     seen: tuple[Seen, ...] = ()
@@ -63,7 +63,7 @@ def read(silent: Any, looks: Any) -> Stall:
             continue
         host = str(item["name"])
         try:
-            told = json.loads(look.get("stdout") or "")["processes"]
+            found = json.loads(look.get("stdout") or "")["processes"]
             seen += [
                 Seen(
                     host,
@@ -74,7 +74,7 @@ def read(silent: Any, looks: Any) -> Stall:
                     float(each["cpu"]),
                     str(each["command"])[:80],
                 )
-                for each in told
+                for each in found
             ]
         except (ValueError, TypeError, KeyError):
             why = str(look.get("msg") or look.get("stderr") or "no answer").strip().splitlines() or ["no answer"]
@@ -121,7 +121,7 @@ def judge(stall: Stall, places: Mapping[int, str], steps: Mapping[int, int], spo
             tuple(sorted({process.host for process, _why in held})),
             f"{who} stood still: process {first[0].pid} {first[1]}",
             "state",
-            "somebody or something stopped this process (SIGSTOP, a debugger, a paused container): find out who, and "
+            "a user or a program stopped this process (SIGSTOP, a debugger, a paused container): find out who, and "
             "run again"
             if stopped
             else "read the kernel log of this host (dmesg: disk or file server that does not answer, Xid, hung task), "
@@ -178,10 +178,10 @@ def table(stall: Stall, places: Mapping[int, str], steps: Mapping[int, int]) -> 
         host = processes[0].host if processes else places.get(rank, "an unknown host")
         step = f"step {steps[rank]}" if rank in steps else "no step said"
         alike.setdefault((host, step, _doing(processes)), []).append(rank)
-    # The rarest first: who stands out is what one looks for.
+    # The rarest first: a rank that differs is what a reader looks for.
     rows = sorted(alike.items(), key=lambda row: (len(row[1]), row[1]))
-    told = [f"{_names('rank', ranks)} on {host}: {step}, {doing}" for (host, step, doing), ranks in rows[:_SHOWN]]
-    return "; ".join(told + ([f"and {len(rows) - _SHOWN} more groups"] if len(rows) > _SHOWN else []))
+    groups = [f"{_names('rank', ranks)} on {host}: {step}, {doing}" for (host, step, doing), ranks in rows[:_SHOWN]]
+    return "; ".join(groups + ([f"and {len(rows) - _SHOWN} more groups"] if len(rows) > _SHOWN else []))
 
 
 def _doing(processes: Sequence[Seen]) -> str:

@@ -87,7 +87,7 @@ class Waits:
         who = _WHO.search(text)
         rank = int(who["who"]) if rank is None and who else rank
         for match in _WATCHDOG.finditer(text):
-            # In brackets stands the number within the process group, which is not the job's in groups of a part of it.
+            # The number in brackets is that of the process group, which is not the job's in groups of a part of it.
             number = int(match["rank"]) if rank is None else rank
             self._wait(number, match, text)
             key = (int(match["number"]), match["what"])
@@ -117,7 +117,7 @@ class Waits:
         self._evidence = self._evidence or text[:_KEPT]
 
     def result(self, world: int) -> Standstill | None:
-        """``world``: how many ranks there were, 0 if nobody said. None: nobody waited in vain or lost a peer."""
+        """``world``: how many ranks there were, 0 if unknown. None: no rank waited in vain or lost a peer."""
         seconds = max(self._waited.values(), default=None)
         waited = len(self._waited)
         if self._missing:

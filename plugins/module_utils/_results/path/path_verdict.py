@@ -288,7 +288,7 @@ class _Judge:
         return tuple(sorted(set(self._host_of.values()) or set(self._log.hosts)))
 
     def _not_one_job(self) -> str:
-        """Why these processes are not one job; empty if they are, or if that cannot be told."""
+        """Why these processes are not one job; empty if they are, or if that is not known."""
         if self._nranks is None:
             return ""
         who = {(rank.process, rank.device) for rank in self._whole}
@@ -545,7 +545,7 @@ class _Judge:
         return used, named, merged, collections.Counter(self._host_of.values())
 
     def _hcas(self) -> tuple[Hca, ...]:
-        """The NICs that channels take; all, where no channel tells. A merged NIC stands for its parts."""
+        """The NICs that channels take; all, where no channel tells. A merged NIC represents its parts."""
         used = self._nics_in_use()[0]
         taken = [hca for hca in self._log.hcas if hca.index in used.get(hca.host, ())]
         return tuple(taken) if taken else self._log.hcas
@@ -558,7 +558,7 @@ class _Judge:
         return (edge.comm, edge.kind) in self._connected or ("", edge.kind) in self._log.connected.get(process, ())
 
     def _one_sided(self, pairs: Sequence[Pair]) -> list[str]:
-        """Channels that one end names and the other does not, or that nobody names: their lines are missing."""
+        """Channels that one end names and the other does not, or that no end names: their lines are missing."""
         for pair in pairs:
             ends = (pair.source, pair.target)
             sent, received = self._seen[ends]["send"], self._seen[ends]["receive"]
@@ -751,7 +751,7 @@ def _oldest(versions: Iterable[str]) -> tuple[int, int] | None:
 
 
 def distance_name(version: tuple[int, int] | None, number: int | None) -> str | None:
-    """PXB, PHB or SYS for the number that this version prints; None if it stands for something else or is not known."""
+    """PXB, PHB or SYS for the number that this version prints; None if it means something else or is not known."""
     if version is None or number is None:
         return None
     for since, names in _DISTANCES:

@@ -162,7 +162,7 @@ class Reader(LogReader[MxnetBandwidth]):
         return self._current[rank] if rank in self._current else self._new(rank)
 
     def _fresh(self, rank: int | None, taken: bool) -> Run:
-        """The current run, or a new one if this head stands in it already or iterations have been seen."""
+        """The current run, or a new one if it has this head already or iterations have been seen."""
         run = self._run(rank)
         return self._new(rank) if taken or run.iterations else run
 

@@ -180,7 +180,7 @@ class _Table:
                         "missing_runs", f"{label} {case.name}: {len(case.runs)} of {wanted} runs have a figure"
                     )
             if group.one_gpu() is None and group.ordered():
-                self.problems.add("no_baseline", f"{label}: there is no 1n1g, so no speed-up can be told")
+                self.problems.add("no_baseline", f"{label}: there is no 1n1g, so the speed-up is not known")
         groups = tuple(group for _key, group in sorted(self.groups.items()) if group.ordered())
         return Scaling(groups, tuple(ignored), self.problems.all())
 

@@ -460,7 +460,7 @@ def _sizes(table: Table) -> None:
         table.problems.add(
             "sizes_go_back",
             f"after {sizes[back - 1]} bytes comes {sizes[back]}: the rows of several jobs are mixed, or the sweep "
-            "was run several times; no row can be told from the others",
+            "was run several times; the rows of one job cannot be separated",
         )
     if table.max_bytes is not None and max(sizes) > table.max_bytes:
         table.problems.add(

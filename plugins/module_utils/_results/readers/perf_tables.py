@@ -2,7 +2,7 @@
 
 So published and own numbers can stand in one table. Values are taken as printed, also where they look odd. A page may
 come with every line wrapped in ``| ... |`` (as a listing on the web), and with or without bars at the ends of a row.
-What a table is about stands above it: the nearest heading (scoring or training) and the nearest list item (the device).
+The subject of a table is above it: the nearest heading (scoring or training) and the nearest list item (the device).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Units: ``MB/sec`` (before 2024) and ``MiB/sec`` are the same thing, 2^20 bytes; 
 is GB/s of 1e9 and Gb/s = 8 x that. A row says its bandwidth twice: bytes x message rate must be it (twice it in a
 bidirectional test, where both directions are added up), so a table in the wrong unit is found out.
 
-Server and client print the same table. Captured together, their lines are interleaved and each head stands twice: the
+Server and client print the same table. Captured together, their lines are interleaved and each head occurs twice: the
 same measurement printed twice counts once, two different ones of one size are reported.
 
 Columns that are not known are not guessed: such a table is refused and shown.

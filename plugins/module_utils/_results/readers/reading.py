@@ -1,7 +1,7 @@
 """What all log readers share: where a log comes from, what was seen in it, what is wrong with it.
 
 Every reader takes a log in pieces (bytes or text, cut anywhere), keeps a bounded number of records, never raises for
-what stands in a log, and never calls a log good in which it found nothing.
+the content of a log, and never calls a log good in which it found nothing.
 """
 
 from __future__ import annotations

@@ -229,7 +229,7 @@ class Demultiplexer:
             yield Line(source[0], source[1], line.text.decode("utf-8", "replace"), line.dropped, ended)
 
     def _evict(self) -> Iterator[Line]:
-        """Too much is open: nobody's output looks like this. What is open is given up, and named as cut."""
+        """Too much is open: no program prints this. What is open is given up, and named as cut."""
         keep = len(self._open) <= OPEN_SOURCES
         for source, line in list(self._open.items()):
             if line.text:

@@ -1,7 +1,7 @@
 """Read a training run's output: tf_cnn_benchmarks lines and this collection's machine lines. Pure, streaming.
 
 What the lines mean (tensorflow/benchmarks, benchmark_cnn.py): a step line is the running speed of ONE rank since its
-warm-up, so the last one stands for the run; ``total images/sec`` is printed by EVERY rank and is already the total of
+warm-up, so the last one represents the run; ``total images/sec`` is printed by EVERY rank and is already the total of
 all ranks. Hence totals are never added, step lines are never averaged over steps, and the sum of the ranks must meet
 the total. If it does not, the log contradicts itself and this reader says so instead of choosing a figure.
 
@@ -150,7 +150,7 @@ class _Found:
         self.steps = Kept(_STEP_LIMIT)
         self.last: dict[int, StepLine] = {}  # of each tagged rank, the one of its highest step
         self.end = 0  # highest step of the lines without a tag
-        self.at_end: list[StepLine] = []  # these lines of that step: one per rank, but nobody knows whose
+        self.at_end: list[StepLine] = []  # these lines of that step: one per rank, but of which one is not known
         self.highest: int | None = None
         self.back: dict[int, tuple[int, int]] = {}  # rank -> (from, to): a step that went backwards
         self.totals: list[Total] = []
@@ -267,7 +267,7 @@ class Reader(LogReader[RunResult]):
         self._live = True
 
     def read_pieces(self, source: Source) -> None:
-        """All of it, with nobody who waits for the steps."""
+        """All of it; no caller waits for the steps."""
         self._live = False
         super().read_pieces(source)
 
@@ -471,7 +471,7 @@ def _rank_results(
             results[rank] = RankResult(rank, None, step.images_per_second, "step_line", step.loss)
     if results:
         return tuple(results[rank] for rank in sorted(results))
-    # No marks at all: the lines of the last step are one per rank, but nobody knows whose.
+    # No marks at all: the lines of the last step are one per rank, but of which one is not known.
     return tuple(RankResult(None, None, step.images_per_second, "step_line", step.loss) for step in found.at_end)
 
 

@@ -61,14 +61,14 @@ class Timm:
         """As `compare_figures` takes it. Ranks that share nothing are never added."""
         several = len({other.rank for other in self.results}) > 1
         name = f"timm {each.model}" + (f", rank {each.rank}" if several and each.rank is not None else "")
-        told = {"precision": each.precision, "batch": each.batch}
+        settings = {"precision": each.precision, "batch": each.batch}
         return {
             "name": name,
             "images_per_second": each.images_per_second,
             "nodes": 1,
             "ranks": 1,
             "note": NOTE + (f"; {each.layout}" if each.layout else ""),
-            **{key: value for key, value in told.items() if value is not None},
+            **{key: value for key, value in settings.items() if value is not None},
         }
 
 
@@ -122,7 +122,7 @@ class Reader(LogReader[Timm]):
         return text == _DELIMITER or csv_header or bool(_PRECISION.search(text) or _REDUCED.search(text))
 
     def _json(self, line: Line, voice: _Voice, parts: list[str]) -> None:
-        """json.dumps with an indent: the outermost bracket alone stands at the beginning of a line."""
+        """json.dumps with an indent: only the outermost bracket is at the beginning of a line."""
         if line.stream == "stderr":
             return  # its logger speaks there
         parts.append(line.text)

@@ -33,7 +33,7 @@ from .reading import (
 )
 from .tags import Line
 
-TOLERANCE = 0.01  # sum of the ranks against the total: the slowest rank's clock stands for all
+TOLERANCE = 0.01  # sum of the ranks against the total: the slowest rank's clock counts for all
 _OWN = 0.001  # a record's own figures against each other: only rounding
 _FILE_LIMIT = 1 << 25  # bytes of a --json file
 
@@ -149,9 +149,7 @@ class Reader(LogReader[TorchRanks]):
                 "one job. Look at the mpirun line, and whether the ranks see the variables of Open MPI",
             )
         elif len(runs) > 1:
-            problems.add(
-                "several_runs", f"{len(runs)} runs in one log: each stands for itself, no figure covers them all"
-            )
+            problems.add("several_runs", f"{len(runs)} runs in one log: each is separate, no figure covers them all")
         if self._records > RECORD_LIMIT:
             problems.add("too_many_records", f"{self._records} records; only the first {RECORD_LIMIT} were kept")
         if not runs and not problems:

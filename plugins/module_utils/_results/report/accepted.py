@@ -1,7 +1,7 @@
-"""Findings of the doctor that somebody has looked at and goes on with, each with the reason. Pure.
+"""Findings of the doctor that the user has looked at and accepts, each with the reason. Pure.
 
-The doctor as a witness is strict: a mere candidate keeps a run from PROVEN. What is meant to be so on one site is said
-here, stands in the report beside its reason, and never hides more than it names: one cause, on one host if it says one.
+The doctor as a witness is strict: a mere candidate keeps a run from PROVEN. What is intended on one site is listed
+here and shown in the report with its reason. It never hides more than it names: one cause, on one host if given.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class Accepted:
         return finding["cause"] == self.cause and self.host in ("", host)
 
 
-def accepted_from(told: Sequence[Mapping[str, Any]]) -> tuple[Accepted, ...]:
+def accepted_from(entries: Sequence[Mapping[str, Any]]) -> tuple[Accepted, ...]:
     """Raises RefusedError for a cause that there is not, and for one without a reason."""
     found = []
-    for entry in told:
+    for entry in entries:
         cause, why = (str(entry.get(key) or "").strip() for key in ("cause", "why"))
         if cause not in CAUSES:
             near = difflib.get_close_matches(cause, CAUSES, 3) or ["docs/causes.md has all"]
@@ -56,7 +56,7 @@ def accepted_from(told: Sequence[Mapping[str, Any]]) -> tuple[Accepted, ...]:
 
 
 def marked(findings: Iterable[Mapping[str, Any]], accepted: Sequence[Accepted]) -> list[dict[str, Any]]:
-    """Each finding with ``accepted``, the reason, '' for one that nobody accepts: those first. One of several hosts is
+    """Each finding with ``accepted``, the reason, '' for one that is not accepted: those first. One of several hosts is
     accepted if each of them is; one that the device itself proves is not, whatever is said of it."""
     found = []
     for finding in findings:

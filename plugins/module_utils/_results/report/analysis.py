@@ -35,7 +35,7 @@ class Analysis:
     def as_result(
         self, given: Mapping[str, Any], sources: Mapping[str, str] | None = None, notes: Sequence[str] = ()
     ) -> dict[str, Any]:
-        """``sources``: where a figure of ``given`` comes from, if it was found; ``notes``: of whoever found it."""
+        """``sources``: where a figure of ``given`` comes from, if it was found; ``notes``: of the search for it."""
         return {
             "given": dict(given),
             "sources": {key: (sources or {}).get(key, "given") for key in given},
@@ -175,9 +175,9 @@ def _links(given: Mapping[str, Any], notes: list[str]) -> tuple[lim.Limit, lim.L
 def _gradients(
     given: Mapping[str, Any], per_rank: Sequence[Mapping[str, Any]], workload: Mapping[str, Any], notes: list[str]
 ) -> lim.Limit:
-    told = {rank.get("machine", {}).get("gradient_bytes") for rank in per_rank} - {None}
-    if len(told) == 1:
-        return lim.Limit("size of the gradients", float(told.pop()), "bytes", "as the ranks report it")
+    sizes = {rank.get("machine", {}).get("gradient_bytes") for rank in per_rank} - {None}
+    if len(sizes) == 1:
+        return lim.Limit("size of the gradients", float(sizes.pop()), "bytes", "as the ranks report it")
     parameters, precision = given.get("parameters"), given.get("gradient_precision")
     formats = {str(rank.get("machine", {}).get("gradients") or "nothing") for rank in per_rank}
     own = (

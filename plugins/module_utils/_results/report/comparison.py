@@ -9,7 +9,7 @@ from ..._layer import LayerError, RefusedError
 from ..figures import published
 from ..figures.benchmark_files import read
 from ..figures.statistics import CONFIDENCE, MARGIN, gate
-from .markdown import BANDWIDTH, INTERVAL, SCALING, TRAINING, cell, number, or_not_told, percent
+from .markdown import BANDWIDTH, INTERVAL, SCALING, TRAINING, cell, number, or_unknown, percent
 
 SIMULATED = "SIMULATED"
 
@@ -99,7 +99,7 @@ def build(
 
 
 def _title(entries: Sequence[Any], count: int) -> str:
-    """SIMULATED stands first if everything is, else behind, with the number: one real run is not made unreal."""
+    """SIMULATED comes first if everything is, else last, with the number: one real run is not made unreal."""
     unreal = sum(
         1
         for entry in entries
@@ -142,10 +142,10 @@ def _training(entries: Sequence[Entry], figures: Sequence[Figure], with_publishe
                 [
                     figure.name,
                     "imported figure",
-                    or_not_told(figure.nodes),
-                    or_not_told(figure.ranks),
-                    or_not_told(figure.precision),
-                    or_not_told(figure.batch),
+                    or_unknown(figure.nodes),
+                    or_unknown(figure.ranks),
+                    or_unknown(figure.precision),
+                    or_unknown(figure.batch),
                     number(figure.images_per_second),
                     number(each),
                     figure.note,
@@ -196,10 +196,10 @@ def _run_row(entry: Entry) -> dict[str, Any]:
         [
             entry.name,
             state,
-            str(len(hosts)) if hosts else "not told",
+            str(len(hosts)) if hosts else "unknown",
             str(ranks),
-            or_not_told(workload.get("precision")),
-            or_not_told(workload.get("batch_size_per_device")),
+            or_unknown(workload.get("precision")),
+            or_unknown(workload.get("batch_size_per_device")),
             rate,
             number(total / ranks) if agrees and total and ranks else "-",
             note,
@@ -218,7 +218,7 @@ def _mark(entry: Entry, found: Mapping[str, Any]) -> str:
 
 
 # What DLPerf's page says of its medians, which stand here as one repeat each.
-_PUBLISHED = {(published.MARK, "repeats"): "5", (published.MARK, "spread (CV)"): "not told"}
+_PUBLISHED = {(published.MARK, "repeats"): "5", (published.MARK, "spread (CV)"): "not published"}
 
 
 def _scaling(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:

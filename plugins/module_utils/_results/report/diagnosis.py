@@ -1,6 +1,6 @@
 """What the doctor says of a run that is not proven, from what the run has read anyway. Its only I/O: reading the logs.
 
-The doctor adds to a report and takes nothing from it: if it fails, that stands in its section, and all else stays.
+The doctor adds to a report and takes nothing from it: if it fails, its section says so, and all else stays.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from . import accepted
 
 LOGS = re.compile(r"\.(?:log|err|out)$")  # beside them lie results and counters, which are read for what they are
 LOG_BYTES = 1 << 30  # of the logs; a minute of reading
-_SOUND = "Nothing that this run read names a fault. What keeps it from PROVEN stands under Witnesses."
+_SOUND = "Nothing that this run read names a fault. See Witnesses for what keeps it from PROVEN."
 _QUIET = (HEALTHY, NO_FAULT_SEEN)
 _HOST = re.compile(r"hosts/([^/]+)/")
 _LOG = re.compile(r"^job/|dmesg|\.log$")
@@ -36,7 +36,7 @@ def diagnose(
     logs: str | None,
     known: Sequence[accepted.Accepted] = (),
 ) -> dict[str, Any]:
-    """Part ``doctor`` of the summary; ``logs``: a folder, or one log; ``known``: findings that somebody accepts. Raises
+    """Part ``doctor`` of the summary; ``logs``: a folder, or one log; ``known``: findings that the user accepts. Raises
     nothing."""
     try:
         layers = summary["layers"]
@@ -86,7 +86,7 @@ def of_the_failure(doctor: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 def _of_the_failure(finding: Mapping[str, Any], doctor: Mapping[str, Any]) -> bool:
     """A mere candidate that rests on a state which all hosts share, and of which no log of the job or of a kernel says
-    a word, was there before anything failed: it stands in the report, and not behind the message."""
+    a word, was there before anything failed: it is shown in the report, and not in the message."""
     if finding.get("accepted"):
         return False
     if finding["certainty"] != CANDIDATE or doctor["settled"] == finding["cause"]:

@@ -102,25 +102,25 @@ def doctor_rows(summary: Mapping[str, Any]) -> list[list[str]]:
 
 def doctor_lines(summary: Mapping[str, Any]) -> list[str]:
     """What the doctor says beside its findings."""
-    told = summary.get("doctor") or {}
-    lines = [f"Look next, {entry['where']}: {entry['run']}" for entry in told.get("next") or ()]
-    unknown = told.get("unknown") or ()
+    doctor = summary.get("doctor") or {}
+    lines = [f"Look next, {entry['where']}: {entry['run']}" for entry in doctor.get("next") or ()]
+    unknown = doctor.get("unknown") or ()
     lines += [f"No rule knows this line: {entry['file']}:{entry['line']}: {entry['text']}" for entry in unknown]
-    lines += [f"Wanted and not found: {'; '.join(told['asked'])}"] if told.get("asked") else []
-    return [*lines, *told.get("notes", ())]
+    lines += [f"Wanted and not found: {'; '.join(doctor['asked'])}"] if doctor.get("asked") else []
+    return [*lines, *doctor.get("notes", ())]
 
 
 def _where(finding: Mapping[str, Any]) -> str:
     places = [*(finding["hosts"][:4] or [finding["host"]]), finding["device"]]
     rank = [f"rank {finding['rank']}"] if finding["rank"] is not None else []
-    return " ".join(part for part in [*places, *rank] if part) or "not told"
+    return " ".join(part for part in [*places, *rank] if part) or "unknown"
 
 
 def _doctor_section(summary: Mapping[str, Any]) -> list[str]:
-    told = summary.get("doctor")
-    if not told:
+    doctor = summary.get("doctor")
+    if not doctor:
         return []
-    lines = ["## What is wrong", "", _text(told["message"]), ""]
+    lines = ["## What is wrong", "", _text(doctor["message"]), ""]
     rows = doctor_rows(summary)
     if rows:
         lines += [*_table(DOCTOR_HEADER, rows), ""]
@@ -145,10 +145,10 @@ FABRIC_HEADER = ("thing", "place", "found", "what to do")
 
 def fabric_rows(summary: Mapping[str, Any]) -> tuple[str, list[list[str]]]:
     """What the fabric check came to, in a line and its faults, for Markdown and HTML alike; "": none was given."""
-    told = summary.get("fabric") or {}
-    report = told.get("report") or {}
+    fabric = summary.get("fabric") or {}
+    report = fabric.get("report") or {}
     if not report:
-        return (f"Not checked: {told['skipped']}." if told.get("skipped") else ""), []
+        return (f"Not checked: {fabric['skipped']}." if fabric.get("skipped") else ""), []
     medians = [
         f"{program} {rail} {value:.4g}"
         for program, each in (report.get("measured") or {}).items()
@@ -178,9 +178,9 @@ def _fabric_section(summary: Mapping[str, Any], heat_map: str) -> list[str]:
     lines = ["## Fabric before the job", "", _text(line), ""]
     if rows:
         lines += [*_table(FABRIC_HEADER, rows), ""]
-    told = gpu_rows(summary)
-    if told:
-        lines += [*_table(gpus.HEADER, told), ""]
+    gpus_shown = gpu_rows(summary)
+    if gpus_shown:
+        lines += [*_table(gpus.HEADER, gpus_shown), ""]
     return [*lines, *([f"![host against host]({heat_map})", ""] if heat_map else [])]
 
 
@@ -252,8 +252,8 @@ def _benchmark_sections(summary: Mapping[str, Any]) -> list[str]:
 Columns = Sequence[Tuple[str, Callable[[Mapping[str, Any]], str]]]  # heading, and the text of a row
 
 
-def or_not_told(value: Any) -> str:
-    return "not told" if value in (None, "") else str(value)
+def or_unknown(value: Any) -> str:
+    return "unknown" if value in (None, "") else str(value)
 
 
 def _interval(low: float | None, high: float | None, digits: int = 2) -> str:
@@ -264,7 +264,7 @@ INTERVAL = "95 % interval"
 SCALING: Columns = (
     ("case", lambda row: row["case"]),
     ("precision", lambda row: row["precision"]),
-    ("batch", lambda row: or_not_told(row["batch"])),
+    ("batch", lambda row: or_unknown(row["batch"])),
     ("repeats", lambda row: str(row["count"])),
     ("median images/s", lambda row: number(row["median"])),
     (INTERVAL, lambda row: _interval(row["low"], row["high"])),
@@ -283,11 +283,11 @@ BANDWIDTH: Columns = (
     ("median ms", lambda row: number(1e3 * row["median_s"], 3)),
     ("GB/s per rank", lambda row: number(row["gb_s"], 3)),
     (INTERVAL, lambda row: _interval(row["gb_s_low"], row["gb_s_high"], 3)),
-    ("error", lambda row: or_not_told(row["error"])),
+    ("error", lambda row: or_unknown(row["error"])),
 )
 TRAINING: Columns = (
     ("model", lambda row: row["model"]),
-    ("batch", lambda row: or_not_told(row["batch"])),
+    ("batch", lambda row: or_unknown(row["batch"])),
     ("images/s", lambda row: number(row["images_per_second"])),
     ("compute ms", lambda row: number(1e3 * row["compute_s"], 3)),
     ("communication ms", lambda row: number(1e3 * row["comm_s"], 3)),

@@ -122,7 +122,7 @@ def _cards(summary: Mapping[str, Any], seconds: float) -> list[tuple[str, str, s
         cards.append(("Throughput", number(speed["total"]), "images/s, all ranks"))
     else:
         cards.append(("Throughput", "not a result", f"the log prints {number(speed['total'])} images/s"))
-    cards.append(("Ranks", str(summary["ranks"]), f"on {len(hosts)} hosts" if hosts else "hosts not told"))
+    cards.append(("Ranks", str(summary["ranks"]), f"on {len(hosts)} hosts" if hosts else "hosts unknown"))
     if speed["per_rank"]:
         cards.append(
             (

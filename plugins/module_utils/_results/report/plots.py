@@ -25,7 +25,7 @@ except ImportError as import_error:
     MATPLOTLIB_IMPORT_ERROR = import_error
 
 WIDTH, HEIGHT, DPI = 5.2, 3.5, 160  # inches, dots per inch: text stays legible when a phone shows it 350 pixels wide
-MANY_RANKS = 16  # more lines than this become a band: nobody can follow them
+MANY_RANKS = 16  # more lines than this become a band: so many cannot be followed
 _COLOURS = ("#3b7dd8", "#e07b39", "#3aa76d", "#b659c9", "#c94f5d", "#8a8f2a", "#2aa5b0", "#8c6d5a")
 _DASHES = ("-", "--", "-.", ":")
 

@@ -1,4 +1,4 @@
-"""What is told of each rank: its key in summary.json, where it comes from, and its column in both reports. Pure."""
+"""What the report shows of each rank: key in summary.json, source, and column in both reports. Pure."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ FACTS = (
 # The sum of the ranks and the printed total stand below the third.
 COLUMNS = (
     Column("rank", lambda rank: "?" if rank["rank"] is None else str(rank["rank"])),
-    Column("host", lambda rank: rank["host"] or "not told", False),
+    Column("host", lambda rank: rank["host"] or "unknown", False),
     Column("images/s", lambda rank: f"{rank['images_per_second']:,.2f}"),
     Column("median step, ms", _step("median_ms")),
     Column("95th percentile, ms", _step("p95_ms")),
-    Column("device", lambda rank: rank["device"] or "not told", False),
+    Column("device", lambda rank: rank["device"] or "unknown", False),
 )
 
 

@@ -128,7 +128,7 @@ _FINDING = _object(
         "fix": _object({"what": _TEXT, "who": _TEXT, "role": _TEXT, "interrupts": _TEXT}),
         "rests_on": _list(_TEXT),
         "simulated": _FLAG,
-        "accepted": _TEXT,  # the reason; empty: nobody accepts it
+        "accepted": _TEXT,  # the reason; empty: not accepted
     },
     optional=("accepted",),
 )

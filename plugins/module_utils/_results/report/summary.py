@@ -52,7 +52,7 @@ class Inputs:
     ``nccl_path`` (what the filter of this name returns), ``rdma`` (node -> start, before, after as module rdma_info
     returns them, with ``at``), ``switches`` (switch -> before, after, with ``at``), ``fabric`` (``report`` of role
     fabric and ``at``, or ``skipped``: why there was no check), ``hosts`` (host -> what it said to the commands of
-    vars/reads.yml, see `told`) and ``vcenter`` (what role preflight read there): for the doctor alone;
+    vars/reads.yml) and ``vcenter`` (what role preflight read there): for the doctor alone;
     ``limits``: what a person says of links and GPUs, see `analysis`, before what is found in ``evidence``;
     ``benchmarks``: kind -> content of its result file; ``timeline``: what `timeline.Timeline.as_result` returns;
     ``expected_ranks``: as started; ``doctor``: what `diagnosis.diagnose` says, for the verdict.

@@ -44,7 +44,7 @@ class Timeline:
 
 
 def from_steps(lines: Iterable[StepLine], batch_per_rank: float | None) -> Timeline:
-    """Lines without a rank are left out: nobody knows whose they are. So are lines whose step does not grow,
+    """Lines without a rank are left out: their rank is not known. So are lines whose step does not grow,
     and those with a speed that rounds to nothing."""
     by_rank: dict[int, list[StepLine]] = {}
     for line in lines:
@@ -58,7 +58,7 @@ def from_steps(lines: Iterable[StepLine], batch_per_rank: float | None) -> Timel
         return Timeline(unit, MEAN, (), "no step line names its rank")
     most = max(FEWEST, min(POINTS_OF_A_RANK, POINTS // len(by_rank)))
     every = math.ceil(max(map(len, by_rank.values())) / most)
-    # From the end, so that the last line, which stands for the run, stays.
+    # From the end, so that the last line, which represents the run, stays.
     by_rank = {rank: found[::-1][::every][::-1] for rank, found in by_rank.items()}
     worst = max((_worst(found) for found in by_rank.values()), default=0.0)
     exact = worst <= ACCEPTED_ERROR
