@@ -224,9 +224,7 @@ class Reading:
                         self.skipped += 1
                         latest.hold(form, number, forms, lines)
                         continue
-                    there = False
-                    for part in _parts(text):
-                        there = self._line(piece, number + offset + 1, part, readers) or there
+                    there = self._parts(piece, number + offset + 1, text, readers)
                     if not there and not _figures(form) and (count >= PER_QUIET or not self._shape(text).figures):
                         boring.add(form)
             number += len(lines)
@@ -252,6 +250,12 @@ class Reading:
     def short(self) -> bool:
         """All that it read is in ``opening``."""
         return len(self.opening) < _OPENING
+
+    def _parts(self, piece: Piece, number: int, text: str, readers: Sequence[Reader]) -> bool:
+        """As ``_line``; a long line is read in parts that overlap."""
+        starts = range(0, len(text) - _OVERLAP, _LONG - _OVERLAP) if len(text) > _LONG else (0,)
+        found = [self._line(piece, number, text[at : at + _LONG], readers) for at in starts]
+        return any(found)
 
     def _line(self, piece: Piece, number: int, text: str, readers: Sequence[Reader]) -> bool:
         """Whether there was anything in it."""
@@ -355,12 +359,6 @@ class Reading:
         if named:
             device = named["device"]
         return Hit("", piece.name, number, text.strip()[:_QUOTE], host, rank, device, placed=bool(piece.host))
-
-
-def _parts(text: str) -> list[str]:
-    if len(text) <= _LONG:
-        return [text]
-    return [text[at : at + _LONG] for at in range(0, len(text) - _OVERLAP, _LONG - _OVERLAP)]
 
 
 def _whole(piece: Piece, most: int) -> str:

@@ -101,7 +101,7 @@ What slows data down slows the all-reduce that the run measures: by how much is 
 and from published ones (`tests/unit/doctor/site_pace.py`).
 
 "Agrees": what the message shares with the doctor's answer on all outputs of that site: the cause; the layer and the
-place; or the host alone, where what decides stands in a log that no run reads.
+place; or the host alone, if the decisive line is in a log that no run reads.
 
 """
 
