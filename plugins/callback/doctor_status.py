@@ -26,7 +26,7 @@ from typing import Any  # noqa: E402
 from ansible.plugins.callback import CallbackBase  # noqa: E402
 
 PLAYBOOK = "doctor.yml"
-_MODULES = ("rocemesh.multinode.doctor", "rocemesh.multinode.doctor_ask")
+_MODULE = "rocemesh.multinode.doctor"
 
 
 class CallbackModule(CallbackBase):
@@ -46,7 +46,7 @@ class CallbackModule(CallbackBase):
         self._ours = os.path.basename(str(playbook._file_name)) == PLAYBOOK
 
     def v2_runner_on_ok(self, result: Any) -> None:
-        if self._ours and result._task.action in _MODULES:
+        if self._ours and result._task.action == _MODULE:
             status = result._result.get("exit_status")
             self._status = status if isinstance(status, int) else self._status
 

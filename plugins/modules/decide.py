@@ -28,6 +28,7 @@ options:
       - benchmark_plan
       - container_engine
       - esxi_batches
+      - fabric_check
       - gpu_image_check
       - guest_driver
       - handoff_job
@@ -35,6 +36,8 @@ options:
       - mesh_logins
       - mpi_hosts
       - mpi_leftovers
+      - site_outcomes
+      - site_plan
       - site_windows
       - system_support
       - undo

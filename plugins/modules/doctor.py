@@ -19,7 +19,7 @@ description:
     C(mlnx_qos), C(ethtool -S), C(lspci), C(vmware.log), outputs of C(esxcli), of switches, of Docker, and texts where
     several of these stand, are read.
   - A single message that several faults print names none of them. It yields candidates, and the read-only command that
-    decides between them.
+    decides between them. With O(interactive), it asks the person at the terminal for what that command prints.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.looks
 attributes:
@@ -53,6 +53,13 @@ options:
     type: list
     elements: path
     default: []
+  interactive:
+    description:
+      - Shows the read-only command that splits the candidates best for its cost, and reads what it printed, from a file
+        that the person names or as pasted text. Then again, until one cause is left.
+      - Runs no command itself. Without a terminal it asks nothing, and RV(asked_for) has the commands as a list.
+    type: bool
+    default: false
   dest:
     description: File to which the answer is written as JSON.
     type: path
@@ -66,6 +73,12 @@ EXAMPLES = r"""
   rocemesh.multinode.doctor:
     bundle: /home/me/job-4711.log
   register: doctor
+
+- name: From the log of a job, question by question
+  rocemesh.multinode.doctor:
+    bundle: /home/me/job-4711.log
+    interactive: true
+  register: asked
 
 - name: What does the kernel of this host say
   rocemesh.multinode.doctor:
@@ -191,6 +204,15 @@ bytes:
   description: Number of bytes.
   type: int
   returned: success
+asked_for:
+  description: Names of the commands that were asked for, in their order.
+  type: list
+  elements: str
+  returned: with O(interactive=true)
+ended:
+  description: V(one cause is left), V(nothing left to ask), V(no terminal) or V(stopped by the person).
+  type: str
+  returned: with O(interactive=true)
 exit_status:
   description: 0 healthy, 2 faulty, 3 cannot tell, 6 no fault seen.
   type: int

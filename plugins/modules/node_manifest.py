@@ -41,7 +41,7 @@ options:
 notes:
   - An MTU that is stored in a profile of NetworkManager is that profile's, and stays with V(absent).
 seealso:
-  - module: rocemesh.multinode.next_boot_info
+  - module: rocemesh.multinode.node_info
 """
 
 EXAMPLES = r"""

@@ -28,6 +28,10 @@ notes:
     after C(mtu) with C(force).
   - O(mode=lossless) needs release 3.8.2000 or newer.
 options:
+  port:
+    description: TCP port of the switch's SSH server. No effect on traffic.
+    type: int
+    default: 22
   mode:
     description:
       - V(lossless) is flow control (PFC) on O(priority) and congestion marking (ECN), V(semi-lossless) obeys pause
@@ -114,8 +118,9 @@ options:
     default: true
 extends_documentation_fragment:
   - rocemesh.multinode.roce_switch
-  - rocemesh.multinode.onyx
-  - rocemesh.multinode.onyx.group
+  - rocemesh.multinode.switch
+  - rocemesh.multinode.switch.group
+  - rocemesh.multinode.switch.changes
   - rocemesh.multinode.attributes.no_restart
   - rocemesh.multinode.switch_ssh
 """
@@ -292,16 +297,17 @@ from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ..module_utils._layer import exit_with, failing
 from ..module_utils._onyx import restore, transport
-from ..module_utils._onyx.arguments import LOGIN
 from ..module_utils._onyx.layer import SwitchLayer
 from ..module_utils._onyx.plan import MODES, request
-from ..module_utils._switch.arguments import COMMON
+from ..module_utils._switch.arguments import COMMON, LOGIN, SSH
 from ..module_utils._switch.ssh import settings_from
 
 
 def argument_spec() -> dict[str, dict[str, object]]:
     return {
         **LOGIN,
+        **SSH,
+        "port": {"type": "int", "default": 22},
         **COMMON,
         "mode": {"type": "str", "default": "lossless", "choices": list(MODES)},
         "vlan_name": {"type": "str"},

@@ -32,8 +32,7 @@ attributes:
 options:
   switches:
     description:
-      - Name of each switch to what reading it gave, of M(rocemesh.multinode.onyx_roce_info) or
-        M(rocemesh.multinode.cumulus_roce_info), or C(failed) with C(msg).
+      - Name of each switch to what M(rocemesh.multinode.switch_roce_info) read there, or C(failed) with C(msg).
     type: dict
     default: {}
   vcenter:
@@ -45,7 +44,7 @@ options:
     default: []
   nodes:
     description:
-      - Name of each GPU VM to what M(rocemesh.multinode.node_preflight_info) returned, C(unreachable) included.
+      - Name of each GPU VM to what M(rocemesh.multinode.node_info) returned, C(unreachable) included.
     type: dict
     default: {}
   windows:
@@ -59,7 +58,7 @@ options:
     default: ""
 seealso:
   - module: rocemesh.multinode.vcenter_site_info
-  - module: rocemesh.multinode.node_preflight_info
+  - module: rocemesh.multinode.node_info
 """
 
 EXAMPLES = r"""

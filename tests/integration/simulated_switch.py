@@ -27,7 +27,7 @@ START_SECONDS = 60
 RUN_SECONDS = 300
 _READY_RE = re.compile(r"ready (?:https|ssh)=\S+:(\d+) control=(\S+)")
 # What the environment of the tests says about logins and output is not for these playbooks; how fast they are, is.
-_NOT_THEIRS = ("ANSIBLE_", "ONYX_", "CUMULUS_")
+_NOT_THEIRS = ("ANSIBLE_", "SWITCH_")
 _THEIRS = ("ANSIBLE_PIPELINING", "ANSIBLE_CALLBACK_PLUGINS")
 
 

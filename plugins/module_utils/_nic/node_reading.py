@@ -15,9 +15,7 @@ import time
 from typing import Any, Sequence
 
 from .._layer import ParseError
-from .boot_reading import read_next_boot
 from .gpus import GpuReader
-from .interface_reading import InterfaceReader
 from .node import Node
 from .rdma_state import parse_addresses
 from .state import MELLANOX
@@ -48,9 +46,7 @@ def read_node(controller_time: float, registry: str, socket_path: str, timeout: 
         "addresses": addresses(node),
         "rdma_devices": sorted(_names(os.path.join(sysfs.root, "class", "infiniband"))),
         "nics": sum(function.vendor == MELLANOX and function.device_class in _NIC_CLASSES for function in sysfs.bus()),
-        "next_boot": read_next_boot(InterfaceReader(node.host, timeout=timeout, sysfs=sysfs)),
         "registry": reach(registry, timeout) if registry else {},
-        "simulated": sysfs.simulated,
     }
 
 

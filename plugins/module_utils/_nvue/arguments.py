@@ -1,4 +1,4 @@
-"""The options of the login, which all Cumulus modules share; documented in the fragment ``cumulus``."""
+"""The options of a login over HTTPS; documented in the fragment ``switch_https``."""
 
 from __future__ import annotations
 
@@ -8,26 +8,16 @@ from ansible.module_utils.common.parameters import env_fallback
 from .rest import Endpoint
 
 PORT = 8765
-
-
-def _from_environment(variable: str, **rest_of_it: object) -> dict[str, object]:
-    return {"fallback": (env_fallback, [variable]), **rest_of_it}
-
-
-LOGIN: dict[str, dict[str, object]] = {
-    "hostname": _from_environment("CUMULUS_HOST", type="str", required=True),
-    "port": {"type": "int", "default": PORT},
-    "username": _from_environment("CUMULUS_USER", type="str", required=True),
-    "password": _from_environment("CUMULUS_PASSWORD", type="str", required=True, no_log=True),
-    "validate_certs": _from_environment("CUMULUS_VALIDATE_CERTS", type="bool", default=True),
-    "ca_path": _from_environment("CUMULUS_CA_PATH", type="path"),
-    "timeout": {"type": "int", "default": 30},
+TLS: dict[str, dict[str, object]] = {
+    "validate_certs": {"type": "bool", "default": True, "fallback": (env_fallback, ["SWITCH_VALIDATE_CERTS"])},
+    "ca_path": {"type": "path", "fallback": (env_fallback, ["SWITCH_CA_PATH"])},
 }
 
 
 def endpoint(module: AnsibleModule) -> Endpoint:
     """Where and how to log in. Ansible masks the password by itself, and from here on the login made of it."""
     params = module.params
-    result = Endpoint(host=params["hostname"], **{name: params[name] for name in LOGIN if name != "hostname"})
+    names = ("username", "password", "timeout", *TLS)
+    result = Endpoint(host=params["hostname"], port=params["port"] or PORT, **{name: params[name] for name in names})
     module.no_log_values.add(result.token)
     return result

@@ -156,7 +156,7 @@ def placement(vcenter: Mapping[str, Any], esxi_hosts: Sequence[str]) -> Iterator
 
 
 def addresses(site: Site, nodes: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
-    """What the inventory says of addresses against those that each node has. ``nodes``: what node_preflight_info
+    """What the inventory says of addresses against those that each node has. ``nodes``: what node_info
     returned; one that did not tell its addresses is left out."""
     has = {
         host: {name: [ipaddress.ip_interface(text) for text in texts] for name, texts in reading["addresses"].items()}

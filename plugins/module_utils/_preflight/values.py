@@ -73,7 +73,6 @@ RANGES: Mapping[str, Sequence[tuple[float, float]]] = {
     "run_master_port": _PORT,
     "run_num_batches": _MANY,
     "run_rdma_dscp": ((-1, 63),),
-    "switch_cumulus_port": _PORT,
     "switch_mtu": ((1500, 9216),),
     "switch_port": _PORT,
     "switch_roce_priority": ((0, 7),),

@@ -7,7 +7,7 @@ it, and a job with one of them wrong runs, slowly: nothing else ever says so.
     NIC        trust dscp, DSCP 26 -> priority 3, PFC on priority 3
     switch     trust L3, PFC on priority 3, ECN
 
-Shapes: a switch is what ``onyx_roce_info`` and ``cumulus_roce_info`` return, a NIC what ``rdma_info`` returns. What a
+Shapes: a switch is what ``switch_roce_info`` returns, a NIC what ``rdma_info`` returns. What a
 layer does not tell is a row with the verdict ``unknown``; it is neither right nor wrong.
 """
 

@@ -1,10 +1,25 @@
-"""The options that every module which configures a switch has; documented in the fragment ``roce_switch``."""
+"""The options that modules of switches share."""
 
 from __future__ import annotations
+
+from ansible.module_utils.common.parameters import env_fallback
 
 from .request import DISRUPTION, DISRUPTIONS, PRIORITY
 from .saving import POLICIES
 
+# Documented in the fragment ``switch``.
+LOGIN: dict[str, dict[str, object]] = {
+    "hostname": {"type": "str", "required": True, "fallback": (env_fallback, ["SWITCH_HOST"])},
+    "username": {"type": "str", "required": True, "fallback": (env_fallback, ["SWITCH_USER"])},
+    "password": {"type": "str", "required": True, "no_log": True, "fallback": (env_fallback, ["SWITCH_PASSWORD"])},
+    "timeout": {"type": "int", "default": 30},
+}
+# Documented in the fragment ``switch_ssh``.
+SSH: dict[str, dict[str, object]] = {
+    "known_hosts": {"type": "path"},
+    "host_key_checking": {"type": "bool", "default": True},
+}
+# Of every module that configures a switch; documented in the fragment ``roce_switch``.
 COMMON: dict[str, dict[str, object]] = {
     "vlan": {"type": "int"},
     "svi": {"type": "bool", "default": False},

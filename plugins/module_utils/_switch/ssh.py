@@ -36,20 +36,10 @@ class Settings:
         return {"host": f"{self.host}:{self.port}", "thing": thing, "value": value}
 
 
-# The options of a login, with the defaults of `Settings`; documented in the fragment ``switch_ssh``.
-OPTIONS: dict[str, dict[str, object]] = {
-    "hostname": {"type": "str", "required": True},
-    "port": {"type": "int", "default": 22},
-    "username": {"type": "str", "required": True},
-    "password": {"type": "str", "required": True, "no_log": True},
-    "known_hosts": {"type": "path"},
-    "host_key_checking": {"type": "bool", "default": True},
-    "timeout": {"type": "int", "default": 30},
-}
-
-
 def settings_from(params: Mapping[str, Any]) -> Settings:
-    return Settings(params["hostname"], **{name: params[name] for name in OPTIONS if name != "hostname"})
+    """The options of a module; a port that is not set is that of SSH."""
+    names = [field.name for field in dataclasses.fields(Settings) if field.name != "host"]
+    return Settings(params["hostname"], **{name: params[name] for name in names if params[name] is not None})
 
 
 def check_known_hosts(settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""The simulated NVUE switch with a certificate of its own, and cumulus_roce run against it."""
+"""The simulated NVUE switch with a certificate of its own, and switch_roce run against it."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ USER = "cumulus"
 
 
 class Simulator(simulated_switch.Simulator):
-    module = "cumulus_roce"
+    module = "switch_roce"
 
     @property
     def options(self) -> dict[str, Any]:
-        return {**super().options, "username": USER, "ca_path": str(self.trust)}
+        return {**super().options, "username": USER, "ca_path": str(self.trust), "system": "cumulus"}
 
     @property
     def role(self) -> dict[str, Any]:
         return {
             **super().role,
             "rocemesh_switch_driver": "cumulus",
-            "switch_cumulus_port": self.port,
+            "switch_port": self.port,
             "switch_username": USER,
             "switch_ca_path": str(self.trust),
             "switch_ports": ["swp1-4"],

@@ -1,4 +1,4 @@
-"""cumulus_roce_info over HTTPS: it agrees with the module that configures, and only reads."""
+"""switch_roce_info of a Cumulus switch over HTTPS: it agrees with the module that configures, and only reads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ READY: dict[str, Any] = {"vlan": 111, "ports": ["swp1-4"], "mtu": 9216}
 
 
 def look(simulator: Simulator, **arguments: Any) -> dict[str, Any]:
-    return run_module(simulator, module="cumulus_roce_info", **arguments)
+    return dict(run_module(simulator, module="switch_roce_info", **arguments)["switch"])
 
 
 def test_nvue_agrees_with_the_module_that_configures_and_only_reads(nvue: Simulator) -> None:

@@ -266,7 +266,7 @@ def test_a_run_that_is_killed_before_it_confirms_is_taken_back_by_the_switch(tmp
         before = configuration(simulator)
         more = {"confirm_timeout": 5, "wait_for_links": 4, "allow_disruption": "any"}
         options = {**simulator.options, **READY, **more}
-        command = command_line(tmp_path / "run", module_play("cumulus_roce", options))
+        command = command_line(tmp_path / "run", module_play("switch_roce", options))
         process = subprocess.Popen(
             command,
             cwd=REPOSITORY,
@@ -355,10 +355,10 @@ def test_roce_can_be_switched_off_again(nvue: Simulator) -> None:
 
 def test_the_environment_gives_address_user_password_and_ca(nvue: Simulator) -> None:
     env = {
-        "CUMULUS_HOST": ADDRESS,
-        "CUMULUS_USER": "cumulus",
-        "CUMULUS_PASSWORD": PASSWORD,
-        "CUMULUS_CA_PATH": str(nvue.trust),
+        "SWITCH_HOST": ADDRESS,
+        "SWITCH_USER": "cumulus",
+        "SWITCH_PASSWORD": PASSWORD,
+        "SWITCH_CA_PATH": str(nvue.trust),
     }
     result = run_playbook(nvue, "--check", env=env, hostname=None, username=None, password=None, ca_path=None, **READY)
     assert result["changed"]
@@ -369,11 +369,11 @@ def test_the_password_appears_nowhere_even_at_vvv(nvue: Simulator, tmp_path: Pat
     assert_no_password_even_at_vvv(nvue, tmp_path, READY, wrong)
 
 
-@pytest.mark.parametrize("module", ["cumulus_roce", "cumulus_roce_info"])
+@pytest.mark.parametrize("module", ["switch_roce", "switch_roce_info"])
 def test_an_error_page_that_repeats_the_request_shows_no_login(nvue: Simulator, module: str) -> None:
     """A proxy in debug mode; the password in base64 is as good as the password."""
     nvue.fault(name="echo")
-    options = READY if module == "cumulus_roce" else {}
+    options = READY if module == "switch_roce" else {}
     try:
         result = run_module(nvue, module=module, **options)
     finally:

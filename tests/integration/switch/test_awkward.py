@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from tests.integration.simulated_switch import run_module
 from tests.integration.switch.harness import Simulator, running
 
-INFO = "onyx_roce_info"
+INFO: dict[str, Any] = {"module": "switch_roce_info", "system": "onyx"}
 
 
 @pytest.fixture(scope="module")
@@ -20,15 +21,15 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulator]:
 
 
 def test_answers_of_more_than_a_thousand_lines_arrive_whole(large: Simulator) -> None:
-    result = run_module(large, module=INFO, timeout=30)
+    result = run_module(large, **INFO, timeout=30)
     assert not result.get("failed"), result.get("msg")
-    assert len(result["ports"]) == 131
+    assert len(result["switch"]["ports"]) == 131
 
 
 def test_a_switch_that_pages_all_the_same_is_not_read_in_part(large: Simulator) -> None:
     large.request("POST", "/fault", {"name": "ignore_line", "pattern": "paging"})
     try:
-        result = run_module(large, module=INFO, timeout=3)
+        result = run_module(large, **INFO, timeout=3)
     finally:
         large.request("DELETE", "/fault")
     assert result["failed"] and "Traceback" not in result["msg"]
@@ -37,7 +38,7 @@ def test_a_switch_that_pages_all_the_same_is_not_read_in_part(large: Simulator) 
 def test_an_expired_password_is_said_to_be_one(large: Simulator) -> None:
     large.request("POST", "/fault", {"name": "password_expired"})
     try:
-        result = run_module(large, module=INFO, timeout=3)
+        result = run_module(large, **INFO, timeout=3)
     finally:
         large.request("DELETE", "/fault")
     assert result["failed"] and "a new password" in result["msg"]

@@ -55,7 +55,7 @@ def test_both_clients_read_the_same_and_leave_each_other_nothing_to_do(
         assert [theirs[task["name"]].get("changed") for task in declarative] == [False, False, False], theirs
         assert simulator.state() == configured
         # And the facts agree, port by port.
-        ours = run_module(simulator, module="onyx_roce_info")
+        ours = run_module(simulator, module="switch_roce_info", system="onyx")["switch"]
         facts = theirs["facts"]["ansible_facts"]
         assert facts["ansible_net_version"]["Product release"] == ours["version"] == version
         read = {

@@ -19,7 +19,7 @@ from tests.integration.simulated_switch import ADDRESS, PASSWORD, run_module
 from tests.integration.switch.harness import Simulator
 
 READY: dict[str, Any] = {"vlan": 111, "vlan_name": "rdma", "ports": ["1/1-1/4"], "mtu": 9216}
-INFO = "onyx_roce_info"
+INFO: dict[str, Any] = {"module": "switch_roce_info", "system": "onyx"}
 # VLAN, RoCE mode, 9 access VLANs, 9 MTUs: no range joins two of these ports.
 TWENTY = Wanted(vlan=111, vlan_name="rdma", ports=tuple(f"1/{number}" for number in range(1, 19, 2)), mtu=9216)
 SAVE = 21
@@ -219,8 +219,9 @@ def test_the_info_module_reads_everything_and_changes_nothing(simulator: Simulat
     simulator.fault(name="counters", port="1/2", rx_pause=5, ecn_marked=7, rx_discards=1)
     before = simulator.state()
     simulator.forget()
-    result = run_module(simulator, module=INFO, mode="lossless")
-    assert simulator.state() == before and not result["changed"]
+    answer = run_module(simulator, **INFO, mode="lossless")
+    assert simulator.state() == before and not answer["changed"]
+    result = answer["switch"]
     log = simulator.log()
     assert log["sessions"] == 1 and all(
         line.startswith(("show ", "enable", "no cli session paging", "exit")) for line in log["lines"]
@@ -246,8 +247,9 @@ def test_the_info_module_says_what_is_wrong_and_does_not_fail(simulator: Simulat
     simulator.fault(name="exception", text="Eth1/3 buffer differs")
     simulator.fault(name="bad_json", pattern="lldp")
     simulator.fault(name="foreign_change", port="1/9")
-    result = run_module(simulator, module=INFO, ports=["1/1-1/4"], mode="lossy")
-    assert not result["healthy"] and not result.get("failed")
+    answer = run_module(simulator, **INFO, ports=["1/1-1/4"], mode="lossy")
+    result = answer["switch"]
+    assert not result["healthy"] and not answer["failed"]
     text = "; ".join(result["problems"])
     assert "RoCE mode is lossless," in text and "Eth1/3 buffer differs" in text and "neighbors" in text
     assert [entry["what"] for entry in result["unreadable"]] == ["neighbors"]
@@ -256,5 +258,5 @@ def test_the_info_module_says_what_is_wrong_and_does_not_fail(simulator: Simulat
 
 
 def test_the_info_module_refuses_a_port_that_does_not_exist(simulator: Simulator) -> None:
-    result = run_module(simulator, module=INFO, ports=["1/1", "1/99"])
+    result = run_module(simulator, **INFO, ports=["1/1", "1/99"])
     assert result["failed"] and result["error_code"] == "refused" and "1/99" in result["msg"]

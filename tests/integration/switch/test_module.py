@@ -204,7 +204,7 @@ def test_the_shutdown_method_leaves_the_ports_up(simulator: Simulator) -> None:
 
 
 def test_the_environment_gives_address_user_and_password(simulator: Simulator) -> None:
-    env = {"ONYX_HOST": ADDRESS, "ONYX_USER": "admin", "ONYX_PASSWORD": PASSWORD}
+    env = {"SWITCH_HOST": ADDRESS, "SWITCH_USER": "admin", "SWITCH_PASSWORD": PASSWORD}
     result = run_playbook(simulator, "--check", env=env, hostname=None, username=None, password=None, **READY)
     assert result["changed"]
 

@@ -24,7 +24,8 @@ _BOOT = re.compile(
 )
 # What the guests' next boot changes is what the inventory says.
 _CHANGED = (
-    "window_boot: \"{{ [{'vm': (window.vms + ['']) | first, 'differences': window_boot_now | default([])}] }}\"\n"
+    "window_boot: \"{{ [{'vm': (window.vms + ['']) | first,"
+    " 'next_boot': {'differences': window_boot_now | default([])}}] }}\"\n"
 )
 # A guest is dead where the inventory says so.
 _ANSWER = (

@@ -1,4 +1,4 @@
-"""What cumulus_roce_info says, against the SIMULATED switches without a network."""
+"""What switch_roce_info says of a Cumulus switch, against the SIMULATED switches without a network."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_documented_action_groups_are_those_of_the_runtime_file(module: str) -> 
 def test_a_module_with_the_login_options_of_a_group_is_a_member(module: str) -> None:
     """Else module_defaults of the group would silently miss it."""
     extends = documentation(MODULES[module]).get("extends_documentation_fragment", [])
-    expected = {name for name in ("vsphere", "onyx", "cumulus") if NAMESPACE + name in extends}
+    expected = {name for name in ("vsphere", "switch") if NAMESPACE + name in extends}
     assert {group for group, members in GROUPS.items() if module in members} == expected
 
 

@@ -19,9 +19,8 @@ from tests.unit.roles.collection import ROOT
 ON_NODES = (
     "gpu_info",
     "mlxconfig_ats",
-    "next_boot_info",
+    "node_info",
     "node_manifest",
-    "node_preflight_info",
     "rdma_info",
     "roce_interface",
     "ssh_container_mesh",

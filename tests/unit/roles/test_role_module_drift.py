@@ -145,7 +145,7 @@ ON_PURPOSE: dict[tuple[str, str, str, str], str] = {
     ("switch", "switch_roce_mode", "onyx_roce", "mode"): (
         "the role knows the modes of both systems, and refuses in words what the kind of switch does not have"
     ),
-    ("switch", "switch_roce_mode", "onyx_roce_info", "mode"): "the same",
+    ("switch", "switch_port", "switch_roce", "port"): "the role's default is that of SSH, or of this system",
     ("switch", "switch_driver", "switch_roce_info", "system"): "the role takes drivers that configure, too, and roles",
 }
 

@@ -9,49 +9,28 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.rocemesh.multinode.plugins.doc_fragments import (
-    cumulus,
-    onyx,
     roce_switch,
-    switch_reading,
+    switch,
+    switch_https,
     switch_ssh,
 )
 from ansible_collections.rocemesh.multinode.plugins.modules import (
-    cumulus_roce,
-    cumulus_roce_info,
     onyx_roce,
-    onyx_roce_info,
+    switch_roce,
     switch_roce_info,
 )
 
-FRAGMENT_OF = {
-    onyx_roce: onyx,
-    onyx_roce_info: onyx,
-    cumulus_roce: cumulus,
-    cumulus_roce_info: cumulus,
-    switch_roce_info: switch_reading,
-}
-OPTIONS = (
-    [
-        (f"{module.__name__.rpartition('.')[2]}.{name}", option)
-        for module, fragment in FRAGMENT_OF.items()
-        for name, option in {
-            **yaml.safe_load(fragment.ModuleDocFragment.DOCUMENTATION)["options"],
-            **yaml.safe_load(module.DOCUMENTATION)["options"],
-        }.items()
-    ]
-    + [
-        (f"roce_switch.{name}", option)
-        for name, option in yaml.safe_load(roce_switch.ModuleDocFragment.DOCUMENTATION)["options"].items()
-    ]
-    + [
-        (f"{name}.{option_name}", option)
-        for name, text in {
-            "switch_ssh": switch_ssh.ModuleDocFragment.DOCUMENTATION,
-            "switch_ssh.look": switch_ssh.ModuleDocFragment.LOOK,
-        }.items()
-        for option_name, option in yaml.safe_load(text)["options"].items()
-    ]
-)
+MODULES = (onyx_roce, switch_roce, switch_roce_info)
+FRAGMENTS = (roce_switch, switch, switch_https, switch_ssh)
+OPTIONS = [
+    (f"{module.__name__.rpartition('.')[2]}.{name}", option)
+    for module in MODULES
+    for name, option in yaml.safe_load(module.DOCUMENTATION)["options"].items()
+] + [
+    (f"{fragment.__name__.rpartition('.')[2]}.{name}", option)
+    for fragment in FRAGMENTS
+    for name, option in yaml.safe_load(fragment.ModuleDocFragment.DOCUMENTATION)["options"].items()
+]
 ROLE = Path(__file__).parents[3] / "roles" / "switch"
 UNITS = dict.fromkeys(("timeout", "wait_for_links", "apply_timeout", "confirm_timeout"), "seconds") | {"mtu": "bytes"}
 
@@ -72,7 +51,9 @@ def test_what_has_a_unit_names_it(name: str, unit: str) -> None:
             assert unit in text.lower()
 
 
-def test_the_role_takes_every_system_of_the_module_that_only_reads() -> None:
-    known = yaml.safe_load((ROLE / "vars" / "main.yml").read_text())["__switch_read_only"]
-    assert known == yaml.safe_load(switch_roce_info.DOCUMENTATION)["options"]["system"]["choices"]
-    assert not [system for system in known if (ROLE / "tasks" / system).exists()], "its folder would not be looked at"
+def test_the_role_takes_every_system_of_the_modules() -> None:
+    read_only = yaml.safe_load((ROLE / "vars" / "main.yml").read_text())["__switch_read_only"]
+    systems = yaml.safe_load(switch_roce_info.DOCUMENTATION)["options"]["system"]["choices"]
+    configured = ["onyx", *yaml.safe_load(switch_roce.DOCUMENTATION)["options"]["system"]["choices"]]
+    assert [*configured, *read_only] == systems
+    assert [system for system in systems if (ROLE / "tasks" / system / "converge.yml").exists()] == configured

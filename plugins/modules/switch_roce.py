@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: cumulus_roce
-short_description: RoCE, VLAN, access ports and MTU of a Cumulus Linux switch
+module: switch_roce
+short_description: Configure RoCE, VLAN, access ports and MTU of a switch
 version_added: 0.1.0
 description:
-  - Puts a switch with NVIDIA Cumulus Linux into a RoCE mode, creates an isolated VLAN in its bridge, makes ports access
-    ports of it, sets their MTU, and saves.
+  - Puts a switch into a RoCE mode, creates an isolated VLAN in its bridge, makes ports access ports of it, sets their
+    MTU, and saves.
   - Cumulus Linux 5.x is configured through NVUE's REST API, in one HTTPS session. All changes are one revision. It is
     compared with what was planned, and applied so that the switch takes it back by itself unless it is confirmed; the
     confirmation is sent when the state was read again and is the wanted one.
@@ -29,6 +29,20 @@ notes:
     (C(state-controls), C(confirm_yes), C(confirm_no)), the deletion of a staged revision, the shape of the exception
     list, and how the API treats settings that somebody made for a range of ports.
 options:
+  system:
+    description:
+      - What the switch runs. V(cumulus) is NVIDIA Cumulus Linux. No effect on traffic.
+      - NVIDIA Onyx has the module M(rocemesh.multinode.onyx_roce). Other systems are only read, by
+        M(rocemesh.multinode.switch_roce_info).
+    type: str
+    required: true
+    choices: [cumulus]
+  port:
+    description:
+      - TCP port of NVUE's REST API, which is on since 5.6; before that nginx has to be set up for it. No effect on
+        traffic.
+    type: int
+    default: 8765
   mode:
     description:
       - V(lossless) is flow control (PFC) on O(priority) and congestion marking (ECN), V(lossy) is congestion marking
@@ -117,14 +131,17 @@ options:
     default: true
 extends_documentation_fragment:
   - rocemesh.multinode.roce_switch
-  - rocemesh.multinode.cumulus
-  - rocemesh.multinode.cumulus.group
+  - rocemesh.multinode.switch
+  - rocemesh.multinode.switch.group
+  - rocemesh.multinode.switch.changes
+  - rocemesh.multinode.switch_https
   - rocemesh.multinode.attributes.no_restart
 """
 
 EXAMPLES = r"""
 - name: Lossless RoCE for four servers
-  rocemesh.multinode.cumulus_roce:
+  rocemesh.multinode.switch_roce:
+    system: cumulus
     hostname: leaf01.example.com
     username: automation
     password: "{{ vault_switch_password }}"
@@ -136,7 +153,8 @@ EXAMPLES = r"""
   delegate_to: localhost
 
 - name: See what would be sent, and whom it disturbs
-  rocemesh.multinode.cumulus_roce:
+  rocemesh.multinode.switch_roce:
+    system: cumulus
     hostname: leaf01.example.com
     username: automation
     password: "{{ vault_switch_password }}"
@@ -292,12 +310,15 @@ from ..module_utils._layer import RefusedError, exit_with, failing
 from ..module_utils._nvue import arguments, rest
 from ..module_utils._nvue.nvue import NvueLayer
 from ..module_utils._nvue.plan import CHOICES, DEFAULT_DOMAIN, request
-from ..module_utils._switch.arguments import COMMON
+from ..module_utils._switch.arguments import COMMON, LOGIN
 
 
 def argument_spec() -> dict[str, dict[str, object]]:
     return {
-        **arguments.LOGIN,
+        **LOGIN,
+        **arguments.TLS,
+        "system": {"type": "str", "required": True, "choices": ["cumulus"]},
+        "port": {"type": "int", "default": arguments.PORT},
         **COMMON,
         "mode": {"type": "str", "default": "lossless", "choices": list(CHOICES)},
         "bridge_domain": {"type": "str", "default": DEFAULT_DOMAIN},

@@ -1,0 +1,237 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, rocemesh.multinode contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: node_info
+short_description: Read what a GPU VM has, and what its next boot changes
+version_added: 0.1.0
+description:
+  - V(system) of O(gather) reads Python, operating system, clock, space, GPUs, NVIDIA driver, Fabric Manager, container
+    toolkit, Docker engine, addresses and RDMA devices, and tries to reach the registry. It judges nothing;
+    M(rocemesh.multinode.preflight) does.
+  - V(next_boot) of O(gather) computes from the node's files what its next boot makes of its interfaces and mounts, and
+    compares that with what is there now. Addresses, routes, MTU, names, members of bonds, drivers and mounts are
+    compared.
+  - For that it reads the files of netplan (its own generator runs on a copy), systemd-networkd, udev, NetworkManager
+    (keyfiles and ifcfg files), ifupdown, enabled units in C(/etc/systemd/system), C(/etc/rc.local),
+    C(/etc/modprobe.d) and C(/etc/fstab). It names files of older releases of this collection, and the role that
+    removes them.
+  - Changes nothing. Run it with C(become) to learn whether that works.
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.reads
+  - rocemesh.multinode.attributes.node
+author: rocemesh.multinode contributors (@rocemesh)
+options:
+  gather:
+    description: What is read.
+    type: list
+    elements: str
+    choices: [system, next_boot]
+    default: [system, next_boot]
+  controller_time:
+    description: The controller's clock, seconds since 1970 in UTC, to compare the node's with. V(0) compares nothing.
+    type: float
+    default: 0
+  registry:
+    description: Registry as the engine names it, V(host) or V(host:port). Empty tries none.
+    type: str
+    default: ""
+  docker_socket:
+    description: Socket of the Docker engine.
+    type: path
+    default: /var/run/docker.sock
+  timeout:
+    description: Seconds that one program or one connection may take.
+    type: int
+    default: 10
+notes:
+  - Not verified on hardware.
+  - Addresses from DHCP and router advertisements, routes of routing daemons, and single addresses beside others of an
+    interface (VRRP) are not differences of the next boot.
+  - Not followed are scripts that units call, what cloud-init writes at the next boot, and dispatcher scripts.
+seealso:
+  - module: rocemesh.multinode.preflight
+  - module: rocemesh.multinode.node_manifest
+"""
+
+EXAMPLES = r"""
+- name: Look at the node
+  rocemesh.multinode.node_info:
+    controller_time: "{{ now().timestamp() }}"
+    registry: registry.example.com:5000
+  become: true
+  register: node
+
+- name: Compare the next boot with the present
+  rocemesh.multinode.node_info:
+    gather: [next_boot]
+    timeout: 20
+  become: true
+  register: node
+
+- name: Refuse a restart that changes the network
+  ansible.builtin.assert:
+    that: node.next_boot.differences | length == 0
+    fail_msg: "{{ node.next_boot.differences | map(attribute='text') | join('; ') }}"
+"""
+
+RETURN = r"""
+python:
+  description: Release of the Python that ran the module.
+  returned: success, if V(system) is in O(gather)
+  type: str
+uid:
+  description: User id of the module's process; 0 if becoming root worked.
+  returned: success, if V(system) is in O(gather)
+  type: int
+user:
+  description: Name of that user.
+  returned: success, if V(system) is in O(gather)
+  type: str
+distribution:
+  description: C(PRETTY_NAME) of C(/etc/os-release).
+  returned: success, if V(system) is in O(gather)
+  type: str
+clock_skew:
+  description: Seconds that the node is ahead of O(controller_time), the way to the node included. Null if that is 0.
+  returned: success, if V(system) is in O(gather)
+  type: float
+free_gib:
+  description: Free GiB of the file systems that an image goes to, by path.
+  returned: success, if V(system) is in O(gather)
+  type: dict
+system:
+  description:
+    - C(distribution), C(distribution_version) and C(os_family) as the module C(setup) names them, by which a system is
+      found among those that are supported.
+  returned: success, if V(system) is in O(gather)
+  type: dict
+  sample: {"distribution": "Ubuntu", "distribution_version": "22.04", "os_family": "Debian"}
+selinux:
+  description: Whether SELinux is enforcing.
+  returned: success, if V(system) is in O(gather)
+  type: bool
+gpu:
+  description:
+    - GPUs and NVSwitches on the bus, those that C(nvidia-smi) lists, the driver and Fabric Manager, as
+      M(rocemesh.multinode.gpu_info) returns them.
+  returned: success, if V(system) is in O(gather)
+  type: dict
+gpu_processes:
+  description: Processes that use a GPU now, as C(nvidia-smi) names them.
+  returned: success, if V(system) is in O(gather)
+  type: list
+  elements: str
+toolkit:
+  description: Whether the NVIDIA container toolkit or a Docker runtime of it is there.
+  returned: success, if V(system) is in O(gather)
+  type: bool
+engine:
+  description: C(version) of the Docker engine, empty if there is none, and C(error) if it is there and does not answer.
+  returned: success, if V(system) is in O(gather)
+  type: dict
+addresses:
+  description: Addresses of each interface, as V(192.0.2.11/24). Empty if C(ip) did not print them.
+  returned: success, if V(system) is in O(gather)
+  type: dict
+rdma_devices:
+  description: Names in C(/sys/class/infiniband).
+  returned: success, if V(system) is in O(gather)
+  type: list
+  elements: str
+next_boot:
+  description: What the next boot of the node makes otherwise than it is now.
+  returned: success, if V(next_boot) is in O(gather)
+  type: dict
+  contains:
+    differences:
+      description:
+        - One entry per difference. C(code) is V(address), V(route), V(mtu), V(name), V(master), V(state),
+          V(interface), V(driver), V(mount) or V(file_invalid) (a file that its reader refuses), C(place) the interface,
+          mount point or file, C(now) and C(then) the two values, C(file) what makes the second one, C(text) all of it
+          in one line.
+      type: list
+      elements: dict
+      sample:
+        - code: address
+          place: ens224
+          now: 198.51.100.11/24
+          then: ""
+          file: /run/systemd/network/10-netplan-ens224.network
+          text: >-
+            ens224: address is 198.51.100.11/24, after the next boot none
+            (/run/systemd/network/10-netplan-ens224.network)
+    unknown:
+      description: What was not compared, and why.
+      type: list
+      elements: str
+    leftovers:
+      description: Paths of older releases of this collection, with C(path), C(role) and C(what).
+      type: list
+      elements: dict
+nics:
+  description: NVIDIA network controllers on the PCI bus.
+  returned: success, if V(system) is in O(gather)
+  type: int
+registry:
+  description: C(name), and C(error) if it cannot be reached; empty if none was asked for.
+  returned: success, if V(system) is in O(gather)
+  type: dict
+simulated:
+  description: Whether a simulated tree was read and not the kernel's.
+  returned: success
+  type: bool
+"""
+
+import platform
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.facts.system.distribution import Distribution
+
+from ..module_utils._nic.boot_reading import read_next_boot
+from ..module_utils._nic.interface_reading import InterfaceReader
+from ..module_utils._nic.node_reading import read_node
+
+
+def read_system(module: AnsibleModule, timeout: float) -> dict[str, Any]:
+    options = module.params
+    given = Distribution(module).get_distribution_facts()
+    return {
+        "system": {name: str(given.get(name) or "") for name in ("distribution", "distribution_version", "os_family")},
+        **read_node(options["controller_time"], options["registry"], options["docker_socket"], timeout),
+    }
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "gather": {
+                "type": "list",
+                "elements": "str",
+                "choices": ["system", "next_boot"],
+                "default": ["system", "next_boot"],
+            },
+            "controller_time": {"type": "float", "default": 0},
+            "registry": {"type": "str", "default": ""},
+            "docker_socket": {"type": "path", "default": "/var/run/docker.sock"},
+            "timeout": {"type": "int", "default": 10},
+        },
+        supports_check_mode=True,
+    )
+    timeout = float(max(1, module.params["timeout"]))
+    reader = InterfaceReader(platform.node(), timeout=timeout)
+    found: dict[str, Any] = {"simulated": reader.sysfs.simulated}
+    if "system" in module.params["gather"]:
+        found.update(read_system(module, timeout))
+    if "next_boot" in module.params["gather"]:
+        found["next_boot"] = read_next_boot(reader)
+    module.exit_json(changed=False, **found)
+
+
+if __name__ == "__main__":
+    main()
