@@ -124,11 +124,8 @@ def _devices(
         wanted = {
             "asleep": sleeping.get(str(_value(hostvars, name, "gpu_vm_name") or name), ""),
             "slots": _value(hostvars, name, "rocemesh_slots"),
-            "mmio": any(
-                variable in hostvars.raw_get(name) for variable in ("gpu_vm_mmio_size_gb", "gpu_vm_use_64bit_mmio")
-            )
-            or bool(_MMIO & set(_value(hostvars, name, "gpu_vm_wanted") or ())),
-            "toolkit_repository": "container_toolkit_repository" in hostvars.raw_get(name),
+            "mmio": bool(_MMIO & set(_value(hostvars, name, "gpu_vm_wanted") or ())),
+            "toolkit_repository": bool((_value(hostvars, name, "container_toolkit_source") or {}).get("repository")),
             **_wishes(hostvars, name),
             "esx": bool(groups.get("esxi_hosts")),
             "no_gpus": "none"

@@ -78,7 +78,7 @@ def options_from(given: Mapping[str, Any]) -> Options:
         raise RefusedError(
             "perftest takes whole seconds, 1 or more",
             host="fabric",
-            thing="fabric_seconds",
+            thing="fabric_options.seconds",
             value=made.seconds,
             remedy="give 1",
         )

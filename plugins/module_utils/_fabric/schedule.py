@@ -230,6 +230,6 @@ def refuse_too_long(wanted: Cost, limit: float, form: str) -> None:
         host="fabric",
         thing="fabric_limit",
         value=limit,
-        remedy="raise fabric_limit, lower fabric_seconds, list fewer hosts, or take fabric_form=quick",
+        remedy="raise fabric_limit, lower fabric_options.seconds, list fewer hosts, or take fabric_form=quick",
         no_plan=True,
     )

@@ -92,8 +92,8 @@ def job_of(asked: Mapping[str, Any]) -> dict[str, Any]:
             "shared_memory": _quantity(str(asked.get("shared_memory") or "1Gi")),
         },
         "slurm": {
-            "partition": _slurm_name(str(asked.get("partition") or ""), "run_handoff_partition"),
-            "account": _slurm_name(str(asked.get("account") or ""), "run_handoff_account"),
+            "partition": _slurm_name(str(asked.get("partition") or ""), "run_handoff_options.partition"),
+            "account": _slurm_name(str(asked.get("account") or ""), "run_handoff_options.account"),
             "pyxis": pyxis,
         },
         "kubernetes": _kubernetes(asked, hosts) if cluster else {},
@@ -210,7 +210,7 @@ def _image(image: str, needed_by: Sequence[str]) -> str:
         if needed_by:
             _refuse(
                 f"{' and '.join(needed_by)} pull the image, and none is known by digest",
-                "run_handoff_image",
+                "run_handoff_options.image",
                 image,
                 "push the image to a registry that the nodes reach (container_registry), or give "
                 "registry/name@sha256:...",
@@ -220,13 +220,16 @@ def _image(image: str, needed_by: Sequence[str]) -> str:
     if match is None or not match["at"]:
         _refuse(
             "a name or tag can mean another image tomorrow",
-            "run_handoff_image",
+            "run_handoff_options.image",
             image,
             "give it by digest, as registry/name@sha256:...; docker image inspect shows it under RepoDigests",
         )
     if not _DIGEST.fullmatch(match["digest"]):
         _refuse(
-            "not a digest", "run_handoff_image", image, "a digest is sha256: and 64 hexadecimal digits in lower case"
+            "not a digest",
+            "run_handoff_options.image",
+            image,
+            "a digest is sha256: and 64 hexadecimal digits in lower case",
         )
     # Beside a digest a tag says nothing, and not every engine takes both.
     return f"{_TAG.sub('', match['name'])}@{match['digest']}"
@@ -316,29 +319,34 @@ def _kubernetes(asked: Mapping[str, Any], hosts: Sequence[Mapping[str, Any]]) ->
     if not _LABEL.fullmatch(namespace) or len(namespace) > 63:
         _refuse(
             "not the name of a namespace",
-            "run_handoff_namespace",
+            "run_handoff_options.namespace",
             namespace,
             "use at most 63 lower-case letters, digits and dashes, beginning and ending with a letter or digit",
         )
     if namespace.startswith("kube-"):
-        _refuse("is Kubernetes' own", "run_handoff_namespace", namespace, "use a namespace of your own")
+        _refuse("is Kubernetes' own", "run_handoff_options.namespace", namespace, "use a namespace of your own")
     for thing in ("rdma_resource", "gpu_resource"):
         value = str(asked.get(thing) or "")
         if value and not _RESOURCE.fullmatch(value):
             _refuse(
                 "not the name of a device plugin's resource",
-                f"run_handoff_{thing}",
+                f"run_handoff_options.{thing}",
                 value,
                 "kubectl describe node lists them under Allocatable, as rdma/rdma_shared_device_a or nvidia.com/gpu",
             )
     if asked.get("gpus") and not asked.get("gpu_resource"):
-        _refuse("the ranks need GPUs", "run_handoff_gpu_resource", "", "give nvidia.com/gpu")
+        _refuse("the ranks need GPUs", "run_handoff_options.gpu_resource", "", "give nvidia.com/gpu")
     for host in hosts:
         if host["hostname"] != host["hostname"].lower():
             _refuse("not the name of a Kubernetes node", "hostname", host["hostname"], "give it in lower case")
     pod_network = str(asked.get("pod_network") or "")
     if "\n" in pod_network:
-        _refuse("a line break", "run_handoff_pod_network", pod_network, "give names of networks, with commas between")
+        _refuse(
+            "a line break",
+            "run_handoff_options.pod_network",
+            pod_network,
+            "give names of networks, with commas between",
+        )
     return {
         "namespace": namespace,
         "rdma_resource": str(asked.get("rdma_resource") or ""),
@@ -358,7 +366,7 @@ def _slurm_name(value: str, thing: str) -> str:
 def _quantity(value: str) -> str:
     """As Kubernetes writes it: Docker's 1g is 1Gi there."""
     if not _QUANTITY.fullmatch(value):
-        _refuse("not a size", "run_handoff_shared_memory", value, "give it as 1Gi")
+        _refuse("not a size", "run_handoff_options.shared_memory", value, "give it as 1Gi")
     text = value.rstrip("bB")
     return text if text.endswith("i") or text[-1].isdigit() else text[:-1] + text[-1].upper() + "i"
 

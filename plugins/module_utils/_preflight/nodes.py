@@ -142,7 +142,7 @@ def _gpus(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
             place,
             "NVIDIA container toolkit",
             "no nvidia-ctk and no nvidia runtime of Docker",
-            "install it, or name a repository in container_toolkit_repository",
+            "install it, or name a repository in container_toolkit_source",
         )
     for row in reading.get("gpu_processes") or ():
         yield note(place, "other jobs", f"a GPU is in use by process {row}")

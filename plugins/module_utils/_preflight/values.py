@@ -57,10 +57,10 @@ _PORT = ((1, 65535),)
 _MANY = ((1, 10**9),)
 # Numbers that are none of these ranges are refused. Every other number is 0 or more, unless its default is below.
 RANGES: Mapping[str, Sequence[tuple[float, float]]] = {
-    "fabric_drop": ((0, 1),),
-    "fabric_port": _PORT,
-    "fabric_seconds": _MANY,
-    "fabric_tos": ((0, 255),),
+    "fabric_options.drop": ((0, 1),),
+    "fabric_options.port": _PORT,
+    "fabric_options.seconds": _MANY,
+    "fabric_options.tos": ((0, 255),),
     "guest_mtu": ((0, 0), (1500, 9900)),
     "guest_qos_tos": ((0, 255),),
     "mesh_ssh_port": ((0, 65535),),
@@ -181,19 +181,20 @@ def _mmio(value: Any) -> str:
 
 
 _CHECKSUM = _pattern(r"^(sha256|sha384|sha512|sha1|md5):[0-9A-Fa-f]+$", "ALGORITHM:DIGEST, as sha256:...")
-# Variable -> what gives the form that was expected, or nothing where the value has it. ansible_host is Ansible's own.
+# Variable, or key of one -> what gives the form that was expected, or nothing where the value has it. ansible_host is
+# Ansible's own.
 FORMS: Mapping[str, Callable[[Any], str]] = {
     "ansible_host": _server,
     "container_registry": _registry,
     "container_shm_size": _pattern(r"(?i)^\d+(\.\d+)?\s*([kmgt]i?)?b?$", "a size as 1g"),
-    "gpu_vm_mmio_size_gb": _mmio,
+    "gpu_vm_wanted.mmio_size_gb": _mmio,
     "guest_doca_deb_checksum": _CHECKSUM,
     "guest_doca_key_checksum": _CHECKSUM,
     "guest_networks": _network,
-    "guest_nv_peer_memory_checksum": _CHECKSUM,
+    "guest_nv_peer_memory.checksum": _CHECKSUM,
     "guest_ofed_checksum": _CHECKSUM,
     "guest_qos_pfc": _pattern(r"^[01](,[01]){7}$", "eight of 0 and 1 with commas between them"),
-    "container_toolkit_key_checksum": _CHECKSUM,
+    "container_toolkit_source.key_checksum": _CHECKSUM,
     "mesh_address": _address,
     "mesh_cidr": _network,
     "mesh_user": _pattern(r"^[^\s:/]+$", "the name of an account"),
@@ -205,7 +206,7 @@ FORMS: Mapping[str, Callable[[Any], str]] = {
     "run_handoff_name": _pattern(r"^[a-z0-9-]{1,40}$", "at most 40 lower-case letters, digits and dashes"),
     "run_network": _network,
     "switch_host": _server,
-    "switch_vlan_name": _pattern(r"^\S+$", "one word"),
+    "switch_options.vlan_name": _pattern(r"^\S+$", "one word"),
 }
 
 
@@ -224,6 +225,10 @@ def refusals(name: str, option: Mapping[str, Any], value: Any) -> Iterator[str]:
     form = FORMS[name](value) if name in FORMS else ""
     if form:
         yield form
+    if isinstance(value, Mapping):
+        for key, each in (option.get("options") or {}).items():
+            if value.get(key) is not None:
+                yield from (f"{key}: {words}" for words in refusals(f"{name}.{key}", each, value[key]))
 
 
 def _from_zero(option: Mapping[str, Any]) -> bool:

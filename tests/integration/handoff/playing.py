@@ -66,7 +66,7 @@ def hand_off(
         "run_rdma_dscp": 26,
         "run_env": {},
         "run_handoff_dir": str(folder / "out"),
-        "run_handoff_image": IMAGE,
+        "run_handoff_options": {"image": IMAGE, **variables.pop("run_handoff_options", {})},
     }
     include = {"ansible.builtin.include_role": {"name": "rocemesh.multinode.run", "tasks_from": "handoff"}}
     said = {"ansible.builtin.debug": {"msg": "REFUSED {{ ansible_failed_result.msg }}"}}

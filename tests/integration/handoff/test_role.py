@@ -25,13 +25,13 @@ def changed(output: str) -> int:
 
 
 def test_check_mode_shows_the_files_a_run_writes_them_and_a_second_run_changes_nothing(tmp_path: Path) -> None:
-    shown = hand_off(tmp_path, "--check", "--diff", run_handoff_gpus="true")
+    shown = hand_off(tmp_path, "--check", "--diff", run_handoff_options={"gpus": "true"})
     assert shown.rc == 0, shown.output
     assert changed(shown.output) == 1
     assert not shown.folder.exists()
     assert "NCCL_IB_HCA==mlx5_1:1" in shown.output, "--diff shows what the files would hold"
 
-    first = hand_off(tmp_path, run_handoff_gpus="true", also=({},))
+    first = hand_off(tmp_path, run_handoff_options={"gpus": "true"}, also=({},))
     assert first.rc == 0, first.output
     assert changed(first.output) == 1, "the second time in the same playbook changed something"
     assert set(files(first.folder)) == WRITTEN
@@ -69,7 +69,7 @@ def test_what_is_wrong_or_edited_is_refused_and_nothing_is_written_over(tmp_path
     # The rest of what is refused: tests/unit/handoff/test_job.py.
     wrong = {
         "run_handoff_dir": str(tmp_path / "elsewhere"),
-        "run_handoff_image": "registry.example/multinode:latest",
+        "run_handoff_options": {"image": "registry.example/multinode:latest"},
     }
     moved = {"run_rdma_facts": {**RDMA, "gpu01": facts("mlx5_3", "ens256", "192.0.2.11")}}
     (tmp_path / "out").mkdir()
@@ -96,12 +96,13 @@ def test_a_nodes_own_file_is_written_on_request_and_somebody_elses_is_left_alone
     layers = f"lowerdir=/etc,upperdir={tmp_path}/upper,workdir={tmp_path}/work"
     mounted = f'mount -t overlay overlay -o {layers} /etc && exec "$@"'
     within = ("unshare", "--mount", "sh", "-c", mounted, "sh")
-    outcome = hand_off(tmp_path, within=within, run_handoff_launchers=["torchrun"], run_handoff_install=True)
+    installed = {"run_handoff_launchers": ["torchrun"], "run_handoff_options": {"install": True}}
+    outcome = hand_off(tmp_path, within=within, **installed)
     assert outcome.rc == 0, outcome.output
     conf = tmp_path / "upper/nccl.conf"
     assert conf.read_text() == outcome.text("nccl.d/gpu02.env")
     conf.write_text("NCCL_DEBUG=INFO\n")
-    refused = hand_off(tmp_path, within=within, run_handoff_launchers=["torchrun"], run_handoff_install=True)
+    refused = hand_off(tmp_path, within=within, **installed)
     assert refused.rc != 0
     assert "another owner: NCCL_DEBUG=INFO" in " ".join(refused.output.split())
     assert conf.read_text() == "NCCL_DEBUG=INFO\n"

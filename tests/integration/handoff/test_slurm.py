@@ -25,7 +25,7 @@ pytestmark = [
 ]
 # Two host names, one machine: every address of the loopback network is it.
 NODES = [{"name": name, "address": f"127.0.0.{at}", "slots": 2} for at, name in enumerate(HOSTS, start=1)]
-SMALL = {
+SMALL: dict[str, Any] = {
     "run_hosts": NODES,
     "run_network": "127.0.0.0/8",
     "run_rdma_facts": {},
@@ -39,8 +39,7 @@ SMALL = {
     "run_num_warmup_batches": 1,
     "run_display_every": 1,
     "run_handoff_launchers": ["slurm", "torchrun"],
-    "run_handoff_pyxis": False,
-    "run_handoff_partition": PARTITIONS[0],
+    "run_handoff_options": {"pyxis": False, "partition": PARTITIONS[0]},
 }
 
 

@@ -67,23 +67,12 @@ else:
         record = {"model": after["--models"], "batch": int(after["--batches"]), "img_s": 5.0}
     say(0, "ROCEMESH-BENCHMARK " + json.dumps(record))
 """
+SCALING = {"cases": ["1n1g", "1n2g"], "batches": {"fp32": 1}, "repeats": 2, "iterations": 3, "dropped": 1}
 SMALL = {
-    "benchmark_bandwidth_networks": ["resnet50"],
-    "benchmark_bandwidth_iterations": 2,
-    "benchmark_bandwidth_warmup": 1,
-    "benchmark_scaling_cases": ["1n1g", "1n2g"],
-    "benchmark_scaling_batches": {"fp32": 1},
-    "benchmark_scaling_repeats": 2,
-    "benchmark_scaling_iterations": 3,
-    "benchmark_scaling_dropped": 1,
-    "benchmark_scoring_models": ["resnet50"],
-    "benchmark_scoring_batches": [1],
-    "benchmark_scoring_iterations": 2,
-    "benchmark_scoring_warmup": 1,
-    "benchmark_training_models": ["resnet50"],
-    "benchmark_training_batches": [1],
-    "benchmark_training_iterations": 2,
-    "benchmark_training_warmup": 1,
+    "benchmark_bandwidth": {"networks": ["resnet50"], "iterations": 2, "warmup": 1},
+    "benchmark_scaling": SCALING,
+    "benchmark_scoring": {"models": ["resnet50"], "batches": [1], "iterations": 2, "warmup": 1},
+    "benchmark_training": {"models": ["resnet50"], "batches": [1], "iterations": 2, "warmup": 1},
     "benchmark_image_size": 64,
     "run_threads": 1,
 }
@@ -94,7 +83,7 @@ def settings(place: pathlib.Path, host: str = "localhost") -> dict[str, Any]:
     return {
         **SMALL,
         "benchmark_dir": str(place / "reports"),
-        "benchmark_simulated": True,
+        "rocemesh_simulated": True,
         "benchmark_hosts": [{"name": host, "address": "127.0.0.1", "slots": 4}],
         "run_network": "127.0.0.0/8",
         "run_log_dir": str(place / "logs"),
@@ -214,10 +203,11 @@ def test_each_benchmark_writes_its_file_and_a_killed_one_repeats_nothing_that_is
 def test_what_is_there_is_taken_only_if_it_is_whole_and_was_made_alike(place: pathlib.Path) -> None:
     """Five measurements one after the other, of two cases with one repeat each; of the first one, a case fails."""
     named = ("-e", "benchmark_id=a")
+    once = json.dumps({"benchmark_scaling": {**SCALING, "repeats": 1}})
 
     def measure(*arguments: str, rc: int = 0) -> list[str]:
         before = len(starts(place))
-        assert play(place, "--tags", "scaling", "-e", "benchmark_scaling_repeats=1", *arguments) == rc, why(place)
+        assert play(place, "--tags", "scaling", "-e", once, *arguments) == rc, why(place)
         return starts(place)[before:]
 
     # A failed repeat is told with its cause, and the rest is measured and kept.
@@ -253,10 +243,18 @@ def test_check_mode_measures_nothing(place: pathlib.Path) -> None:
 
 
 WRONG: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
-    "too_many_nodes": ("scaling", {"benchmark_scaling_cases": ["9n1g"]}, ("9n1g", "leave this case out")),
-    "not_a_case": ("scaling", {"benchmark_scaling_cases": ["1 node"]}, ("1 node", "2n8g")),
-    "nothing_counts": ("scaling", {"benchmark_scaling_dropped": 3}, ("benchmark_scaling_dropped is 3 of 3",)),
-    "unknown_path": ("bandwidth", {"benchmark_bandwidth_paths": ["teleport"]}, ("teleport", "gpu_direct")),
+    "too_many_nodes": (
+        "scaling",
+        {"benchmark_scaling": {**SCALING, "cases": ["9n1g"]}},
+        ("9n1g", "leave this case out"),
+    ),
+    "not_a_case": ("scaling", {"benchmark_scaling": {**SCALING, "cases": ["1 node"]}}, ("1 node", "2n8g")),
+    "nothing_counts": (
+        "scaling",
+        {"benchmark_scaling": {**SCALING, "dropped": 3}},
+        ("benchmark_scaling.dropped is 3 of 3",),
+    ),
+    "unknown_path": ("bandwidth", {"benchmark_bandwidth": {"paths": ["teleport"]}}, ("teleport", "gpu_direct")),
     "reserved_name": ("scoring", {"benchmark_id": "latest"}, ("latest is not the name of a run",)),
 }
 

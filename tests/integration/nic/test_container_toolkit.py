@@ -79,10 +79,16 @@ def repository(node: Node) -> dict[str, Any]:
     index(directory)
     key = sign(directory)
     return {
-        "container_toolkit_repository": "file:///mirror/toolkit",
-        "container_toolkit_key_url": key.as_uri(),
-        "container_toolkit_key_checksum": checksum(key),
+        "container_toolkit_source": {
+            "repository": "file:///mirror/toolkit",
+            "key_url": key.as_uri(),
+            "key_checksum": checksum(key),
+        },
     }
+
+
+def release(options: dict[str, Any], version: str) -> dict[str, Any]:
+    return {"container_toolkit_source": {**options["container_toolkit_source"], "version": version}}
 
 
 def toolkit(node: Node, *options: str, **variables: Any) -> tuple[int, str]:
@@ -105,7 +111,7 @@ def test_it_is_installed_merged_and_pending_until_a_restart_is_allowed(node: Nod
     assert "would install nvidia-container-toolkit" in output
     assert node.disk.version("nvidia-container-toolkit") == "" and config(node) == OWN
 
-    code, output = toolkit(node, **options, container_toolkit_version=OLD)
+    code, output = toolkit(node, **release(options, OLD))
     assert code == 0, output
     for name in (
         "nvidia-container-toolkit",
@@ -127,19 +133,19 @@ def test_it_is_installed_merged_and_pending_until_a_restart_is_allowed(node: Nod
     assert starts(node) == 1
 
     # A second run changes nothing, and still says what waits.
-    code, output = toolkit(node, **options, container_toolkit_version=OLD)
+    code, output = toolkit(node, **release(options, OLD))
     assert code == 0 and "changed=0 " in output, output
     assert "was not restarted" in output
 
-    code, output = toolkit(node, **options, container_toolkit_version=OLD, container_allow_engine_restart=True)
+    code, output = toolkit(node, **release(options, OLD), container_allow_engine_restart=True)
     assert code == 0, output
     assert "now stops mpicont" in output
     assert starts(node) == 2
-    code, output = toolkit(node, **options, container_toolkit_version=NEW, container_allow_engine_restart=True)
+    code, output = toolkit(node, **release(options, NEW), container_allow_engine_restart=True)
     assert code == 0, output
     assert node.disk.version("nvidia-container-toolkit") == NEW
 
-    code, output = toolkit(node, **options, container_toolkit_version=NEW, container_allow_engine_restart=True)
+    code, output = toolkit(node, **release(options, NEW), container_allow_engine_restart=True)
     assert code == 0 and "changed=0 " in output, output
 
 
@@ -155,12 +161,15 @@ def test_a_configuration_that_cannot_be_read_is_left_alone(node: Node) -> None:
 # Whether the node has a GPU -> case -> (settings, what it is refused with; "": left alone).
 WANTED: dict[bool, dict[str, tuple[dict[str, Any], str]]] = {
     True: {
-        "gpu": ({}, "container_toolkit_repository (it is empty)"),
+        "gpu": ({}, "container_toolkit_source.repository (it is empty)"),
         "none": ({"container_toolkit": "none"}, ""),
         "no_gpus_for_containers": ({"container_gpus": "none"}, ""),
     },
     False: {
-        "wanted": ({"container_toolkit": "present"}, "container_toolkit_key_checksum as sha256:DIGEST (it is empty)"),
+        "wanted": (
+            {"container_toolkit": "present"},
+            "container_toolkit_source.key_checksum as sha256:DIGEST (it is empty)",
+        ),
         "no_gpu": ({}, ""),
     },
 }

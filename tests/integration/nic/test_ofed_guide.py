@@ -93,8 +93,7 @@ def with_peer_memory(node: Node, version: str = media.NV) -> dict[str, Any]:
     return {
         **node.archive(),
         "guest_peer_memory": "nv_peer_memory",
-        "guest_nv_peer_memory_url": made.as_uri(),
-        "guest_nv_peer_memory_checksum": checksum(made),
+        "guest_nv_peer_memory": {"url": made.as_uri(), "checksum": checksum(made)},
     }
 
 
@@ -110,11 +109,11 @@ def test_nv_peer_memory_is_built_by_its_packaging_explained_where_it_fails_and_l
     assert not throwaway.disk.exists("/etc/systemd/system/rocemesh-peermem.service")
 
     output = throwaway.refused(**wrong)
-    assert "guest_nv_peer_memory_version is 1.1-0 and the archive" in output
+    assert "guest_nv_peer_memory.version is 1.1-0 and the archive" in output
     assert throwaway.disk.version("nvidia-peer-memory-dkms") == ""
 
     made = media.nv_peer_memory(throwaway.shared)
-    options = {**wrong, "guest_nv_peer_memory_checksum": checksum(made)}
+    options = {**wrong, "guest_nv_peer_memory": {"url": made.as_uri(), "checksum": checksum(made)}}
     throwaway.disk.write(
         "/etc/SIMULATED-modprobe", "modprobe: ERROR: could not insert 'nv_peer_mem': Invalid argument\n"
     )

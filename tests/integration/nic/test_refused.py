@@ -21,11 +21,11 @@ OFED: dict[str, Any] = {
     "guest_ofed_url": "file:///nonexistent/ofed.tgz",
     "guest_ofed_checksum": ZEROS,
 }
+ARCHIVE = {"url": "file:///nonexistent/nv.tgz", "checksum": ZEROS}
 NV: dict[str, Any] = {
     **OFED,
     "guest_peer_memory": "nv_peer_memory",
-    "guest_nv_peer_memory_url": "file:///nonexistent/nv.tgz",
-    "guest_nv_peer_memory_checksum": ZEROS,
+    "guest_nv_peer_memory": ARCHIVE,
 }
 DEB: dict[str, Any] = {
     "guest_ofed_profile": "current",
@@ -49,11 +49,11 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         "needs guest_ofed_profile guide (it is current",
     ),
     "nv_peer_memory_without_a_checksum": (
-        {**NV, "guest_nv_peer_memory_checksum": ""},
-        "guest_nv_peer_memory_checksum as sha256:DIGEST (it is empty)",
+        {**NV, "guest_nv_peer_memory": {**ARCHIVE, "checksum": ""}},
+        "guest_nv_peer_memory.checksum as sha256:DIGEST (it is empty)",
     ),
     "nv_peer_memory_that_does_not_build": (
-        {**NV, "guest_nv_peer_memory_version": "1.2-0"},
+        {**NV, "guest_nv_peer_memory": {**ARCHIVE, "version": "1.2-0"}},
         "1.2-0 with MLNX_OFED 5.2-2.2.4.0; up to 5.2 that is 1.1-0",
     ),
     "interface_without_rdma": ({"guest_mtu": 9000, "guest_interfaces": ["lo"]}, "lo has no RDMA device"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pathlib
 import shutil
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import yaml
@@ -19,7 +20,7 @@ from tests.integration.vsphere.conftest import Pki
 
 NODE = "gpu01"
 BEFORE = ("playbooks/power.yml", "playbooks/guest.yml", "--limit", f"{NODE},localhost")
-NO_WISH = {"gpu_vm_mmio_size_gb": "", "gpu_vm_use_64bit_mmio": ""}
+NO_WISH: dict[str, Any] = {"gpu_vm_wanted": {}}
 
 
 @pytest.fixture(scope="module")

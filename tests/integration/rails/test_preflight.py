@@ -104,7 +104,7 @@ def test_a_dozen_faults_at_once_are_named_in_one_run_and_nothing_is_changed(site
         ("gpu01", "NVIDIA driver", "nvidia-smi -L shows 7"),
         ("gpu01", "rocemesh_adress", "write rocemesh_address"),
         ("gpu02", "rocemesh_address", "it is not set"),
-        ("gpu02", "NVIDIA container toolkit", "container_toolkit_repository"),
+        ("gpu02", "NVIDIA container toolkit", "container_toolkit_source"),
         ("gpu02", "Fabric Manager", "Fabric Manager is not installed"),
         ("gpu03", "rocemesh_slots", "9 ranks and 8 GPU(s)"),
         ("gpu03", "guest_ofed_profil", "write guest_ofed_profile"),

@@ -49,7 +49,7 @@ def test_the_readings_of_a_sound_run_are_judged_as_they_come_through_ansible(tmp
         report_evidence=inputs["evidence"],
         report_result=inputs["result"],
         report_layers=inputs["layers"],
-        report_expected_ranks=2,
+        report_run={"expected_ranks": 2},
     )
     assert found["verdict"]["state"] == "PROVEN", found["verdict"]["reasons"]
 

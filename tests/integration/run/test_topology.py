@@ -33,7 +33,7 @@ def play(folder: Path, rows: list[dict[str, Any]], mode: str) -> tuple[str, dict
         "ansible_python_interpreter": sys.executable,
         "container_nccl_topology": mode,
         "container_nccl_topology_facts": [{"devices": []}, {"devices": rows}],
-        "container_nccl_topology_vm": "gpu01",
+        "gpu_vm_name": "gpu01",
     }
     (folder / "play.yml").write_text(
         yaml.safe_dump([{"hosts": "localhost", "gather_facts": False, "vars": variables, "tasks": tasks}])

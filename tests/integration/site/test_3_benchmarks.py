@@ -49,14 +49,19 @@ LEAST = (
     json.dumps(
         {
             "benchmark_id": IDENTITY,
-            "benchmark_bandwidth_networks": ["inception-bn"],
             # The other paths and advice are options of the same programs: tests/unit/workloads has real ranks.
-            "benchmark_bandwidth_paths": ["cpu", "servers", "point_to_point"],
-            "benchmark_advice": ["none", "both"],
-            "benchmark_scaling_repeats": 1,
-            "benchmark_scoring_models": ["resnet50"],
-            "benchmark_scoring_batches": [1],
-            "benchmark_training_batches": [1],
+            "benchmark_bandwidth": {
+                "networks": ["inception-bn"],
+                "paths": ["cpu", "servers", "point_to_point"],
+                "servers": 2,
+                "optimizer": "sgd",
+                "iterations": 3,
+                "warmup": 1,
+            },
+            "benchmark_advice": {"advice": ["none", "both"], "batch": 1},
+            "benchmark_scaling": {"batches": {"fp32": 2}, "repeats": 1, "iterations": 4, "dropped": 1},
+            "benchmark_scoring": {"models": ["resnet50"], "batches": [1], "iterations": 3, "warmup": 1},
+            "benchmark_training": {"models": ["resnet50"], "batches": [1], "iterations": 2, "warmup": 1, "trace": True},
         }
     ),
 )

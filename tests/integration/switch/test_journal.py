@@ -128,7 +128,7 @@ def test_check_mode_writes_the_same_record_as_a_plan(site: Site) -> None:
 
 def test_a_failed_run_says_what_it_has_done_and_how_to_take_it_back(site: Site) -> None:
     site.simulator.fault(name="refuse_line", pattern="mtu")
-    assert site.play(switch_rollback=False).returncode != 0
+    assert site.play(switch_options={"rollback": False}).returncode != 0
     failed = [each for each in site.newest() if each["kind"] == "failed" and each["module"].endswith("onyx_roce")]
     assert failed and failed[0]["code"] == "apply_failed" and failed[0]["applied"] and failed[0]["undo"]
     assert site.newest()[-1]["status"] == "failed"

@@ -94,9 +94,7 @@ ROLE = """
     - role: rocemesh.multinode.gpu_vm
       gpu_vm_name: bare
       gpu_vm_numa_node_affinity: []
-      gpu_vm_reserve_memory: true
-      gpu_vm_use_64bit_mmio: true
-      gpu_vm_mmio_size_gb: auto
+      gpu_vm_wanted: {reserve_memory: true, use_64bit_mmio: true, mmio_size_gb: auto}
 """
 
 
@@ -118,8 +116,7 @@ EMPTY_MEANS_LEFT_ALONE = """
     - role: rocemesh.multinode.gpu_vm
       gpu_vm_name: split
       gpu_vm_numa_node_affinity: []
-      gpu_vm_reserve_memory: ""
-      gpu_vm_use_64bit_mmio: ""
+      gpu_vm_wanted: {reserve_memory: null, use_64bit_mmio: null}
 """
 
 

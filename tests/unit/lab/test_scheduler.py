@@ -82,7 +82,7 @@ def test_configuration_has_every_node_at_its_address_and_one_partition_with_all(
         assert f"NodeName={node.name} NodeAddr={node.cluster_ip} CPUs=2" in text
     assert "PartitionName=lab Nodes=gpu01,gpu02,gpu03,gpu04 Default=YES State=UP\n" in text
     variables = yaml.safe_load(scheduler.VARIABLES.read_text())
-    assert variables["run_handoff_partition"] == scheduler.PARTITION
+    assert variables["run_handoff_options"]["partition"] == scheduler.PARTITION
 
 
 def test_a_node_that_does_not_answer_is_not_usable() -> None:

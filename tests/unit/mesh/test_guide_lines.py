@@ -36,8 +36,9 @@ def test_the_config_that_the_container_uses_belongs_to_root(head: Node) -> None:
 
 def test_the_limits_of_the_container_are_the_guides() -> None:
     defaults = yaml.safe_load((ROOT / "roles/container/defaults/main.yml").read_text())
-    limits = {name: defaults[f"container_{name}"] for name in ("memlock", "stack", "shm_size")}
-    assert limits == {"memlock": -1, "stack": 67108864, "shm_size": "1g"}
+    assert (defaults["container_memlock"], defaults["container_shm_size"]) == (-1, "1g")
+    constants = yaml.safe_load((ROOT / "roles/container/vars/main.yml").read_text())
+    assert constants["__container_stack"] == 67108864
     assert defaults["container_memlock_required"] is True
 
     tasks: list[dict[str, Any]] = yaml.safe_load((ROOT / "roles/container/tasks/run.yml").read_text())
@@ -45,7 +46,7 @@ def test_the_limits_of_the_container_are_the_guides() -> None:
     given = started["community.docker.docker_container"]
     assert given["ulimits"] == [
         "memlock:{{ container_memlock }}:{{ container_memlock }}",
-        "stack:{{ container_stack }}:{{ container_stack }}",
+        "stack:{{ __container_stack }}:{{ __container_stack }}",
     ]
     assert given["shm_size"] == "{{ container_shm_size }}"
     assert given["init"] is True

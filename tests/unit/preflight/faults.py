@@ -293,7 +293,7 @@ PROBLEMS = [
         "gpu01",
         "SELinux is enforcing",
     ),
-    Fault("toolkit-missing", put("gpu01", "toolkit", False), "gpu01", "container_toolkit_repository"),
+    Fault("toolkit-missing", put("gpu01", "toolkit", False), "gpu01", "container_toolkit_source"),
 ]
 
 CHANGE = {"text": "ens224: address is 198.51.100.11/24, after the next boot none", "file": "/etc/netplan/50-edit.yaml"}

@@ -60,7 +60,7 @@ class Hostvars(dict[str, dict[str, Any]]):
 
 
 CUDA = {"container_build_dockerfile": "multinode/Dockerfile.ngc"}
-MMIO = {"gpu_vm_mmio_size_gb": 256}
+MMIO = {"gpu_vm_wanted": {"mmio_size_gb": 256}}
 MUTE = {"driver": {**NONE, "installed": DRIVER}, "gpus": None, "usable": False}  # on the disk, and not loaded
 
 
@@ -79,7 +79,6 @@ def of_gpus(variables_of_host: dict[str, Any], **changes: Any) -> list[tuple[str
         ({"gpu_vm_wanted": {"allow_p2p": True}}, "problem"),
         ({"gpu_vm_wanted": None}, "problem"),
         (MMIO, "warning"),
-        ({"gpu_vm_wanted": {"mmio_size_gb": 256}}, "warning"),
         ({"gpu_vm_wanted": {"use_64bit_mmio": True}}, "warning"),
     ],
 )

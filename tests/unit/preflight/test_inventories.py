@@ -5,6 +5,8 @@ from __future__ import annotations
 import pathlib
 import random
 import time
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.action import preflight
@@ -138,23 +140,32 @@ def test_no_secret_is_shown(tmp_path: pathlib.Path) -> None:
     assert not [line for line in told["table"] for secret in ("CHANGEME", "<password>", "xxxxxx") if secret in line]
 
 
+def option(name: str) -> Mapping[str, Any]:
+    """An option, or the key of one: ``switch_options.timeout``."""
+    name, _dot, key = name.partition(".")
+    found = stage_options.options()[name]
+    return found["options"][key] if key else found
+
+
 def test_ranges_are_of_options_and_include_their_defaults() -> None:
-    options = stage_options.options()
     for name, ranges in values.RANGES.items():
-        default = options[name].get("default")
-        assert options[name]["type"] in {"int", "float"}
+        default = option(name).get("default")
+        assert option(name)["type"] in {"int", "float"}
         assert not isinstance(default, int) or any(least <= default <= most for least, most in ranges), name
 
 
 @pytest.mark.parametrize("name", [name for name in values.FORMS if name != "ansible_host"])
 def test_forms_take_the_defaults_of_options(name: str) -> None:
-    default = stage_options.options()[name].get("default")
+    default = option(name).get("default")
     if not (isinstance(default, str) and "{{" in default):
         assert not default or not values.FORMS[name](default)
 
 
 def test_every_default_of_every_option_is_right() -> None:
     given = {name: option["default"] for name, option in stage_options.options().items() if "default" in option}
+    for name, each in stage_options.options().items():
+        keys = (each.get("options") or {}) if each["type"] == "dict" else {}
+        given.update({name: {key: one["default"] for key, one in keys.items() if "default" in one}} if keys else {})
     plain = {name: value for name, value in given.items() if "{{" not in str(value)}
-    assert len(plain) > 150
+    assert len(plain) > 150 and plain["fabric_options"]["drop"] == 0.12
     assert [finding.line() for finding in stage_options.judge({"gpu01": plain})] == []

@@ -33,7 +33,7 @@ def play(role: str, file: str, name: str, variables: Mapping[str, Any]) -> str:
     place = ROOT / "roles" / role / "tasks" / file
     (found,) = [one for one in _of_file(place) if one.task.get("name") == name]
     _note(place, found.line)
-    holds = _Judge({**_of_role(role), **_trusted(found.variables), **variables})
+    holds = _Judge({**variables_of(role), **_trusted(found.variables), **variables})
     if not all(holds(condition) for condition in found.when):
         return "skipped"
     asked = found.task.get(_ASSERT)
@@ -76,7 +76,8 @@ def _of_file(place: pathlib.Path) -> tuple[Found, ...]:
 
 
 @functools.cache
-def _of_role(role: str) -> dict[str, Any]:
+def variables_of(role: str) -> dict[str, Any]:
+    """The defaults and the variables of a role, not templated."""
     found: dict[str, Any] = {}
     for part in ("defaults", "vars"):
         path = ROOT / "roles" / role / part / "main.yml"

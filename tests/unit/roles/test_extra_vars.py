@@ -68,6 +68,27 @@ def through_default(node: nodes.Node) -> nodes.Node:
     return node
 
 
+def name_of(node: nodes.Node) -> str:
+    """Of a variable, or of the key of a role's dictionary (``__switch_options.svi`` is switch_options.svi)."""
+    if isinstance(node, nodes.Name):
+        return node.name
+    if isinstance(node, nodes.Getattr) and isinstance(node.node, nodes.Name) and node.node.name.startswith("__"):
+        return f"{node.node.name.removeprefix('__')}.{node.attr}"
+    return ""
+
+
+def options_of(*types: str) -> set[str]:
+    """Role options of these types, and such keys of their dictionaries."""
+    found = set()
+    for role in ROLES:
+        for spec in entry_points(role).values():
+            for name, option in (spec.get("options") or {}).items():
+                keys = (option.get("options") or {}) if option.get("type") == "dict" else {}
+                each = {name: option, **{f"{name}.{key}": one for key, one in keys.items()}}
+                found |= {which for which, one in each.items() if one.get("type") in types}
+    return found
+
+
 def judged(tree: nodes.Node) -> Iterator[nodes.Node]:
     """What is asked whether it is true, taken apart."""
     for each in tree.find_all((nodes.If, nodes.CondExpr)):
@@ -88,17 +109,12 @@ def parts(node: nodes.Node) -> Iterator[nodes.Node]:
 
 def bare(text: str, booleans: set[str]) -> list[str]:
     found = {through_default(node) for node in judged(parse(text))}
-    return sorted({node.name for node in found if isinstance(node, nodes.Name) and node.name in booleans})
-
-
-def typed() -> set[str]:
-    specs = [spec.get("options") or {} for role in ROLES for spec in entry_points(role).values()]
-    return {name for options in specs for name, option in options.items() if option.get("type") == "bool"}
+    return sorted({name_of(node) for node in found if name_of(node) in booleans})
 
 
 def booleans() -> set[str]:
     """Options of that type, and whatever is made one anywhere."""
-    return typed() | {name for _path, text in all_texts() for name in names_made_boolean(parse(text))}
+    return options_of("bool") | {name for _path, text in all_texts() for name in names_made_boolean(parse(text))}
 
 
 def test_conditions_on_booleans_take_a_string_as_well() -> None:
@@ -118,10 +134,12 @@ def test_conditions_on_booleans_take_a_string_as_well() -> None:
         ("{% if x | bool and not x | default(false) | bool %}{% endif %}", []),
         ("{% if x == 'any' or x is defined %}{% endif %}", []),
         ("{{ x }}", []),
+        ("{{ 1 if __y.x else 2 }}", ["y.x"]),
+        ("{{ 1 if __y.x | bool else 2 }}", []),
     ],
 )
 def test_a_bare_boolean_is_found(text: str, named: list[str]) -> None:
-    assert bare(text, {"x"}) == named
+    assert bare(text, {"x", "y.x"}) == named
 
 
 def test_every_condition_is_read() -> None:

@@ -3,32 +3,25 @@ condition_table.py comes out the same if numbers and booleans of the role are te
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from jinja2 import nodes
 
-from tests.unit.roles.collection import ROLES, ROOT, defaults, entry_points
+from tests.unit.roles.collection import ROOT, defaults
 from tests.unit.roles.condition_table import Task
 from tests.unit.roles.conditions import play
 from tests.unit.roles.test_conditions import rows
-from tests.unit.roles.test_extra_vars import all_texts, judged, parse, through_default
+from tests.unit.roles.test_extra_vars import all_texts, judged, name_of, options_of, parse, through_default
 
 ARITHMETIC = (nodes.Add, nodes.Sub, nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod, nodes.Pow)
 _HOST = {"inventory_hostname": "gpu01", "ansible_check_mode": False, "role_name": "role"}
 
 
-@functools.cache
-def options(*types: str) -> frozenset[str]:
-    specs = [spec.get("options") or {} for role in ROLES for spec in entry_points(role).values()]
-    return frozenset(name for each in specs for name, option in each.items() if option.get("type") in types)
-
-
 def numbers() -> set[str]:
     """Options of that type, and whatever is made one anywhere."""
-    found = set(options("int", "float"))
+    found = options_of("int", "float")
     for _path, text in all_texts():
         for each in parse(text).find_all(nodes.Filter):
             inner = through_default(each.node) if each.name in ("int", "float") and each.node else None
@@ -56,12 +49,12 @@ def operands(tree: nodes.Node) -> Iterator[nodes.Node]:
 
 def bare(text: str, known: set[str]) -> list[str]:
     found = {through_default(node) for node in operands(parse(text))}
-    return sorted({node.name for node in found if isinstance(node, nodes.Name) and node.name in known})
+    return sorted({name_of(node) for node in found if name_of(node) in known})
 
 
 def test_no_number_is_compared_or_computed_with_as_it_comes() -> None:
     known = numbers()
-    assert len(known) > 40 and {"guest_mtu", "container_memlock"} <= known
+    assert len(known) > 60 and {"guest_mtu", "container_memlock", "benchmark_scaling.dropped"} <= known
     assert [f"{path.relative_to(ROOT)}: {name}" for path, text in all_texts() for name in bare(text, known)] == []
 
 
@@ -76,15 +69,17 @@ def test_no_number_is_compared_or_computed_with_as_it_comes() -> None:
         ("{{ limit or n }}", []),
         ("{% if n | int > 0 and n is defined %}{% endif %}", []),
         ("{{ n }} and {{ 'so ' ~ n }}", []),
+        ("{{ __o.n // 5 }}", ["o.n"]),
+        ("{{ __o.n | int // 5 }}", []),
     ],
 )
 def test_a_bare_number_is_found(text: str, named: list[str]) -> None:
-    assert bare(text, {"n"}) == named
+    assert bare(text, {"n", "o.n"}) == named
 
 
 def as_text(variables: dict[str, Any]) -> dict[str, Any]:
     """Numbers and booleans of roles as the command line gives them."""
-    typed = options("int", "float", "bool")
+    typed = options_of("int", "float", "bool")
     return {
         name: str(value).lower() if name in typed and isinstance(value, (bool, int, float)) else value
         for name, value in variables.items()

@@ -1,0 +1,64 @@
+"""How much there is to learn: few modules, few role options, and dictionaries whose keys are documented as they are."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.unit.roles import conditions
+from tests.unit.roles.collection import ROLES, ROOT, entry_points
+from tests.unit.roles.test_role_module_drift import documented
+
+MOST_MODULES = 25
+MOST_OPTIONS = 220
+MODULES = [path.stem for path in (ROOT / "plugins" / "modules").glob("[a-z]*.py")]
+
+
+def options(role: str) -> dict[str, dict[str, Any]]:
+    return {name: option for entry in entry_points(role).values() for name, option in entry.get("options", {}).items()}
+
+
+def constants(role: str) -> dict[str, Any]:
+    return conditions.variables_of(role)
+
+
+DICTIONARIES = [(role, name) for role in ROLES for name in options(role) if f"__{name}_defaults" in constants(role)]
+
+
+def test_modules_are_at_most_as_many_as_promised() -> None:
+    assert len(MODULES) <= MOST_MODULES
+
+
+def test_role_options_are_at_most_as_many_as_promised() -> None:
+    counted = {role: len(options(role)) for role in ROLES}
+    assert sum(counted.values()) <= MOST_OPTIONS, counted
+
+
+def test_figures_of_the_architecture_are_the_real_ones() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    figures = re.search(r"(\d+) modules, .* (\d+) role options", text)
+    assert figures
+    assert (int(figures[1]), int(figures[2])) == (len(MODULES), sum(len(options(role)) for role in ROLES))
+
+
+@pytest.mark.parametrize(("role", "name"), DICTIONARIES)
+def test_documented_keys_have_the_real_defaults(role: str, name: str) -> None:
+    documented_keys = {key: each.get("default") for key, each in options(role)[name]["options"].items()}
+    assert documented_keys == constants(role)[f"__{name}_defaults"]
+    assert constants(role)[f"__{name}"] == f"{{{{ __{name}_defaults | combine({name}) }}}}"
+
+
+def test_dictionaries_are_found() -> None:
+    assert {("switch", "switch_options"), ("run", "run_tuning"), ("benchmark", "benchmark_scaling")} <= set(
+        DICTIONARIES
+    )
+
+
+def test_keys_of_a_vm_are_those_of_the_module() -> None:
+    module = documented("vmx_passthru")
+    for key, each in options("gpu_vm")["gpu_vm_wanted"]["options"].items():
+        assert key in module and each["type"] == module[key]["type"], key
+        assert each.get("default", module[key].get("default")) == module[key].get("default"), key
+        assert each.get("choices", module[key].get("choices")) == module[key].get("choices"), key
