@@ -36,6 +36,7 @@ case "$1" in
   run) exec setsid "$0" exec {CONTAINER} /bin/sh /root/.ssh/start_sshd.sh > {CONTAINER_LOG} 2>&1 < /dev/null & ;;
   exec)
     shift
+    while [ "$1" = --env ]; do export "$2"; shift 2; done
     [ "$1" = {CONTAINER} ] || exit 125
     shift
     ssh={MESH}/container

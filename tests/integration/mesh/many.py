@@ -39,14 +39,20 @@ def join(fleet: Fleet) -> None:
         node.start_container()
 
 
+def launch(
+    fleet: Fleet, program: Sequence[str], version: str, *, directory: str = "", seconds: int = 60, **mca: Any
+) -> list[str]:
+    """The command line that role ``run`` would use. ``directory``: bin of Open MPI."""
+    hosts = [Host(node.name, node.address) for node in fleet.nodes]
+    argv = command(hosts, program, NETWORK, mca=mca, timeout=seconds, version=version)
+    return [f"{directory}/mpirun" if directory and word == "mpirun" else word for word in argv]
+
+
 def mpirun(
     fleet: Fleet, program: Sequence[str], version: str, *, directory: str = "", seconds: int = 60, **mca: Any
 ) -> subprocess.CompletedProcess[str]:
-    """In the head's container, with the command line that role ``run`` would use. ``directory``: bin of Open MPI."""
-    hosts = [Host(node.name, node.address) for node in fleet.nodes]
-    argv = command(hosts, program, NETWORK, mca=mca, timeout=seconds, version=version)
-    if directory:
-        argv = [f"{directory}/mpirun" if word == "mpirun" else word for word in argv]
+    """In the head's container, until it ends."""
+    argv = launch(fleet, program, version, directory=directory, seconds=seconds, **mca)
     return fleet.nodes[0].in_container(argv, timeout=seconds + 30)
 
 

@@ -54,8 +54,12 @@ def playbook(fleet: Fleet, plays: list[dict[str, Any]], name: str) -> list[str]:
     ]
 
 
-def play(fleet: Fleet, plays: list[dict[str, Any]], name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def play(
+    fleet: Fleet, plays: list[dict[str, Any]], name: str, *arguments: str, tree: Path = ROOT
+) -> subprocess.CompletedProcess[str]:
+    """``tree``: whose roles and modules."""
     return fleet.run(
-        [*playbook(fleet, plays, name), *arguments], cwd=ROOT, timeout=1800, ANSIBLE_HOME=str(fleet.folder / "home"),
+        [*playbook(fleet, plays, name), *arguments], cwd=tree, timeout=1800, ANSIBLE_HOME=str(fleet.folder / "home"),
         ANSIBLE_NOCOLOR="1", ANSIBLE_SSH_CONTROL_PATH_DIR=str(fleet.folder / "cp"),
+        ANSIBLE_COLLECTIONS_PATH=str(tree / "collections"),
     )  # fmt: skip
