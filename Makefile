@@ -53,7 +53,7 @@ unit: dev ## plans and parsers
 sanity: dev ## ansible-test sanity and galaxy-importer
 	@tests/run.sh sanity
 
-mutation: dev ## lies in the code that decides and in the roles' conditions: does a test notice? half an hour; docs/mutation.md
+mutation: dev ## mutation testing of the code that decides and of the roles' conditions, half an hour; docs/mutation.md
 	@rc=0; for what in known code roles guide; do $(PYTHON) -m tests.mutation $$what || rc=1; done; \
 	  $(PYTHON) -m tests.mutation.figures && exit $$rc
 

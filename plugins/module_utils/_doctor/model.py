@@ -26,11 +26,11 @@ FAULT, FACT, ECHO, NORMAL, QUIET, GOOD = "fault", "fact", "echo", "normal", "qui
 
 # Layers from the ground up: of two certain causes the lower one comes first. Value: who owns it.
 LAYERS = {
-    "gpu_hardware": "who looks after the servers",
-    "cabling": "who looks after the servers and cables",
+    "gpu_hardware": "the server administrator",
+    "cabling": "the server and cabling administrator",
     "switch_config": "the network team",
     "fabric_routing": "the network team",
-    "numa_bios": "who looks after the servers",
+    "numa_bios": "the server administrator",
     "nic_firmware": "the administrator of the NIC (in a VM: of the guest)",
     "esxi_host": "the vSphere administrator",
     "vm_mmio": "the vSphere administrator",
@@ -42,17 +42,17 @@ LAYERS = {
     "guest_driver": "the administrator of the host or guest",
     "nic_mtu": "the administrator of the host or guest",
     "nic_qos": "the administrator of the host or guest",
-    "rdma_gid": "who starts the job, or the administrator of the host",
+    "rdma_gid": "the user who starts the job, or the administrator of the host",
     "firewall": "the network team, or the administrator of the host",
     "foreign_traffic": "the network team",
     "host_routing": "the administrator of the host or guest",
     "host_limits": "the administrator of the host or guest",
-    "container": "who starts the containers",
-    "topology": "who starts the job",
-    "nccl_version": "who builds the image",
-    "run_env": "who starts the job",
-    "mpi_launch": "who starts the job",
-    "application": "who wrote the program",
+    "container": "the user who starts the containers",
+    "topology": "the user who starts the job",
+    "nccl_version": "the user who builds the image",
+    "run_env": "the user who starts the job",
+    "mpi_launch": "the user who starts the job",
+    "application": "the author of the program",
 }
 
 

@@ -143,12 +143,12 @@ def of_fabric_manager(problem: str) -> bool:
 def before_the_window(host: str, found: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """`driver_problems` of a VM whose MMIO space a maintenance window still sets: those that stay whatever it sets (no
     driver on the disk, no Fabric Manager of its version), and those that may go with it."""
-    problems, driver = driver_problems(host, found), found["driver"]
+    texts, driver = driver_problems(host, found), found["driver"]
     if not driver["loaded"] and not driver["installed"]:
-        return problems, []
+        return texts, []
     of_disk = {**found, "driver": {**driver, "loaded": driver["loaded"] or driver["installed"]}}
     staying = fabric_on_disk(host, of_disk)
-    return staying, [text for text in problems if text not in staying]
+    return staying, [text for text in texts if text not in staying]
 
 
 def cuda_problems(host: str, driver: Mapping[str, Any], image: str) -> list[str]:

@@ -93,14 +93,14 @@ def windows(
             for name, state in found.items()
         }
 
-    rows: list[Row] = []
+    found: list[Row] = []
     for window in reboot.windows(after(hosts), vms, after(nics)):
         for vm, changes in window.changes.items():
-            rows += [Row((vm,), str(change["text"]), restart="VM off and on") for change in changes]
+            found += [Row((vm,), str(change["text"]), restart="VM off and on") for change in changes]
         if window.needed:
             stopped = ", ".join(window.vms) or NOTHING
             what = "one restart of the host" if window.reboot else "VMs off and on"
-            rows.append(
+            found.append(
                 Row(
                     (window.host,),
                     f"maintenance window: {what}",
@@ -109,7 +109,7 @@ def windows(
                     minutes[0 if window.reboot else 1],
                 )
             )
-    return rows
+    return found
 
 
 def together(rows: Iterable[Row]) -> list[Row]:

@@ -322,9 +322,9 @@ def _uneven(rails: Rails) -> list[str]:
     for network in rails.used:
         counts = {node: sum(port.network == network for port in ports) for node, ports in rails.ports.items()}
         if len(set(counts.values())) > 1:
-            ports = ", ".join(f"{node} {count}" for node, count in counts.items())
+            shown = ", ".join(f"{node} {count}" for node, count in counts.items())
             found.append(
-                f"the nodes have different numbers of ports in {network} ({ports}): the smallest sets the pace"
+                f"the nodes have different numbers of ports in {network} ({shown}): the smallest sets the pace"
             )
     return found
 

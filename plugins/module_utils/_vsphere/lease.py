@@ -177,7 +177,7 @@ class SiteLease:
             f"this run has lost it; now {who}",
             host=self._name,
             thing="lease",
-            remedy="see that no other run is at work, then run again",
+            remedy="make sure that no other run is active, then run again",
         )
 
     @property

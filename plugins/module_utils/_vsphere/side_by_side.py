@@ -44,7 +44,7 @@ def side_by_side(work: Callable[[Item], Result], items: Sequence[Item]) -> list[
 
 
 def worth_telling(outcomes: Sequence[object]) -> list[LayerError]:
-    """What the hosts said; of a vCenter that was silent to many at once, one."""
+    """Results per host; one error if vCenter timed out for several hosts."""
     errors = [outcome for outcome in outcomes if isinstance(outcome, LayerError)]
     silent = [error for error in errors if is_silence(error)]
     return [error for error in errors if error not in silent[1:]]

@@ -1,4 +1,4 @@
-"""Whether the torch of an image can use the GPUs of its hosts.
+"""Check that PyTorch in an image supports the GPUs of its hosts.
 
 A torch that was built for CPUs trains as well, and its figures look like a slow cluster; so does one that is too new
 for the driver. Both are named, with what to do. A host that did not answer is named too.

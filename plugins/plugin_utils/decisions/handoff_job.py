@@ -1,4 +1,4 @@
-"""Check a job for Slurm, torchrun or Kubernetes, and say it as data.
+"""Validate a job for Slurm, torchrun or Kubernetes, and return it as data.
 
 Refuses what a scheduler would refuse only later, or not at all - an image without digest, a device that a node does
 not have, a namespace that cannot exist, hosts with different numbers of ranks, variables that belong to the launcher,

@@ -1,4 +1,4 @@
-"""Why this collection does not support the systems of some hosts for what is wanted there.
+"""Check that this collection supports the operating systems of the hosts.
 
 Compares distribution and release of each host with the collection's table of supported systems. A host whose facts
 hold no distribution is left out.

@@ -127,7 +127,7 @@ def test_what_the_hosts_are_asked_only_reads_and_runs_to_its_end(tmp_path: Path)
 def test_the_verdict_hears_the_doctor_and_the_summary_keeps_its_answer_for_runs_that_are_not_proven() -> None:
     inputs = Inputs(run_id="x", **Run("4x1 ring").inputs())
     line = build(dataclasses.replace(inputs, doctor={"findings": [FINDING]}))["verdict"]["line"]
-    assert line.startswith("NOT PROVEN: what else was read: gpu02: link_faulty (cabling, candidate)")
+    assert line.startswith("NOT PROVEN: doctor findings: gpu02: link_faulty (cabling, candidate)")
 
 
 # ------------------------------------------------------------------------------------------ what somebody goes on with

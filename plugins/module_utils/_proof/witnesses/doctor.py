@@ -54,7 +54,7 @@ def _congestion(finding: Mapping[str, Any]) -> bool:
 
 WITNESS = Witness(
     "doctor",
-    "What else was read",
+    "Doctor findings",
     judge,
     "the doctor's answer on the logs and readings of this run: no cause, not even a possible one; pauses and marks of "
     "congestion control are reported, and count only where the exchange is slow; what "
