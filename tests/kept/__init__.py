@@ -1,6 +1,7 @@
-"""What every ansible-playbook of a test session would make again, kept in one folder as long as the session lasts: the
-archive of each module (``callback``) and the byte code of what lies in it (``bytecode``). A module costs a third of a
-second of processor time, half of it for these two, and a session runs thousands.
+"""What every ansible-playbook of a test session would make again, kept in one folder as long as the session lasts
+(``callback`` and ``path``): the archive of each module, the byte code of what lies in it and of plugins of collections;
+and modules on this machine run in forks of one Python per play. A module costs a third of a second of processor time
+without this and a twentieth with it, and a session runs thousands. With an empty ROCEMESH_TESTS_KEPT nothing is kept.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import atexit
 import os
 import pathlib
 import shutil
+import sys
 import tempfile
 
 FOLDER = "ROCEMESH_TESTS_KEPT"
@@ -25,7 +27,8 @@ def begin() -> None:
     atexit.register(_end, folder, os.getpid())
     os.environ[FOLDER] = folder
     os.environ.setdefault("ANSIBLE_CALLBACK_PLUGINS", str(HERE / "callback"))
-    paths = [str(HERE / "bytecode"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    paths = [str(HERE / "path"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    sys.path.append(str(HERE / "path"))
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
 
 

@@ -12,8 +12,11 @@ import pathlib
 import shutil
 
 import ansible
+import kept_code
+import kept_forks
 from ansible import constants as C
 from ansible.plugins.callback import CallbackBase
+from ansible.utils.collection_loader import _collection_finder
 
 _CORE = pathlib.Path(ansible.__file__).parent
 _OURS = pathlib.Path(__file__).resolve().parents[3] / "plugins"
@@ -45,6 +48,12 @@ def _kept(archive: str) -> bool:
     return module == f"ansible.modules.{name}" and (_CORE / "modules" / f"{name}.py").exists()
 
 
+def _keep_byte_code(folder: str) -> None:
+    """Of plugins of collections and what they import: Ansible compiles them in every worker that needs one."""
+    keeping = kept_code.keeping(folder, lambda path, source: compile(source, path, "exec", 0, True))
+    _collection_finder.compile = lambda source, filename, **_more: keeping(filename, source)
+
+
 class CallbackModule(CallbackBase):  # type: ignore[misc]
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"
@@ -55,9 +64,13 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
         folder = os.environ.get("ROCEMESH_TESTS_KEPT", "")
         self.own = pathlib.Path(C.DEFAULT_LOCAL_TMP) / "ansiballz_cache"
         self.kept = pathlib.Path(folder) / _state() if os.access(folder, os.W_OK) else None
-        if self.kept is None or self.own.exists():
+        if self.kept is None:
             return
         self.kept.mkdir(exist_ok=True)
+        _keep_byte_code(folder)
+        kept_forks.begin(self.kept)
+        if self.own.exists():
+            return
         self.own.mkdir()
         for archive in self.kept.glob("[!.]*"):
             if _kept(archive.name):

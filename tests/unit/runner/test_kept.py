@@ -1,16 +1,23 @@
-"""What is kept for a test session (tests/kept) is what would be made again: no stand-in, no other source's."""
+"""What is kept for a test session (tests/kept) is what would be made again: no stand-in, no other source's. A module
+that is forked is answered as one that is started."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import socket
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
+from typing import Callable
 
+import kept_forks
 import pytest
 
-from tests import kept
+from tests import kept, plays
 from tests.kept.callback import kept_modules
 
 OURS = "ansible_collections.rocemesh.multinode.plugins.modules.rdma_info-ZIP_DEFLATED"
@@ -46,7 +53,7 @@ def test_another_copy_of_the_collection_keeps_nothing(tmp_path: Path, monkeypatc
 def test_byte_code_is_kept_by_its_source(tmp_path: Path) -> None:
     folder = tmp_path / "kept"
     folder.mkdir()
-    environment = {**os.environ, kept.FOLDER: str(folder), "PYTHONPATH": str(kept.HERE / "bytecode")}
+    environment = {**os.environ, kept.FOLDER: str(folder), "PYTHONPATH": str(kept.HERE / "path")}
     count = []
     for name, text in (("one.zip", "said = 1\n"), ("two.zip", "said = 1\n"), ("three.zip", "said = 2\n")):
         with zipfile.ZipFile(tmp_path / name, "w") as archive:
@@ -58,3 +65,95 @@ def test_byte_code_is_kept_by_its_source(tmp_path: Path) -> None:
         assert done.stdout == text.removeprefix("said = ")
         count.append(len(list(folder.iterdir())))
     assert count == [1, 1, 2]
+
+
+# ---- forks ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "found"),
+    [
+        ("/bin/sh -c '/usr/bin/python3 && sleep 0'", ("/usr/bin/python3", {})),
+        (
+            "/bin/sh -c 'A=b C='\"'\"'d e'\"'\"' /usr/bin/python3 && sleep 0'",
+            ("/usr/bin/python3", {"A": "b", "C": "d e"}),
+        ),
+        ("/bin/sh -c 'PYTHONPATH=/x /usr/bin/python3 && sleep 0'", None),
+        ("/bin/sh -c '/usr/bin/python3 /tmp/AnsiballZ_command.py && sleep 0'", None),
+        ("/bin/sh -c 'A=$HOME /usr/bin/python3 && sleep 0'", None),
+        ("sudo -H -S -n -u root /bin/sh -c '/usr/bin/python3 && sleep 0'", None),
+        ("/bin/sh -c 'echo ~ && sleep 0'", None),
+    ],
+)
+def test_only_a_module_piped_into_an_interpreter_is_forked(
+    command: str, found: tuple[str, dict[str, str]] | None
+) -> None:
+    assert kept_forks.pipelined(command) == found
+
+
+@pytest.fixture
+def forks(tmp_path: Path) -> kept_forks.Forks:
+    return kept_forks.Forks(kept_forks.target(tmp_path))
+
+
+def test_a_forked_module_has_its_environment_folder_and_streams(forks: kept_forks.Forks, tmp_path: Path) -> None:
+    program = (
+        b"import os, sys, ansible.module_utils._internal as common\n"
+        b"print(os.environ['A'], os.getcwd(), sys.stdin.read(), __name__, common.is_controller)\n"
+        b"print('basic' in dir(sys.modules['ansible.module_utils']), file=sys.stderr)\n"
+        b"raise SystemExit(3)\n"
+    )
+    # what the archive of a module brings
+    (tmp_path / "ansible.py").write_text("")
+    program = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n".encode() + program
+    code, said, errors = forks.run(sys.executable, {"A": "b"}, str(tmp_path), program) or (0, b"", b"")
+    assert (code, said, errors) == (3, f"b {tmp_path}  __main__ False\n".encode(), b"True\n")
+
+
+def test_forked_modules_share_nothing_and_a_killed_one_is_told(forks: kept_forks.Forks) -> None:
+    program = b"import os, sys; print(getattr(sys, 'met', 0)); sys.met = 1; sys.stdout.flush(); os.kill(os.getpid(), 9)"
+    for _turn in range(2):
+        assert forks.run(sys.executable, {}, "/", program) == (137, b"0\n", b"")
+
+
+def test_without_a_server_nothing_was_started(forks: kept_forks.Forks) -> None:
+    assert forks.run("/bin/false", {}, "/", b"") is None
+    assert forks.run("/no/such/python", {}, "/", b"") is None
+
+
+def test_a_module_ends_with_the_worker_that_waits_for_it(forks: kept_forks.Forks, tmp_path: Path) -> None:
+    program = f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); time.sleep(600)".encode()
+    with forks.connect(sys.executable) as connection, open(os.devnull, "wb") as nothing:
+        head = json.dumps({"folder": "/", "environment": {}, "length": len(program)}).encode()
+        socket.send_fds(connection, [head + b"\n"], [nothing.fileno()] * 2)
+        connection.sendall(program)
+        _until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() != "")
+        pid = int((tmp_path / "pid").read_text())
+        assert Path(f"/proc/{pid}").exists()
+    _until(lambda: not Path(f"/proc/{pid}").exists())
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_play_gives_the_same_with_forks_and_without(tmp_path: Path) -> None:
+    tasks = [
+        {"ansible.builtin.command": "printenv ONE", "environment": {"ONE": "a b"}},
+        {"ansible.builtin.command": "false", "ignore_errors": True},
+        {"ansible.builtin.stat": {"path": "{{ playbook_dir }}/no"}},
+        {"ansible.builtin.command": "pwd", "args": {"chdir": "/"}, "async": 20, "poll": 1},
+    ]
+    play = {"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": tasks}
+    (tmp_path / "play.yml").write_text(json.dumps([play]))
+    words = ("-v", "-i", "localhost,", "-e", f"ansible_python_interpreter={sys.executable}", "play.yml")
+    timed = re.compile(r'"(?:start|end|delta|ansible_job_id|results_file)": "[^"]*",? ?|pid=\d+|ASYNC \w+ on.*')
+    forked, started = (
+        timed.sub("", plays.ansible(tmp_path, *words, **more).stdout) for more in ({}, {"ANSIBLE_PIPELINING": "0"})
+    )
+    assert forked == started
+    assert '"stdout": "a b"' in forked
+    assert "ok=4 " in forked

@@ -1,5 +1,5 @@
-"""For every Python that a test starts: what is imported from an archive is compiled once, and not once per module that
-Ansible runs. Named by the source, so another source is compiled anew; what cannot be kept is only not kept."""
+"""Compiled once and not once per process: kept by source and name, so another source is compiled anew; what cannot be
+kept is only not kept."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import _imp
 import marshal
 import os
 import sys
-import zipimport
-from types import CodeType
-from typing import Callable
+
+TYPE_CHECKING = False  # every Python that a test starts imports this: nothing that takes time
+if TYPE_CHECKING:
+    from types import CodeType
+    from typing import Callable
 
 
-def _keeping(folder: str, compile_source: Callable[[str, bytes], CodeType]) -> Callable[[str, bytes], CodeType]:
+def keeping(folder: str, compile_source: Callable[[str, bytes], CodeType]) -> Callable[[str, bytes], CodeType]:
     def kept(pathname: str, source: bytes) -> CodeType:
-        # Its name in the archive: the archive's own is another one each time.
+        # Of a member of an archive, its name there: the archive's own is another one each time.
         name = pathname.rpartition(f".zip{os.sep}")[2].encode()
         found = f"{folder}/{_imp.source_hash(0, name + source).hex()}.{sys.implementation.cache_tag}"
         try:
@@ -33,8 +35,3 @@ def _keeping(folder: str, compile_source: Callable[[str, bytes], CodeType]) -> C
         return code
 
     return kept
-
-
-_FOLDER = os.environ.get("ROCEMESH_TESTS_KEPT", "")
-if _FOLDER and hasattr(zipimport, "_compile_source"):
-    zipimport._compile_source = _keeping(_FOLDER, zipimport._compile_source)

@@ -1,0 +1,13 @@
+"""For every Python that a test starts: what is imported from an archive is compiled once, and not once per module that
+Ansible runs."""
+
+from __future__ import annotations
+
+import os
+import zipimport
+
+from kept_code import keeping
+
+_FOLDER = os.environ.get("ROCEMESH_TESTS_KEPT", "")
+if _FOLDER and hasattr(zipimport, "_compile_source"):
+    zipimport._compile_source = keeping(_FOLDER, zipimport._compile_source)
