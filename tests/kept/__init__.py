@@ -19,6 +19,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 def begin() -> None:
     """In the environment of this process and of all that it starts. Workers of pytest-xdist find it there already."""
+    if str(HERE / "path") not in sys.path:
+        sys.path.append(str(HERE / "path"))
     if FOLDER in os.environ:
         return
     # Where a throw-away disk sees it, too.
@@ -28,7 +30,6 @@ def begin() -> None:
     os.environ[FOLDER] = folder
     os.environ.setdefault("ANSIBLE_CALLBACK_PLUGINS", str(HERE / "callback"))
     paths = [str(HERE / "path"), *filter(None, [os.environ.get("PYTHONPATH")])]
-    sys.path.append(str(HERE / "path"))
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
 
 
