@@ -20,7 +20,7 @@ from tests.unit.doctor.site_stages import AT, NOT_PROVEN, PROVEN, REPAIRED, STOP
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "faults.md"
 
-# The message names the right host, and another possible cause: what decides stands where the run does not look.
+# The message names the right host, and another possible cause: the decisive line is where the run does not look.
 ON_THE_HOST_ALONE: Mapping[str, str] = {
     "switch_err_disabled": "the switch's log",
     "switch_pfc_watchdog": "the switch's log",

@@ -176,7 +176,7 @@ TABLE: list[tuple[str, str, Callable[[dict[str, Any]], None], str, str]] = [
     ("layer-not-as-wanted", "layers", put("layers", "nic", "verified", to=False), "disagrees", "not as wanted: NICs"),
     ("layer-not-looked-at", "layers", put("layers", "vm", "verified", to=None), "missing", "not checked: VMs"),
     ("layer-absent", "layers", put("layers", "mesh", to=None), "missing", "not checked: ssh mesh"),
-    ("one-node-not-looked-at", "layers", put("layers", "nic", "found", "gpu03", to=None), "missing", "looked at gpu03"),
+    ("one-node-not-looked-at", "layers", put("layers", "nic", "found", "gpu03", to=None), "missing", "on gpu03"),
     # ----------------------------------------------------------------------------------------------------------- path
     ("no-nccl-log", "path", put(*PATH, to=None), "missing", "no NCCL log was read"),
     ("bare-verdict", "path", put(*PATH, to={"verdict": "gdrdma"}), "missing", "no pair of ranks"),

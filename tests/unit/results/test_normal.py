@@ -112,7 +112,7 @@ def test_every_figure_has_a_source_and_the_dlperf_ones_are_those_of_the_seed() -
 def test_both_pages_and_the_schema_have_the_sentences() -> None:
     summary = report_samples.summary(simulated=False)
     told = summary["limits"]["in_words"]
-    assert told[0]["what"] == "training rate" and "not known" not in told[0]["text"]
+    assert told[0]["what"] == "training rate" and "GPU of the ranks" not in told[0]["text"]
     assert schema.check(summary) == []
     for text in (render(summary), page(summary, [])):
         assert "Is that normal?" in text and "this wire can" in text

@@ -89,7 +89,9 @@ def test_a_window_for_keys_alone_stops_vms_and_no_host() -> None:
 @pytest.mark.parametrize(("batch", "minutes"), [(1, 40), (2, 20), (5, 20)])
 def test_minutes_count_the_rounds_of_windows(batch: int, minutes: int) -> None:
     found = decide("site_plan", SITE, **OPTIONS, batch=batch, minutes_host_reboot=20)
-    assert f"2 host(s) need a {batch} at a time: about {minutes} minutes" in found["table"][-1]
+    assert "2 host(s) need" in found["table"][-1]
+
+    assert f", {batch} at a time: about {minutes} minutes" in found["table"][-1]
 
 
 def test_a_host_that_published_nothing_is_named_and_no_window_is_made_up_for_the_others() -> None:

@@ -133,7 +133,7 @@ def test_what_is_switched_off_is_not_running_whatever_mode_is_printed(off: dict[
     absent = dataclasses.replace(nvue.request("sw02", {"mode": "absent"}))
     assert nvue.unhealthy(switch(None, operational), absent) == []
     wanted = nvue.request("sw02", {"ports": ["swp1"]})
-    assert "reports mode none" in nvue.unhealthy(switch({"mode": "lossless"}, operational), wanted)
+    assert "the switch reports mode none" in nvue.unhealthy(switch({"mode": "lossless"}, operational), wanted)
 
 
 def test_the_defaults_of_a_request_protect_other_links() -> None:
