@@ -21,6 +21,7 @@ _WORDS = {
     "unlink": ("delete {path}", ""),
     "rmdir": ("remove the empty directory {path}", "mkdir {path}"),
     "userdel": ("delete the account {name}", ""),
+    "usermod": ("add {name} to the group docker", "gpasswd --delete {name} docker"),
 }
 _EARLIER = " of an earlier release"
 
@@ -244,6 +245,8 @@ def plan(state: MeshState, wanted: Wanted, host: str) -> list[Operation]:
     if wanted.state != "absent":
         planner.directories()
         planner.key_pairs() if wanted.introduces else planner.check_own_entry()
+    if state.outside:
+        planner.add("usermod", "/", "not in the group docker", "in the group docker", name=state.account.name)
     if wanted.state != "identity":
         planner.files()
     for action, path, arguments in state.earlier:

@@ -76,8 +76,8 @@ class MeshState:
     """What was seen on the node, by path. ``public``: what the ``.pub`` file beside a private key says; ``derived``:
     the public half computed from the private key, unless its mode is so open that ssh refuses it; ``local_networks``:
     the node's addresses as address/prefix; ``entries``: the names in the directories that might be removed;
-    ``earlier``: action, path and arguments that take away what a release with a broker wrote; ``busy``: its account, if
-    a process of it runs."""
+    ``outside``: the user of the guide's way is not in the group docker; ``earlier``: action, path and arguments that
+    take away what a release with a broker wrote; ``busy``: its account, if a process of it runs."""
 
     account: Account
     root: Account
@@ -87,6 +87,7 @@ class MeshState:
     ssh_host_keys: tuple[str, ...] = ()
     local_networks: tuple[str, ...] = ()
     entries: Mapping[str, list[str] | None] = dataclasses.field(default_factory=dict)
+    outside: bool = False
     earlier: Sequence[tuple[str, str, Mapping[str, str]]] = ()
     busy: str = ""
 

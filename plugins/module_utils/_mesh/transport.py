@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import grp
 import os
 import pwd
 import secrets
@@ -147,6 +148,18 @@ class NodeTransport:
 
     def userdel(self, _path: str, *, name: str) -> None:
         self._run(["userdel", name], thing=f"account {name}", remedy="end its processes, then repeat")
+
+    # -- the group docker, which equals root
+
+    def may_call_docker(self) -> bool:
+        """False as well where there is no such group yet. Root needs none."""
+        with contextlib.suppress(KeyError):
+            group = grp.getgrnam("docker")
+            return self.account.uid == 0 or self.account.gid == group.gr_gid or self.account.name in group.gr_mem
+        return self.account.uid == 0
+
+    def usermod(self, _path: str, *, name: str) -> None:
+        self._run(["usermod", "--append", "--groups", "docker", name], thing=f"account {name}")
 
     # -- keys
 

@@ -116,8 +116,6 @@ def test_the_shape_can_be_changed_and_changed_back(nodes: Fleet) -> None:
         ]
 
     star = settings()
-    for node in nodes.nodes:
-        assert node.inside(["groupadd", "--force", "docker"]).returncode == 0
     for shape in ({"mesh_topology": "all"}, {"mesh_transport": "guide"}):
         done = play(nodes, plays(**shape), "other")
         assert done.returncode == 0 and all(changed(done.stdout).values()), done.stdout[-3000:]

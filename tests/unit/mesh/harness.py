@@ -35,6 +35,10 @@ class Transport(NodeTransport):
     """The real transport, but for the addresses of the machine that the tests happen to run on."""
 
     number = 1
+    in_docker = True
+
+    def may_call_docker(self) -> bool:
+        return self.in_docker
 
     def address_report(self) -> str:
         return ADDRESSES % self.number
@@ -44,6 +48,7 @@ class System(NodeTransport):
     """From the root of the file system, but for the accounts of the machine that the tests happen to run on."""
 
     accounts: dict[str, tuple[int, str]]
+    user: Transport
     busy = False
 
     def account_at(self, name: str, home: str) -> int | None:
@@ -52,6 +57,10 @@ class System(NodeTransport):
 
     def is_busy(self, uid: int) -> bool:
         return self.busy
+
+    def usermod(self, _path: str, *, name: str) -> None:
+        assert name == self.user.account.name
+        self.user.in_docker = True
 
     def userdel(self, _path: str, *, name: str) -> None:
         del self.accounts[name]
@@ -70,7 +79,7 @@ class Node:
         self.root = home.with_name(home.name + "-root")
         self.root.mkdir(mode=0o755, exist_ok=True)
         self.system = System(name, Account("root", os.getuid(), os.getgid(), str(self.root)))
-        self.system.accounts = {}
+        self.system.accounts, self.system.user = {}, self.transport
         self.transport.number = number
         self.address = f"10.0.0.{number}"
 

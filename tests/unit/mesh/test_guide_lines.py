@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.state import Account
+from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.transport import NodeTransport
 
 from .harness import Node
 from .test_node import MakeNode, effective
@@ -19,6 +23,40 @@ def head(make_node: MakeNode) -> Node:
     peers = [node.run(state="identity")["identity"] for node in nodes]
     nodes[0].run(peers=peers)
     return nodes[0]
+
+
+def test_the_user_of_the_guides_way_may_call_docker(node: Node) -> None:
+    peers = [node.identity()]
+    node.transport.in_docker = False
+    made = [each["description"] for each in node.run(check=True, peers=peers)["operations"]]
+    assert "add nvidia to the group docker" in made and not node.transport.in_docker
+    done = node.run(peers=peers)
+    assert "gpasswd --delete nvidia docker" in done["undo"] and node.run(peers=peers)["changed"] is False
+    # The container's own server needs no access to Docker.
+    node.transport.in_docker = False
+    node.run(peers=[node.identity(transport="container")], transport="container")
+    assert not node.transport.in_docker
+
+
+def test_who_is_in_the_group_docker_is_read_from_the_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def group(name: str) -> SimpleNamespace:
+        if name != "docker":
+            raise KeyError(name)
+        return SimpleNamespace(gr_gid=990, gr_mem=["nvidia"])
+
+    def may(name: str, uid: int, gid: int) -> bool:
+        return NodeTransport("gpu01", Account(name, uid, gid, str(tmp_path))).may_call_docker()
+
+    monkeypatch.setattr("grp.getgrnam", group)
+    assert may("nvidia", 1000, 1000) and may("other", 1001, 990) and may("root", 0, 0) and not may("ops", 1002, 1002)
+    monkeypatch.setattr("grp.getgrnam", lambda _name: group(""))
+    assert may("root", 0, 0) and not may("nvidia", 1000, 1000)
+    program = tmp_path / "usermod"
+    program.write_text('#!/bin/sh\necho "$@" > "$0.said"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    NodeTransport("gpu01", Account("root", 0, 0, "/")).usermod("/", name="nvidia")
+    assert (tmp_path / "usermod.said").read_text() == "--append --groups docker nvidia\n"
 
 
 def test_the_client_is_quiet_and_notices_a_dead_host(head: Node) -> None:

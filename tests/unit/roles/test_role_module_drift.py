@@ -150,6 +150,7 @@ ON_PURPOSE: dict[tuple[str, str, str, str], str] = {
         "ofed_wanted",
     ): "the role knows the guide's release, the module none",
     ("run", "run_hosts", "mpi_hosts", "hosts"): "no host is refused by the role, with the names of the inventory",
+    ("mesh", "mesh_state", "ssh_container_mesh", "state"): "identity is a step, and no state of the mesh",
     ("mesh", "mesh_transport", "ssh_container_mesh", "transport"): "mesh_guide_compatible brings the guide's transport",
     ("preflight", "preflight_dest", "preflight", "dest"): "the role leaves its findings beside the reports",
     ("run", "run_container", "mpi_job", "container"): "the role runs in the container that role container made",
