@@ -13,7 +13,7 @@ ifdef SCHEDULER
 export ROCEMESH_LAB_SCHEDULER := $(SCHEDULER)
 endif
 
-.PHONY: help lab lab-up lab-status lab-reset lab-down test lint docs unit sanity integration drivers molecule site rails faults bench mutation dev
+.PHONY: help lab lab-up lab-status lab-reset lab-down test check lint docs unit sanity integration drivers molecule site rails faults bench mutation dev
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -40,6 +40,9 @@ dev: ## tools for tests
 
 test: dev ## everything but drivers, faults and bench: lint, unit, sanity, devices, whole site, molecule
 	@tests/run.sh all
+
+check: dev ## while a change is made: the quick linters, unit tests of the rooms that it touches
+	@tests/run.sh check
 
 docs: dev ## the documents as a website with search, .build/site
 	@ANSIBLE_COLLECTIONS_PATH=collections $(PYTHON) docs/site.py

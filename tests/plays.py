@@ -29,5 +29,5 @@ def ansible(
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=900,  # of a machine that runs three of these and a lab
     )

@@ -48,11 +48,21 @@ passes_alone() { # JUnit file
   printf 'UNSTEADY, failed in company and passed alone: %s\n' "${lost[@]}" | tee -a "$tally.unsteady"
 }
 
-lint() {
+quick_lint() {
   count ruff ruff check .
   count ruff-format ruff format --check .
   count mypy-strict mypy -p ansible_collections.rocemesh.multinode.plugins -p lab
   count yamllint yamllint -s .
+}
+# While a change is made: what needs a minute or two of all that `make test` runs.
+check() {
+  local touched
+  quick_lint
+  mapfile -t touched < <(python tests/touched.py)
+  [ "${#touched[@]}" -eq 0 ] || suite check -n 2 "${touched[@]}"
+}
+lint() {
+  quick_lint
   count ansible-lint ansible-lint --offline
   count docs antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs self .
   count docs-site env ANSIBLE_COLLECTIONS_PATH=collections python docs/site.py
@@ -126,8 +136,8 @@ all() {
 
 case "${1:-all}" in
   integration) integration; alone ;;
-  all | lint | unit | mutation | sanity | drivers | molecule | site | rails | faults | bench) "${1:-all}" ;;
-  *) echo "usage: tests/run.sh [all|lint|unit|mutation|sanity|integration|drivers|molecule|site|rails|faults|bench]"; exit 2 ;;
+  all | check | lint | unit | mutation | sanity | drivers | molecule | site | rails | faults | bench) "${1:-all}" ;;
+  *) echo "usage: tests/run.sh [all|check|lint|unit|mutation|sanity|integration|drivers|molecule|site|rails|faults|bench]"; exit 2 ;;
 esac
 [ ! -s "$tally.unsteady" ] || cat "$tally.unsteady"
 broken=$(awk 'NF > 3 { print $4 }' "$tally" | xargs)

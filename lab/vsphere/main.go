@@ -24,7 +24,11 @@ import (
 )
 
 func main() {
-	if err := run(); err != nil {
+	serve := run
+	if len(os.Args) > 1 && os.Args[1] == "stock" {
+		serve = func() error { return stock(os.Args[2:]) }
+	}
+	if err := serve(); err != nil {
 		complain("%v", err)
 		os.Exit(1)
 	}

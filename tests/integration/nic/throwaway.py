@@ -29,6 +29,7 @@ class Disk:
     def __init__(self, shared: pathlib.Path, holder: subprocess.Popen[str], root: str) -> None:
         self.shared = shared
         self._inside = ["nsenter", f"--target={holder.pid}", "--mount", "chroot", root]
+        self._seen = f"/proc/{holder.pid}/root{root}"
 
     def run(
         self, *argv: str, env: dict[str, str] | None = None, timeout: float = 240
@@ -72,7 +73,7 @@ class Disk:
         assert done.returncode == 0, done.stderr
 
     def exists(self, path: str) -> bool:
-        return self.run("test", "-e", path).returncode == 0
+        return os.path.exists(self._seen + path)
 
     def version(self, package: str) -> str:
         """Installed version, '' when it is not (wholly) installed."""

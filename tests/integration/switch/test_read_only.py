@@ -108,7 +108,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
         env=environment(ANSIBLE_STDOUT_CALLBACK="default"),
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,  # of a machine that runs three of these and a lab
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

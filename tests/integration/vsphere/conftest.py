@@ -80,11 +80,7 @@ def build() -> pathlib.Path:
     ready = os.environ.get("ROCEMESH_LABVSPHERE")
     if ready:
         return pathlib.Path(ready)
-    return compiled(SOURCES, "labvsphere")
-
-
-def compiled(sources: pathlib.Path, name: str) -> pathlib.Path:
-    cache, binary = ROOT / ".build" / "vsphere" / "gocache", ROOT / ".build" / "vsphere" / name
+    cache, binary = ROOT / ".build" / "vsphere" / "gocache", ROOT / ".build" / "vsphere" / "labvsphere"
     cache.mkdir(parents=True, exist_ok=True)
     environment = {
         **os.environ,
@@ -96,7 +92,7 @@ def compiled(sources: pathlib.Path, name: str) -> pathlib.Path:
     # Test processes start together: one of them compiles, the others find it done.
     with (cache.parent / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        subprocess.run(["go", "build", "-o", str(binary), "."], cwd=sources, env=environment, check=True, timeout=600)
+        subprocess.run(["go", "build", "-o", str(binary), "."], cwd=SOURCES, env=environment, check=True, timeout=600)
     return binary
 
 

@@ -7,9 +7,7 @@ What it does not support: esxcli, reboots, correct extraConfig (releases before 
 from __future__ import annotations
 
 import os
-import pathlib
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from typing import Any
@@ -17,29 +15,17 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import Connection, Endpoint, vim
 
-from .conftest import Pki, Result, compiled, run_module
+from .conftest import Pki, Result, build, run_module
 
-SOURCES = pathlib.Path(__file__).parent / "stock"
 USER, PASSWORD = "user", "stock-secret"
-
-
-def build() -> pathlib.Path:
-    ready = os.environ.get("ROCEMESH_VCSIM_STOCK")
-    if ready:
-        return pathlib.Path(ready)
-    if shutil.which("go") is None:
-        pytest.skip("no Go here to build the packaged simulator; ROCEMESH_VCSIM_STOCK may name a binary of it")
-    return compiled(SOURCES, "stock")
-
-
 RELEASES = ["packaged", *(["ROCEMESH_VCSIM"] if os.environ.get("ROCEMESH_VCSIM") else [])]
 
 
 def served(release: str, pki: Pki, *more: str) -> Iterator[dict[str, Any]]:
-    binary = build() if release == "packaged" else pathlib.Path(os.environ["ROCEMESH_VCSIM"])
+    command = [str(build()), "stock"] if release == "packaged" else [os.environ["ROCEMESH_VCSIM"]]
     process = subprocess.Popen(
         [
-            *(str(binary), "-l", "127.0.0.1:0", "-username", USER, "-password", PASSWORD, *more),
+            *(*command, "-l", "127.0.0.1:0", "-username", USER, "-password", PASSWORD, *more),
             *("-tlscert", str(pki.certificate), "-tlskey", str(pki.key)),
         ],
         stdout=subprocess.PIPE,

@@ -1,7 +1,8 @@
 """For every ansible-playbook that a test starts: the archive that carries a module to its node is built once a session.
 
-Kept are modules of Ansible itself and of this collection's tree as it stands; a stand-in of a test never is. Only whole
-archives, of plays that came to their end."""
+Kept are modules of Ansible's distribution, of this collection's tree as it stands, and by its source a module of a
+collection that a test made; one of a folder ``library`` never is. Only whole archives, of plays that came to their
+end."""
 
 from __future__ import annotations
 
@@ -20,17 +21,19 @@ from ansible.utils.collection_loader import _collection_finder
 
 _CORE = pathlib.Path(ansible.__file__).parent
 _OURS = pathlib.Path(__file__).resolve().parents[3] / "plugins"
-_PREFIX = "ansible_collections.rocemesh.multinode.plugins.modules."
+
+
+_COLLECTIONS = "ansible_collections."
 
 
 @functools.cache
-def _ours_is_played() -> bool:
-    """The collection that a play finds first is this tree."""
-    for path in C.COLLECTIONS_PATHS:
-        found = pathlib.Path(path) / "ansible_collections" / "rocemesh" / "multinode" / "plugins"
+def _collection(namespace: str, name: str) -> pathlib.Path | None:
+    """Where a play finds it first; one of Ansible's distribution if it is nowhere else."""
+    for path in (*C.COLLECTIONS_PATHS, _CORE.parent):
+        found = pathlib.Path(path) / "ansible_collections" / namespace / name
         if found.is_dir():
-            return found.resolve() == _OURS
-    return False
+            return found.resolve()
+    return None
 
 
 def _state() -> str:
@@ -40,12 +43,22 @@ def _state() -> str:
     return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
 
 
-def _kept(archive: str) -> bool:
-    module = archive.partition("-")[0]
-    if module.startswith(_PREFIX):
-        return _ours_is_played()
-    name = module.rpartition(".")[2]
-    return module == f"ansible.modules.{name}" and (_CORE / "modules" / f"{name}.py").exists()
+@functools.cache
+def _kept(module: str) -> str | None:
+    """What tells its archive from others of this name, None where that is not known: of a collection of a test's own
+    the module is all that is in it."""
+    if not module.startswith(_COLLECTIONS):
+        name = module.rpartition(".")[2]
+        return "" if module == f"ansible.modules.{name}" and (_CORE / "modules" / f"{name}.py").exists() else None
+    _root, namespace, name, _plugins, _modules, *path = module.split(".")
+    found = _collection(namespace, name)
+    if found is None or found in (_OURS.parent, _CORE.parent / "ansible_collections" / namespace / name):
+        return None if found is None else ""
+    source = found.joinpath("plugins", "modules", *path).with_suffix(".py")
+    if (found / "plugins" / "module_utils").exists() or not source.is_file():
+        return None
+    text = source.read_bytes()
+    return None if b"ansible_collections" in text else f"@{hashlib.sha256(text).hexdigest()[:16]}"
 
 
 def _keep_byte_code(folder: str) -> None:
@@ -72,16 +85,20 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
         if self.own.exists():
             return
         self.own.mkdir()
-        for archive in self.kept.glob("[!.]*"):
-            if _kept(archive.name):
-                (self.own / archive.name).symlink_to(archive)
+        for archive in self.kept.glob("*-*"):
+            name, mark, digest = archive.name.partition("@")
+            if not name.startswith(".") and _kept(name.partition("-")[0]) == mark + digest:
+                (self.own / name).symlink_to(archive)
 
     def v2_playbook_on_stats(self, stats: object) -> None:
         if self.kept is None:
             return
         for archive in self.own.iterdir():
-            kept = self.kept / archive.name
-            if archive.suffix == ".lock" or not _kept(archive.name) or kept.exists():
+            mark = _kept(archive.name.partition("-")[0])
+            if archive.suffix == ".lock" or mark is None:
+                continue
+            kept = self.kept / f"{archive.name}{mark}"
+            if kept.exists():
                 continue
             part = self.kept / f".{archive.name}.{os.getpid()}"
             shutil.copyfile(archive, part)

@@ -74,6 +74,7 @@ class Forks:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
+                start_new_session=True,  # what ends the first worker ends no other's module
             )
             connection.connect(name)
         return connection

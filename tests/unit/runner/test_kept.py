@@ -12,7 +12,7 @@ import sys
 import time
 import zipfile
 from pathlib import Path
-from typing import Callable
+from typing import Callable, Iterator
 
 import kept_forks
 import pytest
@@ -20,34 +20,69 @@ import pytest
 from tests import kept, plays
 from tests.kept.callback import kept_modules
 
-OURS = "ansible_collections.rocemesh.multinode.plugins.modules.rdma_info-ZIP_DEFLATED"
+OURS = "ansible_collections.rocemesh.multinode.plugins.modules.rdma_info"
+DOCKER = "ansible_collections.community.docker.plugins.modules.docker_container_exec"
+
+
+@pytest.fixture
+def places(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], None]]:
+    """Collections are found in this folder, then in this tree and in Ansible's distribution."""
+
+    def look(first: Path) -> None:
+        _forget()
+        tree = str(kept_modules._OURS.parent / "collections")
+        monkeypatch.setattr(kept_modules.C, "COLLECTIONS_PATHS", [str(first), tree])
+
+    yield look
+    _forget()
+
+
+def _forget() -> None:
+    kept_modules._kept.cache_clear()
+    kept_modules._collection.cache_clear()
 
 
 @pytest.mark.parametrize(
-    ("archive", "is_kept"),
+    ("module", "kept_as"),
     [
-        ("ansible.modules.command-ZIP_DEFLATED-none", True),
-        (OURS, True),
-        ("ansible.modules.docker_container_exec-ZIP_DEFLATED", False),  # of a folder library
-        ("ansible_collections.community.docker.plugins.modules.docker_container_exec-ZIP_DEFLATED", False),
+        ("ansible.modules.command", ""),
+        (OURS, ""),
+        (DOCKER, ""),
+        ("ansible.modules.docker_container_exec", None),  # of a folder library
+        ("ansible_collections.nobody.knows.plugins.modules.it", None),
     ],
 )
-def test_modules_of_ansible_and_of_this_tree_are_kept_and_stand_ins_are_not(
-    archive: str, is_kept: bool, monkeypatch: pytest.MonkeyPatch
+def test_modules_of_ansible_and_of_this_tree_are_kept_and_of_a_folder_are_not(
+    module: str, kept_as: str | None, places: Callable[[Path], None], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(kept_modules, "_ours_is_played", lambda: True)
-    assert kept_modules._kept(archive) is is_kept
+    places(tmp_path)
+    assert kept_modules._kept(module) == kept_as
 
 
-def test_another_copy_of_the_collection_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    copy = tmp_path / "ansible_collections" / "rocemesh" / "multinode" / "plugins"
-    copy.mkdir(parents=True)
-    tree = str(kept_modules._OURS.parents[0] / "collections")
-    for paths, is_kept in (([str(tmp_path), tree], False), ([tree, str(tmp_path)], True)):
-        kept_modules._ours_is_played.cache_clear()
-        monkeypatch.setattr(kept_modules.C, "COLLECTIONS_PATHS", paths)
-        assert kept_modules._kept(OURS) is is_kept
-    kept_modules._ours_is_played.cache_clear()
+def test_a_module_of_a_tests_own_collection_is_kept_by_its_source(
+    places: Callable[[Path], None], tmp_path: Path
+) -> None:
+    marks = set()
+    for text in ("one = 1\n", "two = 2\n"):
+        modules = tmp_path / text[:3] / "ansible_collections" / "community" / "docker" / "plugins" / "modules"
+        modules.mkdir(parents=True)
+        (modules / "docker_container_exec.py").write_text(text)
+        places(tmp_path / text[:3])
+        marks.add(kept_modules._kept(DOCKER))
+        assert kept_modules._kept(DOCKER.replace("_exec", "_info")) is None, "not there"
+    assert len(marks) == 2 and not marks & {"", None}
+
+
+@pytest.mark.parametrize("more", ["plugins/module_utils/common.py", "plugins/modules/rdma_info.py"])
+def test_what_else_an_archive_may_hold_keeps_nothing(more: str, places: Callable[[Path], None], tmp_path: Path) -> None:
+    """Another copy of the collection; a module that imports from a collection."""
+    copy = tmp_path / "ansible_collections" / "rocemesh" / "multinode"
+    for path in ("plugins/modules/rdma_info.py", more):
+        (copy / path).parent.mkdir(parents=True, exist_ok=True)
+        (copy / path).write_text("")
+    (copy / more).write_text("import ansible_collections.rocemesh.multinode.plugins.module_utils.common\n")
+    places(tmp_path)
+    assert kept_modules._kept(OURS) is None
 
 
 def test_byte_code_is_kept_by_its_source(tmp_path: Path) -> None:

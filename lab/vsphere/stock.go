@@ -1,9 +1,10 @@
 // Copyright: (c) 2026, rocemesh.multinode contributors
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-// Command stock serves govmomi's simulator exactly as its package ships it: nothing is added or replaced.
-// Its flags are those of govmomi's own vcsim that the tests use, so that either can be run.
 package main
+
+// `labvsphere stock` serves govmomi's simulator exactly as its package ships it: nothing is added or replaced.
+// Its flags are those of govmomi's own vcsim that the tests use, so that either can be run.
 
 import (
 	"crypto/tls"
@@ -19,14 +20,17 @@ import (
 	"github.com/vmware/govmomi/simulator"
 )
 
-func main() {
-	listen := flag.String("l", "127.0.0.1:0", "listen address")
-	certificate := flag.String("tlscert", "", "PEM file with the certificate")
-	key := flag.String("tlskey", "", "PEM file with the private key")
-	user := flag.String("username", "", "login")
-	password := flag.String("password", "", "password")
-	single := flag.Bool("esx", false, "one ESXi host without a vCenter")
-	flag.Parse()
+func stock(words []string) error {
+	flags := flag.NewFlagSet("stock", flag.ExitOnError)
+	listen := flags.String("l", "127.0.0.1:0", "listen address")
+	certificate := flags.String("tlscert", "", "PEM file with the certificate")
+	key := flags.String("tlskey", "", "PEM file with the private key")
+	user := flags.String("username", "", "login")
+	password := flags.String("password", "", "password")
+	single := flags.Bool("esx", false, "one ESXi host without a vCenter")
+	if err := flags.Parse(words); err != nil {
+		return err
+	}
 	log.SetOutput(io.Discard)
 
 	model := simulator.VPX()
@@ -34,13 +38,11 @@ func main() {
 		model = simulator.ESX()
 	}
 	if err := model.Create(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		return err
 	}
 	pair, err := tls.LoadX509KeyPair(*certificate, *key)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		return err
 	}
 	model.Service.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
 	model.Service.Listen = &url.URL{Scheme: "https", Host: *listen, User: url.UserPassword(*user, *password)}
@@ -50,4 +52,5 @@ func main() {
 	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM)
 	<-stop
 	server.Close()
+	return nil
 }
