@@ -25,7 +25,7 @@ def test_the_twins_switch_has_lldp_off(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_the_readme_names_tests_that_exist() -> None:
     text = (config.REPO / "lab" / "README.md").read_text()
-    table = text.split("## As awkward as life", 1)[1].split("\n## ", 1)[0]
+    table = text.split("## Simulated failure behaviour", 1)[1].split("\n## ", 1)[0]
     rows = [line for line in table.splitlines() if line.startswith("| ")][1:]
     assert len(rows) >= 12
     for row in rows:
