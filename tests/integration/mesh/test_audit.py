@@ -115,7 +115,7 @@ def test_a_weak_line_in_the_configuration_would_be_found(
     """The same check, with the fault that it is there for."""
     config = mesh.nodes[0].root / "etc/rocemesh/mesh/container/config"
     kept = config.read_text()
-    config.write_text(kept + f"    {line}\n")
+    config.write_text(f"Host *\n    {line}\n" + kept)  # the first value of an option is the one in use
     try:
         assert found in weak_of_client(ssh_audit, mesh.nodes[0], ["ssh"]) - before["client"]
     finally:
