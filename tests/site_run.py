@@ -14,8 +14,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
+
+import yaml
 
 from lab import config, control, engine, status
 
@@ -65,12 +67,16 @@ def play(
     timeout: float = 1500,
     when: tuple[str | Callable[[], bool], Callable[[int], None]] | None = None,
     scratch: pathlib.Path | None = None,
+    counted: pathlib.Path | None = None,
 ) -> Run:
     """Run a playbook to its end. ``when``: (what, action): ``action(pid)`` at the first match of the output with a
     pattern, or as soon as a question to the twin is answered with yes. (A heading stands there before its task began.)
-    ``scratch``: where everything temporary of this run goes, to look at it afterwards."""
+    ``scratch``: where everything temporary of this run goes, to look at it afterwards. ``counted``: where callback
+    starts writes what the run costs."""
     begun = time.monotonic()
     places = {"TMPDIR": str(scratch), "ANSIBLE_HOME": str(scratch / "home")} if scratch else {}
+    if counted:
+        places |= {"ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "tests/callback"), "ROCEMESH_STARTS": str(counted)}
     with tempfile.NamedTemporaryFile("w+", suffix=".log") as log:
         process = subprocess.Popen(
             command(playbook, *arguments),
@@ -98,6 +104,20 @@ def play(
             kill(process.pid)
             process.wait()
         return Run(process.returncode, output.read_text(errors="replace"), time.monotonic() - begun)
+
+
+def cost(counted: pathlib.Path, leave: Collection[str] = ()) -> dict[str, tuple[int, int]]:
+    """Module starts and task results of each host, without the plays that ``leave`` names. No load changes them."""
+    found: dict[str, list[int]] = {}
+    for line in counted.read_text().splitlines():
+        kind, host, *_more, play, _task = json.loads(line)
+        if play not in leave:
+            found.setdefault(host, [0, 0])[kind == "result"] += 1
+    return {host: (starts, results) for host, (starts, results) in found.items()}
+
+
+def plays(*playbooks: str) -> set[str]:
+    return {play["name"] for name in playbooks for play in yaml.safe_load((ROOT / "playbooks" / name).read_text())}
 
 
 def kill(root: int) -> None:

@@ -8,9 +8,12 @@ same name whole, with its arguments, and writes the rest back in another order. 
 here.
 ``config``: The present `daemon.json`, empty where there is none. With `offer`, `merged` is returned.
 ``offer``: Standard output of `nvidia-ctk`.
-``probe``: What the engine answers, one word and its value per line - `started` (when the engine started, epoch),
-`hook` (when the toolkit's hook was installed, epoch), `configured` (its configuration has the runtime), `runtimes`
-(JSON), `live_restore`, and one `container` per running container. With it `state` is returned.
+``probe``: What the node answers to the role's look, one word and its value per line. Of the engine - `started` (when
+it started, epoch), `hook` (when the toolkit's hook was installed, epoch), `configured` (its configuration has the
+runtime), `runtimes` (JSON), `live_restore`, and one `container` per running container. With it `state` is returned,
+and the node's other answers under their names.
+``container``: What the container says to the role's reading, the same way. With it `info`, `inside`, `limits` and
+`gpus` are returned.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from typing import Any
 
 from ..decision import Context
 
-SPEC: dict[str, Any] = {"config": {"default": ""}, "offer": {}, "probe": {}}
+SPEC: dict[str, Any] = {"config": {"default": ""}, "offer": {}, "probe": {}, "container": {}}
 RUNTIME = "nvidia"
 
 
@@ -66,12 +69,9 @@ def engine_state(text: str, configured: bool) -> dict[str, Any]:
     """What the running engine lacks. ``text``: the role's probe, one ``WORD VALUE`` per line; ``configured``:
     daemon.json has the runtime. ``pending``: one reason each; ``running``: names of the containers that a restart
     stops."""
-    values: dict[str, list[str]] = {}
-    for line in text.splitlines():
-        word, _space, value = line.partition(" ")
-        values.setdefault(word, []).append(value.strip())
+    values = _by_word(text)
     if "started" not in values:
-        return {"pending": [], "running": [], "live_restore": False}
+        return {"pending": [], "running": [], "live_restore": False, "started": False}
     started = int(values["started"][0])
     pending = []
     if any(int(changed) > started for changed in values.get("hook", [])):
@@ -85,7 +85,76 @@ def engine_state(text: str, configured: bool) -> dict[str, Any]:
         "pending": pending,
         "running": values.get("container", []),
         "live_restore": values.get("live_restore") == ["true"],
+        "started": True,
     }
+
+
+def node_state(text: str) -> dict[str, Any]:
+    """What is there on the node: engine, toolkit, devices, the mesh's directory, the wanted image."""
+    values = _by_word(text)
+
+    def first(word: str) -> str:
+        return values.get(word, [""])[0]
+
+    status, _space, said = first("engine").partition(" ")
+    place, _space, kind = first("mesh").partition(" ")
+    image, _space, digests = first("image").partition(" ")
+    inside = "\n".join(values.get("inside", []))
+    return {
+        "engine": {"rc": int(status or 1), "stderr": said},
+        "requests": first("requests") == "0",
+        "gpu": "gpu" in values,
+        "toolkit": "toolkit" in values,
+        "ctk": "ctk" in values,
+        "package": first("package"),
+        "runtime": f'"{RUNTIME}"' in first("runtimes"),
+        "cdi": "cdi-all" in values and first("cdi").startswith('["'),
+        "gpu_nodes": values.get("node", []),
+        "rdma": "rdma" in values,
+        "mesh": {"place": place, "isdir": kind == "directory"},
+        "mesh_start": "mesh_start" in values,
+        "images": [{"Id": image, "RepoDigests": json.loads(digests) or []}] if image else [],
+        "runs": first("runs"),
+        "ca": first("ca"),
+        "inside": {
+            "rc": int(first("inside_rc") or 1),
+            **({"stdout": inside} if first("inside_rc") == "0" else {"stdout": "", "msg": inside}),
+        },
+    }
+
+
+def container_state(text: str) -> dict[str, Any]:
+    """What the engine and the container itself say of it. ``sshd`` of ``inside``: read, stale (its files are newer than
+    what it has read), or empty without a server of its own."""
+    values = _by_word(text)
+
+    def first(word: str) -> str:
+        return values.get(word, [""])[0]
+
+    info = json.loads(first("container") or "null")
+    host = info["HostConfig"] if info else {}
+    memlock, stack, shm = [*first("limits").split(), "", "", ""][:3]
+    status, _space, said = first("gpus").partition(" ")
+    return {
+        "info": {"exists": info is not None, "container": info or {}},
+        "inside": {"mounted": first("mounted"), "sshd": first("sshd")},
+        "limits": {
+            "memlock_kib": memlock,
+            "stack_kib": stack,
+            "shm_kib": int(shm or 0),
+            "gpus": bool(host.get("DeviceRequests")),
+            "infiniband": any(one["PathOnHost"].startswith("/dev/infiniband") for one in host.get("Devices") or []),
+        },
+        "gpus": {"rc": int(status or 1), "stdout": said},
+    }
+
+
+def _by_word(text: str) -> dict[str, list[str]]:
+    values: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        word, _space, value = line.partition(" ")
+        values.setdefault(word, []).append(value.strip())
+    return values
 
 
 def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
@@ -93,5 +162,8 @@ def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
     if options["offer"] is not None:
         found["merged"] = merge_runtime(options["config"], options["offer"])
     if options["probe"] is not None:
+        found.update(node_state(options["probe"]))
         found["state"] = engine_state(options["probe"], "configured" in options["probe"].splitlines())
+    if options["container"] is not None:
+        found.update(container_state(options["container"]))
     return found

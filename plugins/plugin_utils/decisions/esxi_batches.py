@@ -17,6 +17,7 @@ it) and `outcome` (as `main` does). `verified` is true where the wanted values w
 from __future__ import annotations
 
 import json
+import time
 from typing import Any, Mapping, Sequence
 
 from ..decision import Context
@@ -72,6 +73,7 @@ def esxi_published(results: Sequence[Mapping[str, Any]], check: bool = False) ->
                 "changes": row["changes"],
                 "reboot_required": row["reboot_required"],
                 "reboot_reasons": row["reboot_reasons"],
+                "at": time.time(),
             }
             outcome = {
                 "changed": bool(row["changes"]),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
+import operator
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -205,7 +206,9 @@ def container(pieces: readings.Pieces) -> Outcome | None:
             # Another NCCL is another image.
             given = {
                 "ansible_play_hosts": list(site.HOSTS),
-                "hostvars": {other: {"__container_running": f"sha256:{kind}"} for other, kind in versions.items()},
+                "hostvars": {
+                    other: {"container_limits": {"digest": f"sha256:{kind}"}} for other, kind in versions.items()
+                },
             }
             said = _asserted("container", "check", "Verify | Check that all nodes run the same image", given)
             return Outcome(STOPPED, "mesh", "container", said)
@@ -237,7 +240,9 @@ def _asserted(role: str, file: str, name: str, given: Mapping[str, Any]) -> str:
     sizes = {"g": 1 << 30, "m": 1 << 20}
     engine.filters["human_to_bytes"] = lambda text: int(text[:-1]) * sizes[text[-1].lower()]
     engine.filters["bool"] = bool
-    engine.filters["extract"] = lambda key, box, more=None: box[key][more] if more else box[key]
+    engine.filters["extract"] = lambda key, box, more=None: (
+        functools.reduce(operator.getitem, [more] if isinstance(more, str) else more, box[key]) if more else box[key]
+    )
     engine.filters["zip"] = zip
     engine.tests["search"] = lambda text, word: word in text
     values = dict(given)

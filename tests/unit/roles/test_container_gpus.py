@@ -14,6 +14,7 @@ from ansible.template import Templar
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.failure import diagnose
 
 from tests.older_core import trust_as_template
+from tests.unit.decisions import decide
 from tests.unit.roles.collection import ROOT
 
 ROLE = ROOT / "roles/container"
@@ -39,26 +40,20 @@ def trusted(value: Any) -> Any:
 def given(probe: str, **options: Any) -> tuple[str, list[str], list[Any]]:
     """(way, devices, device requests) of the container on a node with that answer to the role's question."""
     values: dict[str, Any] = {
-        "container_gpus": "auto",
-        "container_gpu_access": "auto",
+        **trusted(load("defaults/main.yml")),
+        **trusted(load("vars/main.yml")),
         "container_infiniband": "none",
-        "__container_rdma": {"stat": {"exists": False}},
-        "__container_probe": {"stdout": probe, "stdout_lines": probe.splitlines()},
-        "__container_gpu_requests": load("vars/main.yml")["__container_gpu_requests"],
+        "__container_node": decide("container_engine", probe=probe),
         **options,
     }
     templar = Templar(loader=DataLoader(), variables=values)
-    for task in load("tasks/devices.yml"):
-        for name, text in task.get("ansible.builtin.set_fact", {}).items():
-            values[name] = templar.template(trusted(text))
-            templar.available_variables = values
     (container,) = [
         task["community.docker.docker_container"]
         for task in load("tasks/run.yml")
         if task["name"] == "Run | Start the container"
     ]
     devices, requests = (templar.template(trusted(container[key])) for key in ("devices", "device_requests"))
-    return values["__container_gpu_way"], devices, requests
+    return templar.template(trusted("{{ __container_gpu_way }}")).strip(), devices, requests
 
 
 @pytest.mark.parametrize(
@@ -96,8 +91,9 @@ def test_the_node_is_asked_for_all_of_it(tmp_path: pathlib.Path) -> None:
     }.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / name).chmod(0o755)
-    script = load("tasks/devices.yml")[0]["ansible.builtin.shell"].replace("{% raw %}", "").replace("{% endraw %}", "")
+    script = load("tasks/engine.yml")[0]["ansible.builtin.shell"].replace("{% raw %}", "").replace("{% endraw %}", "")
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "SOCKET": "/x"}
+    environment |= dict.fromkeys(("CONFIG", "PYTHON", "PACKAGE", "MESH", "NAME", "REGISTRY", "IMAGE", "PROCESSES"), "")
     done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, check=True)
     assert given(done.stdout)[0] == "cdi"
 

@@ -15,6 +15,7 @@ from tests.unit.roles.collection import ROOT
 
 ROLE = ROOT / "roles/container"
 TASKS: list[dict[str, Any]] = yaml.safe_load((ROLE / "tasks/run.yml").read_text())
+LOOK: dict[str, Any] = yaml.safe_load((ROLE / "tasks/engine.yml").read_text())[0]
 NAMES = [task["name"] for task in TASKS]
 CONTAINER = "community.docker.docker_container"
 
@@ -32,7 +33,7 @@ def holds(expression: str, **variables: Any) -> bool:
 
 def inside(*programs: str) -> list[str]:
     """What the role's question finds beside these programs, in a process namespace of its own."""
-    script = task("Run | List processes in the container")["community.docker.docker_container_exec"]["argv"][-1]
+    script = LOOK["environment"]["PROCESSES"]
     # Until it is the program, a child is a copy of this shell.
     begin = "".join(f"{each} & until ! cmp -s /proc/$!/cmdline /proc/$$/cmdline; do :; done; " for each in programs)
     done = subprocess.run(
@@ -67,7 +68,8 @@ def test_whatever_else_runs_is_somebody() -> None:
 
 def test_the_question_stands_before_the_change_and_is_the_same_container() -> None:
     places = [NAMES.index(f"Run | {name}") for name in (
-        "List processes in the container", "Check whether the container must be recreated",
+        "Check the request for the container", "Refuse a container that cannot be asked",
+        "Check whether the container must be recreated",
         "Refuse to end what runs in the container", "Start the container",
     )]  # fmt: skip
     assert places == sorted(places)
@@ -93,7 +95,7 @@ def test_only_a_change_under_a_user_is_refused(users: str, would: dict[str, Any]
 
 
 def test_a_restart_is_refused_as_well() -> None:
-    block = task("Run | Keep the mounted directory the one that is there")["block"]
+    block: list[dict[str, Any]] = yaml.safe_load((ROLE / "tasks/remount.yml").read_text())
     names = [one["name"] for one in block]
     refuse, restart = (names.index(f"Run | {name}") for name in (
         "Refuse to restart it under what runs in it", "Restart a container that holds a directory that is gone",
