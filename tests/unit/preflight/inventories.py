@@ -91,22 +91,32 @@ def right(hosts: int = 4, rails: int = 1, *, per_host: int = 1, version: int = 4
 @dataclasses.dataclass(frozen=True)
 class Mistake:
     """``where``: all, a group, or a host; ``variable``: what is wrong there, with ``value`` in its place. ``named``:
-    the variable that the finding names, if it is another one."""
+    the variable that the finding names, if it is another one. ``beside``: what the site says too, without which it
+    would be right. ``size``: the site that it is a mistake of, if it is not one of every site."""
 
     name: str
     where: str
     variable: str
     value: Any
     named: str = ""
+    beside: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    size: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    alone = False  # Whether no other mistake can be named beside it.
 
     def __call__(self, inventory: Inventory) -> None:
+        inventory["all"].update(self.beside)
+        self.row(inventory)[self.variable] = self.value
+
+    def row(self, inventory: Inventory) -> dict[str, Any]:
+        """Variables of the place."""
         if self.where == "all":
-            inventory["all"][self.variable] = self.value
-        elif self.where in inventory["groups"]:
-            inventory["groups"][self.where]["vars"][self.variable] = self.value
-        else:
-            group = next(group for group in inventory["groups"].values() if self.where in group["hosts"])
-            group["hosts"][self.where] = {**(group["hosts"][self.where] or {}), self.variable: self.value}
+            return inventory["all"]
+        if self.where in inventory["groups"]:
+            return inventory["groups"][self.where]["vars"]
+        group = next(group for group in inventory["groups"].values() if self.where in group["hosts"])
+        group["hosts"][self.where] = dict(group["hosts"][self.where] or {})
+        return group["hosts"][self.where]
 
     @property
     def thing(self) -> str:
