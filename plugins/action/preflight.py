@@ -56,6 +56,7 @@ _VCENTER = (
 _FILES: Mapping[str, str] = {
     "switch_known_hosts": "ssh-keyscan the switch, compare the fingerprint on its console, and write the line there",
     "switch_ca_path": "put the CA of the switch's certificate there",
+    "ansible_ssh_private_key_file": "put the key of the account there, or take the variable out",
     "rocemesh_vcenter_ca_path": "download vCenter's root CA (https://VCENTER/certs/download.zip), put it there as PEM",
     "container_registry_ca_path": "put the CA of the registry's certificate there",
 }
@@ -99,6 +100,7 @@ class ActionModule(Decision):
         for reading in options["vcenter"]:
             findings += list(layers.placement(reading, names))
         findings += list(layers.addresses(site, options["nodes"]))
+        findings += list(layers.interfaces(site, options["nodes"]))
         looked_at = ["controller", "inventory", *options["switches"], *options["nodes"]]
         looked_at += ["vCenter"] if options["vcenter"] else []
         result = summary(findings, looked_at)
@@ -247,7 +249,7 @@ def of_inventory(
         *inventory.unread_here(unclear),
         *inventory.files(_files(hostvars, own, names)),
         *stage_options.judge(given),
-        *layers.judge(given, groups),
+        *layers.judge(given, groups, stage_options.defaults(), {host: names[host] - set(given[host]) for host in own}),
     ]
     return findings, {host for need in wanting for host in need.hosts}, given
 
@@ -323,13 +325,21 @@ def _files(hostvars: Any, own: Sequence[str], names: Mapping[str, set[str]]) -> 
                 seen.add((variable, path))
                 place = pathlib.Path(path).expanduser()
                 yield inventory.File(variable, path, place.is_file(), os.access(place, os.R_OK), remedy)
-        dockerfile = str(_value(hostvars, host, "container_build_dockerfile") or "")
-        context = str(_value(hostvars, host, "container_build_context") or _CONTEXT)
         wanted = _value(hostvars, host, "container_build")
-        built = str(wanted).lower() not in BOOLEANS_FALSE
-        if dockerfile and built and ("container_build_dockerfile", dockerfile) not in seen:
+        if str(wanted).lower() in BOOLEANS_FALSE:
+            continue
+        dockerfile = str(_value(hostvars, host, "container_build_dockerfile") or "")
+        context = str(_value(hostvars, host, "container_build_context") or "")
+        folder = pathlib.Path(context or _CONTEXT).expanduser()
+        if context and ("container_build_context", context) not in seen:
+            seen.add(("container_build_context", context))
+            remedy = "name the folder with everything that the Dockerfile copies"
+            yield inventory.File(
+                "container_build_context", context, folder.is_dir(), os.access(folder, os.R_OK), remedy, "folder"
+            )
+        if dockerfile and folder.is_dir() and ("container_build_dockerfile", dockerfile) not in seen:
             seen.add(("container_build_dockerfile", dockerfile))
-            place = pathlib.Path(context).expanduser() / dockerfile
+            place = folder / dockerfile
             remedy = "name a Dockerfile below container_build_context"
             yield inventory.File(
                 "container_build_dockerfile", str(place), place.is_file(), os.access(place, os.R_OK), remedy

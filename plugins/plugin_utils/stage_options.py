@@ -12,22 +12,35 @@ from typing import Any, Iterator, Mapping
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
+from ..module_utils._layer import RefusedError
 from ..module_utils._preflight import values
 from ..module_utils._preflight.finding import Finding, problem
 from ..module_utils._preflight.variables import few
+from ..module_utils._results.report.accepted import accepted_from
 
 _ROLES = pathlib.Path(__file__).resolve().parents[2] / "roles"
 _SPEC = ("type", "elements", "choices")
+_ACCEPTED = "report_accepted_findings"
 
 
 @functools.lru_cache(maxsize=1)
 def options() -> Mapping[str, Mapping[str, Any]]:
-    """Variable -> its option, of all entry points of all roles and of the site."""
-    found: dict[str, Mapping[str, Any]] = {name: dict(option) for name, option in values.SITE_OPTIONS.items()}
+    """Variable -> its option, of all entry points of all roles, of the site, and of a login."""
+    found: dict[str, Mapping[str, Any]] = {**values.SITE_OPTIONS, **values.LOGIN_OPTIONS}
     for path in sorted(_ROLES.glob("*/meta/argument_specs.yml")):
         for entry in yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"].values():
             found.update(entry.get("options") or {})
     return found
+
+
+@functools.lru_cache(maxsize=1)
+def defaults() -> Mapping[str, Any]:
+    """Variable, or key of one (``switch_options.timeout``) -> its default, where that is no template."""
+    rows = dict(options())
+    for name, option in options().items():
+        rows.update({f"{name}.{key}": each for key, each in (option.get("options") or {}).items()})
+    given = {name: option["default"] for name, option in rows.items() if "default" in option}
+    return {name: value for name, value in given.items() if "{{" not in str(value)}
 
 
 @functools.lru_cache(maxsize=1)
@@ -57,11 +70,22 @@ def _refusal(name: str, option: Mapping[str, Any], value: Any) -> str:
     if checked.error_messages:
         detail = f" ({checked.error_messages[0]})" if "options" in spec else ""
         return values.expected(option) + detail
-    return next(values.refusals(name, option, checked.validated_parameters.get(name)), "")
+    value = checked.validated_parameters.get(name)
+    return next(values.refusals(name, option, value), "") or (_causes(value) if name == _ACCEPTED else "")
+
+
+def _causes(value: Any) -> str:
+    try:
+        accepted_from(value or [])
+    except RefusedError as error:
+        return f"causes of the doctor, each with a reason ({error})"
+    return ""
 
 
 def _spec(option: Mapping[str, Any]) -> dict[str, Any]:
     spec = {key: option[key] for key in _SPEC if key in option}
     if option.get("options"):
-        spec["options"] = {name: _spec(each) for name, each in option["options"].items()}
+        spec["options"] = {
+            name: {**_spec(each), "required": each.get("required", False)} for name, each in option["options"].items()
+        }
     return spec

@@ -7,30 +7,39 @@ import ipaddress
 import re
 from typing import Any, Iterator, Mapping, Sequence
 
+from . import relations
 from .finding import Finding, problem
+from .values import truth, words
+from .variables import few
 
 # Host of the inventory -> effective values of its variables.
 Site = Mapping[str, Mapping[str, Any]]
 # Ansible's own variables that are judged as well.
 LOGIN = frozenset(("ansible_connection", "ansible_password", "ansible_become_password", "ansible_port"))
-_SSH = 22
+_SSH, _HTTPS = 22, 443
 # No range of ports is longer on any switch; a longer one is a slip of the pen of another kind.
 _MOST_PORTS = 1024
 _RANGE = re.compile(r"^(?P<prefix>.*?)(?P<first>\d+)-(?P<again>.*?)(?P<last>\d+)$")
 
 
-def judge(site: Site, groups: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
-    """Findings of the inventory alone."""
+def judge(
+    site: Site, groups: Mapping[str, Sequence[str]], defaults: Mapping[str, Any], unclear: Mapping[str, set[str]]
+) -> Iterator[Finding]:
+    """Findings of the inventory alone. ``defaults``: of options; ``unclear``: host -> variables that have no value
+    here."""
     members = {name: [host for host in groups.get(name) or () if host in site] for name in groups}
     switches, nodes = members.get("switches", []), members.get("gpu_vms", [])
     yield from _identities(site, members.get("esxi_hosts", []), nodes)
+    yield from _vcenters(site, members.get("esxi_hosts", []))
     yield from _logins(site, [*switches, *nodes])
     yield from _same({host: _mesh(site[host]) for host in nodes}, "rocemesh_address", "its address in the RoCE network")
     for host in nodes:
         yield from _placed(host, site[host])
         yield from _fits(host, site, switches)
+        yield from _covers(host, site[host])
     for host in switches:
-        yield from _ports(host, site[host].get("switch_ports"))
+        yield from _ports(host, site[host])
+    yield from relations.judge(site, members, defaults, unclear)
 
 
 def _mesh(row: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -52,6 +61,16 @@ def _vcenter(row: Mapping[str, Any]) -> tuple[str, str]:
     return str(row.get("rocemesh_vcenter_hostname") or "").casefold(), str(row.get("rocemesh_vcenter_port") or "")
 
 
+def _vcenters(site: Site, hosts: Sequence[str]) -> Iterator[Finding]:
+    """An ESXi host alone may be asked about itself, and knows no other one."""
+    own = {host: str(site[host].get("esxi_host_name") or host).casefold() for host in hosts}
+    asked = {host: _vcenter(site[host])[0] for host in hosts}
+    wrong = [host for host in hosts if asked[host] in own.values() and asked[host] != own[host]]
+    if wrong:
+        text = f"it is {asked[wrong[0]]}, an ESXi host of the inventory, expected the vCenter that knows all of them"
+        yield problem(few(wrong), "rocemesh_vcenter_hostname", text, "set rocemesh_vcenter_hostname to that of vCenter")
+
+
 def _logins(site: Site, hosts: Sequence[str]) -> Iterator[Finding]:
     keys: dict[str, tuple[Any, ...]] = {}
     for host in hosts:
@@ -59,9 +78,23 @@ def _logins(site: Site, hosts: Sequence[str]) -> Iterator[Finding]:
         if str(row.get("ansible_connection") or "ssh") == "local":
             continue
         place = row.get("switch_host") or row.get("ansible_host") or host
-        port = row.get("switch_port") or row.get("ansible_port") or row.get("ansible_ssh_port") or _SSH
-        keys[host] = (str(_address(place) or str(place).casefold()), str(port))
+        keys[host] = (str(_address(place) or str(place).casefold()), _login_port(row))
     yield from _same(keys, "ansible_host", "its own address")
+    # An address of the RoCE network is that of its VM alone.
+    owners = {(str(_mesh(site[host])[0]), _login_port(site[host])): host for host in hosts if _mesh(site[host])}
+    for host, key in keys.items():
+        owner = owners.get(key, host)
+        if owner != host and keys.get(owner) != key:
+            text = f"it is {key[0]}, the RoCE address of {owner}, expected one host"
+            yield problem(host, "ansible_host", text, "set ansible_host of each host to its own address")
+        vcenter = _vcenter(site[host])
+        if key == (vcenter[0], str(_SSH)) and vcenter[1] in ("", str(_HTTPS)):
+            text = f"it is {key[0]}, the address of {host}, expected that of vCenter"
+            yield problem(host, "rocemesh_vcenter_hostname", text, "set rocemesh_vcenter_hostname to that of vCenter")
+
+
+def _login_port(row: Mapping[str, Any]) -> str:
+    return str(row.get("switch_port") or row.get("ansible_port") or row.get("ansible_ssh_port") or _SSH)
 
 
 def _same(keys: Mapping[str, tuple[Any, ...]], variable: str, what: str) -> Iterator[Finding]:
@@ -107,18 +140,39 @@ def _fits(host: str, site: Site, switches: Sequence[str]) -> Iterator[Finding]:
             return
 
 
-def _ports(host: str, given: Any) -> Iterator[Finding]:
+def _covers(host: str, row: Mapping[str, Any]) -> Iterator[Finding]:
+    """The networks by which a VM's interfaces are chosen hold every rail."""
+    around = [] if _named(row) else _networks(row.get("guest_networks"))
+    rails = _networks(row.get("rocemesh_roce_networks"))
+    bare = [rail for rail in rails if not any(rail.version == n.version and rail.subnet_of(n) for n in around)]  # type: ignore[arg-type]
+    if around and bare:
+        text = f"it is {_list(around)}, expected all of rocemesh_roce_networks: {_list(bare)} is missing"
+        yield problem(host, "guest_networks", text, "take guest_networks out, or name the network of every rail")
+
+
+def _named(row: Mapping[str, Any]) -> list[str]:
+    """Interfaces that the site chooses by their names."""
+    return [name for name in words(row.get("guest_interfaces")) if name != "auto"]
+
+
+def _ports(host: str, row: Mapping[str, Any]) -> Iterator[Finding]:
     named: list[str] = []
-    for text in given if isinstance(given, list) else []:
-        ports = expand(str(text))
-        if ports is None:
-            words = f"it names {text}, expected a range from a lower to a higher port"
-            yield problem(host, "switch_ports", words, "write the lower port first, as 1/1-1/4")
+    driver = relations.driver_of(row)
+    for text in relations.each_port(row["switch_ports"]) if isinstance(row.get("switch_ports"), (list, str)) else ():
+        ports, wrong = expand(text), relations.port(text, driver)
+        if wrong:
+            words = f"it names {text}, expected {wrong}"
+            yield problem(
+                host, "switch_ports", words, "write the ports as this switch calls them, or correct the driver"
+            )
+        elif ports is None:
+            said = f"it names {text}, expected a range from a lower to a higher port"
+            yield problem(host, "switch_ports", said, "write the lower port first, as 1/1-1/4")
         named += ports or []
     twice = [port for port, times in collections.Counter(named).items() if times > 1]
     if twice:
-        words = f"it names {', '.join(twice[:4])} more than once, expected each port once"
-        yield problem(host, "switch_ports", words, "name the port of each server once")
+        said = f"it names {', '.join(twice[:4])} more than once, expected each port once"
+        yield problem(host, "switch_ports", said, "name the port of each server once")
 
 
 def expand(text: str) -> list[str] | None:
@@ -183,6 +237,25 @@ def addresses(site: Site, nodes: Mapping[str, Mapping[str, Any]]) -> Iterator[Fi
                 )
 
 
+def interfaces(site: Site, nodes: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
+    """The interfaces of the RoCE network against those that each node has. A twin's are not those of its kernel."""
+    for host, reading in nodes.items():
+        there = reading.get("addresses")
+        if not there or host not in site or reading.get("simulated") or not reading.get("rdma_devices"):
+            continue
+        row = site[host]
+        names = _named(row)
+        for name in [name for name in names if name not in there]:
+            text = f"it names {name}, expected interfaces of this VM ({_list(sorted(there))})"
+            yield problem(host, "guest_interfaces", text, "correct the name in guest_interfaces")
+        chosen = _number(row.get("guest_mtu")) or truth(row.get("guest_qos_enabled"))
+        around = [] if names or not chosen else _networks(row.get("guest_networks"))
+        own = [ipaddress.ip_interface(text) for texts in there.values() for text in texts]
+        if around and not any(each.version == n.version and each.ip in n for each in own for n in around):
+            text = f"it is {_list(around)}, expected the network of an interface of this VM"
+            yield problem(host, "guest_networks", text, "set guest_networks to the RoCE network of the VMs")
+
+
 def _address(value: Any) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
         return ipaddress.ip_address(str(value))
@@ -192,9 +265,9 @@ def _address(value: Any) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None
 
 def _networks(value: Any) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
     """Nothing where one cannot be read: that is a finding of its own."""
-    words = value.replace(",", " ").split() if isinstance(value, str) else value if isinstance(value, list) else []
+    texts = words(value) if isinstance(value, (str, list)) else []
     try:
-        return [ipaddress.ip_network(str(word), strict=False) for word in words if "/" in str(word)]
+        return [ipaddress.ip_network(text, strict=False) for text in texts if "/" in text]
     except ValueError:
         return []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import itertools
 from typing import Iterable, Iterator, Mapping, Sequence
 
 from .finding import Finding, problem, warning
@@ -34,13 +35,14 @@ class Need:
 
 @dataclasses.dataclass(frozen=True)
 class File:
-    """A file of the controller that a variable names."""
+    """A file or folder of the controller that a variable names."""
 
     variable: str
     path: str
     exists: bool
     readable: bool
     remedy: str
+    kind: str = "file"
 
 
 def groups(found: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
@@ -54,16 +56,16 @@ def groups(found: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
                 f"it has no hosts; the inventory has {others}",
                 f"give the inventory a group {name} with {what}, or make a group of yours a child of it",
             )
-    both = set(found.get("esxi_hosts") or ()) & set(found.get("gpu_vms") or ())
-    for name in sorted(both):
-        yield problem(
-            "inventory", name, "it is in esxi_hosts and in gpu_vms", "give the host and its VM names of their own"
-        )
+    for one, other in itertools.combinations(GROUPS, 2):
+        for name in sorted(set(found.get(one) or ()) & set(found.get(other) or ())):
+            text = f"it is in {one} and in {other}, expected one of them"
+            yield problem("inventory", name, text, "give each machine a name of its own")
 
 
 def unread(names: Mapping[str, Iterable[str]], known: Iterable[str], prefixes: Iterable[str]) -> Iterator[Finding]:
     """``names``: host -> variables of the inventory; ``known``: what a role, a playbook or another variable reads. A
-    name like one of these is a slip of the pen; another with a role's prefix may have another owner."""
+    name like one of these is a slip of the pen, unless that one is set too; another with a role's prefix may have
+    another owner."""
     readers, starts = set(known), tuple(prefixes)
     where: dict[str, list[str]] = {}
     for host, variables in names.items():
@@ -72,11 +74,13 @@ def unread(names: Mapping[str, Iterable[str]], known: Iterable[str], prefixes: I
                 where.setdefault(name, []).append(host)
     for name, hosts in sorted(where.items()):
         like = difflib.get_close_matches(name, readers, n=1, cutoff=_LIKE)
-        place = few(hosts)
-        if like:
-            yield warning(place, name, "no role reads a variable of this name", f"write {like[0]}, unless it is yours")
-        else:
+        place, text = few(hosts), "no role reads a variable of this name"
+        if not like:
             yield warning(place, name, "no role of this collection reads it; with this prefix it looks as if one did")
+        elif any(like[0] in names[host] for host in hosts):
+            yield warning(place, name, text, f"write {like[0]}, unless it is yours")
+        else:
+            yield problem(place, name, text, f"write {like[0]}, or give a variable of yours another prefix")
 
 
 def unread_here(needs: Iterable[Need]) -> Iterator[Finding]:
@@ -95,7 +99,7 @@ def unset(needs: Iterable[Need]) -> Iterator[Finding]:
 def files(found: Iterable[File]) -> Iterator[Finding]:
     for file in found:
         if not file.exists:
-            yield problem("controller", file.variable, f"there is no file {file.path}", file.remedy)
+            yield problem("controller", file.variable, f"there is no {file.kind} {file.path}", file.remedy)
         elif not file.readable:
             yield problem(
                 "controller",

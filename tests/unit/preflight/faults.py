@@ -294,6 +294,10 @@ PROBLEMS = [
         "SELinux is enforcing",
     ),
     Fault("toolkit-missing", put("gpu01", "toolkit", False), "gpu01", "container_toolkit_source"),
+    Fault("letters-swapped-alone", put("variables", "sw01", ["switch_vlna"]), "sw01", "write switch_vlan"),
+    Fault("letter-missing", put("variables", "gpu01", ["guest_mt"]), "gpu01", "write guest_mtu"),
+    Fault("plural", put("variables", "sw01", ["switch_port_s"]), "sw01", "write switch_ports"),
+    Fault("site-variable-slip", put("variables", "gpu01", ["rocemesh_adress"]), "gpu01", "write rocemesh_address"),
 ]
 
 CHANGE = {"text": "ens224: address is 198.51.100.11/24, after the next boot none", "file": "/etc/netplan/50-edit.yaml"}
@@ -301,10 +305,7 @@ OLD = {"path": "/etc/netplan/90-rocemesh-mtu.yaml", "role": "guest", "what": "an
 CAUTIONS = [
     Fault("next-boot-differs", put("gpu01", "next_boot", {"differences": [CHANGE]}), "gpu01", "50-edit.yaml"),
     Fault("file-of-an-older-release", put("gpu01", "next_boot", {"leftovers": [OLD]}), "gpu01", OLD["path"]),
-    Fault("letters-swapped", put("variables", "sw01", ["switch_vlna"]), "sw01", "write switch_vlan"),
-    Fault("letter-missing", put("variables", "gpu01", ["guest_mt"]), "gpu01", "write guest_mtu"),
-    Fault("plural", put("variables", "sw01", ["switch_port_s"]), "sw01", "write switch_ports"),
-    Fault("site-variable-slip", put("variables", "gpu01", ["rocemesh_adress"]), "gpu01", "write rocemesh_address"),
+    Fault("letters-swapped", put("variables", "sw01", ["switch_vlan", "switch_vlna"]), "sw01", "unless it is yours"),
     Fault("node-clock", put("gpu01", "clock_skew", 301.0), "gpu01", "301 s ahead of"),
     Fault("node-disk-full", put("gpu01", "free_gib", {"/var/lib/docker": 11.5}), "gpu01", "11.5 GiB are free"),
     Fault(

@@ -16,7 +16,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
 from ansible_collections.rocemesh.multinode.plugins.action import preflight
-from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight import layers
+from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight import layers, variables
 from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight.finding import summary
 
 Inventory = dict[str, Any]
@@ -137,8 +137,8 @@ def loaded(source: pathlib.Path) -> tuple[preflight.Hostvars, dict[str, list[str
     """Variables and groups as a play has them."""
     loader = DataLoader()
     manager = InventoryManager(loader=loader, sources=[str(source)])
-    variables = VariableManager(loader=loader, inventory=manager)
-    hostvars = preflight.Hostvars(HostVars(inventory=manager, variable_manager=variables, loader=loader))
+    values = VariableManager(loader=loader, inventory=manager)
+    hostvars = preflight.Hostvars(HostVars(inventory=manager, variable_manager=values, loader=loader))
     return hostvars, {name: [str(host) for host in hosts] for name, hosts in manager.get_groups_dict().items()}
 
 
@@ -148,11 +148,13 @@ def found(inventory: Inventory, folder: pathlib.Path) -> dict[str, Any]:
     source.write_text(json.dumps({"all": {"vars": inventory["all"], "children": inventory["groups"]}}))
     hostvars, groups = loaded(source)
     seen, _unset, site = preflight.of_inventory(hostvars, groups)
+    seen += variables.groups(groups)
     esxi = [str(site[host].get("esxi_host_name") or host) for host in groups.get("esxi_hosts", ())]
     vcenter = _vcenter(inventory["vcenter"], esxi, groups, site)
     nodes = {host: reading for host, reading in inventory["nodes"].items() if host in site}
     seen += layers.placement(vcenter, esxi)
     seen += layers.addresses(site, nodes)
+    seen += layers.interfaces(site, nodes)
     return summary(seen, [])
 
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 import pathlib
 import random
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.action import preflight
-from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight import values
+from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric import check
+from ansible_collections.rocemesh.multinode.plugins.module_utils._handoff import job
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nvue import plan as nvue
+from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx import plan as onyx
+from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight import relations, values
 from ansible_collections.rocemesh.multinode.plugins.plugin_utils import stage_options
 
 from tests.unit.preflight.inventories import (
@@ -25,9 +32,11 @@ from tests.unit.preflight.inventories import (
     right,
     with_mistakes,
 )
-from tests.unit.roles.collection import ROOT
+from tests.unit.preflight.inventories_more import CUMULUS, IPV6, LATER, MORE, OWN, RAILS, UNUSUAL
+from tests.unit.roles.collection import ROOT, load
 
 SEEDS = range(40)
+ALL = (*MISTAKES, *MORE, *LATER)
 SIZES = (2, 3, 4, 8, 16, 64)
 
 
@@ -53,12 +62,12 @@ def test_hosts_of_one_name_on_two_vcenters_are_two_hosts(tmp_path: pathlib.Path)
     assert found(vcenters, tmp_path)["table"] == []
 
 
-RIGHT = _right()
+RIGHT = [*_right(), *UNUSUAL.items()]
 
 
 def test_inventories_of_this_table_are_enough() -> None:
-    assert len(MISTAKES) >= 100 and len(RIGHT) >= 50
-    assert len({mistake.name for mistake in MISTAKES}) == len(MISTAKES)
+    assert len(ALL) >= 250 and len(RIGHT) >= 70
+    assert len({mistake.name for mistake in ALL}) == len(ALL)
 
 
 @pytest.mark.parametrize("inventory", [row for _name, row in RIGHT], ids=[name for name, _row in RIGHT])
@@ -88,9 +97,16 @@ def test_inventory_of_repository_has_no_wrong_value(name: str) -> None:
     assert [row.line() for row in wrong if "no file" not in row.text] == []
 
 
-@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
+def test_variable_of_site_itself_is_said_and_stops_nothing(tmp_path: pathlib.Path) -> None:
+    told = found(OWN, tmp_path)
+    assert told["ready"] and {row["thing"] for row in told["cautions"]} == {
+        "switch_rack", "run_owner", "guest_ntp_servers", "container_team", "fabric_ticket", "mesh_contact",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", ALL, ids=lambda mistake: mistake.name)
 def test_mistake_alone_is_named_with_remedy(mistake: Mistake, tmp_path: pathlib.Path) -> None:
-    told = found(with_mistakes(mistake), tmp_path)
+    told = found(with_mistakes(mistake, **mistake.size), tmp_path)
     assert not told["ready"]
     assert is_named(mistake, told), told["table"]
 
@@ -98,40 +114,114 @@ def test_mistake_alone_is_named_with_remedy(mistake: Mistake, tmp_path: pathlib.
 @pytest.mark.parametrize("seed", SEEDS)
 def test_ten_mistakes_are_named_together(seed: int, tmp_path: pathlib.Path) -> None:
     """Ten that do not write the same variable, of one inventory; two VMs stay right, so that nothing hides another."""
+    size = ({}, RAILS, CUMULUS, IPV6)[seed % 4]
     chosen: list[Mistake] = []
-    rows = list(MISTAKES)
+    rows = [mistake for mistake in ALL if not mistake.alone and _is_of(mistake, size)]
     random.Random(seed).shuffle(rows)
-    for mistake in rows:
+    for mistake in sorted(rows, key=lambda mistake: not mistake.size):
         if len(chosen) < 10 and not any(_meet(mistake, other) for other in chosen):
             chosen.append(mistake)
-    told = found(with_mistakes(*chosen), tmp_path)
+    assert len(chosen) == 10
+    told = found(with_mistakes(*chosen, **size), tmp_path)
     missed = [mistake.name for mistake in chosen if not is_named(mistake, told)]
     assert not missed, ([mistake.name for mistake in chosen], told["table"])
 
 
+_ADDRESSES = {"run_network", "mesh_cidr", "rocemesh_address", "mesh_address"}
+# Variables that are judged together: what is wrong of one may hide what is wrong of another.
+TOGETHER: tuple[set[str], ...] = (
+    _ADDRESSES,
+    {"guest_networks", "guest_interfaces", "guest_mtu", "guest_qos_enabled", "rocemesh_roce_networks"},
+    {"switch_mtu", "guest_mtu"},
+    {"ansible_host", "ansible_port", "switch_port", "rocemesh_vcenter_hostname", "rocemesh_vcenter_port"},
+    {"ansible_host", "rocemesh_address", "mesh_address"},
+    {"fabric_options", "consistency_mtu", "guest_mtu"},
+    {"rocemesh_change_window", "rocemesh_change_window_least_minutes"},
+    {"container_capabilities", "mesh_transport"},
+    {"benchmark_image_size", "benchmark_parts"},
+    {"esx002.example.com", "esxi_host_name", "rocemesh_vcenter_hostname"},
+    {"gpu001", "gpu_vm_name"},
+    {"rocemesh_switch_driver", "switch_ports", "switch_port_mode", "switch_roce_mode", "switch_allow_mode_change",
+     "switch_options"},
+    {"guest_qos_enabled", "guest_qos_pfc", "guest_qos_dscp_priority", "guest_qos_tos", "guest_qos_trust", "run_env",
+     "fabric_options", "run_rdma_dscp", "switch_roce_priority", "rocemesh_roce_priority", "switch_roce_mode",
+     "consistency_priority"},
+    {"mesh_transport", "mesh_host_login", "mesh_ssh_port", "run_master_port"},
+    {"run_tuning", "run_precision", "run_num_warmup_batches"},
+    {"run_env", "run_require_path"},
+    {"container_registry_username", "container_registry_password"},
+    {"guest_ofed_profile", "guest_ofed_url", "guest_ofed_checksum"},
+    {"esxi_host_kernel_settings", "guest_ats_state"},
+    {"container_build", "container_build_context", "container_build_dockerfile"},
+)  # fmt: skip
+
+
+def _written(mistake: Mistake) -> set[str]:
+    return {mistake.variable, mistake.thing, *mistake.beside}
+
+
 def _meet(one: Mistake, other: Mistake) -> bool:
     """Whether one hides the other: both write one variable, or one is judged by the value that the other spoils."""
-    written = {one.variable, other.variable}
-    networks = {"run_network", "mesh_cidr", "rocemesh_address"}
-    mtu = {"switch_mtu", "guest_mtu"}
-    esxi = {"esx002.example.com", "esxi_host_name"}
-    hosts = isinstance(one, Hosts) or isinstance(other, Hosts)
-    named = written | {one.where, other.where, one.thing, other.thing}
-    return (
-        one.variable == other.variable
-        or one.thing == other.thing
-        or written <= networks
-        or written <= mtu
-        or (hosts and len(named & esxi) > 1)
-        or (hosts and "gpu_vm_name" in named)
-        or ({one.variable, other.variable} == {"switch_port", "ansible_host"})
+    if isinstance(one, Hosts) and isinstance(other, Hosts):
+        return True
+    return bool(_written(one) & _written(other)) or any(
+        together & _written(one) and together & _written(other) for together in TOGETHER
     )
+
+
+def _is_of(mistake: Mistake, size: dict[str, Any]) -> bool:
+    """A site of its own kind has its own mistakes, and of the others those that switches and addresses leave alone."""
+    if mistake.size or size in ({}, RAILS):
+        return mistake.size in ({}, size)
+    return mistake.where == "all" and not _written(mistake) & (_ADDRESSES | {"rocemesh_roce_networks"})
 
 
 def test_sixteen_hosts_are_judged_within_seconds(tmp_path: pathlib.Path) -> None:
     begin = time.process_time()
     found(right(16, 8), tmp_path)
     assert time.process_time() - begin < 5
+
+
+def test_words_of_lists_are_those_that_their_readers_know() -> None:
+    assert set(values.WORDS["fabric_programs"]) == {*check._BANDWIDTH, *check._LATENCY}
+    assert values.WORDS["run_handoff_launchers"] == job.LAUNCHERS
+    scoring = (ROOT / "workloads" / "benchmarks" / "scoring.py").read_text()
+    models = ast.literal_eval(re.findall(r"(?m)^MODELS = (\(.*\))$", scoring)[0])
+    for name in ("benchmark_advice.models", "benchmark_scoring.models", "benchmark_training.models"):
+        assert values.WORDS[name] == models
+    assert values.WORDS["benchmark_bandwidth.networks"] == (*models, "resnet200")
+    paths = load(ROOT / "roles" / "benchmark" / "vars" / "main.yml")["__benchmark_paths"]
+    assert values.WORDS["benchmark_bandwidth.paths"] == tuple(paths)
+    for name in ("benchmark_advice.advice", "benchmark_parts"):
+        described = re.findall(r"[a-z_]+", str(option(name)["description"]))
+        assert set(values.WORDS[name]) <= set(described)
+
+
+def test_what_is_known_of_drivers_and_limits_is_that_of_roles() -> None:
+    of_role = load(ROOT / "roles" / "switch" / "vars" / "main.yml")
+    assert {name: tuple(modes) for name, modes in of_role["__switch_modes"].items()} == relations.MODES
+    assert load(ROOT / "roles" / "run" / "vars" / "main.yml")["__run_orphan_after"] == relations.ORPHAN_AFTER
+    assert set(values.DRIVERS) == {*of_role["__switch_modes"], *of_role["__switch_read_only"]}
+
+
+@pytest.mark.parametrize(
+    ("expand", "driver", "ports"),
+    [
+        (onyx.expand, "onyx", ["1/1", "1/1-1/4", "1/1/1-1/1/4", "Eth1/1", "ethernet 1/1-1/4", "1/1-4", "swp1", "1-4"]),
+        (nvue.expand_ports, "cumulus", ["swp1", "swp1-4", "swp1-swp4", "swp3s0-3", "1/1", "swp", "swp1..4", "eth0"]),
+    ],
+    ids=["onyx", "cumulus"],
+)
+def test_ports_are_those_that_driver_takes(expand: Callable[[str, str], Any], driver: str, ports: list[str]) -> None:
+    def taken(text: str) -> bool:
+        try:
+            return bool(expand("leaf01", text))
+        except RefusedError:
+            return False
+
+    said = {text: not relations.port(text, driver) for text in ports}
+    assert said == {text: taken(text) for text in ports}
+    assert {True, False} == set(said.values())
 
 
 def test_no_secret_is_shown(tmp_path: pathlib.Path) -> None:
