@@ -41,8 +41,8 @@ repeats a sample of those that were caught, drawn by a fixed seed.
 - **Guide** are items of docs/guide.yml, taken away: a test that the row names has to fail. Some are drawn by a fixed
   seed, the others chosen: what a review found to be done and guarded by nothing (`tests/mutation/guide_breaks.yml`).
 {unasked}
-A mutant that survives is a rule without a test: write the test, or say in `tests/mutation/explained.yml` why nobody can
-notice. `python -m tests.mutation code --room nic --new` tries again what survived in one room.
+A mutant that survives is a rule without a test: write the test, or say in `tests/mutation/explained.yml` why no test
+can notice. `python -m tests.mutation code --room nic --new` tries again what survived in one room.
 
 ## By file
 

@@ -209,7 +209,7 @@ def test_a_partition_that_does_not_exist_is_named_with_those_that_do(slurm: Slur
 def test_a_partition_without_one_of_the_nodes_is_refused(slurm: Slurm, written: Path) -> None:
     done = submit(slurm, written, "-p", PARTITIONS[1])
     assert done.returncode == 65
-    assert f"node {HOSTS[1]} not in partition {PARTITIONS[1]}" in done.stderr
+    assert f"node {HOSTS[1]} is not in partition {PARTITIONS[1]}" in done.stderr
 
 
 def test_a_drained_node_is_named_with_its_reason_instead_of_a_job_that_waits(slurm: Slurm, written: Path) -> None:

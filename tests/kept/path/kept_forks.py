@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import array
 import contextlib
+import ctypes
 import hashlib
 import json
 import os
@@ -25,6 +26,7 @@ from ansible.plugins.loader import connection_loader
 _SERVER = pathlib.Path(__file__).with_name("kept_forks_server.py")
 _COMMAND = re.compile(r"/bin/sh -c (.+)", re.S)
 _OF_THE_START = re.compile(r"PYTHON|LANG|LC_|LD_")
+_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, prctl(2)
 Answer = tuple[int, bytes, bytes]
 
 
@@ -126,5 +128,8 @@ def target(folder: pathlib.Path) -> pathlib.Path:
 
 def begin(folder: pathlib.Path) -> None:
     """``folder``: kept as long as this Ansible stands as it is."""
+    # A server outlives the worker that started it, and is this process's child then, as a module's process would be: a
+    # run is known by the ansible-playbook above its modules.
+    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     local = connection_loader.get("ansible.builtin.local", class_only=True)
     local.exec_command = _forking(Forks(target(folder)), local.exec_command)

@@ -47,7 +47,7 @@ def supervise(connection: socket.socket, module: int, ended: int) -> None:
             code = 128 + (status & 0x7F) if status & 0x7F else status >> 8  # as a shell says it
             connection.sendall(b"%d\n" % code)
             return
-        ready, _, _ = select.select([connection, ended], [], [])
+        ready = select.select([connection, ended], [], [])[0]
         if connection in ready:
             os.killpg(module, signal.SIGTERM)
             return
@@ -58,7 +58,7 @@ def serve(listener: socket.socket, alive: int) -> bytes:
     """Returns in a process that is to run one module; never in this one."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
-        ready, _, _ = select.select([listener, alive], [], [])
+        ready = select.select([listener, alive], [], [])[0]
         if alive in ready:
             os._exit(0)
         connection, _address = listener.accept()

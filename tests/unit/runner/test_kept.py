@@ -192,3 +192,14 @@ def test_a_play_gives_the_same_with_forks_and_without(tmp_path: Path) -> None:
     assert forked == started
     assert '"stdout": "a b"' in forked
     assert "ok=4 " in forked
+
+
+def test_a_forked_module_is_still_below_its_playbook(tmp_path: Path) -> None:
+    """Also when the worker that started the server is gone: a run is known by this process."""
+    above = "p=$$; while [ $p -gt 1 ]; do tr '\\0' ' ' < /proc/$p/cmdline; p=$(cut -d' ' -f4 /proc/$p/stat); done"
+    task = {"ansible.builtin.command": {"argv": ["sh", "-c", above]}, "register": "found"}
+    shown = {"ansible.builtin.debug": {"msg": "above: {{ 'ansible-playbook' in found.stdout }}"}}
+    play = {"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": [task, shown, task, shown]}
+    (tmp_path / "play.yml").write_text(json.dumps([play]))
+    words = ("-i", "localhost,", "-e", f"ansible_python_interpreter={sys.executable}", "play.yml")
+    assert plays.ansible(tmp_path, *words).stdout.count("above: True") == 2
