@@ -44,7 +44,7 @@ options:
   vlan:
     description:
       - Number of the VLAN for RDMA traffic, 1 to 4094. It is created if it does not exist, as a layer 2 VLAN.
-      - Creating it disturbs nobody; ports that change their VLAN leave the old one.
+      - Creating it interrupts no traffic; ports that change their VLAN leave the old one.
       - VLANs and port modes are left alone if this is not set.
     type: int
   vlan_name:

@@ -28,7 +28,7 @@ attributes:
     description: A node without keys returns an identity without keys. O(state=present) takes such peers here alone.
     support: full
   diff_mode:
-    description: Shows every file and block that changes, and never a private key or a line of somebody else.
+    description: Shows every file and block that changes, and never a private key or a line that is not of the mesh.
     support: full
 options:
   state:

@@ -27,7 +27,7 @@ notes:
   - Runs on the controller (C(delegate_to) localhost).
   - Tested against simulated switches. Not verified on hardware are the answers of NVUE to a confirmed apply
     (C(state-controls), C(confirm_yes), C(confirm_no)), the deletion of a staged revision, the shape of the exception
-    list, and how the API treats settings that somebody made for a range of ports.
+    list, and how the API treats settings that were made for a range of ports.
 options:
   system:
     description:
@@ -273,7 +273,7 @@ device_diff:
   elements: str
   sample: ['- nv set interface swp1-4 link mtu 1500', '+ nv set interface swp1-4 link mtu 9216']
 pending_revisions:
-  description: Revisions that somebody else has staged and not applied, with what they change. They are left alone.
+  description: Revisions of other clients that are staged and not applied, with their changes. They are left alone.
   returned: success
   type: dict
 applied:

@@ -203,7 +203,7 @@ switch:
       type: list
       elements: str
     staged_changes:
-      description: What somebody has staged and not applied, by revision. With V(cumulus).
+      description: Changes that are staged and not applied, by revision. With V(cumulus).
       type: dict
     files:
       description: Names of the configuration files on the switch. With V(onyx).

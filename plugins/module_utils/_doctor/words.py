@@ -120,6 +120,7 @@ class Words:
     """Which of many words a line has. Lines have many tokens in common: what a token may be part of is kept."""
 
     _TOKENS = 50_000
+    _LETTERS = 64  # of a token that is kept: a longer one hardly comes again
 
     def __init__(self, words: Iterable[str]) -> None:
         # The longest part of a word without a space -> the words with it; parts by their first letters.
@@ -147,10 +148,11 @@ class Words:
             for part, words in self._parts[start].items():
                 if part in token:
                     found += words
-        if len(self._tokens) >= self._TOKENS:
-            self._tokens.clear()
-        self._tokens[token] = tuple(found)
-        return self._tokens[token]
+        if len(token) <= self._LETTERS:
+            if len(self._tokens) >= self._TOKENS:
+                self._tokens.clear()
+            self._tokens[token] = tuple(found)
+        return tuple(found)
 
 
 def one_of(words: Iterable[str], whole: Iterable[str]) -> Pattern[bytes]:
