@@ -111,10 +111,6 @@ system:
   returned: success, if V(system) is in O(gather)
   type: dict
   sample: {"distribution": "Ubuntu", "distribution_version": "22.04", "os_family": "Debian"}
-selinux:
-  description: Whether SELinux is enforcing.
-  returned: success, if V(system) is in O(gather)
-  type: bool
 gpu:
   description:
     - GPUs and NVSwitches on the bus, those that C(nvidia-smi) lists, the driver and Fabric Manager, as

@@ -36,7 +36,6 @@ def read_node(controller_time: float, registry: str, socket_path: str, timeout: 
         "uid": os.geteuid(),
         "user": _user(),
         "distribution": _distribution(),
-        "selinux": _text(os.path.join(sysfs.root, "fs/selinux/enforce")).strip() == "1",
         "clock_skew": round(now - controller_time, 1) if controller_time else None,
         "free_gib": free_space([place] if place else _IMAGES),
         "gpu": GpuReader(node.host, timeout=timeout, sysfs=sysfs).read(),

@@ -94,7 +94,7 @@ def _system(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -
     parts = [part for part in wanted.get("parts") or () if part != "engine" or not there]
     unlisted = bool(wanted.get("unlisted"))
     given = reading.get("system") or {}
-    for reason in systems.problems(given, parts, selinux=bool(reading.get("selinux")), unlisted=unlisted):
+    for reason in systems.problems(given, parts, unlisted=unlisted):
         text, remedy = _parted(reason, f"take a system of {systems.PAGE}, or leave out what is refused")
         yield problem(place, "operating system", text, remedy)
 

@@ -25,10 +25,6 @@ _INBOX = (
     "doca-ofed-generic from Ubuntu, and take guest_ofed_profile none or mstflint"
 )
 _RPM = {"mstflint": _APT, "guide": _APT, "current": _APT, "engine": _APT + " (docker-ce; Podman is not supported)"}
-SELINUX = (
-    "SELinux is enforcing, and the mesh's mounts carry no label that a container may read; no site has tried it. Set "
-    "it to permissive for the containers' domain, or use a system without it"
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,9 +83,7 @@ def find(name: str, version: str) -> System | None:
     return next((system for system in SYSTEMS if system.is_it(name, version)), None)
 
 
-def problems(
-    facts: Mapping[str, Any], parts: Sequence[str], *, selinux: bool = False, unlisted: bool = False
-) -> list[str]:
+def problems(facts: Mapping[str, Any], parts: Sequence[str], *, unlisted: bool = False) -> list[str]:
     """Why this system is refused for what is wanted; empty if it is not. ``unlisted``: take a system that is not in
     the table as one where everything is there already."""
     unknown = [part for part in parts if part not in PARTS]
@@ -110,9 +104,4 @@ def problems(
             f"{name or 'an unknown system'} {version} is not supported: {why}. See {PAGE}; "
             "rocemesh_allow_unlisted_system tries it all the same"
         ]
-    found = [
-        f"{name} {version} is refused for {part}: {system.refused[part]}" for part in parts if part in system.refused
-    ]
-    if selinux and "container" in parts and name in _REBUILDS and not unlisted:
-        found.append(f"{name} {version}: {SELINUX}")
-    return found
+    return [f"{name} {version} is refused for {part}: {system.refused[part]}" for part in parts if part in system.refused]

@@ -4,7 +4,6 @@ Compares distribution and release of each host with the collection's table of su
 hold no distribution is left out.
 ``systems``: Host to its facts, with `distribution` and `distribution_version`.
 ``parts``: What is wanted there - `ats`, `mstflint`, `guide`, `current`, `engine`, `container`, `mesh`.
-``selinux``: Whether SELinux is enforcing there.
 ``unlisted``: Whether to take a system that is not in the table, with everything installed already.
 """
 
@@ -18,7 +17,6 @@ from ..decision import Context
 SPEC: dict[str, Any] = {
     "systems": {"type": "dict", "required": True},
     "parts": {"type": "list", "elements": "str", "required": True},
-    "selinux": {"type": "bool", "default": False},
     "unlisted": {"type": "bool", "default": False},
 }
 
@@ -27,6 +25,6 @@ def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
     found = []
     for host, facts in options["systems"].items():
         if facts.get("distribution"):
-            reasons = problems(facts, options["parts"], selinux=options["selinux"], unlisted=options["unlisted"])
+            reasons = problems(facts, options["parts"], unlisted=options["unlisted"])
             found += [f"{host}: {reason}" for reason in reasons]
     return {"problems": found, **({"msg": "; ".join(found) + "."} if found else {})}

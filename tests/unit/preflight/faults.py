@@ -33,7 +33,7 @@ def site() -> dict[str, Any]:
     node = {
         "python": "3.10.12", "uid": 0, "user": "root", "distribution": "Ubuntu 22.04.5 LTS", "clock_skew": 0.4,
         "system": {"distribution": "Ubuntu", "distribution_version": "22.04", "os_family": "Debian"},
-        "selinux": False, "free_gib": {"/var/lib/docker": 310.0}, "gpu": gpus(), "gpu_processes": [],
+        "free_gib": {"/var/lib/docker": 310.0}, "gpu": gpus(), "gpu_processes": [],
         "toolkit": True, "engine": {"version": "27.3.1", "error": ""},
         "rdma_devices": ["mlx5_0"], "registry": {"name": "registry:5000", "error": ""}, "simulated": False,
     }  # fmt: skip
@@ -279,19 +279,6 @@ PROBLEMS = [
         put("gpu02", "system", {"distribution": "Rocky", "distribution_version": "9.5", "os_family": "RedHat"}),
         "gpu02",
         "Rocky 9.5 is refused for mstflint",
-    ),
-    Fault(
-        "selinux",
-        put(
-            "gpu01",
-            {
-                **site()["gpu01"],
-                "system": {"distribution": "AlmaLinux", "distribution_version": "9.4", "os_family": "RedHat"},
-                "selinux": True,
-            },
-        ),
-        "gpu01",
-        "SELinux is enforcing",
     ),
     Fault("toolkit-missing", put("gpu01", "toolkit", False), "gpu01", "container_toolkit_source"),
     Fault("letters-swapped-alone", put("variables", "sw01", ["switch_vlna"]), "sw01", "write switch_vlan"),

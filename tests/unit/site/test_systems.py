@@ -76,11 +76,6 @@ def test_an_unlisted_system_is_tried_where_that_was_asked_for_but_nothing_is_ins
     assert "install it yourself" in text
 
 
-def test_enforcing_selinux_is_refused_for_containers_alone() -> None:
-    assert "SELinux" in problems(facts("Rocky", "9.4"), ["container"], selinux=True)[0]
-    assert problems(facts("Rocky", "9.4"), ["ats", "mesh"], selinux=True) == []
-
-
 def test_a_part_that_is_not_in_the_table_is_an_error() -> None:
     with pytest.raises(ValueError, match="no such part: podman"):
         problems(facts("Debian", "12"), ["podman"])
