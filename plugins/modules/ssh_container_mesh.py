@@ -50,8 +50,8 @@ options:
     type: str
   transport:
     description:
-      - V(container) uses the SSH server of the container. The key of a peer opens the container as its root, and
-        nothing of the node.
+      - V(container) uses the SSH server of the container. The key of a peer opens the container as O(container_user),
+        and nothing of the node.
       - V(guide) uses the SSH server of the node and the script C(mpicont.sh) as forced command. It calls Docker as
         O(user), so this key is worth root on the node.
     type: str
@@ -93,6 +93,10 @@ options:
     description: Container that the forced command runs in, with O(transport=guide).
     type: str
     default: mpicont
+  container_user:
+    description: Account that the container runs as (C(name), C(uid), C(gid), C(home) in its image). Empty is root.
+    type: dict
+    default: {}
   rotation:
     description:
       - For O(state=identity), new keys without a moment in which the mesh is closed. Every step can be repeated.
@@ -182,6 +186,7 @@ def argument_spec() -> dict[str, Any]:
         "head": {"type": "str"},
         "host_login": {"type": "bool", "default": False},
         "container_name": {"type": "str", "default": "mpicont"},
+        "container_user": {"type": "dict", "default": {}},
         "rotation": {"type": "str", "choices": ["none", "prepare", "commit"], "default": "none"},
         "guide_compatible": {"type": "bool", "default": False},
     }

@@ -68,6 +68,7 @@ class MeshNode(Layer[MeshState, Wanted]):
             ssh_host_keys=user.ssh_host_keys() if wanted.introduces and wanted.guide else (),
             local_networks=(parse_local_networks(user.address_report(), host=self.host) if wanted.introduces else ()),
             entries={path: self._system.entries(path) for path in layout.places},
+            rank=wanted.rank,
             outside=wanted.guide and wanted.state == "present" and not user.may_call_docker(),
             earlier=steps,
             busy=busy,

@@ -11,8 +11,6 @@ from .state import FILE_HEADER, MeshState, Peer, Wanted, mesh_addresses
 # are docker's.
 NO_COMMAND = 64
 NO_CONTAINER = 69
-# Where the container has the directory of the mesh, read-only.
-INSIDE = "/root/.ssh"
 
 _SCRIPT = """\
 #!/bin/bash
@@ -81,8 +79,8 @@ Port {port}
 HostKey {directory}/ssh_host_ed25519_key
 AuthorizedKeysFile {directory}/authorized_keys
 PidFile /run/sshd/mesh.pid
-AllowUsers root
-PermitRootLogin prohibit-password
+AllowUsers {user}
+PermitRootLogin {root}
 AuthenticationMethods publickey
 PubkeyAuthentication yes
 PasswordAuthentication no
@@ -110,7 +108,8 @@ LogLevel VERBOSE
 def server_config(wanted: Wanted, addresses: Sequence[str]) -> str:
     """``sshd_config`` of the container: the network of the mesh only, keys only, commands only."""
     listen = "\n".join(f"ListenAddress {each}" for each in addresses)
-    return _SERVER.format(header=FILE_HEADER, port=wanted.port, listen=listen, directory=INSIDE)
+    own = {"user": wanted.rank.name, "root": "no" if wanted.rank.uid else "prohibit-password"}
+    return _SERVER.format(header=FILE_HEADER, port=wanted.port, listen=listen, directory=wanted.inside, **own)
 
 
 # sshd gives a session nothing of the environment that the image and the engine gave the container; SetEnv does. It is
@@ -162,30 +161,30 @@ _QUICK = "KexAlgorithms -sntrup*"
 
 
 def client_config(wanted: Wanted, *, inside: bool) -> str:
-    """``/root/.ssh/config`` of the container, where no terminal is there to ask, or the user's ``~/.ssh/config_mesh``,
+    """``~/.ssh/config`` of the container, where no terminal is there to ask, or the user's ``~/.ssh/config_mesh``,
     which is for the peers alone: the user's other hosts keep their own settings."""
-    layout, as_root = wanted.layout, inside and not wanted.guide
+    layout, own_server = wanted.layout, inside and not wanted.guide
     lines = [FILE_HEADER]
     for peer in wanted.peers:
         if peer.name not in peer.addresses and peer.addresses:
             lines += [f"Host {peer.name}", f"    HostName {peer.addresses[0]}"]
         own = [f"    Port {peer.port}"] if peer.port != (22 if wanted.guide else wanted.port) else []
-        own += [f"    User {peer.user}"] if peer.user != wanted.user and not as_root else []
+        own += [f"    User {peer.user}"] if peer.user != wanted.user and not own_server else []
         if own:
             lines += ["Host {}".format(" ".join(_names(peer))), *own]
     hosts = "*" if inside else " ".join(dict.fromkeys(name for peer in wanted.peers for name in _names(peer)))
-    key = f"{INSIDE}/{layout.container_key_name}" if inside else "~/" + layout.host_key
+    key = f"{wanted.inside}/{layout.container_key_name}" if inside else "~/" + layout.host_key
     settings = [
-        f"User {'root' if as_root else wanted.user}",
+        f"User {wanted.rank.name if own_server else wanted.user}",
         f"IdentityFile {key}",
         "IdentitiesOnly yes",
-        f"UserKnownHostsFile {INSIDE + '/known_hosts' if inside else '~/' + layout.known_hosts}",
+        f"UserKnownHostsFile {wanted.inside + '/known_hosts' if inside else '~/' + layout.known_hosts}",
         "GlobalKnownHostsFile /dev/null",
         "StrictHostKeyChecking yes",
         "UpdateHostKeys no",
         "ConnectTimeout 10",
         "ServerAliveInterval 30",
-        *((f"Port {wanted.port}", _QUICK, *_CLOSED) if as_root else ()),
+        *((f"Port {wanted.port}", _QUICK, *_CLOSED) if own_server else ()),
         *(("BatchMode yes", "LogLevel ERROR") if inside else ()),
     ]
     return "\n".join([*lines, f"Host {hosts}", *(f"    {each}" for each in settings)]) + "\n"
@@ -199,7 +198,7 @@ def files(wanted: Wanted, state: MeshState, host: str) -> tuple[dict[str, str], 
     if not wanted.guide:
         addresses = own.addresses if own else mesh_addresses(state, wanted, host=host)
         texts["sshd_config"] = server_config(wanted, addresses)
-        texts["start_sshd.sh"] = _START.format(header=FILE_HEADER, directory=INSIDE)
+        texts["start_sshd.sh"] = _START.format(header=FILE_HEADER, directory=wanted.inside)
         texts["authorized_keys"] = "\n".join([FILE_HEADER, *authorized_keys(wanted, "")]) + "\n"
     mounted = {layout.inside(name): text for name, text in texts.items()}
     if not wanted.guide:

@@ -28,6 +28,7 @@ _KEY_TYPES = ("ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp
 # files in which names are written.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
 _CONTAINER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*\Z")
+_HOME = re.compile(r"(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)+\Z")
 _USER = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\$?\Z")
 
 
@@ -53,6 +54,9 @@ class Account:
     home: str
 
 
+ROOT = Account("root", 0, 0, "/root")
+
+
 @dataclasses.dataclass(frozen=True)
 class FileState:
     """One path, not followed if it is a symbolic link. ``kind``: missing, file, directory, symlink or other;
@@ -76,8 +80,9 @@ class MeshState:
     """What was seen on the node, by path. ``public``: what the ``.pub`` file beside a private key says; ``derived``:
     the public half computed from the private key, unless its mode is so open that ssh refuses it; ``local_networks``:
     the node's addresses as address/prefix; ``entries``: the names in the directories that might be removed;
-    ``outside``: the user of the guide's way is not in the group docker; ``earlier``: action, path and arguments that
-    take away what a release with a broker wrote; ``busy``: its account, if a process of it runs."""
+    ``outside``: the user of the guide's way is not in the group docker; ``rank``: whose files the container's are;
+    ``earlier``: action, path and arguments that take away what a release with a broker wrote; ``busy``: its account, if
+    a process of it runs."""
 
     account: Account
     root: Account
@@ -88,6 +93,7 @@ class MeshState:
     local_networks: tuple[str, ...] = ()
     entries: Mapping[str, list[str] | None] = dataclasses.field(default_factory=dict)
     outside: bool = False
+    rank: Account = ROOT
     earlier: Sequence[tuple[str, str, Mapping[str, str]]] = ()
     busy: str = ""
 
@@ -95,6 +101,8 @@ class MeshState:
         return self.files.get(path, FileState(path))
 
     def owner(self, path: str) -> Account:
+        if path.startswith(Layout.container + "/"):
+            return self.rank
         return self.root if path.startswith("/") else self.account
 
     def shown(self, path: str) -> str:
@@ -172,7 +180,8 @@ class Peer:
 @dataclasses.dataclass(frozen=True)
 class Wanted:
     """The request. ``guide``: the node's SSH server and a forced command, instead of the container's own server;
-    ``head``: whose container key alone is accepted, empty for all; ``planning``: check mode, keys may be missing."""
+    ``head``: whose container key alone is accepted, empty for all; ``rank``: the user that the container runs as, with
+    its home there; ``planning``: check mode, keys may be missing."""
 
     state: str
     name: str
@@ -187,7 +196,13 @@ class Wanted:
     container_name: str = "mpicont"
     rotation: str = "none"
     layout: Layout = MODERN
+    rank: Account = ROOT
     planning: bool = False
+
+    @property
+    def inside(self) -> str:
+        """Where the container has the directory of the mesh, read-only."""
+        return self.rank.home + "/.ssh"
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -277,6 +292,16 @@ class _Reader:
             raise self.refused(thing, text, what, "use letters, digits, dot, underscore and minus")
         return text
 
+    def rank(self, raw: Mapping[str, Any]) -> Account:
+        """An account of the image; empty is root."""
+        given = {**dataclasses.asdict(ROOT), **raw}
+        numbers = [int(given[key]) for key in ("uid", "gid") if str(given[key]).isdigit()]
+        named = given["name"] != ROOT.name and _USER.match(str(given["name"])) and _HOME.match(str(given["home"]))
+        if raw and not (len(given) == 4 and named and len(numbers) == 2 and min(numbers) > 0):
+            remedy = "give name, uid, gid and home of an account of the image that is not root's, or nothing"
+            raise self.refused("container_user", raw, "is no account of an image", remedy)
+        return Account(given["name"], *numbers, given["home"])
+
     def port(self, number: Any, thing: str) -> int:
         if not isinstance(number, int) or not 1 <= number <= 65535:
             raise self.refused(thing, number, "is not a TCP port", "use 1 to 65535")
@@ -350,6 +375,7 @@ def parse_wanted(params: Mapping[str, Any], *, host: str, user: str, planning: b
         container_name=read.word(_CONTAINER, params["container_name"], "container_name"),
         rotation=params["rotation"],
         layout=GUIDE if params["guide_compatible"] else MODERN,
+        rank=read.rank(params["container_user"] or {}),
         planning=planning,
     )
 

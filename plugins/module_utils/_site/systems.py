@@ -104,4 +104,5 @@ def problems(facts: Mapping[str, Any], parts: Sequence[str], *, unlisted: bool =
             f"{name or 'an unknown system'} {version} is not supported: {why}. See {PAGE}; "
             "rocemesh_allow_unlisted_system tries it all the same"
         ]
-    return [f"{name} {version} is refused for {part}: {system.refused[part]}" for part in parts if part in system.refused]
+    refused = system.refused
+    return [f"{name} {version} is refused for {part}: {refused[part]}" for part in parts if part in refused]

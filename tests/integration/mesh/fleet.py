@@ -26,6 +26,7 @@ NETWORK = "10.79.0.0/16"
 CONTROLLER = "10.79.255.254"
 CONTAINER = "mpicont"
 MESH = "/etc/rocemesh/mesh"
+CONTAINER_USER = "/run/container_user"  # uid, gid and home, where the container does not run as root
 CONTAINER_LOG = "/run/container.log"  # what `docker logs` shows of a node's container
 
 # The engine of a node. What is executed "in the container" sees the mesh's files at /root/.ssh, as the mount of the
@@ -33,7 +34,9 @@ CONTAINER_LOG = "/run/container.log"  # what `docker logs` shows of a node's con
 DOCKER = f"""#!/bin/bash
 case "$1" in
   inspect) echo true ;;
-  run) exec setsid "$0" exec {CONTAINER} /bin/sh /root/.ssh/start_sshd.sh > {CONTAINER_LOG} 2>&1 < /dev/null & ;;
+  run)
+    exec > {CONTAINER_LOG} 2>&1 < /dev/null
+    exec setsid "$0" exec {CONTAINER} /bin/sh -c 'exec /bin/sh ~/.ssh/start_sshd.sh' & ;;
   exec)
     shift
     while [ "$1" = --env ]; do export "$2"; shift 2; done
@@ -41,8 +44,14 @@ case "$1" in
     shift
     ssh={MESH}/container
     [ -d "$ssh" ] || ssh=/root/.ssh/ssh_container # where the guide has it
-    exec unshare --mount /bin/sh -c \
-      'mount --bind "$0" /root/.ssh && mount -o remount,ro,bind /root/.ssh && exec "$@"' "$ssh" "$@" ;;
+    home=/root
+    if read -r uid gid home 2> /dev/null < {CONTAINER_USER}; then
+      set -- setpriv --reuid "$uid" --regid "$gid" --clear-groups --no-new-privs --inh-caps=-all --bounding-set=-all \
+        env HOME="$home" "$@"
+    fi
+    exec unshare --mount /bin/sh -c 'test -z "$2" || mount -t tmpfs -o mode=755,uid="$2" none /run/sshd
+      mount --bind "$0" "$1/.ssh" && mount -o remount,ro,bind "$1/.ssh" && shift 2 && exec "$@"' \
+      "$ssh" "$home" "${{uid:-}}" "$@" ;;
   *) exit 125 ;;
 esac
 """
