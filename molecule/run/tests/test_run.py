@@ -16,6 +16,14 @@ def test_the_log_of_the_training_has_every_rank():
     assert "images/sec" in text
 
 
+def test_server_and_container_run_without_root_and_without_capabilities(host):
+    with host.sudo():
+        status = host.check_output("docker exec mpicont cat /proc/1/status")
+        processes = host.check_output("docker top mpicont -eo uid")
+    assert set(processes.split()[1:]) == {"10001"}
+    assert re.findall(r"^Cap(?:Eff|Bnd):\t(\w+)", status, re.M) == ["0" * 16] * 2
+
+
 def test_no_ranks_are_left(host):
     with host.sudo():
         processes = host.check_output("docker top mpicont -eo pid,args")

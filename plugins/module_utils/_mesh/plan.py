@@ -6,7 +6,7 @@ from typing import Any
 
 from .._layer import Operation, ParseError, RefusedError
 from . import blocks, render
-from .state import FILE_HEADER, KEY_COMMENT_PREFIX, NEXT_SUFFIX, MeshState, Wanted, mesh_addresses
+from .state import FILE_HEADER, KEY_COMMENT_PREFIX, NEXT_SUFFIX, Layout, MeshState, Wanted, mesh_addresses
 
 PRIVATE_MODE = 0o600
 PUBLIC_MODE = 0o644
@@ -66,8 +66,7 @@ class _Planner:
     # -- what must not be touched
 
     def check_places(self) -> None:
-        """Refuse symbolic links, devices and other people's files before anything is planned on them. Without the
-        guide's way, the user's side only loses what is known to be ours."""
+        """Refuse symbolic links, devices and other people's files before anything is planned on them."""
         users = self.wanted.guide or self.wanted.state == "absent"
         layout, keys = self.wanted.layout, self.wanted.keys
         for path in layout.places:
@@ -90,7 +89,8 @@ class _Planner:
             here = "symbolic link" if found.kind == "symlink" else found.kind
             remedy = f"replace it by a real {kind} of user {owner.name}"
             raise self.refuse(path, f"is a {here}, not a {kind}; it is not followed", remedy)
-        if found.uid not in (0, owner.uid):
+        # Root alone puts files into the container's directory; their account may be the one that it had before.
+        if found.uid not in (0, owner.uid) and not path.startswith(Layout.container + "/"):
             what = f"belongs to uid {found.uid}, not to user {owner.name}"
             raise self.refuse(path, what, "find out who put it there, then correct the owner")
 
@@ -257,7 +257,6 @@ def plan(state: MeshState, wanted: Wanted, host: str) -> list[Operation]:
 
 
 def warnings(state: MeshState, wanted: Wanted, host: str) -> list[str]:
-    """What a person should know although it does not stop the run."""
     found, layout = [], wanted.layout
     if state.busy:
         found.append(

@@ -148,7 +148,8 @@ def _of_mesh(said: Said) -> Wrong:
         expected = f"one name in {', '.join(_MESH_CONTAINERS)}: they are {', '.join(sorted(names))}"
         yield _wrong(said, variable, expected, f"set all three to {said(variable)}")
     given = said("container_capabilities")
-    lost = _LOGIN - set(map(str, given)) if isinstance(given, list) and transport == "container" else set()
+    served = transport == "container" and not said("container_user")
+    lost = _LOGIN - set(map(str, given)) if isinstance(given, list) and served else set()
     if lost:
         expected = f"{', '.join(sorted(lost))} as well, which a login needs"
         yield _wrong(said, "container_capabilities", expected, "add to the default of container_capabilities")

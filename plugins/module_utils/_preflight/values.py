@@ -276,6 +276,15 @@ def _volumes(value: Any) -> str:
     return ""
 
 
+def _account(value: Any) -> str:
+    given = {key: str(said) for key, said in dict(value or {}).items()}
+    numbers = [int(given[key]) if given.get(key, "").isdigit() else 0 for key in ("uid", "gid")]
+    whole = set(given) == {"name", "uid", "gid", "home"} and min(numbers) > 0 and given["name"] != "root"
+    if given and not (whole and given["home"].startswith("/")):
+        return "name, uid, gid and home of an account of the image that is not root, or nothing"
+    return ""
+
+
 def _environment(value: Any) -> str:
     for name, said in dict(value or {}).items():
         if not re.match(r"^[A-Za-z_]\w*$", str(name)) or isinstance(said, (list, Mapping)):
@@ -353,6 +362,7 @@ FORMS: Mapping[str, Callable[[Any], str]] = {
     "container_registry": _registry,
     "container_shm_size": _memory,
     "container_toolkit_source.repository": _URL,
+    "container_user": _account,
     "container_volumes": _volumes,
     "esxi_host_kernel_settings": _kernel_settings,
     "gpu_vm_gpu_pci_ids": _gpu_addresses,

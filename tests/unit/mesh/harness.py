@@ -22,6 +22,7 @@ DEFAULTS: dict[str, Any] = {
     "host_login": True,
     "transport": "guide",
     "container_name": "mpicont",
+    "container_user": {},
     "rotation": "none",
     "guide_compatible": False,
 }

@@ -51,10 +51,11 @@ def test_the_container_has_every_flag_of_the_guide() -> None:
     assert "else ['sleep', 'infinity']" in task["command"]
     assert defaults["container_memlock"] == -1
     assert defaults["container_shm_size"] == "1g" and defaults["container_name"] == "mpicont"
-    assert ":/root/.ssh:ro'" in task["volumes"] and "/dev/infiniband" in task["devices"]
+    assert "__container_ssh ~ ':ro'" in task["volumes"] and "/dev/infiniband" in task["devices"]
     # Without the empty driver the engine's answer differs from the request and the container is made anew at each run.
     constants = load(ROOT / "roles/container/vars/main.yml")
     assert constants["__container_stack"] == 67108864
+    assert constants["__container_ssh"] == "{{ __container_account.home }}/.ssh" and defaults["container_user"] == {}
     requests = constants["__container_gpu_requests"]
     assert requests["hook"] == requests["nodes"] == [{"driver": "", "count": -1, "capabilities": [["gpu"]]}]
     assert requests["cdi"] == [{"driver": "cdi", "count": 0, "device_ids": ["nvidia.com/gpu=all"]}]

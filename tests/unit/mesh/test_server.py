@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
 from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh import render
-from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.state import Wanted
+from ansible_collections.rocemesh.multinode.plugins.module_utils._mesh.state import Wanted, parse_wanted
 
-from tests.unit.mesh.harness import Node
+from tests.unit.mesh.harness import DEFAULTS, Node
 
 SHAPE: dict[str, Any] = {"transport": "container"}
 STAR: dict[str, Any] = {**SHAPE, "head": "gpu01"}
@@ -212,3 +212,21 @@ def test_sshd_itself_reads_what_was_written(started: Callable[[dict[str, str]], 
     assert {"disableforwarding yes", "permittty no", "authenticationmethods publickey"} <= set(lines)
     assert any(line.startswith("setenv ") and "TWO=a b" in line for line in lines)
     assert "listenaddress 10.0.0.1:2222" in lines and not [each for each in lines if "0.0.0.0" in each]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"name": "root", "uid": 1000, "gid": 1000, "home": "/root"},
+        {"name": "mpi", "uid": 0, "gid": 1000, "home": "/home/mpi"},
+        {"name": "mpi", "uid": 1000, "gid": -1, "home": "/home/mpi"},
+        {"name": "mpi", "uid": 1000, "gid": 1000, "home": "home"},
+        {"name": "mpi", "uid": 1000, "gid": 1000, "home": "/home/mpi\nPermitRootLogin yes"},
+        {"name": "mpi -oProxyCommand=id", "uid": 1000, "gid": 1000, "home": "/home/mpi"},
+        {"name": "mpi", "uid": 1000, "gid": 1000},
+        {"name": "mpi", "uid": 1000, "gid": 1000, "home": "/home/mpi", "shell": "/bin/sh"},
+    ],
+)
+def test_an_account_that_no_image_can_have_is_refused(given: dict[str, object]) -> None:
+    with pytest.raises(RefusedError, match="container_user"):
+        parse_wanted({**DEFAULTS, "name": "gpu01", "container_user": given}, host="gpu01", user="nvidia", planning=True)

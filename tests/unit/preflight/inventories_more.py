@@ -225,6 +225,8 @@ LATER: tuple[Mistake, ...] = (
     Mistake("benchmark-precision", A, "benchmark_scaling", {"batches": {"fp64": 8}}),
     Mistake("benchmark-case", A, "benchmark_scaling", {"cases": ["2x8"]}),
     Mistake("capabilities", A, "container_capabilities", ["SYS_PTRACE"]),
+    Mistake("container-user-root", A, "container_user", {"name": "root", "uid": 0, "gid": 0, "home": "/root"}),
+    Mistake("container-user-without-home", A, "container_user", {"name": "mpi", "uid": 1000, "gid": 1000}),
     Mistake("handoff-memory", A, "run_handoff_options", {"shared_memory": "1 gigabyte"}),
     Mistake("python-2", G, "ansible_python_interpreter", "/usr/bin/python2.7"),
     Mistake("fabric-limit", A, "fabric_limit", 0),

@@ -302,7 +302,7 @@ TASKS = (
     Task(
         "container",
         "run.yml",
-        "Run | Refuse an image without SSH server",
+        "Run | Refuse an image without SSH server or account",
         {"__container_has_sshd": {"rc": 0}, "__container_repository": "registry/x", "__container_tag": "1"},
         (
             ({"__container_has_sshd": {"rc": 1, "stderr": ""}}, "openssh-server"),
