@@ -229,4 +229,5 @@ def test_sshd_itself_reads_what_was_written(started: Callable[[dict[str, str]], 
 )
 def test_an_account_that_no_image_can_have_is_refused(given: dict[str, object]) -> None:
     with pytest.raises(RefusedError, match="container_user"):
-        parse_wanted({**DEFAULTS, "name": "gpu01", "container_user": given}, host="gpu01", user="nvidia", planning=True)
+        asked = {**DEFAULTS, **SHAPE, "state": "identity", "host_login": False, "container_user": given}
+        parse_wanted(asked, host="gpu01", user="nvidia", planning=True)
