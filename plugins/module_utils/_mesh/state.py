@@ -297,7 +297,7 @@ class _Reader:
         given = {**dataclasses.asdict(ROOT), **raw}
         numbers = [int(given[key]) for key in ("uid", "gid") if str(given[key]).isdigit()]
         named = given["name"] != ROOT.name and _USER.match(str(given["name"])) and _HOME.match(str(given["home"]))
-        if raw and not (len(given) == 4 and named and len(numbers) == 2 and min(numbers) > 0):
+        if raw and not (len(given) == len(raw) == 4 and named and len(numbers) == 2 and min(numbers) > 0):
             remedy = "give name, uid, gid and home of an account of the image that is not root's, or nothing"
             raise self.refused("container_user", raw, "is no account of an image", remedy)
         return Account(given["name"], *numbers, given["home"])
