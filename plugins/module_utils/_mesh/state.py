@@ -300,7 +300,7 @@ class _Reader:
         if raw and not (len(given) == len(raw) == 4 and named and len(numbers) == 2 and min(numbers) > 0):
             remedy = "give name, uid, gid and home of an account of the image that is not root's, or nothing"
             raise self.refused("container_user", raw, "is no account of an image", remedy)
-        return Account(given["name"], *numbers, given["home"])
+        return Account(given["name"], int(given["uid"]), int(given["gid"]), given["home"])
 
     def port(self, number: Any, thing: str) -> int:
         if not isinstance(number, int) or not 1 <= number <= 65535:
