@@ -1,6 +1,6 @@
 """The summary of a site run (summary.json). Pure: data in, data out. `markdown.py` and `page.py` make it readable.
 
-The shape of the summary is published as docs/schemas/summary.schema.json (`schema.py` holds the same).
+The shape of the summary is published as summary.schema.json.
 """
 
 from __future__ import annotations
