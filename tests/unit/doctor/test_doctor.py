@@ -23,7 +23,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import 
 )
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose, evidence_texts
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.questions import Question, rank
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.words import ways_of
+from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.words import ways_of
 
 from tests.unit.doctor.cases_fresh import FRESH_SOUND
 from tests.unit.doctor.cases_systems_b import SYSTEMS_SOUND

@@ -27,7 +27,6 @@ _KEPT = 300  # characters of a line that are kept as evidence
 _ECHOES = ("nccl",)
 _NAMES = 1024  # hosts that are kept per rule; a message has room for a few
 _RANKS = 1 << 16
-_WORDS = tuple(rule.words for rule in RULES)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,6 +123,7 @@ class Evidence:
         self.raised: dict[int, str] = {}  # rank -> its last error, if that is the last thing it said in that stream
         self._erring: set[int] = set()  # ranks whose last words in the stream that is read are an error
         self._tail: collections.deque[str] = collections.deque(maxlen=3)
+        self._words = tuple(rule.words for rule in RULES)
         self._order = len(RULES)  # rules from here on are worth less than the one that was found
         self._before = ""
         self._box = 0
@@ -174,7 +174,7 @@ class Evidence:
         self._before = text[-_KEPT:]
 
     def _rules(self, rank: int | None, text: str, lower: str) -> None:
-        for order, words in enumerate(_WORDS[: self._order + 1]):
+        for order, words in enumerate(self._words[: self._order + 1]):
             if not any(word in lower for word in words):
                 continue
             rule = RULES[order]
