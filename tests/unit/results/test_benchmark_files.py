@@ -19,17 +19,17 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figure
     speed,
 )
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import tf_cnn
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.reading import plain
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import (
-    markdown,
     page,
     rank_columns,
     schema,
+    view,
 )
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import (
     LAYERS,
     Inputs,
     build,
-    finite,
 )
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.timeline import (
     BETWEEN,
@@ -110,7 +110,7 @@ def test_results_of_other_tools_are_shown_as_their_readers_give_them() -> None:
     found = one("nccl_tests", *rows)
     assert found["rows"] == [{"size": 8, "host": "a|b", "in_place.bus_gb_s": 1.5}, {"size": 16}]
     assert len(found["problems"]) == 1
-    header, cells = markdown.tables("nccl_tests", found["rows"])
+    header, cells = view.tables("nccl_tests", found["rows"])
     assert header == ["size", "host", "in_place.bus_gb_s"]
     assert cells == [["8", "a|b", "1.5"], ["16", "-", "-"]]
 
@@ -134,9 +134,9 @@ def test_a_broken_file_is_a_problem_and_no_result(text: str) -> None:
 )
 @settings(max_examples=60, deadline=None)
 def test_nothing_that_json_can_hold_breaks_the_report(documents: dict[str, Any]) -> None:
-    summary = finite(build(Inputs(run_id="x", benchmarks=documents)))
+    summary = plain(build(Inputs(run_id="x", benchmarks=documents)))
     assert schema.check(summary) == []
-    assert markdown.render(summary)
+    assert page.markdown(summary)
     assert page.report(summary)
 
 

@@ -17,7 +17,10 @@ from ..._judge.xids import numbers
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """If a line matches ``pattern``, the cause is ``cause``. Groups: host, host2, rank, by (reporter), what* (shown)."""
+    """If a line matches ``pattern``, the cause is ``cause``.
+
+    Groups: host, host2, rank, by (reporter); what* is shown.
+    """
 
     cause: str
     pattern: Pattern[str]

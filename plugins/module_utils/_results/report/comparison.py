@@ -9,7 +9,7 @@ from ..._layer import LayerError, RefusedError
 from ..figures import published
 from ..figures.benchmark_files import read
 from ..figures.statistics import CONFIDENCE, MARGIN, gate
-from .markdown import BANDWIDTH, INTERVAL, SCALING, TRAINING, cell, number, or_unknown, percent
+from .view import BANDWIDTH, INTERVAL, SCALING, TRAINING, number, or_unknown, percent
 
 SIMULATED = "SIMULATED"
 
@@ -110,27 +110,6 @@ def _title(entries: Sequence[Any], count: int) -> str:
     if unreal and unreal == len(entries):
         return f"SIMULATED - {text}"
     return f"{text}, {unreal} of them SIMULATED" if unreal else text
-
-
-def markdown(table: Mapping[str, Any]) -> str:
-    """compare.md"""
-    lines = [f"# {table['title']}", "", table["line"], ""]
-    if table["problems"]:
-        lines += ["## Problems", "", *(f"- {cell(text, limit=2000)}" for text in table["problems"]), ""]
-    for part in table["parts"]:
-        lines += [f"## {part['title']}", ""]
-        lines += [part["note"], ""] if part["note"] else []
-        lines.append("| " + " | ".join(part["header"]) + " |")
-        lines.append(
-            "|" + "".join("---:|" if index in part["figures"] else "---|" for index in range(len(part["header"])))
-        )
-        for row in part["rows"]:
-            first = cell(row["cells"][0]) + (f" **{row['mark']}**" if row["mark"] else "")
-            lines.append("| " + " | ".join([first, *map(cell, row["cells"][1:])]) + " |")
-        lines.append("")
-    if table["sources"]:
-        lines += ["## Sources of the published figures", "", *(f"- {text}" for text in table["sources"]), ""]
-    return "\n".join(lines)
 
 
 def _training(entries: Sequence[Entry], figures: Sequence[Figure], with_published: bool) -> dict[str, Any]:
