@@ -103,14 +103,14 @@ def _scaling(results: Sequence[Any], problems: list[str]) -> list[dict[str, Any]
         rows.append(row)
     for shared, same in groups(rows, ("model", "precision", "batch")).items():
         matrix: dict[str, Any] = {}
-        for row in same:
-            if matrix.setdefault(row["case"], row) is not row:
+        for each in same:
+            if matrix.setdefault(each["case"], each) is not each:
                 problems.append(
-                    f"scaling: {row['case']} comes twice ({', '.join(map(str, shared))}): the first one is used"
+                    f"scaling: {each['case']} comes twice ({', '.join(map(str, shared))}): the first one is used"
                 )
         ratios = scaling([Case(row["nodes"], row["gpus_per_node"], row["median"]) for row in matrix.values()])
-        for row, ratio in zip(matrix.values(), ratios):
-            row.update(picked(ratio, "gpus", *_RATIOS), baseline_missing=ratio.reason)
+        for used, ratio in zip(matrix.values(), ratios):
+            used.update(picked(ratio, "gpus", *_RATIOS), baseline_missing=ratio.reason)
     return [row for row in rows if "gpus" in row]
 
 
@@ -137,7 +137,8 @@ def _bandwidth_row(entry: Any) -> dict[str, Any]:
 def _bandwidth(results: Sequence[Any], problems: list[str]) -> list[dict[str, Any]]:
     rows = []
     for entry, row in _rows("bandwidth", results, problems, _bandwidth_row):
-        times, printed = entry["seconds"], entry.get("gb_s")
+        times = entry["seconds"]
+        printed: Any = entry.get("gb_s")
         slowest, fastest = (bus_gbyte_per_s(row["size_bytes"], row["ranks"], s) for s in (max(times), min(times)))
         if _figure(printed) and not (
             slowest * (1 - GB_S_TOLERANCE) - 0.01 <= printed <= fastest * (1 + GB_S_TOLERANCE) + 0.01
