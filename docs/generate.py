@@ -74,15 +74,15 @@ def guide(data: dict[str, Any]) -> str:
 def causes() -> str:
     sys.path.insert(0, str(FOLDER.parent / "plugins"))
     try:
-        catalogue = importlib.import_module("module_utils._doctor.catalogue")
+        catalogue = importlib.import_module("module_utils._doctor.catalogue").catalogue()
         layers = importlib.import_module("module_utils._doctor.model").LAYERS
     finally:
         sys.path.pop(0)
     said: dict[str, list[str]] = {}
-    for entry in catalogue.RULES:
+    for entry in catalogue.rules:
         for name in entry.causes:
             said.setdefault(name, []).append(f"`{cell(entry.when)}`: {cell(entry.source)}")
-    for entry in catalogue.COMPARES:
+    for entry in catalogue.compares:
         said.setdefault(entry.cause, []).append(f"`{entry.sign}` of one host differs from the others'")
     parts = [
         "# Causes\n\n<!-- made from plugins/module_utils/_judge/packs by generate.py: change those files -->\n\n"
@@ -91,7 +91,7 @@ def causes() -> str:
         "cause.\n"
     ]
     for layer, owner in layers.items():
-        here = [cause for cause in catalogue.CAUSES.values() if cause.layer == layer]
+        here = [cause for cause in catalogue.causes.values() if cause.layer == layer]
         parts.append(f"\n## {layer}\n\nOwner: {owner}.\n\n| cause | meaning | check | fix | symptoms and sources |\n")
         parts.append("|---|---|---|---|---|\n")
         for cause in here:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import collections
 from pathlib import Path
 
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import LOOKS
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import catalogue
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.model import SURELY
 
 from lab.gym import questions
@@ -62,7 +62,7 @@ def table(games: Games) -> str:
     text += "".join(_row(_SYMPTOMS[symptom], by_symptom[symptom]) for symptom in _SYMPTOMS)
     text += _row("**each fault alone**", singles) + _row("**random pairs**", pairs) + _row("**all**", games)
     text += "\n## The commands\n\n| name | where | command | cost | shows |\n|---|---|---|--:|---|\n"
-    for look in LOOKS:
+    for look in catalogue().looks:
         shows = ", ".join(cause if chance == SURELY else f"{cause} (often)" for cause, chance in look.shows.items())
         run = look.run.replace("|", "\\|")
         text += f"| `{look.id}` | {look.where} | `{run}` | {look.cost} | {shows} |\n"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.bundle import Piece
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import LOOKS, SIGNS
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import catalogue
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.judge import answer
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.reading import Reading
 
@@ -17,8 +17,8 @@ from .faults import FAULTS
 from .model import Fault
 
 Set = Sequence["tuple[Fault, str]"]
-_LOOKS = {look.id: look for look in LOOKS}
-CHECK_LIST = tuple(look.id for look in LOOKS if look.id != "job_log")
+_LOOKS = {look.id: look for look in catalogue().looks}
+CHECK_LIST = tuple(look.id for look in catalogue().looks if look.id != "job_log")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +46,7 @@ def play(faults: Set, check_list: bool = False) -> Game:
     """Starts with the job's log alone; each command gives what the site with these faults prints. Both ways end when
     the doctor says that one cause is left, or when no command is left."""
     pieces = model.broken(faults)
-    reading = Reading(SIGNS)
+    reading = Reading(catalogue().signs)
     names: list[str] = []
     asked: list[str] = []
 

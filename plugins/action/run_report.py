@@ -15,11 +15,11 @@ from typing import Any
 from ..module_utils._layer import RefusedError, converge
 from ..module_utils._results.figures import benchmark_files
 from ..module_utils._results.readers import tf_cnn
+from ..module_utils._results.readers.reading import plain
 from ..module_utils._results.report import diagnosis, page, plots, schema, timeline
 from ..module_utils._results.report.accepted import accepted_from
 from ..module_utils._results.report.files import ReportFolder, Wanted
-from ..module_utils._results.report.markdown import render
-from ..module_utils._results.report.summary import Inputs, build, finite, headline
+from ..module_utils._results.report.summary import Inputs, build, headline
 from ..modules.run_report import DOCUMENTATION
 from ..plugin_utils.decision import Decision
 
@@ -111,9 +111,9 @@ class ActionModule(Decision):
         doctor = diagnosis.diagnose(build(inputs), inputs.evidence, logs or log, known)
         if doctor["failed"]:
             warnings.append(doctor["message"])
-        summary = finite(build(dataclasses.replace(inputs, doctor=doctor)))
+        summary = plain(build(dataclasses.replace(inputs, doctor=doctor)))
         if diagnosis.wanted(summary):
-            summary["doctor"] = finite(doctor)
+            summary["doctor"] = plain(doctor)
         for fault in schema.check(summary)[:5]:
             warnings.append(f"summary.json does not have its published shape: {fault}")
             summary["problems"].append({"code": "summary_shape", "message": fault})
@@ -121,7 +121,8 @@ class ActionModule(Decision):
         files["summary.json"] = (json.dumps(summary, indent=2, allow_nan=False) + "\n").encode()
         files.update({f"{plot.name}.png": plot.light for plot in drawn})
         names = [f"{plot.name}.png" for plot in drawn]
-        files["report.md"] = render(summary, names, no_plots, "fabric.svg" if heat_map else "").encode(errors="replace")
+        picture = "fabric.svg" if heat_map else ""
+        files["report.md"] = page.markdown(summary, names, no_plots, picture).encode(errors="replace")
         files["report.html"] = page.report(summary, drawn, no_plots, heat_map).encode(errors="replace")
         wanted = Wanted(files, latest)
         facts = {

@@ -3,6 +3,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+# Documentation only: the work is done by the action plugin of the same name.
+
 from __future__ import annotations
 
 DOCUMENTATION = r"""
@@ -16,13 +18,14 @@ description:
   - Figures that others published stand beside them, each marked as published, not measured here, with its source.
   - Rows that simulated devices produced are marked SIMULATED.
   - With O(baseline), says of each case of the benchmark scaling whether it became slower, and how sure that is.
-requirements:
-  - jinja2 (comes with Ansible)
 extends_documentation_fragment: [rocemesh.multinode.attributes.no_restart, rocemesh.multinode.attributes.writes]
 attributes:
   diff_mode:
     support: full
     description: Shows the SHA-256 of each file before and after.
+  async:
+    support: none
+    description: It runs on the controller.
 options:
   path:
     description: Folder in which a folder O(name) is written. It is created if it is missing.
@@ -177,124 +180,3 @@ undo:
   elements: str
   returned: success
 """
-
-import json
-from pathlib import Path
-from typing import Any
-
-from ansible.module_utils.basic import AnsibleModule, missing_required_lib
-
-from ..module_utils._layer import RefusedError, exit_with, failing
-from ..module_utils._results.readers import tf_cnn
-from ..module_utils._results.report import comparison, page, summary
-from ..module_utils._results.report.files import ReportFolder, Wanted
-
-_CHUNK = 1 << 20
-
-
-def _unreadable(thing: str, path: Path, why: object) -> RefusedError:
-    return RefusedError(
-        f"cannot be read ({why})", host="compare", thing=thing, value=str(path), remedy="give an existing run or log"
-    )
-
-
-def _run(given: str) -> comparison.Entry:
-    path = Path(given)
-    path = path / "summary.json" if path.is_dir() else path
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise _unreadable("runs", path, error.strerror) from error
-    except (ValueError, RecursionError) as error:
-        raise _unreadable("runs", path, f"no JSON: {error}") from error
-    found = comparison.check(str(path), document)
-    return comparison.Entry(str(found.get("run_id") or path.parent.name), found)
-
-
-def _log(given: dict[str, Any]) -> comparison.Entry:
-    path = Path(given["path"])
-    reader = tf_cnn.Reader(given["ranks"])
-    try:
-        with path.open(encoding="utf-8", errors="replace", newline="") as stream:
-            while text := stream.read(_CHUNK):
-                reader.feed(text)
-    except OSError as error:
-        raise _unreadable("logs", path, error.strerror) from error
-    found = summary.build(summary.Inputs(run_id=given["name"] or path.name, result=reader.result().as_dict()))
-    if not found["ranks"]:
-        reasons = "; ".join(problem["message"] for problem in found["problems"])
-        raise _unreadable("logs", path, f"no rank has a result in it: {reasons}")
-    # A log alone was not judged by the other witnesses.
-    found = {key: value for key, value in found.items() if key != "verdict"}
-    return comparison.Entry(given["name"] or path.name, summary.finite(found), imported=True)
-
-
-def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "path": {"type": "path", "required": True},
-            "name": {"type": "str", "default": "compare"},
-            "runs": {"type": "list", "elements": "path", "default": []},
-            "logs": {
-                "type": "list",
-                "elements": "dict",
-                "default": [],
-                "options": {
-                    "path": {"type": "path", "required": True},
-                    "name": {"type": "str"},
-                    "ranks": {"type": "int"},
-                },
-            },
-            "figures": {
-                "type": "list",
-                "elements": "dict",
-                "default": [],
-                "options": {
-                    "name": {"type": "str", "required": True},
-                    "images_per_second": {"type": "float", "required": True},
-                    "nodes": {"type": "int"},
-                    "ranks": {"type": "int"},
-                    "precision": {"type": "str"},
-                    "batch": {"type": "int"},
-                    "note": {"type": "str", "default": ""},
-                    "simulated": {"type": "bool", "default": False},
-                },
-            },
-            "published": {"type": "bool", "default": True},
-            "baseline": {"type": "str", "default": ""},
-            "margin_percent": {"type": "float", "default": 3.0},
-            "confidence_percent": {"type": "float", "default": 95.0},
-        },
-        supports_check_mode=True,
-    )
-    if page.JINJA2_IMPORT_ERROR:
-        module.fail_json(msg=missing_required_lib("jinja2"), exception=str(page.JINJA2_IMPORT_ERROR))
-    options = module.params
-    with failing(module):
-        table = comparison.build(
-            [*map(_run, options["runs"]), *map(_log, options["logs"])],
-            [comparison.Figure(**figure) for figure in options["figures"]],
-            options["published"],
-            baseline=options["baseline"],
-            margin=options["margin_percent"] / 100,
-            confidence=options["confidence_percent"] / 100,
-        )
-        wanted = Wanted(
-            {
-                "compare.json": (json.dumps(table, indent=2, allow_nan=False) + "\n").encode(),
-                "compare.md": comparison.markdown(table).encode(errors="replace"),
-                "compare.html": page.compare(table).encode(errors="replace"),
-            },
-            link_latest=False,
-        )
-        facts = {
-            "comparison": table,
-            "gates": table["gates"],
-            "slower": any(entry["verdict"] == "slower" for entry in table["gates"]),
-        }
-        folder = ReportFolder(options["path"], options["name"], wanted, facts)
-    exit_with(module, folder, wanted)
-
-
-if __name__ == "__main__":
-    main()

@@ -21,7 +21,7 @@ description:
     PROVEN), with the witnesses that are missing or disagree. V(INVALID RUN), with the reason. A run on simulated
     devices is never proven.
   - Limits are computed from O(limits). What is not known is reported as unknown, with what is missing.
-  - The shape of C(summary.json) is published as C(docs/schemas/summary.schema.json).
+  - The shape of C(summary.json) is published as C(plugins/module_utils/_results/report/summary.schema.json).
   - All files are on the disk before the first one takes its name, and the link is swapped in one step. If the disk is
     full, the earlier report stays as it was.
   - Measures nothing and decides nothing - it writes down what it is given. If the given result contradicts itself, the

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import tf_cnn
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import markdown, page, plots
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import page, plots
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import build
 
 from tests.unit.results import report_samples
@@ -51,14 +51,14 @@ def test_growth_with_the_number_of_ranks() -> None:
             steps: dict[str, Callable[[], Any]] = {
                 "read_log": lambda ranks=ranks: tf_cnn.read(logs[ranks], ranks),
                 "summary": lambda ranks=ranks: build(samples[ranks]),
-                "markdown": lambda summary=summary: markdown.render(summary),
+                "markdown": lambda summary=summary: page.markdown(summary),
                 "html_without_plots": lambda summary=summary: page.report(summary),
             }
             for name, work in steps.items():
                 times[ranks].setdefault(name, []).append(seconds(work))
             sizes[ranks] = {
                 "summary_json": len(json.dumps(summary, indent=2)),
-                "report_md": len(markdown.render(summary)),
+                "report_md": len(page.markdown(summary)),
                 "report_html": len(page.report(summary, drawn[ranks])),
                 "report_html_without_plots": len(page.report(summary)),
             }

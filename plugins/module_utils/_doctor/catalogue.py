@@ -1,7 +1,7 @@
 """All causes, signs and rules of the doctor, from the rule packs and from the rules of a failed run.
 
 ``_results/launch/causes.py`` explains a failed mpirun. Its patterns are signs here, so that both say the same of one
-line. The packs are read when one of the tables is first used, not when this file is imported.
+line. The packs are read when the catalogue is first asked for, not when this file is imported.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import re
 from pathlib import Path
-from typing import Any, Callable, Iterable, Iterator, Mapping, Pattern, Sequence, TypeVar, overload
+from typing import Any, Iterable, Mapping, Pattern, Sequence
 
 from .._judge.packs import loader, predicates
 from .._results.launch.causes import RULES as RUN_RULES
@@ -61,7 +61,9 @@ _OF_CAUSE = {field.name for field in dataclasses.fields(Cause)} - {"id", "layer"
 
 @dataclasses.dataclass(frozen=True)
 class Catalogue:
-    """``suspects``: what to suspect of a job that only suffers, by the names in ``suspects.yml``."""
+    """What to suspect of a job that only suffers: ``suspects``: symptom -> cause -> weight; ``suffers``: sign ->
+    symptom; ``clues``: fact -> cause -> weight; ``behind``: sign of what a host says of the port at its other end ->
+    cause."""
 
     causes: Mapping[str, Cause]
     signs: tuple[Sign, ...]
@@ -69,7 +71,10 @@ class Catalogue:
     compares: tuple[Compare, ...]
     looks: tuple[Look, ...]
     topics: tuple[Topic, ...]
-    suspects: Mapping[str, Mapping[str, Any]]
+    suspects: Mapping[str, Mapping[str, float]]
+    suffers: Mapping[str, str]
+    clues: Mapping[str, Mapping[str, float]]
+    behind: Mapping[str, str]
 
 
 _OF_SITE: list[Path] = []
@@ -104,7 +109,7 @@ def _built(packs: loader.Packs) -> Catalogue:
         tuple(compares),
         tuple(_look(name, **entry) for name, entry in packs.lists["looks"].items()),
         tuple(_topic(name, packs, **entry) for name, entry in packs.lists["topics"].items()),
-        packs.lists["suspects"],
+        *(packs.lists["suspects"][name] for name in ("suspects", "suffers", "clues", "behind")),
     )
 
 
@@ -173,58 +178,3 @@ def _look(
 
 def _topic(name: str, packs: loader.Packs, match: Sequence[str], causes: Sequence[str], broad: bool = False) -> Topic:
     return Topic(name, packs.pattern(match), tuple(causes), broad)
-
-
-Entry = TypeVar("Entry")
-Value = TypeVar("Value")
-
-
-class _Table(Sequence[Entry]):
-    """One table of the catalogue, built when it is first used."""
-
-    def __init__(self, table: Callable[[Catalogue], Sequence[Entry]]) -> None:
-        self._table = table
-
-    @overload
-    def __getitem__(self, index: int) -> Entry: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Entry]: ...
-
-    def __getitem__(self, index: int | slice) -> Entry | Sequence[Entry]:
-        return self._table(catalogue())[index]
-
-    def __iter__(self) -> Iterator[Entry]:
-        return iter(self._table(catalogue()))
-
-    def __len__(self) -> int:
-        return len(self._table(catalogue()))
-
-
-class _Named(Mapping[str, Value]):
-    """As _Table, by name."""
-
-    def __init__(self, table: Callable[[Catalogue], Mapping[str, Value]]) -> None:
-        self._table = table
-
-    def __getitem__(self, name: str) -> Value:
-        return self._table(catalogue())[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._table(catalogue()))
-
-    def __len__(self) -> int:
-        return len(self._table(catalogue()))
-
-
-CAUSES: Mapping[str, Cause] = _Named(lambda known: known.causes)
-SIGNS: Sequence[Sign] = _Table(lambda known: known.signs)
-RULES: Sequence[Rule] = _Table(lambda known: known.rules)
-COMPARES: Sequence[Compare] = _Table(lambda known: known.compares)
-LOOKS: Sequence[Look] = _Table(lambda known: known.looks)
-TOPICS: Sequence[Topic] = _Table(lambda known: known.topics)
-# What to suspect of a job that only suffers: symptom -> cause -> weight; sign -> symptom; fact -> cause -> weight; and
-# what a host says of the port at its other end, sign -> cause.
-SUSPECTS: Mapping[str, Mapping[str, float]] = _Named(lambda known: known.suspects["suspects"])
-SUFFERS: Mapping[str, str] = _Named(lambda known: known.suspects["suffers"])
-CLUES: Mapping[str, Mapping[str, float]] = _Named(lambda known: known.suspects["clues"])
-BEHIND: Mapping[str, str] = _Named(lambda known: known.suspects["behind"])

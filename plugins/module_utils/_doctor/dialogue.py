@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Callable, Mapping
 
 from . import doctor
-from .catalogue import LOOKS
+from .catalogue import catalogue
 from .model import CONTAINER, GUEST, JOB
 
 MOST = 12  # questions of a session
@@ -92,7 +92,7 @@ def _by_host(given: str) -> dict[str, str]:
 
 def _piece(question: Mapping[str, Any], found: Mapping[str, Any], host: str) -> str:
     """Name of the piece that the output becomes: of the machine that said it, or that is suspected."""
-    look = next(look for look in LOOKS if look.id == question["look"])
+    look = next(look for look in catalogue().looks if look.id == question["look"])
     hosts = [host for finding in found["findings"][:1] for host in finding["hosts"]]
     host = _NAME.sub("-", host or (hosts[0] if hosts and look.place in (GUEST, CONTAINER) else "unnamed"))
     file = look.pieces[0] if look.pieces[0] != "*" else "log"

@@ -7,7 +7,7 @@ from typing import IO, Any, Iterable, Mapping
 
 from . import facts, host_output
 from .bundle import MANIFEST, Bundle, Piece, Selection
-from .catalogue import SIGNS
+from .catalogue import catalogue
 from .completeness import NO_FAULT_SEEN
 from .judge import answer
 from .model import CANNOT_TELL, FAULTY, HEALTHY
@@ -28,7 +28,7 @@ def diagnose(
     """A bundle, outputs by name of the piece, or both. ``looked``: commands that were run, whatever they printed;
     ``selection``: what of the bundle is read; ``stream``: its bytes, ``path`` is their name then. Raises OSError if
     ``path`` cannot be read."""
-    reading = Reading(SIGNS)
+    reading = Reading(catalogue().signs)
     notes: list[str] = []
     names: list[str] = []
     partial: list[str] = []

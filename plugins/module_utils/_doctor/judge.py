@@ -7,7 +7,7 @@ import dataclasses
 import re
 from typing import Any, Iterable
 
-from .catalogue import BEHIND, CAUSES, CLUES, LOOKS, RULES, SUFFERS, SUSPECTS
+from .catalogue import catalogue
 from .comparing import REPORTED, compare
 from .completeness import NO_FAULT_SEEN, ends, gaps
 from .fabric import SOUND
@@ -88,7 +88,7 @@ def answer(
 def _findings(reading: Reading) -> list[Finding]:
     seen = reading.seen
     table: dict[str, Finding] = {}
-    fired = [rule for rule in RULES if _fires(rule, seen)]
+    fired = [rule for rule in catalogue().rules if _fires(rule, seen)]
     heard = {name for rule in fired for group in rule.needed for name in group}
     if any(seen[name].sign.kind != ECHO for name in heard if name in seen):
         # A sign that only reports another's failure counts if there is no other sign.
@@ -158,7 +158,7 @@ def _looked(reading: Reading, read: Iterable[str], looked: Iterable[str]) -> fro
     names = list(read)
     return frozenset(looked) | {
         look.id
-        for look in LOOKS
+        for look in catalogue().looks
         if any(look.printed(name) for name in names) or any(name in reading.seen for name in look.heard)
     }
 
@@ -170,9 +170,11 @@ def _open(found: list[Finding], reading: Reading, done: frozenset[str]) -> dict[
     plain = [finding for finding in found if any(_plain(rule, seen) for rule in finding.rules)]
     weights = {finding.cause.id: finding.weight for finding in plain or found}
     if not plain:
-        suffered = {SUFFERS[name] for name in seen if name in SUFFERS}
-        clues = [CLUES[name] for name in seen if name in CLUES]
-        weights = dict(next((SUSPECTS[symptom] for symptom in SUSPECTS if symptom in suffered), weights))
+        suffered = {catalogue().suffers[name] for name in seen if name in catalogue().suffers}
+        clues = [catalogue().clues[name] for name in seen if name in catalogue().clues]
+        weights = dict(
+            next((catalogue().suspects[symptom] for symptom in catalogue().suspects if symptom in suffered), weights)
+        )
         for clue in clues:
             weights |= {cause: _CLUE * weight for cause, weight in clue.items()}
     reported = {finding.cause.id for finding in found if finding.reported or finding.certainty != CANDIDATE}
@@ -189,7 +191,7 @@ def _open(found: list[Finding], reading: Reading, done: frozenset[str]) -> dict[
 def _left(cause: str, done: frozenset[str]) -> float:
     """How likely it is still, where the commands that were run did not show it."""
     left = 1.0
-    for look in LOOKS:
+    for look in catalogue().looks:
         if look.id in done:
             left *= 1 - look.shows.get(cause, 0.0)
     return max(SILENT, left)
@@ -199,27 +201,34 @@ def _hidden(found: list[Finding], reading: Reading) -> set[str]:
     """What would look the same from the host."""
     if not found or found[0].certainty != CANDIDATE or found[0].cause.layer not in ("cabling", "host_routing"):
         return set()
-    return {cause for name, cause in BEHIND.items() if name in reading.seen}
+    return {cause for name, cause in catalogue().behind.items() if name in reading.seen}
 
 
 def _plain(rule: Rule, seen: Any) -> bool:
     """A line says in words what fails: more than what a job suffers whatever it is."""
     return any(
-        seen[name].sign.kind == FAULT and name not in SUFFERS for group in rule.needed for name in group if name in seen
+        seen[name].sign.kind == FAULT and name not in catalogue().suffers
+        for group in rule.needed
+        for name in group
+        if name in seen
     )
 
 
 def _questions(causes: dict[str, float], done: frozenset[str]) -> list[Question]:
     looks: dict[str, dict[Question, float]] = {}
     for cause in causes:
-        ready = [look for look in LOOKS if cause in look.shows]
+        ready = [look for look in catalogue().looks if cause in look.shows]
         looks[cause] = {
             Question(look.where, look.run, look.cost, look.id): look.shows[cause]
             for look in ready
             if look.id not in done
         }
-        if not ready or CAUSES[cause].cost >= _RUN:
-            looks[cause][Question(CAUSES[cause].where, CAUSES[cause].look, CAUSES[cause].cost)] = 1.0
+        if not ready or catalogue().causes[cause].cost >= _RUN:
+            looks[cause][
+                Question(
+                    catalogue().causes[cause].where, catalogue().causes[cause].look, catalogue().causes[cause].cost
+                )
+            ] = 1.0
     return rank(causes.items(), looks)
 
 
@@ -247,7 +256,7 @@ def _enter(
     weight: float,
     reported: bool,
 ) -> None:
-    entry = table.setdefault(cause, Finding(CAUSES[cause], CANDIDATE, 0.0, [], []))
+    entry = table.setdefault(cause, Finding(catalogue().causes[cause], CANDIDATE, 0.0, [], []))
     entry.weight = max(entry.weight, weight) + 0.3 * min(entry.weight, weight)
     entry.certainty = min(entry.certainty, certainty, key=CERTAINTIES.index)
     # What the device reports of itself goes before what others say of it.

@@ -11,6 +11,7 @@ import functools
 import re
 from typing import Match, Sequence
 
+from .._judge.words import Way, Words, one_of, ways_of
 from . import fabric
 from .alarms import ALARM_WORDS, alarms, alarms_still
 from .bundle import Piece
@@ -18,7 +19,6 @@ from .job_output import JobOutput, Record
 from .model import ECHO, FAULT, NORMAL, QUIET, Sign
 from .readers import READERS as SIGN_READERS
 from .readers import Found, Reader
-from .words import Way, Words, one_of, ways_of
 
 READERS = (*SIGN_READERS, JobOutput)
 _KEPT = 6  # hits of one sign that are kept whole; the others are counted

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Iterable
 
-from .catalogue import CAUSES, TOPICS
+from .catalogue import catalogue
 from .finding import Finding
 from .model import CANDIDATE, ECHO, FAULT, GOOD, NORMAL, Rule, Topic
 from .reading import Hit, Reading
@@ -44,13 +44,13 @@ def _troubled(reading: Reading) -> list[Hit]:
 
 def _about(lines: Iterable[Hit]) -> list[tuple[Topic, list[Hit]]]:
     telling = [line for line in lines if not _ROUTINE.search(line.quote)]
-    heard = [(topic, [line for line in telling if topic.pattern.search(line.quote)]) for topic in TOPICS]
+    heard = [(topic, [line for line in telling if topic.pattern.search(line.quote)]) for topic in catalogue().topics]
     return [(topic, hits) for topic, hits in heard if hits]
 
 
 def _finding(topic: Topic, place: int, hits: list[Hit], weight: float) -> Finding:
     rule = Rule(f"topic_{topic.name}", f"topic_{topic.name}", CANDIDATE, topic.causes, _SOURCE)
-    return Finding(CAUSES[topic.causes[place]], CANDIDATE, weight, hits[:2], [rule])
+    return Finding(catalogue().causes[topic.causes[place]], CANDIDATE, weight, hits[:2], [rule])
 
 
 def _before(found: list[Finding], topics: list[tuple[Topic, list[Hit]]]) -> list[Finding]:

@@ -13,23 +13,27 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from .._judge.settled import Known, Xids, counted, of_host, outlived
 from .._judge.xids import sentence
+from .._results.readers.reading import names as listed
 from .judge import Place
+from .model import text_table
 from .reach import Fault
 
-HEADER = (
-    "host",
-    "GPU",
-    "model",
-    "driver",
-    "Fabric Manager",
-    "Xid since boot",
-    "ECC",
-    "PCIe",
-    "NVLink",
-    "slowed down by",
-    "persistence",
-    "judgement",
-)
+# Key of a row, and its heading.
+COLUMNS = {
+    "host": "host",
+    "gpu": "GPU",
+    "model": "model",
+    "driver": "driver",
+    "fabric_manager": "Fabric Manager",
+    "xids": "Xid since boot",
+    "ecc": "ECC",
+    "pcie": "PCIe",
+    "nvlink": "NVLink",
+    "slowed": "slowed down by",
+    "persistence": "persistence",
+    "judgement": "judgement",
+}
+KEYS, HEADER = tuple(COLUMNS), tuple(COLUMNS.values())
 _NAMED = 3  # hosts of one row that are named; the others are counted
 _UNKNOWN = "not known"
 _AWAKE = "P0"  # below it a link may rest at a lower speed
@@ -45,27 +49,7 @@ class Gpus:
 
     @property
     def table(self) -> list[str]:
-        if not self.rows:
-            return []
-        lines = [HEADER, *merged(self.rows)]
-        widths = [max(len(line[column]) for line in lines) for column in range(len(HEADER) - 1)]
-        return ["  ".join([*(cell.ljust(width) for cell, width in zip(line, widths)), line[-1]]) for line in lines]
-
-
-KEYS = (
-    "host",
-    "gpu",
-    "model",
-    "driver",
-    "fabric_manager",
-    "xids",
-    "ecc",
-    "pcie",
-    "nvlink",
-    "slowed",
-    "persistence",
-    "judgement",
-)
+        return text_table([HEADER, *merged(self.rows)]) if self.rows else []
 
 
 @dataclasses.dataclass
@@ -406,7 +390,7 @@ def merged(rows: Sequence[Mapping[str, str]]) -> list[tuple[str, ...]]:
     of_all: dict[tuple[str, ...], list[str]] = {}
     for values, numbers in of_host.items():
         of_all.setdefault((_spans(numbers), *values[1:]), []).append(values[0])
-    return [(_listed(hosts), *values) for values, hosts in of_all.items()]
+    return [(listed(hosts, _NAMED), *values) for values, hosts in of_all.items()]
 
 
 def _spans(numbers: Sequence[str]) -> str:
@@ -417,13 +401,8 @@ def _spans(numbers: Sequence[str]) -> str:
     return ",".join(numbers)
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
 def _names(hosts: Sequence[str], numbers: Iterable[int]) -> str:
-    return _listed([hosts[number] for number in numbers])
+    return listed((hosts[number] for number in numbers), _NAMED)
 
 
 def _by_value(values: Mapping[int, Any]) -> dict[Any, list[int]]:

@@ -80,31 +80,19 @@ def _looks(fabric: Fabric, got: Answers, mtu: int) -> list[Fault]:
     for nic, look in looks.items():
         vlans[fabric.rail_of(nic)][int(look.get("vlan") or 0)] += 1
     for nic, look in sorted(looks.items()):
-        place = Place("nic", (nic,))
         usual = vlans[fabric.rail_of(nic)].most_common(1)[0][0]
         own = int(look.get("vlan") or 0)
         if look.get("bind"):
-            found.append(
-                Fault(
-                    "address",
-                    place,
-                    f"no interface has {fabric.port(nic).address} ({look['bind']})",
-                    _REMEDIES["address"],
-                )
-            )
+            thing, said = "address", f"no interface has {fabric.port(nic).address} ({look['bind']})"
         elif look.get("operstate") in ("down", "lowerlayerdown"):
-            found.append(Fault("link", place, f"the interface is {look['operstate']}", _REMEDIES["link"]))
+            thing, said = "link", f"the interface is {look['operstate']}"
         elif own != usual:
-            found.append(
-                Fault(
-                    "vlan",
-                    place,
-                    f"VLAN {own or 'untagged'}, the others of the rail {usual or 'untagged'}",
-                    _REMEDIES["vlan"],
-                )
-            )
+            thing, said = "vlan", f"VLAN {own or 'untagged'}, the others of the rail {usual or 'untagged'}"
         elif mtu and str(look.get("mtu", "")).isdigit() and int(look["mtu"]) < mtu:
-            found.append(Fault("mtu", place, f"MTU {look['mtu']}, wanted {mtu}", _REMEDIES["mtu"]))
+            thing, said = "mtu", f"MTU {look['mtu']}, wanted {mtu}"
+        else:
+            continue
+        found.append(Fault(thing, Place("nic", (nic,)), said, _REMEDIES[thing]))
     return found
 
 

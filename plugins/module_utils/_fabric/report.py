@@ -9,7 +9,7 @@ from typing import Any, Mapping, Sequence
 
 from .gpus import Gpus
 from .judge import Findings, Place, Seen
-from .model import Fabric
+from .model import Fabric, text_table
 from .reach import Fault
 from .wire import Failure
 
@@ -122,8 +122,7 @@ def table(fabric: Fabric, faults: Sequence[Fault], simulated: bool) -> list[str]
         return [*lines, f"{len(fabric.hosts)} host(s), {fabric.rails} rail(s): nothing found."]
     rows = [("thing", "place", "found", "what to do")]
     rows += [(fault.thing, place_text(fabric, fault.place), fault.found, fault.remedy) for fault in faults]
-    widths = [min(60, max(len(row[column]) for row in rows)) for column in range(3)]
-    return [*lines, *("  ".join([*(row[column].ljust(widths[column]) for column in range(3)), row[3]]) for row in rows)]
+    return [*lines, *text_table(rows, 60)]
 
 
 def heat_map(fabric: Fabric, seen: Sequence[Seen], unit: str, simulated: bool) -> str:

@@ -16,14 +16,14 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import (
     bundle,
-    catalogue,
     fabric,
     model,
     readers,
 )
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import catalogue
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose, evidence_texts
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.questions import Question, rank
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.words import ways_of
+from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.words import ways_of
 
 from tests.unit.doctor.cases_fresh import FRESH_SOUND
 from tests.unit.doctor.cases_systems_b import SYSTEMS_SOUND
@@ -91,21 +91,23 @@ def test_so_many_outputs_are_known_to_be_healthy() -> None:
 
 
 def test_every_rule_names_signs_and_causes_that_exist_and_a_source() -> None:
-    signs = {sign.name for sign in catalogue.SIGNS} | READ
-    assert len(signs) == len(catalogue.SIGNS) + len(READ)
-    for rule in catalogue.RULES:
+    signs = {sign.name for sign in catalogue().signs} | READ
+    assert len(signs) == len(catalogue().signs) + len(READ)
+    for rule in catalogue().rules:
         assert {name for group in rule.needed for name in group} | set(rule.excluded) | set(rule.explains) <= signs
         assert rule.needed
-        assert set(rule.causes) <= set(catalogue.CAUSES)
+        assert set(rule.causes) <= set(catalogue().causes)
         assert rule.source
-    for cause in catalogue.CAUSES.values():
+    for cause in catalogue().causes.values():
         assert cause.layer in model.LAYERS
         assert all((cause.means, cause.where, cause.look, cause.fix, cause.source))
 
 
 def test_every_cause_is_said_by_a_rule() -> None:
-    said = {cause for rule in catalogue.RULES for cause in rule.causes} | {entry.cause for entry in catalogue.COMPARES}
-    assert set(catalogue.CAUSES) - said == set()
+    said = {cause for rule in catalogue().rules for cause in rule.causes} | {
+        entry.cause for entry in catalogue().compares
+    }
+    assert set(catalogue().causes) - said == set()
 
 
 @pytest.mark.parametrize(
@@ -132,14 +134,14 @@ def test_an_alternative_without_a_word_is_refused(pattern: str) -> None:
 
 
 def test_every_pattern_has_words_without_digits() -> None:
-    for sign in catalogue.SIGNS:
+    for sign in catalogue().signs:
         for way in ways_of(sign.pattern):
             words = [word for needed in way.needs for word in needed]
             assert all(word and not any(letter.isdigit() for letter in word) for word in words), sign.name
 
 
 def test_alternatives_together_are_the_pattern() -> None:
-    for sign in catalogue.SIGNS:
+    for sign in catalogue().signs:
         assert "|".join(way.pattern.pattern for way in ways_of(sign.pattern)) == sign.pattern.pattern
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import CAUSES
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import catalogue
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.model import LAYERS
 
@@ -108,7 +108,7 @@ def test_the_table_is_whole_and_in_the_doctor_s_words() -> None:
     assert len(FAULTS) >= 80
     assert {fault.layer for fault in FAULTS.values()} == set(LAYERS)
     for fault in FAULTS.values():
-        assert all(CAUSES[cause].layer == fault.layer for cause in fault.causes), fault.name
+        assert all(catalogue().causes[cause].layer == fault.layer for cause in fault.causes), fault.name
         assert fault.source and fault.changes, fault.name
 
 

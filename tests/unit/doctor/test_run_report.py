@@ -12,7 +12,7 @@ import pytest
 import yaml
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import doctor, run_facts
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import diagnosis, page, schema
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.markdown import render
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.page import markdown as render
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import Inputs, build
 
 from tests.unit.proof.truth import Run

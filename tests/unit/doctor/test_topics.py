@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import CAUSES, TOPICS
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import catalogue
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose
 
 GOOD = "gpu01:1:1 [0] NCCL INFO Connected all rings\n"
@@ -66,7 +66,7 @@ def test_who_says_what_fails_stands_before_a_word_for_trouble() -> None:
 
 
 def test_every_topic_names_causes_that_exist() -> None:
-    assert {cause for topic in TOPICS for cause in topic.causes} <= CAUSES.keys()
+    assert {cause for topic in catalogue().topics for cause in topic.causes} <= catalogue().causes.keys()
 
 
 @pytest.mark.parametrize(

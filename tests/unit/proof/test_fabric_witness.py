@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric import gpus
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import schema
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.markdown import render
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.page import markdown as render
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.page import report as page
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import Inputs, build
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.found_limits import find
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import markdown, page, schema
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import page, schema
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import Inputs, build
 
 NETWORK = "198.51.100.0/24"
@@ -133,7 +133,7 @@ def test_the_report_names_the_source_of_each_value() -> None:
     assert schema.check(summary) == []
     wire = next(limit for limit in summary["limits"]["limits"] if limit["name"] == "wire payload per node")
     assert wire["value"] is not None and "1024" in wire["how"]
-    text, html = markdown.render(summary), page.report(summary)
+    text, html = page.markdown(summary), page.report(summary)
     assert "| roce_mtu_bytes | 1024 | given |" in text
     assert not any("vlan_tagged" in note for note in summary["limits"]["notes"]), "what you said is not unknown"
     for shown in (text, html):

@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.rdma import RdmaReader
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.transport import Finished, Sysfs
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import page, schema
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.markdown import render
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.page import markdown as render
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import Inputs, build
 
 from tests.unit.nic.twin import CARD, GPU, Rack, run_tool

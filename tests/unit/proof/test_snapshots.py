@@ -9,7 +9,7 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof import snapshots
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.counters import Due, judge, moved_bytes, table
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.witness import Doubts
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import markdown, page, schema
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import page, schema
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import Inputs, build
 from hypothesis import given
 from hypothesis import strategies as st
@@ -355,7 +355,7 @@ def test_the_report_shows_what_moved_and_what_was_not_read() -> None:
     summary = build(Inputs("one", evidence=evidence))
     assert schema.check(summary) == []
     assert summary["counters"]["rdma"]["places"]["gpu01"]["sent_bytes"] == 12e9
-    text = markdown.render(summary)
+    text = page.markdown(summary)
     assert "| gpu01 | 12.000 GB | 12.000 GB | 0 | 0 |  |" in text
     assert "| gpu02 | not read | not read | not read | not read | not read before" in text and "(no reading) |" in text
     html = page.report(summary)

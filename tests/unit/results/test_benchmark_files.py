@@ -9,10 +9,28 @@ from typing import Any
 
 import jsonschema
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures import benchmark_files, published
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import STATUS
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.model import CERTAINTIES
+from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.verdict import VERDICTS
+from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.witness import STATES
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures import (
+    benchmark_files,
+    published,
+    speed,
+)
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import tf_cnn
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import markdown, page, schema
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import Inputs, build, finite
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.reading import plain
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import (
+    page,
+    rank_columns,
+    schema,
+    view,
+)
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import (
+    LAYERS,
+    Inputs,
+    build,
+)
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.timeline import (
     BETWEEN,
     MEAN,
@@ -24,7 +42,6 @@ from hypothesis import strategies as st
 from tests.unit.results import report_samples
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-PUBLISHED = ROOT / "docs" / "schemas" / "summary.schema.json"
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
@@ -93,7 +110,7 @@ def test_results_of_other_tools_are_shown_as_their_readers_give_them() -> None:
     found = one("nccl_tests", *rows)
     assert found["rows"] == [{"size": 8, "host": "a|b", "in_place.bus_gb_s": 1.5}, {"size": 16}]
     assert len(found["problems"]) == 1
-    header, cells = markdown.tables("nccl_tests", found["rows"])
+    header, cells = view.tables("nccl_tests", found["rows"])
     assert header == ["size", "host", "in_place.bus_gb_s"]
     assert cells == [["8", "a|b", "1.5"], ["16", "-", "-"]]
 
@@ -117,9 +134,9 @@ def test_a_broken_file_is_a_problem_and_no_result(text: str) -> None:
 )
 @settings(max_examples=60, deadline=None)
 def test_nothing_that_json_can_hold_breaks_the_report(documents: dict[str, Any]) -> None:
-    summary = finite(build(Inputs(run_id="x", benchmarks=documents)))
+    summary = plain(build(Inputs(run_id="x", benchmarks=documents)))
     assert schema.check(summary) == []
-    assert markdown.render(summary)
+    assert page.markdown(summary)
     assert page.report(summary)
 
 
@@ -191,10 +208,20 @@ def faults(document: Any) -> bool:
     return not jsonschema.Draft202012Validator(schema.SUMMARY).is_valid(document)
 
 
-def test_the_published_file_is_the_schema_that_is_checked() -> None:
-    """If this fails, write json.dumps(SUMMARY, indent=2) and a line feed into docs/schemas/summary.schema.json."""
-    assert PUBLISHED.read_text() == json.dumps(schema.SUMMARY, indent=2) + "\n"
+def test_the_schema_is_one_and_lists_what_the_code_can_say() -> None:
+    """Where the schema enumerates values or keys, they are those of the constants, in their order."""
     jsonschema.Draft202012Validator.check_schema(schema.SUMMARY)
+    shape = schema.SUMMARY["properties"]
+    doctor, verdict = shape["doctor"]["properties"], shape["verdict"]["properties"]
+    assert verdict["state"]["enum"] == list(VERDICTS)
+    assert verdict["witnesses"]["items"]["properties"]["state"]["enum"] == list(STATES)
+    assert doctor["verdict"]["enum"] == [None, *STATUS]
+    assert doctor["findings"]["items"]["properties"]["certainty"]["enum"] == list(CERTAINTIES)
+    assert shape["speed"]["properties"]["state"]["enum"] == list(speed.STATES)
+    assert list(shape["benchmarks"]["properties"]) == list(benchmark_files.KINDS)
+    facts = [*rank_columns.OF_RANK, *rank_columns.OF_MACHINE]
+    assert list(shape["rank_details"]["items"]["properties"]) == shape["rank_details"]["items"]["required"] == facts
+    assert list(shape["layers"]["properties"]) == list(LAYERS)
 
 
 @pytest.mark.parametrize("simulated", [True, False])

@@ -14,9 +14,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import R
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures import published
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import comparison, page, plots
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.comparison import Entry, Figure
-from ansible_collections.rocemesh.multinode.plugins.modules import run_compare
 
-from tests.older_core import patch_module_args
 from tests.unit.decisions import decide
 from tests.unit.results import report_samples
 
@@ -34,13 +32,6 @@ def rescaled(factor: float, run_id: str) -> Entry:
     for row in documents["scaling"]["results"]:
         row["repeats"] = [factor * value for value in row["repeats"]]
     return Entry(run_id, report_samples.summary(simulated=False, run_id=run_id, benchmarks=documents))
-
-
-def call(module: Any, capsys: pytest.CaptureFixture[str], **arguments: Any) -> dict[str, Any]:
-    with patch_module_args(arguments), pytest.raises(SystemExit):
-        module.main()
-    result: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return result
 
 
 # --------------------------------------------------------------------------------------------------------- comparison
@@ -68,14 +59,12 @@ def test_rows_of_simulated_devices_are_marked_and_counted() -> None:
     assert table["simulated"] == sum(len(entry["rows"]) for entry in table["parts"]) > 0
     assert table["title"].startswith("SIMULATED - ")
     assert "SIMULATED DEVICES" in page.compare(table)
-    assert comparison.markdown(table).startswith("# SIMULATED - ")
+    assert page.compare_markdown(table).startswith("# SIMULATED - ")
 
 
-def test_a_figure_that_contradicts_itself_is_shown_and_is_no_result(
-    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_figure_that_contradicts_itself_is_shown_and_is_no_result(tmp_path: pathlib.Path) -> None:
     log = {"path": str(FIXTURES / "guide_sample.txt"), "name": "guide"}
-    result = call(run_compare, capsys, path=str(tmp_path), logs=[log], published=False)
+    result = decide("run_compare", path=str(tmp_path), logs=[log], published=False)
     (row,) = part(result["comparison"], "Training")["rows"]
     assert row["cells"][1] == "imported log"
     assert row["cells"][6] == "not a result (8,400.46 printed)"
@@ -128,26 +117,24 @@ def test_a_comparison_that_makes_no_sense_is_refused(arguments: dict[str, Any], 
     ids=["missing", "empty", "binary", "list", "newer format", "deep"],
 )
 def test_a_run_that_cannot_be_read_is_named_and_nothing_is_written(
-    content: str | None, words: str, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+    content: str | None, words: str, tmp_path: pathlib.Path
 ) -> None:
     source = tmp_path / "summary.json"
     if content is not None:
         source.write_text(content)
-    result = call(run_compare, capsys, path=str(tmp_path / "out"), runs=[str(source)])
-    assert result["failed"] is True
-    assert words in result["msg"] and str(source) in result["msg"]
+    with pytest.raises(RefusedError) as refused:
+        decide("run_compare", path=str(tmp_path / "out"), runs=[str(source)])
+    assert words in str(refused.value) and str(source) in str(refused.value)
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\xff\x00\xfe" * 5000, b"make: nothing to be done\n" * 100])
-def test_a_log_without_any_result_is_named_and_nothing_is_written(
-    content: bytes, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_log_without_any_result_is_named_and_nothing_is_written(content: bytes, tmp_path: pathlib.Path) -> None:
     log = tmp_path / "other.log"
     log.write_bytes(content)
-    result = call(run_compare, capsys, path=str(tmp_path / "out"), logs=[{"path": str(log)}])
-    assert result["failed"] is True
-    assert "no rank has a result in it" in result["msg"] and str(log) in result["msg"]
+    with pytest.raises(RefusedError, match="no rank has a result in it") as refused:
+        decide("run_compare", path=str(tmp_path / "out"), logs=[{"path": str(log)}])
+    assert str(log) in str(refused.value)
     assert not (tmp_path / "out").exists()
 
 

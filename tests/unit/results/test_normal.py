@@ -9,7 +9,7 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures import limits as lim
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures import normal, published
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import schema
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.markdown import render
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.page import markdown as render
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.page import report as page
 
 from tests.unit.results import report_samples

@@ -18,7 +18,6 @@ from typing import Any, ClassVar
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import (
     comparison,
-    markdown,
     page,
     plots,
 )
@@ -101,7 +100,7 @@ def test_first_line_is_the_verdict_and_every_plot_of_a_simulated_run_is_marked(
 def test_a_report_of_hardware_has_no_mark_of_simulation() -> None:
     summary = report_samples.summary(simulated=False, benchmarks=report_samples.benchmarks(simulated=False))
     assert "SIMULATED" not in page.report(summary)
-    assert "SIMULATED" not in markdown.render(summary)
+    assert "SIMULATED" not in page.markdown(summary)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +120,7 @@ def test_what_devices_and_logs_say_stays_text(evil: str) -> None:
     assert "script" not in [tag for tag, _attrs in tags]
     assert [attrs for tag, attrs in tags if tag == "img"] == []
     assert "49" not in re.findall(r"<li>([^<]*)", page.report(summary))
-    text = markdown.render(summary)
+    text = page.markdown(summary)
     assert "<script" not in text and "<img" not in text
     assert all(line.count("|") > 1 for line in text.splitlines() if line.startswith("|"))
 
@@ -150,7 +149,7 @@ def test_without_matplotlib_the_report_is_complete_and_says_why(monkeypatch: pyt
     assert "<img" not in text
     for row in summary["benchmarks"]["scaling"]["rows"]:
         assert f"{row['median']:,.2f}" in text
-    assert reason in markdown.render(summary, [], reason)
+    assert reason in page.markdown(summary, [], reason)
 
 
 def test_a_run_without_any_figure_still_has_a_page() -> None:

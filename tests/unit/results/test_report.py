@@ -16,7 +16,7 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError, converge
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import tf_cnn
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.files import ReportFolder, Wanted
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.markdown import render
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.page import markdown as render
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import (
     LAYERS,
     Inputs,

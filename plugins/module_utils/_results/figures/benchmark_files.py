@@ -6,7 +6,7 @@ A row that cannot be read is left out and named; it never takes the others with 
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from ..._layer import LayerError
 from ..readers.reading import picked
@@ -50,7 +50,11 @@ def read(documents: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]
         else:
             if not isinstance(document.get("results"), (list, tuple)):
                 problems.append(f"{kind}.json has no list of results")
-            rows = _READERS[kind](_list(document.get("results")), problems)
+            results = _list(document.get("results"))
+            if kind in _CHECKED:
+                rows = _CHECKED[kind](results, problems)
+            else:
+                rows = [row for _entry, row in _rows(kind, results, problems, _ROWS.get(kind, _given_row))]
         found[kind] = {
             # What does not say that it is real is not taken for real.
             "simulated": document.get("simulated") is not False,
@@ -61,76 +65,81 @@ def read(documents: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]
     return found
 
 
-def _scaling(results: Sequence[Any], problems: list[str]) -> list[dict[str, Any]]:
-    rows = []
+def _rows(
+    kind: str, results: Sequence[Any], problems: list[str], row: Callable[[Any], dict[str, Any]]
+) -> Iterator[tuple[Mapping[str, Any], dict[str, Any]]]:
+    """Each result and its row; what cannot be read is named and left out."""
     for position, entry in enumerate(results):
         try:
-            spread = describe(_positive(entry["repeats"], "repeats"))
-            nodes = _whole(entry["nodes"], "nodes")
-            gpus_per_node = _whole(entry["gpus_per_node"], "gpus_per_node")
-            row: dict[str, Any] = {
-                "case": f"{nodes}n{gpus_per_node}g",
-                "nodes": nodes,
-                "gpus_per_node": gpus_per_node,
-                "model": _name(entry, "model"),
-                "precision": _name(entry, "precision"),
-                "batch": _batch(entry),
-                "repeats": [float(value) for value in entry["repeats"]],
-                **picked(spread, *_SPREAD),
-            }
+            yield entry, row(entry)
         except _UNREADABLE as error:
-            problems.append(_left_out("scaling", position, entry, error))
-            continue
+            why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+            problems.append(f"{kind}: result {position + 1} is left out ({why}): {str(entry)[:200]}")
+
+
+def _scaling_row(entry: Any) -> dict[str, Any]:
+    spread = describe(_positive(entry["repeats"], "repeats"))
+    nodes = _whole(entry["nodes"], "nodes")
+    gpus_per_node = _whole(entry["gpus_per_node"], "gpus_per_node")
+    return {
+        "case": f"{nodes}n{gpus_per_node}g",
+        "nodes": nodes,
+        "gpus_per_node": gpus_per_node,
+        "model": _name(entry, "model"),
+        "precision": _name(entry, "precision"),
+        "batch": _batch(entry),
+        "repeats": [float(value) for value in entry["repeats"]],
+        **picked(spread, *_SPREAD),
+    }
+
+
+def _scaling(results: Sequence[Any], problems: list[str]) -> list[dict[str, Any]]:
+    rows = []
+    for entry, row in _rows("scaling", results, problems, _scaling_row):
         for key in ("mean", "median"):
             printed = entry.get(key)
             if _figure(printed) and abs(printed - row[key]) > 0.01 + 0.001 * abs(row[key]):
                 problems.append(f"scaling: {row['case']} prints the {key} {printed:g}, its repeats give {row[key]:g}")
         rows.append(row)
     for shared, same in groups(rows, ("model", "precision", "batch")).items():
-        seen: set[str] = set()
-        matrix = []
-        for mapping in same:
-            if mapping["case"] in seen:
+        matrix: dict[str, Any] = {}
+        for each in same:
+            if matrix.setdefault(each["case"], each) is not each:
                 problems.append(
-                    f"scaling: {mapping['case']} comes twice ({', '.join(map(str, shared))}): the first one is used"
+                    f"scaling: {each['case']} comes twice ({', '.join(map(str, shared))}): the first one is used"
                 )
-                continue
-            seen.add(mapping["case"])
-            matrix.append(mapping)
-        ratios = scaling([Case(row["nodes"], row["gpus_per_node"], row["median"]) for row in matrix])
-        for mapping, ratio in zip(matrix, ratios):
-            row = next(row for row in rows if row is mapping)
-            row.update(picked(ratio, "gpus", *_RATIOS), baseline_missing=ratio.reason)
+        ratios = scaling([Case(row["nodes"], row["gpus_per_node"], row["median"]) for row in matrix.values()])
+        for used, ratio in zip(matrix.values(), ratios):
+            used.update(picked(ratio, "gpus", *_RATIOS), baseline_missing=ratio.reason)
     return [row for row in rows if "gpus" in row]
+
+
+def _bandwidth_row(entry: Any) -> dict[str, Any]:
+    ranks, size = _whole(entry["ranks"], "ranks"), _positive([entry["size_bytes"]], "size_bytes")[0]
+    spread = describe(_positive(entry["seconds"], "seconds"))
+    return {
+        "network": _name(entry, "network"),
+        "path": _name(entry, "path"),
+        "ranks": ranks,
+        "nodes": entry.get("nodes") if isinstance(entry.get("nodes"), int) else None,
+        "size_bytes": size,
+        "count": spread.count,
+        "median_s": spread.median,
+        # The interval turns round: the longest time is the lowest bandwidth.
+        "gb_s": bus_gbyte_per_s(size, ranks, spread.median),
+        "gb_s_low": None if spread.high is None else bus_gbyte_per_s(size, ranks, spread.high),
+        "gb_s_high": None if spread.low is None else bus_gbyte_per_s(size, ranks, spread.low),
+        "error": entry.get("error"),
+        **{key: entry[key] for key in ("servers", "optimizer") if entry.get(key)},
+    }
 
 
 def _bandwidth(results: Sequence[Any], problems: list[str]) -> list[dict[str, Any]]:
     rows = []
-    for position, entry in enumerate(results):
-        try:
-            seconds = _positive(entry["seconds"], "seconds")
-            ranks, size = _whole(entry["ranks"], "ranks"), _positive([entry["size_bytes"]], "size_bytes")[0]
-            spread = describe(seconds)
-            row = {
-                "network": _name(entry, "network"),
-                "path": _name(entry, "path"),
-                "ranks": ranks,
-                "nodes": entry.get("nodes") if isinstance(entry.get("nodes"), int) else None,
-                "size_bytes": size,
-                "count": spread.count,
-                "median_s": spread.median,
-                # The interval turns round: the longest time is the lowest bandwidth.
-                "gb_s": bus_gbyte_per_s(size, ranks, spread.median),
-                "gb_s_low": None if spread.high is None else bus_gbyte_per_s(size, ranks, spread.high),
-                "gb_s_high": None if spread.low is None else bus_gbyte_per_s(size, ranks, spread.low),
-                "error": entry.get("error"),
-                **{key: entry[key] for key in ("servers", "optimizer") if entry.get(key)},
-            }
-        except _UNREADABLE as error:
-            problems.append(_left_out("bandwidth", position, entry, error))
-            continue
-        printed = entry.get("gb_s")
-        slowest, fastest = (bus_gbyte_per_s(size, ranks, limit) for limit in (max(seconds), min(seconds)))
+    for entry, row in _rows("bandwidth", results, problems, _bandwidth_row):
+        times = entry["seconds"]
+        printed: Any = entry.get("gb_s")
+        slowest, fastest = (bus_gbyte_per_s(row["size_bytes"], row["ranks"], s) for s in (max(times), min(times)))
         if _figure(printed) and not (
             slowest * (1 - GB_S_TOLERANCE) - 0.01 <= printed <= fastest * (1 + GB_S_TOLERANCE) + 0.01
         ):
@@ -142,75 +151,48 @@ def _bandwidth(results: Sequence[Any], problems: list[str]) -> list[dict[str, An
     return rows
 
 
-def _training(results: Sequence[Any], problems: list[str]) -> list[dict[str, Any]]:
-    rows = []
-    for position, entry in enumerate(results):
-        try:
-            compute = _positive([entry["compute_s"]], "compute_s")[0]
-            comm = _finite(entry["comm_s"], "comm_s")
-            row = {
-                "model": _name(entry, "model"),
-                "batch": _batch(entry),
-                "ranks": None if entry.get("ranks") is None else _whole(entry["ranks"], "ranks"),
-                "compute_s": compute,
-                "comm_s": comm,
-                "comm_share": comm / (compute + comm),
-                # The rule of MXNet's own page: ideally the cost is less than the time to compute a batch.
-                "comm_below_compute": comm < compute,
-                "images_per_second": _positive([entry["img_s"]], "img_s")[0],
-            }
-        except _UNREADABLE as error:
-            problems.append(_left_out("training", position, entry, error))
-            continue
-        rows.append(row)
-    return rows
+def _training_row(entry: Any) -> dict[str, Any]:
+    compute = _positive([entry["compute_s"]], "compute_s")[0]
+    comm = _finite(entry["comm_s"], "comm_s")
+    return {
+        "model": _name(entry, "model"),
+        "batch": _batch(entry),
+        "ranks": None if entry.get("ranks") is None else _whole(entry["ranks"], "ranks"),
+        "compute_s": compute,
+        "comm_s": comm,
+        "comm_share": comm / (compute + comm),
+        # The rule of MXNet's own page: ideally the cost is less than the time to compute a batch.
+        "comm_below_compute": comm < compute,
+        "images_per_second": _positive([entry["img_s"]], "img_s")[0],
+    }
 
 
-def _scoring(results: Sequence[Any], problems: list[str]) -> list[dict[str, Any]]:
-    rows = []
-    for position, entry in enumerate(results):
-        try:
-            rows.append(
-                {
-                    "model": _name(entry, "model"),
-                    "batch": _whole(entry["batch"], "batch"),
-                    "images_per_second": _positive([entry["img_s"]], "img_s")[0],
-                }
-            )
-        except _UNREADABLE as error:
-            problems.append(_left_out("scoring", position, entry, error))
-    return rows
+def _scoring_row(entry: Any) -> dict[str, Any]:
+    return {
+        "model": _name(entry, "model"),
+        "batch": _whole(entry["batch"], "batch"),
+        "images_per_second": _positive([entry["img_s"]], "img_s")[0],
+    }
 
 
-def _as_given(results: Sequence[Any], problems: list[str]) -> list[dict[str, Any]]:
-    """Results of other tools, as their readers give them: the plain figures and texts, under their own names."""
-    rows = []
-    for position, entry in enumerate(results):
-        if isinstance(entry, Mapping):
-            flat = {str(key): value for key, value in entry.items() if isinstance(value, (int, float, str))}
-            nested = {
-                f"{key}.{inner}": value
-                for key, found in entry.items()
-                if isinstance(found, Mapping)
-                for inner, value in found.items()
-                if isinstance(value, (int, float, str))
-            }
-            rows.append({**flat, **nested})
-        else:
-            problems.append(_left_out("result", position, entry, TypeError("not an object")))
-    return rows
+def _given_row(entry: Any) -> dict[str, Any]:
+    """A result of another tool, as its reader gives it: the plain figures and texts, under their own names."""
+    if not isinstance(entry, Mapping):
+        raise TypeError("not an object")
+    flat = {str(key): value for key, value in entry.items() if isinstance(value, (int, float, str))}
+    nested = {
+        f"{key}.{inner}": value
+        for key, found in entry.items()
+        if isinstance(found, Mapping)
+        for inner, value in found.items()
+        if isinstance(value, (int, float, str))
+    }
+    return {**flat, **nested}
 
 
-_READERS: Mapping[str, Callable[[Sequence[Any], list[str]], list[dict[str, Any]]]] = {
-    "bandwidth": _bandwidth,
-    "scaling": _scaling,
-    "scoring": _scoring,
-    "training": _training,
-    "nccl_tests": _as_given,
-    "perftest": _as_given,
-    "advice": _as_given,
-    "input": _as_given,
-}
+# What is checked of all rows of a kind together, and how one row of the other kinds is read.
+_CHECKED = {"bandwidth": _bandwidth, "scaling": _scaling}
+_ROWS = {"scoring": _scoring_row, "training": _training_row}
 
 
 def single_gpu_rate(
@@ -274,8 +256,3 @@ def _whole(value: Any, thing: str) -> int:
     if not isinstance(value, int) or not _figure(value) or value < 1:
         raise ValueError(f"{thing} is {value!r}, not a whole number from 1 on")
     return value
-
-
-def _left_out(kind: str, position: int, entry: Any, error: Exception) -> str:
-    why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-    return f"{kind}: result {position + 1} is left out ({why}): {str(entry)[:200]}"

@@ -17,6 +17,7 @@ from typing import Any, Iterable, Mapping, Sequence
 
 from ..._layer import RefusedError
 from ..launch.mpirun import nodes
+from ..readers.mxnet_scaling import Case, Group
 from ..readers.tags import lines_of
 from .benchmark_files import KINDS
 
@@ -249,16 +250,10 @@ def scaling_results(
 def dlperf(results: Sequence[Mapping[str, Any]], precision: str, batch: int) -> dict[str, Any]:
     """The results of one precision and batch size under the keys that DLPerf's extract_mxnet_logs.py writes, rounded as
     there. ``speedup``: median / median of 1n1g; None if that was not measured."""
-    chosen = [each for each in results if (each["precision"], each["batch"]) == (precision, batch)]
-    one = [each["median"] for each in chosen if (each["nodes"], each["gpus_per_node"]) == (1, 1)]
-    return {
-        "rn50": {
-            f"{each['nodes']}n{each['gpus_per_node']}g": {
-                "average_speed": round(statistics.fmean(each["repeats"]), 2),
-                "batch_size_per_device": batch,
-                "median_speed": round(statistics.median(each["repeats"]), 2),
-                "speedup": round(each["median"] / one[0], 2) if one else None,
-            }
-            for each in chosen
-        }
-    }
+    group = Group("rn50", batch, precision)
+    for each in results:
+        if (each["precision"], each["batch"]) == (precision, batch):
+            case = Case(f"{each['nodes']}n{each['gpus_per_node']}g", each["nodes"], each["gpus_per_node"])
+            case.runs.update(enumerate(each["repeats"], 1))
+            group.cases[case.name] = case
+    return group.result()

@@ -7,98 +7,38 @@ and TensorFlow: from their sources, not verified on hardware.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from typing import Pattern
 
+from ..._judge import words
 from ..._judge.xids import numbers
 
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """If a line matches ``pattern``, the cause is ``cause``. Groups: host, host2, rank, by (reporter); what* is shown.
+    """If a line matches ``pattern``, the cause is ``cause``.
 
-    ``words``: whatever matches has one of them, in lower case. A search for words is a hundred times faster than the
-    pattern, and most lines of a log are harmless. A test makes lines from the patterns and looks for the words.
+    Groups: host, host2, rank, by (reporter); what* is shown.
     """
 
     cause: str
     pattern: Pattern[str]
     summary: str
     remedy: str
-    words: tuple[str, ...] = ()
+
+    @functools.cached_property
+    def words(self) -> tuple[str, ...]:
+        return words.any_of(self.pattern)
 
 
 def _rule(cause: str, pattern: str, summary: str, remedy: str) -> Rule:
-    return Rule(cause, re.compile(pattern, re.IGNORECASE), summary, remedy, _WORDS[cause])
+    return Rule(cause, re.compile(pattern, re.IGNORECASE), summary, remedy)
 
 
 def _xid(cause: str) -> str:
     return rf"NVRM: (?P<what>Xid \(PCI:[0-9a-f:.]+\): (?:{numbers((cause,))})\b)"
 
-
-_WORDS: dict[str, tuple[str, ...]] = {
-    "host_key_changed": ("identification has changed", "host key for"),
-    "host_key_unknown": ("host key",),
-    "ssh_refused": ("connect to host",),
-    "ssh_closed": ("kex_exchange_identification", "connection reset by", "connection closed by"),
-    "ssh_timeout": ("connect to host", "connection timed out", "connection to"),
-    "ranks_unreachable": ("] connect [", "call to connect to"),
-    "name_unknown": ("could not resolve hostname",),
-    "key_file_refused": ("unprotected private key", "bad owner or", "load key"),
-    "docker_permission": ("permission denied",),
-    "permission_denied": ("permission denied",),
-    "docker_down": ("docker daemon", "error during connect"),
-    "container_not_running": ("container",),
-    "container_missing": ("container",),
-    "orted_missing": ("orted", "prted"),
-    "orted_broken": ("orte_", "orted"),
-    "nvml_mismatch": ("driver/library version mismatch",),
-    "driver_too_old": ("driver on your system is too old", "driver version is insufficient", "display driver"),
-    "fabric_manager": ("system not yet initialized", "system_not_ready", "systemnotready"),
-    "gpu_fault": ("nvrm: xid", "fallen off the bus", "uncorrectable ecc", "uncorrectable nvlink"),
-    **dict.fromkeys(("driver_bug", "gpu_error_contained", "app_illegal_access"), ("nvrm: xid",)),
-    "version_mismatch": ("version",),
-    "slots": ("enough slots",),
-    "mpirun_option": ("to a command line", "expected format", "unrecognized", "unknown option"),
-    "run_as_root": ("run as root",),
-    "program_missing": ("executable:", "can't open file", "no module named"),
-    "port_in_use": ("address already in use", "eaddrinuse"),
-    "interfaces": (
-        "accepted a tcp connection",
-        "corresponding process",
-        "network interfaces were found",
-        "usable interface",
-        "none of the networks",
-    ),
-    "interface_missing": ("no interface has",),
-    "wrong_sum": ("rocemesh-allreduce",),
-    "gpu_memory": ("out of memory", "out_of_memory", "resourceexhausted", "oom when", "outofmemoryerror"),
-    "host_memory": ("exited on signal", "oom-kill", "out of memory", "can't allocate memory", "memoryerror"),
-    "shared_memory": ("no space left",),
-    "disk_full": ("no space left", "disk quota exceeded"),
-    "memlock": ("ibv_reg_mr",),
-    "gpu_taken_away": ("unknown error",),
-    "no_gpu": ("nvml", "no devices were found", "nvidia driver", "cuda-capable", "no cuda device"),
-    "container_exec": ("oci runtime exec",),
-    "rdma_retries": ("got completion", "failed status", "ibv_modify_qp"),
-    "rdma_protection": ("got completion", "failed status"),
-    "dmabuf": ("ibv_reg_dmabuf_mr",),
-    "no_socket_interface": ("no socket interface", "no interface found"),
-    "no_rdma_device": ("did not detect devices", "infiniband/roce device", "net plugin", "network ib not"),
-    "nccl_tests": ("failure", "number of gpus"),
-    "cuda": ("cuda error", "cuda failure"),
-    "nccl": (
-        "nccl warn",
-        "ncclunhandledcudaerror",
-        "ncclsystemerror",
-        "ncclremoteerror",
-        "ncclinternalerror",
-        "unhandled system error",
-        "distbackenderror",
-    ),
-    "weights_differ": ("different weights",),
-    "network_ignored": ("did not find interface",),
-}
 
 # A failed request of RDMA: who says so (NCCL's prefix) and with whom.
 _COMPLETION = (

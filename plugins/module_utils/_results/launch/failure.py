@@ -27,7 +27,6 @@ _KEPT = 300  # characters of a line that are kept as evidence
 _ECHOES = ("nccl",)
 _NAMES = 1024  # hosts that are kept per rule; a message has room for a few
 _RANKS = 1 << 16
-_WORDS = tuple(rule.words for rule in RULES)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,28 +68,10 @@ _LOST = re.compile(
 _RAISED = re.compile(r"^[A-Za-z_][\w.]{0,80}(?:Error|Exception)(?::\s|$)")
 _COMPLETE = re.compile(r"total images/sec: \d")
 # What mpirun 4.1.4 leaves when its output does not say more. 1 is anything; 128 + n is a signal.
-_STATUS = {
-    127: (
-        "orted_missing",
-        "mpirun ended with status 127: Open MPI's daemon (orted) was not found on at least one host",
-        "use the same image on all hosts, with the directory of orted in the image's PATH",
-    ),
-    132: (
-        "program_missing",
-        "mpirun ended with status 132: a program could not be started",
-        "check that the program is in the image of every host (same digest)",
-    ),
-    213: (
-        "orted_broken",
-        "mpirun ended with status 213: Open MPI's daemon started on a host and could not initialise",
-        'check the forced command in authorized_keys: "$SSH_ORIGINAL_COMMAND" must stand in double quotes',
-    ),
-    255: (
-        "ssh_failed",
-        "mpirun ended with status 255: the login on at least one host failed, and the output does not say why",
-        "run the mesh stage's login check: it tries each host alone",
-    ),
-}
+_STATUS = {127: "orted_missing", 132: "program_missing", 213: "orted_broken", 255: "ssh_failed"}
+_SAID = {rule.cause: (rule.summary, rule.remedy) for rule in RULES}
+_LOGIN = "run the mesh stage's login check: it tries each host alone"
+_SAID["ssh_failed"] = ("the login on at least one host failed, and the output does not say why", _LOGIN)
 
 
 @dataclasses.dataclass
@@ -124,6 +105,7 @@ class Evidence:
         self.raised: dict[int, str] = {}  # rank -> its last error, if that is the last thing it said in that stream
         self._erring: set[int] = set()  # ranks whose last words in the stream that is read are an error
         self._tail: collections.deque[str] = collections.deque(maxlen=3)
+        self._words = tuple(rule.words for rule in RULES)
         self._order = len(RULES)  # rules from here on are worth less than the one that was found
         self._before = ""
         self._box = 0
@@ -174,7 +156,7 @@ class Evidence:
         self._before = text[-_KEPT:]
 
     def _rules(self, rank: int | None, text: str, lower: str) -> None:
-        for order, words in enumerate(_WORDS[: self._order + 1]):
+        for order, words in enumerate(self._words[: self._order + 1]):
             if not any(word in lower for word in words):
                 continue
             rule = RULES[order]
@@ -373,9 +355,9 @@ def _by_ending(rc: int, seen: Evidence, hosts: Sequence[Node]) -> Diagnosis:
     reported = _by_report(seen, hosts, down)
     # The box that names all causes is worth less than the status.
     if rc in _STATUS and (reported is None or reported.cause == "daemons"):
-        cause, summary, remedy = _STATUS[rc]
-        named = reported.hosts if reported else down
-        return Diagnosis(cause, summary, remedy, named, evidence=reported.evidence if reported else seen.tail)
+        summary, remedy = _SAID[_STATUS[rc]]
+        named, evidence = (reported.hosts, reported.evidence) if reported else (down, seen.tail)
+        return Diagnosis(_STATUS[rc], f"mpirun ended with status {rc}: {summary}", remedy, named, evidence=evidence)
     return reported or Diagnosis(
         "unknown",
         f"mpirun ended with status {rc}",
@@ -408,13 +390,8 @@ def _by_report(seen: Evidence, hosts: Sequence[Node], down: tuple[str, ...]) -> 
             seen.raised.get(rank, seen.last_of.get(rank, exited[0]))[:_KEPT],
         )
     if seen.unreported:
-        return Diagnosis(
-            "daemons",
-            "Open MPI's daemon on a host did not report back and the output does not say why",
-            "run the mesh stage's login check: it tries each host alone",
-            (_name(seen.unreported["host"], hosts),),
-            evidence=f"A daemon failed to report back after being spawned. {seen.unreported[0]}",
-        )
+        named = (_name(seen.unreported["host"], hosts),)
+        return _no_daemon(f"A daemon failed to report back after being spawned. {seen.unreported[0]}", named)
     if lost:
         return Diagnosis(
             "host_lost",
@@ -424,14 +401,13 @@ def _by_report(seen: Evidence, hosts: Sequence[Node], down: tuple[str, ...]) -> 
             evidence=lost[0].strip(),
         )
     if seen.generic:
-        return Diagnosis(
-            "daemons",
-            "Open MPI could not start its daemon on at least one host and the output does not say why",
-            "run the mesh stage's login check: it tries each host alone",
-            down,
-            evidence=seen.generic[0],
-        )
+        return _no_daemon(seen.generic[0], down)
     return None
+
+
+def _no_daemon(evidence: str, named: tuple[str, ...]) -> Diagnosis:
+    why = "Open MPI could not start its daemon on at least one host and the output does not say why"
+    return Diagnosis("daemons", why, _LOGIN, named, evidence=evidence)
 
 
 def _timed_out(rc: int, seen: Evidence, hosts: Sequence[Node], down: tuple[str, ...]) -> Diagnosis:

@@ -16,7 +16,7 @@ import math
 import re
 from typing import Any
 
-from .reading import LogReader, Problem, Problems, Several, finite, number, plain, plain_problems, spread
+from .reading import LogReader, Problem, Problems, Several, finite, number, picked, plain, plain_problems, spread
 from .tags import Line
 
 WRONG = 1e-4  # measure.py's own test asserts that the error is below this
@@ -71,13 +71,9 @@ class Run:
         rates = finite(entry.gigabytes_per_second for entry in self.iterations)
         return {
             "ok": bool(self.iterations) and not len(self.problems),
-            "command": self.command,
+            **picked(self, "command", "gpus", "distributed", "arrays"),
             "options": dict(self.options),
-            "network": self.options.get("network"),
-            "kv_store": self.options.get("kv_store"),
-            "gpus": self.gpus,
-            "distributed": self.distributed,
-            "arrays": self.arrays,
+            **{key: self.options.get(key) for key in ("network", "kv_store")},
             "size_mb": plain(self.size_mb),
             "iterations": plain(self.iterations),
             "gigabytes_per_second": spread(rates),

@@ -29,6 +29,7 @@ from .reading import (
     integer,
     names,
     number,
+    picked,
     pieces,
     plain,
     plain_problems,
@@ -123,9 +124,7 @@ class Group:
         figures = case.runs.values()
         return {
             "case": case.name,
-            "nodes": case.nodes,
-            "gpus_per_node": case.gpus_per_node,
-            "gpus": case.gpus,
+            **picked(case, "nodes", "gpus_per_node", "gpus"),
             "runs": [{"run": run, "samples_per_second": figure} for run, figure in sorted(case.runs.items())],
             "average_speed": case.average,
             "median_speed": case.median,

@@ -17,7 +17,7 @@ import math
 import re
 from typing import Any, Mapping
 
-from .reading import Kept, LogReader, Problem, finite, names, number, plain, plain_problems, spread
+from .reading import Kept, LogReader, Problem, finite, names, number, picked, plain, plain_problems, spread
 from .tags import Line
 
 WINDOWS, DROPPED = 120, 20
@@ -83,9 +83,7 @@ class SpeedLog:
     def as_dict(self) -> dict[str, Any]:
         return {
             "ok": self.good,
-            "figure": self.figure,
-            "windows_of_first_epoch": self.windows_of_first_epoch,
-            "lines_without_speed": self.lines_without_speed,
+            **picked(self, "figure", "windows_of_first_epoch", "lines_without_speed"),
             "sources": [source.as_dict() for source in self.sources],
             "epochs": [{"epoch": epoch, "samples_per_second": plain(speed)} for epoch, speed in self.epochs.items()],
             "mlperf": plain(self.mlperf),

@@ -26,6 +26,7 @@ from .reading import (
     integer,
     names,
     number,
+    picked,
     plain,
     plain_problems,
 )
@@ -156,8 +157,7 @@ class Table:
         smallest = min(timed, key=lambda row: row.size, default=None)
         return {
             "ok": bool(self.rows) and not len(self.problems),
-            "collective": self.collective,
-            "ranks": self.ranks,
+            **picked(self, "collective", "ranks", "checked", "nccl_version", "finished"),
             "hosts": sorted({device.host for device in self.devices}),
             "devices": plain(self.devices),
             "bytes": {"min": self.min_bytes, "max": self.max_bytes},
@@ -167,10 +167,7 @@ class Table:
             "smallest": plain(smallest),
             "average_busbw": plain(self.average_busbw),
             "bus_factor": self.bus_factor(),
-            "checked": self.checked,
             "out_of_bounds": {"count": self.out_of_bounds, "ok": self.out_of_bounds_ok},
-            "nccl_version": self.nccl_version,
-            "finished": self.finished,
             "problems": plain_problems(self.problems.all()),
         }
 

@@ -17,7 +17,7 @@ import math
 import re
 from typing import Any, Iterable
 
-from .reading import LogReader, Problem, Problems, Several, integer, number, plain, plain_problems
+from .reading import LogReader, Problem, Problems, Several, integer, number, picked, plain, plain_problems
 from .tags import Line
 
 _ROWS = 4096
@@ -125,18 +125,13 @@ class Test:
         mtu = integer(self.settings.get("mtu", "").partition("[")[0])
         return {
             "ok": self.rows > 0 and not len(self.problems),
-            "title": self.title,
-            "verb": self.verb,
-            "bidirectional": self.bidirectional,
-            "unit": self.unit,
-            "device": self.settings.get("device"),
-            "link_type": self.settings.get("link_type"),
+            **picked(self, "title", "verb", "bidirectional", "unit", "gpu_memory"),
+            **{key: self.settings.get(key) for key in ("device", "link_type")},
             "mtu": mtu,
             "gid_index": integer(self.settings.get("gid_index", "")),
             "queue_pairs": integer(self.settings.get("number_of_qps", "")),
             "settings": dict(self.settings),
             "gids": list(self.gids),
-            "gpu_memory": self.gpu_memory,
             "bandwidth": [_bandwidth(row) for row in self.bandwidth.values()],
             "largest": None if largest is None else _bandwidth(largest),
             "peak_gigabytes_per_second": plain(peak),

@@ -16,7 +16,7 @@ import re
 from typing import Any, Callable, Mapping, NamedTuple
 
 from . import machine as machine_lines
-from .reading import RECORD_LIMIT, Kept, LogReader, Problem, Problems, Source, names, plain, plain_problems, who
+from .reading import RECORD_LIMIT, Kept, LogReader, Problem, Problems, Source, names, picked, plain, plain_problems, who
 from .tags import Line
 
 __all__ = ["Problem", "RankResult", "Reader", "RunResult", "StepLine", "Total", "read"]
@@ -130,15 +130,11 @@ class RunResult:
         return {
             "ok": self.good,
             "ranks": len(self.ranks),
-            "total": self.total,
             "per_rank": [plain(rank) for rank in self.ranks],
-            "sum_of_ranks": self.sum_of_ranks,
             "agreement": {"ok": self.agree, "relative_difference": self.relative_difference},
             "printed_totals": [plain(total.images_per_second) for total in self.totals],
-            "last_step": self.last_step,
-            "step_lines": self.step_lines,
+            **picked(self, "total", "sum_of_ranks", "last_step", "step_lines", "numbered_listing"),
             "parameters": dict(self.parameters),
-            "numbered_listing": self.numbered_listing,
             "problems": plain_problems(self.problems),
         }
 

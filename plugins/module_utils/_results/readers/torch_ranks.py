@@ -26,6 +26,7 @@ from .reading import (
     finite,
     names,
     number,
+    picked,
     plain,
     plain_problems,
     spread,
@@ -69,11 +70,9 @@ class Run:
         speeds = [float(record["images_per_second"]) for record in self.ranks]
         return {
             "ok": self.good,
-            "world": self.world,
+            **picked(self, "world", "total", "sum_of_ranks"),
             "ranks": len(self.ranks),
             "hosts": sorted({str(record["host"]) for record in self.ranks if record.get("host")}),
-            "total": self.total,
-            "sum_of_ranks": self.sum_of_ranks,
             "agreement": {"ok": self.agree, "relative_difference": self.relative_difference},
             "images_per_second": spread(speeds),
             "slowest_rank": self.ranks[speeds.index(min(speeds))]["rank"] if speeds else None,

@@ -10,7 +10,7 @@ import dataclasses
 import difflib
 from typing import Any, Iterable, Mapping, Sequence
 
-from ..._doctor.catalogue import CAUSES
+from ..._doctor.catalogue import catalogue
 from ..._doctor.model import PROVEN
 from ..._layer import RefusedError
 
@@ -34,8 +34,8 @@ def accepted_from(entries: Sequence[Mapping[str, Any]]) -> tuple[Accepted, ...]:
     found = []
     for entry in entries:
         cause, why = (str(entry.get(key) or "").strip() for key in ("cause", "why"))
-        if cause not in CAUSES:
-            near = difflib.get_close_matches(cause, CAUSES, 3) or ["docs/causes.md has all"]
+        if cause not in catalogue().causes:
+            near = difflib.get_close_matches(cause, catalogue().causes, 3) or ["docs/causes.md has all"]
             raise RefusedError(
                 "is no cause that the doctor names",
                 host="report",

@@ -9,7 +9,7 @@ from ..._layer import LayerError, RefusedError
 from ..figures import published
 from ..figures.benchmark_files import read
 from ..figures.statistics import CONFIDENCE, MARGIN, gate
-from .markdown import BANDWIDTH, INTERVAL, SCALING, TRAINING, cell, number, or_unknown, percent
+from .view import BANDWIDTH, INTERVAL, SCALING, TRAINING, number, or_unknown, percent
 
 SIMULATED = "SIMULATED"
 
@@ -112,65 +112,22 @@ def _title(entries: Sequence[Any], count: int) -> str:
     return f"{text}, {unreal} of them SIMULATED" if unreal else text
 
 
-def markdown(table: Mapping[str, Any]) -> str:
-    """compare.md"""
-    lines = [f"# {table['title']}", "", table["line"], ""]
-    if table["problems"]:
-        lines += ["## Problems", "", *(f"- {cell(text, limit=2000)}" for text in table["problems"]), ""]
-    for part in table["parts"]:
-        lines += [f"## {part['title']}", ""]
-        lines += [part["note"], ""] if part["note"] else []
-        lines.append("| " + " | ".join(part["header"]) + " |")
-        lines.append(
-            "|" + "".join("---:|" if index in part["figures"] else "---|" for index in range(len(part["header"])))
-        )
-        for row in part["rows"]:
-            first = cell(row["cells"][0]) + (f" **{row['mark']}**" if row["mark"] else "")
-            lines.append("| " + " | ".join([first, *map(cell, row["cells"][1:])]) + " |")
-        lines.append("")
-    if table["sources"]:
-        lines += ["## Sources of the published figures", "", *(f"- {text}" for text in table["sources"]), ""]
-    return "\n".join(lines)
-
-
 def _training(entries: Sequence[Entry], figures: Sequence[Figure], with_published: bool) -> dict[str, Any]:
     rows = [_run_row(entry) for entry in entries if entry.summary["images_per_second"].get("per_rank")]
     for figure in figures:
         each = figure.images_per_second / figure.ranks if figure.ranks else None
+        known = map(or_unknown, (figure.nodes, figure.ranks, figure.precision, figure.batch))
         rows.append(
             _row(
-                [
-                    figure.name,
-                    "imported figure",
-                    or_unknown(figure.nodes),
-                    or_unknown(figure.ranks),
-                    or_unknown(figure.precision),
-                    or_unknown(figure.batch),
-                    number(figure.images_per_second),
-                    number(each),
-                    figure.note,
-                ],
+                [figure.name, "imported figure", *known, number(figure.images_per_second), number(each), figure.note],
                 SIMULATED if figure.simulated else "",
             )
         )
     if with_published:
-        for name, nodes, ranks, precision, batch, rate, each, note, source in published.TRAINING:
-            rows.append(
-                _row(
-                    [
-                        name,
-                        "-",
-                        str(nodes),
-                        str(ranks),
-                        precision,
-                        str(batch),
-                        rate,
-                        number(each) if each else "-",
-                        f"{note} [{source}]".strip(),
-                    ],
-                    published.MARK,
-                )
-            )
+        for name, *case, rate, each, note, source in published.TRAINING:
+            per_rank = number(each) if each else "-"
+            said = [name, "-", *map(str, case), rate, per_rank, f"{note} [{source}]".strip()]
+            rows.append(_row(said, published.MARK))
     return {
         "title": "Training",
         "note": "images/s of all ranks together. A figure that contradicts itself is shown and is no result.",
@@ -256,12 +213,8 @@ def _bandwidth(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]
     ]
     if with_published:
         for network, path, ranks, size, speed, note in published.BANDWIDTH:
-            rows.append(
-                _row(
-                    ["MXNet measure.py", network, path, str(ranks), number(size), number(speed, 3), note],
-                    published.MARK,
-                )
-            )
+            said = ["MXNet measure.py", network, path, str(ranks), number(size), number(speed, 3), note]
+            rows.append(_row(said, published.MARK))
     return {
         "title": "All-reduce bandwidth",
         "note": "size x 2 (n - 1) / n / seconds, GB = 1e9 bytes.",
@@ -368,31 +321,19 @@ def _gates(entries: Sequence[Entry], baseline: str, margin: float, confidence: f
 
 
 def _gate_part(gates: Sequence[Mapping[str, Any]], baseline: str, margin: float) -> dict[str, Any]:
-    words = {
-        "slower": "SLOWER",
-        "not_slower": "not slower",
-        "uncertain": "uncertain",
-        "not_enough_repeats": "not enough repeats",
-    }
     return {
         "title": f"Slower than {baseline}?",
         "note": f"Bootstrap of both medians: the chance that a run is slower by more than {100 * margin:g} %.",
         "header": ["run", "case", "answer", "change", "chance of being slower"],
         "figures": [3, 4],
-        "rows": [
-            _row(
-                [
-                    entry["run"],
-                    entry["case"],
-                    words[entry["verdict"]],
-                    f"{100 * entry['change']:+.2f} %",
-                    percent(entry["probability"]),
-                ],
-                SIMULATED if entry["simulated"] else "",
-            )
-            for entry in gates
-        ],
+        "rows": [_row(_gate_cells(entry), SIMULATED if entry["simulated"] else "") for entry in gates],
     }
+
+
+def _gate_cells(gate: Mapping[str, Any]) -> list[str]:
+    verdict = gate["verdict"].replace("_", " ")
+    verdict = verdict.upper() if verdict == "slower" else verdict
+    return [gate["run"], gate["case"], verdict, f"{100 * gate['change']:+.2f} %", percent(gate["probability"])]
 
 
 def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -7,28 +7,12 @@ from typing import Any, Callable, Mapping, NamedTuple, Sequence
 Rank = Mapping[str, Any]
 
 
-class Fact(NamedTuple):
-    """``schema``: of the value in summary.json; ``of``: takes it from what reader ``tf_cnn`` says of a rank."""
-
-    key: str
-    schema: Mapping[str, Any]
-    of: Callable[[Rank], Any]
-
-
 class Column(NamedTuple):
     """``text``: of a rank in summary.json; ``figure``: whether the column is one of numbers."""
 
     heading: str
     text: Callable[[Rank], str]
     figure: bool = True
-
-
-def _machine(key: str) -> Callable[[Rank], Any]:
-    return lambda rank: rank.get("machine", {}).get(key)
-
-
-def _told(key: str) -> Callable[[Rank], Any]:
-    return lambda rank: rank.get(key)
 
 
 def _step(key: str) -> Callable[[Rank], str]:
@@ -39,16 +23,9 @@ def _step(key: str) -> Callable[[Rank], str]:
     return text
 
 
-_TEXT = {"type": ["string", "null"]}
-FACTS = (
-    Fact("rank", {"type": ["integer", "null"]}, _told("rank")),
-    Fact("host", _TEXT, _told("host")),
-    Fact("images_per_second", {"type": "number"}, _told("images_per_second")),
-    Fact("source", _TEXT, _told("source")),
-    Fact("device", _TEXT, _machine("device")),
-    Fact("step", {"type": ["object", "null"], "additionalProperties": {"type": "number"}}, _machine("step")),
-    Fact("checksum", _TEXT, _machine("checksum")),
-)
+# Keys in summary.json: what reader ``tf_cnn`` says of a rank, and what the machine line of the rank says.
+OF_RANK = ("rank", "host", "images_per_second", "source")
+OF_MACHINE = ("device", "step", "checksum")
 # The sum of the ranks and the printed total stand below the third.
 COLUMNS = (
     Column("rank", lambda rank: "?" if rank["rank"] is None else str(rank["rank"])),
@@ -61,7 +38,10 @@ COLUMNS = (
 
 
 def details(per_rank: Sequence[Rank]) -> list[dict[str, Any]]:
-    return [{fact.key: fact.of(rank) for fact in FACTS} for rank in per_rank]
+    return [
+        {**{key: rank.get(key) for key in OF_RANK}, **{key: rank.get("machine", {}).get(key) for key in OF_MACHINE}}
+        for rank in per_rank
+    ]
 
 
 def rows(summary: Mapping[str, Any]) -> list[list[str]]:

@@ -1,6 +1,6 @@
-"""The summary of a site run (summary.json). Pure: data in, data out. `markdown.py` and `page.py` make it readable.
+"""The summary of a site run (summary.json). Pure: data in, data out. `page.py` makes it readable.
 
-The shape of the summary is published as docs/schemas/summary.schema.json (`schema.py` holds the same).
+The shape of the summary is published as summary.schema.json.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import json
-import math
 from typing import Any, Mapping, Sequence
 
 from ..._doctor import host_output
@@ -279,17 +278,6 @@ def stage_seconds(marks: Sequence[Mapping[str, Any]], finished: float | None) ->
         end = found[index + 1][1] if index + 1 < len(found) else (at if finished is None else finished)
         seconds[name] = round(seconds.get(name, 0.0) + max(0.0, end - at), 3)
     return seconds
-
-
-def finite(value: Any) -> Any:
-    """The same with nan and inf as text: JSON has no word for them, and devices and logs do print them."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {str(key): finite(entry) for key, entry in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [finite(entry) for entry in value]
-    return value
 
 
 def headline(summary: Mapping[str, Any]) -> str:

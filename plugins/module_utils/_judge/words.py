@@ -49,6 +49,11 @@ def ways_of(pattern: Pattern[str]) -> tuple[Way, ...]:
     return tuple(found)
 
 
+def any_of(pattern: Pattern[str]) -> tuple[str, ...]:
+    """Of these words, in lower case, every line that matches has one. Raises ValueError as `ways_of`."""
+    return tuple(sorted({word for way in ways_of(pattern) for word in way.needs[0]}))
+
+
 def _alternatives(text: str) -> list[str]:
     """A pattern, cut at the bars that no parenthesis or set contains."""
     cuts, depth, inside, at = [-1], 0, -1, 0
