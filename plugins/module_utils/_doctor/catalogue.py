@@ -133,9 +133,11 @@ def _cause(pack: loader.Pack) -> Cause:
 
 
 def _sign(name: str, entry: Mapping[str, Any], kind: str, packs: loader.Packs) -> Sign:
+    if not entry.get("match"):
+        raise loader.PackError(f"sign {name}: match is missing. Write it.")
     return Sign(
         name,
-        packs.pattern([*entry.get("match", ()), *entry.get("trial", ())]),
+        packs.pattern(entry["match"]),
         entry.get("kind", kind),
         predicates.of(entry),
         _in_folder(entry["piece"]) if "piece" in entry else None,

@@ -27,14 +27,16 @@ SOUND: dict[str, dict[str, Any]] = {
             "widget_gap": {
                 "condition": "gap > limit",
                 "match": [r"gap (?P<gap>\d+) of (?P<limit>\d+)"],
-                "trial": ["widget adrift"],
                 "samples": ["widget0: gap 3 of 2"],
             }
         },
+        "must_not_match": ["widget0: gap 2 of 2"],
         "rules": {"widget_gap": {"when": "widget_gap !widget_sleeps", "source": "widgetctl(8)"}},
     },
-    "facts/widget_sleeps.yml": {"match": ["widget sleeps"], "samples": ["widget sleeps"]},
-}
+    "facts/widget_sleeps.yml": {
+        "match": ["widget sleeps"], "samples": ["widget sleeps"], "must_not_match": ["widget wakes"],
+    },
+}  # fmt: skip
 
 
 def problems(folder: pathlib.Path, files: dict[str, dict[str, Any]]) -> list[str]:
@@ -72,6 +74,9 @@ RULE = ("rules", "widget_gap")
         ((), "source", None, "source is missing"),
         ((), "means", "", "means is ''"),
         ((), "colour", "red", "key is colour"),
+        ((), "must_not_match", None, "must_not_match is missing"),
+        ((), "must_not_match", ["widget0: gap 2 of 2", "widget0: gap 9 of 2"], "gap 9 of 2', which it must not match"),
+        (SIGN, "must_not_match", ["widget0: gap 2 of 2"], "key is must_not_match"),
         (RULE, "source", None, "source is missing"),
         (RULE, "when", "widget_gap !widget_wakes", "sign widget_wakes is not known"),
         (RULE, "also", ["gremlins"], "cause gremlins is not known"),
@@ -81,11 +86,12 @@ RULE = ("rules", "widget_gap")
         (SIGN, "test", "no_such_test", "matches no sample"),
         (SIGN, "samples", ["widget0: gap 1 of 2"], "matches no sample"),
         (SIGN, "samples", ["gap 3 of 2", "all is well"], "sample 'all is well' is matched by nothing"),
-        (SIGN, "samples", ["gap 3 of 2", "gap 3 of 2, widget adrift"], "Move it to match"),
+        (SIGN, "trial", ["widget adrift"], "key is trial"),
+        (SIGN, "match", None, "match is missing"),
         (SIGN, "match", ["gap ("], "is no pattern"),
         (SIGN, "match", ["{no_such_part} gap"], "is no pattern"),
-        (SIGN, "trial", [r"widget (?:\w+)*!"], "could take hours"),
-        (SIGN, "trial", [r"(?:a+|b)+ widget"], "could take hours"),
+        (SIGN, "match", [r"widget (?:\w+)*!"], "could take hours"),
+        (SIGN, "match", [r"(?:a+|b)+ widget"], "could take hours"),
     ],
 )
 def test_lint_names_the_fault(tmp_path: pathlib.Path, place: tuple[str, ...], key: str, value: Any, words: str) -> None:
@@ -106,7 +112,7 @@ def test_lint_names_the_fault(tmp_path: pathlib.Path, place: tuple[str, ...], ke
 
 
 def test_name_that_two_files_give_is_named_with_both(tmp_path: pathlib.Path) -> None:
-    again = {"match": ["widget gap"], "samples": ["widget gap"]}
+    again = {"match": ["widget gap"], "samples": ["widget gap"], "must_not_match": ["widget"]}
     found = problems(tmp_path, {**SOUND, "symptoms/widget_gap.yml": again})
     assert [text for text in found if "sign widget_gap is in" in text and "widget_loose.yml" in text]
 

@@ -2,8 +2,8 @@
 
     cd plugins && python -m module_utils._judge.packs.lint [FOLDER ...]
 
-An alternative is one entry of ``match``. It has a sample that it matches, or it is under ``trial``: it is searched for
-as well, and nothing shows yet that a program prints it. FOLDER: packs of a site, checked with those of the collection.
+An alternative is one entry of ``match``; each has a sample that it matches. Each pack with signs has lines that none of
+them matches. FOLDER: packs of a site, checked with those of the collection.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from . import loader, predicates
 
 _parser: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
 _SIGN = {
-    "kind": str, "piece": str, "alone": bool, "test": str, "condition": str, "match": list, "trial": list,
-    "samples": list,
+    "kind": str, "piece": str, "alone": bool, "test": str, "condition": str, "match": list, "samples": list,
 }  # fmt: skip
+_OTHERS = {"must_not_match": list}
 _CAUSE = {
     "means": str, "where": str, "look": str, "fix": str, "source": str, "role": str, "interrupts": str, "cost": int,
-    "signs": dict, "rules": dict, "compares": dict,
+    "signs": dict, "rules": dict, "compares": dict, **_OTHERS,
 }  # fmt: skip
 _RULE = {"when": str, "source": str, "certainty": str, "reported": str, "also": list, "explains": list}
 _COMPARE = {"sign": str, "source": str, "certainty": str}
@@ -40,7 +40,10 @@ def problems(packs: loader.Packs, readers: Iterable[str] = ()) -> list[str]:
     for pack in packs.of(loader.CAUSES):
         found += [f"{pack.path}: {text}" for text in _cause(pack.data, signs, causes)]
     for pack, name, sign in packs.signs():
-        found += [f"{pack.path}: {name}: {text}" for text in _sign(sign, packs)]
+        known = _SIGN if pack.kind == loader.CAUSES else {**_SIGN, **_OTHERS}
+        found += [f"{pack.path}: {name}: {text}" for text in (*_keys(sign, known, ("match",)), *_sign(sign, packs))]
+    for pack in packs.packs:
+        found += [f"{pack.path}: {text}" for text in _others(pack, packs)]
     return found
 
 
@@ -92,49 +95,50 @@ def _certainty(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _sign(sign: Mapping[str, Any], packs: loader.Packs) -> Iterator[str]:
-    yield from _keys(sign, _SIGN, ())
     if sign.get("kind", "fault") not in _KINDS:
         yield f"kind is {sign['kind']}, expected one of {', '.join(_KINDS)}. Write one."
     try:
         predicates.of(sign)
     except ValueError as error:
         yield str(error)
-    if not sign.get("match") and not sign.get("trial"):
-        yield "match is missing. Write it."
+    if not sign.get("match"):
+        return
     heard: set[str] = set()
-    said = list(_said(sign, packs))
-    for key in ("match", "trial"):
-        for text in sign.get(key, ()):
-            try:
-                pattern = re.compile(loader.alternative(text, packs.words), re.IGNORECASE)
-            except (re.error, loader.PackError) as error:
-                yield f"{text!r} is no pattern: {error}. Mend it."
-                continue
-            if runs_away(pattern.pattern):
-                yield f"{text!r} repeats what repeats itself: it could take hours. Bound the inner repeat."
-            fits = {sample for sample in said if pattern.search(sample)}
-            if key == "match" and not fits:
-                yield f"{text!r} matches no sample. Write one that its source prints, or move it to trial."
-            if key == "trial" and fits:
-                yield f"{text!r} matches a sample. Move it to match."
-            heard |= fits
+    said = _taken(sign, sign.get("samples") or (), packs)
+    for text in sign["match"]:
+        try:
+            pattern = re.compile(loader.alternative(text, packs.words), re.IGNORECASE)
+        except (re.error, loader.PackError) as error:
+            yield f"{text!r} is no pattern: {error}. Mend it."
+            continue
+        if runs_away(pattern.pattern):
+            yield f"{text!r} repeats what repeats itself: it could take hours. Bound the inner repeat."
+        fits = {sample for sample in said if pattern.search(sample)}
+        if not fits:
+            yield f"{text!r} matches no sample. Write one that its source prints, or take the alternative out."
+        heard |= fits
     unheard = [text for text in sign.get("samples", ()) if text not in heard]
     yield from (f"sample {text!r} is matched by nothing. Take it out." for text in unheard)
 
 
-def _said(sign: Mapping[str, Any], packs: loader.Packs) -> Iterator[str]:
-    """Samples that the whole sign takes."""
+def _others(pack: loader.Pack, packs: loader.Packs) -> Iterator[str]:
+    lines = pack.data.get("must_not_match") or ()
+    if pack.signs and not lines:
+        yield "must_not_match is missing. Write a line that is much like the samples and means something else."
+    for name, sign in pack.signs.items():
+        for text in _taken(sign, lines, packs):
+            yield f"{name} takes {text!r}, which it must not match. Say more in its alternative."
+
+
+def _taken(sign: Mapping[str, Any], lines: Iterable[Any], packs: loader.Packs) -> list[str]:
+    """Lines that the whole sign takes; none where its parts are wrong, which are named where they are looked at."""
     try:
         test = predicates.of(sign)
-        pattern = packs.pattern([*sign.get("match", ()), *sign.get("trial", ())])
-    except ValueError:
-        return  # it is named where its part is looked at
-    except re.error:
-        return
-    for text in map(str, sign.get("samples", ())):
-        match = pattern.search(text)
-        if match and (test is None or test(match)):
-            yield text
+        pattern = packs.pattern(sign["match"])
+    except (ValueError, KeyError, re.error):
+        return []
+    matches = [(text, pattern.search(text)) for text in map(str, lines)]
+    return [text for text, match in matches if match and (test is None or test(match))]
 
 
 def runs_away(pattern: str) -> bool:

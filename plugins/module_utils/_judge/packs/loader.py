@@ -56,6 +56,11 @@ class Pack:
     name: str
     data: Mapping[str, Any]
 
+    @property
+    def signs(self) -> Mapping[str, Mapping[str, Any]]:
+        """Name of each sign and what the file says of it."""
+        return (self.data.get("signs") or {}) if self.kind == CAUSES else {self.name: self.data}
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Packs:
@@ -71,9 +76,7 @@ class Packs:
     def signs(self, *kinds: str) -> Iterator[tuple[Pack, str, Mapping[str, Any]]]:
         """Pack, name of the sign, and what the pack says of it."""
         for pack in self.of(*(kinds or KINDS)):
-            named = pack.data.get("signs") or {} if pack.kind == CAUSES else {pack.name: pack.data}
-            for name, sign in named.items():
-                yield pack, name, sign
+            yield from ((pack, name, sign) for name, sign in pack.signs.items())
 
     def names(self) -> Iterator[tuple[str, str, Pack]]:
         """Kind, name and pack of each cause, sign and rule."""
