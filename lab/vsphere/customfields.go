@@ -145,6 +145,10 @@ func (f *labFields) SetField(request *types.SetField) soap.HasFault {
 		return &methods.SetFieldBody{Fault_: simulator.Fault("The object has already been deleted or has not been completely created",
 			&types.ManagedObjectNotFound{Obj: request.Entity})}
 	}
+	if kind := f.defs[f.find(request.Key)].ManagedObjectType; kind != "" && kind != request.Entity.Type {
+		return &methods.SetFieldBody{Fault_: simulator.Fault("A specified parameter was not correct: key",
+			&types.InvalidArgument{InvalidProperty: "key"})}
+	}
 	if f.values[request.Entity] == nil {
 		f.values[request.Entity] = map[int32]string{}
 	}

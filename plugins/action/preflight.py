@@ -35,6 +35,7 @@ from ..module_utils._site.systems import PARTS
 from ..modules.preflight import DOCUMENTATION
 from ..plugin_utils import stage_options
 from ..plugin_utils.decision import Decision
+from ..plugin_utils.decisions.esxi_batches import LOGIN
 
 # Variables that a stage asks for; without them the site stops there, perhaps after others have been changed.
 _NEEDS: Mapping[str, tuple[tuple[str, str], ...]] = {
@@ -96,8 +97,7 @@ class ActionModule(Decision):
         found, unset, site = of_inventory(hostvars, groups)
         findings += found
         findings += list(_devices({**options, "dry": self._task.check_mode}, hostvars, groups, unset))
-        names = [str(site[host].get("esxi_host_name") or host) for host in groups.get("esxi_hosts") or ()]
-        for reading in options["vcenter"]:
+        for reading, names, _vms in _vcenters(options["vcenter"], hostvars, groups):
             findings += list(layers.placement(reading, names))
         findings += list(layers.addresses(site, options["nodes"]))
         findings += list(layers.interfaces(site, options["nodes"]))
@@ -117,14 +117,19 @@ def _devices(
     for name, reading in options["switches"].items():
         if name not in unset:  # what it lacks is listed already; its own words would be about the module's arguments
             yield from devices.switch(name, reading)
-    if options["vcenter"] and not unset & set(groups.get("esxi_hosts") or ()):
-        vms = [str(_value(hostvars, name, "gpu_vm_name") or name) for name in groups.get("gpu_vms") or ()]
-        for reading in options["vcenter"]:
+    vcenters = _vcenters(options["vcenter"], hostvars, groups)
+    if not unset & set(groups.get("esxi_hosts") or ()):
+        for reading, _names, vms in vcenters:
             yield from devices.vcenter(reading, vms, windows=options["windows"], dry=options["dry"])
-    sleeping = {vm: why for reading in options["vcenter"] for vm, why in devices.asleep(reading).items()}
+    sleeping = {
+        vms[name]: why
+        for reading, _names, vms in vcenters
+        for name, why in devices.asleep(reading).items()
+        if name in vms
+    }
     for name, reading in options["nodes"].items():
         wanted = {
-            "asleep": sleeping.get(str(_value(hostvars, name, "gpu_vm_name") or name), ""),
+            "asleep": sleeping.get(name, ""),
             "slots": _value(hostvars, name, "rocemesh_slots"),
             "mmio": bool(_MMIO & set(_value(hostvars, name, "gpu_vm_wanted") or ())),
             "toolkit_repository": bool((_value(hostvars, name, "container_toolkit_source") or {}).get("repository")),
@@ -139,6 +144,31 @@ def _devices(
         for name in groups.get(group) or ():
             if name not in answered:
                 yield note(name, "not looked at", "it is not among the hosts of this run (--limit)")
+
+
+def _vcenters(
+    readings: Sequence[Mapping[str, Any]], hostvars: Any, groups: Mapping[str, Sequence[str]]
+) -> list[tuple[Mapping[str, Any], list[str], dict[str, str]]]:
+    """Each reading with what the inventory has on that vCenter: names of ESXi hosts there, and VMs (name there -> host
+    of the inventory). A host whose login was not used in this run (--limit) may be on any."""
+
+    def login(host: str) -> tuple[str, ...]:
+        return tuple(str(_value(hostvars, host, variable)) for variable in LOGIN)
+
+    known = {login(reading["batch"]["first"]): reading.get("vcenter_uuid") for reading in readings}
+    found = []
+    for reading in readings:
+        uuid = reading.get("vcenter_uuid")
+        names = {
+            group: {
+                str(_value(hostvars, host, variable) or host): host
+                for host in groups.get(group) or ()
+                if known.get(login(host), uuid) == uuid
+            }
+            for group, variable in (("esxi_hosts", "esxi_host_name"), ("gpu_vms", "gpu_vm_name"))
+        }
+        found.append((reading, list(names["esxi_hosts"]), names["gpu_vms"]))
+    return found
 
 
 def _wishes(hostvars: Any, name: str) -> dict[str, Any]:

@@ -196,8 +196,10 @@ esxi_host_moid:
   type: str
   sample: host-21
 rebooted:
-  description: Whether this run rebooted the host and saw it come back.
-  returned: success
+  description:
+    - Whether this run rebooted the host and saw it come back. After a failure V(null) if it asked for a reboot and what
+      became of it is not known.
+  returned: success, or failure after the first step
   type: bool
 reasons:
   description: Why the host was, or in check mode would be, rebooted. Empty if it was not.

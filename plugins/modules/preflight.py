@@ -37,8 +37,8 @@ options:
     default: {}
   vcenter:
     description:
-      - What M(rocemesh.multinode.vcenter_site_info) returned of each vCenter, or C(failed) with C(msg). Empty if none
-        was asked.
+      - What M(rocemesh.multinode.vcenter_site_info) returned of each vCenter, or C(failed) with C(msg), each with its
+        C(batch), the item of M(rocemesh.multinode.decide) that it was asked for. Empty if none was asked.
     type: list
     elements: dict
     default: []

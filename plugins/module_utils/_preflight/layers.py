@@ -192,14 +192,16 @@ def expand(text: str) -> list[str] | None:
 
 
 def placement(vcenter: Mapping[str, Any], esxi_hosts: Sequence[str]) -> Iterator[Finding]:
-    """``esxi_hosts``: names in vCenter of all hosts of the inventory. A VM of the run lives on one of them."""
+    """``esxi_hosts``: names in this vCenter of all its hosts in the inventory. A VM of the run lives on one of them."""
     rows = [row for row in vcenter.get("hosts") or () if not row.get("problem")]
     known = {str(row.get("name")) for row in rows} | set(esxi_hosts)
     for row in vcenter.get("vms") or ():
         host = str(row.get("esxi_host") or "")
         if host and not row.get("problem") and host not in known:
-            text = f"its VM runs on {host}, which is not in the inventory, expected one of {_list(sorted(known))}"
-            yield problem(str(row.get("asked")), "group esxi_hosts", text, f"add {host} to group esxi_hosts")
+            there = _list(sorted(known)) or "none"
+            text = f"its VM runs on {host}, which the inventory has not on this vCenter (it has {there})"
+            remedy = f"add {host} to group esxi_hosts, or let rocemesh_vcenter_hostname of host and VM name one vCenter"
+            yield problem(str(row.get("asked")), "group esxi_hosts", text, remedy)
     running = [str(name) for row in rows for name in row.get("running_vms") or ()]
     for row in vcenter.get("vms") or ():
         asked = str(row.get("asked"))

@@ -8,7 +8,7 @@ from typing import Any, Callable
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 from ansible.module_utils.common.parameters import env_fallback
 
-from .._layer import Layer, exit_with, failing
+from .._layer import Layer, RefusedError, exit_with, failing
 from .transport import PYVMOMI_IMPORT_ERROR, Connection, Endpoint
 
 
@@ -76,6 +76,13 @@ def hosts_module(**own: dict[str, Any]) -> tuple[AnsibleModule, list[str]]:
 
 
 def endpoint_from(params: dict[str, Any]) -> Endpoint:
+    if params["vcenter_uuid"] == "":
+        raise RefusedError(
+            "it is empty, and any vCenter would do; nothing was changed",
+            host=params["hostname"],
+            thing="vcenter_uuid",
+            remedy="give the vcenter_uuid of the reading that this task rests on, or leave the option out",
+        )
     return Endpoint(
         hostname=params["hostname"],
         username=params["username"],

@@ -126,7 +126,7 @@ class HostBoot:
                     remedy="see that vCenter is well, then run again",
                 )
             if connection.clock() >= deadline:
-                raise self._gave_up(seen, was_down)
+                raise self._gave_up(seen, was_down, row.get("runtime.bootTime"))
             connection.sleep(min(pause, max(deadline - connection.clock(), 0.0)))
             pause = min(pause * 1.4, _RETURN_POLL)
 
@@ -160,13 +160,13 @@ class HostBoot:
             return False
         return True
 
-    def _gave_up(self, seen: str, was_down: bool) -> LayerError:
+    def _gave_up(self, seen: str, was_down: bool, boot_time: Any) -> LayerError:
         limit = f"{self._limit:.0f} s"
+        boot = "its old boot time" if boot_time is not None else "no boot time"
         if seen == "connected":
             return VerifyError(
-                f"{limit} after the reboot was accepted, the host reports its old boot time"
-                + ("" if was_down else " and was never seen down")
-                + "; it has not rebooted",
+                f"{limit} after the reboot was accepted, the host reports {boot}"
+                + ("" if was_down else " and was never seen down"),
                 host=self._host,
                 thing="ESXi host",
                 remedy="look at the host's console and at its reboot task",

@@ -12,7 +12,7 @@ from .._layer import Layer, LayerError, Operation, Pending, RefusedError, strict
 from .plan import KERNEL_LIST, KERNEL_SET, KernelWanted, managed_settings, pending_kernel, plan_kernel, with_configured
 from .side_by_side import side_by_side, together, worth_telling
 from .state import KernelState, parse_kernel_list
-from .transport import Connection
+from .transport import Connection, unanswered
 
 
 def several(errors: Sequence[LayerError], host: str) -> LayerError:
@@ -87,7 +87,8 @@ class KernelLayer(Layer["tuple[KernelState, ...]", KernelWanted]):
         host = operation.payload["host"]
         self._touched.add(host)
         # the command answers "true" even where nothing happened: only reading again counts
-        self._connection.run_esxcli(self._references[host], host, KERNEL_SET, operation.payload["values"])
+        with unanswered():
+            self._connection.run_esxcli(self._references[host], host, KERNEL_SET, operation.payload["values"])
 
     def apply_all(self, operations: Sequence[Operation], applied: list[Operation]) -> None:
         """The first host alone, then the others side by side: what every host refuses is refused once."""
@@ -104,7 +105,7 @@ class KernelLayer(Layer["tuple[KernelState, ...]", KernelWanted]):
         errors = worth_telling(outcomes)
         if errors:
             left = [host for host in others if len(done[host]) < len(of_host[host])]
-            raise together(errors, self._connection.name, f"{len(left)} hosts were not (wholly) changed", left)
+            raise together(errors, self._connection.name, f"{len(left)} hosts may not be (wholly) changed", left)
 
     def _pending_of(self, state: KernelState) -> Pending:
         return pending_kernel(managed_settings(state, self._wanted), state.host)

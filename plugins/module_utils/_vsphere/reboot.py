@@ -71,6 +71,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         self._last: HostState | None = None
         self._reasons: list[str] = []
         self._rebooted = False
+        self._is_reboot_known = True
         self._superseded = False
         self._begun = False
         self._elapsed = 0.0
@@ -220,7 +221,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
     def _say_how_to_resume(self, error: LayerError) -> None:
         down = list(self._guests.still_down().values())
         entered = self._maintenance.is_ours
-        error.details.setdefault("rebooted", self._rebooted)
+        error.details.setdefault("rebooted", self._rebooted if self._is_reboot_known else None)
         mode = "in maintenance mode (entered by this run)"
         if down and not entered:
             mode = self._mode()
@@ -295,6 +296,9 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         except LayerError as error:
             if self._boot.never_began:
                 self._take_back(error, " The host was not rebooted.")
+            else:
+                self._is_reboot_known = False
+                error.args = (f"{error} The reboot was asked for; whether the host has rebooted is not known.",)
             raise
         self._rebooted = True
         still = [s for s in self._settings() if s.is_pending]

@@ -133,7 +133,7 @@ class HostRecords:
             )
 
         try:
-            rows = connection.start(self._host, "reading the events of the host", ask)
+            rows = connection.ask(self._host, "reading the events of the host", ask)
         except (ApplyError, CredentialError):
             return None
         found = []
@@ -160,8 +160,15 @@ class HostRecords:
                 thing="custom attribute",
                 remedy="find out who wrote it and empty it in the vSphere client",
             )
-        if mark is None:
-            self.fields.write("host", self._moid, self._key(), "")
+        if mark is None and not self.fields.write("host", self._moid, self._key(), ""):
+            raise RefusedError(
+                "vCenter takes no value of it for a host (it is defined for another kind of object, or was removed "
+                "meanwhile); nothing was changed",
+                host=self._host,
+                thing="custom attribute",
+                value=MARK_FIELD,
+                remedy="remove this custom attribute in the vSphere client; the next run defines it for hosts",
+            )
 
     def _key(self) -> int:
         key = self.fields.definitions().get(MARK_FIELD)

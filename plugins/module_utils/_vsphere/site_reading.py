@@ -67,6 +67,7 @@ def read_site(
     running = _running(connection, seen.values())
     return {
         "vcenter": connection.name,
+        "vcenter_uuid": connection.instance,
         "product": str(connection.content.about.fullName),
         "clock_skew": round(skew, 1),
         "account": str(connection.content.sessionManager.currentSession.userName),

@@ -111,7 +111,7 @@ def translated(host: str, doing: str, thing: str = "", value: Any = None) -> Ite
         raise
     except ssl.SSLCertVerificationError as error:
         raise UnreachableError(
-            f"the certificate does not verify ({error.verify_message or error.reason}); nothing was sent",
+            f"{doing}: the certificate does not verify ({error.verify_message or error.reason})",
             host=host,
             remedy="give the CA that signed it in ca_path, use a name that the certificate carries, or (never for "
             "production) set validate_certs to false",
@@ -143,6 +143,17 @@ def translated(host: str, doing: str, thing: str = "", value: Any = None) -> Ite
         ) from error
 
 
+@contextlib.contextmanager
+def unanswered() -> Iterator[None]:
+    """Around a request that changes something: without an answer nobody knows what became of it. A fault is one."""
+    try:
+        yield
+    except UnreachableError as error:
+        if "fault" not in error.details:
+            error.args = (f"{error} Whether it was carried out is not known.",)
+        raise
+
+
 def _from_fault(error: Any, host: str, doing: str, thing: str, value: Any) -> LayerError:
     text = f"{doing}: {fault_text(error)}"
     subject: dict[str, Any] = {"host": host, "thing": thing, "value": value, "fault": fault_name(error)}
@@ -150,8 +161,8 @@ def _from_fault(error: Any, host: str, doing: str, thing: str, value: Any) -> La
         return CredentialError(
             text,
             **subject,
-            remedy="check username and password; nothing was changed. Repeated attempts lock the account. An ESXi host "
-            "in lockdown mode refuses every direct login: go through its vCenter",
+            remedy="check username and password. Repeated attempts lock the account. An ESXi host in lockdown mode "
+            "refuses every direct login: go through its vCenter",
         )
     if isinstance(error, vim.fault.NotAuthenticated):
         return SessionLostError(text, **subject, remedy="run again: vCenter ended the session")
@@ -285,7 +296,7 @@ class Connection:
         socket.setdefaulttimeout(self.endpoint.timeout)  # version discovery knows no timeout of its own
         try:
             with translated(self.endpoint.name, f"login as {self.endpoint.username}"):
-                self._service = pyvim_connect.SmartConnect(
+                service = pyvim_connect.SmartConnect(
                     host=self.endpoint.hostname,
                     port=self.endpoint.port,
                     user=self.endpoint.username,
@@ -295,25 +306,30 @@ class Connection:
                     httpProxyPort=self.endpoint.proxy_port or None,
                     httpConnectionTimeout=self.endpoint.timeout,
                 )
-                self._service._stub.poolSize = WORKERS  # as many connections stay open as requests run side by side
-                self._content = self._service.RetrieveContent()
+                service._stub.poolSize = WORKERS  # as many connections stay open as requests run side by side
+                self._service, self._content = service, service.RetrieveContent()
+        except LayerError as error:
+            if not self._instance:  # after the first login only the caller knows what was asked for
+                error.args = (f"{error} Nothing was changed.",)
+            raise
         finally:
             socket.setdefaulttimeout(before)
         self._executers = {}
-        self._refuse_another()
+        try:
+            self._refuse_another()
+        except LayerError:
+            self.close()  # whatever is asked next logs in anew, and comes here again
+            raise
         return self
 
     def _refuse_another(self) -> None:
-        """Ids of hosts and VMs mean nothing on another vCenter, and a restored copy has the very same ones."""
+        """Ids of hosts and VMs mean nothing on another vCenter, and a restored copy has the very same ones. Every login
+        is compared with the one before it, the first with what the caller has read."""
         first, wanted = not self._instance, self._instance or self.endpoint.instance
-        found = (
-            self._read_instance() if wanted else str(getattr(self._content.about, "instanceUuid", None) or "").lower()
-        )
-        if found == wanted or not wanted:
+        found = self._read_instance()
+        if wanted in ("", found):
             self._instance = found
             return
-        with contextlib.suppress(Exception):  # the session ends by itself
-            self._content.sessionManager.Logout()
         done = "nothing was changed" if first else "what was done before the new login was done on the other one"
         raise RefusedError(
             f"this is vCenter {found}, and the ids were read on vCenter {wanted}; {done}",
@@ -364,6 +380,8 @@ class Connection:
     @property
     def content(self) -> Any:
         """The service content as read at login: asking for it again would be one more call each time."""
+        if self._service is None:  # the link was given up for a while
+            self.open()
         return self._content
 
     @property
@@ -373,7 +391,6 @@ class Connection:
     @property
     def instance(self) -> str:
         """UUID of this vCenter; of an ESXi host that is asked itself, that of its hardware."""
-        self._instance = self._instance or self._read_instance()
         return self._instance
 
     def _read_instance(self) -> str:
@@ -738,6 +755,11 @@ class Connection:
 
         ``call`` must make its reference anew (see `reference`): a session that vCenter ended is renewed once.
         """
+        with unanswered():
+            return self.ask(host, doing, call)
+
+    def ask(self, host: str, doing: str, call: Callable[[], Any]) -> Any:
+        """As `start`, for a call that reads."""
 
         def attempt() -> Any:
             with translated(host, doing):

@@ -13,7 +13,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import yaml
@@ -21,7 +21,7 @@ import yaml
 from tests.integration.simulated_switch import PASSWORD
 from tests.integration.switch import harness
 from tests.integration.switch.harness import Simulator
-from tests.integration.vsphere.conftest import ROOT, USER, Pki, Vcenter, build, start
+from tests.integration.vsphere.conftest import ROOT, USER, Pki, Vcenter, build, started
 
 HOSTS, RAILS = 4, 8
 LEAVES = ("leaf01", "leaf02")
@@ -54,7 +54,7 @@ def address(node: str, rail: int) -> str:
     return f"10.{rail + 1}.0.{11 + NODES.index(node)}"
 
 
-def topology() -> dict[str, Any]:
+def topology(nodes: Sequence[str] = tuple(NODES)) -> dict[str, Any]:
     """What the simulated vCenter has."""
     devices = [
         {"kind": kind, "address": host_address(kind, rail), "slot": slot(kind, rail), "number": number * RAILS + rail}
@@ -68,7 +68,7 @@ def topology() -> dict[str, Any]:
             "pcie_switches": True,
             "vms": [{"name": node, "devices": devices, "memory_mb": 262144}],
         }
-        for number, node in enumerate(NODES, 1)
+        for number, node in enumerate(nodes, 1)
     ]
     return {"datacenter": "dc", "cluster": "gpu", "hosts": hosts}
 
@@ -187,8 +187,9 @@ class Guest:
 class Site:
     """The example inventory as it is, and one beside it that says where the simulators listen."""
 
-    def __init__(self, root: pathlib.Path, vcenter: Vcenter, leaves: dict[str, Simulator]) -> None:
-        self.root, self.vcenter, self.leaves = root, vcenter, leaves
+    def __init__(self, root: pathlib.Path, vcenters: Sequence[Vcenter], leaves: dict[str, Simulator]) -> None:
+        self.root, self.vcenters, self.leaves = root, vcenters, leaves
+        self.vcenter = vcenter = vcenters[0]
         self.guests = {name: Guest(root / "guests", name) for name in NODES}
         shutil.copytree(INVENTORY, root / "example")
         vault = {"vault_vcenter_password": vcenter.password, "vault_switch_password": PASSWORD}
@@ -227,6 +228,13 @@ class Site:
                 }
             },
         }
+        # A second vCenter has the last hosts, under the names and ids that the first has in the first one.
+        for number, node in enumerate(NODES[HOSTS // len(vcenters) :] if len(vcenters) > 1 else ()):
+            there = {f"rocemesh_vcenter_{name}": vcenters[1].login[name] for name in ("port", "password")}
+            where["gpu_vms"]["hosts"][node] |= {**there, "gpu_vm_name": NODES[number]}
+            host = f"esx{NODES.index(node) + 1:02d}.example.com"
+            esxi = where.setdefault("esxi_hosts", {"hosts": {}})["hosts"]
+            esxi[host] = {**there, "esxi_host_name": f"esx{number + 1:02d}.example.com"}
         self._where = where
         self.tell({})
 
@@ -244,7 +252,7 @@ class Site:
         """Everything that a run could change."""
         hardware = {name: (guest.root / "hw/nic.json").read_text() for name, guest in self.guests.items()}
         running = [leaf.state()["running"] for leaf in self.leaves.values()]
-        return [self.vcenter.state(), self.vcenter.calls(), hardware, *running]
+        return [*((each.state(), each.calls()) for each in self.vcenters), hardware, *running]
 
     def play(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         program = str(pathlib.Path(sys.executable).with_name("ansible-playbook"))
@@ -262,15 +270,16 @@ class Site:
 
 
 @contextlib.contextmanager
-def standing(root: pathlib.Path, pki: Pki) -> Iterator[Site]:
+def standing(root: pathlib.Path, pki: Pki, vcenters: int = 1) -> Iterator[Site]:
     """The site with its simulators, until it is no longer needed."""
-    (root / "vcenter").mkdir()
-    vcenter = start(build(), pki, root / "vcenter", topology())
     with contextlib.ExitStack() as stack:
-        stack.callback(vcenter.process.wait)
-        stack.callback(vcenter.process.terminate)
+        found = []
+        for number in range(vcenters):
+            (root / f"vcenter{number}").mkdir()
+            nodes = NODES[: HOSTS // vcenters]
+            found.append(stack.enter_context(started(build(), pki, root / f"vcenter{number}", topology(nodes))))
         leaves = {
             name: stack.enter_context(harness.running(root / name, "--name", name, "--cabled", "16", "--no-lldp"))
             for name in LEAVES
         }
-        yield Site(root, vcenter, leaves)
+        yield Site(root, found, leaves)

@@ -202,8 +202,10 @@ class Vcenter:
         return [f"{call['method']} {call['entity']}" for call in self.ask("GET", "/calls")]
 
 
-def start(binary: pathlib.Path, pki: Pki, folder: pathlib.Path, topology: dict[str, Any], *more: str) -> Vcenter:
-    password = secrets.token_urlsafe(16)
+def start(
+    binary: pathlib.Path, pki: Pki, folder: pathlib.Path, topology: dict[str, Any], *more: str, password: str = ""
+) -> Vcenter:
+    password = password or secrets.token_urlsafe(16)
     (folder / "password").write_text(password)
     (folder / "topology.json").write_text(json.dumps(topology))
     process = subprocess.Popen(
@@ -229,8 +231,10 @@ def binary() -> pathlib.Path:
 
 
 @contextlib.contextmanager
-def started(binary: pathlib.Path, pki: Pki, folder: pathlib.Path, topology: dict[str, Any]) -> Iterator[Vcenter]:
-    vcenter = start(binary, pki, folder, topology)
+def started(
+    binary: pathlib.Path, pki: Pki, folder: pathlib.Path, topology: dict[str, Any], password: str = ""
+) -> Iterator[Vcenter]:
+    vcenter = start(binary, pki, folder, topology, password=password)
     try:
         yield vcenter
     finally:

@@ -3,10 +3,11 @@ nowhere, whichever way the logins are given."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import pathlib
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from .windows import admin
 
 ALLOW = ("-e", "rocemesh_allow_reboot=true")
 MIXES = 50
+PAIRS = [f"{number:02d}" for number in range(1, 18)]  # of each of three runs: 51 mixes
 GUESTS = {"vm_policy": "shutdown", "vm_allowlist": ["gpu01", "gpu02", "gpu03"]}
 
 
@@ -70,94 +72,119 @@ def test_modules_refuse_ids_of_another_vcenter(both: tuple[Vcenter, Vcenter]) ->
     assert [vcenter.calls() for vcenter in both] == [[], []]
 
 
-OPTIONS = ("hostname", "port", "username", "password", "ca_path")
 ENVIRONMENT = {"hostname": "VMWARE_HOST", "username": "VMWARE_USER"}
+OPTIONS = ("hostname", "port", "username", "password", "ca_path")
+CHOICES = (OPTIONS, OPTIONS, ("port",), ("hostname", "port"), ("port", "password"), ("username",), ())
 
 
-def login(vcenter: Vcenter | None) -> dict[str, Any]:
-    return {} if vcenter is None else {f"rocemesh_vcenter_{name}": vcenter.login[name] for name in OPTIONS}
+def login(vcenter: Vcenter, options: Sequence[str] = OPTIONS) -> dict[str, Any]:
+    return {f"rocemesh_vcenter_{name}": vcenter.login[name] for name in options}
 
 
-class Logins:
-    """An inventory whose logins stand for the whole site (`all`), for a group, or in the environment."""
+class Mixes:
+    """ESXi hosts esxNN with their VMs gpuNN, which are in both vCenters, and logins drawn by chance: of the site (a
+    group of one host and its VM), of the role (that host, that VM), all options of a login, some or none. Both vCenters
+    have one address and one account, so the nearest port says which one is ``meant``; ``base``: that of the whole
+    inventory or of the environment."""
 
-    def __init__(self, both: tuple[Vcenter, Vcenter], folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, both: tuple[Vcenter, Vcenter], dice: random.Random, base: int) -> None:
         self.both = both
-        self.controller = Controller(both[0], folder, {"esx01": ["gpu01", "gpu02"]}, WAITING)
-        self.patch = monkeypatch
+        drawn = {
+            f"{kind}{pair}": (dice.choice((0, 1)), dice.choice(CHOICES))
+            for pair in PAIRS
+            for kind in ("esx", "gpu", "site")
+        }
+        self.meant = {}
+        for pair in PAIRS:
+            for name in (f"esx{pair}", f"gpu{pair}"):
+                near = [vcenter for vcenter, options in (drawn[name], drawn[f"site{pair}"]) if "port" in options]
+                self.meant[name] = (near or [base])[0]
+        self.agreeing = [pair for pair in PAIRS if self.meant[f"esx{pair}"] == self.meant[f"gpu{pair}"]]
+        said = {name: login(both[vcenter], options) for name, (vcenter, options) in drawn.items()}
+        self.groups: dict[str, Any] = {
+            "esxi_hosts": {"hosts": {f"esx{pair}": said[f"esx{pair}"] for pair in PAIRS}},
+            "gpu_vms": {"hosts": {f"gpu{pair}": said[f"gpu{pair}"] for pair in PAIRS}},
+            **{
+                f"site{pair}": {"hosts": {f"esx{pair}": {}, f"gpu{pair}": {}}, "vars": said[f"site{pair}"]}
+                for pair in PAIRS
+            },
+        }
 
-    def give(self, environment: int | None, **groups: int | None) -> Controller:
-        inventory = json.loads(self.controller.inventory.read_text())
-        for name, number in groups.items():
-            group = inventory["all"] if name == "all" else inventory["all"]["children"][name]
-            rest = {key: value for key, value in group.get("vars", {}).items() if "_vcenter_" not in key}
-            group["vars"] = rest | login(None if number is None else self.both[number])
-        self.controller.inventory.write_text(json.dumps(inventory))
-        if environment is not None:
-            for name, value in self.both[environment].login.items():
-                self.patch.setenv(ENVIRONMENT.get(name, f"VMWARE_{name.upper()}"), str(value))
-        return self.controller
+    def strangers(self) -> list[str]:
+        """Every change of a host or VM at a vCenter that was not meant for it."""
+        return [
+            f"{number}: {call}"
+            for number, vcenter in enumerate(self.both)
+            for call in vcenter.calls()
+            if self.meant.get(call.split()[-1], number) != number
+        ]
 
 
-@pytest.fixture
-def logins(both: tuple[Vcenter, Vcenter], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Logins:
-    return Logins(both, tmp_path / "one", monkeypatch)
+@pytest.fixture(scope="module")
+def alike(
+    binary: pathlib.Path, pki: Pki, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Vcenter, Vcenter]]:
+    hosts = [{"name": f"esx{pair}", "vms": [f"gpu{pair}"]} for pair in PAIRS]
+    topology = {**WINDOWS, "hosts": hosts}
+    with contextlib.ExitStack() as stack:
+        folders = [tmp_path_factory.mktemp(name) for name in ("one", "copy")]
+        found = [stack.enter_context(started(binary, pki, folder, topology, "of-both")) for folder in folders]
+        yield found[0], found[1]
 
 
-# 0 and 1 are the vCenters. The login of the VMs leads elsewhere than that of their hosts.
-@pytest.mark.parametrize(
-    ("environment", "groups"),
-    [
-        (None, {"all": 0, "esxi_hosts": 1}),
-        (None, {"all": 0, "gpu_vms": 1}),
-        (0, {"all": None, "esxi_hosts": 1}),
-        (1, {"all": None, "gpu_vms": 0}),
-    ],
-    ids=str,
-)
-def test_no_window_where_hosts_and_vms_are_read_on_different_vcenters(
-    logins: Logins, environment: int | None, groups: dict[str, int | None]
+# Which vCenter is meant where nothing nearer is said, and whether the environment says so (else the inventory does, and
+# the environment names the other one).
+@pytest.mark.parametrize(("base", "in_environment"), [(0, True), (1, True), (1, False)])
+def test_mixed_logins_never_change_the_other_vcenter(
+    alike: tuple[Vcenter, Vcenter],
+    base: int,
+    in_environment: bool,
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    done = logins.give(environment, **groups).play("reboot.yml", *ALLOW)
-    uuids = [
-        run_module("esxi_window", {**each.login, "esxi_hostnames": ["esx01"]})["vcenter_uuid"] for each in logins.both
-    ]
-    assert done.returncode != 0 and all(uuid in done.stdout for uuid in uuids), done.stdout
-    assert [vcenter.calls() for vcenter in logins.both] == [[], []], done.stdout
+    for vcenter in alike:
+        vcenter.ask("POST", "/reset")
+    mixes = Mixes(alike, random.Random(100 * base + in_environment), base)
+    assert 3 < len(mixes.agreeing) < len(PAIRS) - 3
+    for name, value in alike[base if in_environment else 1 - base].login.items():
+        monkeypatch.setenv(ENVIRONMENT.get(name, f"VMWARE_{name.upper()}"), str(value))
+    controller = Controller(alike[0], tmp_path / "one", {}, WAITING)
+    whole = {} if in_environment else login(alike[base])
+    inventory = {"all": {"vars": {**whole, "card_pending": WAITING}, "children": mixes.groups}}
+    controller.inventory.write_text(json.dumps(inventory))
+    # An interrupted run has left these hosts in maintenance mode; on the other vCenter another person did.
+    left = mixes.agreeing[:3]
+    for vcenter in alike:
+        for pair in left:
+            admin(vcenter, "off", vm=f"gpu{pair}")
+            admin(vcenter, "enter", host=f"esx{pair}")
+    adopt = "rocemesh_adopt_maintenance=" + ",".join(f"esx{pair}" for pair in left)
+    done = controller.play("site.yml", "--tags", "recover,esxi,power", "-e", adopt)
+    assert "no login: " in done.stdout, "the last step of stage power, for there are no guests: " + done.stdout
+    assert mixes.strangers() == []
+    states = [vcenter.state() for vcenter in alike]
+    for pair in PAIRS:
+        host, vm = f"esx{pair}", f"gpu{pair}"
+        right, wrong = (states[number]["hosts"][host] for number in (mixes.meant[host], 1 - mixes.meant[host]))
+        configured = [each["kernel"]["atsSupport"]["configured"] for each in (right, wrong)]
+        assert (configured, right["maintenance"], wrong["maintenance"]) == (["TRUE", "FALSE"], False, pair in left)
+        assert states[mixes.meant[vm]]["vms"][vm]["power"] == "on"
 
+    before = [vcenter.calls() for vcenter in alike]
+    refused = controller.play("reboot.yml", *ALLOW)
+    assert refused.returncode != 0 and "which is not in this run" in refused.stdout, refused.stdout
+    assert [vcenter.calls() for vcenter in alike] == before, (
+        "no window where host and VM are read on different vCenters"
+    )
 
-# The nearest login counts: that of the host or its group, that of the site, the environment.
-@pytest.mark.parametrize(
-    ("environment", "groups", "used"),
-    [
-        (0, {"all": None}, 0),
-        (0, {"all": 1}, 1),
-        (1, {"all": 1, "esxi_hosts": 0, "gpu_vms": 0}, 0),
-        (None, {"all": 1}, 1),
-    ],
-    ids=str,
-)
-def test_windows_are_opened_on_the_vcenter_that_was_read(
-    logins: Logins, environment: int | None, groups: dict[str, int | None], used: int
-) -> None:
-    done = logins.give(environment, **groups).play("reboot.yml", *ALLOW)
+    hosts = [f"{kind}{pair}" for pair in mixes.agreeing for kind in ("esx", "gpu")]
+    limit = ("--limit", ",".join(["localhost", *hosts]))
+    done = controller.play("reboot.yml", *ALLOW, "-e", "rocemesh_max_unavailable=100%", *limit)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert logins.both[used].host("esx01")["boots"] == 1, done.stdout
-    assert logins.both[1 - used].calls() == []
-
-
-@pytest.mark.parametrize("used", [0, 1])
-def test_recover_leaves_maintenance_mode_where_the_host_is_logged_in_to(logins: Logins, used: int) -> None:
-    for vcenter in logins.both:
-        for vm in ("gpu01", "gpu02"):
-            admin(vcenter, "off", vm=vm)
-        admin(vcenter, "enter", host="esx01")
-    controller = logins.give(1 - used, all=1 - used, esxi_hosts=used)
-    done = controller.play("recover.yml", "-e", "rocemesh_adopt_maintenance=esx01")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert logins.both[used].calls()
-    assert logins.both[1 - used].calls() == []
-    assert [vcenter.host("esx01")["maintenance"] for vcenter in logins.both] == [used == 1, used == 0]
+    assert mixes.strangers() == []
+    booted = {(number, name) for number, vcenter in enumerate(alike)
+              for name, host in vcenter.state()["hosts"].items() if host["boots"]}  # fmt: skip
+    assert booted == {(mixes.meant[f"esx{pair}"], f"esx{pair}") for pair in mixes.agreeing}
 
 
 def test_one_site_on_two_vcenters_with_the_same_ids(both: tuple[Vcenter, Vcenter], tmp_path: pathlib.Path) -> None:

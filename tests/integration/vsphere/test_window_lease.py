@@ -87,6 +87,16 @@ def test_dead_lease_is_taken_and_nothing_of_it_is_left(vcenter: Vcenter, text: s
     assert marks(vcenter) == []
 
 
+def test_mark_that_is_defined_for_vms_refuses_before_anything_stops(vcenter: Vcenter) -> None:
+    with client(vcenter) as connection:
+        connection.content.customFieldsManager.AddFieldDefinition(name="rocemesh.window", moType=vim.VirtualMachine)
+    before = vcenter.state()
+    failed = run_as(vcenter, "mine", **WINDOW)
+    assert failed["error_code"] == "refused" and "rocemesh.window" in failed.msg, failed.msg
+    assert "defined for another kind of object" in failed.msg and vcenter.state() == before
+    assert marks(vcenter) == []
+
+
 def test_process_of_another_boot_or_namespace_is_not_known_to_be_gone(vcenter: Vcenter) -> None:
     lease(vcenter, held_by("far", 600, "0badc0de.1.99999999.1"))
     assert run_as(vcenter, "mine", **WINDOW)["error_code"] == "refused"

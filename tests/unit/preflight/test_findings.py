@@ -13,6 +13,7 @@ from ansible_collections.rocemesh.multinode.plugins.action import preflight
 from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight import (
     controller,
     devices,
+    layers,
     nodes,
     variables,
 )
@@ -279,3 +280,61 @@ def test_gpus_that_nobody_looks_at_stop_nothing() -> None:
     told["gpu01"]["gpu"]["gpus"] = told["gpu01"]["gpu"]["gpus"][:7]
     result = summary(found(told), [])
     assert result["ready"] and {row["thing"] for row in result["cautions"]} == {"NVIDIA driver", "rocemesh_slots"}
+
+
+# ---------------------------------------------------------------- several vCenters
+def of_vcenters(*readings: dict[str, Any], hostvars: dict[str, dict[str, Any]], nodes: dict[str, Any]) -> list[Finding]:
+    groups = {group: [host for host in hostvars if host.startswith(start)] for group, start in GROUPS.items()}
+    options = {"switches": {}, "nodes": nodes, "vcenter": list(readings), "windows": False, "dry": False}
+    found = list(preflight._devices(options, Hostvars(hostvars), groups, set()))
+    for reading, names, _vms in preflight._vcenters(readings, Hostvars(hostvars), groups):
+        found += layers.placement(reading, names)
+    return found
+
+
+GROUPS = {"esxi_hosts": "esx", "gpu_vms": "gpu"}
+ON_B = {"rocemesh_vcenter_hostname": "b.example.com"}
+COPY = {
+    "esx01": {}, "gpu01": {},
+    "esx02": {**ON_B, "esxi_host_name": "esx01"}, "gpu02": {**ON_B, "gpu_vm_name": "gpu01"},
+}  # fmt: skip
+
+
+def on_vcenter(uuid: str, first: str, power: str = "poweredOn", **host: Any) -> dict[str, Any]:
+    return {
+        "vcenter": uuid, "vcenter_uuid": uuid, "batch": {"first": first}, "missing_privileges": [],
+        "hosts": [{"asked": "esx01", "problem": "", "name": "esx01", "connection": "connected", **host}],
+        "vms": [{"asked": "gpu01", "problem": "", "power": power, "esxi_host": "esx01"}],
+    }  # fmt: skip
+
+
+def test_vm_that_is_off_is_that_of_its_own_vcenter() -> None:
+    silent = {"unreachable": True, "msg": "no route"}
+    told = of_vcenters(
+        on_vcenter("a", "esx01"), on_vcenter("b", "esx02", "poweredOff"),
+        hostvars=COPY, nodes={"gpu01": silent, "gpu02": silent},
+    )  # fmt: skip
+    assert [(finding.level, finding.place) for finding in told] == [("problem", "gpu01"), ("warning", "gpu02")]
+
+
+def test_vm_of_the_other_vcenter_is_a_stranger_here() -> None:
+    hostvars = {**COPY, "gpu02": {**ON_B, "gpu_vm_name": "gpu02"}}
+    there = {**on_vcenter("b", "esx02", running_vms=["gpu01", "gpu02"]), "vms": []}
+    told = of_vcenters(on_vcenter("a", "esx01"), there, hostvars=hostvars, nodes={})
+    strangers = [finding for finding in told if finding.thing == "other VMs"]
+    assert ["(gpu01)" in finding.text for finding in strangers] == [True]
+
+
+def test_vm_and_host_read_on_different_vcenters_are_named() -> None:
+    hostvars = {"esx01": {}, "gpu01": ON_B}
+    apart = {**on_vcenter("b", "gpu01"), "hosts": []}
+    told = of_vcenters({**on_vcenter("a", "esx01"), "vms": []}, apart, hostvars=hostvars, nodes={})
+    wrong = [finding for finding in told if finding.level == "problem"]
+    assert [finding.place for finding in wrong] == ["gpu01"] and "rocemesh_vcenter_hostname" in wrong[0].remedy
+
+
+def test_two_logins_to_one_vcenter_are_one_vcenter() -> None:
+    hostvars = {"esx01": {}, "gpu01": {"rocemesh_vcenter_username": "of-vms"}}
+    apart = {**on_vcenter("a", "gpu01"), "hosts": []}
+    told = of_vcenters({**on_vcenter("a", "esx01"), "vms": []}, apart, hostvars=hostvars, nodes={})
+    assert [finding for finding in told if finding.level == "problem"] == []

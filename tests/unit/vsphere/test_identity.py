@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import ParseError, RefusedError
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere import transport
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere import arguments, transport
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import Connection, SessionLostError
 
 from tests.unit.vsphere.fakes import ENDPOINT
@@ -19,17 +19,21 @@ class Servers:
 
     def __init__(self, *uuids: str, hardware: str = "") -> None:
         self.uuids, self.hardware = list(uuids), hardware
-        self.logouts = 0
+        self.logouts = self.dropped = 0
 
     def connect(self, **_login: Any) -> Any:
         about = SimpleNamespace(instanceUuid=self.uuids.pop(0), apiType="VirtualCenter", fullName="VMware vCenter 8.0")
         manager = SimpleNamespace(Logout=self._logout)
         content = SimpleNamespace(about=about, sessionManager=manager)
-        stub = SimpleNamespace(poolSize=0, DropConnections=lambda: None)
+        stub = SimpleNamespace(poolSize=0, DropConnections=self._drop)
         return SimpleNamespace(_stub=stub, RetrieveContent=lambda: content)
 
     def _logout(self) -> None:
         self.logouts += 1
+        raise OSError("a session that cannot be ended")
+
+    def _drop(self) -> None:
+        self.dropped += 1
 
 
 def connection(servers: Servers, monkeypatch: pytest.MonkeyPatch, instance: str = "") -> Connection:
@@ -40,12 +44,32 @@ def connection(servers: Servers, monkeypatch: pytest.MonkeyPatch, instance: str 
     return made
 
 
-def test_the_first_login_refuses_another_vcenter_and_ends_its_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    servers = Servers("B")
+def test_first_login_to_another_vcenter_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its session is never used again, also where it could not be ended."""
+    servers = Servers("B", "B", "B")
+    made = connection(servers, monkeypatch, "a")
     with pytest.raises(RefusedError) as refused:
-        connection(servers, monkeypatch, "a").open()
+        made.open()
     assert "vCenter a;" in str(refused.value) and "nothing was changed" in str(refused.value)
-    assert servers.logouts == 1
+    for use in (lambda: made.content, lambda: made.reference("vm", "vm-1")):
+        with pytest.raises(RefusedError):
+            use()
+    assert servers.logouts == servers.dropped == 3
+
+
+def test_renewed_session_of_a_standalone_host_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where nobody has asked for the first UUID."""
+    servers = Servers("", "", hardware="ABC")
+    made = connection(servers, monkeypatch).open()
+    monkeypatch.setattr(made, "_listed_once", lambda _kinds: [(None, {"hardware.systemInfo.uuid": "DEF"})])
+    with pytest.raises(RefusedError):
+        made.reopen()
+
+
+def test_empty_uuid_is_refused_and_not_taken_for_any() -> None:
+    given = {"hostname": "vc", "vcenter_uuid": ""}
+    with pytest.raises(RefusedError, match="vcenter_uuid: it is empty"):
+        arguments.endpoint_from(given)
 
 
 @pytest.mark.parametrize("instance", ["", "a"])

@@ -766,7 +766,7 @@ def one_request_for_all_objects() -> None:
 
     connection = Connection(ENDPOINT)
     collector = Collector()
-    connection._content = SimpleNamespace(propertyCollector=collector)
+    connection._service, connection._content = object(), SimpleNamespace(propertyCollector=collector)
     assert connection.properties([vim.HostSystem(f"host-{n}") for n in range(256)], ["name", "vm"]) == [{}] * 256
     assert collector.asked == 1
 

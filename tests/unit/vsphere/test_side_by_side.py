@@ -161,7 +161,7 @@ def test_every_host_that_refuses_is_named_and_what_was_done_stands_in_order() ->
     connection = Esxcli("esx07", "esx31")
     kernel, operations = layer(connection, HOSTS)
     applied: list[Any] = []
-    with pytest.raises(LayerError, match=r"2 hosts were not \(wholly\) changed.*esx07.*esx31") as caught:
+    with pytest.raises(LayerError, match=r"2 hosts may not be \(wholly\) changed.*esx07.*esx31") as caught:
         kernel.apply_all(operations, applied)
     assert caught.value.details["failed_hosts"] == ["esx07", "esx31"]
     assert "esx07" in caught.value.details["failed_operation"]

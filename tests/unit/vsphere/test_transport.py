@@ -13,6 +13,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import (
     LayerError,
     UnreachableError,
 )
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere import transport
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import (
     Connection,
     Endpoint,
@@ -135,3 +136,45 @@ def test_persistence_ends_with_the_deadline() -> None:
     with pytest.raises(UnreachableError):
         connection.persistently(ask, deadline=5)
     assert connection.time.now == pytest.approx(5)
+
+
+ROTATED = ssl.SSLCertVerificationError(1, "certificate verify failed")
+ROTATED.verify_message = "self-signed certificate"
+
+
+@pytest.mark.parametrize("raised", [ROTATED, TimeoutError("timed out")])
+def test_request_without_answer_is_not_known_to_be_carried_out(raised: Exception) -> None:
+    """Neither that it was sent nor that it was not: a certificate may be another one at the next connection."""
+
+    def call() -> None:
+        raise raised
+
+    with pytest.raises(UnreachableError, match=r"reboot it: .*Whether it was carried out is not known") as lost:
+        Connection(ENDPOINT).start("esx01", "reboot it", call)
+    assert "nothing was" not in str(lost.value).lower()
+    with pytest.raises(UnreachableError) as read:
+        Connection(ENDPOINT).ask("esx01", "reading it", call)
+    assert "not known" not in str(read.value)
+
+
+def test_fault_is_an_answer_to_a_request() -> None:
+    def call() -> None:
+        raise vmodl.fault.HostNotConnected(msg="no")
+
+    with pytest.raises(UnreachableError) as refused:
+        Connection(ENDPOINT).start("esx01", "reboot it", call)
+    assert "not known" not in str(refused.value)
+
+
+def test_login_claims_that_nothing_was_changed_only_as_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    def connect(**_login: Any) -> Any:
+        raise vim.fault.InvalidLogin(msg="expired")
+
+    monkeypatch.setattr(transport, "pyvim_connect", SimpleNamespace(SmartConnect=connect))
+    connection = Connection(ENDPOINT)
+    with pytest.raises(CredentialError, match=r"Nothing was changed\.$"):
+        connection.open()
+    connection._instance = "a"
+    with pytest.raises(CredentialError) as later:
+        connection.reopen()
+    assert "othing was changed" not in str(later.value)
