@@ -325,6 +325,18 @@ def _no_lldp(cli: Cli, _arguments: Arguments) -> str:
     return ""
 
 
+@command((CONFIG,), "ip routing vrf default")
+def _routing(cli: Cli, _arguments: Arguments) -> str:
+    cli.switch.running.routing = True
+    return ""
+
+
+@command((CONFIG,), "no ip routing vrf default")
+def _no_routing(cli: Cli, _arguments: Arguments) -> str:
+    cli.switch.running.routing = False
+    return ""
+
+
 @command((CONFIG,), "hostname <name>")
 def _hostname(cli: Cli, args: Arguments) -> str:
     cli.switch.running.hostname = args["name"]
@@ -419,6 +431,11 @@ def _address(cli: Cli, names: List[str], args: Arguments) -> None:
 @_on_interface("ip address <address> primary")
 def _address_primary(cli: Cli, names: List[str], args: Arguments) -> None:
     cli.switch.set_address(names, args["address"])
+
+
+@_on_interface("no ip address")
+def _no_address(cli: Cli, names: List[str], _arguments: Arguments) -> None:
+    cli.switch.set_address(names, None)
 
 
 @_on_interface("description <text...>")

@@ -442,8 +442,8 @@ def _interface_lines(name: str, port: Port) -> List[str]:
         lines.append(prefix + "{0}channel-group {1} mode active".format("mlag-" if port.mlag else "", port.lag))
     elif port.mode == "routed":
         lines.append(prefix + "no switchport force")
-        if port.address:
-            lines.append(prefix + "ip address {0} primary".format(port.address))
+        for number, address in enumerate(port.addresses):
+            lines.append(prefix + "ip address {0}{1}".format(address, "" if number else " primary"))
     else:
         if port.mode != "access":
             lines.append(prefix + "switchport mode {0}".format(port.mode))
@@ -515,7 +515,7 @@ def _configuration(config: Config, title: str) -> str:
                 out.append("   vlan {0} name {1}".format(number, vlan_name))
     out += ["", "##", "## Interface Ethernet configuration", "##"]
     out += ["   " + line for line in _coalesced(config)]
-    if config.svis:
+    if config.svis or config.routing:
         out += ["", "##", "## L3 configuration", "##", "   ip routing vrf default"]
         out += ["   interface vlan {0}".format(number) for number in config.svis]
     if config.qos:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import ipaddress
 import re
 import time
 from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
@@ -58,7 +59,7 @@ class Port:
     mlag: bool = False  # whether it is one over two switches
     qos: Dict[str, str] = dataclasses.field(default_factory=dict)  # what was typed by hand, see qos.py
     description: str = ""
-    address: str = ""  # of a routed port
+    addresses: List[str] = dataclasses.field(default_factory=list)  # of a routed port, the primary one first
 
 
 @dataclasses.dataclass
@@ -69,6 +70,7 @@ class Config:
     svis: List[int]
     roce: Optional[str] = None
     lldp: bool = True
+    routing: bool = False  # whether it forwards between its layer 3 interfaces
     qos: Dict[str, str] = dataclasses.field(default_factory=dict)  # what was typed by hand, see qos.py
 
     def as_json(self) -> Dict[str, Any]:
@@ -104,7 +106,7 @@ def factory_config(hostname: str, count: int, lldp: bool = True) -> Config:
         ports[trunk] = Port(mode="trunk", allowed_vlans=[100, 200], description="uplink")
         ports[member_a] = Port(lag=1, mtu=9216, description="peer link")
         ports[member_b] = Port(lag=1, mtu=9216, description="peer link")
-        ports[routed] = Port(mode="routed", address="192.0.2.1/31", mtu=9216)
+        ports[routed] = Port(mode="routed", addresses=["192.0.2.1/31"], mtu=9216)
         ports[hybrid] = Port(mode="hybrid", access_vlan=1, allowed_vlans=[100])
     return Config(hostname, ports, {1: "default", 100: "storage", 200: "backup"}, [], lldp=lldp)
 
@@ -362,17 +364,29 @@ class Switch:
             if (port.mode == "routed") == routed:
                 return
             port.mode = "routed" if routed else "access"
-            port.access_vlan, port.allowed_vlans, port.address = 1, [], ""
+            port.access_vlan, port.allowed_vlans, port.addresses = 1, [], []
 
         self.on_ports(names, check, change)
 
-    def set_address(self, names: List[str], address: str) -> None:
+    def set_address(self, names: List[str], address: Optional[str]) -> None:
+        """None: no address. The first one is primary and cannot be replaced while another one is there."""
+
         def check(name: str, port: Port) -> None:
             if port.mode != "routed":
                 raise CliError("% Eth{0} is not a routed port (synthetic wording)".format(name))
+            if address is None:
+                return
+            try:
+                network = ipaddress.ip_interface(address).network
+            except ValueError:
+                raise CliError("% Invalid address: {0} (synthetic wording)".format(address)) from None
+            for other, there in self.running.ports.items():
+                for text in there.addresses:
+                    if other != name and ipaddress.ip_interface(text).network.overlaps(network):
+                        raise CliError("% {0} overlaps Eth{1} (synthetic wording)".format(address, other))
 
         def change(name: str, port: Port) -> None:
-            port.address = address
+            port.addresses = [] if address is None else [*(each for each in port.addresses if each != address), address]
 
         self.on_ports(names, check, change)
 

@@ -6,6 +6,22 @@ class ModuleDocFragment:
 
     DOCUMENTATION = r"""
 options:
+  port_mode:
+    description:
+      - What O(ports) become - access ports of O(vlan), trunks that carry it tagged, or routed ports with O(addresses).
+      - A port that changes its mode loses what it carries, and its link may bounce. A trunk that gets the VLAN keeps
+        what it carries.
+      - V(routed) takes no O(vlan). Routing protocols and VRFs of the ports are left as they are.
+    type: str
+    choices: [access, trunk, routed]
+    default: access
+  addresses:
+    description:
+      - Of routed ports, by port, an address or a list of addresses, each with its prefix length, such as
+        V(192.0.2.0/31). Every port of O(ports) needs one, in a network of its own.
+      - A port loses its other addresses, and the traffic over them. That needs O(allow_mode_change).
+    type: dict
+    default: {}
   svi:
     description:
       - Whether to create the layer 3 interface of the VLAN too. An isolated RDMA network does not need one.

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: onyx_roce
-short_description: RoCE, VLAN, access ports and MTU of an Onyx switch
+short_description: RoCE, VLANs, ports and MTU of an Onyx switch
 version_added: 0.1.0
 description:
-  - Puts a switch with NVIDIA (Mellanox) Onyx into a RoCE mode, creates an isolated VLAN, makes ports access ports
-    of it, sets their MTU, and saves.
+  - Puts a switch with NVIDIA (Mellanox) Onyx into a RoCE mode, creates an isolated VLAN, makes ports access ports or
+    trunks of it or routed ports with addresses, sets their MTU, and saves.
   - Everything happens in one SSH session. The state is read first, only what differs is sent, then the state is read
     again. The module fails if the wanted state is not there, and it saves only what it has verified.
   - The RoCE command is sent only if the mode has to change, because it may toggle every link of the switch.
-  - Ports that are trunk, hybrid or routed ports or members of a port-channel are refused, with the reason, before
-    anything is sent.
+  - Ports that are in use in another way and members of a port-channel are refused, with the reason, before anything is
+    sent.
   - Does not remove VLANs, and does not take ports out of the VLAN that are in it and not in O(ports); it reports them.
 author: rocemesh.multinode contributors (@rocemesh)
 notes:
@@ -24,7 +24,8 @@ notes:
     configuration unsaved and returns what was applied and the commands that take it back.
   - Runs on the controller (C(delegate_to) localhost). The switch itself needs no Python.
   - Tested against a simulated switch. Not verified on hardware are the running-config line of the C(roce) command, the
-    wording of refusals, the answers to range commands of which one port refuses, and how long a link stays down
+    wording of refusals, the lines of O(port_mode=trunk) and O(port_mode=routed), the answers to range commands of which
+    one port refuses, and how long a link stays down
     after C(mtu) with C(force).
   - O(mode=lossless) needs release 3.8.2000 or newer.
 options:
@@ -54,7 +55,7 @@ options:
     type: str
   ports:
     description:
-      - Ports that become access ports of O(vlan) and get O(mtu), as ports and ranges such as V(1/1-1/4), V(1/9),
+      - Ports that become what O(port_mode) says and get O(mtu), as ports and ranges such as V(1/1-1/4), V(1/9),
         V(1/10/1-1/10/2).
       - A range stays within one slot or one breakout port, and all of its ports must exist.
       - Only ports that differ are touched; those lose their old VLAN, and their link for a moment if the MTU changes.
@@ -76,8 +77,8 @@ options:
     default: force
   allow_mode_change:
     description:
-      - Ports that may become access ports although they are trunk, hybrid or routed ports now, as a list of ports and
-        ranges; V(true) for all of O(ports). They lose the VLANs or addresses that they carry.
+      - Ports that may become what O(port_mode) says although they are trunk, hybrid or routed ports now, as a list of
+        ports and ranges; V(true) for all of O(ports). They lose the VLANs or addresses that they carry.
       - Members of a port-channel are always refused.
     type: raw
     default: false
@@ -225,7 +226,8 @@ vlan:
   sample: {id: 111, name: rdma, members: [1/1, 1/2], unexpected_members: []}
 ports:
   description:
-    - The requested ports. C(counters) has what the release prints of discards, packets marked by ECN, PFC pauses of
+    - The requested ports. C(allowed_vlans) is that of trunks, C(addresses) that of routed ports.
+    - C(counters) has what the release prints of discards, packets marked by ECN, PFC pauses of
       priority 3 and RoCE packets, all in packets since the counters were cleared.
   returned: success
   type: dict

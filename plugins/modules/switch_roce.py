@@ -7,17 +7,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: switch_roce
-short_description: Configure RoCE, VLAN, access ports and MTU of a switch
+short_description: Configure RoCE, VLANs, ports and MTU of a switch
 version_added: 0.1.0
 description:
-  - Puts a switch into a RoCE mode, creates an isolated VLAN in its bridge, makes ports access ports of it, sets their
-    MTU, and saves.
+  - Puts a switch into a RoCE mode, creates an isolated VLAN in its bridge, makes ports access ports or trunks of it or
+    routed ports with addresses, sets their MTU, and saves.
   - Cumulus Linux 5.x is configured through NVUE's REST API, in one HTTPS session. All changes are one revision. It is
     compared with what was planned, and applied so that the switch takes it back by itself unless it is confirmed; the
     confirmation is sent when the state was read again and is the wanted one.
   - The RoCE mode is set only if it has to change, because that rewrites the buffers of every port.
-  - Trunk and routed ports, members of bonds and ports with subinterfaces are refused, with the reason, before anything
-    is sent.
+  - Ports that are in use in another way, members of bonds and ports with subinterfaces are refused, with the reason,
+    before anything is sent.
   - Does not remove VLANs, and does not take ports out of the VLAN that are in it and not in O(ports); it reports them.
 author: rocemesh.multinode contributors (@rocemesh)
 notes:
@@ -69,7 +69,7 @@ options:
     default: br_default
   ports:
     description:
-      - Ports that become access ports of O(vlan) and get O(mtu), as ports and ranges such as V(swp1-4), V(swp9),
+      - Ports that become what O(port_mode) says and get O(mtu), as ports and ranges such as V(swp1-4), V(swp9),
         V(swp10s0-3).
       - A range stays within one kind of ports or one split port, and all of its ports must exist.
       - A port that changes its VLAN loses its traffic for a moment, and its link may bounce. Ports that are as wanted
@@ -84,8 +84,9 @@ options:
     type: int
   allow_mode_change:
     description:
-      - Ports that may become access ports although they are trunk or routed ports now, or belong to another bridge, as
-        a list of ports and ranges; V(true) for all of O(ports). They lose the VLANs or addresses that they carry.
+      - Ports that may become what O(port_mode) says although they are in use in another way now (VLANs of a trunk,
+        addresses, another bridge), as a list of ports and ranges; V(true) for all of O(ports). They lose the VLANs or
+        addresses that they carry.
       - Members of bonds and ports with subinterfaces are always refused. Ports that carry nothing need no permission.
     type: raw
     default: false
@@ -223,7 +224,8 @@ vlan:
   sample: {id: 111, name: null, members: [swp1, swp2], unexpected_members: []}
 ports:
   description:
-    - The requested ports. C(counters) has what the release prints of drops of the link, and of discards, packets marked
+    - The requested ports. C(allowed_vlans) is that of trunks, C(addresses) that of routed ports.
+    - C(counters) has what the release prints of drops of the link, and of discards, packets marked
       by ECN, PFC pauses and packets of RoCE traffic, all in packets since they were cleared.
     - C(pfc_watchdog) is V(enabled), V(disabled), or null if the release does not say.
   returned: success

@@ -7,8 +7,10 @@ from typing import Any, Mapping, Sequence
 
 from .._switch.request import Wanted
 from . import tree as trees
-from .state import Port, State
+from .state import Port, State, release_number
 from .uses import LAYER3
+
+RESPELLED = (5, 15)  # "ip address" became "ipv4 address" and "ipv6 address"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,24 +47,47 @@ def roce(state: State, wanted: Wanted) -> Words:
 
 
 def release(state: State, wanted: Wanted, port: Port) -> Words:
-    """Take from a port what it carries, so that it can become an access port."""
+    """Take from a port what it carries, so that it can become one of the wanted mode.
+
+    A port that is routed and stays so loses its addresses alone.
+    """
     away: trees.Tree = {}
     for domain, settings in port.domains.items():
         path = ("interface", port.name, "bridge", "domain", domain)
-        if domain == wanted.domain:
-            for key in sorted(set(settings or {}) & {"untagged", "vlan"}):
+        if domain == wanted.domain and wanted.port_mode != "routed":
+            others = {"untagged", "vlan"} if wanted.port_mode == "access" else {"access"}
+            for key in sorted(set(settings or {}) & others):
                 away = trees.merge(away, trees.at((*path, key), None))
         else:
             away = trees.merge(away, trees.at(path, None))
+    stays = port.mode == wanted.port_mode == "routed"
+    kept = wanted.addresses.get(port.name, ())
     for key in LAYER3:
-        if trees.get(state.config, "interface", port.name, key) is not None:
-            away = trees.merge(away, trees.at(("interface", port.name, key), None))
+        listed = trees.get(state.config, "interface", port.name, key, "address") or ()
+        paths: list[trees.Path] = [(key, "address", text) for text in listed if text not in kept] if stays else [(key,)]
+        for inside in paths:
+            if trees.get(state.config, "interface", port.name, *inside) is not None:
+                away = trees.merge(away, trees.at(("interface", port.name, *inside), None))
     return _words(state, {}, away)
 
 
 def access(state: State, wanted: Wanted, names: Sequence[str]) -> Words:
     """Make ports access ports of the VLAN."""
     return _on_ports(state, names, {"bridge": {"domain": {wanted.domain: {"access": wanted.vlan}}}})
+
+
+def trunk(state: State, wanted: Wanted, name: str) -> Words:
+    """Let a trunk carry the VLAN."""
+    return _on_ports(state, [name], {"bridge": {"domain": {wanted.domain: {"vlan": {str(wanted.vlan): {}}}}}})
+
+
+def addresses(state: State, name: str, texts: Sequence[str]) -> Words:
+    """Give a routed port its addresses, as this release spells them."""
+    settings: trees.Tree = {}
+    for text in texts:
+        family = "ip" if release_number(state.release)[:2] < RESPELLED else "ipv6" if ":" in text else "ipv4"
+        settings = trees.merge(settings, {family: {"address": {text: {}}}})
+    return _on_ports(state, [name], settings)
 
 
 def mtu(state: State, wanted: Wanted, names: Sequence[str]) -> Words:

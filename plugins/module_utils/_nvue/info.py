@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Iterable, Mapping, Sequence
 
-from .._switch.request import PRIORITY, Wanted, satisfied
+from .._switch import judge
+from .._switch.request import PRIORITY, Wanted, is_lossless, satisfied
 from . import plan as planning
 from . import tree as trees
 from .facts import port_fact, roce_fact
@@ -39,6 +40,11 @@ def _result(
 ) -> dict[str, Any]:
     """The result. ``staged``: whose changes wait for an apply or a commit, and what they are."""
     found = problems(state, names, mode, priority)
+    watchdogs = [
+        judge.watchdog(name, state.ports[name].pfc_watchdog)
+        for name in names
+        if is_lossless(state.roce.mode) and state.ports[name].up
+    ]
     return {
         "version": state.release,
         "roce": roce_fact(state.roce),
@@ -50,6 +56,7 @@ def _result(
         "unsaved_changes": list(state.unsaved),
         "staged_changes": dict(staged),
         "problems": found,
+        "warnings": [each.sentence() for each in watchdogs if each.right is False],
         "healthy": not found,
     }
 

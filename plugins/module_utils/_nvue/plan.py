@@ -5,6 +5,7 @@ All operations of a plan are one NVUE revision and take effect together or not a
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import Any, Iterable, Mapping, Sequence
 
@@ -110,7 +111,7 @@ def _reasons_against(port: Port, wanted: Wanted) -> list[str]:
         return [f"{port.name} is a member of {port.bond}, which carries its VLANs and its MTU"]
     if port.above:
         return [f"{port.name} carries the interfaces {', '.join(port.above)}"]
-    if wanted.vlan is None or _is_as_wanted(port, wanted):
+    if not wanted.sets_ports or _is_as_wanted(port, wanted) or _gets_one_more(port, wanted):
         return []
     uses = port.uses
     if port.mode == "trunk" or (port.mode == "access" and wanted.domain not in port.domains):
@@ -123,7 +124,17 @@ def _vlans(port: Port) -> str:
 
 
 def _is_as_wanted(port: Port, wanted: Wanted) -> bool:
+    """What the port carries besides stays, and is no reason to change it."""
+    if wanted.port_mode == "routed":
+        return port.mode == "routed" and set(port.addresses) == set(wanted.addresses[port.name])
+    if wanted.port_mode == "trunk":
+        return _gets_one_more(port, wanted) and judge.carries(dataclasses.asdict(port), wanted.vlan or 0)
     return port.mode == "access" and port.access_vlan == wanted.vlan and wanted.domain in port.domains
+
+
+def _gets_one_more(port: Port, wanted: Wanted) -> bool:
+    """A trunk of the bridge loses nothing when it gets the VLAN."""
+    return wanted.port_mode == port.mode == "trunk" and list(port.domains) == [wanted.domain]
 
 
 def _refuse_mode(state: State, wanted: Wanted) -> None:
@@ -153,6 +164,8 @@ def _may_convert(port: Port, wanted: Wanted) -> bool:
 
 def _loses(port: Port, wanted: Wanted) -> bool:
     """An access port without further use only changes its VLAN; whatever else is configured would be gone."""
+    if wanted.port_mode != "access":
+        return not _gets_one_more(port, wanted)
     return port.mode == "trunk" or bool(port.uses) or (port.mode == "access" and wanted.domain not in port.domains)
 
 
@@ -208,7 +221,7 @@ def _roce(state: State, wanted: Wanted) -> list[Operation]:
 
 
 def _ports(state: State, wanted: Wanted) -> list[Operation]:
-    if wanted.vlan is None:
+    if not wanted.sets_ports:
         return []
     operations = []
     differing = [state.ports[name] for name in wanted.ports if not _is_as_wanted(state.ports[name], wanted)]
@@ -217,13 +230,17 @@ def _ports(state: State, wanted: Wanted) -> list[Operation]:
         if words is not None and words.lines:
             operations.append(
                 _operation(
-                    f"port {port.name}: no longer a {port.mode} port",
+                    f"port {port.name}: no longer {port.carries}"
+                    if port.mode == wanted.port_mode
+                    else f"port {port.name}: no longer a {port.mode} port",
                     words,
-                    {f"port {port.name} mode": (port.mode, "access")},
+                    {f"port {port.name} mode": (port.mode, wanted.port_mode)},
                     disrupts=f"port {port.name} loses {port.carries}",
                     bounces=(port.name,),
                 )
             )
+    if wanted.port_mode != "access":
+        return operations + [_carries(state, wanted, port) for port in differing]
     groups: dict[str, list[str]] = {}
     for port in differing:
         here = port.mode == "access" and wanted.domain in port.domains
@@ -241,6 +258,20 @@ def _ports(state: State, wanted: Wanted) -> list[Operation]:
             )
         )
     return operations
+
+
+def _carries(state: State, wanted: Wanted, port: Port) -> Operation:
+    """The VLAN of a trunk, or the addresses of a routed port."""
+    changes: dict[str, tuple[Any, Any]]
+    if wanted.port_mode == "trunk":
+        words, what = saying.trunk(state, wanted, port.name), f"VLAN {wanted.vlan} on the trunk"
+        changes = {f"port {port.name} carries:{wanted.vlan}": (False, True)}
+    else:
+        new = wanted.addresses[port.name]
+        words = saying.addresses(state, port.name, new)
+        what = f"address {', '.join(port.addresses) or 'none'} -> {', '.join(new)}"
+        changes = {f"port {port.name} addresses": (list(port.addresses), sorted(new))}
+    return _operation(f"port {port.name}: {what}", words, changes, bounces=(port.name,))
 
 
 def _mtus(state: State, wanted: Wanted) -> list[Operation]:
@@ -373,9 +404,9 @@ def own_line(line: str, wanted: Wanted) -> bool:
     asked = {"link mtu": wanted.mtu is not None, "qos pfc-watchdog": wanted.watchdog}
     if kind in asked:
         return asked[kind]
-    if kind in LAYER3:  # what a converted port lost
-        return wanted.vlan is not None and line.startswith("-")
-    return wanted.vlan is not None or kind == "type"
+    if kind in LAYER3:  # what a converted port lost, or what a routed one has
+        return wanted.sets_ports and (line.startswith("-") or wanted.port_mode == "routed")
+    return wanted.sets_ports or kind == "type"
 
 
 def unexpected_members(state: State, wanted: Wanted) -> list[str]:

@@ -8,7 +8,9 @@ chosen by release.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import ipaddress
 import json
 import re
 from typing import Any, Mapping
@@ -51,9 +53,10 @@ class Roce:
 class Port:
     """A switch port. ``mode``: access, trunk, routed, bond (member of one), used (in another way), or none.
 
-    ``domains``: bridge -> its settings on this port. ``uses``: whatever else it is there for, at the port or elsewhere.
-    ``carries``: all that it would lose, for a person. ``above``: interfaces that stand on it (swp1.100). ``mtu`` in
-    bytes; ``admin``/``up``: switched on, has a link.
+    ``allowed_vlans``, ``native_vlan``: of a trunk of one bridge; ``all``: those of the bridge. ``addresses``: with
+    prefix lengths. ``domains``: bridge -> its settings on this port. ``uses``: whatever else it is there for, at the
+    port or elsewhere. ``carries``: all that it would lose, for a person. ``above``: interfaces that stand on it
+    (swp1.100). ``mtu`` in bytes; ``admin``/``up``: switched on, has a link.
     """
 
     name: str
@@ -63,6 +66,9 @@ class Port:
     up: bool = False
     access_vlan: int | None = None
     bond: str | None = None
+    allowed_vlans: str | None = None
+    native_vlan: int | None = None
+    addresses: tuple[str, ...] = ()
     domains: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     uses: tuple[Use, ...] = ()
     carries: str = ""
@@ -290,6 +296,8 @@ def _port(
     admin = _word(trees.get(link, "admin-status") or trees.get(settings, "link", "state") or "up")
     domains = trees.get(settings, "bridge", "domain") or {}
     mode, access, carries = _layer2(host, name, settings, domains)
+    only = next(iter(domains.values()), None) or {}
+    trunk = mode == "trunk" and len(domains) == 1
     return Port(
         name=name,
         mode="bond" if bond else mode,
@@ -297,6 +305,9 @@ def _port(
         admin=admin.lower() == "up",
         up=oper.lower() == "up",
         access_vlan=access,
+        allowed_vlans=(",".join(map(str, only.get("vlan") or ())) or "all") if trunk else None,
+        native_vlan=whole(only.get("untagged")) if trunk else None,
+        addresses=_addresses(settings),
         bond=bond,
         domains=domains,
         carries=carries,
@@ -304,6 +315,16 @@ def _port(
         neighbors=_neighbors(facts),
         counters=_link_drops(link),
     )
+
+
+def _addresses(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """In the spellings of 5.0 to 5.18; what is no address (dhcp) is left out."""
+    found = []
+    for family in ("ip", "ipv4", "ipv6"):
+        for text in trees.get(settings, family, "address") or {}:
+            with contextlib.suppress(ValueError):
+                found.append(str(ipaddress.ip_interface(text)))
+    return tuple(sorted(found))
 
 
 def _layer2(host: str, name: str, settings: Mapping[str, Any], domains: Any) -> tuple[str, int | None, str]:

@@ -120,7 +120,6 @@ def _port(state: SwitchState, name: str, counters: dict[str, int], priority: int
     admin, oper = state.pfc.ports.get(name, ("", "")) if state.pfc else ("", "")
     return port_fact(
         port,
-        allowed_vlans=port.allowed_vlans,
         lag=port.lag,
         trust=state.trust.get(name),
         pfc_admin=admin.lower() or None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
 import time
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
@@ -465,12 +466,19 @@ def _value(state: SwitchState, key: str) -> Any:
     if kind == "vlan":
         known = state.vlans.get(int(rest))
         return {"name": known.name} if known else None
+    if kind == "ip":
+        return "on" if any(re.fullmatch(planning.ROUTING, line) for line in state.lines) else None
     if kind == "interface":
         return "present" if int(rest.split()[1]) in state.svis else None
     name, setting = rest.split()
-    port = state.ports[name]
+    return _port_value(state.ports[name], setting)
+
+
+def _port_value(port: parsing.Port, setting: str) -> Any:
     if setting == "access_vlan" and port.mode != "access":
         return planning.DEFAULT_VLAN  # as `plan` sees it: a port that is no access port has not got one yet
+    if setting.startswith("carries:"):
+        return port.mode == "trunk" and parsing.carries(port.allowed_vlans, int(setting.partition(":")[2]))
     return getattr(port, setting)
 
 

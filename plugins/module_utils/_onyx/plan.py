@@ -1,7 +1,8 @@
 """What has to change on an Onyx switch, as data. Pure: no I/O, no Ansible.
 
 The order is the least disturbing one for a device without transactions: VLAN, RoCE mode (one toggle of all links),
-port modes, access VLANs, MTU. Every command is a single line that leaves the session in configuration mode.
+port modes, VLANs or addresses of the ports, MTU. Every command is a single line that leaves the session in
+configuration mode.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from .._switch import guards
 from .._switch import request as asking
 from .._switch.guards import Use
 from .._switch.request import Naming, Wanted
+from . import state as parsing
 from .state import Port, Roce, SwitchState, port_key
 
 MODES = ("lossless", "semi-lossless", "lossy", "absent")
@@ -21,6 +23,7 @@ ROCE_SINCE = (3, 8, 2000)
 DEFAULT_VLAN = 1
 _RANGE_RE = re.compile(r"(?:Eth|ethernet )?(\d+/\d+(?:/\d+)?)(?:-(\d+/\d+(?:/\d+)?))?")
 _RANGE_LIMIT = 256
+ROUTING = r"ip (?:routing|l3)(?: vrf default)?"
 
 
 def expand(host: str, spec: str) -> list[str]:
@@ -75,9 +78,10 @@ def plan(state: SwitchState, wanted: Wanted) -> list[Operation]:
     """The operations, in the order in which they are sent. Raises `RefusedError` if one of them would do harm."""
     _refuse_old_release(state, wanted)
     _refuse_other_priority(state, wanted)
+    _refuse_ipv6(state, wanted)
     _refuse_ports(state, wanted)
-    operations = [*_vlan(state, wanted), *_roce(state, wanted), *_port_modes(state, wanted)]
-    operations += [*_access_vlans(state, wanted), *_mtus(state, wanted)]
+    operations = [*_vlan(state, wanted), *_roce(state, wanted), *_routing(state, wanted)]
+    operations += [*_port_modes(state, wanted), *_CONTENTS[wanted.port_mode](state, wanted), *_mtus(state, wanted)]
     if state.neighbors is not None:
         guards.refuse_neighbors(state.host, behind(state, touched(operations)), wanted)
     guards.refuse_disruption(state.host, operations, wanted, spelled)
@@ -171,6 +175,19 @@ def _refuse_other_priority(state: SwitchState, wanted: Wanted) -> None:
     )
 
 
+def _refuse_ipv6(state: SwitchState, wanted: Wanted) -> None:
+    """IPv6 at a routed port needs settings whose wording no public text shows."""
+    found = [f"{name} {text}" for name, texts in wanted.addresses.items() for text in texts if ":" in text]
+    if found:
+        raise RefusedError(
+            "IPv6 addresses are not configured on Onyx",
+            host=state.host,
+            thing="addresses",
+            value=", ".join(found),
+            remedy="name the IPv4 addresses alone, and configure IPv6 by hand; it stays as it is",
+        )
+
+
 def _refuse_ports(state: SwitchState, wanted: Wanted) -> None:
     refuse_missing(state.host, state.ports, wanted.ports)
     guards.refuse_used(
@@ -199,19 +216,30 @@ def _reasons_against(port: Port, wanted: Wanted) -> list[str]:
         return [f"{port.name} is a member of {port.lag}, which carries its VLANs and its MTU"]
     if port.mode == "unknown":  # also if only its MTU is to change: its owner is not known
         return [f"{port.name} is neither a layer 2 nor a recognisable routed port (member of an MLAG?)"]
-    if wanted.vlan is None or _is_as_wanted(port, wanted):
+    if not wanted.sets_ports or _is_as_wanted(port, wanted):
         return []
     permitted = wanted.convertible is None or port.name in wanted.convertible
-    return guards.reasons(port.name, _lost(port), mode=port.mode, permitted=permitted)
+    return guards.reasons(port.name, _lost(port, wanted), mode=port.mode, permitted=permitted)
 
 
 def _is_as_wanted(port: Port, wanted: Wanted) -> bool:
-    return port.mode == "access" and port.access_vlan == wanted.vlan
-
-
-def _lost(port: Port) -> list[Use]:
-    """What the port is used for, its mode included."""
+    """What the port carries besides stays, and is no reason to change it."""
+    if port.mode != wanted.port_mode:
+        return False
     if port.mode == "routed":
+        return port.ipv4 == list(wanted.addresses[port.name])
+    if port.mode == "trunk":
+        return parsing.carries(port.allowed_vlans, wanted.vlan or 0)
+    return port.access_vlan == wanted.vlan
+
+
+def _lost(port: Port, wanted: Wanted) -> list[Use]:
+    """What the port is used for and would lose, its mode included. A trunk loses nothing when it gets one VLAN more."""
+    if port.mode == wanted.port_mode == "trunk":
+        return []
+    if port.mode == wanted.port_mode == "routed":
+        own = [use for use in port.uses if not use.elsewhere]
+    elif port.mode == "routed":
         own = [Use(", ".join(_without_prefix(port)))]
     else:
         own = [use for use in port.uses if not use.elsewhere]
@@ -285,36 +313,98 @@ def _roce(state: SwitchState, wanted: Wanted) -> list[Operation]:
     ]
 
 
+def _routing(state: SwitchState, wanted: Wanted) -> list[Operation]:
+    """Without it, routed ports reach nobody but their own hosts."""
+    if wanted.port_mode != "routed" or any(re.fullmatch(ROUTING, line) for line in state.lines):
+        return []
+    return [
+        _operation(
+            "forward between routed ports",
+            ["ip routing vrf default"],
+            {"ip routing": (None, "on")},
+            ["no ip routing vrf default"],
+        )
+    ]
+
+
 def _port_modes(state: SwitchState, wanted: Wanted) -> list[Operation]:
     """One operation per port: each has its own way back."""
-    if wanted.vlan is None:
+    if not wanted.sets_ports:
         return []
     operations = []
     for name in wanted.ports:
         port = state.ports[name]
-        if port.mode == "access":
+        if port.mode == wanted.port_mode:
             continue
         prefix = f"interface ethernet {name}"
+        lines, inverse = [], []
         if port.mode == "routed":
-            lines = [f"{prefix} switchport force"]
-            inverse = [f"{prefix} no switchport force"]
+            lines.append(f"{prefix} switchport force")
+            inverse.append(f"{prefix} no switchport force")
             inverse += [line for line in port.config if not re.search(r" (no switchport|mtu |shutdown)", line)]
             lost = ", ".join(_without_prefix(port)) or "routing on it"
         else:
-            lines = [f"{prefix} switchport mode access"]
-            inverse = [f"{prefix} switchport mode {port.mode}"]
+            if wanted.port_mode == "routed":
+                inverse.append(f"{prefix} switchport force")
+            inverse.append(f"{prefix} switchport mode {port.mode}")
             if port.access_vlan is not None:
                 inverse.append(f"{prefix} switchport access vlan {port.access_vlan}")
             if port.allowed_vlans:
                 inverse.append(f"{prefix} switchport {port.mode} allowed-vlan {port.allowed_vlans}")
-            lost = f"VLANs {port.allowed_vlans or 'none'}"
+            untagged = f"VLAN {port.access_vlan}"
+            lost = untagged if port.mode == "access" else f"VLANs {port.allowed_vlans or 'none'}"
+        if wanted.port_mode == "routed":
+            lines.append(f"{prefix} no switchport force")
+        elif (port.mode, wanted.port_mode) != ("routed", "access"):
+            lines.append(f"{prefix} switchport mode {wanted.port_mode}")
         operations.append(
             _operation(
-                f"port {name}: {port.mode} -> access",
+                f"port {name}: {port.mode} -> {wanted.port_mode}",
                 lines,
-                {f"port {name} mode": (port.mode, "access")},
+                {f"port {name} mode": (port.mode, wanted.port_mode)},
                 inverse,
                 disrupts=f"port {name} loses {lost}",
+            )
+        )
+    return operations
+
+
+def _trunk_vlans(state: SwitchState, wanted: Wanted) -> list[Operation]:
+    """A port that was no trunk carries this VLAN alone, a trunk carries it as well."""
+    operations = []
+    for port in (state.ports[name] for name in wanted.ports):
+        if _is_as_wanted(port, wanted):
+            continue
+        prefix = f"interface ethernet {port.name} switchport trunk allowed-vlan"
+        was = port.mode == "trunk"
+        operations.append(
+            _operation(
+                f"port {port.name}: VLAN {wanted.vlan} on the trunk",
+                [f"{prefix} {'add ' if was else ''}{wanted.vlan}"],
+                {f"port {port.name} carries:{wanted.vlan}": (False, True)},
+                [f"{prefix} {port.allowed_vlans or 'none'}"] if was else [],
+            )
+        )
+    return operations
+
+
+def _addresses(state: SwitchState, wanted: Wanted) -> list[Operation]:
+    """The first address is the primary one, which changes only when all have gone."""
+    operations = []
+    for port in (state.ports[name] for name in wanted.ports):
+        new, old = list(wanted.addresses[port.name]), port.ipv4
+        if new == old:
+            continue
+        prefix = f"interface ethernet {port.name}"
+        here = [f"{prefix} ip address {text}" for text in old]
+        there = [f"{prefix} ip address {text}" for text in new]
+        operations.append(
+            _operation(
+                f"port {port.name}: address {', '.join(old) or 'none'} -> {', '.join(new)}",
+                [*([f"{prefix} no ip address"] if old else []), *there],
+                {f"port {port.name} ipv4": (old, new)},
+                [f"{prefix} no ip address", *here],
+                disrupts=f"port {port.name} loses {', '.join(old)}" if old else "",
             )
         )
     return operations
@@ -356,6 +446,10 @@ def _access_vlans(state: SwitchState, wanted: Wanted) -> list[Operation]:
             )
         )
     return operations
+
+
+# What a port carries, once it is of its mode.
+_CONTENTS = {"access": _access_vlans, "trunk": _trunk_vlans, "routed": _addresses}
 
 
 def mtu_lines(spec: str, mtu: int, method: str, admin: bool) -> tuple[str, ...]:
@@ -418,7 +512,14 @@ def foreign_lines(lines: Iterable[str], wanted: Wanted, template: bool = False) 
         own.append(rf"vlan {wanted.vlan}(?: name .*)?")
         if wanted.svi:
             own.append(rf"interface vlan {wanted.vlan}")
-    settings = "|".join(["mtu .*"] * (wanted.mtu is not None) + ["(?:no )?switchport.*"] * (wanted.vlan is not None))
+    if wanted.port_mode == "routed":
+        own.append(ROUTING)
+    kinds = {
+        "mtu .*": wanted.mtu is not None,
+        "(?:no )?switchport.*": wanted.sets_ports,
+        "ip address .*": wanted.port_mode == "routed",
+    }
+    settings = "|".join(kind for kind, asked in kinds.items() if asked)
     if wanted.ports and settings:
         names = "|".join(re.escape(name) for name in wanted.ports)
         own.append(rf"interface ethernet (?:{names}) (?:{settings})")

@@ -20,7 +20,8 @@ from .state import SwitchState
 from .transport import Cli
 
 _KEY = re.compile(
-    r"roce|saved|vlan (?P<vlan>\d+)|interface vlan (?P<svi>\d+)|port (?P<port>\S+) (?:mode|access_vlan|mtu)"
+    r"roce|saved|ip routing|vlan (?P<vlan>\d+)|interface vlan (?P<svi>\d+)|"
+    r"port (?P<port>\S+) (?:mode|access_vlan|mtu|ipv4|carries:\d+)"
 )
 _VLAN_NAME = re.compile(r"[^\"?\\\x00-\x1f]{0,40}")
 
@@ -105,6 +106,8 @@ def _why_left(state: SwitchState, key: str, before: Any, after: Any, now: Any) -
     unnamed = isinstance(after, dict) and after.get("name") == "" and now is not None
     if now != after and not unnamed:
         return "changed since"
+    if key == "ip routing" or key.endswith(" ipv4") or " carries:" in key:
+        return "it belongs to a port mode, which goes back by hand"
     if key.endswith(" mode"):
         return "the journal has no VLANs of the earlier port mode"
     if key.endswith(" access_vlan") and before not in state.vlans and before != planning.DEFAULT_VLAN:

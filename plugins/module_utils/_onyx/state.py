@@ -10,6 +10,7 @@ Port names are the switch's own without the prefix: ``1/1``, after a split ``1/1
 from __future__ import annotations
 
 import dataclasses
+import ipaddress
 import json
 import re
 from typing import Any, Iterable, Iterator, Mapping
@@ -21,6 +22,9 @@ ERROR_RE = re.compile(r"(?m)^%.*$")
 _ETH_RE = re.compile(r"^Eth(\d+/\d+(?:/\d+)?)(?:\s*\((M?[Pp]o\d+)\))?$")
 _MEMBER_RE = re.compile(r"Eth(\d+/\d+(?:/\d+)?)")
 _LAG_RE = re.compile(r"\b(M?[Pp]o\d+)\b")
+_ADDRESS_RE = re.compile(
+    r"interface ethernet \S+ (?:ip|ipv6) address ([0-9a-fA-F.:]+(?:/\d+| [0-9.]+))(?: (?:primary|secondary|eui-64))?"
+)
 _VLAN_LIST_RE = re.compile(r"^(?:all|none|[\d\s,-]*)$", re.IGNORECASE)
 
 
@@ -98,6 +102,16 @@ class Port:
     @property
     def up(self) -> bool:
         return self.oper.lower() == "up"
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Of a routed port: IPv4 and IPv6, with prefix lengths, in the order of the configuration."""
+        found = (_ADDRESS_RE.fullmatch(line) for line in self.config)
+        return tuple(str(ipaddress.ip_interface("/".join(each.group(1).split()))) for each in found if each)
+
+    @property
+    def ipv4(self) -> list[str]:
+        return [text for text in self.addresses if ":" not in text]
 
 
 @dataclasses.dataclass(frozen=True)

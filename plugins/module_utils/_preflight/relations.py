@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any, Iterator, Mapping, Sequence
 
+from .._layer import RefusedError
+from .._nvue import plan as nvue
+from .._onyx import plan as onyx
+from .._switch import request as asking
 from .finding import Finding, problem
 from .values import DRIVERS, shown, truth, words
 from .variables import GROUPS, few
@@ -34,7 +38,8 @@ _NAMES: Mapping[str, Sequence[str]] = {
     "rocemesh_accept_boot": ("gpu_vms",),
     "rocemesh_skip_hosts": tuple(GROUPS),
 }
-# RoCE modes of the drivers that configure; they know ports of mode access alone.
+_NAMING = {"onyx": onyx.NAMING, "cumulus": nvue.NAMING}
+# RoCE modes of the drivers that configure.
 MODES: Mapping[str, Sequence[str]] = {
     "onyx": ("lossless", "semi-lossless", "lossy", "absent"),
     "cumulus": (
@@ -234,10 +239,14 @@ def _of_host(said: Said, nodes: Sequence[Said]) -> Wrong:
 def _of_switch(said: Said) -> Wrong:
     driver = driver_of(said.row)
     modes = MODES.get(driver)
-    if modes and said("switch_port_mode") in ("trunk", "routed"):
-        expected = f"access with the driver {driver}"
-        remedy = "set switch_port_mode to access, or take a driver that only reads"
-        yield _wrong(said, "switch_port_mode", expected, remedy)
+    if driver in _NAMING and said("switch_port_mode") == "routed":
+        given = said("switch_addresses")
+        try:
+            ports = _NAMING[driver].all("", each_port(said("switch_ports")))
+            asking.addresses("", "routed", given if isinstance(given, Mapping) else {}, ports, _NAMING[driver])
+        except RefusedError as error:
+            expected = "an address with its prefix length for each port of switch_ports, each in a network of its own"
+            yield _wrong(said, "switch_addresses", expected, error.remedy)
     if modes and said("switch_roce_mode") not in modes:
         expected = f"one of {', '.join(modes)} with the driver {driver}"
         yield _wrong(said, "switch_roce_mode", expected, "set switch_roce_mode to one of these")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ansible.module_utils.common.parameters import env_fallback
 
+from .judge import PORT_MODES
 from .request import DISRUPTION, DISRUPTIONS, PRIORITY
 from .saving import POLICIES
 
@@ -22,6 +23,8 @@ SSH: dict[str, dict[str, object]] = {
 # Of every module that configures a switch; documented in the fragment ``roce_switch``.
 COMMON: dict[str, dict[str, object]] = {
     "vlan": {"type": "int"},
+    "port_mode": {"type": "str", "default": "access", "choices": list(PORT_MODES)},
+    "addresses": {"type": "dict", "default": {}},
     "svi": {"type": "bool", "default": False},
     "ports": {"type": "list", "elements": "str", "default": []},
     "mtu": {"type": "int"},

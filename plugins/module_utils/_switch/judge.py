@@ -158,8 +158,10 @@ def vlan(place: str, port: Mapping[str, Any], wanted: Sequence[int]) -> Finding:
 
 
 def carries(port: Mapping[str, Any], number: int) -> bool:
-    """``allowed_vlans``: a list of numbers, or ranges as text (``1-10, 20``)."""
+    """``allowed_vlans``: a list of numbers, or ranges as text (``1-10, 20``, ``all``)."""
     allowed = port.get("allowed_vlans") or ""
+    if allowed == "all":
+        return True
     words = allowed.split(",") if isinstance(allowed, str) else [str(each) for each in allowed]
     spans = [(first, last or first) for first, _dash, last in (word.strip().partition("-") for word in words)]
     inside = any(first.isdigit() and last.isdigit() and int(first) <= number <= int(last) for first, last in spans)

@@ -193,9 +193,7 @@ def _port(port: PortSeen, expected: Expected) -> dict[str, Any]:
     mark = port.marking.get(expected.priority)
     return port_fact(
         port,
-        allowed_vlans=port.allowed_vlans,
         native_vlan=port.native_vlan,
-        addresses=None if port.addresses is None else list(port.addresses),
         trust=_trust(port),
         pfc_priorities=None if port.lossless is None else sorted(port.lossless),
         pfc_oper=_word(port.pfc_oper, "enabled", "disabled"),
@@ -216,7 +214,8 @@ def roce_fact(roce: Any, **own: Any) -> dict[str, Any]:
 
 def port_fact(port: Any, **own: Any) -> dict[str, Any]:
     """A port in the same way."""
-    same = {name: getattr(port, name) for name in ("mode", "access_vlan", "mtu")}
+    same = {name: getattr(port, name) for name in ("mode", "access_vlan", "allowed_vlans", "mtu")}
+    same["addresses"] = None if port.mode != "routed" or port.addresses is None else list(port.addresses)
     return {**same, "admin": _word(port.admin, "up", "down"), "oper": _word(port.up, "up", "down"), **own}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import ipaddress
 import re
 from typing import Any, Callable, Mapping
 
@@ -24,8 +25,9 @@ _DOMAIN_RE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,14}")
 class Wanted:
     """The request.
 
-    ``mode`` None: RoCE off. ``vlan``/``mtu`` None: leave as it is. ``convertible``: ports that may become access ports
-    although they carry something now; None: any of the requested. ``neighbors``: patterns of the LLDP names that may be
+    ``mode`` None: RoCE off. ``vlan``/``mtu`` None: leave as it is. ``port_mode``: one of `judge.PORT_MODES`;
+    ``addresses``: of each routed port, with prefix lengths. ``convertible``: ports that may get this mode although they
+    carry something now; None: any of the requested. ``neighbors``: patterns of the LLDP names that may be
     behind a port that is changed; empty: any. ``strangers``: ports that may be changed with any neighbor, None:
     any. ``disruption``: one of `DISRUPTIONS`. ``priority``: of RoCE traffic. ``vlan_name``, ``mtu_method`` and
     ``snapshot`` (a configuration file to write before the first change, empty: none) exist on Onyx, ``domain`` (the
@@ -34,6 +36,8 @@ class Wanted:
 
     mode: str | None = "lossless"
     vlan: int | None = None
+    port_mode: str = "access"
+    addresses: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     ports: tuple[str, ...] = ()
     mtu: int | None = None
     convertible: frozenset[str] | None = frozenset()
@@ -47,6 +51,11 @@ class Wanted:
     snapshot: str = ""
     domain: str = "br_default"
     watchdog: bool = False
+
+    @property
+    def sets_ports(self) -> bool:
+        """Whether the request says what the ports carry."""
+        return self.vlan is not None or self.port_mode == "routed"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,7 +145,16 @@ def request(host: str, params: Mapping[str, Any], naming: Naming) -> Wanted:
             value=domain,
             remedy="use up to 15 letters, digits and _ . -, beginning with a letter",
         )
+    port_mode = params.get("port_mode") or "access"
+    if port_mode == "routed" and vlan is not None:
+        raise RefusedError(
+            "a routed port is in no VLAN", host=host, thing="vlan", value=vlan, remedy="leave vlan out or set port_mode"
+        )
+    if port_mode == "trunk" and vlan is None:
+        raise RefusedError("a trunk of no VLAN", host=host, thing="vlan", remedy="set vlan, or port_mode to access")
     return Wanted(
+        port_mode=port_mode,
+        addresses=addresses(host, port_mode, params.get("addresses") or {}, ports, naming),
         mode=None if mode == "absent" else mode or "lossless",
         vlan=vlan,
         ports=ports,
@@ -155,6 +173,71 @@ def request(host: str, params: Mapping[str, Any], naming: Naming) -> Wanted:
         domain=domain,
         watchdog=bool(params.get("pfc_watchdog")),
     )
+
+
+def addresses(
+    host: str, port_mode: str, given: Mapping[str, Any], ports: tuple[str, ...], naming: Naming
+) -> dict[str, tuple[str, ...]]:
+    """Port -> its addresses. Each routed port has one or more, in networks of its own."""
+    found: dict[str, tuple[str, ...]] = {}
+    for spec, texts in given.items():
+        listed = texts if isinstance(texts, (list, tuple)) else [texts]
+        for name in naming.expand(host, spec):
+            found[name] = tuple(str(_interface(host, name, text)) for text in listed)
+    if port_mode == "routed":
+        missing = [name for name in ports if not found.get(name)]
+        if missing:
+            raise RefusedError(
+                f"no address for {', '.join(missing)}",
+                host=host,
+                thing="addresses",
+                remedy="give each routed port an address with its prefix length, such as 192.0.2.0/31",
+            )
+    strange = list(found) if port_mode != "routed" else [name for name in found if name not in ports]
+    if strange:
+        raise RefusedError(
+            f"addresses of {', '.join(strange)}, which are no routed ports of this request",
+            host=host,
+            thing="addresses",
+            remedy="name these ports in ports and set port_mode to routed, or take their addresses out",
+        )
+    taken: list[tuple[str, Any]] = []
+    for name, texts in found.items():
+        for network in (ipaddress.ip_interface(text).network for text in texts):
+            twin = next((other for other, known in taken if other != name and known.overlaps(network)), None)
+            if twin is not None:
+                raise RefusedError(
+                    f"the network of {name} overlaps that of {twin}",
+                    host=host,
+                    thing="addresses",
+                    value=str(network),
+                    remedy="give each routed port a network of its own",
+                )
+            taken.append((name, network))
+    return found
+
+
+def _interface(host: str, name: str, text: Any) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface:
+    """An address of one host of its network, which is named with it."""
+    try:
+        found = ipaddress.ip_interface(str(text))
+    except ValueError:
+        found = None
+    if found is None or "/" not in str(text) or (found.version == 4 and _is_whole_network(found)):
+        raise RefusedError(
+            f"not the address of {name} with its prefix length",
+            host=host,
+            thing="addresses",
+            value=text,
+            remedy="write it as 192.0.2.0/31 or 192.0.2.1/24",
+        )
+    return found
+
+
+def _is_whole_network(found: Any) -> bool:
+    """The number of a network or its broadcast address; a /31 and a /32 have neither."""
+    ends = (found.network.network_address, found.network.broadcast_address)
+    return found.network.prefixlen < 31 and found.ip in ends
 
 
 def satisfied(now: str | None, wanted: str | None) -> bool:

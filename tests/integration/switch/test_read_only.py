@@ -74,7 +74,6 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
         }
         del hosts[name]["switch_mtu"]
     hosts["no-vlan"] = {**hosts["sonic"], "switch_vlan": None}
-    hosts["onyx-routed"] = {**hosts["eos-routed-31"], "switch_driver": "onyx"}
     hosts["stranger"] = {**hosts["sonic"], "switch_known_hosts": str(switches["eos"].known_hosts)}
     hosts["password"] = {**hosts["sonic"], "switch_password": "wrong-4713"}
     hosts["mode"] = {**hosts["sonic"], "switch_roce_mode": "dci-1"}
@@ -175,7 +174,6 @@ def test_what_is_not_saved_is_left_to_a_person(facts: dict[str, Any]) -> None:
         ("password", "the login was refused"),
         ("mode", "choose one of lossless, lossy, absent"),
         ("no-vlan", "switch_vlan is not set"),
-        ("onyx-routed", "switch_port_mode is routed, expected access"),
     ],
 )
 def test_who_cannot_be_trusted_or_asked_is_told(facts: dict[str, Any], host: str, words: str) -> None:

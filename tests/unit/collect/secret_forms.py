@@ -1,6 +1,7 @@
 """Forms of secrets as logs and configuration files hold them, and the encodings in which they occur.
 
-The list, secret_forms.txt, was written from what secrets look like, without a look at the patterns of `collect`.
+The lists were written from what secrets look like, without a look at the patterns of `collect`: secret_forms.txt before
+they were made, secret_forms_second.txt afterwards by somebody else.
 `<<kind:length>>` is a secret, `<~kind:length~>` an identifier that is none. Values are made up from a seed, so that no
 file of the repository holds anything like a secret.
 """
@@ -19,7 +20,7 @@ from typing import Callable
 from urllib.parse import quote
 from xml.sax.saxutils import escape
 
-LIST = Path(__file__).with_name("secret_forms.txt")
+LISTS = ("secret_forms.txt", "secret_forms_second.txt")
 _PLACE = re.compile(r"<(<|~)(\w+)(?::(\d+))?(?:>|~)>")
 WINDOW = 8  # so many consecutive characters of a secret are too many
 
@@ -76,9 +77,10 @@ class Form:
         return _PLACE.sub(put, self.template), secrets
 
 
-def forms() -> list[Form]:
-    """Every form of the list."""
-    blocks = re.split(r"^== (\w+)\n", LIST.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+def forms(name: str) -> list[Form]:
+    """Every form of a list."""
+    text = Path(__file__).with_name(name).read_text(encoding="utf-8")
+    blocks = re.split(r"^== (\w+)\n", text, flags=re.MULTILINE)[1:]
     return [Form(name, text.rstrip("\n")) for name, text in zip(blocks[::2], blocks[1::2])]
 
 

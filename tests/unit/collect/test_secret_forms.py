@@ -7,35 +7,39 @@ from collections import Counter
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._collect import archive
 
-from .secret_forms import ENCODINGS, forms, survives
+from .secret_forms import ENCODINGS, LISTS, forms, survives
 
 
-def test_forms_are_300_or_more_with_unique_names() -> None:
-    names = Counter(form.name for form in forms())
+@pytest.mark.parametrize("table", LISTS)
+def test_forms_are_300_or_more_with_unique_names(table: str) -> None:
+    names = Counter(form.name for form in forms(table))
     assert len(names) >= 300
     assert not [name for name, count in names.items() if count > 1]
 
 
+@pytest.mark.parametrize("table", LISTS)
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_survives_unchanged_text_holds_secret(encoding: str) -> None:
-    for form in forms():
+def test_survives_unchanged_text_holds_secret(encoding: str, table: str) -> None:
+    for form in forms(table):
         text, secrets = form.fill(seed=1)
         assert secrets, form.name
         shown = ENCODINGS[encoding](text)
         assert [secret for secret in secrets if not survives(secret, shown)] == [], form.name
 
 
-def test_survives_text_without_secret_is_clean() -> None:
-    for form in forms():
+@pytest.mark.parametrize("table", LISTS)
+def test_survives_text_without_secret_is_clean(table: str) -> None:
+    for form in forms(table):
         secrets = form.fill(seed=1)[1]
         other = ENCODINGS["plain"](form.fill(seed=2)[0])
         assert not [secret for secret in secrets if len(secret) > 16 and survives(secret, other)], form.name
 
 
+@pytest.mark.parametrize("table", LISTS)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_collect_unknown_secrets_misses_one_percent_at_most(seed: int) -> None:
+def test_collect_unknown_secrets_misses_one_percent_at_most(seed: int, table: str) -> None:
     missed, tried = [], 0
-    for form in forms():
+    for form in forms(table):
         text, secrets = form.fill(seed)
         for encoding, encode in ENCODINGS.items():
             shown = encode(text)
@@ -47,10 +51,11 @@ def test_collect_unknown_secrets_misses_one_percent_at_most(seed: int) -> None:
     assert len(missed) <= tried // 100, missed
 
 
-def test_collect_known_secrets_misses_none() -> None:
+@pytest.mark.parametrize("table", LISTS)
+def test_collect_known_secrets_misses_none(table: str) -> None:
     encodings = list(ENCODINGS.values())
     missed = []
-    for number, form in enumerate(forms()):
+    for number, form in enumerate(forms(table)):
         text, secrets = form.fill(seed=3)
         shown = encodings[number % len(encodings)](text)
         after = archive.redacted(archive.Pieces({"a.log": shown}), secrets, ["gpu01"]).texts["a.log"]

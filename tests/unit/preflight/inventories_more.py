@@ -105,7 +105,7 @@ MORE: tuple[Mistake, ...] = (
     Mistake("port-0", S, "switch_ports", ["1/0-1/3"]),
     Mistake("driver-unknown", S, "rocemesh_switch_driver", "mlnx-os"),
     Mistake("port-mode-hybrid", S, "switch_port_mode", "hybrid"),
-    Mistake("port-mode-of-other-driver", S, "switch_port_mode", "trunk"),
+    Mistake("routed-without-addresses", S, "switch_port_mode", "routed", "switch_addresses"),
     Mistake("roce-mode-of-other-driver", S, "switch_roce_mode", "lossless-single-ipool"),
     Mistake("roce-mode-of-onyx", S, "switch_roce_mode", "semi-lossless", size=CUMULUS),
     Mistake("confirm-before-links", S, "switch_options", {"confirm_timeout": 30}, size=CUMULUS),
