@@ -41,6 +41,8 @@ SHIPPED = (
     "playbooks/*.yml",
     "plugins/*.py",
     "plugins/module_utils/_judge/packs/*.yml",
+    "plugins/module_utils/_results/report/*.json",
+    "plugins/module_utils/_results/report/templates/*",
     "roles/*.j2",
     "roles/*.md",
     "roles/*.yml",
