@@ -11,6 +11,8 @@ import pathlib
 from typing import Any, Iterator
 
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.registry import WITNESSES
+from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.verdict import NOT_PROVEN, PATH_PROVEN, PROVEN
+from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.witness import DISAGREES, MISSING, Witness
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import nccl_log
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import Inputs, build
 
@@ -83,9 +85,20 @@ def table() -> list[tuple[str, str, str]]:
     return sorted(rows)
 
 
+def best(witness: Witness, state: str) -> str:
+    """The best verdict of a run of which this witness is missing or disagrees."""
+    if not witness.decides or (state == MISSING and not witness.needed):
+        return PROVEN
+    return PATH_PROVEN if state in witness.spares else NOT_PROVEN
+
+
 def page() -> str:
     lines = [
-        "# Problem codes",
+        "# Witnesses of the verdict, and problem codes",
+        "",
+        "This page has no remedies. They are in the report's section [What is wrong](report.md#what-is-wrong), in the",
+        "[causes of the doctor](causes.md), and for the path that NCCL chose in",
+        "[Verdicts, worst first](data-path.md#verdicts-worst-first).",
         "",
         "Generated from the source of the readers and from what each code does to the evidence of a sound run, which",
         "is PROVEN without it (`python -m tests.unit.proof.problem_codes`; a unit test compares). Codes of the",
@@ -95,9 +108,17 @@ def page() -> str:
         "",
         "## What each witness needs",
         "",
-        "| witness | needs |",
-        "|---|---|",
-        *(f"| {witness.title} (`{witness.name}`) | {witness.needs} |" for witness in WITNESSES),
+        "The last two columns are the best verdict that is left if that witness is missing or disagrees. Where a slow",
+        "exchange or a fault of the fabric check leaves PATH PROVEN, the doctor counts as well: it gets the same",
+        "figures, and while it names a cause that `report_accepted_findings` does not, the run is NOT PROVEN. A",
+        "witness that saw something impossible makes the run an INVALID RUN.",
+        "",
+        "| witness | needs | missing | disagrees |",
+        "|---|---|---|---|",
+        *(
+            f"| {each.title} (`{each.name}`) | {each.needs} | {best(each, MISSING)} | {best(each, DISAGREES)} |"
+            for each in WITNESSES
+        ),
         "",
         "## Codes",
         "",

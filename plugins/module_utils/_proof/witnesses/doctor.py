@@ -58,6 +58,6 @@ WITNESS = Witness(
     judge,
     "the doctor's answer on the logs and readings of this run: no cause, not even a possible one; pauses and marks of "
     "congestion control are reported, and count only where the exchange is slow; what "
-    "`report_accepted_findings` names is reported with its reason; it may be missing",
+    "`report_accepted_findings` names is reported with its reason",
     needed=False,
 )

@@ -62,7 +62,7 @@ WITNESS = Witness(
     "Fabric check before the job",
     judge,
     "the report of role fabric of the hour before the training, complete, on all hosts of the job, without a fault of "
-    "theirs; it may be missing",
+    "theirs",
     needed=False,
     spares=(DISAGREES,),
 )

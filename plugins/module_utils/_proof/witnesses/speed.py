@@ -60,7 +60,6 @@ WITNESS = Witness(
     judge,
     "bytes and seconds of an all-reduce that every rank measures alone after the training (this collection's "
     "ResNet-50), and the links of the NICs: at least 75 % of what they carry, or `least_share` of `report_limits`; "
-    "pauses of the lossless class for no longer part of the run than that leaves; without it, or slow, the path alone "
-    "is proven",
+    "pauses of the lossless class for no longer part of the run than that leaves",
     spares=(DISAGREES, MISSING),
 )

@@ -118,6 +118,6 @@ WITNESS = Witness(
     judge,
     "the counters of the switch ports, read shortly before and after the "
     "training: at least 90 % of what the gradients had to move, at each port as much as at a NIC of the job, nothing "
-    "of others, and nothing discarded; where the switch is not read, as for a tenant, the path alone is proven",
+    "of others, and nothing discarded",
     spares=(MISSING,),
 )
