@@ -177,3 +177,12 @@ def test_drift_is_right_differs_or_is_not_readable(site: Site) -> None:
     status, found = drift(site, switch_password="another-one")
     assert (status, found["verdict"]) == (3, "not readable")
     assert f'rocemesh_drift_unreadable{{host="{ADDRESS}",layer="switch"}} 1' in (site.folder / "drift.prom").read_text()
+
+
+def test_drift_pfc_off_by_hand_differs(site: Site) -> None:
+    """Nothing is left to send, as the RoCE mode is the wanted one by name: the reading itself finds it."""
+    assert site.play().returncode == 0
+    site.simulator.fault(name="pfc_off")
+    status, found = drift(site)
+    assert (status, found["verdict"]) == (2, "differs")
+    assert any("PFC" in text for row in found["drift"] for text in row["what"])

@@ -28,7 +28,7 @@ def samples() -> list[list[str]]:
 
 def test_the_sample_of_a_preflight() -> None:
     told = site()
-    for name in ("pyvmomi-missing", "no-fabric-manager", "in-maintenance", "letters-swapped"):
+    for name in ("pyvmomi-missing", "no-fabric-manager", "in-maintenance", "letters-swapped-alone"):
         FAULTS[name].change(told)
     lines = summary(found(told), [])["table"]
     shown = samples()[0]
