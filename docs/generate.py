@@ -92,7 +92,8 @@ def causes() -> str:
     ]
     for layer, owner in layers.items():
         here = [cause for cause in catalogue.causes.values() if cause.layer == layer]
-        parts.append(f"\n## {layer}\n\nOwner: {owner}.\n\n| cause | meaning | check | fix | symptoms and sources |\n")
+        parts.append(f"\n## {layer}\n\nOwner: {owner}.\n\n")
+        parts.append("| cause | meaning | check | remedy | symptoms and sources |\n")
         parts.append("|---|---|---|---|---|\n")
         for cause in here:
             rules = "; ".join(dict.fromkeys(said[cause.id]))

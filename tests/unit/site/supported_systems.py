@@ -39,7 +39,7 @@ def page() -> str:
         "<!-- made from plugins/module_utils/_site/systems.py by python -m tests.unit.site.supported_systems -->\n\n"
         "`preflight` and the roles `guest`, `container` and `mesh` obey this table before anything is changed. What is "
         "not in it is\nrefused with a message that names it; `rocemesh_allow_unlisted_system: true` tries it all the "
-        "same, with\neverything installed by you.\n\n"
+        "same, with\neverything installed by you. Switch systems: [role switch](../roles/switch/README.md#systems).\n\n"
         + "\n".join([head, *rows])
         + "\n\n"
         + "\n".join(f"- `{key}`: {text}" for key, text in PARTS.items())

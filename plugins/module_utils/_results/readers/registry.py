@@ -176,7 +176,7 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "nccl_log",
-        "NCCL 2.2 to 2.30 with NCCL_DEBUG=INFO",
+        "NCCL 2.2 to 2.31 with NCCL_DEBUG=INFO",
         (
             "Finds NCCL's lines in any text: the debug files of all ranks behind each other, or mpirun's output.",
             "Says what the lines say; the filter `nccl_path` judges. Written from NCCL's source and from public logs, "
