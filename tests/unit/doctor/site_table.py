@@ -100,8 +100,8 @@ stages over what the gym's devices print (SIMULATED), with a maintenance window 
 What slows data down slows the all-reduce that the run measures: by how much is computed from the devices' own figures
 and from published ones (`tests/unit/doctor/site_pace.py`).
 
-Column "agrees": what the message has in common with the doctor's answer on all outputs of that site. This is the cause, or
-the layer and the place, or the host alone if the decisive line is in a log that no run reads.
+Column "agrees": what the message has in common with the doctor's answer on all outputs of that site. This is the cause,
+or the layer and the place, or the host alone if the decisive line is in a log that no run reads.
 
 """
 
