@@ -1,6 +1,6 @@
-"""What programs of this field print when all is well: builders of whole logs, in words of several releases.
+"""Build whole logs of sound runs, in the formats of several programs and releases.
 
-Written from what the programs print, without sight of the doctor's rules.
+Written from the output of the programs, without reading the rules of the doctor.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def hosts_of(hosts: int, gpus: int) -> list[tuple[int, str, int]]:
 
 
 def nccl_info(hosts: int, gpus: int, version: str, link: int, hca: int = 1, *, layer: str = "RoCE") -> Lines:
-    """NCCL_DEBUG=INFO of all ranks up to the rings; ``link``: Mb/s of each of ``hca`` NICs."""
+    """Build the NCCL_DEBUG=INFO lines of all ranks up to the rings; ``link``: Mb/s of each of ``hca`` NICs."""
     lines = []
     world = hosts * gpus
     for rank, host, gpu in hosts_of(hosts, gpus):
@@ -68,12 +68,16 @@ def nccl_tests(
     info: Iterable[str] = (),
     average: float | None = None,
 ) -> Lines:
-    """A test of nccl-tests from 8 bytes to 2**largest; ``release``: 2.0 (error), 2.13 (#wrong), 2.17 (concluded)."""
+    """Build the output of one nccl-tests program from 8 bytes to 2**largest.
+
+    ``release``: 2.0 (column error), 2.13 (column #wrong), 2.17 (ends with "concluded").
+    """
     world = hosts * gpus
     factor = FACTORS[test]
     factor = factor * (world - 1) / world if test != "sendrecv" else 1.0
     settings = f"# nThread 1 nGpus 1 minBytes 8 maxBytes {1 << largest} step: 2(factor) warmup iters: 5 iters: 20"
-    kind = "float     sum      -1" if "reduce" in test else "float    none      -1"
+    old = release == "2.0"
+    kind = ("float     sum" if "reduce" in test else "float    none") + ("" if old else "      -1")
     lines: Lines = []
     if release == "2.17":
         lines.append("# nccl-tests version 2.17.6 nccl-headers=22809 nccl-library=22809")
@@ -81,19 +85,20 @@ def nccl_tests(
     tail = {"2.0": " validation: 1", "2.13": " agg iters: 1 validation: 1 graph: 0"}
     lines.append(settings + tail.get(release, " agg iters: 1 validation: 1 graph: 0 unalign: 0"))
     lines += ["#", "# Using devices"]
-    bus = "0x1b" if release == "2.0" else "0000:1b:00"
+    bus = "0x1b" if old else "0000:1b:00"
     lines += [
         f"#  Rank {r:2d} Group  0 Pid {3100 + g:6d} on {h:>10} device {g:2d} [{bus}] {card}"
         for r, h, g in hosts_of(hosts, gpus)
     ]
     lines += [*info, "#", WIDE]
-    last = "error" if release == "2.0" else "#wrong"
+    last = "error" if old else "#wrong"
     half = f"    time   algbw   busbw {last:>6}"
-    lines.append(f"#       size         count      type   redop    root {half} {half}")
+    root = "" if old else "    root"
+    lines.append(f"#       size         count      type   redop{root} {half} {half}")
     lines.append(
         "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)"
     )
-    wrong = "0e+00" if release == "2.0" else "0"
+    wrong = "0e+00" if old else "0"
     lines += [nccl_row(1 << power, top, factor, wrong, kind) for power in range(3, largest + 1)]
     mean = top * 0.42 if average is None else average
     lines += ["# Out of bounds values : 0 OK", f"# Avg bus bandwidth    : {mean:.4f} ", "#"]

@@ -1,7 +1,7 @@
-"""What is right to say of each attack. ``GROUPS``: group -> (what is expected, case -> whether the doctor says it).
+"""Check the answer of the doctor to each attack. ``GROUPS``: group -> (expectation, case -> check).
 
-`python -m tests.unit.doctor.attacks` asks all, takes what is mended off the list of what is known to be wrong and
-writes the table of docs/doctor.md. It never puts a case on the list.
+`python -m tests.unit.doctor.attacks` runs all checks, removes mended cases from the list of known wrong answers and
+writes the table of docs/doctor.md. It never adds a case to the list.
 """
 
 from __future__ import annotations
@@ -30,34 +30,35 @@ def findings(found: dict[str, Any]) -> list[tuple[str, str]]:
     return [(finding["cause"], finding["certainty"]) for finding in found["findings"]]
 
 
+@functools.cache
 def verdict(text: str) -> str:
     return str(diagnose(None, {"job.log": text})["verdict"])
 
 
-def never_healthy(text: str) -> bool:
+def is_not_healthy(text: str) -> bool:
     return verdict(text) != "healthy"
 
 
-def says(right: tuple[str, ...], text: str) -> bool:
+def has_verdict(right: tuple[str, ...], text: str) -> bool:
     return verdict(text) in right
 
 
-def nothing_found(line: str) -> bool:
+def is_without_finding(line: str) -> bool:
     found = diagnose(None, {"job/a.log": GOOD_JOB, "hosts/gpu01/dmesg.txt": f"[   12.345678] {line}\n"})
     return not found["findings"] and found["verdict"] != "faulty"
 
 
-def claims_nothing(text: str) -> bool:
+def is_unjudged(text: str) -> bool:
     found = diagnose(None, {"some.log": text})
     return not found["findings"] and found["verdict"] not in ("healthy", "faulty")
 
 
-def not_my_field(text: str) -> bool:
+def is_other_trade(text: str) -> bool:
     found = diagnose(None, {"some.log": text})
     return "not my field" in f"{found['verdict']} {found['message']}".lower().replace("_", " ")
 
 
-def named(layout: str, fault: str) -> bool:
+def is_located(layout: str, fault: str) -> bool:
     cause, host, outputs = attack_bundles.FAULTS[fault]
     stream = io.BytesIO(attack_bundles.tar(attack_bundles.LAYOUTS[layout](outputs)))
     found = diagnose("bundle.tar", stream=stream)
@@ -65,7 +66,7 @@ def named(layout: str, fault: str) -> bool:
     return bool(first and first["cause"] == cause and first["certainty"] in CERTAIN and first["hosts"] == [host])
 
 
-def first_host(case: attack_bundles.Clocked) -> bool:
+def is_first_host(case: attack_bundles.Clocked) -> bool:
     """With offsets the host that failed first; without them no other one as certain."""
     found = diagnose(None, case.pieces)["findings"]
     if case.offsets:
@@ -73,12 +74,12 @@ def first_host(case: attack_bundles.Clocked) -> bool:
     return not any(f["certainty"] in CERTAIN and f["hosts"] and case.first not in f["hosts"] for f in found[:1])
 
 
-def answers_differ(before: str, mended: str, form: str, log: str) -> bool:
+def is_version_aware(before: str, mended: str, form: str, log: str) -> bool:
     older, newer = (diagnose(None, {"job.log": form.format(release) + log}) for release in (before, mended))
     return (older["verdict"], findings(older)) != (newer["verdict"], findings(newer))
 
 
-def refuted(causes: tuple[str, ...], pieces: dict[str, str]) -> bool:
+def is_not_refuted_first(causes: tuple[str, ...], pieces: dict[str, str]) -> bool:
     found = diagnose(None, pieces)["findings"]
     return not found or found[0]["cause"] not in causes
 
@@ -92,35 +93,38 @@ LAYOUTS = {
 }
 TEXTS = {name: (text,) for name, text in attack_lines.TRADES.items()}
 GROUPS: dict[str, tuple[str, dict[str, Check]]] = {
-    "silent failures": ("never healthy", _bind({n: (t,) for n, t in attack_silent.SILENT.items()}, never_healthy)),
+    "silent failures": ("never healthy", _bind({n: (t,) for n, t in attack_silent.SILENT.items()}, is_not_healthy)),
     "sound outputs": (
         "healthy, or no fault seen where the output cannot show it",
-        _bind(dict(attack_sound.SOUND), says),
+        _bind(dict(attack_sound.SOUND), has_verdict),
     ),
     "ordinary kernel lines": (
         "no finding beside a good job",
-        _bind({n: (n,) for n in attack_lines.ORDINARY}, nothing_found),
+        _bind({n: (n,) for n in attack_lines.ORDINARY}, is_without_finding),
     ),
-    "logs of other trades": ("no finding, neither healthy nor faulty", _bind(dict(TEXTS), claims_nothing)),
-    "logs of other trades, by name": ('"not my field"', _bind(dict(TEXTS), not_my_field)),
-    "faults in other layouts": ("the cause, certain, at its host alone", _bind(dict(LAYOUTS), named)),
+    "logs of other trades": ("no finding, neither healthy nor faulty", _bind(dict(TEXTS), is_unjudged)),
+    "logs of other trades, by name": ('"not my field"', _bind(dict(TEXTS), is_other_trade)),
+    "faults in other layouts": ("the cause, certain, at its host alone", _bind(dict(LAYOUTS), is_located)),
     "clocks that differ": (
         "the first host that failed, or no other as certain where the offsets are not known",
-        _bind({n: (c,) for n, c in attack_bundles.CLOCKS.items()}, first_host),
+        _bind({n: (c,) for n, c in attack_bundles.CLOCKS.items()}, is_first_host),
     ),
     "faults that a release mended": (
         "other answers below and above it",
-        _bind(dict(attack_versions.VERSIONS), answers_differ),
+        _bind(dict(attack_versions.VERSIONS), is_version_aware),
     ),
-    "a fact against the cause": ("the refuted cause is not first", _bind(dict(attack_bundles.CONTRARY), refuted)),
+    "facts against a cause": (
+        "the refuted cause is not first",
+        _bind(dict(attack_bundles.CONTRARY), is_not_refuted_first),
+    ),
 }
 
 
-def wrong(group: str) -> list[str]:
+def find_wrong(group: str) -> list[str]:
     return [name for name, right in GROUPS[group][1].items() if not right()]
 
 
-def known() -> dict[str, Any]:
+def read_known() -> dict[str, Any]:
     """``first_sight``: group -> how many were wrong; ``wrong``: group -> those that still are."""
     return dict(yaml.safe_load(LIST.read_text(encoding="utf-8")))
 
@@ -145,13 +149,13 @@ class _Indented(yaml.SafeDumper):
 
 
 def main() -> None:
-    listed = known()
+    listed = read_known()
     for group, names in listed["wrong"].items():
-        still = wrong(group)
+        still = find_wrong(group)
         listed["wrong"][group] = [name for name in names if name in still]
     text = yaml.dump(listed, Dumper=_Indented, sort_keys=False, allow_unicode=True, width=110)
     LIST.write_text(
-        f"---\n# What the doctor answers wrongly of the attacks. A case may leave this list, none may join it.\n{text}",
+        f"---\n# Attacks with a wrong answer. Cases can leave this list; none can join it.\n{text}",
         encoding="utf-8",
     )
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), listed), encoding="utf-8")
