@@ -19,8 +19,8 @@ def test_the_log_of_the_training_has_every_rank():
 def test_server_and_container_run_without_root_and_without_capabilities(host):
     with host.sudo():
         status = host.check_output("docker exec mpicont cat /proc/1/status")
-        processes = host.check_output("docker top mpicont -eo uid")
-    assert set(processes.split()[1:]) == {"10001"}
+        processes = host.check_output("docker top mpicont -eo pid,uid")
+    assert {line.split()[1] for line in processes.splitlines()[1:]} == {"10001"}
     assert re.findall(r"^Cap(?:Eff|Bnd):\t(\w+)", status, re.M) == ["0" * 16] * 2
 
 
