@@ -27,7 +27,9 @@ NOTHING = re.compile(
     r"|(?:errors?|dropped|drops?|discards?|failures?|lost|timeouts?|out_of_sequence"
     r"|\b\w{0,60}?(?:err|drop|discard|down|lost|exceeded)\w{0,60})"
     r"(?: packets)?[\"']?\s*[:=]\s*0\b|out of bounds values\s*:\s*0 ok|no errors?\b|without errors?\b"
-    r"|errors? ?: ?none|not active|\b(?:failure|error|drop|discard|timeout|retry) count\s*[:=]\s*0\b)",
+    r"|errors? ?: ?none|not active|\b(?:failure|error|drop|discard|timeout|retry) count\s*[:=]\s*0\b"
+    # Names of columns, of functions and of good ends.
+    r"|\bbusbw +error\b|\bwarnings\.warn\(|:stop\]|\bTrainer\.fit` stopped: .*\breached\b|\btop-?\d error\b)",
     re.IGNORECASE,
 )
 
@@ -99,7 +101,10 @@ ALARM_WORDS = [
 ]
 
 # Each part of NOTHING has one of these, which are found sooner.
-_NONE = re.compile(r"\b0 |[:=]\s*0\b|\b(?:no|without) error|none|not active", re.IGNORECASE)
+_NONE = re.compile(
+    r"\b0 |[:=]\s*0\b|\b(?:no|without) error|none|not active|busbw|warnings\.|:stop\]|stopped: |top-?\d",
+    re.IGNORECASE,
+)
 
 # Within a word, or in a script without spaces.
 _INSIDE = ("error", "exception", "失败", "错误")

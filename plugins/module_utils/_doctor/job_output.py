@@ -10,11 +10,16 @@ import math
 import re
 from typing import Iterable, Iterator
 
+from .pace import WORDS, Pace
 from .readers import Found
 
 _RANKS = 65_536
 _TAG = re.compile(r"(?=\[\d+,\d+\]<std(?:out|err)>:)")
 _SPEAKER = re.compile(r"^\[\d+,(\d+)\]<std|^\[rank(\d+)\]:?|^(\d+): ")
+# What a launcher, kubectl or a container puts before a line.
+_PREFIX = re.compile(
+    r"^(?:\[pod/[^\]]*\]\s+)?(?:\d{4}-\d\d-\d\d[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)\s+)?(?:std(?:out|err) F )?"
+)
 _HOST = re.compile(r"(?:^|<std(?:out|err)>: ?)([A-Za-z][\w.-]*):\d+:\d+ \[\d+\]")
 _HEADER = re.compile(r"# nThread \d+ .*?maxBytes (?P<most>\d+) step: (?P<step>\d+)\((?P<way>factor|bytes)\)")
 _LESS = re.compile(r"# Reducing maxBytes to (\d+)")
@@ -63,8 +68,9 @@ _RANK_LINE = re.compile(r"\brank (\d+)/(\d+) .*\bimg/s/rank ([\d.]+|nan)")
 _TOTAL = re.compile(r"total images/sec:\s*([\d.]+|nan|inf)", re.IGNORECASE)
 _END = re.compile(
     r"\bTraining (?:complete\w*|finished|done)\b|\bFinished training\b|['\"]train_runtime['\"]"
-    r"|\bTotal img/sec on \d+ GPU|Trainer\.fit` stopped: .*\breached|\[after training is done\]"
-    r"|exiting program at iteration \d"
+    r"|\bTotal img/sec on \d+ [CG]PU\(s\): \d|\*\*\* Best metric: \d"
+    r"|Trainer\.fit` stopped: .*\breached|\[after training is done\]"
+    r"|exiting program at iteration \d|\bProcess \d+ exits successfully\b|(?:^|[:>] ?)done\.?$"
     r"|\"run_stop\".*\"status\": \"success\"|\bCOMPLETED +0:0\b",
     re.IGNORECASE,
 )
@@ -196,6 +202,7 @@ class JobOutput:
         # rows of perftest have figures alone
         ".00     ",
         ".000000     ",
+        *WORDS,
     )
 
     def __init__(self) -> None:
@@ -211,9 +218,11 @@ class JobOutput:
         self._rank_lines: dict[int, int] = {}
         self._rank_count = 0
         self._nan: tuple[int, str] | None = None
+        self._pace = Pace()
         self._record = Record("", "")
 
     def line(self, number: int, text: str) -> None:
+        text = _PREFIX.sub("", text)
         for part in _TAG.split(text) if "]<std" in text else (text,):
             if part:
                 self._part(number, part)
@@ -225,7 +234,8 @@ class JobOutput:
         """What was read; call it once, at the end of the piece."""
         found = self._record
         found.file, found.host = name, host
-        for gap in (*self._test_gaps(), *self._perf_gaps(), *self._program_gaps(), *self._comm_gaps()):
+        pace = (Gap(code, text, line=line) for code, text, line in self._pace.gaps())
+        for gap in (*self._test_gaps(), *self._perf_gaps(), *self._program_gaps(), *self._comm_gaps(), *pace):
             found.gaps.append(dataclasses.replace(gap, file=name))
         return found
 
@@ -233,8 +243,12 @@ class JobOutput:
         if _NOT_FINITE.search(text) and self._nan is None:
             self._nan = (number, text.strip()[:120])
         self._facts(number, text)
-        if not (self._test(number, text) or self._perf(number, text)):
-            self._program(number, text)
+        who = _SPEAKER.match(text)
+        name = next((group for group in who.groups() if group), "") if who else ""
+        bare = text[text.index(":") + 1 :] if who and name else text
+        self._pace.line(number, name, text)
+        if not (self._test(number, bare) or self._perf(number, bare)):
+            self._program(number, name, text)
 
     def _facts(self, number: int, text: str) -> None:
         found = self._record
@@ -362,11 +376,9 @@ class JobOutput:
             self._record.ends.append(f"perftest to {perf.size} bytes")
             self._record.figures.append(Figure(rate, perf.size, perf.line, "perftest bandwidth"))
 
-    def _program(self, number: int, text: str) -> None:
+    def _program(self, number: int, name: str, text: str) -> None:
         if "warm" in text:
             self._begun = [count + len(pattern.findall(text)) for count, pattern in zip(self._begun, _BEGUN)]
-        who = _SPEAKER.match(text)
-        name = next((group for group in who.groups() if group), "") if who else ""
         if name not in self._speakers and len(self._speakers) >= _RANKS:
             return
         batches, each, rank = _BATCHES.search(text), _ITER.search(text), _RANK_LINE.search(text)
@@ -400,6 +412,11 @@ class JobOutput:
         if self._nan:
             yield Gap("finite", f"finite figures: {self._nan[1]}", line=self._nan[0])
         yield from self._loop_gaps()
+        ended = any(speaker.ended for speaker in self._speakers.values())
+        named = {int(name) for name in self._speakers if name}
+        silent = set(range(min(named, default=0), max(named, default=0))) - named
+        if len(named) > 1 and silent:
+            yield Gap("ranks", f"lines of rank {min(silent)}, as other ranks print them")
         for name, speaker in self._speakers.items():
             who = f" of rank {name}" if name else ""
             short = [
@@ -407,7 +424,9 @@ class JobOutput:
                 for what, (least, n, of) in speaker.counts.items()
                 if n < of - (1 if least == 0 else 0)
             ]
-            if speaker.ended >= speaker.progressed:
+            if ended and name and not speaker.ended:
+                yield Gap("job_end", f"the end of the program{who}, which other ranks print", line=speaker.progressed)
+            elif speaker.ended >= speaker.progressed:
                 self._record.ends.append(f"a program{who} to its end")
             elif short:
                 yield Gap("last_step", f"the last step{who}: {', '.join(short[:3])}", line=speaker.progressed)

@@ -47,6 +47,8 @@ _CONTEXT: tuple[re.Pattern[str], ...] = (
     re.compile(r"^(?P<host>[A-Za-z][A-Za-z-]*-?\d[\w.-]*)(?:: |\| )"),
 )
 _RANK = re.compile(r"^\[\d+,(?P<rank>\d+)\]<std(?:out|err)>:|\[rank(?P<rank2>\d+)\]:|\[Rank (?P<rank3>\d+)\]")
+# A command that a shell repeats is no answer: what it names is not there yet.
+_TRACE = re.compile(r"(?:\++|\$) [\w./]")
 _RANK_OF = re.compile(r"\brank (?P<rank>\d+) nranks \d")
 _DEVICE = re.compile(
     r"\b(?P<device>(?:mlx[45]|bnxt_re|erdma|efa|irdma|rocep)\w*_?\d+|PCI:[0-9a-f:]+"
@@ -307,6 +309,8 @@ class Reading:
             sure: list[Sign] = []
             maybe: list[tuple[Sign, tuple[re.Pattern[str], ...]]] = []
             possible, read = self._possible(shape.lower())
+            trace = _TRACE.match(text) is not None
+            possible = {} if trace else possible
             for number, ways in sorted(possible.items()):
                 entry = self._signs[number]
                 if any(way.pattern.search(text) for way in ways if not way.digits):
@@ -323,7 +327,7 @@ class Reading:
                 self._signs[number].test is not None or any(way.figures for way in ways)
                 for number, ways in possible.items()
             )
-            known = _Shape(tuple(sure), tuple(maybe), tuple(sorted(read)), alarms(text), figures)
+            known = _Shape(tuple(sure), tuple(maybe), tuple(sorted(read)), alarms(text) and not trace, figures)
             if len(self._shapes) >= _SHAPES:
                 self._shapes.clear()
             self._shapes[shape] = known
