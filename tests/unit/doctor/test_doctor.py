@@ -154,7 +154,7 @@ FAULTS = (
     ),
     ("mpi_launch", "faulty", "Permissions 0644 for '/root/.ssh/id_ed25519' are too open."),
     ("foreign_traffic", "faulty", "NCCL WARN socketFinalizeAccept: wrong magic 2f20544547202020 != 7970663b906d70b9"),
-    ("gpu_driver", "cannot_tell", "Failed to initialize NVML: Driver/library version mismatch"),
+    ("gpu_driver", "faulty", "Failed to initialize NVML: Driver/library version mismatch"),
     ("gpu_driver", "cannot_tell", "gpu01:1:2 [2] transport/nvls.cc:244 NCCL WARN Cuda failure 1 'invalid argument'"),
     (
         "pcie_acs",
@@ -179,7 +179,7 @@ FAULTS = (
         "cannot_tell",
         "mlx5_core 0000:61:00.0: wait_func:1132: CREATE_DCT(0x710) timeout. Will cause a leak of a command resource",
     ),
-    ("host_limits", "cannot_tell", "NCCL WARN Call to socket failed : Too many open files"),
+    ("host_limits", "faulty", "NCCL WARN Call to socket failed : Too many open files"),
     ("cabling", "cannot_tell", "mlx5_core 0000:0b:00.0: Port module event: module 0, Cable unplugged"),
     ("application", "cannot_tell", "Traceback (most recent call last):\nModuleNotFoundError: No module named 'apex'"),
     ("host_routing", "cannot_tell", "  Message:    connect() to 172.17.0.1:1024 failed"),
