@@ -9,7 +9,7 @@ from . import facts, host_output
 from .bundle import MANIFEST, Bundle, Piece, Selection
 from .catalogue import catalogue
 from .completeness import NO_FAULT_SEEN
-from .judge import answer
+from .judge import NOT_MY_FIELD, answer
 from .model import CANNOT_TELL, FAULTY, HEALTHY
 from .reading import Reading
 
@@ -73,6 +73,8 @@ def sentence(found: dict[str, Any]) -> str:
         return f"Faulty{where}: {first['means']} {how} What to do: {first['fix']['what']}."
     question = found["next"][0] if found["next"] else None
     look = f" Look next, {question['where']}: {question['run']}" if question else ""
+    if NOT_MY_FIELD in found["notes"]:
+        return f"{NOT_MY_FIELD} Give the log of the job that failed, or what its hosts print."
     if first:
         layers = ", ".join(dict.fromkeys(entry["layer"] for entry in found["findings"][:4]))
         return f"Cannot tell yet; candidates: {layers}.{look}"

@@ -44,6 +44,10 @@ UNSPECIFIC = frozenset({"slow", "hang", "mpi_comm"})
 _BEGUN, _DONE = "init_start", "init_end"
 
 
+_LINES_OF_A_FIELD = 3  # of fewer lines somebody has chosen them for what they say
+NOT_MY_FIELD = "Not my field: no word of GPUs, RDMA, MPI, training or their machines is in it."
+
+
 def answer(
     reading: Reading,
     notes: Iterable[str] = (),
@@ -54,7 +58,11 @@ def answer(
     """What the module returns: verdict, findings, next, asked. ``read``: names of all pieces; ``looked``: commands that
     were run though they printed nothing; ``partial``: pieces that were not read to their end."""
     _name_ranks(reading)
-    found = _about(_findings(reading), reading)
+    found = _findings(reading)
+    if found or reading.field or reading.lines < _LINES_OF_A_FIELD:
+        found = _about(found, reading)
+    else:
+        notes = [*notes, NOT_MY_FIELD]
     done = _looked(reading, read, looked)
     certain = [finding for finding in found if finding.certainty != CANDIDATE]
     kinds = collections.Counter(seen.sign.kind for seen in reading.seen.values())

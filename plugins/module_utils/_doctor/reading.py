@@ -49,6 +49,15 @@ _CONTEXT: tuple[re.Pattern[str], ...] = (
 _RANK = re.compile(r"^\[\d+,(?P<rank>\d+)\]<std(?:out|err)>:|\[rank(?P<rank2>\d+)\]:|\[Rank (?P<rank3>\d+)\]")
 # A command that a shell repeats is no answer: what it names is not there yet.
 _TRACE = re.compile(r"(?:\++|\$) [\w./]")
+# A text without any of these is of another trade.
+_FIELD = re.compile(
+    rb"(?i)nccl|rdma|mlx[45]|\bib[_\d]|infiniband|\broce|gpu|cuda|nvidia|nvrm|nvlink|nvswitch|nvml|\bmpi|orted|prte|ompi"
+    rb"|pmix|\bucx|horovod|torch|tensorflow|mxnet|deepspeed|megatron|accelerate|vmkernel|esxi?\b|vmware|vcenter|vmx"
+    rb"|pass-?th|\bpfc\b|\becn\b|\bdscp\b|\bxid\b|mellanox|connectx|slurm|srun|kubelet|kubectl|docker|containerd|podman"
+    rb"|all_?reduce|collective|busbw|im(?:g|ages)/s|perftest|dcgm|iommu|\bats\b|\bacs\b|pcie?\b|lspci|vfio|qemu|numa"
+    rb"|bnxt|irdma|\befa\b|\bgid|\bmtu\b|nic\b|peermem|verbs|memlock|/dev/shm|multi-?node|training|epoch|\bloss\b"
+    rb"|\brank \d|gloo|master_addr|bandwidth|ethernet|switch|kernel|\bdkms\b|memory setting|exitcode|pending"
+)
 _RANK_OF = re.compile(r"\brank (?P<rank>\d+) nranks \d")
 _DEVICE = re.compile(
     r"\b(?P<device>(?:mlx[45]|bnxt_re|erdma|efa|irdma|rocep)\w*_?\d+|PCI:[0-9a-f:]+"
@@ -169,6 +178,7 @@ class Reading:
         self.opening: list[Hit] = []
         self.lines = 0
         self.skipped = 0
+        self.field = False
         # NCCL names the host of each rank once; other programs print the rank alone.
         self.ranks: dict[int, str] = {}
         self._signs = tuple(signs)
@@ -201,6 +211,7 @@ class Reading:
         number = 0
         for chunk in piece.chunks:
             lines = chunk.split(b"\n")
+            self.field = self.field or bool(piece.host) or _FIELD.search(chunk) is not None
             if not piece.host and len(self.opening) < _OPENING:
                 self._open(piece, number, lines)
             forms = chunk.translate(None, _NO_DIGITS).split(b"\n")
