@@ -338,6 +338,15 @@ def integer(text: str) -> int | None:
     return int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else None
 
 
+def positive(value: Any) -> float | None:
+    """A positive, finite number, also one that is text; None: not one."""
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        return None
+    return found if 0 < found < 1e15 else None
+
+
 def plain(value: Any) -> Any:
     """As JSON can carry it: nan and infinities as text, mappings and sequences as dict and list."""
     if isinstance(value, float):

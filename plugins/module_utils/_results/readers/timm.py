@@ -12,7 +12,7 @@ import json
 import re
 from typing import Any, Mapping
 
-from .reading import RECORD_LIMIT, LogReader, Problem, plain_problems, who
+from .reading import RECORD_LIMIT, LogReader, Problem, plain_problems, positive, who
 from .tags import Line
 
 _DELIMITER = "--result"
@@ -165,7 +165,7 @@ class Reader(LogReader[Timm]):
             self.problems.add("no_rate", f"{who(rank)}: {model} has no samples per second")
         for kind in kinds:
             rate, step, batch, size = (
-                _positive(entry.get(f"{kind}_{name}"))
+                positive(entry.get(f"{kind}_{name}"))
                 for name in ("samples_per_sec", "step_time", "batch_size", "img_size")
             )
             if rate is None:
@@ -196,14 +196,6 @@ class Reader(LogReader[Timm]):
         if not self._found and not self.problems:
             self.nothing()
         return Timm(tuple(self._found), self.problems.all())
-
-
-def _positive(value: Any) -> float | None:
-    try:
-        found = float(value)
-    except (TypeError, ValueError):
-        return None
-    return found if 0 < found < 1e15 else None
 
 
 def _whole(value: float | None) -> int | None:
