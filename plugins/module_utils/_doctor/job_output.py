@@ -10,6 +10,7 @@ import math
 import re
 from typing import Iterable, Iterator
 
+from .._judge.words import any_of
 from .readers import Found
 
 _RANKS = 65_536
@@ -72,6 +73,13 @@ _NOT_FINITE = re.compile(
     r"\b\w*(?:loss|grad_norm)['\"]?\s*[=:]?\s*[-+]?(?:nan|inf)\b|images/sec:.*(?:\)\s+|sec:\s*)[-+]?(?:nan|inf)\b",
     re.IGNORECASE,
 )
+
+# Lines that are read: those that may match one of these, rows of nccl-tests by their types, and what has no pattern or
+# none with a word: the kind of a channel, a card, a row of perftest.
+_WANTED = (_HEADER, _LESS, _TABLE, _AVERAGE, _BOUNDS, _GPU, _COMM, _PERF_HEAD, *(pattern for pattern, _scale in _LINKS))
+_WANTED += (_USING, *_BEGUN, _PROGRESS, _OF, _BATCHES, _ITER, _RANK_LINE, _TOTAL, _END, _NOT_FINITE)
+_TYPES = (" float ", " half ", " double ", " int", " uint", "bfloat", "f8e")
+_PLAIN = ("via net", "nvidia", "tesla", ".00     ", ".000000     ")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,52 +159,7 @@ class _Speaker:
 class JobOutput:
     """One per piece. Gives no signs; ``record`` says how far its jobs came."""
 
-    words: tuple[str, ...] = (
-        "# nthread",
-        "maxbytes",
-        " float ",
-        " half ",
-        " double ",
-        " int",
-        " uint",
-        "bfloat",
-        "f8e",
-        "avg bus",
-        "out of bounds",
-        " device ",
-        " nranks ",
-        "#bytes",
-        "speed",
-        "gb/sec",
-        "rate:",
-        "net/ib",
-        "via net",
-        "nvidia",
-        "tesla",
-        "warm",
-        "images/sec",
-        "img/s",
-        "samples/s",
-        "tokens/s",
-        "it/s",
-        "s/it",
-        "loss",
-        "grad_norm",
-        "step",
-        "epoch",
-        "iter",
-        "batch",
-        "update",
-        "training",
-        "train_runtime",
-        "trainer",
-        "exiting program",
-        "run_stop",
-        "completed",
-        # rows of perftest have figures alone
-        ".00     ",
-        ".000000     ",
-    )
+    words: tuple[str, ...] = (*sorted({word for pattern in _WANTED for word in any_of(pattern)}), *_TYPES, *_PLAIN)
 
     def __init__(self) -> None:
         self._tests: list[_Test] = []
