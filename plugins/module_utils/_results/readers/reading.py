@@ -80,7 +80,7 @@ class Several:
     @property
     def good(self) -> bool:
         parts = getattr(self, self.PARTS)
-        return bool(parts) and not self.problems and not any(len(part.problems) for part in parts)
+        return bool(parts) and not self.problems and not any(len(getattr(part, "problems", ())) for part in parts)
 
     def as_dict(self) -> dict[str, Any]:
         parts = getattr(self, self.PARTS)

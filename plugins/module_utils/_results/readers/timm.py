@@ -12,7 +12,7 @@ import json
 import re
 from typing import Any, Mapping
 
-from .reading import RECORD_LIMIT, LogReader, Problem, plain_problems, positive, who
+from .reading import RECORD_LIMIT, LogReader, Problem, Several, plain_problems, positive, who
 from .tags import Line
 
 _DELIMITER = "--result"
@@ -41,13 +41,10 @@ class Measured:
 
 
 @dataclasses.dataclass(frozen=True)
-class Timm:
+class Timm(Several):
+    PARTS = "results"
     results: tuple[Measured, ...]
     problems: tuple[Problem, ...]
-
-    @property
-    def good(self) -> bool:
-        return bool(self.results) and not self.problems
 
     def as_dict(self) -> dict[str, Any]:
         return {
