@@ -19,7 +19,7 @@ from typing import Any
 
 from .reading import (
     RECORD_LIMIT,
-    LogReader,
+    PartsReader,
     Problem,
     Problems,
     Several,
@@ -33,7 +33,6 @@ from .reading import (
 from .tags import Line
 
 _ROWS = 4096  # per table: a sweep has about 30
-_TABLES = 1024
 _AVERAGE_TOLERANCE = 0.005
 _FACTOR_TOLERANCE = 0.02
 _ROUNDING = 0.005  # GB/s: two decimals
@@ -185,18 +184,16 @@ class NcclTests(Several):
         return {**super().as_dict(), "one_job": self.one_job}
 
 
-class Reader(LogReader[NcclTests]):
+class Reader(PartsReader[NcclTests, Table]):
     """``expected_ranks``, ``expected_hosts``: what was started; None: believe the log."""
 
     wants = "table of nccl-tests"
+    MOST_RANKS = RECORD_LIMIT
 
     def __init__(self, expected_ranks: int | None = None, expected_hosts: int | None = None) -> None:
         super().__init__()
         self._expected_ranks = expected_ranks
         self._expected_hosts = expected_hosts
-        self._tables: list[Table] = []
-        self._current: dict[int | None, Table] = {}
-        self._left_out = 0
 
     def line(self, line: Line) -> None:
         text = line.text
@@ -213,16 +210,16 @@ class Reader(LogReader[NcclTests]):
             for pattern, remedy in _ERRORS:
                 match = pattern.search(stripped)
                 if match:
-                    if line.rank in self._current:
-                        self._current[line.rank].failed = True
+                    if line.rank in self.current:
+                        self.current[line.rank].failed = True
                     self.problems.add("failed", f"nccl-tests failed: {match[0].strip()!r}; {remedy}")
 
     def result(self) -> NcclTests:
         self.finish()
         problems = self.problems.copy()
-        tables = tuple(table for table in self._tables if table.rows or table.devices or table.heads)
-        if self._left_out:
-            problems.add("too_many_tables", f"more than {_TABLES} tables; {self._left_out} heads were left out")
+        tables = tuple(table for table in self.parts if table.rows or table.devices or table.heads)
+        if self.left_out:
+            problems.add("too_many_tables", f"more than {self.MOST} tables; {self.left_out} heads were left out")
         with_rows = [table for table in tables if table.rows]
         one_job: bool | None = None
         if with_rows:
@@ -258,7 +255,7 @@ class Reader(LogReader[NcclTests]):
             return
         starting = _STARTING.match(text)
         if starting:
-            table = self._new(rank)
+            table = self.begin(rank, Table(rank))
             table.collective = starting["name"]
             return
         if "NCCL version" in text:
@@ -296,10 +293,10 @@ class Reader(LogReader[NcclTests]):
             table.average_ok = None if average["word"] is None else average["word"] == "OK"
 
     def _head(self, rank: int | None, text: str, head: re.Match[str]) -> None:
-        table = self._current.get(rank)
+        table = self.current.get(rank)
         # A head before any row of the last one: a second process beside it. Behind rows: the next job.
         if table is None or table.finished or table.rows or table.failed:
-            table = self._new(rank)
+            table = self.begin(rank, Table(rank))
         table.heads += 1
         validation = _VALIDATION.search(text)
         table.threads, table.gpus_per_thread = int(head["threads"]), int(head["gpus"])
@@ -308,7 +305,7 @@ class Reader(LogReader[NcclTests]):
 
     def _version(self, rank: int | None, text: str) -> None:
         match = _VERSION.search(text)
-        table = self._current.get(rank)
+        table = self.current.get(rank)
         if match and table is not None and not table.finished:
             table.nccl_version = match["version"]
 
@@ -334,18 +331,8 @@ class Reader(LogReader[NcclTests]):
 
     def _table(self, rank: int | None) -> Table:
         """The table that is open; what comes behind a closing line belongs to the next one, also without a head."""
-        table = self._current.get(rank)
-        return self._new(rank) if table is None or table.finished else table
-
-    def _new(self, rank: int | None) -> Table:
-        table = Table(rank)
-        if len(self._tables) < _TABLES:
-            self._tables.append(table)
-        else:
-            self._left_out += 1
-        if len(self._current) < RECORD_LIMIT:
-            self._current[rank] = table
-        return table
+        table = self.current.get(rank)
+        return self.begin(rank, Table(rank)) if table is None or table.finished else table
 
 
 def _row(text: str, columns: int | None, rooted: bool | None) -> Row | None:

@@ -312,6 +312,32 @@ class LogReader(Generic[Result]):
         )
 
 
+Part = TypeVar("Part")
+
+
+class PartsReader(LogReader[Result], Generic[Result, Part]):
+    """A log with several parts (tables, tests, runs); each rank writes one at a time. ``MOST`` parts are kept, and the
+    open ones of ``MOST_RANKS`` ranks."""
+
+    MOST = 1024
+    MOST_RANKS = 1024
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[Part] = []
+        self.current: dict[int | None, Part] = {}
+        self.left_out = 0
+
+    def begin(self, rank: int | None, part: Part) -> Part:
+        if len(self.parts) < self.MOST:
+            self.parts.append(part)
+        else:
+            self.left_out += 1
+        if len(self.current) < self.MOST_RANKS:
+            self.current[rank] = part
+        return part
+
+
 def who(rank: int | None) -> str:
     return "a rank" if rank is None else f"rank {rank}"
 
