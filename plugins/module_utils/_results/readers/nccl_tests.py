@@ -41,16 +41,17 @@ _TYPE = r"(?:u?int(?:8|32|64)|half|float|double|bfloat16|f(?:p)?8(?:e4m3|e5m2)?\
 _ROW = re.compile(rf"(?P<size>\d{{1,18}})\s+(?P<count>\d{{1,18}})\s+(?P<type>{_TYPE})\s+(?P<rest>\S.*)")
 _ROW_START = re.compile(rf"\d{{1,18}}\s+\d{{1,18}}\s+{_TYPE}(?:\s|$)")
 _STAMP = re.compile(r"\s(?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)$")
-_HEAD = re.compile(
+HEAD = re.compile(
     r"# nThread (?P<threads>\d{1,9}) nGpus (?P<gpus>\d{1,9}) minBytes (?P<min>\d{1,18}) maxBytes (?P<max>\d{1,18})"
+    r"(?: step: (?P<step>\d{1,18})\((?P<way>factor|bytes)\))?"
 )
 _VALIDATION = re.compile(r"validation: (?P<value>\d)")
-_RANK = re.compile(
+RANK = re.compile(
     r"#\s+Rank\s+(?P<rank>\d{1,9}) (?:Group\s+(?P<group>\d{1,9}) )?Pid\s+(?P<pid>\d{1,12}) on\s+(?P<host>\S+) "
     r"device\s+(?P<device>\d{1,9}) \[(?P<bus>[^\]]{1,40})\]\s*(?P<model>.*)"
 )
-_BOUNDS = re.compile(r"# Out of bounds values : (?P<count>\d{1,18}) (?P<word>OK|FAILED)")
-_AVERAGE = re.compile(r"# Avg bus bandwidth\s+: (?P<value>\S{1,30})(?:\s+(?P<word>OK|FAILED))?")
+BOUNDS = re.compile(r"# Out of bounds values : (?P<count>\d{1,18}) (?P<word>OK|FAILED)")
+AVERAGE = re.compile(r"# Avg bus bandwidth\s+: (?P<value>\S{1,30})(?:\s+(?P<word>OK|FAILED))?")
 _STARTING = re.compile(r"# Collective test starting: (?P<name>\S{1,60})")
 _VERSION = re.compile(r"NCCL version (?P<version>\d[\w.+-]{1,40})")
 _ERRORS = (
@@ -249,7 +250,7 @@ class Reader(PartsReader[NcclTests, Table]):
     # ------------------------------------------------------------------------------------------------------- lines
 
     def _comment(self, rank: int | None, text: str) -> None:
-        head = _HEAD.match(text)
+        head = HEAD.match(text)
         if head:
             self._head(rank, text, head)
             return
@@ -264,7 +265,7 @@ class Reader(PartsReader[NcclTests, Table]):
         if not re.match(r"#\s+(?:Rank|size|Out of|Avg)\s", text, re.IGNORECASE):
             return
         table = self._table(rank)
-        device = _RANK.match(text)
+        device = RANK.match(text)
         if device:
             if len(table.devices) < RECORD_LIMIT:
                 table.devices.append(
@@ -285,7 +286,7 @@ class Reader(PartsReader[NcclTests, Table]):
                 after = next(index for index, word in enumerate(words) if word in ("time", "cputime"))
                 table.columns, table.rooted = (len(words) - after) // halves, "root" in words
             return
-        bounds, average = _BOUNDS.match(text), _AVERAGE.match(text)
+        bounds, average = BOUNDS.match(text), AVERAGE.match(text)
         if bounds:
             table.out_of_bounds, table.out_of_bounds_ok = int(bounds["count"]), bounds["word"] == "OK"
         elif average:
@@ -313,7 +314,7 @@ class Reader(PartsReader[NcclTests, Table]):
         if not _ROW_START.match(text):
             return
         table = self._table(line.rank)
-        row = _row(text, table.columns, table.rooted)
+        row = row_of(text, table.columns, table.rooted)
         # The end of the log cuts a row so that it looks like one with the in-place half only.
         if row is None or (not line.ended and (table.columns is None or row.out_of_place is None)):
             table.problems.add(
@@ -335,7 +336,7 @@ class Reader(PartsReader[NcclTests, Table]):
         return self.begin(rank, Table(rank)) if table is None or table.finished else table
 
 
-def _row(text: str, columns: int | None, rooted: bool | None) -> Row | None:
+def row_of(text: str, columns: int | None = None, rooted: bool | None = None) -> Row | None:
     """A row, read from both ends; None if it is of no shape that is known."""
     stamp = _STAMP.search(text)
     match = _ROW.fullmatch(text[: stamp.start()].rstrip() if stamp else text)
