@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from .._judge.words import any_of
+
 # What a program says when something is wrong, in any words. Such a line that no sign knows is never "healthy".
-ALARM = re.compile(
+_TROUBLE = (
     r"\b(?:error|errors|fail(?:ed|s|ure|ing)?|fatal|critical|panic|segfault"
     r"|segmentation fault|abort(?:ed|ing)?|killed|timed? ?out|"
     r"timeouts?|cannot|can't|could not|couldn't|unable|denied|refused|unreachable|invalid"
@@ -15,10 +17,9 @@ ALARM = re.compile(
     r"warn(?:ing)?|unsupported|not supported|deadlock|exceed(?:s|ed)|insufficient|bug|oops|"
     r"slow(?:er|ly)?|degraded|worse|drops?|dropped|discard(?:s|ed)?|stops?|stopp(?:ed|ing)|missing|"
     r"disconnected|reset|never|bad|wrong|out of|no route|down|disabled|only|instead|poor"
-    r"|low(?:er)?|expected)\b|"
-    r"失败|错误|error:|\w(?:error|exception)\b|\berr\b",
-    re.IGNORECASE,
+    r"|low(?:er)?|expected|err)\b"
 )
+ALARM = re.compile(rf"{_TROUBLE}|失败|错误|error:|\w(?:error|exception)\b", re.IGNORECASE)
 NOTHING = re.compile(
     r"(?:\b0 +(?:input|output|late|short|CRC|alignment|symbol) (?:errors?|collisions?|discards?|frame)\b"
     r"|\b0 +deferred\b"
@@ -33,73 +34,8 @@ NOTHING = re.compile(
     re.IGNORECASE,
 )
 
-# A line that alarms begins a word with one of these: looked for before the pattern is asked.
-ALARM_WORDS = [
-    "error",
-    "err",
-    "fail",
-    "fatal",
-    "critical",
-    "panic",
-    "segfault",
-    "segmentation",
-    "abort",
-    "killed",
-    "timed",
-    "timeout",
-    "cannot",
-    "can't",
-    "could",
-    "couldn't",
-    "unable",
-    "denied",
-    "refused",
-    "unreachable",
-    "invalid",
-    "mismatch",
-    "hang",
-    "hung",
-    "stuck",
-    "stall",
-    "traceback",
-    "exception",
-    "corrupt",
-    "lost",
-    "unknown",
-    "such",
-    "permitted",
-    "crash",
-    "warn",
-    "unsupported",
-    "supported",
-    "deadlock",
-    "exceed",
-    "insufficient",
-    "bug",
-    "oops",
-    "slow",
-    "degraded",
-    "worse",
-    "drop",
-    "discard",
-    "stop",
-    "missing",
-    "disconnected",
-    "reset",
-    "never",
-    "bad",
-    "wrong",
-    "route",
-    "down",
-    "disabled",
-    "only",
-    "instead",
-    "expected",
-    "poor",
-    "low",
-    "out",
-]
-
+# A line that alarms begins a word with one of these, or has one of _INSIDE: looked for before the pattern is asked.
+ALARM_WORDS = any_of(re.compile(_TROUBLE))
 # Each part of NOTHING has one of these, which are found sooner.
 _NONE = re.compile(
     r"\b0 |[:=]\s*0\b|\b(?:no|without) error|none|not active|busbw|warnings\.|:stop\]|stopped: |top-?\d",

@@ -10,6 +10,8 @@ import math
 import re
 from typing import Iterable, Iterator
 
+from .._judge.words import any_of
+from .._results.readers import nccl_tests
 from .pace import WORDS, Pace
 from .readers import Found
 
@@ -21,20 +23,8 @@ _PREFIX = re.compile(
     r"^(?:\[pod/[^\]]*\]\s+)?(?:\d{4}-\d\d-\d\d[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)\s+)?(?:std(?:out|err) F )?"
 )
 _HOST = re.compile(r"(?:^|<std(?:out|err)>: ?)([A-Za-z][\w.-]*):\d+:\d+ \[\d+\]")
-_HEADER = re.compile(r"# nThread \d+ .*?maxBytes (?P<most>\d+) step: (?P<step>\d+)\((?P<way>factor|bytes)\)")
 _LESS = re.compile(r"# Reducing maxBytes to (\d+)")
-_ROW = re.compile(
-    r"^\s*(?P<size>\d+)\s+\d+\s+(?:u?int\d+|half|float|double|bfloat16|f8e\w+)\s+(?:\w+\s+)?(?:-?\d+\s+)?"
-    r"(?P<time>[\d.]+|nan|inf)\s+(?P<alg>[\d.]+|nan|inf)\s+(?P<bus>[\d.]+|nan|inf)\s+(?P<wrong>\S+)"
-)
-_NAN = re.compile(r"\b(?:nan|inf)\b", re.IGNORECASE)
 _TABLE = re.compile(r"^#?\s*#?\s+size\s+count\s+type\b")
-_AVERAGE = re.compile(r"# Avg bus bandwidth\s*:\s*(\S+)")
-_BOUNDS = re.compile(r"# Out of bounds values\s*:\s*(\d+) (\w+)")
-_GPU = re.compile(
-    r"#\s+Rank\s+(?P<rank>\d+)(?: Group\s+\d+)? Pid\s+\d+ on\s+(?P<host>\S+)"
-    r" device\s+(?P<device>\d+) \[\S+\] (?P<name>.+)"
-)
 _COMM = re.compile(
     r"comm 0x\w+ rank (?P<rank>\d+) nranks (?P<of>\d+)(?: cudaDev (?P<device>\d+))?.*?(?:commId (?P<id>0x\w+))?"
     r" - (?P<what>Init START|Init COMPLETE|Destroy COMPLETE)"
@@ -78,6 +68,14 @@ _NOT_FINITE = re.compile(
     r"\b\w*(?:loss|grad_norm)['\"]?\s*[=:]?\s*[-+]?(?:nan|inf)\b|images/sec:.*(?:\)\s+|sec:\s*)[-+]?(?:nan|inf)\b",
     re.IGNORECASE,
 )
+
+# Lines that are read: those that may match one of these, rows of nccl-tests by their types, and what has no pattern or
+# none with a word: the kind of a channel, a card, a row of perftest.
+_WANTED: tuple[re.Pattern[str], ...] = tuple(pattern for pattern, _scale in _LINKS)
+_WANTED += (nccl_tests.HEAD, nccl_tests.RANK, nccl_tests.BOUNDS, nccl_tests.AVERAGE, _LESS, _TABLE, _COMM, _PERF_HEAD)
+_WANTED += (_USING, *_BEGUN, _PROGRESS, _OF, _BATCHES, _ITER, _RANK_LINE, _TOTAL, _END, _NOT_FINITE)
+_TYPES = (" float ", " half ", " double ", " int", " uint", "bfloat", "f8e")
+_PLAIN = ("via net", "nvidia", "tesla", ".00     ", ".000000     ")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,50 +156,9 @@ class JobOutput:
     """One per piece. Gives no signs; ``record`` says how far its jobs came."""
 
     words: tuple[str, ...] = (
-        "# nthread",
-        "maxbytes",
-        " float ",
-        " half ",
-        " double ",
-        " int",
-        " uint",
-        "bfloat",
-        "f8e",
-        "avg bus",
-        "out of bounds",
-        " device ",
-        " nranks ",
-        "#bytes",
-        "speed",
-        "gb/sec",
-        "rate:",
-        "net/ib",
-        "via net",
-        "nvidia",
-        "tesla",
-        "warm",
-        "images/sec",
-        "img/s",
-        "samples/s",
-        "tokens/s",
-        "it/s",
-        "s/it",
-        "loss",
-        "grad_norm",
-        "step",
-        "epoch",
-        "iter",
-        "batch",
-        "update",
-        "training",
-        "train_runtime",
-        "trainer",
-        "exiting program",
-        "run_stop",
-        "completed",
-        # rows of perftest have figures alone
-        ".00     ",
-        ".000000     ",
+        *sorted({word for pattern in _WANTED for word in any_of(pattern)}),
+        *_TYPES,
+        *_PLAIN,
         *WORDS,
     )
 
@@ -285,33 +242,34 @@ class JobOutput:
             hosts.setdefault(host, set()).add(device)
 
     def _test(self, number: int, text: str) -> bool:
-        gpu = _GPU.search(text)
+        gpu = nccl_tests.RANK.search(text)
         if gpu:
             self._device(f"test {len(self._tests)}", gpu["host"], int(gpu["device"]))
-            self._record.gpu_names.add(gpu["name"].strip()[:80])
+            self._record.gpu_names.add(gpu["model"].strip()[:80])
             return True
         if "#" in text:
             return self._test_words(number, text)
-        row = _ROW.match(text)
-        if not row:
+        row = nccl_tests.row_of(text.strip())
+        if row is None:
             return False
         test = self._open_test(number)
-        size, rate = int(row["size"]), _number(row["bus"])
-        if size >= test.size:
-            test.size, test.rate = size, rate
-        if _NAN.search(text) or _number(row["wrong"]) >= 1:
+        halves = [half for half in (row.out_of_place, row.in_place) if half]
+        if row.size >= test.size:
+            test.size, test.rate = row.size, halves[0].busbw
+        figures = [figure for half in halves for figure in (half.time_us, half.algbw, half.busbw)]
+        if not all(map(math.isfinite, figures)) or any((half.wrong or 0) >= 1 for half in halves):
             test.wrong = test.wrong or number
         return True
 
     def _test_words(self, number: int, text: str) -> bool:
-        header = _HEADER.search(text)
+        header = nccl_tests.HEAD.search(text)
         if header:
             last = self._tests[-1] if self._tests else None
             if last and not last.ended and last.size < 0:
                 last.copies += 1  # every process prints its own where the build has no MPI
             else:
-                factor = header["way"] == "factor"
-                self._tests.append(_Test(number, int(header["most"]), int(header["step"]), factor))
+                step = int(header["step"] or 2)
+                self._tests.append(_Test(number, int(header["max"]), step, header["way"] != "bytes"))
             return True
         less = _LESS.search(text)
         if less:
@@ -321,14 +279,14 @@ class JobOutput:
         if _TABLE.search(text):
             self._open_test(number)
             return True
-        bounds = _BOUNDS.search(text)
-        if bounds and self._tests and int(bounds[1]):
+        bounds = nccl_tests.BOUNDS.search(text)
+        if bounds and self._tests and int(bounds["count"]):
             self._tests[-1].wrong = number
-        average = _AVERAGE.search(text)
+        average = nccl_tests.AVERAGE.search(text)
         if average:
             test = self._tests[-1] if self._tests else self._open_test(number)
             test.ended += 1
-            if not math.isfinite(_number(average[1])):
+            if not math.isfinite(_number(average["value"])):
                 test.wrong = test.wrong or number
         return bool(bounds or average)
 

@@ -55,24 +55,11 @@ class Options:
 
 
 def options_from(given: Mapping[str, Any]) -> Options:
-    known = {field.name: field for field in dataclasses.fields(Options)}
-    unknown = sorted(set(given) - set(known))
+    kinds = {field.name: type(field.default) for field in dataclasses.fields(Options)}
+    unknown = sorted(set(given) - set(kinds))
     if unknown:
         raise RefusedError("is not known", host="fabric", thing="options", value=unknown[0], remedy="correct its name")
-    lists = ("programs", "arguments", "networks", "known_xids")
-    kinds: dict[str, Any] = {
-        "seconds": float,
-        "size": int,
-        "limit": float,
-        "rails_at_once": int,
-        "tos": int,
-        "mtu": int,
-        "port": int,
-        "drop": float,
-    }
-    values: dict[str, Any] = {
-        key: _words(value) if key in lists else kinds.get(key, lambda same: same)(value) for key, value in given.items()
-    }
+    values = {key: _as(kinds[key], value) for key, value in given.items()}
     made = Options(**values)
     if made.seconds < 1 or made.seconds != int(made.seconds):
         raise RefusedError(
@@ -83,6 +70,13 @@ def options_from(given: Mapping[str, Any]) -> Options:
             remedy="give 1",
         )
     return made
+
+
+def _as(kind: type, value: Any) -> Any:
+    """A value as its default is; a number may be a text."""
+    if kind is tuple:
+        return _words(value)
+    return kind(value) if kind in (int, float) else value
 
 
 def _words(value: Any) -> tuple[str, ...]:

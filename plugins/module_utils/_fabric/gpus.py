@@ -15,7 +15,7 @@ from .._judge.settled import Known, Xids, counted, of_host, outlived
 from .._judge.xids import sentence
 from .._results.readers.reading import names as listed
 from .judge import Place
-from .model import text_table
+from .model import text_table, usual
 from .reach import Fault
 
 # Key of a row, and its heading.
@@ -122,16 +122,16 @@ def _of_hosts(hosts: Sequence[str], given: Mapping[int, Mapping[str, Any]], gpus
                 remedy.rstrip(".") or "look at gpu_info there",
             )
     versions = {number: str(each["driver"]["loaded"]) for number, each in given.items() if _driver(each)}
-    usual, many = _usual(versions.values())
-    odd = tuple(number for number, version in versions.items() if version != usual)
+    most, share = usual(versions.values())
+    odd = tuple(number for number, version in versions.items() if version != most)
     if not odd:
         return
     remedy = "one driver on all hosts of the job: upgrade the odd ones, and restart them in a window"
-    if many:
+    if share > 0.5:
         for number in odd:
             _word(gpus, number, "driver")
             place = Place("gpu", (number,), part="driver")
-            yield Fault("gpu driver", place, f"{versions[number]}, most hosts {usual}", remedy)
+            yield Fault("gpu driver", place, f"{versions[number]}, most hosts {most}", remedy)
         return
     for number in versions:
         _word(gpus, number, "driver")
@@ -233,20 +233,19 @@ def _of_model(gpus: Sequence[_Gpu]) -> Iterable[Fault]:
     for gpu in gpus:
         models[gpu.model].append(gpu)
     for model, alike in models.items():
-        usual, many = _usual(
-            gpu.state["nvlinks_active"] for gpu in alike if gpu.state.get("nvlinks_active") is not None
-        )
+        links_of = [gpu.state["nvlinks_active"] for gpu in alike if gpu.state.get("nvlinks_active") is not None]
+        most, share = usual(links_of)
         width = max((gpu.state.get("pcie_width") or 0 for gpu in alike), default=0)
         speed = max((gpu.state.get("pcie_gen") or 0 for gpu in alike if _awake(gpu)), default=0)
         for gpu in alike:
             state = gpu.state
             links, now = state.get("nvlinks_active"), state.get("pcie_width")
-            if many and links is not None and links < usual:
+            if share > 0.5 and links is not None and links < most:
                 gpu.words.append("nvlink")
                 yield Fault(
                     "nvlink",
                     gpu.place,
-                    f"{links} NVLinks are active, {usual} on most {model}",
+                    f"{links} NVLinks are active, {most} on most {model}",
                     "nvidia-smi nvlink -s, dmesg for Xid 74; seat the bridge or look at the NVSwitches",
                 )
             narrow = now and now < min(state.get("pcie_width_most") or now, width)
@@ -264,15 +263,6 @@ def _of_model(gpus: Sequence[_Gpu]) -> Iterable[Fault]:
 
 def _awake(gpu: _Gpu) -> bool:
     return gpu.state.get("performance_state") == _AWAKE
-
-
-def _usual(values: Iterable[Any]) -> tuple[Any, bool]:
-    """The most frequent value, and whether more than half have it."""
-    counts = collections.Counter(values)
-    if not counts:
-        return None, False
-    value, count = counts.most_common(1)[0]
-    return value, 2 * count > sum(counts.values())
 
 
 # ---- notes, which stop no run ----------------------------------------------------------------------------------------

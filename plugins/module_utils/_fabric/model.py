@@ -5,8 +5,9 @@ A NIC is a number, host x rails + rail: schedules of a thousand hosts hold milli
 
 from __future__ import annotations
 
+import collections
 import dataclasses
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 
 from .._layer import RefusedError
 
@@ -105,3 +106,10 @@ def text_table(rows: Sequence[Sequence[str]], widest: int = 1000) -> list[str]:
     """Lines with cells below each other; ``widest``: characters up to which a column grows. The last has no width."""
     widths = [min(widest, max(map(len, column))) for column in list(zip(*rows))[:-1]]
     return ["  ".join([*(cell.ljust(width) for cell, width in zip(row, widths)), row[-1]]) for row in rows]
+
+
+def usual(values: Iterable[Any]) -> tuple[Any, float]:
+    """The most frequent value, None without any, and the share that has it."""
+    counts = collections.Counter(values)
+    value, count = counts.most_common(1)[0] if counts else (None, 0)
+    return value, count / max(1, sum(counts.values()))

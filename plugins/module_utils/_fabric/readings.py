@@ -14,7 +14,7 @@ from .._judge.settled import Known
 from .._layer import RefusedError
 from .gpus import Gpus, judge
 from .judge import Place
-from .model import Fabric, from_hosts
+from .model import Fabric, from_hosts, usual
 from .reach import Fault
 
 
@@ -87,12 +87,11 @@ def fabric_from(
 
 def _same_number(chosen: Mapping[str, Sequence[Any]]) -> None:
     """Without networks the order of the devices says the rail, so a host with one more has unknown rails."""
-    counts = collections.Counter(len(row) for row in chosen.values() if row)
-    usual = counts.most_common(1)[0][0] if counts else 0
-    more = [name for name, row in chosen.items() if len(row) > usual]
+    most, _share = usual(len(row) for row in chosen.values() if row)
+    more = [name for name, row in chosen.items() if len(row) > (most or 0)]
     if more:
         raise RefusedError(
-            f"{len(chosen[more[0]])} RoCE ports, most hosts have {usual}: which of them are rails is not known",
+            f"{len(chosen[more[0]])} RoCE ports, most hosts have {most}: which of them are rails is not known",
             host=more[0],
             thing="fabric_networks",
             remedy="name the networks of the rails in rocemesh_roce_networks",
@@ -228,14 +227,14 @@ def _odd_ones(fabric: Fabric, ports: Mapping[int, Mapping[str, Any]]) -> list[Fa
     for nics in rails.values():
         for thing, read, remedy in _SAME:
             values = {nic: read(ports[nic]) for nic in nics if read(ports[nic]) is not None}
-            usual, count = collections.Counter(values.values()).most_common(1)[0] if values else (None, 0)
+            most, share = usual(values.values())
             for nic, value in sorted(values.items()):
-                if value != usual and 2 * count > len(values):
-                    found.append(Fault(thing, Place("nic", (nic,)), f"{value}, most of the rail {usual}", remedy))
+                if value != most and share > 0.5:
+                    found.append(Fault(thing, Place("nic", (nic,)), f"{value}, most of the rail {most}", remedy))
         switches = {nic: fabric.port(nic).switch for nic in nics if fabric.port(nic).switch}
-        usual_switch, count = collections.Counter(switches.values()).most_common(1)[0] if switches else ("", 0)
+        usual_switch, share = usual(switches.values())
         for nic, switch in sorted(switches.items()):
-            if switch != usual_switch and 3 * count >= 2 * len(switches):
+            if switch != usual_switch and 3 * share >= 2:
                 found.append(
                     Fault(
                         "cable",

@@ -27,25 +27,8 @@ from .witnesses import (
     topology,
 )
 
-WITNESSES: tuple[Witness, ...] = (
-    job.WITNESS,
-    log.WITNESS,
-    ranks.WITNESS,
-    layers.WITNESS,
-    path.WITNESS,
-    rdma_counters.WITNESS,
-    switch_counters.WITNESS,
-    limits.WITNESS,
-    speed.WITNESS,
-    fabric.WITNESS,
-    doctor.WITNESS,
-    # Beside the verdict: how good the path is.
-    ats.WITNESS,
-    acs.WITNESS,
-    relaxed_ordering.WITNESS,
-    topology.WITNESS,
-    numa.WITNESS,
-    pcie_link.WITNESS,
-    detour.WITNESS,
-)
+_DECIDING = (job, log, ranks, layers, path, rdma_counters, switch_counters, limits, speed, fabric, doctor)
+# Beside the verdict: how good the path is.
+_BESIDE = (ats, acs, relaxed_ordering, topology, numa, pcie_link, detour)
+WITNESSES: tuple[Witness, ...] = tuple(module.WITNESS for module in (*_DECIDING, *_BESIDE))
 NAMES = tuple(witness.name for witness in WITNESSES)

@@ -488,17 +488,21 @@ class _Judge:
             tcp = [name for name in names if _TCP.search(name)]
             if tcp and (len(names) > 1 or any(channel.gdr for channel in self._by_process[process])):
                 return f"{process.name} says 'Using network {tcp[0]}', and channels take another network"
+        setting = self._tcp_setting()
+        if setting:
+            return f"{setting[0]} was set to {setting[1]}, and channels take another network"
+        levels = self._log.environment.get("NCCL_NET_GDR_LEVEL", ())
+        if any(level.upper() in ("LOC", "0") for level in levels) and any(each.gdr for each in self._log.channels):
+            return "NCCL_NET_GDR_LEVEL was set to LOC, which is never, and channels end in /GDRDMA"
+        return ""
+
+    def _tcp_setting(self) -> tuple[str, str] | None:
+        """The variable by which NCCL was told to use no RDMA, and its value."""
         environment = self._log.environment
         if "1" in environment.get("NCCL_IB_DISABLE", ()):
-            return "NCCL_IB_DISABLE was set to 1, and channels take NET/IB"
-        if any(value.upper() in ("LOC", "0") for value in environment.get("NCCL_NET_GDR_LEVEL", ())) and any(
-            channel.gdr for channel in self._log.channels
-        ):
-            return "NCCL_NET_GDR_LEVEL was set to LOC, which is never, and channels end in /GDRDMA"
-        for value in environment.get("NCCL_NET", ()):
-            if _TCP.search(value):
-                return f"NCCL_NET was set to {value}, and channels take another network"
-        return ""
+            return "NCCL_IB_DISABLE", "1"
+        tcp = [value for value in environment.get("NCCL_NET", ()) if _TCP.search(value)]
+        return ("NCCL_NET", tcp[0]) if tcp else None
 
     def _one_gpu_twice(self) -> str:
         """Two ranks of a communicator on one GPU, which NCCL refuses: their lines are of several jobs."""
@@ -648,18 +652,11 @@ class _Judge:
     # ------------------------------------------------------------------------------------------------------- reasons
 
     def _why_tcp(self, process: Process) -> str:
-        environment = self._log.environment
-        if "1" in environment.get("NCCL_IB_DISABLE", ()):
-            return "Cause: NCCL_IB_DISABLE set by environment to 1"
-        if any(value.upper() in ("LOC", "0") for value in environment.get("NCCL_NET_GDR_LEVEL", ())) and any(
-            channel.gdr for channel in self._log.channels
-        ):
-            return "NCCL_NET_GDR_LEVEL was set to LOC, which is never, and channels end in /GDRDMA"
-        for value in environment.get("NCCL_NET", ()):
-            if _TCP.search(value):
-                return f"Cause: NCCL_NET set by environment to {value}"
+        setting = self._tcp_setting()
+        if setting:
+            return f"Cause: {setting[0]} set by environment to {setting[1]}"
         if any(other.host == process.host for other in self._log.no_ib_device):
-            wanted = environment.get("NCCL_IB_HCA", ())
+            wanted = self._log.environment.get("NCCL_IB_HCA", ())
             chosen = f"; NCCL_IB_HCA is {wanted[0]}: does a device of this name exist?" if wanted else ""
             return (
                 f"Cause: NET/IB : No device found on {process.host}{chosen or ': is /dev/infiniband in the container?'}"

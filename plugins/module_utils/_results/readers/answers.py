@@ -5,18 +5,15 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Mapping
 
-from .reading import RECORD_LIMIT, LogReader, Problem, names, plain_problems
+from .reading import RECORD_LIMIT, LogReader, Problem, Several, names, plain_problems
 from .tags import Line
 
 
 @dataclasses.dataclass(frozen=True)
-class Answers:
+class Answers(Several):
+    PARTS = "by_rank"
     by_rank: Mapping[int, tuple[str, ...]]
     problems: tuple[Problem, ...]
-
-    @property
-    def good(self) -> bool:
-        return bool(self.by_rank) and not self.problems
 
     def as_dict(self) -> dict[str, Any]:
         return {

@@ -11,10 +11,9 @@ import math
 import re
 from typing import Any
 
-from .reading import LogReader, Problem, Problems, Several, finite, number, plain, plain_problems, spread
+from .reading import PartsReader, Problem, Problems, Several, finite, number, plain, plain_problems, spread
 from .tags import Line
 
-_RUNS = 1024
 _ITERATIONS = 4096
 _TOLERANCE = 0.005
 _N = r"(?:\d{1,15}(?:\.\d{1,9})?|nan|inf)"
@@ -62,7 +61,7 @@ class HorovodSynthetic(Several):
     problems: tuple[Problem, ...]
 
 
-class Reader(LogReader[HorovodSynthetic]):
+class Reader(PartsReader[HorovodSynthetic, Run]):
     """``expected_ranks``: how many ranks were started; None: believe the log."""
 
     wants = "line of Horovod's synthetic benchmark (img/sec)"
@@ -71,8 +70,6 @@ class Reader(LogReader[HorovodSynthetic]):
     def __init__(self, expected_ranks: int | None = None) -> None:
         super().__init__()
         self._expected = expected_ranks
-        self._runs: list[Run] = []
-        self._current: dict[int | None, Run] = {}
 
     def line(self, line: Line) -> None:
         parameter = _PARAMETER.match(line.text.strip())
@@ -98,7 +95,9 @@ class Reader(LogReader[HorovodSynthetic]):
     def result(self) -> HorovodSynthetic:
         self.finish()
         problems = self.problems.copy()
-        runs = tuple(run for run in self._runs if run.iterations or run.mean is not None or run.total is not None)
+        if self.left_out:
+            problems.add("too_many_runs", f"more than {self.MOST} runs; {self.left_out} were left out")
+        runs = tuple(run for run in self.parts if run.iterations or run.mean is not None or run.total is not None)
         for run in runs:
             _judge(run, self._expected)
         if not runs and not problems:
@@ -106,15 +105,8 @@ class Reader(LogReader[HorovodSynthetic]):
         return HorovodSynthetic(runs, problems.all())
 
     def _run(self, rank: int | None, done: Any) -> Run:
-        run = self._current.get(rank)
-        if run is None or done(run):
-            run = Run()
-            if len(self._runs) < _RUNS:
-                self._runs.append(run)
-                self._current[rank] = run
-            else:
-                self.problems.add("too_many_runs", f"more than {_RUNS} runs; the rest is left out")
-        return run
+        run = self.current.get(rank)
+        return self.begin(rank, Run()) if run is None or done(run) else run
 
 
 def _judge(run: Run, expected: int | None) -> None:

@@ -16,11 +16,10 @@ import math
 import re
 from typing import Any
 
-from .reading import LogReader, Problem, Problems, Several, finite, number, picked, plain, plain_problems, spread
+from .reading import PartsReader, Problem, Problems, Several, finite, number, picked, plain, plain_problems, spread
 from .tags import Line
 
 WRONG = 1e-4  # measure.py's own test asserts that the error is below this
-_RUNS = 1024
 _ITERATIONS = 4096
 _NUMBER = r"[-+]?(?:[\d.]{1,30}(?:e[-+]?\d{1,3})?|nan|inf)"
 
@@ -95,15 +94,9 @@ def bandwidth(size_mb: float, gpus: int, seconds: float) -> float:
     return size_mb * 2 * (gpus - 1) / gpus / seconds / 1000
 
 
-class Reader(LogReader[MxnetBandwidth]):
+class Reader(PartsReader[MxnetBandwidth, Run]):
     wants = "line of MXNet's measure.py"
     needles = (b"GB/sec per gpu", b"num of arrays = ", b"Namespace(", b"measure.py")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._runs: list[Run] = []
-        self._current: dict[int | None, Run] = {}
-        self._left_out = 0
 
     def line(self, line: Line) -> None:
         options, size = _OPTIONS.search(line.text), _SIZE.search(line.text)
@@ -125,9 +118,9 @@ class Reader(LogReader[MxnetBandwidth]):
     def result(self) -> MxnetBandwidth:
         self.finish()
         problems = self.problems.copy()
-        if self._left_out:
-            problems.add("too_many_runs", f"more than {_RUNS} runs; {self._left_out} were left out")
-        runs = tuple(run for run in self._runs if run.iterations or run.size_mb is not None or run.options)
+        if self.left_out:
+            problems.add("too_many_runs", f"more than {self.MOST} runs; {self.left_out} were left out")
+        runs = tuple(run for run in self.parts if run.iterations or run.size_mb is not None or run.options)
         for run in runs:
             _judge(run)
         if not any(run.iterations for run in runs) and not problems:
@@ -155,22 +148,12 @@ class Reader(LogReader[MxnetBandwidth]):
             run.problems.add("too_many_iterations", f"more than {_ITERATIONS} iterations; the rest is left out")
 
     def _run(self, rank: int | None) -> Run:
-        return self._current[rank] if rank in self._current else self._new(rank)
+        return self.current[rank] if rank in self.current else self.begin(rank, Run(rank))
 
     def _fresh(self, rank: int | None, taken: bool) -> Run:
         """The current run, or a new one if it has this head already or iterations have been seen."""
         run = self._run(rank)
-        return self._new(rank) if taken or run.iterations else run
-
-    def _new(self, rank: int | None) -> Run:
-        run = Run(rank)
-        if len(self._runs) < _RUNS:
-            self._runs.append(run)
-        else:
-            self._left_out += 1
-        if len(self._current) < _RUNS:
-            self._current[rank] = run
-        return run
+        return self.begin(rank, Run(rank)) if taken or run.iterations else run
 
 
 def _judge(run: Run) -> None:

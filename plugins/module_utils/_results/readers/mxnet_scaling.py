@@ -24,6 +24,7 @@ from .reading import (
     LogReader,
     Problem,
     Problems,
+    Several,
     Source,
     file_pieces,
     integer,
@@ -138,14 +139,11 @@ class Group:
 
 
 @dataclasses.dataclass(frozen=True)
-class Scaling:
+class Scaling(Several):
+    PARTS = "groups"
     groups: tuple[Group, ...]
     ignored: tuple[str, ...]
     problems: tuple[Problem, ...]
-
-    @property
-    def good(self) -> bool:
-        return bool(self.groups) and not self.problems
 
     def as_dict(self) -> dict[str, Any]:
         """``result``: the seed's JSON of the only group; None with none or several."""

@@ -17,7 +17,7 @@ import math
 import re
 from typing import Any, Mapping
 
-from .reading import Kept, LogReader, Problem, finite, names, number, picked, plain, plain_problems, spread
+from .reading import Kept, LogReader, Problem, Several, finite, names, number, picked, plain, plain_problems, spread
 from .tags import Line
 
 WINDOWS, DROPPED = 120, 20
@@ -65,9 +65,10 @@ class Windows:
 
 
 @dataclasses.dataclass(frozen=True)
-class SpeedLog:
+class SpeedLog(Several):
     """``figure``: DLPerf's figure of this run (samples/s), None if its rule does not apply."""
 
+    PARTS = "sources"
     sources: tuple[Windows, ...]
     figure: float | None
     windows_of_first_epoch: int
@@ -75,10 +76,6 @@ class SpeedLog:
     epochs: Mapping[int, float]
     mlperf: Mapping[str, Any]
     problems: tuple[Problem, ...]
-
-    @property
-    def good(self) -> bool:
-        return bool(self.sources) and not self.problems
 
     def as_dict(self) -> dict[str, Any]:
         return {

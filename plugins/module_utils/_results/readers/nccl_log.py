@@ -229,15 +229,13 @@ class Reader(LogReader[NcclLog]):
         self._ranks = {}
         for rank in sorted(ranks, key=lambda rank: rank.complete):
             self._ranks[rank.process, rank.rank, rank.nranks, rank.comm, rank.device] = rank
-        for process in [process for process in self._networks if self._process(process) != process]:
-            self._networks[self._process(process)].update(self._networks.pop(process))
+        tables: tuple[dict[Process, Any], ...] = (self._networks, self._edges, self._connected)
+        for table in tables:
+            for process in [process for process in table if self._process(process) != process]:
+                table[self._process(process)].update(table.pop(process))
         for process in [process for process in self._relaxed if self._process(process) != process]:
             used = self._relaxed.pop(process)
             self._relaxed[self._process(process)] = self._relaxed.get(self._process(process), False) or used
-        for process in [process for process in self._edges if self._process(process) != process]:
-            self._edges[self._process(process)].update(self._edges.pop(process))
-        for process in [process for process in self._connected if self._process(process) != process]:
-            self._connected[self._process(process)].update(self._connected.pop(process))
 
     # ------------------------------------------------------------------------------------------------ out of the text
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from .reading import (
     RECORD_LIMIT,
-    LogReader,
+    PartsReader,
     Problem,
     Problems,
     Several,
@@ -33,7 +33,6 @@ from .reading import (
 from .tags import Line
 
 _ROWS = 4096  # per table: a sweep has about 30
-_TABLES = 1024
 _AVERAGE_TOLERANCE = 0.005
 _FACTOR_TOLERANCE = 0.02
 _ROUNDING = 0.005  # GB/s: two decimals
@@ -42,16 +41,17 @@ _TYPE = r"(?:u?int(?:8|32|64)|half|float|double|bfloat16|f(?:p)?8(?:e4m3|e5m2)?\
 _ROW = re.compile(rf"(?P<size>\d{{1,18}})\s+(?P<count>\d{{1,18}})\s+(?P<type>{_TYPE})\s+(?P<rest>\S.*)")
 _ROW_START = re.compile(rf"\d{{1,18}}\s+\d{{1,18}}\s+{_TYPE}(?:\s|$)")
 _STAMP = re.compile(r"\s(?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)$")
-_HEAD = re.compile(
+HEAD = re.compile(
     r"# nThread (?P<threads>\d{1,9}) nGpus (?P<gpus>\d{1,9}) minBytes (?P<min>\d{1,18}) maxBytes (?P<max>\d{1,18})"
+    r"(?: step: (?P<step>\d{1,18})\((?P<way>factor|bytes)\))?"
 )
 _VALIDATION = re.compile(r"validation: (?P<value>\d)")
-_RANK = re.compile(
+RANK = re.compile(
     r"#\s+Rank\s+(?P<rank>\d{1,9}) (?:Group\s+(?P<group>\d{1,9}) )?Pid\s+(?P<pid>\d{1,12}) on\s+(?P<host>\S+) "
     r"device\s+(?P<device>\d{1,9}) \[(?P<bus>[^\]]{1,40})\]\s*(?P<model>.*)"
 )
-_BOUNDS = re.compile(r"# Out of bounds values : (?P<count>\d{1,18}) (?P<word>OK|FAILED)")
-_AVERAGE = re.compile(r"# Avg bus bandwidth\s+: (?P<value>\S{1,30})(?:\s+(?P<word>OK|FAILED))?")
+BOUNDS = re.compile(r"# Out of bounds values : (?P<count>\d{1,18}) (?P<word>OK|FAILED)")
+AVERAGE = re.compile(r"# Avg bus bandwidth\s+: (?P<value>\S{1,30})(?:\s+(?P<word>OK|FAILED))?")
 _STARTING = re.compile(r"# Collective test starting: (?P<name>\S{1,60})")
 _VERSION = re.compile(r"NCCL version (?P<version>\d[\w.+-]{1,40})")
 _ERRORS = (
@@ -185,18 +185,16 @@ class NcclTests(Several):
         return {**super().as_dict(), "one_job": self.one_job}
 
 
-class Reader(LogReader[NcclTests]):
+class Reader(PartsReader[NcclTests, Table]):
     """``expected_ranks``, ``expected_hosts``: what was started; None: believe the log."""
 
     wants = "table of nccl-tests"
+    MOST_RANKS = RECORD_LIMIT
 
     def __init__(self, expected_ranks: int | None = None, expected_hosts: int | None = None) -> None:
         super().__init__()
         self._expected_ranks = expected_ranks
         self._expected_hosts = expected_hosts
-        self._tables: list[Table] = []
-        self._current: dict[int | None, Table] = {}
-        self._left_out = 0
 
     def line(self, line: Line) -> None:
         text = line.text
@@ -213,16 +211,16 @@ class Reader(LogReader[NcclTests]):
             for pattern, remedy in _ERRORS:
                 match = pattern.search(stripped)
                 if match:
-                    if line.rank in self._current:
-                        self._current[line.rank].failed = True
+                    if line.rank in self.current:
+                        self.current[line.rank].failed = True
                     self.problems.add("failed", f"nccl-tests failed: {match[0].strip()!r}; {remedy}")
 
     def result(self) -> NcclTests:
         self.finish()
         problems = self.problems.copy()
-        tables = tuple(table for table in self._tables if table.rows or table.devices or table.heads)
-        if self._left_out:
-            problems.add("too_many_tables", f"more than {_TABLES} tables; {self._left_out} heads were left out")
+        tables = tuple(table for table in self.parts if table.rows or table.devices or table.heads)
+        if self.left_out:
+            problems.add("too_many_tables", f"more than {self.MOST} tables; {self.left_out} heads were left out")
         with_rows = [table for table in tables if table.rows]
         one_job: bool | None = None
         if with_rows:
@@ -252,13 +250,13 @@ class Reader(LogReader[NcclTests]):
     # ------------------------------------------------------------------------------------------------------- lines
 
     def _comment(self, rank: int | None, text: str) -> None:
-        head = _HEAD.match(text)
+        head = HEAD.match(text)
         if head:
             self._head(rank, text, head)
             return
         starting = _STARTING.match(text)
         if starting:
-            table = self._new(rank)
+            table = self.begin(rank, Table(rank))
             table.collective = starting["name"]
             return
         if "NCCL version" in text:
@@ -267,7 +265,7 @@ class Reader(LogReader[NcclTests]):
         if not re.match(r"#\s+(?:Rank|size|Out of|Avg)\s", text, re.IGNORECASE):
             return
         table = self._table(rank)
-        device = _RANK.match(text)
+        device = RANK.match(text)
         if device:
             if len(table.devices) < RECORD_LIMIT:
                 table.devices.append(
@@ -288,7 +286,7 @@ class Reader(LogReader[NcclTests]):
                 after = next(index for index, word in enumerate(words) if word in ("time", "cputime"))
                 table.columns, table.rooted = (len(words) - after) // halves, "root" in words
             return
-        bounds, average = _BOUNDS.match(text), _AVERAGE.match(text)
+        bounds, average = BOUNDS.match(text), AVERAGE.match(text)
         if bounds:
             table.out_of_bounds, table.out_of_bounds_ok = int(bounds["count"]), bounds["word"] == "OK"
         elif average:
@@ -296,10 +294,10 @@ class Reader(LogReader[NcclTests]):
             table.average_ok = None if average["word"] is None else average["word"] == "OK"
 
     def _head(self, rank: int | None, text: str, head: re.Match[str]) -> None:
-        table = self._current.get(rank)
+        table = self.current.get(rank)
         # A head before any row of the last one: a second process beside it. Behind rows: the next job.
         if table is None or table.finished or table.rows or table.failed:
-            table = self._new(rank)
+            table = self.begin(rank, Table(rank))
         table.heads += 1
         validation = _VALIDATION.search(text)
         table.threads, table.gpus_per_thread = int(head["threads"]), int(head["gpus"])
@@ -308,7 +306,7 @@ class Reader(LogReader[NcclTests]):
 
     def _version(self, rank: int | None, text: str) -> None:
         match = _VERSION.search(text)
-        table = self._current.get(rank)
+        table = self.current.get(rank)
         if match and table is not None and not table.finished:
             table.nccl_version = match["version"]
 
@@ -316,7 +314,7 @@ class Reader(LogReader[NcclTests]):
         if not _ROW_START.match(text):
             return
         table = self._table(line.rank)
-        row = _row(text, table.columns, table.rooted)
+        row = row_of(text, table.columns, table.rooted)
         # The end of the log cuts a row so that it looks like one with the in-place half only.
         if row is None or (not line.ended and (table.columns is None or row.out_of_place is None)):
             table.problems.add(
@@ -334,21 +332,11 @@ class Reader(LogReader[NcclTests]):
 
     def _table(self, rank: int | None) -> Table:
         """The table that is open; what comes behind a closing line belongs to the next one, also without a head."""
-        table = self._current.get(rank)
-        return self._new(rank) if table is None or table.finished else table
-
-    def _new(self, rank: int | None) -> Table:
-        table = Table(rank)
-        if len(self._tables) < _TABLES:
-            self._tables.append(table)
-        else:
-            self._left_out += 1
-        if len(self._current) < RECORD_LIMIT:
-            self._current[rank] = table
-        return table
+        table = self.current.get(rank)
+        return self.begin(rank, Table(rank)) if table is None or table.finished else table
 
 
-def _row(text: str, columns: int | None, rooted: bool | None) -> Row | None:
+def row_of(text: str, columns: int | None = None, rooted: bool | None = None) -> Row | None:
     """A row, read from both ends; None if it is of no shape that is known."""
     stamp = _STAMP.search(text)
     match = _ROW.fullmatch(text[: stamp.start()].rstrip() if stamp else text)

@@ -17,11 +17,10 @@ import math
 import re
 from typing import Any, Iterable
 
-from .reading import LogReader, Problem, Problems, Several, integer, number, picked, plain, plain_problems
+from .reading import PartsReader, Problem, Problems, Several, integer, number, picked, plain, plain_problems
 from .tags import Line
 
 _ROWS = 4096
-_TESTS = 1024
 MEBI = float(1 << 20)
 UNITS = {"MB/sec": MEBI, "MiB/sec": MEBI, "Gb/sec": 1e9 / 8}
 _SAME = 0.02  # bandwidth against bytes x message rate
@@ -161,14 +160,11 @@ class Perftest(Several):
         return tuple(test for test in self.tests if test.rows)
 
 
-class Reader(LogReader[Perftest]):
+class Reader(PartsReader[Perftest, Test]):
     wants = "table of perftest"
 
     def __init__(self) -> None:
         super().__init__()
-        self._tests: list[Test] = []
-        self._current: dict[int | None, Test] = {}
-        self._left_out = 0
         self._doubts: list[str] = []
 
     def line(self, line: Line) -> None:
@@ -194,9 +190,9 @@ class Reader(LogReader[Perftest]):
     def result(self) -> Perftest:
         self.finish()
         problems = self.problems.copy()
-        if self._left_out:
-            problems.add("too_many_tests", f"more than {_TESTS} tests; {self._left_out} were left out")
-        tests = _once(test for test in self._tests if test.rows or test.title or test.columns is not None)
+        if self.left_out:
+            problems.add("too_many_tests", f"more than {self.MOST} tests; {self.left_out} were left out")
+        tests = _once(test for test in self.parts if test.rows or test.title or test.columns is not None)
         for test in tests:
             test.notes = (*test.notes, *(doubt for doubt in self._doubts if not test.latency))
             for doubt in self._doubts if test.latency else ():
@@ -213,10 +209,10 @@ class Reader(LogReader[Perftest]):
     # ------------------------------------------------------------------------------------------------------- lines
 
     def _title(self, rank: int | None, text: str) -> None:
-        test = self._current.get(rank)
+        test = self.current.get(rank)
         # The title again before any row: the other end of the same test. Behind rows: the next test.
         if test is None or test.rows or (test.title is not None and test.title != text):
-            test = self._new(rank)
+            test = self.begin(rank, Test())
         match = _TITLE.search(text)
         if match is not None:
             test.title, test.verb, test.bidirectional = match[0], match["verb"], bool(match["both"])
@@ -252,12 +248,12 @@ class Reader(LogReader[Perftest]):
 
     def _close(self, rank: int | None) -> None:
         """perftest draws a line below its rows; a comment is another program's, which may print rows of its own."""
-        test = self._current.get(rank)
+        test = self.current.get(rank)
         if test is not None and test.rows:
             test.closed = True
 
     def _row(self, line: Line, text: str) -> None:
-        test = self._current.get(line.rank)
+        test = self.current.get(line.rank)
         if test is None or not test.columns or not _ROW.fullmatch(text):
             return
         words = text.split()
@@ -351,18 +347,8 @@ class Reader(LogReader[Perftest]):
                 return
 
     def _test(self, rank: int | None) -> Test:
-        test = self._current.get(rank)
-        return self._new(rank) if test is None else test
-
-    def _new(self, rank: int | None) -> Test:
-        test = Test()
-        if len(self._tests) < _TESTS:
-            self._tests.append(test)
-        else:
-            self._left_out += 1
-        if len(self._current) < _TESTS:
-            self._current[rank] = test
-        return test
+        test = self.current.get(rank)
+        return self.begin(rank, Test()) if test is None else test
 
 
 def _once(tests: Iterable[Test]) -> tuple[Test, ...]:

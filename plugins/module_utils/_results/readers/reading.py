@@ -80,7 +80,7 @@ class Several:
     @property
     def good(self) -> bool:
         parts = getattr(self, self.PARTS)
-        return bool(parts) and not self.problems and not any(len(part.problems) for part in parts)
+        return bool(parts) and not self.problems and not any(len(getattr(part, "problems", ())) for part in parts)
 
     def as_dict(self) -> dict[str, Any]:
         parts = getattr(self, self.PARTS)
@@ -312,6 +312,32 @@ class LogReader(Generic[Result]):
         )
 
 
+Part = TypeVar("Part")
+
+
+class PartsReader(LogReader[Result], Generic[Result, Part]):
+    """A log with several parts (tables, tests, runs); each rank writes one at a time. ``MOST`` parts are kept, and the
+    open ones of ``MOST_RANKS`` ranks."""
+
+    MOST = 1024
+    MOST_RANKS = 1024
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[Part] = []
+        self.current: dict[int | None, Part] = {}
+        self.left_out = 0
+
+    def begin(self, rank: int | None, part: Part) -> Part:
+        if len(self.parts) < self.MOST:
+            self.parts.append(part)
+        else:
+            self.left_out += 1
+        if len(self.current) < self.MOST_RANKS:
+            self.current[rank] = part
+        return part
+
+
 def who(rank: int | None) -> str:
     return "a rank" if rank is None else f"rank {rank}"
 
@@ -336,6 +362,15 @@ def number(text: str) -> float | None:
 def integer(text: str) -> int | None:
     """A whole number of a sensible length; None: not one."""
     return int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else None
+
+
+def positive(value: Any) -> float | None:
+    """A positive, finite number, also one that is text; None: not one."""
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        return None
+    return found if 0 < found < 1e15 else None
 
 
 def plain(value: Any) -> Any:

@@ -12,7 +12,7 @@ import json
 import re
 from typing import Any, Mapping
 
-from .reading import RECORD_LIMIT, LogReader, Problem, plain_problems, who
+from .reading import RECORD_LIMIT, LogReader, Problem, Several, plain_problems, positive, who
 from .tags import Line
 
 _DELIMITER = "--result"
@@ -41,13 +41,10 @@ class Measured:
 
 
 @dataclasses.dataclass(frozen=True)
-class Timm:
+class Timm(Several):
+    PARTS = "results"
     results: tuple[Measured, ...]
     problems: tuple[Problem, ...]
-
-    @property
-    def good(self) -> bool:
-        return bool(self.results) and not self.problems
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -165,7 +162,7 @@ class Reader(LogReader[Timm]):
             self.problems.add("no_rate", f"{who(rank)}: {model} has no samples per second")
         for kind in kinds:
             rate, step, batch, size = (
-                _positive(entry.get(f"{kind}_{name}"))
+                positive(entry.get(f"{kind}_{name}"))
                 for name in ("samples_per_sec", "step_time", "batch_size", "img_size")
             )
             if rate is None:
@@ -196,14 +193,6 @@ class Reader(LogReader[Timm]):
         if not self._found and not self.problems:
             self.nothing()
         return Timm(tuple(self._found), self.problems.all())
-
-
-def _positive(value: Any) -> float | None:
-    try:
-        found = float(value)
-    except (TypeError, ValueError):
-        return None
-    return found if 0 < found < 1e15 else None
 
 
 def _whole(value: float | None) -> int | None:

@@ -10,6 +10,7 @@ from ..figures import detours as ways
 from ..figures import limits as lim
 from ..figures import speed as pace
 from ..figures.benchmark_files import single_gpu_differs, single_gpu_rate
+from ..readers.reading import positive
 
 # What a run may be faster than so many single GPUs before it is suspicious (clocks boost, caches help).
 SUPERLINEAR_MARGIN = 0.05
@@ -66,8 +67,8 @@ def analyse(
     nodes = hosts or given.get("nodes") or _nodes(per_rank)
     link, wire, pcie = _links(given, notes)
     size = _gradients(given, per_rank, workload, notes)
-    batch = _number(workload.get("batch_size_per_device"))
-    images_per_step = _number(workload.get("batch_size_global")) or (batch * ranks if batch and ranks else None)
+    batch = positive(workload.get("batch_size_per_device"))
+    images_per_step = positive(workload.get("batch_size_global")) or (batch * ranks if batch and ranks else None)
 
     single = given.get("single_gpu_images_per_s")
     if not single:
@@ -90,7 +91,7 @@ def analyse(
     for row in benchmarks.get("bandwidth", {}).get("rows", ()):
         comparisons.append(_bandwidth(row, link, ranks, nodes))
 
-    batches = _number(workload.get("num_batches"))
+    batches = positive(workload.get("num_batches"))
     moved = pace.moved_bytes(per_rank)
     due = (
         Due(size.value * batches, nodes, moved, size.value * (1 + _steps_before(per_rank)))
@@ -139,7 +140,7 @@ def _steps_before(per_rank: Sequence[Mapping[str, Any]]) -> float:
     """Steps before the clock, at most; what the start exchanges besides is counted with them."""
     found = [float(_STEPS_BEFORE)]
     for machine in (rank.get("machine") or {} for rank in per_rank):
-        wall, batches, before = (_number(machine.get(key)) for key in ("wall_seconds", "batches", "warmup_seconds"))
+        wall, batches, before = (positive(machine.get(key)) for key in ("wall_seconds", "batches", "warmup_seconds"))
         if wall and batches and before:
             # They include compiling, so this counts too many rather than too few.
             found.append(before / (wall / batches))
@@ -218,12 +219,12 @@ def _all_reduce_tests(
     rows = [
         row
         for row in benchmarks.get("nccl_tests", {}).get("rows", ())
-        if _number(row.get("size_bytes")) and "all_reduce" in str(row.get("collective") or "all_reduce").lower()
+        if positive(row.get("size_bytes")) and "all_reduce" in str(row.get("collective") or "all_reduce").lower()
     ]
     if not rows:
         return []
     row = max(rows, key=lambda each: float(each["size_bytes"]))
-    figures = [_number(row.get(f"{half}_busbw_gb_s")) for half in ("out_of_place", "in_place")]
+    figures = [positive(row.get(f"{half}_busbw_gb_s")) for half in ("out_of_place", "in_place")]
     achieved = max((figure for figure in figures if figure), default=None)
     ranks, hosts = row.get("ranks"), row.get("hosts") or nodes
     limit = lim.allreduce_gbyte_per_s(link, hosts, ranks if isinstance(ranks, int) else None)
@@ -237,7 +238,7 @@ def _perftests(
     rows = [
         row
         for row in benchmarks.get("perftest", {}).get("rows", ())
-        if _number(row.get("gb_s")) and row.get("bidirectional") != "yes"
+        if positive(row.get("gb_s")) and row.get("bidirectional") != "yes"
     ]
     name = "wire payload per NIC"
     if wire.value is None or not nics:
@@ -270,11 +271,3 @@ def _allreduce(
 def _nodes(per_rank: Sequence[Mapping[str, Any]]) -> int | None:
     hosts = {rank.get("host") for rank in per_rank}
     return None if not hosts or None in hosts else len(hosts)
-
-
-def _number(value: Any) -> float | None:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return None
-    return number if number > 0 else None

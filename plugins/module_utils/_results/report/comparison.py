@@ -170,6 +170,12 @@ def _benchmarks(entry: Entry, kind: str) -> Mapping[str, Any]:
     return found
 
 
+def _rows(entries: Sequence[Entry], kind: str) -> list[tuple[str, Mapping[str, Any], str]]:
+    """Name of the run, row of the benchmark, mark."""
+    found = [(entry, _benchmarks(entry, kind)) for entry in entries]
+    return [(entry.name, row, _mark(entry, benchmark)) for entry, benchmark in found for row in benchmark["rows"]]
+
+
 def _mark(entry: Entry, found: Mapping[str, Any]) -> str:
     return SIMULATED if found["simulated"] or entry.summary.get("simulated") else ""
 
@@ -179,11 +185,7 @@ _PUBLISHED = {(published.MARK, "repeats"): "5", (published.MARK, "spread (CV)"):
 
 
 def _scaling(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
-    found = [
-        (entry.name, row, _mark(entry, _benchmarks(entry, "scaling")))
-        for entry in entries
-        for row in _benchmarks(entry, "scaling")["rows"]
-    ]
+    found = _rows(entries, "scaling")
     if with_published:
         document = {"kind": "scaling", "results": published.scaling_results(), "problems": []}
         found += [("DLPerf, V100", row, published.MARK) for row in read({"scaling": document})["scaling"]["rows"]]
@@ -206,11 +208,8 @@ def _scaling(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
 def _bandwidth(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
     header = ["network", "path", "ranks", "MB", "GB/s per rank"]
     columns = [text for heading, text in BANDWIDTH if heading in header]
-    rows = [
-        _row([entry.name, *(text(row) for text in columns), ""], _mark(entry, _benchmarks(entry, "bandwidth")))
-        for entry in entries
-        for row in _benchmarks(entry, "bandwidth")["rows"]
-    ]
+    found = _rows(entries, "bandwidth")
+    rows = [_row([name, *(text(row) for text in columns), ""], mark) for name, row, mark in found]
     if with_published:
         for network, path, ranks, size, speed, note in published.BANDWIDTH:
             said = ["MXNet measure.py", network, path, str(ranks), number(size), number(speed, 3), note]
@@ -232,18 +231,16 @@ def _step(entries: Sequence[Entry]) -> dict[str, Any]:
         "header": ["run", *(heading for heading, _text in columns)],
         "figures": [2, 3, 4, 5, 6],
         "rows": [
-            _row([entry.name, *(text(row) for _heading, text in columns)], _mark(entry, _benchmarks(entry, "training")))
-            for entry in entries
-            for row in _benchmarks(entry, "training")["rows"]
+            _row([name, *(text(row) for _heading, text in columns)], mark)
+            for name, row, mark in _rows(entries, "training")
         ],
     }
 
 
 def _scoring(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
     found = [
-        (entry.name, row["model"], row["batch"], row["images_per_second"], _mark(entry, _benchmarks(entry, "scoring")))
-        for entry in entries
-        for row in _benchmarks(entry, "scoring")["rows"]
+        (name, row["model"], row["batch"], row["images_per_second"], mark)
+        for name, row, mark in _rows(entries, "scoring")
     ]
     return _by_batch("Scoring (forward only)", found, published.scoring() if with_published else ())
 
@@ -251,15 +248,8 @@ def _scoring(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
 def _training_per_device(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
     """What the benchmark measured of all ranks together, divided by them: as the published page has one device."""
     found = [
-        (
-            entry.name,
-            row["model"],
-            row["batch"],
-            row["images_per_second"] / row["ranks"],
-            _mark(entry, _benchmarks(entry, "training")),
-        )
-        for entry in entries
-        for row in _benchmarks(entry, "training")["rows"]
+        (name, row["model"], row["batch"], row["images_per_second"] / row["ranks"], mark)
+        for name, row, mark in _rows(entries, "training")
         if row.get("ranks") and isinstance(row["batch"], int)
     ]
     return _by_batch("Training, each device", found, published.training() if with_published else ())
