@@ -22,7 +22,7 @@ _JUDGES = ("assert", "fail", "ansible.builtin.assert", "ansible.builtin.fail")
 
 
 # Modules whose changes `undo` takes back.
-RESTORED = ("onyx_roce", "esxi_kernel_setting", "vmx_passthru", "mlxconfig_ats", "ssh_container_mesh")
+RESTORED = ("onyx_roce", "switch_roce", "esxi_kernel_setting", "vmx_passthru", "mlxconfig_ats", "ssh_container_mesh")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,6 +17,7 @@ from .journal import COLLECTION
 SWITCH, ESXI, VM, NIC, MESH = "switch", "esxi_host", "gpu_vm", "guest", "mesh"
 _LAYERS = {
     "onyx_roce": SWITCH,
+    "switch_roce": SWITCH,
     "esxi_kernel_setting": ESXI,
     "vmx_passthru": VM,
     "mlxconfig_ats": NIC,
