@@ -15,16 +15,33 @@ from typing import Any, Iterable, Mapping, Sequence
 from .journal import COLLECTION
 
 SWITCH, ESXI, VM, NIC, MESH = "switch", "esxi_host", "gpu_vm", "guest", "mesh"
+INTERFACE, CONTAINER = "interface", "container"
 _LAYERS = {
     "onyx_roce": SWITCH,
     "switch_roce": SWITCH,
     "esxi_kernel_setting": ESXI,
     "vmx_passthru": VM,
     "mlxconfig_ats": NIC,
+    "roce_interface": INTERFACE,
     "ssh_container_mesh": MESH,
 }
 # The order of the way back; site.yml goes the other way round.
-ORDER = (MESH, NIC, VM, ESXI, SWITCH)
+ORDER = (CONTAINER, MESH, INTERFACE, NIC, VM, ESXI, SWITCH)
+# What a node has because of its mesh goes as a whole and is not read: the roles remove what is there.
+WHOLE = (CONTAINER, MESH)
+# What role container does on a node, by module: the part of its entry point absent, "" for what needs no way back.
+_PARTS = {
+    "docker_container": "container",
+    "docker_login": "login",
+    "docker_container_exec": "",
+    "docker_image": "images",
+    "docker_image_pull": "images",
+    "docker_image_push": "",
+    "docker_image_tag": "images",
+}
+_CA = re.compile(r"\bCA\b")
+# What a run did and is no setting: restarts, the list of the files that roles wrote.
+_EVENTS = ("esxi_reboot", "node_manifest")
 _NIC_KEY = re.compile(r"(?P<pci>[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]) ATS_ENABLED next boot")
 _GPU_KEY = re.compile(r"pciPassthru(\d{1,3})\.cfg\.gpu-pci-id", re.IGNORECASE)
 _TRUTHS = {
@@ -81,8 +98,11 @@ class Names:
 def settings(entries: Iterable[Mapping[str, Any]], names: Names) -> list[Setting]:
     """Each setting once, newest first: ``before`` of its first change, ``after`` of its last."""
     found: dict[tuple[str, str, str], Setting] = {}
-    for entry in entries:
-        if entry["kind"] == "failed" and entry.get("applied"):
+    entries = list(entries)
+    plans = unfinished(entries)
+    planned = {_place(plan) for plan in plans}
+    for entry in (*entries, *plans):
+        if entry["kind"] == "failed" and entry.get("applied") and _place(entry) not in planned:
             commands = "; ".join(entry.get("undo") or ()) or "the module reports none"
             one = _by_hand(
                 entry, names, "failed half-way", f"the task failed after {len(entry['applied'])} steps", commands
@@ -102,7 +122,13 @@ def _by_hand(entry: Mapping[str, Any], names: Names, key: str, why: str, command
 
 
 def _of(entry: Mapping[str, Any], names: Names) -> Iterable[Setting]:
-    layer = _LAYERS.get(str(entry["module"]).removeprefix(COLLECTION), "")
+    module = str(entry["module"]).removeprefix(COLLECTION)
+    layer = _LAYERS.get(module, "")
+    if module in _EVENTS:
+        return
+    if entry["layer"] == CONTAINER and not layer:
+        yield from _made(entry, names)
+        return
     undo = "; ".join(each.replace("\n", ", ") for each in entry.get("undo") or ()) or "the module reports no way back"
     if not layer or not entry["before"]:
         yield _by_hand(entry, names, entry["task"], "no module call takes this back", undo)
@@ -114,9 +140,18 @@ def _of(entry: Mapping[str, Any], names: Names) -> Iterable[Setting]:
         one = _placed(one, entry, names)
         if not one.host:
             yield dataclasses.replace(one, hand="this device is not in the inventory. Add it, or by hand: " + undo)
-        elif not (layer == SWITCH and key == "saved"):
+        # A VM that went down for its window is up again behind it.
+        elif not (layer == SWITCH and key == "saved") and not (layer == VM and key == "power" and after != "poweredOn"):
             why = _why_not(one)
             yield dataclasses.replace(one, hand=f"{why}. By hand: {undo}") if why else one
+
+
+def _made(entry: Mapping[str, Any], names: Names) -> Iterable[Setting]:
+    """What role container made. Files of a build are gone at its end."""
+    module = str(entry["module"]).rpartition(".")[2]
+    part = _PARTS.get(module, "ca" if _CA.search(entry["task"]) else "")
+    if part and entry["host"] in names.hosts:
+        yield Setting(CONTAINER, entry["host"], entry["host"], part, None, "made")
 
 
 def _placed(one: Setting, entry: Mapping[str, Any], names: Names) -> Setting:
@@ -140,7 +175,7 @@ def _why_not(one: Setting) -> str:
     if one.layer == VM and one.key != "power" and vmx_option(one.key, one.before) is None:
         return "vmx_passthru does not set this value"
     if one.layer == VM and one.key == "power":
-        return "the power of a VM stays as it is" if one.before != one.after else ""
+        return "the power of a VM stays as it is"
     if one.layer == MESH and one.before:
         return "the mesh was there before this run. Run playbooks/mesh.yml with the earlier inventory"
     return ""
@@ -208,15 +243,16 @@ def judge(
     """
     due, done, left = [], [], []
     older_mesh = {one.host for one in found if one.layer == MESH and one.hand and not one.key.endswith("(permissions)")}
+    meshes = {one.host for one in found if one.layer == MESH} - older_mesh
     for one in found:
         who = next((whose for whose, theirs in reversed(since) if any(one.place == each.place for each in theirs)), "")
         if one.hand:
             left.append((one, one.hand))
-        elif one.layer == MESH and (who or one.host in older_mesh):
+        elif one.layer in WHOLE and (who or one.host not in meshes):
             left.append((one, f"changed since by {who}" if who else "the mesh was there before this run"))
-        elif one.layer != MESH and one.place not in now:
+        elif one.layer not in WHOLE and one.place not in now:
             done.append(one)
-        elif one.layer != MESH and now[one.place] != one.after:
+        elif one.layer not in WHOLE and now[one.place] != one.after:
             by = f" by {who}" if who else " (no later journal here says by whom)"
             left.append((one, f"is {now[one.place]!r}, and the run left {one.after!r}: changed since{by}"))
         else:
@@ -224,12 +260,19 @@ def judge(
     return Judged(tuple(due), tuple(done), tuple(left))
 
 
+def _place(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(str(entry[key]) for key in ("host", "module", "task"))
+
+
 def unfinished(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The tasks that began on each host and whose end is not in the journal of a killed run."""
-    last: dict[str, Mapping[str, Any]] = {}
+    """The plans of tasks that failed or were killed, as changes.
+
+    What of it was done is known by the device: a setting goes back only if it has its value of the plan.
+    """
+    plans: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for entry in entries:
-        if entry["kind"] == "started":
-            last[entry["host"]] = entry
-        elif entry["kind"] in ("change", "failed") and last.get(entry["host"], {}).get("task") == entry["task"]:
-            last.pop(entry["host"])
-    return list(last.values())
+        if entry["kind"] == "planned":
+            plans.setdefault(_place(entry), []).append({**entry, "kind": "change"})
+        elif entry["kind"] == "change":
+            plans.pop(_place(entry), None)
+    return [plan for each in plans.values() for plan in each]

@@ -8,7 +8,8 @@ Where a layer is missing, the answer is a failure.
 
 Returns `whose` (the run, account and controller) and `notes` (a killed run, a torn line).
 Without ``judge``: `ask`, layer to host to what its module is asked.
-With it: `hosts` (inventory name to `esxi_settings`, `vm_wanted`, `cards`, `switch`, `plan`), `due` (layer to hosts),
+With it: `hosts` (inventory name to `esxi_settings`, `vm_wanted`, `cards`, `container`, `interface`, `switch`, `plan`),
+`due` (layer to hosts),
 `restart` (whether windows have to be looked at), `skipped` (ESXi hosts without a part in it), `left` and `table` (lines
 for a person).
 """
@@ -22,7 +23,7 @@ from ansible.plugins.loader import callback_loader
 
 from .. import journal_file, restoring
 from ..decision import Context
-from ..restoring import ESXI, MESH, NIC, ORDER, SWITCH, VM, Setting
+from ..restoring import CONTAINER, ESXI, INTERFACE, MESH, NIC, ORDER, SWITCH, VM, WHOLE, Setting
 
 SPEC: dict[str, Any] = {
     "run": {"type": "str", "required": True},
@@ -73,8 +74,8 @@ def _notes(journal: journal_file.Journal) -> list[str]:
             f"{journal.path.name}: the last line is not whole and is left out. Look at the device of that moment."
         )
     notes += [
-        f"{entry['host']}: task {entry['task']!r} ({entry['module']}) began and its end is not in the journal. What "
-        "it did is not known here; compare the device with its state before the run."
+        f"{entry['host']}: task {entry['task']!r} ({entry['module']}) had begun. A setting that has the value of its "
+        "plan goes back."
         for entry in restoring.unfinished(journal.entries)
     ]
     return notes
@@ -103,6 +104,7 @@ def _ask(found: Sequence[Setting]) -> dict[str, dict[str, Any]]:
         },
         NIC: {host: _cards(each) for host, each in _by_host(found, NIC).items()},
         SWITCH: {host: _sides(each) for host, each in _by_host(found, SWITCH).items()},
+        INTERFACE: {host: _sides(each) for host, each in _by_host(found, INTERFACE).items()},
         MESH: {host: {} for host in _by_host(found, MESH)},
     }
 
@@ -129,7 +131,7 @@ def _judge(
     now: dict[tuple[str, str, str], Any] = {}
     reasons: dict[tuple[str, str, str], str] = {}
     for one in found:
-        if one.hand or one.layer == MESH:
+        if one.hand or one.layer in WHOLE:
             continue
         said = (hostvars[one.host].get("undo_now") or {}).get(one.layer)
         if said is None:
@@ -159,6 +161,8 @@ def _judge(
             "esxi_settings": {one.key: one.before for one in _by_host(staying, ESXI).get(host, ())},
             "vm_wanted": restoring.vmx_wanted(_by_host(staying, VM).get(host, ())),
             "cards": _cards(_by_host(due, NIC).get(host, ())),
+            "container": sorted({one.key for one in _by_host(due, CONTAINER).get(host, ())}),
+            "interface": _sides(_by_host(due, INTERFACE)[host]) if host in _by_host(due, INTERFACE) else {},
             "switch": _sides(_by_host(due, SWITCH)[host]) if host in _by_host(due, SWITCH) else {},
             "plan": {
                 layer: _operations(due, layer, host, (hostvars[host].get("undo_now") or {}).get(layer) or {})
