@@ -160,6 +160,13 @@ def find(folder: pathlib.Path, run: str) -> Journal:
     return read(folder / f"{run}.jsonl")
 
 
+def find_all(folder: pathlib.Path) -> Journal:
+    """All runs in the folder as one, in the order in which they began. Without any, an empty one."""
+    runs = [read(path) for path in sorted(folder.glob("*.jsonl")) if not path.stem.endswith(_PLAN)]
+    begin = {"run": "all", "account": "all accounts", "controller": "all controllers"}
+    return Journal(folder, begin, tuple(entry for run in runs for entry in run.entries), ended=True, torn=False)
+
+
 def later(folder: pathlib.Path, journal: Journal) -> list[Journal]:
     """The journals of runs that began after this one; a file that cannot be read says nothing."""
     found = []

@@ -87,6 +87,20 @@ class Setting:
 
 
 @dataclasses.dataclass(frozen=True)
+class Part:
+    """A part of a site: devices by their names in the inventory, and ports of switches."""
+
+    hosts: frozenset[str]
+    ports: Mapping[str, Sequence[str]]
+
+    def has(self, one: Setting) -> bool:
+        if one.layer != SWITCH:
+            return one.host in self.hosts
+        words = one.key.split()
+        return words[0] in ("port", "interface") and len(words) > 1 and words[1] in self.ports.get(one.host, ())
+
+
+@dataclasses.dataclass(frozen=True)
 class Names:
     """The site's names: the layer's name of a device -> its name in the inventory."""
 
@@ -111,7 +125,9 @@ def settings(entries: Iterable[Mapping[str, Any]], names: Names) -> list[Setting
             found[one.place] = one
         for one in _of(entry, names) if entry["kind"] == "change" else ():
             earlier = found.pop(one.place, None)
-            found[one.place] = dataclasses.replace(one, before=earlier.before) if earlier and not earlier.hand else one
+            # What was there before the first change decides, also whether a module call leads back to it.
+            known = earlier is not None and not earlier.hand
+            found[one.place] = dataclasses.replace(one, before=earlier.before, hand="") if known else one
     return [one for one in reversed(list(found.values())) if one.hand or one.before != one.after]
 
 

@@ -1,6 +1,7 @@
 """Decide what of an earlier run goes back, from its journal and from what the devices report now.
 
-``run``: Id of the run, the name of its journal without C(.jsonl).
+``run``: Id of the run, the name of its journal without C(.jsonl). C(all) is every run of which there is a journal.
+``only``: A part of the site, `hosts` and `ports` (switch to ports). All else is left out. Empty is the whole site.
 ``folder``: Folder of the journals; by default that of the callback journal.
 ``judge``: Whether the devices were read: each host has `undo_now`, layer to what its module reported in check mode.
 Where a layer is missing, the answer is a failure.
@@ -27,6 +28,7 @@ from ..restoring import CONTAINER, ESXI, INTERFACE, MESH, NIC, ORDER, SWITCH, VM
 
 SPEC: dict[str, Any] = {
     "run": {"type": "str", "required": True},
+    "only": {"type": "dict", "default": {}},
     "folder": {"type": "str", "default": ""},
     "judge": {"type": "bool", "default": False},
     "left_out": {"type": "list", "elements": "str", "default": []},
@@ -35,16 +37,23 @@ SPEC: dict[str, Any] = {
 
 def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
     folder = pathlib.Path(options["folder"] or journal_folder())
-    journal = journal_file.find(folder, options["run"])
+    journal = journal_file.find_all(folder) if options["run"] == "all" else journal_file.find(folder, options["run"])
     names = _names(context.variables)
+    only = options["only"]
+    part = restoring.Part(frozenset(only.get("hosts") or ()), only.get("ports") or {})
     found = [
         Setting(**{**vars(one), "hand": "left out by rocemesh_skip_hosts"}) if one.host in options["left_out"] else one
         for one in restoring.settings(journal.entries, names)
+        if not only or part.has(one)
     ]
     answer: dict[str, Any] = {"whose": journal.whose, "notes": _notes(journal)}
     if not options["judge"]:
         return {**answer, "ask": _ask([one for one in found if not one.hand])}
-    since = [(each.whose, restoring.settings(each.entries, names)) for each in journal_file.later(folder, journal)]
+    since = (
+        []
+        if options["run"] == "all"
+        else [(each.whose, restoring.settings(each.entries, names)) for each in journal_file.later(folder, journal)]
+    )
     return {**answer, **_judge(found, since, context.variables, names)}
 
 

@@ -203,6 +203,31 @@ def test_undo_removes_containers_with_the_mesh_that_the_run_made(tmp_path: pathl
     assert found["hosts"]["gpu01"]["container"] == ["ca"] and any("bob" in left for left in found["left"])
 
 
+def test_undo_of_all_runs_of_one_host_goes_back_to_the_first(tmp_path: pathlib.Path) -> None:
+    """What remove_host asks for: from before the first run, of this host and its port, and of nothing else."""
+    first = [
+        *CHANGES,
+        change("onyx_roce", "leaf01", {"port 1/2 mtu": 1500}, {"port 1/2 mtu": 9216}),
+        change("ssh_container_mesh", "gpu01", {"/a": None}, {"/a": ["y"]}),
+        change("ssh_container_mesh", "esx02", {"/a": None}, {"/a": ["y"]}),
+    ]
+    write(tmp_path, RUN, begin(RUN), *first, END)
+    write(tmp_path, LATER, begin(LATER), change("ssh_container_mesh", "gpu01", {"/a": ["y"]}, {"/a": ["z"]}), END)
+    part = {"hosts": ["gpu01"], "ports": {"leaf01": ["1/1"]}}
+    asked = ask(tmp_path, run="all", only=part)["ask"]
+    assert {layer: list(hosts) for layer, hosts in asked.items() if hosts} == {
+        "gpu_vm": ["gpu01"],
+        "guest": ["gpu01"],
+        "interface": ["gpu01"],
+        "switch": ["leaf01"],
+        "mesh": ["gpu01"],
+    }
+    assert asked["switch"]["leaf01"]["before"] == {"port 1/1 mtu": 1500}
+    found = ask(tmp_path, NOW, run="all", only=part)
+    assert found["due"]["mesh"] == ["gpu01"] and found["left"] == []
+    assert ask(tmp_path / "nothing", run="all", only=part)["ask"]["mesh"] == {}
+
+
 def test_undo_of_a_killed_run_takes_back_what_its_plan_says(tmp_path: pathlib.Path) -> None:
     """The device tells how far the task had got: what has the value of the plan goes back, the rest is as before."""
     plan = {**CHANGES[0], "kind": "planned"}
