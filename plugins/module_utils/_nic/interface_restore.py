@@ -25,12 +25,15 @@ _MTU_MIN, _MTU_MAX = 68, 65535
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
+    """``sides``: after and before as they were given, for the diff; ``before``, ``after``: the same as numbers."""
+
     key: str
     name: str
     kind: str
     what: str
     before: int | None
     after: int | None
+    sides: tuple[Any, Any]
 
 
 def request(host: str, given: Mapping[str, Any]) -> tuple[Setting, ...]:
@@ -47,8 +50,9 @@ def request(host: str, given: Mapping[str, Any]) -> tuple[Setting, ...]:
                 value=key,
                 remedy="take the keys and both values of each from the journal as they are",
             )
-        sides = [_mtu(host, key, side[key]) for side in (before, after)]
-        found.append(Setting(key, match["name"], match["kind"] or match["of"], match["what"] or "", *sides))
+        values = [_mtu(host, key, side[key]) for side in (before, after)]
+        given_as = (after[key], before[key])
+        found.append(Setting(key, match["name"], match["kind"] or match["of"], match["what"] or "", *values, given_as))
     return tuple(found)
 
 
@@ -116,7 +120,7 @@ def _operation(state: Interfaces, one: Setting) -> Operation:
     return Operation(
         f"{one.key}: {one.after} -> {one.before}, as before",
         command,
-        {one.key: (one.after, one.before)},
+        {one.key: one.sides},
         f"{one.key}: {one.after}",
         disrupts=f"traffic of {name} for a moment (some drivers open their queues anew)" if one.kind == LIVE else "",
         payload={"keeper": keeper, "name": name, "mtu": mtu or 0, **payload},

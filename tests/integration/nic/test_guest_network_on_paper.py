@@ -158,6 +158,8 @@ def test_on_paper_restore_of_a_run_gives_the_earlier_files(name: str, tmp_path: 
     diff = guest.converge()["diff"]
     assert guest.files() != before
     result = restored(guest, diff)
+    # As the journal has them: undo compares both.
+    assert result["diff"] == {"before": diff["after"], "after": diff["before"]}
     assert (guest.files(), [one["mtu"] for one in guest.rows]) == (before, mtus) and result["left_alone"] == []
     assert not (tmp_path / "etc/rocemesh").exists() or not list((tmp_path / "etc/rocemesh").iterdir())
     assert restored(guest, diff)["changed"] is False
