@@ -40,6 +40,7 @@ _PARTS = {
     "docker_image_tag": "images",
 }
 _CA = re.compile(r"\bCA\b")
+_POWER = "the power of a VM stays as it is"
 # What a run did and is no setting: restarts, the list of the files that roles wrote.
 _EVENTS = ("esxi_reboot", "node_manifest")
 _NIC_KEY = re.compile(r"(?P<pci>[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]) ATS_ENABLED next boot")
@@ -128,7 +129,8 @@ def settings(entries: Iterable[Mapping[str, Any]], names: Names) -> list[Setting
             # What was there before the first change decides, also whether a module call leads back to it.
             known = earlier is not None and not earlier.hand
             found[one.place] = dataclasses.replace(one, before=earlier.before, hand="") if known else one
-    return [one for one in reversed(list(found.values())) if one.hand or one.before != one.after]
+    left = [one for one in reversed(list(found.values())) if one.hand or one.before != one.after]
+    return [dataclasses.replace(one, hand=_POWER) if (one.layer, one.key) == (VM, "power") else one for one in left]
 
 
 def _by_hand(entry: Mapping[str, Any], names: Names, key: str, why: str, commands: str) -> Setting:
@@ -141,6 +143,10 @@ def _of(entry: Mapping[str, Any], names: Names) -> Iterable[Setting]:
     module = str(entry["module"]).removeprefix(COLLECTION)
     layer = _LAYERS.get(module, "")
     if module in _EVENTS:
+        # The window has stopped a VM here, and sets its keys and powers it on in another task.
+        for key, before in entry["before"].items():
+            if key.startswith("vm ") and key[3:] in names.vms:
+                yield Setting(VM, names.vms[key[3:]], key[3:], "power", before, entry["after"].get(key))
         return
     if entry["layer"] == CONTAINER and not layer:
         yield from _made(entry, names)
@@ -156,8 +162,7 @@ def _of(entry: Mapping[str, Any], names: Names) -> Iterable[Setting]:
         one = _placed(one, entry, names)
         if not one.host:
             yield dataclasses.replace(one, hand="this device is not in the inventory. Add it, or by hand: " + undo)
-        # A VM that went down for its window is up again behind it.
-        elif not (layer == SWITCH and key == "saved") and not (layer == VM and key == "power" and after != "poweredOn"):
+        elif not (layer == SWITCH and key == "saved"):
             why = _why_not(one)
             yield dataclasses.replace(one, hand=f"{why}. By hand: {undo}") if why else one
 
@@ -190,8 +195,6 @@ def _why_not(one: Setting) -> str:
         return "the value before is not known"
     if one.layer == VM and one.key != "power" and vmx_option(one.key, one.before) is None:
         return "vmx_passthru does not set this value"
-    if one.layer == VM and one.key == "power":
-        return "the power of a VM stays as it is"
     if one.layer == MESH and one.before:
         return "the mesh was there before this run. Run playbooks/mesh.yml with the earlier inventory"
     return ""
