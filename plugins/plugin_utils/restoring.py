@@ -127,8 +127,9 @@ def settings(entries: Iterable[Mapping[str, Any]], names: Names) -> list[Setting
         for one in _of(entry, names) if entry["kind"] == "change" else ():
             earlier = found.pop(one.place, None)
             # What was there before the first change decides, also whether a module call leads back to it.
-            known = earlier is not None and not earlier.hand
-            found[one.place] = dataclasses.replace(one, before=earlier.before, hand="") if known else one
+            found[one.place] = (
+                dataclasses.replace(one, before=earlier.before, hand="") if earlier and not earlier.hand else one
+            )
     left = [one for one in reversed(list(found.values())) if one.hand or one.before != one.after]
     return [dataclasses.replace(one, hand=_POWER) if (one.layer, one.key) == (VM, "power") else one for one in left]
 

@@ -50,9 +50,9 @@ def request(host: str, given: Mapping[str, Any]) -> tuple[Setting, ...]:
                 value=key,
                 remedy="take the keys and both values of each from the journal as they are",
             )
-        values = [_mtu(host, key, side[key]) for side in (before, after)]
-        given_as = (after[key], before[key])
-        found.append(Setting(key, match["name"], match["kind"] or match["of"], match["what"] or "", *values, given_as))
+        kind, what = match["kind"] or match["of"], match["what"] or ""
+        old, new = _mtu(host, key, before[key]), _mtu(host, key, after[key])
+        found.append(Setting(key, match["name"], kind, what, old, new, (after[key], before[key])))
     return tuple(found)
 
 
@@ -102,7 +102,7 @@ def _left(one: Setting, now: int | None, why: str) -> dict[str, Any]:
 def _operation(state: Interfaces, one: Setting) -> Operation:
     """One call of what `InterfaceLayer` does anyway, or the removal of what it wrote."""
     keeper, name, mtu = state.keepers[one.name], one.name, one.before
-    command, payload = {
+    ways: dict[str, tuple[str, dict[str, Any]]] = {
         LIVE: (f"ip link set dev {name} mtu {mtu}", {"how": "live"}),
         PROFILE: (f"nmcli connection modify {one.what} 802-3-ethernet.mtu {mtu or 0}", {"how": planning.BY_PROFILE}),
         FILE: (
@@ -113,7 +113,8 @@ def _operation(state: Interfaces, one: Setting) -> Operation:
             f"write {planning.LIST_DIRECTORY}/{name}",
             {"how": planning.BY_UNIT, "text": planning.lines(name, state.links, mtu or 0)},
         ),
-    }[one.kind]
+    }
+    command, payload = ways[one.kind]
     if mtu is None and one.kind in (FILE, UNIT):
         paths = [one.what] if one.kind == FILE else [planning.wants_link(name), f"{planning.LIST_DIRECTORY}/{name}"]
         command, payload = f"rm {' '.join(paths)}", {"how": "remove", "paths": paths}
