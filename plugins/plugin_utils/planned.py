@@ -28,7 +28,11 @@ class PlannedAction(ActionBase):
 
     def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         super().run(tmp, task_vars)
-        variables = task_vars or {}
+        result = self._planned(task_vars or {})
+        self._remove_tmp_path(self._connection._shell.tmpdir)  # type: ignore[no-untyped-call]
+        return result
+
+    def _planned(self, variables: dict[str, Any]) -> dict[str, Any]:
         # What has to be in force is asked of the module after it has changed something.
         if self._task.check_mode or self._task.args.get("require_active"):
             return self._module(variables)

@@ -182,6 +182,7 @@ def action(*results: dict[str, Any], check: bool = False) -> tuple[PlannedAction
         return next(answers)
 
     one._module = module  # type: ignore[method-assign]
+    one._remove_tmp_path = lambda _path: None
     return one, modes
 
 
