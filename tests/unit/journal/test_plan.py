@@ -10,6 +10,7 @@ import subprocess
 from types import SimpleNamespace
 from typing import Any
 
+import jsonschema
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import converge
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.plan import AtsWanted
@@ -21,6 +22,7 @@ from ansible_collections.rocemesh.multinode.plugins.plugin_utils.planned import 
 
 from lab.switch.grammar import CONFIG, Cli, execute
 from tests.unit.decisions import decide
+from tests.unit.journal.test_journal import SCHEMA
 from tests.unit.journal.test_undo import END, RUN, begin, change
 from tests.unit.nic.twin import Rack, card
 from tests.unit.nvue.harness import Run as NvueRun
@@ -199,6 +201,7 @@ def test_action_writes_its_plan_before_the_change(monkeypatch: pytest.MonkeyPatc
     one, modes = action(CHANGED, {"changed": True, "done": True})
     assert one.run(task_vars={"inventory_hostname": "leaf01"})["done"] and modes == [True, False]
     (line,) = (tmp_path / "run.jsonl").read_text().splitlines()
+    jsonschema.validate(json.loads(line), SCHEMA)
     assert (json.loads(line)["kind"], json.loads(line)["before"]) == ("planned", MTU["before"])
 
 
