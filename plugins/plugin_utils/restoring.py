@@ -173,7 +173,9 @@ def _made(entry: Mapping[str, Any], names: Names) -> Iterable[Setting]:
     module = str(entry["module"]).rpartition(".")[2]
     part = _PARTS.get(module, "ca" if _CA.search(entry["task"]) else "")
     if part and entry["host"] in names.hosts:
-        yield Setting(CONTAINER, entry["host"], entry["host"], part, None, "made")
+        gone = entry["task"].startswith("Absent")
+        sides = ("made", None) if gone else (None, "made")
+        yield Setting(CONTAINER, entry["host"], entry["host"], part, *sides)
 
 
 def _placed(one: Setting, entry: Mapping[str, Any], names: Names) -> Setting:
@@ -252,6 +254,11 @@ class Judged:
     left: tuple[tuple[Setting, str], ...]
 
 
+def _moves(one: Setting, later: Setting) -> bool:
+    """Whether a later change is another user's. One that leads back to the value before is an interrupted undo."""
+    return one.place == later.place and (later.before == later.after or later.after != one.before)
+
+
 def judge(
     found: Sequence[Setting],
     now: Mapping[tuple[str, str, str], Any],
@@ -265,7 +272,7 @@ def judge(
     older_mesh = {one.host for one in found if one.layer == MESH and one.hand and not one.key.endswith("(permissions)")}
     meshes = {one.host for one in found if one.layer == MESH} - older_mesh
     for one in found:
-        who = next((whose for whose, theirs in reversed(since) if any(one.place == each.place for each in theirs)), "")
+        who = next((whose for whose, theirs in reversed(since) if any(_moves(one, each) for each in theirs)), "")
         if one.hand:
             left.append((one, one.hand))
         elif one.layer in WHOLE and (who or one.host not in meshes):

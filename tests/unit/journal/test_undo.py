@@ -201,6 +201,15 @@ def test_undo_removes_containers_with_the_mesh_that_the_run_made(tmp_path: pathl
     write(tmp_path, LATER, begin(LATER, account="bob"), entries[-2], END)
     found = ask(tmp_path, {})
     assert found["hosts"]["gpu01"]["container"] == ["ca"] and any("bob" in left for left in found["left"])
+    # An undo that was interrupted is no change of another user.
+    undone = [
+        made("gpu01", "community.docker.docker_container", "Absent | Remove the container"),
+        change("ssh_container_mesh", "gpu01", {"/a": ["y"]}, {"/a": None}),
+    ]
+    write(tmp_path, LATER, begin(LATER, account="bob"), *undone)
+    found = ask(tmp_path, {})
+    assert found["hosts"]["gpu01"]["container"] == ["ca", "container"] and found["due"]["mesh"] == ["gpu01"]
+    assert not any("bob" in left for left in found["left"])
 
 
 def test_undo_of_all_runs_of_one_host_goes_back_to_the_first(tmp_path: pathlib.Path) -> None:
