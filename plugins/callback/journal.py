@@ -75,7 +75,7 @@ from ansible import constants, context  # noqa: E402
 from ansible.module_utils.parsing.convert_bool import boolean  # noqa: E402
 from ansible.plugins.callback import CallbackBase  # noqa: E402
 
-from ..plugin_utils import journal  # noqa: E402
+from ..plugin_utils import journal, journal_file, planned  # noqa: E402
 
 DRIFT = "drift.yml"
 COMPARISON = "comparison"
@@ -134,12 +134,11 @@ class CallbackModule(CallbackBase):
             self._begin["simulated"] = boolean(simulated, strict=False)
 
     def v2_runner_on_start(self, host: Any, task: Any) -> None:
-        """A run that is killed in this task leaves its name. A file of nothing else goes at the end of the run."""
-        if self._check or task.check_mode is True:
+        """The task writes its plan into the file before it changes anything. A file of nothing else goes at the end."""
+        if self._check or task.check_mode is True or self._file is not None:
             return
-        entry = journal.started(_about(task, host))
-        if entry:
-            self._record(entry)
+        if _about(task, host).action.removeprefix(journal.COLLECTION) in journal.RESTORED:
+            self._record()
 
     def v2_runner_on_ok(self, result: Any) -> None:
         self._take(result, failed=False)
@@ -187,27 +186,23 @@ class CallbackModule(CallbackBase):
             self._said.append(entry)
             self._record(entry)
 
-    def _record(self, entry: dict[str, Any]) -> None:
-        stamped = {**entry, "time": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")}
+    def _record(self, *entries: dict[str, Any]) -> None:
         if not self._refused:
             try:
-                self._append(stamped)
+                self._append(*entries)
             except OSError as error:
                 self._refused = True
                 self._display.warning(f"the journal is not written: {error}. Set ROCEMESH_JOURNAL to another folder.")
 
-    def _append(self, entry: dict[str, Any]) -> None:
-        lines = [entry]
+    def _append(self, *entries: dict[str, Any]) -> None:
+        lines = list(entries)
         if self._file is None:
             folder = pathlib.Path(self._place("directory"))
             folder.mkdir(mode=0o750, parents=True, exist_ok=True)
             self._file = folder / f"{self._begin['run']}{'-plan' if self._check else ''}.jsonl"
             lines.insert(0, self._begin)
-        with self._file.open("a", encoding="utf-8") as stream:
-            for line in lines:
-                stream.write(json.dumps(line, ensure_ascii=False, default=str) + "\n")
-            stream.flush()
-            os.fsync(stream.fileno())
+            os.environ[planned.JOURNAL] = str(self._file.absolute())
+        journal_file.append(self._file, *lines)
 
     def _finish(self) -> None:
         if self._file is None or self._refused:
@@ -245,9 +240,7 @@ def _task(result: Any) -> journal.Task:
 
 def _about(task: Any, host: Any) -> journal.Task:
     role = task._role.get_name(include_role_fqcn=True) if task._role else ""
-    action = getattr(task, "resolved_action", None) or task.action
-    layer = role[len(journal.COLLECTION) :] if role.startswith(journal.COLLECTION) else ""
-    return journal.Task(task.get_name().rpartition(" : ")[2], action, layer, host.get_name())
+    return journal.task_of(task, role if role.startswith(journal.COLLECTION) else "", host.get_name())
 
 
 def _replace(path: pathlib.Path, text: str) -> None:

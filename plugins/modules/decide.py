@@ -24,6 +24,7 @@ options:
     type: str
     required: true
     choices:
+      - approved_plan
       - benchmark_file
       - benchmark_plan
       - container_engine

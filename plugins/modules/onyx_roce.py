@@ -94,7 +94,8 @@ options:
       - Settings that an earlier run of this module changed get their values from before that run. O(mode), O(ports) and
         O(svi) are ignored.
       - A setting goes back only while it has the value that the earlier run gave it. Any other value stays and is in
-        RV(left_alone), as do port modes, and a VLAN that another port uses.
+        RV(left_alone), as does a VLAN that another port uses. A port that was a trunk, hybrid or routed port is one
+        again.
       - Taking back a change disturbs the same traffic as the change did. If it is not set, the switch gets what the
         other options say.
     type: dict

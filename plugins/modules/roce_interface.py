@@ -58,6 +58,22 @@ options:
       tells.
     type: str
     default: ""
+  restore:
+    description:
+      - Values that an earlier run of this module stored or set get those from before that run. O(interface),
+        O(network) and O(mtu) are ignored.
+      - A value goes back only while it is the one that the earlier run gave. Any other value stays and is in
+        RV(left_alone).
+    type: dict
+    suboptions:
+      before:
+        description: The values of C(diff.before) of that run by key, as the journal has them.
+        type: dict
+        required: true
+      after:
+        description: The values of C(diff.after) of that run for the same keys.
+        type: dict
+        required: true
   tool_timeout:
     description: Seconds to wait for one call of a tool.
     type: int
@@ -110,6 +126,14 @@ undo:
   returned: success
   type: list
   elements: str
+left_alone:
+  description:
+    - Values of O(restore) that stay as they are, each with C(key), C(value) (now), C(expected) (as the earlier run left
+      it) and C(why).
+  returned: success, with O(restore)
+  type: list
+  elements: dict
+  sample: [{key: ens224 mtu, value: 4000, expected: 9000, why: changed since}]
 simulated:
   description: Whether the RDMA devices are those of a simulated tree.
   returned: success
@@ -127,10 +151,11 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._layer import exit_with
+from ..module_utils._layer import exit_with, failing
 from ..module_utils._nic.interface_choice import Wanted
 from ..module_utils._nic.interface_layer import InterfaceLayer
 from ..module_utils._nic.interface_reading import InterfaceReader
+from ..module_utils._nic.interface_restore import RestoreLayer, request
 
 
 def wrong_option(options: dict[str, Any]) -> str:
@@ -156,6 +181,10 @@ def main() -> None:
             "mtu": {"type": "int", "default": 0},
             "management": {"type": "str", "choices": ["refuse", "allow"], "default": "refuse"},
             "connection_address": {"type": "str", "default": ""},
+            "restore": {
+                "type": "dict",
+                "options": {"before": {"type": "dict", "required": True}, "after": {"type": "dict", "required": True}},
+            },
             "tool_timeout": {"type": "int", "default": 20},
         },
         supports_check_mode=True,
@@ -165,6 +194,10 @@ def main() -> None:
     if wrong:
         module.fail_json(msg=f"{platform.node()}: {wrong}.")
     reader = InterfaceReader(platform.node(), timeout=options["tool_timeout"])
+    if options["restore"] is not None:
+        with failing(module):
+            layer = RestoreLayer(reader, request(reader.host, options["restore"]))
+        exit_with(module, layer, layer.wanted)
     wanted = Wanted(
         interfaces=tuple(options["interface"]),
         networks=tuple(options["network"]),

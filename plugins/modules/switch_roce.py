@@ -121,6 +121,24 @@ options:
       - V(true) may restart services of the switch, with whatever traffic depends on them; the warnings name them.
     type: bool
     default: false
+  restore:
+    description:
+      - Settings that an earlier run of this module changed get their values from before that run. O(mode), O(ports),
+        O(svi) and O(pfc_watchdog) are ignored. A port that was a trunk or routed port becomes one again.
+      - A setting goes back only while it has the value that the earlier run gave it. Any other value stays and is in
+        RV(left_alone), as do a VLAN and a bridge that another port uses.
+      - Taking back a change disturbs the same traffic as the change did. If it is not set, the switch gets what the
+        other options say.
+    type: dict
+    suboptions:
+      before:
+        description: The values of C(diff.before) of that run by key, as the journal has them.
+        type: dict
+        required: true
+      after:
+        description: The values of C(diff.after) of that run for the same keys.
+        type: dict
+        required: true
   rollback:
     description:
       - Whether to take the change back if it fails or does not come into force and no confirmation guards it. NVUE
@@ -201,6 +219,14 @@ undo:
   returned: always, unless the request was refused
   type: list
   elements: str
+left_alone:
+  description:
+    - Settings of O(restore) that stay as they are, each with C(key), C(value) (now), C(expected) (as the earlier run
+      left it) and C(why).
+  returned: success, with O(restore)
+  type: list
+  elements: dict
+  sample: [{key: interface swp2 link mtu, value: 4000, expected: 9216, why: changed since}]
 version:
   description: Release of the switch, as it says it.
   returned: success
@@ -309,7 +335,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._layer import RefusedError, exit_with, failing
-from ..module_utils._nvue import arguments, rest
+from ..module_utils._nvue import arguments, rest, restore
 from ..module_utils._nvue.nvue import NvueLayer
 from ..module_utils._nvue.plan import CHOICES, DEFAULT_DOMAIN, request
 from ..module_utils._switch.arguments import COMMON, LOGIN
@@ -328,6 +354,10 @@ def argument_spec() -> dict[str, dict[str, object]]:
         "apply_timeout": {"type": "int", "default": 300},
         "confirm_timeout": {"type": "int", "default": 300},
         "accept_warnings": {"type": "bool", "default": False},
+        "restore": {
+            "type": "dict",
+            "options": {"before": {"type": "dict", "required": True}, "after": {"type": "dict", "required": True}},
+        },
     }
 
 
@@ -348,17 +378,29 @@ def check_times(params: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    module = AnsibleModule(
+        argument_spec=argument_spec(),
+        mutually_exclusive=[("restore", name) for name in ("vlan", "mtu")],
+        supports_check_mode=True,
+    )
     params = module.params
+    host = params["hostname"]
+    back = None
     options = ("save", "wait_for_links", "apply_timeout", "confirm_timeout", "accept_warnings", "rollback")
     with failing(module):
         check_times(params)
-        wanted = request(params["hostname"], params)
+        if params["restore"] is None:
+            wanted = request(host, params)
+        else:
+            back, wanted = restore.request(host, params["restore"], params)
         session = rest.Session(arguments.endpoint(module))
-    settings = {name: params[name] for name in options}
-    with contextlib.closing(
-        NvueLayer(params["hostname"], session, wanted, read_only=module.check_mode, **settings)
-    ) as layer:
+    settings = {**{name: params[name] for name in options}, "read_only": module.check_mode}
+    layer = (
+        NvueLayer(host, session, wanted, **settings)
+        if back is None
+        else restore.RestoreLayer(host, session, wanted, back, **settings)
+    )
+    with contextlib.closing(layer):
         exit_with(module, layer, wanted)
 
 

@@ -22,7 +22,15 @@ _JUDGES = ("assert", "fail", "ansible.builtin.assert", "ansible.builtin.fail")
 
 
 # Modules whose changes `undo` takes back.
-RESTORED = ("onyx_roce", "esxi_kernel_setting", "vmx_passthru", "mlxconfig_ats", "ssh_container_mesh")
+RESTORED = (
+    "onyx_roce",
+    "switch_roce",
+    "esxi_kernel_setting",
+    "vmx_passthru",
+    "mlxconfig_ats",
+    "roce_interface",
+    "ssh_container_mesh",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +45,12 @@ class Task:
     @property
     def ours(self) -> bool:
         return bool(self.layer) or self.action.startswith(COLLECTION)
+
+
+def task_of(task: Any, role: str, host: str) -> Task:
+    """``task``: of Ansible; ``role``: its full name."""
+    action = getattr(task, "resolved_action", None) or task.action
+    return Task(task.get_name().rpartition(" : ")[2], action, role.removeprefix(COLLECTION), host)
 
 
 def entries(
@@ -105,11 +119,6 @@ def _identity(item: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(each, Mapping) and each.get("changes")
     }
     return {**found, **({"esxi_hosts": hosts} if hosts else {})}
-
-
-def started(task: Task) -> dict[str, Any] | None:
-    """The entry before a task that can change a device in a way that can be taken back; None for any other task."""
-    return _about("started", task) if task.action.removeprefix(COLLECTION) in RESTORED else None
 
 
 def _change(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -254,7 +263,7 @@ def page(lines: Sequence[Mapping[str, Any]]) -> str:
     about = (
         f"{begin['account']} on {begin['controller']}, {begin['time']}, {begin['playbook']}, version {begin['version']}"
     )
-    rows = "".join(map(_row, (line for line in lines if line["kind"] not in ("begin", "started", "end"))))
+    rows = "".join(map(_row, (line for line in lines if line["kind"] not in ("begin", "planned", "end"))))
     ended = next((line["status"] for line in lines if line["kind"] == "end"), "killed")
     heads = "".join(
         f"<th>{head}</th>" for head in ("time", "host", "layer", "what", "interrupts, restarts", "way back")

@@ -6,10 +6,12 @@ Note that this plugin util is **PRIVATE** to the collection. It can have breakin
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import json
+import os
 import pathlib
 import re
-from typing import Any, Mapping
+from typing import Any, Iterable, Mapping
 
 from .journal import SCHEMA
 
@@ -39,6 +41,59 @@ class Journal:
     @property
     def whose(self) -> str:
         return f"run {self.run} of {self.begin['account']} on {self.begin['controller']}"
+
+
+def append(path: pathlib.Path, *lines: Mapping[str, Any]) -> None:
+    """Whole lines in one write: workers share the file. They are on the disk when this returns."""
+    now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    text = "".join(json.dumps({"time": now, **line}, ensure_ascii=False, default=str) + "\n" for line in lines)
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        os.write(handle, text.encode())
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+Place = tuple[str, str, str, str]
+
+
+def changes(entries: Iterable[Mapping[str, Any]]) -> dict[Place, str]:
+    """(host, module, device, what is changed) -> from which value to which, as text. Also what waits for a restart."""
+    found: dict[Place, str] = {}
+    for entry in entries:
+        if entry["kind"] not in ("change", "planned", "waiting"):
+            continue
+        where = (str(entry["host"]), str(entry["module"]), str(entry["device"]))
+        said = {
+            str(key): f"{_text(before)} -> {_text(entry['after'].get(key))}"
+            for key, before in entry.get("before", {}).items()
+        }
+        if entry["kind"] == "waiting":
+            said["restart"] = "; ".join(sorted(entry["reasons"]))
+        elif not said:
+            said[entry["task"]] = "; ".join(each["description"] for each in entry["operations"])
+        for key, sides in said.items():
+            place = (*where, key)
+            found[place] = sides
+    return found
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+
+
+def differences(approved: Mapping[Place, str], now: Mapping[Place, str]) -> list[str]:
+    """Lines for a person: what is planned and not needed any more (-), and what is needed and not planned (+)."""
+    lines = []
+    for mark, here, there in (("-", approved, now), ("+", now, approved)):
+        for place, sides in here.items():
+            if there.get(place) != sides:
+                host, _module, device, key = place
+                lines.append(
+                    f"{mark} {host}{f' {device}' if device not in ('', host) else ''}: {key}: {sides}".rstrip(": ")
+                )
+    return sorted(lines, key=lambda line: line[2:])
 
 
 def read(path: pathlib.Path) -> Journal:
@@ -75,6 +130,21 @@ def read(path: pathlib.Path) -> Journal:
     return Journal(path, begin, tuple(lines[1 : -1 if ended else None]), ended, torn)
 
 
+def read_plan(path: pathlib.Path) -> Journal:
+    """A plan, as a run with --check writes it."""
+    journal = read(path)
+    if not journal.begin["check_mode"]:
+        raise JournalError(f"{path}: this is the journal of a run, expected a plan. Name a file of a run with --check.")
+    if not journal.ended:
+        raise JournalError(f"{path}: the run that wrote this plan was killed. Write it again with --check.")
+    failed = [entry["message"] for entry in journal.entries if entry["kind"] == "failed"]
+    if failed:
+        raise JournalError(
+            f"{path}: the run that wrote this plan failed: {failed[0]}. Put that right, and write it again."
+        )
+    return journal
+
+
 def find(folder: pathlib.Path, run: str) -> Journal:
     """The journal of a run by its id, the name of its file without .jsonl."""
     run = run.strip()
@@ -88,6 +158,13 @@ def find(folder: pathlib.Path, run: str) -> Journal:
             " Name a run with -e run=ID, or another folder with ROCEMESH_JOURNAL."
         )
     return read(folder / f"{run}.jsonl")
+
+
+def find_all(folder: pathlib.Path) -> Journal:
+    """All runs in the folder as one, in the order in which they began. Without any, an empty one."""
+    runs = [read(path) for path in sorted(folder.glob("*.jsonl")) if not path.stem.endswith(_PLAN)]
+    begin = {"run": "all", "account": "all accounts", "controller": "all controllers"}
+    return Journal(folder, begin, tuple(entry for run in runs for entry in run.entries), ended=True, torn=False)
 
 
 def later(folder: pathlib.Path, journal: Journal) -> list[Journal]:

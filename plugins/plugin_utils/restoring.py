@@ -15,15 +15,34 @@ from typing import Any, Iterable, Mapping, Sequence
 from .journal import COLLECTION
 
 SWITCH, ESXI, VM, NIC, MESH = "switch", "esxi_host", "gpu_vm", "guest", "mesh"
+INTERFACE, CONTAINER = "interface", "container"
 _LAYERS = {
     "onyx_roce": SWITCH,
+    "switch_roce": SWITCH,
     "esxi_kernel_setting": ESXI,
     "vmx_passthru": VM,
     "mlxconfig_ats": NIC,
+    "roce_interface": INTERFACE,
     "ssh_container_mesh": MESH,
 }
 # The order of the way back; site.yml goes the other way round.
-ORDER = (MESH, NIC, VM, ESXI, SWITCH)
+ORDER = (CONTAINER, MESH, INTERFACE, NIC, VM, ESXI, SWITCH)
+# What a node has because of its mesh goes as a whole and is not read: the roles remove what is there.
+WHOLE = (CONTAINER, MESH)
+# What role container does on a node, by module: the part of its entry point absent, "" for what needs no way back.
+_PARTS = {
+    "docker_container": "container",
+    "docker_login": "login",
+    "docker_container_exec": "",
+    "docker_image": "images",
+    "docker_image_pull": "images",
+    "docker_image_push": "",
+    "docker_image_tag": "images",
+}
+_CA = re.compile(r"\bCA\b")
+_POWER = "the power of a VM stays as it is"
+# What a run did and is no setting: restarts, the list of the files that roles wrote.
+_EVENTS = ("esxi_reboot", "node_manifest")
 _NIC_KEY = re.compile(r"(?P<pci>[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]) ATS_ENABLED next boot")
 _GPU_KEY = re.compile(r"pciPassthru(\d{1,3})\.cfg\.gpu-pci-id", re.IGNORECASE)
 _TRUTHS = {
@@ -69,6 +88,20 @@ class Setting:
 
 
 @dataclasses.dataclass(frozen=True)
+class Part:
+    """A part of a site: devices by their names in the inventory, and ports of switches."""
+
+    hosts: frozenset[str]
+    ports: Mapping[str, Sequence[str]]
+
+    def has(self, one: Setting) -> bool:
+        if one.layer != SWITCH:
+            return one.host in self.hosts
+        words = one.key.split()
+        return words[0] in ("port", "interface") and len(words) > 1 and words[1] in self.ports.get(one.host, ())
+
+
+@dataclasses.dataclass(frozen=True)
 class Names:
     """The site's names: the layer's name of a device -> its name in the inventory."""
 
@@ -80,8 +113,11 @@ class Names:
 def settings(entries: Iterable[Mapping[str, Any]], names: Names) -> list[Setting]:
     """Each setting once, newest first: ``before`` of its first change, ``after`` of its last."""
     found: dict[tuple[str, str, str], Setting] = {}
-    for entry in entries:
-        if entry["kind"] == "failed" and entry.get("applied"):
+    entries = list(entries)
+    plans = unfinished(entries)
+    planned = {_place(plan) for plan in plans}
+    for entry in (*entries, *plans):
+        if entry["kind"] == "failed" and entry.get("applied") and _place(entry) not in planned:
             commands = "; ".join(entry.get("undo") or ()) or "the module reports none"
             one = _by_hand(
                 entry, names, "failed half-way", f"the task failed after {len(entry['applied'])} steps", commands
@@ -90,8 +126,12 @@ def settings(entries: Iterable[Mapping[str, Any]], names: Names) -> list[Setting
             found[one.place] = one
         for one in _of(entry, names) if entry["kind"] == "change" else ():
             earlier = found.pop(one.place, None)
-            found[one.place] = dataclasses.replace(one, before=earlier.before) if earlier and not earlier.hand else one
-    return [one for one in reversed(list(found.values())) if one.hand or one.before != one.after]
+            # What was there before the first change decides, also whether a module call leads back to it.
+            found[one.place] = (
+                dataclasses.replace(one, before=earlier.before, hand="") if earlier and not earlier.hand else one
+            )
+    left = [one for one in reversed(list(found.values())) if one.hand or one.before != one.after]
+    return [dataclasses.replace(one, hand=_POWER) if (one.layer, one.key) == (VM, "power") else one for one in left]
 
 
 def _by_hand(entry: Mapping[str, Any], names: Names, key: str, why: str, commands: str) -> Setting:
@@ -101,7 +141,17 @@ def _by_hand(entry: Mapping[str, Any], names: Names, key: str, why: str, command
 
 
 def _of(entry: Mapping[str, Any], names: Names) -> Iterable[Setting]:
-    layer = _LAYERS.get(str(entry["module"]).removeprefix(COLLECTION), "")
+    module = str(entry["module"]).removeprefix(COLLECTION)
+    layer = _LAYERS.get(module, "")
+    if module in _EVENTS:
+        # The window has stopped a VM here, and sets its keys and powers it on in another task.
+        for key, before in entry["before"].items():
+            if key.startswith("vm ") and key[3:] in names.vms:
+                yield Setting(VM, names.vms[key[3:]], key[3:], "power", before, entry["after"].get(key))
+        return
+    if entry["layer"] == CONTAINER and not layer:
+        yield from _made(entry, names)
+        return
     undo = "; ".join(each.replace("\n", ", ") for each in entry.get("undo") or ()) or "the module reports no way back"
     if not layer or not entry["before"]:
         yield _by_hand(entry, names, entry["task"], "no module call takes this back", undo)
@@ -116,6 +166,16 @@ def _of(entry: Mapping[str, Any], names: Names) -> Iterable[Setting]:
         elif not (layer == SWITCH and key == "saved"):
             why = _why_not(one)
             yield dataclasses.replace(one, hand=f"{why}. By hand: {undo}") if why else one
+
+
+def _made(entry: Mapping[str, Any], names: Names) -> Iterable[Setting]:
+    """What role container made. Files of a build are gone at its end."""
+    module = str(entry["module"]).rpartition(".")[2]
+    part = _PARTS.get(module, "ca" if _CA.search(entry["task"]) else "")
+    if part and entry["host"] in names.hosts:
+        gone = entry["task"].startswith("Absent")
+        sides = ("made", None) if gone else (None, "made")
+        yield Setting(CONTAINER, entry["host"], entry["host"], part, *sides)
 
 
 def _placed(one: Setting, entry: Mapping[str, Any], names: Names) -> Setting:
@@ -138,8 +198,6 @@ def _why_not(one: Setting) -> str:
         return "the value before is not known"
     if one.layer == VM and one.key != "power" and vmx_option(one.key, one.before) is None:
         return "vmx_passthru does not set this value"
-    if one.layer == VM and one.key == "power":
-        return "the power of a VM stays as it is" if one.before != one.after else ""
     if one.layer == MESH and one.before:
         return "the mesh was there before this run. Run playbooks/mesh.yml with the earlier inventory"
     return ""
@@ -196,6 +254,11 @@ class Judged:
     left: tuple[tuple[Setting, str], ...]
 
 
+def _moves(one: Setting, later: Setting) -> bool:
+    """Whether a later change is another user's. One that leads back to the value before is an interrupted undo."""
+    return one.place == later.place and (later.before == later.after or later.after != one.before)
+
+
 def judge(
     found: Sequence[Setting],
     now: Mapping[tuple[str, str, str], Any],
@@ -207,15 +270,16 @@ def judge(
     """
     due, done, left = [], [], []
     older_mesh = {one.host for one in found if one.layer == MESH and one.hand and not one.key.endswith("(permissions)")}
+    meshes = {one.host for one in found if one.layer == MESH} - older_mesh
     for one in found:
-        who = next((whose for whose, theirs in reversed(since) if any(one.place == each.place for each in theirs)), "")
+        who = next((whose for whose, theirs in reversed(since) if any(_moves(one, each) for each in theirs)), "")
         if one.hand:
             left.append((one, one.hand))
-        elif one.layer == MESH and (who or one.host in older_mesh):
+        elif one.layer in WHOLE and (who or one.host not in meshes):
             left.append((one, f"changed since by {who}" if who else "the mesh was there before this run"))
-        elif one.layer != MESH and one.place not in now:
+        elif one.layer not in WHOLE and one.place not in now:
             done.append(one)
-        elif one.layer != MESH and now[one.place] != one.after:
+        elif one.layer not in WHOLE and now[one.place] != one.after:
             by = f" by {who}" if who else " (no later journal here says by whom)"
             left.append((one, f"is {now[one.place]!r}, and the run left {one.after!r}: changed since{by}"))
         else:
@@ -223,12 +287,19 @@ def judge(
     return Judged(tuple(due), tuple(done), tuple(left))
 
 
+def _place(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(str(entry[key]) for key in ("host", "module", "task"))
+
+
 def unfinished(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The tasks that began on each host and whose end is not in the journal of a killed run."""
-    last: dict[str, Mapping[str, Any]] = {}
+    """The plans of tasks that failed or were killed, as changes.
+
+    What of it was done is known by the device: a setting goes back only if it has its value of the plan.
+    """
+    plans: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for entry in entries:
-        if entry["kind"] == "started":
-            last[entry["host"]] = entry
-        elif entry["kind"] in ("change", "failed") and last.get(entry["host"], {}).get("task") == entry["task"]:
-            last.pop(entry["host"])
-    return list(last.values())
+        if entry["kind"] == "planned":
+            plans.setdefault(_place(entry), []).append({**entry, "kind": "change"})
+        elif entry["kind"] == "change":
+            plans.pop(_place(entry), None)
+    return [plan for each in plans.values() for plan in each]

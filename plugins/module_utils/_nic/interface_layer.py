@@ -100,7 +100,7 @@ class InterfaceLayer(Layer[Interfaces, Wanted]):
             with open(os.path.join(copy, name.lstrip("/")), "w", encoding="utf-8") as stream:
                 stream.write(text)
             after = self._as_systemd_reads_it(keeper.path, copy)
-        wanted = ("Link", "MTUBytes", str(self.wanted.mtu))
+        wanted = ("Link", "MTUBytes", str(operation.payload["mtu"]))
         mtus = [setting for setting in after if setting[:2] == wanted[:2]]
         if without_mtu(before) != without_mtu(after) or not mtus or mtus[-1] != wanted:
             raise ApplyError(

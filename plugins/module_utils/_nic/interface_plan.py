@@ -111,23 +111,28 @@ def way(name: str, link: Link, keeper: Keeper, mtu: int, host: str) -> str:
 
 
 def _store(name: str, links: Mapping[str, Link], keeper: Keeper, mtu: int, how: str) -> Operation:
-    before = keeper.mtu or keeper.unit_mtu or None
-    changes = {f"{name} stored mtu": (before, str(mtu))}
     if how == BY_DROPIN:
         path = dropin_path(keeper)
         undo = f"write MTUBytes={keeper.mtu} into {path}" if keeper.own else f"rm {path}"
         return Operation(
             f"{name}: MTU {mtu} at every boot, by a drop-in for {keeper.path}",
             f"write {path}",
-            changes,
+            {f"{name} file {path}": (keeper.mtu if keeper.own else None, str(mtu))},
             undo,
-            payload={"how": how, "path": path, "text": dropin_text(name, mtu), "keeper": keeper, "name": name},
+            payload={
+                "how": how,
+                "path": path,
+                "text": dropin_text(name, mtu),
+                "keeper": keeper,
+                "name": name,
+                "mtu": mtu,
+            },
         )
     if how == BY_PROFILE:
         return Operation(
             f"{name}: MTU {mtu} in NetworkManager's profile {keeper.name}",
             f"nmcli connection modify {keeper.name} 802-3-ethernet.mtu {mtu}",
-            changes,
+            {f"{name} profile {keeper.name}": (keeper.mtu or None, str(mtu))},
             f"nmcli connection modify {keeper.name} 802-3-ethernet.mtu {keeper.mtu or 0}",
             payload={"how": how, "keeper": keeper, "mtu": mtu, "name": name},
         )
@@ -135,7 +140,7 @@ def _store(name: str, links: Mapping[str, Link], keeper: Keeper, mtu: int, how: 
     return Operation(
         f"{name}: MTU {mtu} whenever it appears, by the unit rocemesh-mtu@{instance(name)} ({keeper.words})",
         f"write {LIST_DIRECTORY}/{name}, link {wants_link(name)}",
-        changes,
+        {f"{name} unit mtu": (keeper.unit_mtu or None, str(mtu))},
         undo,
         payload={"how": how, "name": name, "text": lines(name, links, mtu)},
     )

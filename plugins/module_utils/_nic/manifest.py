@@ -253,6 +253,8 @@ class ManifestLayer(Layer[State, Wish]):
         files = operation.payload["files"]
         if not files:
             os.unlink(place)
+            if not os.listdir(os.path.dirname(place)):
+                os.rmdir(os.path.dirname(place))
             return
         os.makedirs(os.path.dirname(place), mode=0o755, exist_ok=True)
         new = f"{place}.{os.getpid()}.new"

@@ -15,10 +15,14 @@ RESPELLED = (5, 15)  # "ip address" became "ipv4 address" and "ipv6 address"
 
 @dataclasses.dataclass(frozen=True)
 class Words:
-    """One change in the switch's own language: what is sent, how it is taken back, and what the transport needs."""
+    """One change in the switch's own language: what is sent, how it is taken back, and what the transport needs.
+
+    ``changes``: path in the configuration -> (subtree before, subtree after).
+    """
 
     lines: Sequence[str]
     inverse: Sequence[str]
+    changes: Mapping[str, tuple[Any, Any]]
     payload: Mapping[str, Any]
 
 
@@ -110,5 +114,6 @@ def _words(state: State, to_set: Mapping[str, Any], to_unset: Mapping[str, Any] 
     return Words(
         lines=[*trees.nv_lines("unset", to_unset), *trees.nv_lines("set", to_set)],
         inverse=[*trees.nv_lines("unset", away), *trees.nv_lines("set", back)],
+        changes=trees.changes(to_set, to_unset, state.config),
         payload={"set": dict(to_set), "unset": dict(to_unset)},
     )

@@ -127,7 +127,7 @@ class NvueLayer(Layer[State, Wanted]):
 
     def _foreign_lines(self) -> tuple[str, ...]:
         """Of what is unsaved, what the request does not account for."""
-        return tuple(line for line in self._unsaved if not planning.own_line(line, self._wanted))
+        return tuple(line for line in self._unsaved if not self._own(line))
 
     def _look_for_others(self) -> None:
         """Wait for another user's changes that are under way; report staged ones and leave them alone."""
@@ -168,8 +168,15 @@ class NvueLayer(Layer[State, Wanted]):
 
     # --- plan
 
+    def _operations(self, state: State) -> list[Operation]:
+        return planning.plan(state, self._wanted)
+
+    def _own(self, line: str) -> bool:
+        """Whether a line of the configuration belongs to the request."""
+        return planning.own_line(line, self._wanted)
+
     def plan(self, state: State, wanted: Wanted) -> list[Operation]:
-        operations = planning.plan(state, wanted)
+        operations = self._operations(state)
         if not operations:
             self._require_health(state)
         if (
@@ -198,7 +205,7 @@ class NvueLayer(Layer[State, Wanted]):
     def _verify(self, state: State) -> None:
         """The wanted state is there, or the switch gets its old one back."""
         guards.links_lost(self.host, self._links_lost, self._wait_for_links)
-        left = planning.plan(state, self._wanted)
+        left = self._operations(state)
         if left:
             raise VerifyError(
                 "applied by the switch, but not in force: " + "; ".join(operation.description for operation in left),
@@ -269,7 +276,7 @@ class NvueLayer(Layer[State, Wanted]):
     def _check_staged(self, revision: str) -> None:
         """The switch's own difference has to be what was planned: neither nothing, nor anything of another user."""
         lines = self._reader.diff_lines(revision, "applied")
-        strangers = [line for line in lines if not planning.own_line(line, self._wanted)]
+        strangers = [line for line in lines if not self._own(line)]
         if strangers:
             raise ConflictError(
                 "another user changed the configuration since it was read; the staged revision would undo: "

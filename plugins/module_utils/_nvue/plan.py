@@ -97,7 +97,7 @@ def refuse(state: State, wanted: Wanted) -> None:
 
 def touched(operations: Iterable[Operation]) -> list[str]:
     """The ports whose own configuration changes, in order."""
-    keys = (key for operation in operations for key in operation.changes if key.startswith("port "))
+    keys = (key for operation in operations for key in operation.changes if key.startswith("interface swp"))
     return sorted({key.split()[1] for key in keys}, key=trees.port_key)
 
 
@@ -181,7 +181,6 @@ def plan(state: State, wanted: Wanted) -> list[Operation]:
             _operation(
                 f"create VLAN {wanted.vlan} in bridge {wanted.domain}",
                 saying.vlan(state, wanted),
-                {f"vlan {wanted.vlan}": (None, {"bridge": wanted.domain})},
             )
         )
     if wanted.vlan is not None and wanted.svi and wanted.vlan not in state.svis:
@@ -189,7 +188,6 @@ def plan(state: State, wanted: Wanted) -> list[Operation]:
             _operation(
                 f"create the layer 3 interface of VLAN {wanted.vlan}",
                 saying.svi(state, wanted),
-                {f"interface vlan{wanted.vlan}": (None, "present")},
             )
         )
     operations += _roce(state, wanted)
@@ -212,7 +210,6 @@ def _roce(state: State, wanted: Wanted) -> list[Operation]:
         _operation(
             f"RoCE mode {now or 'off'} -> {wanted.mode or 'off'}",
             saying.roce(state, wanted),
-            {"roce": (now, wanted.mode)},
             disrupts="buffers, scheduling and trust of every port are rewritten, and traffic of any of them may stop "
             f"for a moment (up now: {trees.compressed(up) or 'none'})",
             bounces=tuple(up),
@@ -234,7 +231,6 @@ def _ports(state: State, wanted: Wanted) -> list[Operation]:
                     if port.mode == wanted.port_mode
                     else f"port {port.name}: no longer a {port.mode} port",
                     words,
-                    {f"port {port.name} mode": (port.mode, wanted.port_mode)},
                     disrupts=f"port {port.name} loses {port.carries}",
                     bounces=(port.name,),
                 )
@@ -247,12 +243,10 @@ def _ports(state: State, wanted: Wanted) -> list[Operation]:
         groups.setdefault(f"VLAN {port.access_vlan}" if here else "no access VLAN", []).append(port.name)
     for old, names in groups.items():
         spec = trees.compressed(names)
-        olds = {name: state.ports[name].access_vlan if old != "no access VLAN" else None for name in names}
         operations.append(
             _operation(
                 f"ports {spec}: {old} -> access VLAN {wanted.vlan}",
                 saying.access(state, wanted, names),
-                {f"port {name} access_vlan": (olds[name], wanted.vlan) for name in names},
                 disrupts=f"ports {spec} leave {old}" if old != "no access VLAN" else "",
                 bounces=tuple(names),
             )
@@ -262,16 +256,13 @@ def _ports(state: State, wanted: Wanted) -> list[Operation]:
 
 def _carries(state: State, wanted: Wanted, port: Port) -> Operation:
     """The VLAN of a trunk, or the addresses of a routed port."""
-    changes: dict[str, tuple[Any, Any]]
     if wanted.port_mode == "trunk":
         words, what = saying.trunk(state, wanted, port.name), f"VLAN {wanted.vlan} on the trunk"
-        changes = {f"port {port.name} carries:{wanted.vlan}": (False, True)}
     else:
         new = wanted.addresses[port.name]
         words = saying.addresses(state, port.name, new)
         what = f"address {', '.join(port.addresses) or 'none'} -> {', '.join(new)}"
-        changes = {f"port {port.name} addresses": (list(port.addresses), sorted(new))}
-    return _operation(f"port {port.name}: {what}", words, changes, bounces=(port.name,))
+    return _operation(f"port {port.name}: {what}", words, bounces=(port.name,))
 
 
 def _mtus(state: State, wanted: Wanted) -> list[Operation]:
@@ -285,7 +276,6 @@ def _mtus(state: State, wanted: Wanted) -> list[Operation]:
         _operation(
             f"ports {trees.compressed(names)}: MTU {old} -> {wanted.mtu}",
             saying.mtu(state, wanted, names),
-            {f"port {name} mtu": (old, wanted.mtu) for name in names},
             disrupts=f"ports {trees.compressed(names)} are reconfigured; a link may bounce",
             bounces=tuple(names),
         )
@@ -317,7 +307,6 @@ def _watchdogs(state: State, wanted: Wanted) -> list[Operation]:
         _operation(
             f"ports {trees.compressed(names)}: PFC watchdog on",
             saying.watchdog(state, wanted, names),
-            {f"port {name} pfc_watchdog": ("disabled", "enabled") for name in names},
         )
     ]
 
@@ -330,14 +319,13 @@ def _watched(state: State, name: str) -> bool:
 def _operation(
     description: str,
     words: Words,
-    changes: Mapping[str, tuple[Any, Any]],
     disrupts: str = "",
     bounces: tuple[str, ...] = (),
 ) -> Operation:
     return Operation(
         description=description,
         command="\n".join(words.lines),
-        changes=changes,
+        changes=words.changes,
         inverse="\n".join(words.inverse),
         disrupts=disrupts,
         payload={"lines": tuple(words.lines), "bounces": bounces, **words.payload},

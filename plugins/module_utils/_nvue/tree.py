@@ -169,11 +169,36 @@ def inverse(set_tree: Mapping[str, Any], unset_tree: Mapping[str, Any], before: 
         if old is not None:
             back = merge(back, at(path, old))
             continue
-        # Remove the highest thing that did not exist, or the patch would leave its empty parents behind.
-        lengths = range(_thing(path), len(path) + 1)
-        depth = next((length for length in lengths if get(before, *path[:length]) is None), len(path))
-        away = merge(away, at(path[:depth], None))
+        away = merge(away, at(_made(path, before), None))
     return back, away
+
+
+def changes(set_tree: Mapping[str, Any], unset_tree: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """What a patch changes: path, its words separated by blanks -> (subtree before, subtree after)."""
+    after: Mapping[str, Any] = before
+    for path, _value in leaves(unset_tree):
+        after = replaced(after, path, None)
+    after = merge(after, set_tree)
+    paths = {_made(path, before) for path, _value in (*leaves(set_tree), *leaves(unset_tree))}
+    sides = {" ".join(path): (get(before, *path), get(after, *path)) for path in sorted(paths)}
+    return {key: (old, new) for key, (old, new) in sides.items() if old != new}
+
+
+def replaced(tree: Mapping[str, Any], path: Sequence[str], value: Any) -> Tree:
+    """A copy with another value at ``path``; None removes it."""
+    result: Tree = merge(tree)
+    if value is not None:
+        return merge(replaced(result, path, None), at(path, value))
+    above = get(result, *path[:-1])
+    if isinstance(above, dict):
+        above.pop(path[-1], None)
+    return result
+
+
+def _made(path: Path, before: Mapping[str, Any]) -> Path:
+    """The highest thing of a path that did not exist, or the way back would leave its empty parents behind."""
+    lengths = range(min(_thing(path), len(path)), len(path) + 1)
+    return path[: next((length for length in lengths if get(before, *path[:length]) is None), len(path))]
 
 
 def _thing(path: Path) -> int:

@@ -479,7 +479,7 @@ def _port_value(port: parsing.Port, setting: str) -> Any:
         return planning.DEFAULT_VLAN  # as `plan` sees it: a port that is no access port has not got one yet
     if setting.startswith("carries:"):
         return port.mode == "trunk" and parsing.carries(port.allowed_vlans, int(setting.partition(":")[2]))
-    return getattr(port, setting)
+    return planning.carried(port) or None if setting == "carried" else getattr(port, setting)
 
 
 def _before(operations: Iterable[Operation]) -> dict[str, Any]:

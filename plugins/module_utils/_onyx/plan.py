@@ -327,6 +327,22 @@ def _routing(state: SwitchState, wanted: Wanted) -> list[Operation]:
     ]
 
 
+def carried(port: Port) -> list[str]:
+    """The lines that make an access port the port that this one is; none for an access port."""
+    prefix = f"interface ethernet {port.name}"
+    if port.mode == "access":
+        return []
+    if port.mode == "routed":
+        own = [line for line in port.config if not re.search(r" (no switchport|mtu |shutdown)", line)]
+        return [f"{prefix} no switchport force", *own]
+    lines = [f"{prefix} switchport mode {port.mode}"]
+    if port.access_vlan is not None:
+        lines.append(f"{prefix} switchport access vlan {port.access_vlan}")
+    if port.allowed_vlans:
+        lines.append(f"{prefix} switchport {port.mode} allowed-vlan {port.allowed_vlans}")
+    return lines
+
+
 def _port_modes(state: SwitchState, wanted: Wanted) -> list[Operation]:
     """One operation per port: each has its own way back."""
     if not wanted.sets_ports:
@@ -337,31 +353,28 @@ def _port_modes(state: SwitchState, wanted: Wanted) -> list[Operation]:
         if port.mode == wanted.port_mode:
             continue
         prefix = f"interface ethernet {name}"
-        lines, inverse = [], []
+        lines, inverse = [], carried(port)
         if port.mode == "routed":
             lines.append(f"{prefix} switchport force")
-            inverse.append(f"{prefix} no switchport force")
-            inverse += [line for line in port.config if not re.search(r" (no switchport|mtu |shutdown)", line)]
             lost = ", ".join(_without_prefix(port)) or "routing on it"
         else:
+            if port.mode == "access":
+                inverse = [f"{prefix} switchport mode access", f"{prefix} switchport access vlan {port.access_vlan}"]
             if wanted.port_mode == "routed":
-                inverse.append(f"{prefix} switchport force")
-            inverse.append(f"{prefix} switchport mode {port.mode}")
-            if port.access_vlan is not None:
-                inverse.append(f"{prefix} switchport access vlan {port.access_vlan}")
-            if port.allowed_vlans:
-                inverse.append(f"{prefix} switchport {port.mode} allowed-vlan {port.allowed_vlans}")
-            untagged = f"VLAN {port.access_vlan}"
-            lost = untagged if port.mode == "access" else f"VLANs {port.allowed_vlans or 'none'}"
+                inverse = [f"{prefix} switchport force", *inverse]
+            lost = f"VLAN {port.access_vlan}" if port.mode == "access" else f"VLANs {port.allowed_vlans or 'none'}"
         if wanted.port_mode == "routed":
             lines.append(f"{prefix} no switchport force")
         elif (port.mode, wanted.port_mode) != ("routed", "access"):
             lines.append(f"{prefix} switchport mode {wanted.port_mode}")
+        changes: dict[str, tuple[Any, Any]] = {f"port {name} mode": (port.mode, wanted.port_mode)}
+        if wanted.port_mode == "access":
+            changes[f"port {name} carried"] = (inverse, None)
         operations.append(
             _operation(
                 f"port {name}: {port.mode} -> {wanted.port_mode}",
                 lines,
-                {f"port {name} mode": (port.mode, wanted.port_mode)},
+                changes,
                 inverse,
                 disrupts=f"port {name} loses {lost}",
             )

@@ -21,7 +21,7 @@ from .transport import Cli
 
 _KEY = re.compile(
     r"roce|saved|ip routing|vlan (?P<vlan>\d+)|interface vlan (?P<svi>\d+)|"
-    r"port (?P<port>\S+) (?:mode|access_vlan|mtu|ipv4|carries:\d+)"
+    r"port (?P<port>\S+) (?:mode|carried|access_vlan|mtu|ipv4|carries:\d+)"
 )
 _VLAN_NAME = re.compile(r"[^\"?\\\x00-\x1f]{0,40}")
 
@@ -78,6 +78,11 @@ def _check(host: str, key: str, value: Any) -> None:
         right = value is None or (
             isinstance(value, dict) and isinstance(name, str) and bool(_VLAN_NAME.fullmatch(name))
         )
+    elif key.endswith(" carried"):
+        line = re.compile(rf"interface ethernet {re.escape(key.split()[1])} [^\"?\\\x00-\x1f]{{1,200}}")
+        right = value is None or (
+            isinstance(value, list) and all(isinstance(each, str) and line.fullmatch(each) for each in value)
+        )
     else:
         right = True
     if not right:
@@ -92,24 +97,30 @@ def plan(state: SwitchState, restore: Restore) -> tuple[list[Operation], list[di
         after, now = restore.after[key], _value(state, key) if key != "saved" else before
         if now == before:
             continue
-        why = _why_left(state, key, before, after, now)
+        if key.endswith(" mode") and f"{key[:-5]} carried" not in restore.before:
+            why = "the journal has no VLANs of the earlier port mode"
+        else:
+            why = _why_left(state, key, before, after, now)
         if why:
             left.append({"key": key, "value": now, "expected": after, "why": why})
         else:
             due[key] = (now, before)
     left += _held(state, due)
-    operations = [*_mtus(state, due), *_access(state, due), *_roce(state, due), *_svis(due), *_vlans(due)]
+    ports = [*_mtus(state, due), *_access(state, due), *_modes(due)]
+    operations = [*ports, *_roce(state, due), *_svis(due), *_vlans(due)]
     return operations, left
 
 
 def _why_left(state: SwitchState, key: str, before: Any, after: Any, now: Any) -> str:
+    if key.endswith(" carried") and now and before:
+        # A way back that was interrupted between these lines leaves some of them, and the default VLAN.
+        default = f" switchport access vlan {planning.DEFAULT_VLAN}"
+        return "" if all(line in before or line.endswith(default) for line in now) else "changed since"
     unnamed = isinstance(after, dict) and after.get("name") == "" and now is not None
     if now != after and not unnamed:
         return "changed since"
     if key == "ip routing" or key.endswith(" ipv4") or " carries:" in key:
         return "it belongs to a port mode, which goes back by hand"
-    if key.endswith(" mode"):
-        return "the journal has no VLANs of the earlier port mode"
     if key.endswith(" access_vlan") and before not in state.vlans and before != planning.DEFAULT_VLAN:
         return f"VLAN {before} is gone"
     return ""
@@ -182,6 +193,26 @@ def _access(state: SwitchState, due: Mapping[str, tuple[Any, Any]]) -> list[Oper
         )
         for spec, names, now, before, _admin in _ports(due, "access_vlan", lambda name: state.ports[name].admin)
     ]
+
+
+def _modes(due: Mapping[str, tuple[Any, Any]]) -> list[Operation]:
+    """The lines that the port had, as the journal has them."""
+    found = []
+    for key, (now, lines) in due.items():
+        if not key.endswith(" carried") or not lines:
+            continue
+        port, mode = key.split()[1], f"{key[:-8]} mode"
+        back = f"interface ethernet {port} switchport {'force' if 'no switchport force' in lines[0] else 'mode access'}"
+        found.append(
+            planning._operation(
+                f"port {port}: {'; '.join(line.partition(f' {port} ')[2] for line in lines)}, as before",
+                lines,
+                {**({mode: due[mode]} if mode in due else {}), key: (now, lines)},
+                [back],
+                disrupts=f"port {port} is no access port any more",
+            )
+        )
+    return found
 
 
 def _roce(state: SwitchState, due: Mapping[str, tuple[Any, Any]]) -> list[Operation]:

@@ -30,6 +30,7 @@ SITE_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "rocemesh_lease_seconds": _INT,
     "rocemesh_maintenance_timeout": _INT,
     "rocemesh_max_unavailable": _ANY,
+    "rocemesh_plan": {"type": "path"},
     "rocemesh_plan_host_reboot_minutes": _INT,
     "rocemesh_plan_power_cycle_minutes": _INT,
     "rocemesh_power_on_timeout": _INT,

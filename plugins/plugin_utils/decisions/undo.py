@@ -1,6 +1,7 @@
 """Decide what of an earlier run goes back, from its journal and from what the devices report now.
 
-``run``: Id of the run, the name of its journal without C(.jsonl).
+``run``: Id of the run, the name of its journal without C(.jsonl). C(all) is every run of which there is a journal.
+``only``: A part of the site, `hosts` and `ports` (switch to ports). All else is left out. Empty is the whole site.
 ``folder``: Folder of the journals; by default that of the callback journal.
 ``judge``: Whether the devices were read: each host has `undo_now`, layer to what its module reported in check mode.
 Where a layer is missing, the answer is a failure.
@@ -8,7 +9,8 @@ Where a layer is missing, the answer is a failure.
 
 Returns `whose` (the run, account and controller) and `notes` (a killed run, a torn line).
 Without ``judge``: `ask`, layer to host to what its module is asked.
-With it: `hosts` (inventory name to `esxi_settings`, `vm_wanted`, `cards`, `switch`, `plan`), `due` (layer to hosts),
+With it: `hosts` (inventory name to `esxi_settings`, `vm_wanted`, `cards`, `container`, `interface`, `switch`, `plan`),
+`due` (layer to hosts),
 `restart` (whether windows have to be looked at), `skipped` (ESXi hosts without a part in it), `left` and `table` (lines
 for a person).
 """
@@ -22,10 +24,11 @@ from ansible.plugins.loader import callback_loader
 
 from .. import journal_file, restoring
 from ..decision import Context
-from ..restoring import ESXI, MESH, NIC, ORDER, SWITCH, VM, Setting
+from ..restoring import CONTAINER, ESXI, INTERFACE, MESH, NIC, ORDER, SWITCH, VM, WHOLE, Setting
 
 SPEC: dict[str, Any] = {
     "run": {"type": "str", "required": True},
+    "only": {"type": "dict", "default": {}},
     "folder": {"type": "str", "default": ""},
     "judge": {"type": "bool", "default": False},
     "left_out": {"type": "list", "elements": "str", "default": []},
@@ -34,16 +37,23 @@ SPEC: dict[str, Any] = {
 
 def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
     folder = pathlib.Path(options["folder"] or journal_folder())
-    journal = journal_file.find(folder, options["run"])
+    journal = journal_file.find_all(folder) if options["run"] == "all" else journal_file.find(folder, options["run"])
     names = _names(context.variables)
+    only = options["only"]
+    part = restoring.Part(frozenset(only.get("hosts") or ()), only.get("ports") or {})
     found = [
         Setting(**{**vars(one), "hand": "left out by rocemesh_skip_hosts"}) if one.host in options["left_out"] else one
         for one in restoring.settings(journal.entries, names)
+        if not only or part.has(one)
     ]
     answer: dict[str, Any] = {"whose": journal.whose, "notes": _notes(journal)}
     if not options["judge"]:
         return {**answer, "ask": _ask([one for one in found if not one.hand])}
-    since = [(each.whose, restoring.settings(each.entries, names)) for each in journal_file.later(folder, journal)]
+    since = (
+        []
+        if options["run"] == "all"
+        else [(each.whose, restoring.settings(each.entries, names)) for each in journal_file.later(folder, journal)]
+    )
     return {**answer, **_judge(found, since, context.variables, names)}
 
 
@@ -73,8 +83,8 @@ def _notes(journal: journal_file.Journal) -> list[str]:
             f"{journal.path.name}: the last line is not whole and is left out. Look at the device of that moment."
         )
     notes += [
-        f"{entry['host']}: task {entry['task']!r} ({entry['module']}) began and its end is not in the journal. What "
-        "it did is not known here; compare the device with its state before the run."
+        f"{entry['host']}: task {entry['task']!r} ({entry['module']}) had begun. A setting that has the value of its "
+        "plan goes back."
         for entry in restoring.unfinished(journal.entries)
     ]
     return notes
@@ -103,6 +113,7 @@ def _ask(found: Sequence[Setting]) -> dict[str, dict[str, Any]]:
         },
         NIC: {host: _cards(each) for host, each in _by_host(found, NIC).items()},
         SWITCH: {host: _sides(each) for host, each in _by_host(found, SWITCH).items()},
+        INTERFACE: {host: _sides(each) for host, each in _by_host(found, INTERFACE).items()},
         MESH: {host: {} for host in _by_host(found, MESH)},
     }
 
@@ -129,7 +140,7 @@ def _judge(
     now: dict[tuple[str, str, str], Any] = {}
     reasons: dict[tuple[str, str, str], str] = {}
     for one in found:
-        if one.hand or one.layer == MESH:
+        if one.hand or one.layer in WHOLE:
             continue
         said = (hostvars[one.host].get("undo_now") or {}).get(one.layer)
         if said is None:
@@ -159,6 +170,8 @@ def _judge(
             "esxi_settings": {one.key: one.before for one in _by_host(staying, ESXI).get(host, ())},
             "vm_wanted": restoring.vmx_wanted(_by_host(staying, VM).get(host, ())),
             "cards": _cards(_by_host(due, NIC).get(host, ())),
+            "container": sorted({one.key for one in _by_host(due, CONTAINER).get(host, ())}),
+            "interface": _sides(_by_host(due, INTERFACE)[host]) if host in _by_host(due, INTERFACE) else {},
             "switch": _sides(_by_host(due, SWITCH)[host]) if host in _by_host(due, SWITCH) else {},
             "plan": {
                 layer: _operations(due, layer, host, (hostvars[host].get("undo_now") or {}).get(layer) or {})

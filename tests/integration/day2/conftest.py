@@ -9,12 +9,14 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.plugin_utils import journal_file
 
+from tests import site_run
 from tests.integration import simulated_switch
 from tests.integration.simulated_switch import ADDRESS
 from tests.integration.switch.harness import Simulator
@@ -107,6 +109,29 @@ class Site:
             timeout=1800,
             check=False,
         )
+
+    def kill(self, playbook: pathlib.Path, lines: int, seconds: float, *more: str) -> str:
+        """A run that is killed ``seconds`` after its journal has so many lines; its id, "" if it left none."""
+        known = self.runs()
+        process = subprocess.Popen(
+            self.command(playbook, *more),
+            cwd=self.folder,
+            env=self.environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            while process.poll() is None and self._lines(known) < lines:
+                time.sleep(0.02)
+            time.sleep(seconds)
+        finally:
+            site_run.kill(process.pid)
+            process.wait()
+        return next((run for run in self.runs() if run not in known), "")
+
+    def _lines(self, known: list[str]) -> int:
+        new = [run for run in self.runs() if run not in known]
+        return len((self.folder / "journal" / f"{new[0]}.jsonl").read_text().splitlines()) if new else 0
 
     def configure(self, *more: str) -> str:
         """A run forward; its id. The host is rebooted after it."""

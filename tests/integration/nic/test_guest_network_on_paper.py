@@ -10,7 +10,8 @@ import pathlib
 from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import LayerError
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import LayerError, RefusedError, converge
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.interface_restore import RestoreLayer, request
 
 from tests.integration.nic.guest_paper import CLOUD_INIT, DROPIN, MANAGEMENT, NEEDS, Paper, netplan, row
 
@@ -112,19 +113,19 @@ def on_paper(name: str, root: pathlib.Path) -> tuple[Paper, str]:  # noqa: PLR09
     return Paper(root, plain, {"/etc/network/interfaces": text}), "/rocemesh-mtu@ens224.service"
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "netplan, MAC and set-name of cloud-init",
-        "netplan, bond",
-        "netplan, VLAN on an interface of its own",
-        "netplan, VLAN on a bond",
-        "netplan with renderer NetworkManager",
-        "NetworkManager, profile of the interface",
-        "NetworkManager, profile for any interface",
-        "ifupdown",
-    ],
+GUESTS = (
+    "netplan, MAC and set-name of cloud-init",
+    "netplan, bond",
+    "netplan, VLAN on an interface of its own",
+    "netplan, VLAN on a bond",
+    "netplan with renderer NetworkManager",
+    "NetworkManager, profile of the interface",
+    "NetworkManager, profile for any interface",
+    "ifupdown",
 )
+
+
+@pytest.mark.parametrize("name", GUESTS)
 def test_on_paper_nothing_but_the_mtu_differs(name: str, tmp_path: pathlib.Path) -> None:
     guest, way = on_paper(name, tmp_path)
     before = guest.files()
@@ -143,6 +144,46 @@ def test_on_paper_nothing_but_the_mtu_differs(name: str, tmp_path: pathlib.Path)
         assert sorted(set(after[path].splitlines()) - set(before[path].splitlines())) == ["mtu=9000"]
         assert set(before[path].splitlines()) <= set(after[path].splitlines())
     assert guest.converge()["changed"] is False
+
+
+def restored(guest: Paper, diff: dict[str, Any]) -> dict[str, Any]:
+    layer = RestoreLayer(guest.reader, request("gpu01", diff))
+    return converge(layer, layer.wanted)
+
+
+@pytest.mark.parametrize("name", GUESTS)
+def test_on_paper_restore_of_a_run_gives_the_earlier_files(name: str, tmp_path: pathlib.Path) -> None:
+    guest, _way = on_paper(name, tmp_path)
+    before, mtus = guest.files(), [one["mtu"] for one in guest.rows]
+    diff = guest.converge()["diff"]
+    assert guest.files() != before
+    result = restored(guest, diff)
+    # As the journal has them: undo compares both.
+    assert result["diff"] == {"before": diff["after"], "after": diff["before"]}
+    assert (guest.files(), [one["mtu"] for one in guest.rows]) == (before, mtus) and result["left_alone"] == []
+    assert not (tmp_path / "etc/rocemesh").exists() or not list((tmp_path / "etc/rocemesh").iterdir())
+    assert restored(guest, diff)["changed"] is False
+
+
+def test_on_paper_restore_gives_an_own_earlier_mtu_and_keeps_a_later_one(tmp_path: pathlib.Path) -> None:
+    guest, _way = on_paper("netplan, MAC and set-name of cloud-init", tmp_path)
+    guest.converge(mtu=4200)
+    earlier = guest.files()
+    diff = guest.converge(mtu=9000)["diff"]
+    later = guest.converge(mtu=8000)["diff"]
+    left = restored(guest, diff)["left_alone"]
+    assert {row["why"] for row in left} == {"changed since"} and {row["value"] for row in left} == {8000}
+    restored(guest, later)
+    restored(guest, diff)
+    assert guest.files() == earlier
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("ens224 speed", 1500), ("ens224 mtu", "1; reboot"), ("ens224 file ", 1500)]
+)
+def test_restore_of_interfaces_refuses_what_no_run_has_written(key: str, value: Any) -> None:
+    with pytest.raises(RefusedError, match="gpu01"):
+        request("gpu01", {"before": {key: value}, "after": {key: 9000}})
 
 
 def test_a_vlan_brings_what_it_lies_on_with_it_and_in_the_right_order(tmp_path: pathlib.Path) -> None:

@@ -47,6 +47,10 @@ CHANGES = [
            identity={"vcenter_uuid": "u", "esxi_hosts": {"esx01.example.org": "host-1", "esx02": "host-2"}}),
     change("mlxconfig_ats", "gpu01", {"0000:3b:00.0 ATS_ENABLED next boot": False},
            {"0000:3b:00.0 ATS_ENABLED next boot": True}),
+    change("roce_interface", "gpu01", {"eth1 mtu": 1500}, {"eth1 mtu": 9000}),
+    change("node_manifest", "gpu01", {"/etc/rocemesh/manifest.json": []}, {"/etc/rocemesh/manifest.json": ["x"]}),
+    change("esxi_reboot", "esx01", {"boot": 1, "vm gpu01": "poweredOn"}, {"boot": 2, "vm gpu01": "poweredOff"}),
+    change("vmx_passthru", "esx01", {"power": "poweredOff"}, {"power": "poweredOn"}, device="gpu01"),
     change("vmx_passthru", "esx01", {"pciPassthru.allowP2P": None, "numa.nodeAffinity": "1"},
            {"pciPassthru.allowP2P": "TRUE", "numa.nodeAffinity": "0"}, device="gpu01",
            identity={"vcenter_uuid": "u", "vm_moid": "vm-1"}),
@@ -67,6 +71,7 @@ NOW: dict[str, Any] = {
     "gpu01": {
         "gpu_vm": {"before": {"pciPassthru.allowP2P": "TRUE", "numa.nodeAffinity": "0"}},
         "guest": {"before": {"0000:3b:00.0 ATS_ENABLED next boot": True}},
+        "interface": {"before": {"eth1 mtu": 9000}, "left_alone": []},
         "esxi_host": {"name": "esx01.example.org"},
     },
 }
@@ -107,7 +112,14 @@ def test_undo_of_an_unchanged_site_takes_everything_back(folder: pathlib.Path) -
     found = ask(folder, NOW)
     due = {layer: sorted(hosts) for layer, hosts in found["due"].items()}
     assert due.pop("esxi_host") == ["esx01", "esx02"]
-    assert due == {"mesh": [], "guest": ["gpu01"], "gpu_vm": ["gpu01"], "switch": ["leaf01"]}
+    assert due == {
+        "container": [],
+        "mesh": [],
+        "interface": ["gpu01"],
+        "guest": ["gpu01"],
+        "gpu_vm": ["gpu01"],
+        "switch": ["leaf01"],
+    }
     assert found["left"] == [] and found["restart"] and found["skipped"] == []
     assert found["hosts"]["esx01"]["esxi_settings"] == {"atsSupport": "FALSE"}
 
@@ -148,20 +160,20 @@ def test_undo_of_a_host_that_was_not_read_is_refused(folder: pathlib.Path) -> No
     with pytest.raises(ValueError, match=r"gpu01: g.*rocemesh_skip_hosts=gpu01"):
         ask(folder, {**NOW, "gpu01": {}})
     found = ask(folder, {**NOW, "gpu01": {}}, left_out=["gpu01"])
-    assert len(found["left"]) == 3 and found["due"]["gpu_vm"] == []
+    assert len(found["left"]) == 4 and found["due"]["gpu_vm"] == []
 
 
 def test_undo_leaves_what_no_module_call_takes_back(tmp_path: pathlib.Path) -> None:
     odd = [
         change("onyx_roce", "leaf07", {"port 1/1 mtu": 1500}, {"port 1/1 mtu": 9216}),
-        change("roce_interface", "gpu01", {"eth1 mtu": 1500}, {"eth1 mtu": 9000}),
+        change("fabric_of_tomorrow", "gpu01", {"eth1 mtu": 1500}, {"eth1 mtu": 9000}),
         change("vmx_passthru", "gpu01", *sides({"power": ("poweredOff", "poweredOn"), "firmware": ("bios", "efi")})),
         change("ssh_container_mesh", "gpu01", *sides({"/a": (None, ["y"]), "/b (marked block)": (["x"], ["z"])})),
     ]
     write(tmp_path, RUN, begin(RUN), *odd, END)
     found = ask(tmp_path, {})
     assert all(hosts == [] for hosts in found["due"].values())
-    for word in ("leaf07", "Run roce_interface", "power", "firmware", "/a", "/b (marked block)"):
+    for word in ("leaf07", "Run fabric_of_tomorrow", "power", "firmware", "/a", "/b (marked block)"):
         assert any(word in left for left in found["left"]), word
     assert not found["restart"]
 
@@ -171,12 +183,79 @@ def test_undo_removes_a_mesh_that_the_run_made(tmp_path: pathlib.Path) -> None:
     assert ask(tmp_path, {})["due"]["mesh"] == ["gpu01"]
 
 
-def test_journal_of_a_killed_run_names_its_task(tmp_path: pathlib.Path) -> None:
-    started = {"kind": "started", "time": "t", "host": "gpu01", "layer": "", "task": "Set it", "module": "m"}
-    write(tmp_path, RUN, begin(RUN), CHANGES[2], started, more='{"kind": "chan')
+def test_undo_removes_containers_with_the_mesh_that_the_run_made(tmp_path: pathlib.Path) -> None:
+    def made(host: str, module: str, task: str) -> dict[str, Any]:
+        return {**change("", host, {}, {}), "module": module, "layer": "container", "task": task}
+
+    entries = [
+        change("ssh_container_mesh", "gpu01", {"/a": None}, {"/a": ["y"]}),
+        change("ssh_container_mesh", "esx01", {"/a": ["x"]}, {"/a": ["y"]}),
+        made("gpu01", "ansible.builtin.file", "Build | Create the directory for the build context"),
+        made("gpu01", "ansible.builtin.copy", "Install | Copy the CA certificate of the registry"),
+        *(made(host, "community.docker.docker_container", "Run | Start the container") for host in ("gpu01", "esx01")),
+    ]
+    write(tmp_path, RUN, begin(RUN), *entries, END)
+    found = ask(tmp_path, {})
+    assert found["due"]["container"] == ["gpu01"] and found["hosts"]["gpu01"]["container"] == ["ca", "container"]
+    assert any("esx01 container: container: the mesh was there before" in left for left in found["left"])
+    write(tmp_path, LATER, begin(LATER, account="bob"), entries[-2], END)
+    found = ask(tmp_path, {})
+    assert found["hosts"]["gpu01"]["container"] == ["ca"] and any("bob" in left for left in found["left"])
+    # An undo that was interrupted is no change of another user.
+    undone = [
+        made("gpu01", "community.docker.docker_container", "Absent | Remove the container"),
+        change("ssh_container_mesh", "gpu01", {"/a": ["y"]}, {"/a": None}),
+    ]
+    write(tmp_path, LATER, begin(LATER, account="bob"), *undone)
+    found = ask(tmp_path, {})
+    assert found["hosts"]["gpu01"]["container"] == ["ca", "container"] and found["due"]["mesh"] == ["gpu01"]
+    assert not any("bob" in left for left in found["left"])
+
+
+def test_undo_of_all_runs_of_one_host_goes_back_to_the_first(tmp_path: pathlib.Path) -> None:
+    """What remove_host asks for: from before the first run, of this host and its port, and of nothing else."""
+    first = [
+        *CHANGES,
+        change("onyx_roce", "leaf01", {"port 1/2 mtu": 1500}, {"port 1/2 mtu": 9216}),
+        change("ssh_container_mesh", "gpu01", {"/a": None}, {"/a": ["y"]}),
+        change("ssh_container_mesh", "esx02", {"/a": None}, {"/a": ["y"]}),
+    ]
+    write(tmp_path, RUN, begin(RUN), *first, END)
+    write(tmp_path, LATER, begin(LATER), change("ssh_container_mesh", "gpu01", {"/a": ["y"]}, {"/a": ["z"]}), END)
+    part = {"hosts": ["gpu01"], "ports": {"leaf01": ["1/1"]}}
+    asked = ask(tmp_path, run="all", only=part)["ask"]
+    assert {layer: list(hosts) for layer, hosts in asked.items() if hosts} == {
+        "gpu_vm": ["gpu01"],
+        "guest": ["gpu01"],
+        "interface": ["gpu01"],
+        "switch": ["leaf01"],
+        "mesh": ["gpu01"],
+    }
+    assert asked["switch"]["leaf01"]["before"] == {"port 1/1 mtu": 1500}
+    found = ask(tmp_path, NOW, run="all", only=part)
+    assert found["due"]["mesh"] == ["gpu01"] and found["left"] == []
+    assert ask(tmp_path / "nothing", run="all", only=part)["ask"]["mesh"] == {}
+
+
+def test_undo_of_a_killed_run_takes_back_what_its_plan_says(tmp_path: pathlib.Path) -> None:
+    """The device tells how far the task had got: what has the value of the plan goes back, the rest is as before."""
+    plan = {**CHANGES[0], "kind": "planned"}
+    write(tmp_path, RUN, begin(RUN), CHANGES[2], plan, more='{"kind": "chan')
     found = ask(tmp_path)
-    assert len(found["notes"]) == 3 and "gpu01: task 'Set it'" in found["notes"][2]
-    assert found["ask"]["guest"] and not found["ask"]["switch"]
+    assert len(found["notes"]) == 3 and "leaf01: task 'Run onyx_roce'" in found["notes"][2]
+    assert found["ask"]["switch"]["leaf01"]["before"] == {"roce": None, "port 1/1 mtu": 1500}
+    half = {"switch": {"serial": "S1", "before": {"roce": "lossless"}, "left_alone": [], "operations": [{}]}}
+    found = ask(tmp_path, {**NOW, "leaf01": half})
+    assert found["due"]["switch"] == ["leaf01"] and found["left"] == []
+    assert found["hosts"]["leaf01"]["switch"]["before"] == {"roce": None}
+
+
+def test_undo_prefers_the_plan_of_a_task_that_failed(tmp_path: pathlib.Path) -> None:
+    failed = {**CHANGES[0], "kind": "failed", "applied": ["roce lossless"], "undo": ["no roce"]}
+    write(tmp_path, RUN, begin(RUN), {**CHANGES[0], "kind": "planned"}, failed, END)
+    assert ask(tmp_path)["ask"]["switch"]["leaf01"]["before"]["roce"] is None
+    write(tmp_path, RUN, begin(RUN), {**CHANGES[0], "kind": "planned"}, CHANGES[0], END)
+    assert ask(tmp_path, NOW)["due"]["switch"] == ["leaf01"] and ask(tmp_path)["notes"] == []
 
 
 @pytest.mark.parametrize(

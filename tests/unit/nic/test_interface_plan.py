@@ -93,7 +93,7 @@ def test_each_way_writes_its_own_and_says_how_to_undo_it() -> None:
     dropin, live = planned(LAN, ROCE, keepers={"ens224": ALONE})
     place = "/etc/systemd/network/10-netplan-ens224.network.d/90-rocemesh-mtu.conf"
     assert dropin.payload["path"] == place and dropin.payload["text"].endswith("[Link]\nMTUBytes=9000\n")
-    assert dropin.inverse == f"rm {place}" and dropin.changes == {"ens224 stored mtu": (None, "9000")}
+    assert dropin.inverse == f"rm {place}" and dropin.changes == {f"ens224 file {place}": (None, "9000")}
     assert live.changes == {"ens224 mtu": (1500, 9000)} and live.inverse == "ip link set dev ens224 mtu 1500"
     mine = dataclasses.replace(ALONE, mtu="4200", own=True)
     assert planned(LAN, ROCE, keepers={"ens224": mine})[0].inverse == f"write MTUBytes=4200 into {place}"

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import LayerError, RefusedError, converge
 from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx import restore
+from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.request import Wanted
 
 from lab.switch.grammar import CONFIG, Cli, execute
 from lab.switch.state import Switch
 from tests.unit.clock import Clock
-from tests.unit.onyx.harness import FakeSession, Run, new_switch
+from tests.unit.onyx.harness import WANTED, FakeSession, Run, new_switch
 
 OPTIONS: dict[str, Any] = {"allow_disruption": "any"}
 
@@ -55,6 +58,37 @@ def test_restore_after_a_run_gives_the_old_configuration_saved() -> None:
     assert not again["changed"] and sent == []
 
 
+CARRYING = (
+    "vlan 20",
+    "interface ethernet 1/1 switchport mode trunk",
+    "interface ethernet 1/1 switchport trunk allowed-vlan 20",
+    "interface ethernet 1/2 switchport mode hybrid",
+    "interface ethernet 1/2 switchport access vlan 20",
+    "interface ethernet 1/3 no switchport force",
+    "interface ethernet 1/3 ip address 198.51.100.1/31",
+)
+CONVERTED = dataclasses.replace(WANTED, convertible=None)
+
+
+def carrying() -> Switch:
+    """Ports that a run may make access ports: trunk, hybrid, routed."""
+    switch = new_switch()
+    type_in(switch, *CARRYING)
+    execute(Cli(switch, mode=CONFIG), "configuration write")
+    return switch
+
+
+def test_restore_gives_trunk_hybrid_and_routed_ports_what_they_had() -> None:
+    switch = carrying()
+    before = running(switch)
+    diff = Run(switch, CONVERTED)()["diff"]
+    assert "1/1 switchport mode trunk" not in running(switch) and "198.51.100.1" not in running(switch)
+    found, _sent = back(switch, diff)
+    assert running(switch) == before and found["left_alone"] == []
+    again, sent = back(switch, diff)
+    assert not again["changed"] and sent == []
+
+
 def test_restore_leaves_what_was_changed_since() -> None:
     switch = new_switch()
     diff = Run(switch)()["diff"]
@@ -75,15 +109,16 @@ def test_restore_keeps_a_vlan_that_another_port_uses() -> None:
     assert found["ports"]["1/1"]["access_vlan"] == 1 and found["vlan"]["members"] == ["1/9"]
 
 
-def test_restore_cut_at_every_line_is_finished_by_the_next() -> None:
-    before = running(new_switch())
+@pytest.mark.parametrize(("make", "wanted"), [(new_switch, WANTED), (carrying, CONVERTED)], ids=["access", "carrying"])
+def test_restore_cut_at_every_line_is_finished_by_the_next(make: Callable[[], Switch], wanted: Wanted) -> None:
+    before = running(make())
     for boundary in itertools.count(1):
-        switch = new_switch()
-        diff = Run(switch)()["diff"]
+        switch = make()
+        diff = Run(switch, wanted)()["diff"]
         try:
             back(switch, diff, cut_at=boundary)
         except LayerError:
-            assert boundary < 20
+            assert boundary < 40
             back(switch, diff)
             assert running(switch) == before, boundary
             continue
@@ -107,6 +142,9 @@ def test_restore_keeps_the_guards_of_the_module() -> None:
         ("roce", "lossless\nreload"),
         ("vlan 7", {"name": 'a"\nreload'}),
         ("reload", None),
+        ("port 1/1 carried", ["reload"]),
+        ("port 1/1 carried", ["interface ethernet 1/2 shutdown"]),
+        ("port 1/1 carried", ["interface ethernet 1/1 shutdown\nreload"]),
     ],
 )
 def test_restore_refuses_what_no_run_has_written(key: str, value: Any) -> None:

@@ -180,9 +180,13 @@ def test_the_table_of_ports_in_use_is_long_enough_for_every_release() -> None:
 def test_harmless_settings_keep_a_port_free(minor: int, settings: dict[str, Any]) -> None:
     others = {"swp9": {"description": "swp8"}, "bond1": {"bond": {"member": {"swp9": {}}}}}
     tree = {"interface": {**others, PORT: settings}, "qos": {"egress-scheduler": {"x": {"description": PORT}}}}
-    assert [each.changes for each in nvue.plan(reading(tree, minor), WANTED)][-1] == {
-        f"port {PORT} access_vlan": (20 if "bridge" in settings else None, 111)
-    }
+    (only,) = [each for each in nvue.plan(reading(tree, minor), WANTED) if each.changes][-1].changes.items()
+    bridge = f"interface {PORT} bridge"
+    assert only == (
+        (f"{bridge} domain br_default access", (20, 111))
+        if "bridge" in settings
+        else (bridge, (None, {"domain": {"br_default": {"access": 111}}}))
+    )
 
 
 def test_a_port_that_is_as_wanted_may_be_used_for_more() -> None:

@@ -1,0 +1,9 @@
+"""Action of rocemesh.multinode.roce_interface: plan, journal, then change."""
+
+from __future__ import annotations
+
+from ..plugin_utils.planned import PlannedAction
+
+
+class ActionModule(PlannedAction):
+    """The module itself runs where the task says."""

@@ -1,0 +1,9 @@
+"""Action of rocemesh.multinode.vmx_passthru: plan, journal, then change."""
+
+from __future__ import annotations
+
+from ..plugin_utils.planned import PlannedAction
+
+
+class ActionModule(PlannedAction):
+    """The module itself runs where the task says."""
