@@ -4,7 +4,8 @@ PYTHON := .venv/bin/python
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # A terminal without a UTF-8 locale makes Ansible refuse to start.
 export LC_ALL := C.UTF-8
-# What the VMs of the lab have, see lab/shapes: guide (one GPU and one NIC each) or rails (two of both, 8 ranks).
+# What the VMs of the lab have, see lab/shapes: guide (one GPU and one NIC each), rails (two of both, 8 ranks),
+# dual and ipv6 (as guide, with IPv6 beside IPv4 or alone).
 ifdef SHAPE
 export ROCEMESH_LAB_SHAPE := $(SHAPE)
 endif

@@ -62,11 +62,16 @@ class Node:
 
     @property
     def ssh_ip(self) -> str:
-        return f"127.78.0.{10 + self.number}"
+        """An address of this machine, which the engine forwards; to a node with IPv6 alone it does not."""
+        return RAILS[0].address6(self.number) if SHAPE.ipv6_alone else f"127.78.0.{10 + self.number}"
+
+    @property
+    def ssh_port(self) -> int:
+        return 22 if SHAPE.ipv6_alone else SSH_PORT
 
     @property
     def cluster_ip(self) -> str:
-        return RAILS[0].address(self.number)
+        return RAILS[0].address6(self.number) if SHAPE.ipv6_alone else RAILS[0].address(self.number)
 
 
 NODES = tuple(Node(f"gpu{i:02d}", f"esx{(i + 1) // 2:02d}", i) for i in range(1, 5))
@@ -165,5 +170,5 @@ IMAGES = (NODE_IMAGE, REGISTRY_IMAGE, VSPHERE_IMAGE, BASE_IMAGE)
 RAILS = SHAPE.rails
 # The first network also carries what is not RoCE; the guide's shape has no other. PCI addresses are the guide's own.
 NETWORK, SUBNET, GATEWAY, BRIDGE = RAILS[0].network, RAILS[0].subnet, RAILS[0].gateway, RAILS[0].bridge
-REGISTRY_IP = f"{RAILS[0].prefix}.5"
+REGISTRY_IP, REGISTRY_IP6 = f"{RAILS[0].prefix}.5", RAILS[0].address6(-5)
 NIC_PCI, GPU_PCI = RAILS[0].nic, SHAPE.gpus[0]

@@ -286,7 +286,7 @@ def stop_own(paths: config.Paths, *, keep_cache: bool) -> list[str]:
             done += hostnet.restore(
                 before,
                 tuple(rail.bridge for rail in config.RAILS),
-                tuple(rail.subnet for rail in config.RAILS),
+                tuple(subnet for rail in config.RAILS for subnet in (rail.subnet, rail.subnet6)),
             )
             _BEFORE.unlink()
     for path in (_OWNER, SOCKET):

@@ -131,4 +131,4 @@ def _pki(paths: config.Paths, servers: dict[str, list[x509.GeneralName]]) -> lis
 def known_hosts_line(ip: str, port: int, public_key: str) -> str:
     """One line of ssh's known_hosts; ``public_key`` is the content of a .pub file (its comment is left out)."""
     kind, blob = public_key.split()[:2]
-    return f"[{ip}]:{port} {kind} {blob}"
+    return f"{ip if port == 22 else f'[{ip}]:{port}'} {kind} {blob}"

@@ -34,27 +34,40 @@ def ensure_network(paths: config.Paths) -> None:
             *("network", "create", "--subnet", rail.subnet, "--gateway", rail.gateway),
             *("--opt", f"com.docker.network.bridge.name={rail.bridge}"),
             *("--opt", f"com.docker.network.driver.mtu={config.LINK_MTU}"),
+            *_families(rail.subnet6, rail.gateway6),
             *("--label", f"{config.OWNER_LABEL}={paths.root}", rail.network),
         )
+
+
+def _families(subnet: str, gateway: str) -> list[str]:
+    return ["--ipv6", "--subnet", subnet, "--gateway", gateway] if 6 in config.SHAPE.families else []
+
+
+def at(address: str, address6: str) -> list[str]:
+    """Where a container stands in a network. The engine gives it IPv4 in any case; a node with IPv6 alone drops it."""
+    return ["--ip", address, *(["--ip6", address6] if 6 in config.SHAPE.families else [])]
 
 
 def create_arguments(
     node: config.Node, paths: config.Paths, *, privileges: list[str], controller_key: str, resolvers: list[str]
 ) -> list[str]:
     """`docker create` and everything that makes this container this VM."""
+    rails = [f"{rail.netdev}={','.join(config.SHAPE.addresses(rail, node.number))}" for rail in config.RAILS]
+    gateways = {4: config.GATEWAY, 6: config.RAILS[0].gateway6}
     return [
         *("create", "--name", node.container, "--hostname", node.name, "--restart", "no"),
         *("--label", f"{config.OWNER_LABEL}={paths.root}", "--label", f"{config.VM_LABEL}={node.name}"),
         *privileges,
-        *("--network", config.NETWORK, "--ip", node.cluster_ip, "--network-alias", node.name),
-        *("--publish", f"{node.ssh_ip}:{config.SSH_PORT}:22"),
+        *("--network", config.NETWORK, "--network-alias", node.name),
+        *at(config.RAILS[0].address(node.number), config.RAILS[0].address6(node.number)),
+        *(() if config.SHAPE.ipv6_alone else ("--publish", f"{node.ssh_ip}:{config.SSH_PORT}:22")),
         *("--tmpfs", "/run", "--tmpfs", "/run/lock", "--tmpfs", "/tmp:exec"),
         # Containers with --ipc=host use the node's /dev/shm, whatever their own --shm-size says.
         *("--shm-size", "1g"),
         *("--env", f"LAB_AUTHORIZED_KEY={controller_key}"),
-        *("--env", f"LAB_ADDRESS={node.cluster_ip}/24", "--env", f"LAB_GATEWAY={config.GATEWAY}"),
+        *("--env", f"LAB_GATEWAYS={' '.join(gateways[family] for family in config.SHAPE.families)}"),
         *("--env", f"LAB_DNS={' '.join(resolvers)}"),
-        *("--env", f"LAB_RAILS={' '.join(f'{rail.netdev}={rail.address(node.number)}' for rail in config.RAILS)}"),
+        *("--env", f"LAB_RAILS={' '.join(rails)}"),
         *("--env", f"LAB_GPUS={len(config.SHAPE.gpus)}"),
         # overlay2 refuses to lie on another overlay.
         *("--volume", f"{node.volume}:/var/lib/docker"),
@@ -82,7 +95,8 @@ def create(node: config.Node, paths: config.Paths) -> bool:
     )
     # In the order of the rails: Docker numbers the interfaces so.
     for rail in config.RAILS[1:]:
-        engine.docker("network", "connect", "--ip", rail.address(node.number), rail.network, node.container)
+        where = at(rail.address(node.number), rail.address6(node.number))
+        engine.docker("network", "connect", *where, rail.network, node.container)
     return True
 
 
@@ -132,7 +146,7 @@ def outdated() -> list[str]:
 def ssh_answers(node: config.Node) -> bool:
     """Whether sshd of the node greets. Docker's own forwarder accepts connections even when nobody is behind it."""
     try:
-        with socket.create_connection((node.ssh_ip, config.SSH_PORT), timeout=1) as connection:
+        with socket.create_connection((node.ssh_ip, node.ssh_port), timeout=1) as connection:
             connection.settimeout(1)
             return connection.recv(4) == b"SSH-"
     except OSError:
@@ -172,7 +186,7 @@ def ssh_config(paths: config.Paths) -> str:
     blocks = [
         f"""Host {node.name}
     HostName {node.ssh_ip}
-    Port {config.SSH_PORT}
+    Port {node.ssh_port}
     User {config.NODE_USER}
     IdentityFile {paths.controller_key}
     IdentitiesOnly yes
@@ -191,7 +205,7 @@ def write_known_hosts(paths: config.Paths) -> bool:
     for node in config.NODES:
         key = public_host_key(node)
         if key:
-            lines.append(keys.known_hosts_line(node.ssh_ip, config.SSH_PORT, key))
+            lines.append(keys.known_hosts_line(node.ssh_ip, node.ssh_port, key))
     content = "\n".join(lines) + "\n"
     if paths.known_hosts.exists() and paths.known_hosts.read_text() == content:
         return False

@@ -88,7 +88,7 @@ def in_engine(paths: config.Paths) -> None:
                     "(`python -m lab down` in its clone), or remove it"
                 )
     for node in config.NODES:
-        if engine.inspect("container", node.container) is None:
+        if not config.SHAPE.ipv6_alone and engine.inspect("container", node.container) is None:
             _free(node.ssh_ip, config.SSH_PORT)
     for rail in config.RAILS:
         if engine.inspect("network", rail.network) is not None:

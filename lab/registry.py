@@ -12,7 +12,7 @@ from typing import Any
 
 import requests
 
-from . import config, engine, files, processes
+from . import config, engine, files, nodes, processes
 
 _MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
 _STORE = "/var/lib/registry/docker/registry/v2/repositories"
@@ -31,7 +31,8 @@ def ensure(paths: config.Paths) -> str:
         engine.docker(
             *("run", "--detach", "--name", config.REGISTRY_CONTAINER, "--hostname", config.REGISTRY_NAME),
             *("--label", f"{config.OWNER_LABEL}={paths.root}", "--restart", "no"),
-            *("--network", config.NETWORK, "--ip", config.REGISTRY_IP, "--network-alias", config.REGISTRY_NAME),
+            *("--network", config.NETWORK, "--network-alias", config.REGISTRY_NAME),
+            *nodes.at(config.REGISTRY_IP, config.REGISTRY_IP6),
             *("--volume", f"{config.REGISTRY_VOLUME}:/var/lib/registry"),
             *("--volume", f"{paths.registry}:/etc/rocemesh-lab:ro"),
             config.REGISTRY_IMAGE,

@@ -40,7 +40,7 @@ def collect() -> dict[str, Any]:
         result["nodes"][node.name] = {
             "running": running,
             "ssh": running and nodes.ssh_answers(node),
-            "address": f"{node.ssh_ip}:{config.SSH_PORT}",
+            "address": f"{node.ssh_ip}:{node.ssh_port}",
             "cluster_address": node.cluster_ip,
         }
     result["pending"] = pending(result["switch"], result["vsphere"], (result["physics"] or {}).get("nic"))

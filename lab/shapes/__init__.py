@@ -2,12 +2,14 @@
 
 ``gpus``: PCI addresses inside each VM; ``rails``, the first of which also carries logins, the registry and MPI: the
 network and its Linux bridge, the first three numbers of its addresses, the interface and the PCI address of its NIC,
-and the port of the switch behind which the first VM's NIC is (the others follow); ``inventories``: what plays get.
+and the port of the switch behind which the first VM's NIC is (the others follow); ``inventories``: what plays get;
+``families``: 4, 6 or both, of the addresses of every VM.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import ipaddress
 import json
 from pathlib import Path
 from typing import Any
@@ -39,9 +41,24 @@ class Rail:
     def gateway(self) -> str:
         return f"{self.prefix}.1"
 
+    @property
+    def subnet6(self) -> str:
+        return str(ipaddress.ip_network(f"{self._prefix6}/64"))
+
+    @property
+    def gateway6(self) -> str:
+        return str(ipaddress.ip_address(f"{self._prefix6}1"))
+
+    @property
+    def _prefix6(self) -> str:
+        return f"fd{self.prefix.replace('.', ':')}::"
+
     def address(self, number: int) -> str:
         """Of the VM with this number, from 1."""
         return f"{self.prefix}.{10 + number}"
+
+    def address6(self, number: int) -> str:
+        return str(ipaddress.ip_address(f"{self._prefix6}{10 + number}"))
 
     def port(self, number: int) -> str:
         return f"1/{self.first_port + number - 1}"
@@ -55,6 +72,16 @@ class Shape:
     gpus: tuple[str, ...]
     rails: tuple[Rail, ...]
     inventories: tuple[str, ...]
+    families: tuple[int, ...] = (4,)
+
+    @property
+    def ipv6_alone(self) -> bool:
+        return self.families == (6,)
+
+    def addresses(self, rail: Rail, number: int) -> list[str]:
+        """Of a VM in a network, with prefix lengths."""
+        both = {4: f"{rail.address(number)}/24", 6: f"{rail.address6(number)}/64"}
+        return [both[family] for family in self.families]
 
 
 def names() -> list[str]:
@@ -72,9 +99,10 @@ def read(name: str) -> Shape:
             tuple(content.pop("gpus")),
             tuple(Rail(**rail) for rail in content.pop("rails")),
             tuple(content.pop("inventories")),
+            tuple(content.pop("families", (4,))),
         )
     except (ValueError, TypeError, KeyError) as error:
         raise ShapeError(f"{HERE / name}.json is no shape: {type(error).__name__}: {error}") from error
-    if content or not shape.gpus or not shape.rails:
-        raise ShapeError(f"{HERE / name}.json: {', '.join(content) or 'no GPU or no rail'}")
+    if content or not shape.gpus or not shape.rails or shape.families not in ((4,), (4, 6), (6,)):
+        raise ShapeError(f"{HERE / name}.json: {', '.join(content) or 'no GPU, no rail or other families'}")
     return shape

@@ -232,6 +232,12 @@ def _snapshot(cli: Cli, args: Arguments) -> str:
     return ""
 
 
+@command((CONFIG,), "configuration delete <name>")
+def _delete_snapshot(cli: Cli, args: Arguments) -> str:
+    cli.switch.delete_snapshot(args["name"])
+    return ""
+
+
 # --- configuration
 
 

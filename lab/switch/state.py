@@ -150,6 +150,10 @@ class Switch:
         """A copy under its own name; what is active and what is saved stay as they are."""
         self.snapshots[name] = copy.deepcopy(self.running)
 
+    def delete_snapshot(self, name: str) -> None:
+        if self.snapshots.pop(name, None) is None:
+            raise CliError("% No such configuration file: {0} (synthetic wording)".format(name))
+
     @property
     def listed_json(self) -> bool:
         return self.release >= LISTED_JSON_SINCE

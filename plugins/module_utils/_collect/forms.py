@@ -27,7 +27,9 @@ _STRONG = (
     r"|certificate|wep|licen[cs]e|routing|accesskey)[_-]?key\d?(?:[_-](?:data|id))?|(?<!\b[lpqr])[_-](?:key|pass|pw)"
     r"|credential|authtok|bind_?pw|rootpw|psk|keysafe|dockerconfigjson|private-mac|\b_auth|\bauth(?=\"))"
 )
-_SEPARATOR = r"[ \t]*(?::=|=>|::?|==?)[ \t]*"
+# What says how a secret is written, behind its name.
+_WRITTEN = r"(?:[_-](?:base\d*|b64|hex|value|text|string|hash|sha\d+))*"
+_SEPARATOR = r"[ \t]*(?::=|=>|::?|==?|\.{3,}[ \t]*:?)[ \t]*"
 # The rest of a header: to the end of the quotes around it or of the line, with values that are quoted in it.
 _HEADER = r"[\"']?[ \t]*[:=][ \t]*[\"']?(?P<value>(?:[^\"'\n]|(?<==)\"[^\"\n]*\")+)"
 # Where a line begins and ends, also one that is the whole of a quoted text or of an element.
@@ -89,8 +91,30 @@ _FORMS = (
     _form("://", r"(?<=://)(?P<value>[^/\s\"'<>]+)(?=@)"),
     _form(
         "pass pw key secret token credential authtok psk dockerconfigjson auth private-mac",
-        rf"{_STRONG}s?\d?[\"'\])]{{0,2}}{_SEPARATOR}(?:(?:Bearer|Basic|Token|Digest)[ \t]+)?{_VALUE}",
+        rf"{_STRONG}s?\d?{_WRITTEN}[\"'\])]{{0,2}}{_SEPARATOR}(?:(?:Bearer|Basic|Token|Digest)[ \t]+"
+        rf"|\{{[^{{}}\n]{{0,80}}\bvalue[\"']?{_SEPARATOR})?{_VALUE}",
     ),
+    # The words of other languages, and names that are secrets in some places only.
+    _form(
+        "contrase senha passe kennwort wachtwoord hasł парол 密码 community recovery backup",
+        rf"(?:contrase\w+|senha|mot[ _]de[ _]passe|kennwort|wachtwoord|hasło|пароль|密码|\bcommunity"
+        rf"|\b(?:recovery|backup)[ _-]code)s?[\"']?{_SEPARATOR}{_VALUE}",
+        is_chosen,
+    ),
+    _form(
+        "pin", r"(?<![\w.])(?:so-)?pin(?:[ \t]+(?:for|of)[^\n:=]{0,24})?(?:[ \t]*[:=][ \t]*|[ \t]+)(?P<word>\d{4,12})\b"
+    ),
+    # A table of Markdown, a table with commas whose first line has the names.
+    _form("pass secret token key", rf"\|[ \t]*[\w -]{{0,40}}{_STRONG}[ \t]*\|[ \t]*(?P<word>[^\s|]+)", is_chosen),
+    _form(",pass", r"\buser\w*,pass\w*[^\n]*\n[^\s,]+,(?P<word>[^\s,\"'<>]+)"),
+    # Digits of a key, which only the words beside it tell from a digest.
+    _form(
+        "key psk crypt rfc crumb secret",
+        r"\b(?:[\w-]*(?:key|psk)|crypt|[\w-]*crumb|secret|rfc\d+\([\w()]+\))(?![\w-])[^\n]{0,40}?(?<![\w:])(?:0x)?"
+        r"(?P<value>[0-9a-f]{32,})\b",
+    ),
+    _form(":", r":(?P<value>(?<!sha512:)[0-9a-f]{96,})\b"),
+    _form(":", r"\b(?P<value>[0-9a-z]{16,}(?::[0-9a-z]{16,})+)\b", lambda value: is_mixed(value.replace(":", ""))),
     _form(
         "pass pw",
         rf"(?:(?<![a-z])|ssh|store|storage|bind|root|require|db|smtp|bmc|admin|user|ldap|esx)(?:pass|pw)[\"']?{_SEPARATOR}"
@@ -107,8 +131,8 @@ _FORMS = (
     _form("key", rf"{_START}[ \t]*key[ \t]*=[ \t]*[\"'](?P<value>[^\"'\n]+)"),
     _form("cookie authorization authenticate", rf"\b(?:[\w-]*authorization|www-authenticate|(?:set-)?cookie){_HEADER}"),
     _form(
-        "x- session-id -token -cookie",
-        rf"\b(?:x-[\w-]{{0,40}}(?:auth|token|key)|[\w-]{{0,40}}session-id|private-token|\w+-cookie)"
+        "x- session-id -token -cookie _cookie",
+        rf"\b(?:x-[\w-]{{0,40}}(?:auth|token|key)|[\w-]{{0,40}}session-id|private-token|\w+[-_]cookie)"
         rf"(?=[\"']?[ \t]*[:=]){_HEADER}",
     ),
     _form("session", r"vmware_soap_session=[\"']?(?P<value>[\w-]+)|jsessionid[=:][ \t]*(?P<word>\w+)"),
@@ -126,37 +150,38 @@ _FORMS = (
     # An element of XML, a list of names and values.
     _form(
         "pass secret token signaturevalue",
-        rf"<(?:\w+:)?(?:[\w.-]{{0,40}}(?:{_STRONG}|signaturevalue))\b[^>\n]{{0,120}}>(?:\s*<value>)?(?P<value>[^<\n]+)"
+        rf"<(?:\w+:)?(?:[\w.-]{{0,40}}(?:{_STRONG}|signaturevalue)){_WRITTEN}\b[^>\n]{{0,120}}>(?:\s*<value>)?(?P<value>[^<\n]+)"
         rf"|<key>[\w.-]{{0,40}}{_STRONG}</key>\s*<value>(?P<single>[^<\n]+)"
         rf"|=\"[\w.#-]{{0,60}}{_STRONG}\">(?P<block>[^<\n]+)",
     ),
     _form(
         "pass secret token key",
         rf"(?:name|key)[\"']?[ \t]*[:=][ \t]*[\"']?[\w.-]{{0,64}}{_STRONG}[\"']?,?\s+"
-        rf"[\"']?value[\"']?[ \t]*[:=][ \t]*{_VALUE}"
+        rf"[\"']?(?:\w+:)?value[\"']?[ \t]*[:=][ \t]*{_VALUE}"
         rf"|[\"'][\w.-]{{0,64}}{_STRONG}[\"'],[ \t]*[\"'](?P<second>[^\"'\n]+)",
     ),
     # A word before the secret, without a sign between them: commands, prose, netrc, switches.
     _form(
         "pass secret community bindpw rootpw key- psk cleartext securestring authtok identified",
-        r"(?<![\w-])(?:[\w-]{1,40}[_-])?(?:password|passwd|passphrase|passkey|passwort|pwd|secret|auth_pass|bindpw"
+        r"(?<![\w-])[\w-]{0,40}(?:password|passwd|passphrase|passkey|passwort|pwd|secret|auth_pass|bindpw"
         r"|rootpw|requirepass|authtok|r[ow]community6?|snmp-server[ \t]+community|key-(?:octet-)?string|psk|cleartext"
         r"|become_pass|bind-password|ConvertTo-SecureString|identified[ \t]+by|secret-set-value[ \t]+\S+)"
-        r"(?:[ \t]+(?:is|was|string|password|--iscrypted|sha\d*|md5|\d{1,2}))*[ \t]+[\"']?(?P<word>[^\s\"'<>]+)",
+        r"(?:[ \t]+(?:is|was|string|password|--iscrypted|set|to|-v|--value|REG_SZ|sha\d*|md5|\d{1,2}))*"
+        r"[ \t]+[\"']?(?=(?P<word>[^\s\"'<>]+))",
         is_chosen,
     ),
     _form("pass", r"^[ \t]*(?:neighbor[ \t]+\S+[ \t]+)?(?:enable[ \t]+)?password[ \t]+(?P<word>[^\s\"'<>]+)[ \t]*$"),
     _form("pass", r"\b(?:neighbor|login)[ \t]+(?!as\b)\S+[ \t]+password[ \t]+(?P<word>[^\s\"'}<]+)"),
     _form("hashed", rf"hashed-password[ \t]+{_CHOSEN}"),
     _form(
-        "key",
+        "key authentication",
         rf"\b(?:(?:tacacs|radius|ldap)[\w-]*\b{_NEAR}[ \t]key|authentication-key|message-digest-key"
-        r"|(?:authentication|isakmp)[ \t]+key|key-(?:octet-)?string)(?:[ \t]+(?:\d{1,3}|md5|sha\w*))*[ \t]+"
+        r"|(?:authentication|isakmp)[ \t]+(?:key|text)|key-(?:octet-)?string)(?:[ \t]+(?:\d{1,3}|md5|sha\w*))*[ \t]+"
         r"[\"']?(?P<word>[^\s\"'<>]{4,})",
     ),
     _form(
         "auth priv",
-        r"\b(?:auth|priv)[ \t]+(?:(?:md5|sha\w*|des|3des|aes)(?:[ \t]+\d{3})?[ \t]+(?:0x)?|0x)(?P<word>[^\s\"'<>]+)",
+        r"\b(?:auth|priv)[ \t]+(?:(?:md5|sha\w*|des|3des|aes)(?:[ \t-]+\d{3})?[ \t]+(?:0x)?|0x)(?P<word>[^\s\"'<>]+)",
     ),
     _form("snmp-server", r"\bsnmp-server[ \t]+community[ \t]+[\"']?(?P<word>[^\s\"'<>]+)"),
     _form("become_pass", r"become_pass(?:word)?[ \t]+(?P<word>[^\s\"'<>]+)"),
@@ -165,26 +190,50 @@ _FORMS = (
     _form(
         " -u --user creds", r"(?<!\S)[\"']?(?:-[uU]|--user)[ =][\"']?[\w.@$\\-]+[:%](?P<word>[^\s\"'<>]+)", is_chosen
     ),
+    # The password beside the user: of a command, a login, a connection, a call.
+    _form(
+        " -p",
+        r"(?<!\S)[\"']?(?:-[uU]|--user(?:name)?)[ =]\S+[^\n|;]{0,160}?[ \t]-[pP](?:[ \t]+|(?=\D))[\"']?"
+        r"(?P<word>[^\s\"'<>]+)",
+        is_chosen,
+    ),
+    _form("login", r"\blogin[ \t]+(?!as\b)[\w.@-]+[ \t]+[\"']?(?P<word>[^\s\"'<>]+)", is_chosen),
+    _form("pass", r"(?<![\w-])(?-i:PASS)[ \t]+(?P<word>[^\s\"'<>]+)", is_chosen),
+    _form("auth", r"\"AUTH\"[ \t]+(?:\"[^\"\n]*\"[ \t]+)?\"(?P<value>[^\"\n]+)\""),
+    _form("auth-user-pass", r"<auth-user-pass>\s+\S+\s+(?P<word>\S+)"),
+    _form("auth", r"\bauth[ \t]*=[ \t]*\([ \t]*[\"'][^\"'\n]*[\"'],[ \t]*[\"'](?P<value>[^\"'\n]+)"),
+    _form(
+        "auth login digest",
+        r"\b(?:auth|login|digest)[ \t=]+(?!sha\d)[\w.-]+:(?P<word>[^\s\"'<>:/]+)(?![^\s\"'<>])",
+        is_chosen,
+    ),
+    _form("@", r"(?<![\w/:])[\w.-]+:(?P<word>[^\s\"'<>:@/]{4,})@(?!sha\d)(?=[\w(\[])", is_chosen),
+    _form(":", r":[ \t]*(?:EAP|PSK|XAUTH|NTLM)[ \t]+[\"'](?P<value>[^\"'\n]+)"),
+    # What a program is enrolled with.
+    _form("enable attach register join", r"\b(?:enable|attach|register|join)[ \t]+(?P<word>[\w.-]{24,})", is_random),
     # What is piped into a command that reads a password.
     _form(
         "| <<<",
         r"\b(?:echo|printf)[ \t]+(?:-\w+[ \t]+)?[\"']?(?:[\w-]+:)?(?P<word>[^\s\"'|]+)[\"']?[ \t]*\|[ \t]*"
         r"(?:sudo[ \t]+)?"
-        r"(?:chpasswd|passwd|sudo[ \t]+-S|kinit|realm|cryptsetup|smbpasswd|[^\n|]{0,80}stdin)"
+        r"(?:chpasswd|passwd|sudo[ \t]+-S|kinit|realm|cryptsetup|smbpasswd|keepass\S*|[^\n|]{0,80}stdin)"
         r"|stdin[ \t]+<<<[ \t]*[\"']?(?P<second>[^\s\"']+)",
     ),
     _form("send", r"pass[^\n]{0,40}\bsend[ \t]+(?:--[ \t]+)?\"(?P<value>[^\"\r\n]+)"),
+    _form("send", r"\bsend[ \t]+(?:--[ \t]+)?\"(?P<value>[^\"\r\n\\]+)[^\"]{0,4}\"[^\n]{0,40}pass"),
     _form("-p", r"\"-(?:p|P|w)\"[ \t]+\w+=\"(?P<value>[^\"\n]+)"),
     # Addresses that open something by themselves.
     _form(
         "hook /ticket/ /bot",
-        r"://[^\s\"'<>]*?(?:webhook\w*|//hooks\.[\w.]+/\w+|/ticket|/bot)(?P<value>[/\d][^\s\"'<>]+)",
+        r"://[^\s\"'<>]*?(?:webhook\w*|hooks\.[\w.]+/\w+|/ticket|/bot)(?P<value>[/\d][^\s\"'<>]+)",
     ),
     # Hashes of passwords.
     _form(
         "$",
         r"(?<![\w$])(?P<value>\$(?:[1-9]|1\d|2[abxy]|y|gy|apr1|argon2\w*|scrypt|pbkdf2[\w-]*|sha\d+)\$[^\s\"':<>]{8,})",
     ),
+    _form("$krb5", r"(?P<value>\$krb5\w+\$\S+)"),
+    _form("pkcs7", r"PKCS7\[(?P<value>[^\]\n]+)\]"),
     _form("ansible_vault", r"(?P<value>\$ANSIBLE_VAULT;[\w.;-]+(?:\s+[0-9a-f]{20,})*)"),
     _form("{", r"\{(?:S?SHA\d*|S?MD5|CRYPT)\}(?P<value>[\w+/=.$]{8,})"),
     _form("grub", r"grub\.pbkdf2\.(?P<value>[\w.]+)"),
@@ -201,6 +250,8 @@ _FORMS = (
         r"|tskey-\w+-[\w-]{10,}|SWMTKN-[\w-]{20,})",
     ),
     _form("hf_", r"\b(?P<value>hf_\w{20,})"),
+    _form("_", r"\b(?P<value>[a-z]{2,8}(?:_[a-z]{2,8})?_[0-9a-f]{32,}(?:\.\w{20,})?)\b"),
+    _form("su sa so sn", r"\b(?P<value>(?-i:S[UAON][A-Z2-7]{56}))\b"),
     _form("0x", r"\b0x(?P<value>[0-9a-f]{40,})\b"),
     _form("session", r"\bsessions?\b[^\n\"']{0,60}[\"'](?P<value>[0-9a-f]{32})[\"']"),
     # Files whose places say what is what: pgpass, keys of NTP, PPP, RADIUS, SASL, one-time passwords.
@@ -209,7 +260,11 @@ _FORMS = (
         "m md sha aes",
         rf"{_START}[ \t]*\d{{1,5}}[ \t]+(?:M|MD5|SHA\d*|AES\d*)[ \t]+(?:HEX:|ASCII:)?(?P<word>[^\s\"'<>]{{4,}}){_END}",
     ),
-    _form("*", rf"{_START}[ \t]*[\w.@-]+[ \t]+\*[ \t]+(?P<word>[^\s\"'<>*]+)[ \t]+\*?{_END}", is_chosen),
+    _form(
+        "*",
+        rf"{_START}[ \t]*[\"']?[\w.@-]+[\"']?[ \t]+\*[ \t]+[\"']?(?P<word>[^\s\"'<>*]+)[\"']?[ \t]+\*?{_END}",
+        is_chosen,
+    ),
     _form(
         ".",
         rf"{_START}(?:\d{{1,3}}\.){{3}}\d{{1,3}}(?::\d+)?[ \t]+(?P<word>[^\s\"'<>]+)[ \t]+\d{{1,2}}{_END}",
@@ -219,6 +274,10 @@ _FORMS = (
     _form("sink", r"\btrap2?sink[ \t]+\S+[ \t]+(?P<word>[^\s\"'<>]+)"),
     _form("_auth rate_limit", rf"{_START}(?P<value>[A-Z2-7]{{16,}})[ \t]*\n\"[ \t]*(?:RATE_LIMIT|TOTP_AUTH|WINDOW)"),
     _form("net", r"\bnet[ \t]+use[ \t]+\S+[ \t]+\S+[ \t]+(?P<word>[^\s\"'<>/]+)"),
+    _form("net", r"\bnet[ \t]+user[ \t]+\S+[ \t]+(?P<word>[^\s\"'<>/]+)"),
+    _form("/rp", r"[ \t]/rp[ \t]+[\"']?(?P<word>[^\s\"'<>]+)"),
+    _form("ssh-keygen", r"\bssh-keygen\b[^\n|;]{0,200}[ \t]-N[ \t]+[\"']?(?P<word>[^\s\"'<>]+)"),
+    _form("htpasswd", rf"\bhtpasswd[ \t]+[^\n|;]{{0,80}}-\w*b\w*[^\n|;\"'<]*[ \t](?P<word>[^\s\"'<>|;]+){_END}"),
 )
 
 # A command or a block, and what in it is a secret.
@@ -239,9 +298,10 @@ _BLOCKS = tuple(
                 "redis",
                 "pcs",
                 "vnc",
+                "tpm2",
             ),
             r"\b(?:sshpass|mysql\w*|mariadb\w*|ipmitool|racadm|(?:docker|podman)[ \t]+login|esxcli|zip|7z\w?|redis-cli"
-            r"|pcs|x11vnc)\b[^\n|;]{0,400}",
+            r"|pcs|x11vnc|tpm2_\w+)\b[^\n|;]{0,400}",
             r"[ \t]-(?:[pPa][ \t]*|passwd[ \t]+)[\"']?(?P<word>[^\s\"'<>]+)",
         ),
         (("account",), r"\besxcli\b[^\n|;]{0,80}account[^\n|;]{0,200}", r"[ \t]-c[ \t]+[\"']?(?P<word>[^\s\"'<>]+)"),
@@ -341,7 +401,9 @@ def _value(match: re.Match[str], judge: Callable[[str], bool]) -> Iterator[tuple
     value = match.string[start:end]
     key = match.string[match.start() : start].lower()
     # "tokens: 4096" is a figure of a job; a password may well be one.
-    figure = "token" in key and "authorization" not in key and _FIGURE.match(value)
+    figure = (
+        "token" in key and not key.startswith(("pin", "so-pin")) and "authorization" not in key and _FIGURE.match(value)
+    )
     if name and (_NO_VALUE.match(value) or figure or not judge(value)):
         return
     if not (value in USERS and match.string.endswith("://", 0, start)):

@@ -11,7 +11,7 @@ from typing import Iterable, Iterator, Pattern
 
 # Group name -> pattern. The first that matches at a place wins.
 _FORMS: dict[str, str] = {
-    "uuid": r"\b(?:GPU-|MIG-)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b",
+    "uuid": r"(?<![^\W_])(?:GPU-|MIG-)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![^\W_])",
     "biosuuid": r"\b(?:[0-9a-f]{2} ){7}[0-9a-f]{2}-(?:[0-9a-f]{2} ){7}[0-9a-f]{2}\b",
     "eui": r"(?<![\w:-])[0-9a-f]{2}(?:-[0-9a-f]{2}){7}(?![\w:-])"
     r"|(?<![\w:])[0-9a-f]{2}(?::[0-9a-f]{2}){7}(?![\w:])",

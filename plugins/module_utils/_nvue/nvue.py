@@ -255,10 +255,11 @@ class NvueLayer(Layer[State, Wanted]):
 
     def _transaction(self, operations: Sequence[Operation]) -> None:
         revision = self._staged = self._revisions.new()
-        if self._in_force() != self._previous:
-            self._previous = None  # going back to it would undo what another user applied since it was read
         self._stage(revision, operations)
         self._check_staged(revision)
+        if self._previous is None or self._in_force() != self._previous:
+            self._previous = None  # going back to it would undo what another user applied since it was read
+            self._refuse_outdated_plan()
         self._remove_twins(revision)
         state = self._run(revision)
         self._revision = revision
@@ -293,6 +294,19 @@ class NvueLayer(Layer[State, Wanted]):
                 remedy="look at the journal of nvued, switchd and networking on the switch",
             )
         self._device_diff = lines
+
+    def _refuse_outdated_plan(self) -> None:
+        """Another run may have applied a change to the same settings since they were read. From here on the switch
+        keeps others away: a revision that is being applied, or awaits its confirmation, is waited for."""
+        state = self._reader.state()
+        now = planning.plan(state, self._wanted)
+        if [each.command for each in now] != [each.command for each in self._planned]:
+            raise ConflictError(
+                "another run changed the same settings since they were read; still to do now: "
+                + ("; ".join(each.description for each in now) or "nothing"),
+                **self._about(self._staged or ""),
+                remedy="run this again: it reads the new configuration; agree on one controller if this goes on",
+            )
 
     def _remove_twins(self, revision: str) -> None:
         """Staged revisions of runs that ended before they could apply: exactly our change, and nothing else."""

@@ -13,6 +13,7 @@ from .._switch import guards, observed, saving
 from .._switch.request import Wanted
 from . import plan as planning
 from . import state as parsing
+from .lease import SwitchLease
 from .reading import Reader
 from .state import Roce, SwitchState
 from .transport import Cli
@@ -59,6 +60,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         self._links_lost: list[str] = []
         self._notes: list[str] = []
         self._unsaved = False
+        self._lease = SwitchLease(host, sleep)
 
     @property
     def cli(self) -> Cli:
@@ -72,6 +74,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
 
     def close(self) -> None:
         if self._cli is not None:
+            self._lease.release(self._cli)
             self._cli.close()
             self._cli = None
 
@@ -204,6 +207,8 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
             return
         try:
             if not self._applied and operation is not _SAVE:
+                self._lease.take(self.cli)
+                self._refuse_outdated_plan()
                 self._take_snapshot()
             for line in operation.payload["lines"]:
                 refusal = self.cli.configure(line)
@@ -218,6 +223,19 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         self._applied.append(operation)
         up = {name for name, port in self._first.ports.items() if port.up} if self._first else set()
         self._bounced |= up & set(operation.payload["bounces"])
+
+    def _refuse_outdated_plan(self) -> None:
+        """What another run changed between the reading and the lease, of what this one is about to change."""
+        before = self._last.lines if self._last else ()
+        changed = parsing.difference(self.read.running(), before)
+        own = sorted(set(changed) - set(planning.foreign_lines(changed, self._wanted)))
+        if own:
+            raise RefusedError(
+                f"another run changed the same settings since they were read: {saving.shown(own)}",
+                host=self.host,
+                thing="running configuration",
+                remedy="run this again: it reads the new configuration; agree on one controller if this goes on",
+            )
 
     def _take_snapshot(self) -> None:
         """A copy of the running configuration under its own name, before the first change."""

@@ -142,10 +142,10 @@ def test_an_unexpected_question_is_not_answered(simulator: Simulator) -> None:
 def test_a_session_cut_at_any_line_is_reported_and_the_next_run_converges(
     simulator: Simulator, lines: int, executed: bool
 ) -> None:
-    simulator.fault(name="cut_after", lines=lines, executed=executed)
+    simulator.fault(name="cut_after", lines=1 + lines, executed=executed)
     broken = run_module(simulator, **READY)
     assert broken["error_code"] == "unreachable" and "the session broke" in broken["msg"]
-    # The lines are: vlan, roce, access VLAN, MTU, and after the verification configuration write.
+    # The lines are: the lease, vlan, roce, access VLAN, MTU, and after the verification configuration write.
     assert len(broken["applied"]) == lines - 1 and broken["failed_operation"]
     assert len(broken["undo"]) == min(lines, 4)
     repaired = run_module(simulator, **READY)
@@ -162,8 +162,9 @@ def test_a_cut_while_reading_changes_nothing(simulator: Simulator) -> None:
 
 
 def test_a_cut_while_verifying_says_what_is_there_unverified(simulator: Simulator) -> None:
-    # Nine lines to log in and read, "configure terminal", four configuration lines: the 17th is a verification.
-    simulator.fault(name="cut_after", lines=17, scope="all")
+    # Nine lines to log in and read, "configure terminal", three of the lease, four configuration lines: the 20th is a
+    # verification.
+    simulator.fault(name="cut_after", lines=20, scope="all")
     broken = run_module(simulator, **READY)
     assert broken["error_code"] == "unreachable" and len(broken["applied"]) == len(broken["undo"]) == 4
     assert simulator.state()["unsaved"]

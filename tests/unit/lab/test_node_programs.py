@@ -118,7 +118,7 @@ def test_the_nodes_first_program_touches_nothing_on_another_machine() -> None:
     # In namespaces of its own, so that a guard that fails cannot reach the machine.
     command = ["unshare", "--net", "--mount", "/bin/bash", str(program), "--list"] if os.getuid() == 0 else [program]
     done = subprocess.run(
-        command, env={"PATH": os.environ["PATH"], "LAB_ADDRESS": "192.0.2.1/24", "container": "docker"},
+        command, env={"PATH": os.environ["PATH"], "LAB_RAILS": "eth0=192.0.2.1/24", "container": "docker"},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 64 and "nothing was touched" in done.stderr

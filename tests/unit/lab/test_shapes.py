@@ -46,7 +46,7 @@ def test_the_inventories_of_a_shape_name_its_networks_and_ports(name: str) -> No
     for inventory in shape.inventories:
         for path in sorted((config.REPO / inventory / "group_vars").rglob("*.yml")):
             told.update(yaml.safe_load(path.read_text()))
-    subnets = [rail.subnet for rail in shape.rails]
+    subnets = [rail.subnet6 if shape.ipv6_alone else rail.subnet for rail in shape.rails]
     assert told.get("rocemesh_roce_networks", [told["run_network"]]) == subnets
     assert told["guest_interfaces"] == [rail.netdev for rail in shape.rails]
     switch = Switch("sw01", "3.10.4006", 32)
@@ -92,8 +92,34 @@ def test_a_node_is_told_of_every_rail_and_of_its_gpus(rails: shapes.Shape, tmp_p
     words = nodes.create_arguments(
         config.NODES[1], config.Paths(tmp_path), privileges=[], controller_key="key", resolvers=[]
     )
-    assert "LAB_RAILS=eth0=10.78.0.12 eth1=10.79.0.12" in words
-    assert "LAB_GPUS=2" in words
+    assert "LAB_RAILS=eth0=10.78.0.12/24 eth1=10.79.0.12/24" in words
+    assert "LAB_GPUS=2" in words and "LAB_GATEWAYS=10.78.0.1" in words and "--ip6" not in words
+
+
+@pytest.mark.parametrize(
+    ("name", "rails", "gateways", "ssh"),
+    [
+        ("dual", "eth0=10.78.0.12/24,fd10:78::12/64", "10.78.0.1 fd10:78::1", "127.78.0.12"),
+        ("ipv6", "eth0=fd10:78::12/64", "fd10:78::1", "fd10:78::12"),
+    ],
+)
+def test_node_has_addresses_of_the_families(
+    name: str, rails: str, gateways: str, ssh: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine gives both to the container; the node keeps what LAB_RAILS names, and is reached there."""
+    shape = shapes.read(name)
+    monkeypatch.setattr(config, "SHAPE", shape)
+    monkeypatch.setattr(config, "RAILS", shape.rails)
+    node = config.NODES[1]
+    words = nodes.create_arguments(
+        node, config.Paths(Path("/nonexistent")), privileges=[], controller_key="key", resolvers=[]
+    )
+    assert f"LAB_RAILS={rails}" in words and f"LAB_GATEWAYS={gateways}" in words
+    assert words[words.index("--ip") : words.index("--ip") + 4] == ["--ip", "10.78.0.12", "--ip6", "fd10:78::12"]
+    assert ("--publish" in words) is (name == "dual")
+    assert f"HostName {ssh}\n" in nodes.ssh_config(config.Paths(Path("/nonexistent")))
+    addresses = yaml.safe_load((config.REPO / shape.inventories[-1] / "hosts.yml").read_text())["gpu_vms"]["hosts"]
+    assert addresses["gpu02"]["ansible_host"] == ssh
 
 
 def test_a_node_is_connected_to_the_networks_in_the_order_of_the_rails(
@@ -174,7 +200,7 @@ def test_the_shape_that_was_built_stays_until_the_lab_is_down(tmp_path: Path) ->
     assert other.returncode == 1 and other.stderr.startswith(f"lab: the lab of {tmp_path} has shape rails")
     assert "make lab-down" in other.stderr
     none = chosen(tmp_path / "none", help_=True, ROCEMESH_LAB_SHAPE="ring")
-    assert none.returncode == 1 and "guide, rails" in none.stderr
+    assert none.returncode == 1 and "dual, guide, ipv6, rails" in none.stderr
 
 
 @pytest.mark.parametrize("change", [{"gpus": []}, {"rails": []}, {"rails": [{"network": "x"}]}, {"switch": 1}])

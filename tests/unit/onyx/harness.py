@@ -19,7 +19,7 @@ WANTED = Wanted(vlan=111, vlan_name="rdma", ports=("1/1", "1/2", "1/3", "1/4"), 
 class FakeSession:
     """Implements the layer's session; ``sent`` has every configuration line, ``cut_at`` breaks it at the n-th one.
 
-    With ``every_line`` the lines that read count too.
+    With ``every_line`` the lines that read count too. Those of the lease stand in ``leases`` and do not count.
     """
 
     def __init__(self, switch: Switch, cut_at: int = 0, executed: bool = False, every_line: bool = False) -> None:
@@ -27,6 +27,7 @@ class FakeSession:
         self.remarks: list[str] = []
         self.sent: list[str] = []
         self.read: list[str] = []
+        self.leases: list[str] = []
         self.closed = False
         self._switch = switch
         self._cli = Cli(switch, mode=CONFIG)
@@ -51,8 +52,13 @@ class FakeSession:
         return execute(self._cli, command)
 
     def configure(self, line: str) -> str:
-        self.sent.append(line)
-        self._cut(line)
+        if "rocemesh-lease" in line:
+            self.leases.append(line)
+            if self.closed:
+                raise UnreachableError("the session broke", host="sw01")
+        else:
+            self.sent.append(line)
+            self._cut(line)
         self._cli.context = ""
         return "\n".join(re.findall(r"(?m)^%.*$", execute(self._cli, line)))
 
@@ -87,7 +93,10 @@ class Run:
         self._wanted = wanted
 
     def __call__(self, check_mode: bool = False) -> dict[str, Any]:
-        return converge(self.layer, self._wanted, check_mode)
+        try:
+            return converge(self.layer, self._wanted, check_mode)
+        finally:
+            self.layer.close()
 
     @property
     def lines(self) -> int:

@@ -226,7 +226,7 @@ def test_converted_ports_come_back_with_their_vlans_and_addresses() -> None:
 
 def test_a_failed_save_is_not_rolled_back_because_everything_is_in_force() -> None:
     switch = new_switch()
-    switch.faults.inject({"name": "refuse_line", "pattern": "configuration write", "message": "disk full"})
+    switch.faults.inject({"name": "refuse_line", "pattern": "configuration write$", "message": "disk full"})
     run = Run(switch, TWENTY, rollback=True)
     with pytest.raises(ApplyError, match="not be saved: % disk full") as caught:
         run()

@@ -355,7 +355,7 @@ def test_what_is_saved_survives_a_reload() -> None:
 
 def test_a_save_that_does_not_work_is_an_error() -> None:
     switch = new_switch()
-    switch.faults.inject({"name": "ignore_line", "pattern": "configuration write"})
+    switch.faults.inject({"name": "ignore_line", "pattern": "configuration write$"})
     with pytest.raises(ApplyError, match="not be saved"):
         Run(switch)()
 

@@ -1,12 +1,13 @@
 """Makes a SIMULATED /sys of the node's RDMA devices: what a driver would show after it has bound the cards at boot.
 
-``lab-sysfs ROOT INTERFACE=ADDRESS...``: the IPv4 address of each interface on its wire. The interface's own files are
-links to the real ones, so its MTU is always the one in force. The collection reads the tree if ROCEMESH_SYSFS_ROOT
-names it.
+``lab-sysfs ROOT INTERFACE=ADDRESS,...``: the addresses of each interface on its wire, with or without prefix lengths.
+The interface's own files are links to the real ones, so its MTU is always the one in force. The collection reads the
+tree if ROCEMESH_SYSFS_ROOT names it.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import shutil
 import sys
@@ -54,7 +55,10 @@ def link_local(mac: str) -> str:
     return ":".join(["fe80", "0000", "0000", "0000", *words])
 
 
-def mapped(address: str) -> str:
+def as_gid(address: str) -> str:
+    """An IPv4 address as one that is mapped to IPv6."""
+    if ":" in address:
+        return ipaddress.IPv6Address(address).exploded
     octets = [int(part) for part in address.split(".")]
     words = [f"{octets[0]:02x}{octets[1]:02x}", f"{octets[2]:02x}{octets[3]:02x}"]
     return ":".join(["0000"] * 5 + ["ffff", *words])
@@ -125,7 +129,9 @@ def make_device(root: str, index: int, card: Dict[str, Any], address: str, confi
     ):
         write(os.path.join(port, label), text)
     mac = read(os.path.join(network_root(), netdev, "address"))
-    table: List[str] = [link_local(mac)] * 2 + ([mapped(address)] * 2 if address else [])
+    table: List[str] = [link_local(mac)] * 2 + [
+        as_gid(each.split("/")[0]) for each in address.split(",") if each for _version in range(2)
+    ]
     for slot in range(8):
         write(os.path.join(port, "gids", str(slot)), table[slot] if slot < len(table) else ":".join(["0000"] * 8))
         if slot < len(table):
