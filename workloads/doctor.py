@@ -19,6 +19,11 @@ def _doctor() -> Any:
     return importlib.import_module("module_utils._doctor.doctor")
 
 
+def _harmless(text: str) -> str:
+    """A quoted line of a log may hold what a terminal obeys."""
+    return "".join(each if each.isprintable() or each == "\n" else repr(each)[1:-1] for each in text)
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="doctor", description="Name the root cause in a log, folder or archive.")
     parser.add_argument("bundle", help="a log, a folder, or an archive (tar, zip); '-' reads standard input")
@@ -38,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     except OSError as error:
         print(f"doctor: {error.filename}: {error.strerror}; give an existing log, folder or archive", file=sys.stderr)
         return 1
-    print(json.dumps(found, indent=2) if options.json == "-" else doctor.table(found), end="")
+    print(json.dumps(found, indent=2) if options.json == "-" else _harmless(doctor.table(found)), end="")
     return int(doctor.STATUS[found["verdict"]])
 
 

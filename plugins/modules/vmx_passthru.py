@@ -28,9 +28,14 @@ attributes:
     description: Shows the managed keys, and the power state if it changes.
 options:
   vm:
-    description: Name of the VM, or its managed object id.
+    description: Name of the VM, or its managed object id. Only one of this and O(vms) is given.
     type: str
-    required: true
+  vms:
+    description:
+      - Several VMs, each with C(vm) and C(wanted) as O(vm) and O(wanted), which are read in one session. Only in check
+        mode. One that cannot be read stops nothing.
+    type: list
+    elements: dict
   folder:
     description: Inventory folder of the VM, or the end of its path, if the name is not unique.
     type: str
@@ -199,6 +204,13 @@ vcenter_uuid:
   description: UUID of the vCenter; of an ESXi host that is asked itself, that of its hardware.
   returned: success
   type: str
+vms:
+  description:
+    - Each VM of O(vms), in this order, with C(asked) (the name that was given), C(failed), and what is returned of one
+      VM, of its failure too.
+  returned: success with O(vms)
+  type: list
+  elements: dict
 vm:
   description: Name of the VM.
   returned: success
@@ -307,12 +319,15 @@ reboot_reasons:
 
 from typing import Any
 
+from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ..module_utils._layer import RefusedError, failing
-from ..module_utils._vsphere.arguments import make_module, run_layer, vsphere_argument_spec
+from ..module_utils._vsphere.arguments import endpoint_from, make_module, run_layer, vsphere_argument_spec
 from ..module_utils._vsphere.keys import REMOVABLE, TRUTHS, VmxWanted
 from ..module_utils._vsphere.layers import VmxLayer
+from ..module_utils._vsphere.many_vms import read_vms
+from ..module_utils._vsphere.transport import Connection
 
 # What keys and fields shall be: options of the module, and what O(wanted) may name.
 KEY_OPTIONS: dict[str, dict[str, Any]] = {
@@ -377,10 +392,28 @@ def wanted_from(params: dict[str, Any], check_mode: bool) -> VmxWanted:
     )
 
 
+def _read(module: AnsibleModule) -> None:
+    """All of O(vms), and leave the module."""
+    if not module.check_mode:
+        module.fail_json(msg="vms: several VMs are only read. What to do: use check_mode, or give one VM as vm.")
+    with failing(module):
+        wishes = [
+            (str(one["vm"]), wanted_from({**module.params, "vm": one["vm"], "wanted": one["wanted"]}, True))
+            for one in module.params["vms"]
+        ]
+        with Connection(endpoint_from(module.params)) as connection:
+            rows = read_vms(connection, wishes)
+            for row in rows:
+                for warning in row.pop("warnings", ()):
+                    module.warn(warning)
+            module.exit_json(changed=False, vms=rows, vcenter_uuid=connection.instance)
+
+
 def main() -> None:
     module = make_module(
         argument_spec=vsphere_argument_spec(
-            vm={"type": "str", "required": True},
+            vm={"type": "str"},
+            vms={"type": "list", "elements": "dict"},
             folder={"type": "str"},
             uuid={"type": "str"},
             **KEY_OPTIONS,
@@ -393,8 +426,12 @@ def main() -> None:
             power_timeout={"type": "int", "default": 300},
         ),
         supports_check_mode=True,
+        required_one_of=[("vm", "vms")],
+        mutually_exclusive=[("vm", "vms")],
     )
     params = module.params
+    if params["vms"] is not None:
+        _read(module)
     with failing(module):
         wanted = wanted_from(params, module.check_mode)
     place: dict[str, Any] = {name: params[name] or "" for name in ("folder", "uuid")}

@@ -154,12 +154,13 @@ def _launchers(asked: Mapping[str, Any]) -> list[str]:
 
 
 def _name(name: str) -> str:
-    if not _LABEL.fullmatch(name) or len(name) > 40:
+    # Kubeflow's rule for a TrainJob: a letter first.
+    if not _LABEL.fullmatch(name) or not name[0].isalpha() or len(name) > 40:
         _refuse(
             "not a name for a job of every launcher",
             "run_handoff_name",
             name,
-            "use at most 40 lower-case letters, digits and dashes, beginning and ending with a letter or digit",
+            "use at most 40 lower-case letters, digits and dashes, beginning with a letter and not ending with a dash",
         )
     return name
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Mapping, Sequence
 
+from .._layer import LayerError
 from .devices import passthrough_devices
 from .side_by_side import side_by_side, together, worth_telling
 from .state import NumaNode, PciDevice, parse_numa_nodes, parse_pci_devices, pci_address
@@ -37,7 +38,25 @@ class HostInventory:
 
 def host_inventory(connection: Connection, host: Any) -> HostInventory:
     """One read."""
-    row = connection.read(host, _HOST_PATHS, "reading PCI and NUMA")
+    found = inventories(connection, [host])[0]
+    if isinstance(found, HostInventory):
+        return found
+    raise found
+
+
+def inventories(connection: Connection, hosts: Sequence[Any]) -> list[HostInventory | LayerError]:
+    """One read for all; the error of a host whose tables cannot be read."""
+    rows = connection.properties(hosts, _HOST_PATHS, "reading PCI and NUMA")
+    found: list[HostInventory | LayerError] = []
+    for host, row in zip(hosts, rows):
+        try:
+            found.append(_inventory(host, row))
+        except LayerError as error:
+            found.append(error)
+    return found
+
+
+def _inventory(host: Any, row: Mapping[str, Any]) -> HostInventory:
     name = str(row.get("name", host._moId))
     nodes = parse_numa_nodes(row.get("hardware.numaInfo"), name, row.get("hardware.cpuInfo"))
     devices = parse_pci_devices(row.get("hardware.pciDevice", []), row.get("config.pciPassthruInfo", []), nodes, name)

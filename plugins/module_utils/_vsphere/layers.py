@@ -20,7 +20,7 @@ from .vm_state import VmState
 
 __all__ = ["VmPower", "VmxLayer"]
 
-_VM_PATHS = (
+VM_PATHS = (
     "name",
     "runtime.powerState",
     "runtime.connectionState",
@@ -50,6 +50,15 @@ def _hardware_version(row: dict[str, Any]) -> int:
     return int(number) if number.isdigit() else 0
 
 
+@dataclasses.dataclass(frozen=True)
+class Seen:
+    """What was read of a VM together with others. ``hosts``: managed object id -> what the host has."""
+
+    moid: str
+    row: dict[str, Any]
+    hosts: dict[str, HostInventory]
+
+
 class VmxLayer(Layer[VmState, VmxWanted]):
     """The file of one VM: owned keys only, one atomic change, guarded and read back; power as the policy allows."""
 
@@ -63,17 +72,19 @@ class VmxLayer(Layer[VmState, VmxWanted]):
         uuid: str = "",
         shutdown_timeout: float = 300.0,
         power_timeout: float = 300.0,
+        seen: Seen | None = None,
     ) -> None:
         self._connection = connection
         self._wanted = wanted
-        self._moid = connection.find_vm(vm, folder, uuid)._moId
+        self._moid = connection.find_vm(vm, folder, uuid)._moId if seen is None else seen.moid
+        self._row = seen.row if seen is not None else None
         self._shutdown_timeout = shutdown_timeout
         self._power_timeout = power_timeout
         self._found_power = ""
         self._asked_down = False  # from the request on: it may go down, whether we hear of it or not
         self._doing = ""  # action that is under way
         self._events_say: bool | None = None
-        self._inventory: dict[str, HostInventory] = {}
+        self._inventory = dict(seen.hosts) if seen is not None else {}
         self._state: VmState | None = None
         self._resolved: Resolved | None = None
         self._changes: list[dict[str, Any]] | None = None
@@ -83,7 +94,8 @@ class VmxLayer(Layer[VmState, VmxWanted]):
         return self._connection.reference("vm", self._moid)
 
     def observe(self) -> VmState:
-        row = self._connection.read(self._reference(), _VM_PATHS, "reading the VM")
+        row = self._row or self._connection.read(self._reference(), VM_PATHS, "reading the VM")
+        self._row = None  # whatever follows is read anew
         name = str(row.get("name", self._moid))
         self.host = name
         esxi = row.get("runtime.host")

@@ -444,7 +444,7 @@ class Connection:
             for missing in row.missingSet or []:
                 # what may not be read must not look like what is not set; a property unknown to this release may
                 if isinstance(missing.fault, vim.fault.NoPermission):
-                    missing.fault.msg = f"property {missing.path}"
+                    missing.fault.msg = f"property {missing.path} of {row.obj._moId}"
                     raise missing.fault
         return [(row.obj, {p.name: p.val for p in row.propSet}) for row in rows]
 
@@ -584,9 +584,20 @@ class Connection:
             remedy="write the name as vCenter shows it, or give the cluster's managed object id",
         )
 
-    def find_vm(self, name: str, folder: str = "", uuid: str = "") -> Any:
-        """Return the VirtualMachine for a name or managed object id, made unique by folder path or uuid."""
-        everything = self.listed((vim.VirtualMachine, ["name", "config.uuid", "config.instanceUuid"]))
+    def listed_vms(self) -> list[tuple[Any, dict[str, Any]]]:
+        """All VMs, with what `find_vm` looks for."""
+        return self.listed((vim.VirtualMachine, ["name", "config.uuid", "config.instanceUuid"]))
+
+    def find_vm(
+        self,
+        name: str,
+        folder: str = "",
+        uuid: str = "",
+        known: Sequence[tuple[Any, Mapping[str, Any]]] | None = None,
+    ) -> Any:
+        """Return the VirtualMachine for a name or managed object id, made unique by folder path or uuid. ``known``: all
+        VMs, where they are listed already."""
+        everything = self.listed_vms() if known is None else known
         found = [vm for vm, row in everything if name in (row.get("name"), vm._moId)]
         named = list(found)
         if uuid:

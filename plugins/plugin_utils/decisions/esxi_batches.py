@@ -4,14 +4,17 @@ Hosts with one account on one vCenter that want the same kernel settings are a b
 ``hosts``: Inventory names of ESXi hosts, for example `ansible_play_hosts`.
 ``vms``: Inventory names of VMs.
 ``results``: `results` of the registered loop of esxi_kernel_setting over the batches, each with its `batch`.
+``readings``: `results` of the registered loop of vmx_passthru over `vcenters`, each with its `batch`.
 ``check``: Whether that was check mode, so that nothing was written.
 
 Returns `batches`, each with `hosts` (inventory names, in the order of the play) and `names` (the same hosts as vCenter
 calls them, `esxi_host_name`), without account and password.
-`vcenters`: the same whatever the settings, with `vms` (their names in vCenter, `gpu_vm_name`) and `first` (an inventory
-name that has the login).
+`vcenters`: the same whatever the settings, with `nodes` (inventory names of VMs), `vms` (their names in vCenter,
+`gpu_vm_name`) and `first` (an inventory name that has the login).
+`wishes`: for each of ``vms`` what vmx_passthru reads of it, `vm` and `wanted`, from the variables of role gpu_vm.
 `published`: for each host of `results` its inventory name (`host`), `pending` (as the entry point `pending` publishes
 it) and `outcome` (as `main` does). `verified` is true where the wanted values were read back, configured and in force.
+`published_vms`: for each VM of `readings` its `host`, `pending`, empty if it could not be read, and `unread`, why not.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ from ..decision import Context
 
 # What a module call has in common for all its hosts; the password belongs to the account.
 _LOGIN = ("hostname", "port", "username", "validate_certs", "ca_path")
+# Defaults of role gpu_vm.
+WISHES: Mapping[str, Any] = {"gpu_pci_ids": {}, "numa_node_affinity": "auto"}
 LOGIN = tuple(f"rocemesh_vcenter_{name}" for name in _LOGIN)
 COMMON = ("esxi_host_kernel_settings", "esxi_host_require_runtime", *LOGIN)
 
@@ -49,15 +54,42 @@ def vcenters(
     for kind, members in (("esxi_host", hosts), ("gpu_vm", vms)):
         for member in members:
             variables = hostvars[member]
-            empty: dict[str, Any] = {"first": str(member), "hosts": [], "names": [], "vms": []}
+            empty: dict[str, Any] = {"first": str(member), "hosts": [], "names": [], "nodes": [], "vms": []}
             one = found.setdefault(_key(variables, LOGIN), empty)
             name = str(variables.get(f"{kind}_name", member))
             if kind == "gpu_vm":
+                one["nodes"].append(str(member))
                 one["vms"].append(name)
             else:
                 one["hosts"].append(str(member))
                 one["names"].append(name)
     return list(found.values())
+
+
+def wish(name: str, variables: Mapping[str, Any]) -> dict[str, Any]:
+    """Of one VM, as tasks_from pending gives it to the module."""
+    own = {option: variables.get(f"gpu_vm_{option}", default) for option, default in WISHES.items()}
+    return {"vm": str(variables.get("gpu_vm_name", name)), "wanted": {**own, **(variables.get("gpu_vm_wanted") or {})}}
+
+
+def vms_published(results: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for result in results:
+        for node, row in zip(result["batch"]["nodes"], result["vms"]):
+            if row["failed"]:
+                unread = {name: row[name] for name in ("msg", "vm_connection_state") if name in row}
+                found.append({"host": node, "pending": {}, "unread": unread})
+                continue
+            pending = {
+                **{name: row[name] for name in ("vm", "vm_moid", "esxi_host", "esxi_host_moid", "power_state")},
+                "vcenter_uuid": result["vcenter_uuid"],
+                "changes": row["changes"],
+                "wanted": row["resolved"],
+                "found": row["settings"],
+                "at": time.time(),
+            }
+            found.append({"host": node, "pending": pending, "unread": {}})
+    return found
 
 
 def esxi_published(results: Sequence[Mapping[str, Any]], check: bool = False) -> list[dict[str, Any]]:
@@ -89,12 +121,16 @@ SPEC: dict[str, Any] = {
     "hosts": {"type": "list", "elements": "str", "default": []},
     "vms": {"type": "list", "elements": "str", "default": []},
     "results": {"type": "list", "elements": "dict", "default": []},
+    "readings": {"type": "list", "elements": "dict", "default": []},
     "check": {"type": "bool", "default": False},
 }
 
 
 def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
+    hostvars = context.variables["hostvars"]
     return {
+        "wishes": {name: wish(name, hostvars[name]) for name in options["vms"]},
+        "published_vms": vms_published(options["readings"]),
         "batches": esxi_batches(options["hosts"], context.variables["hostvars"]),
         "vcenters": vcenters(options["hosts"], options["vms"], context.variables["hostvars"]),
         "published": esxi_published(options["results"], options["check"]),

@@ -3,7 +3,7 @@
 Folds what waits on ESXi hosts, VMs and NICs, as roles have published it, into at most one window per ESXi host.
 ``hosts``: ESXi hosts of the run, with `esxi_host_pending` and `window_rows` (host to what esxi_window said of it).
 ``vms``: GPU VMs of the run, with `gpu_vm_pending`, `guest_pending`, `guest_next_boot` (what their next boot changes),
-`window_guest` (whether the guest answers) and `window_vm` (state of a VM that vCenter cannot reach).
+`window_guest` (whether the guest answers) and `gpu_vm_unread` (state of a VM that vCenter cannot reach).
 ``accepted_boots``: VMs that may come back with another network or other mounts. A host whose window would restart any
 other VM of that kind gets none.
 ``left_out``: Hosts and VMs that a person has named: their hosts get no window. Those that do not answer come to them.
@@ -65,13 +65,17 @@ def _plan(options: Mapping[str, Any], hostvars: Mapping[str, Mapping[str, Any]])
         for name, facts in vms.items()
         if (facts.get("window_guest") or {}).get("unreachable")
     }
-    unasked |= {name: _DISCONNECTED for name, facts in vms.items() if facts.get("window_vm") == _DISCONNECTED}
+    unasked |= {
+        name: _DISCONNECTED
+        for name, facts in vms.items()
+        if (facts.get("gpu_vm_unread") or {}).get("vm_connection_state") == _DISCONNECTED
+    }
     left_out = {**unasked, **dict.fromkeys(options["left_out"], _NAMED)}
     gone = [name for name in unasked if unasked[name] == _DISCONNECTED]
     silent = [name for name, facts in hosts.items() if name not in left_out and "esxi_host_pending" not in facts]
     for name, facts in vms.items():
         if name not in gone and (
-            "gpu_vm_pending" not in facts or ("guest_pending" not in facts and name not in left_out)
+            not facts.get("gpu_vm_pending") or ("guest_pending" not in facts and name not in left_out)
         ):
             silent.append(name)
     if silent:

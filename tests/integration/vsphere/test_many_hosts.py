@@ -154,3 +154,26 @@ def test_proxy_needs_its_port_and_a_dead_one_is_named(run: Run) -> None:
         port = taken.getsockname()[1]
     failed = run("esxi_kernel_setting", esxi_hostname="esx01", proxy_host="127.0.0.1", proxy_port=port, **ATS)
     assert failed["error_code"] == "unreachable"
+
+
+# ---------------------------------------------------------------- VMs
+def test_all_vms_are_read_in_one_session(run: Run, vcenter: Vcenter) -> None:
+    names = ["gpu01", "gpu02", "gpu03", "split"]
+    wanted = {"numa_node_affinity": [], "mmio_size_gb": "auto"}
+    alone = [run("vmx_passthru", check=True, vm=name, wanted=wanted) for name in names]
+    vcenter.ask("DELETE", "/traffic")
+    read = run("vmx_passthru", check=True, vms=[{"vm": name, "wanted": wanted} for name in [*names, "nobody"]])
+    traffic = vcenter.ask("GET", "/traffic")
+    assert traffic["sessions"] == 1 and traffic["methods"]["QueryEvents"] == 3, "one for each VM that is on"
+    assert traffic["requests"] <= len(names) + 10
+    for one, row in zip(alone, read["vms"]):
+        same = {name: value for name, value in one.items() if name in row and name != "failed"}
+        assert {name: row[name] for name in same} == same and not row["failed"] and len(same) > 10
+    lost = read["vms"][-1]
+    assert lost["failed"] and "no such VM" in lost["msg"]
+    assert read["vcenter_uuid"] == alone[0]["vcenter_uuid"] and vcenter.calls() == []
+
+
+def test_several_vms_are_never_changed(run: Run, vcenter: Vcenter) -> None:
+    failed = run("vmx_passthru", vms=[{"vm": "gpu01", "wanted": {}}])
+    assert failed.failed and "only read" in failed.msg and vcenter.calls() == []

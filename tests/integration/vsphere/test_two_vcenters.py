@@ -14,7 +14,7 @@ import pytest
 
 from .conftest import WINDOWS, Pki, Vcenter, run_module, started
 from .site_playbooks import WAITING, Controller
-from .windows import admin
+from .windows import admin, marks
 
 ALLOW = ("-e", "rocemesh_allow_reboot=true")
 MIXES = 50
@@ -205,3 +205,21 @@ def test_one_site_on_two_vcenters_with_the_same_ids(both: tuple[Vcenter, Vcenter
     assert both[1].host("esx01")["boots"] == 1
     again = controller.play("recover.yml")
     assert again.returncode == 0 and "changed=0" in again.stdout, again.stdout
+
+
+def test_lease_that_one_vcenter_refuses_is_given_back_on_the_other(
+    both: tuple[Vcenter, Vcenter], tmp_path: pathlib.Path
+) -> None:
+    controller = Controller(both[0], tmp_path / "one", {"esx01": ["gpu01", "gpu02"], "b-esx02": ["b-gpu03"]}, WAITING)
+    inventory = json.loads(controller.inventory.read_text())
+    groups = inventory["all"]["children"]
+    groups["esxi_hosts"]["hosts"]["b-esx02"] = {**login(both[1]), "esxi_host_name": "esx02"}
+    groups["gpu_vms"]["hosts"]["b-gpu03"] = {**login(both[1]), "gpu_vm_name": "gpu03"}
+    controller.inventory.write_text(json.dumps(inventory))
+    # The answer to the look at the leases is still that nobody has them.
+    both[1].fault("no_permission", method="AddCustomFieldDef")
+    done = controller.play("reboot.yml", *ALLOW)
+    assert done.returncode != 0 and "NoPermission" in done.stdout, done.stdout
+    assert marks(both[0]) == [] and not [name for name in both[0].ask("GET", "/fields")[""] if "lease" in name]
+    assert [vcenter.host("esx01")["boots"] for vcenter in both] == [0, 0]
+    both[1].heal()

@@ -386,3 +386,14 @@ def test_what_a_loop_registered_on_a_host_becomes_its_pieces_and_a_host_that_did
         "hosts/gpu03/answer": "unreachable: did not answer",
         "loose.txt": "text",
     }
+
+
+def test_program_shows_no_control_characters_of_a_log(tmp_path: pathlib.Path) -> None:
+    log = tmp_path / "job.log"
+    log.write_text("NET/IB : Got completion from peer 192.0.2.1 with status=12 \x1b]0;title\x07 \x1b[2J opcode=1\n")
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "workloads" / "doctor.py"), str(log)],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert "\\x1b[2J opcode=1" in done.stdout, done.stdout
+    assert all(each.isprintable() or each == "\n" for each in done.stdout)

@@ -41,6 +41,8 @@ HOST = {"name": "gpu01", "address": "192.0.2.11", "slots": 2}
         ({"gpu_resource": "nvidia/gpu/0"}, ["run_handoff_options.gpu_resource"]),
         ({"gpu_resource": ""}, ["need GPUs"]),
         ({"name": "ResNet_50"}, ["run_handoff_name"]),
+        ({"name": "50resnet"}, ["run_handoff_name", "beginning with a letter"]),
+        ({"name": "1"}, ["run_handoff_name"]),
         ({"name": "a" * 41}, ["at most 40"]),
         ({"hosts": []}, ["no host"]),
         (

@@ -140,7 +140,11 @@ ROWS = {host: {"esxi_host": host, "esxi_host_moid": moid, "vcenter_uuid": "a", "
                     "esxi_host_pending": None,
                     "window_rows": {**ROWS, "esx01": {**ROWS["esx01"], "connection_state": "notResponding"}},
                 },
-                "gpu01": {"gpu_vm_pending": None, "guest_pending": None, "window_vm": "disconnected"},
+                "gpu01": {
+                    "gpu_vm_pending": None,
+                    "guest_pending": None,
+                    "gpu_vm_unread": {"vm_connection_state": "disconnected"},
+                },
             },
             {},
             True,

@@ -141,8 +141,11 @@ class FakeSite(Connection):
     def server_time(self) -> Any:
         return BOOT + datetime.timedelta(days=1)
 
-    def find_vm(self, name: str, folder: str = "", uuid: str = "") -> Any:
-        return self.reference("vm", "vm-1")
+    def find_vm(self, name: str, folder: str = "", uuid: str = "", known: Any = None) -> Any:
+        return self.reference("vm", name if name in self.rows else "vm-1")
+
+    def listed_vms(self) -> list[tuple[Any, dict[str, Any]]]:
+        return []
 
     def find_hosts(self, wanted: Sequence[str], cluster: str = "") -> list[tuple[Any, str]]:
         return [(self.reference("host", "host-1"), "esx01")]

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import pathlib
 import time
 from typing import Any
 
 import pytest
+import yaml
 from ansible_collections.rocemesh.multinode.plugins.plugin_utils.decisions.esxi_batches import (
     COMMON,
     LOGIN,
+    WISHES,
     esxi_batches,
     esxi_published,
     vcenters,
+    vms_published,
+    wish,
 )
 
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 SITE: dict[str, Any] = {
     "rocemesh_vcenter_hostname": "vc", "rocemesh_vcenter_password": "secret", "esxi_host_kernel_settings": {"a": 1},
 }  # fmt: skip
@@ -91,3 +97,43 @@ def test_verified_is_what_was_read_configured_and_in_force(
 ) -> None:
     found = published(check, row("a", *changes, waits=waits))
     assert found["inventory-a"]["outcome"]["verified"] is verified
+
+
+def test_wish_of_a_vm_has_the_defaults_of_the_role() -> None:
+    defaults = yaml.safe_load((ROOT / "roles" / "gpu_vm" / "defaults" / "main.yml").read_text())
+    assert {name: defaults[f"gpu_vm_{name}"] for name in WISHES} == WISHES and defaults["gpu_vm_wanted"] == {}
+    assert wish("gpu01", {}) == {"vm": "gpu01", "wanted": WISHES}
+    own = {"gpu_vm_name": "one", "gpu_vm_numa_node_affinity": [1], "gpu_vm_wanted": {"gpu_pci_ids": None}}
+    assert wish("gpu01", own) == {"vm": "one", "wanted": {"numa_node_affinity": [1], "gpu_pci_ids": None}}
+
+
+def test_vm_that_cannot_be_read_has_nothing_pending() -> None:
+    """Also where an earlier stage has published what it read."""
+    read = {
+        "failed": False, "vm": "one", "vm_moid": "vm-1", "esxi_host": "esx01", "esxi_host_moid": "host-1",
+        "power_state": "poweredOn", "changes": [], "resolved": {"a": 1}, "settings": {"k": "v"},
+    }  # fmt: skip
+    lost = {"failed": True, "msg": "gone", "vm_connection_state": "disconnected", "error_code": "refused"}
+    results = [{"batch": {"nodes": ["gpu01", "gpu02"]}, "vms": [read, lost], "vcenter_uuid": "a"}]
+    first, second = vms_published(results)
+    assert time.time() - first["pending"].pop("at") < 600
+    assert first == {
+        "host": "gpu01", "unread": {},
+        "pending": {
+            "vm": "one", "vm_moid": "vm-1", "esxi_host": "esx01", "esxi_host_moid": "host-1", "vcenter_uuid": "a",
+            "power_state": "poweredOn", "changes": [], "wanted": {"a": 1}, "found": {"k": "v"},
+        },
+    }  # fmt: skip
+    assert second == {
+        "host": "gpu02", "pending": {}, "unread": {"msg": "gone", "vm_connection_state": "disconnected"},
+    }  # fmt: skip
+
+
+def test_entry_points_for_one_vm_and_for_all_publish_the_same_keys() -> None:
+    tasks = yaml.safe_load((ROOT / "roles" / "gpu_vm" / "tasks" / "pending.yml").read_text())
+    (facts,) = (task["ansible.builtin.set_fact"] for task in tasks if "ansible.builtin.set_fact" in task)
+    read = dict.fromkeys(
+        ("vm", "vm_moid", "esxi_host", "esxi_host_moid", "power_state", "changes", "resolved", "settings")
+    )
+    (one,) = vms_published([{"batch": {"nodes": ["a"]}, "vms": [{"failed": False, **read}], "vcenter_uuid": "a"}])
+    assert set(one["pending"]) == set(facts["gpu_vm_pending"])
