@@ -299,7 +299,7 @@ class NvueLayer(Layer[State, Wanted]):
         """Another run may have applied a change to the same settings since they were read. From here on the switch
         keeps others away: a revision that is being applied, or awaits its confirmation, is waited for."""
         state = self._reader.state()
-        now = planning.plan(state, self._wanted)
+        now = self._operations(state)
         if [each.command for each in now] != [each.command for each in self._planned]:
             raise ConflictError(
                 "another run changed the same settings since they were read; still to do now: "
