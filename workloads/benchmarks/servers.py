@@ -16,6 +16,7 @@ import threading
 from typing import Any, Sequence
 
 import common
+import ranks
 
 SPLIT = 1_000_000  # elements; the default of MXNET_KVSTORE_BIGARRAY_BOUND
 LEARNING_RATE = 0.125  # a power of two: the product is exact, so that only the sum is rounded
@@ -115,7 +116,7 @@ def start(joined: Any, options: Any) -> None:
     if "GLOO_SOCKET_IFNAME" in os.environ:
         os.environ.setdefault("TP_SOCKET_IFNAME", os.environ["GLOO_SOCKET_IFNAME"])
     address = options.master_addr or os.environ.get("MASTER_ADDR", "127.0.0.1")
-    with socket.socket() as probe:
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
         probe.bind((address, 0) if joined.rank == 0 else ("", 0))
         port = int(common.gathered(probe.getsockname()[1], joined)[0])
     rpc.init_rpc(
@@ -124,7 +125,7 @@ def start(joined: Any, options: Any) -> None:
         world_size=joined.world,
         rpc_backend_options=rpc.TensorPipeRpcBackendOptions(
             num_worker_threads=joined.world + 16,
-            init_method=f"tcp://{address}:{port}",
+            init_method=ranks.rendezvous(address, port),
             rpc_timeout=options.init_timeout,
         ),
     )

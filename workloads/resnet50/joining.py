@@ -79,7 +79,7 @@ def join(options: argparse.Namespace) -> Joined:
         torch.set_num_threads(options.threads)
     dist.init_process_group(
         backend,
-        init_method=f"tcp://{address}:{port}",
+        init_method=ranks.rendezvous(address, port),
         rank=here.rank,
         world_size=here.world,
         timeout=datetime.timedelta(seconds=options.init_timeout),

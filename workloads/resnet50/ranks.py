@@ -20,6 +20,7 @@ LAUNCHERS = (
 # Set by launchers as well, but without a word about how many ranks there are.
 MARKS = ("PMIX_RANK",)
 SIOCGIFADDR = 0x8915  # Linux: IPv4 address of an interface
+INET6 = "/proc/net/if_inet6"  # Linux: address in hex, index, length of the prefix, scope, flags, interface
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,8 +75,13 @@ def master(given: str | None, environment: Mapping[str, str], world: int) -> str
     raise SystemExit("more than one rank: give --master_addr (the address of the first host) or MASTER_ADDR")
 
 
+def rendezvous(address: str, port: int) -> str:
+    """Where torch's ranks meet; an IPv6 address stands in brackets (RFC 3986)."""
+    return f"tcp://[{address}]:{port}" if ":" in address else f"tcp://{address}:{port}"
+
+
 def local_addresses() -> list[tuple[str, str]]:
-    """(interface, IPv4 address) of this host."""
+    """(interface, address) of this host, the IPv4 ones first."""
     found = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         for _index, name in socket.if_nameindex():
@@ -84,7 +90,12 @@ def local_addresses() -> list[tuple[str, str]]:
             except OSError:
                 continue  # an interface without an IPv4 address
             found.append((name, socket.inet_ntoa(answer[20:24])))
-    return found
+    try:
+        with open(INET6, encoding="ascii") as lines:
+            rows = [line.split() for line in lines]
+    except OSError:  # a kernel without IPv6
+        rows = []
+    return found + [(row[5], str(ipaddress.IPv6Address(int(row[0], 16)))) for row in rows]
 
 
 def interface_in(network: str, addresses: list[tuple[str, str]]) -> str:

@@ -164,6 +164,17 @@ def test_the_loopback_interface_of_this_machine_is_found(ranks: ModuleType) -> N
     assert ("lo", "127.0.0.1") in ranks.local_addresses()
 
 
+def test_interface_with_ipv6_alone_is_found(
+    ranks: ModuleType, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "if_inet6"
+    table.write_text("fd10007800000000000000000000000b 02 40 00 80 ens192\n")
+    monkeypatch.setattr(ranks, "INET6", str(table))
+    assert ranks.interface_in("fd10:78::/64", ranks.local_addresses()) == "ens192"
+    assert ranks.rendezvous("fd10:78::b", 29500) == "tcp://[fd10:78::b]:29500"
+    assert ranks.rendezvous("192.0.2.1", 29500) == "tcp://192.0.2.1:29500"
+
+
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [
