@@ -89,6 +89,7 @@ RULE = ("rules", "widget_gap")
         (SIGN, "trial", ["widget adrift"], "key is trial"),
         (SIGN, "match", None, "match is missing"),
         (SIGN, "match", ["gap ("], "is no pattern"),
+        (SIGN, "match", [{"gap": "of"}], "Quote it"),
         (SIGN, "match", ["{no_such_part} gap"], "is no pattern"),
         (SIGN, "match", [r"widget (?:\w+)*!"], "could take hours"),
         (SIGN, "match", [r"(?:a+|b)+ widget"], "could take hours"),

@@ -117,6 +117,8 @@ def alternative(text: str, words: Mapping[str, str]) -> str:
         cause = "" if match["cause"] == _RECORDED else match["cause"]
         return numbers((cause,), (match["at_fault"],) if match["at_fault"] else (APPLICATION, GPU, NVLINK, DRIVER))
 
+    if not isinstance(text, str):
+        raise PackError(f"{text!r} is no text. Quote it.")
     return _PART.sub(part, "".join(text.splitlines()))
 
 
