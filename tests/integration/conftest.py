@@ -10,6 +10,7 @@ HERE = pathlib.Path(__file__).parent
 LONGEST = [
     HERE / name
     for name in (
+        "podman/test_podman.py",
         "nic/test_ofed_guide.py",
         "nic/test_ofed_profiles.py",
         "live/test_benchmark.py",

@@ -15,7 +15,7 @@ PARTS = {
     "mstflint": "installs the tools (`guest_ofed_profile: mstflint`)",
     "guide": "installs MLNX_OFED 5.2 (`guest_ofed_profile: guide`); the archive has to be for this system",
     "current": "installs DOCA-OFED (`guest_ofed_profile: current`)",
-    "engine": "installs the Docker engine (`container_install_engine`)",
+    "engine": "installs the engine, Docker or Podman (`container_install_engine`)",
     "container": "image and container on an engine that is there",
     "mesh": "accounts and login of the mesh",
 }
@@ -24,7 +24,12 @@ _INBOX = (
     "Ubuntu ships DOCA-OFED itself since 26.04 and warns of mixing it with NVIDIA's repository; install "
     "doca-ofed-generic from Ubuntu, and take guest_ofed_profile none or mstflint"
 )
-_RPM = {"mstflint": _APT, "guide": _APT, "current": _APT, "engine": _APT + " (docker-ce; Podman is not supported)"}
+_RPM = {
+    "mstflint": _APT,
+    "guide": _APT,
+    "current": _APT,
+    "engine": _APT + " (docker-ce; or podman, podman-docker and skopeo)",
+}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,12 +19,17 @@ and the node's other answers under their names.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from ..decision import Context
 
 SPEC: dict[str, Any] = {"config": {"default": ""}, "offer": {}, "probe": {}, "container": {}}
 RUNTIME = "nvidia"
+GPUS_LABEL = "io.rocemesh.gpus"
+# The oldest that was tried, and the first whose Docker-compatible socket gives what a client asks for by CDI
+# (its release notes of 5.4.0).
+PODMAN_LEAST, PODMAN_CDI = (4, 3), (5, 4)
 
 
 def _document(text: str, whose: str) -> dict[str, Any]:
@@ -100,7 +105,12 @@ def node_state(text: str) -> dict[str, Any]:
     place, _space, kind = first("mesh").partition(" ")
     image, _space, digests = first("image").partition(" ")
     inside = "\n".join(values.get("inside", []))
+    podman = first("socket").endswith("/podman.sock")
+    version = tuple(int(part) for part in re.findall(r"\d+", said)[:2]) if podman and status == "0" else ()
     return {
+        "podman": podman,
+        "listens": "listens" in values,
+        "old": bool(version) and version < PODMAN_LEAST,
         "engine": {"rc": int(status or 1), "stderr": said},
         "requests": first("requests") == "0",
         "gpu": "gpu" in values,
@@ -108,7 +118,7 @@ def node_state(text: str) -> dict[str, Any]:
         "ctk": "ctk" in values,
         "package": first("package"),
         "runtime": f'"{RUNTIME}"' in first("runtimes"),
-        "cdi": "cdi-all" in values and first("cdi").startswith('["'),
+        "cdi": "cdi-all" in values and (first("cdi").startswith('["') or version >= PODMAN_CDI),
         "gpu_nodes": values.get("node", []),
         "rdma": "rdma" in values,
         "mesh": {"place": place, "isdir": kind == "directory"},
@@ -133,6 +143,7 @@ def container_state(text: str) -> dict[str, Any]:
 
     info = json.loads(first("container") or "null")
     host = info["HostConfig"] if info else {}
+    labels = (info or {}).get("Config", {}).get("Labels") or {}
     memlock, stack, shm = [*first("limits").split(), "", "", ""][:3]
     status, _space, said = first("gpus").partition(" ")
     return {
@@ -142,7 +153,8 @@ def container_state(text: str) -> dict[str, Any]:
             "memlock_kib": memlock,
             "stack_kib": stack,
             "shm_kib": int(shm or 0),
-            "gpus": bool(host.get("DeviceRequests")),
+            # Podman does not say what devices it was asked for; the label does.
+            "gpus": bool(host.get("DeviceRequests")) or labels.get(GPUS_LABEL, "none") != "none",
             "infiniband": any(one["PathOnHost"].startswith("/dev/infiniband") for one in host.get("Devices") or []),
         },
         "gpus": {"rc": int(status or 1), "stdout": said},

@@ -31,7 +31,7 @@ DOCKER = """#!/bin/sh
 kill -0 "$(cat /var/run/docker.pid 2>/dev/null)" 2>/dev/null || exit 1
 case "$*" in
   *"info"*Runtimes*) cat /var/run/SIMULATED-runtimes ;;
-  *"info"*LiveRestore*) echo live_restore false ;;
+  *"info"*LiveRestore*) echo false ;;
   *" ps "*) echo container mpicont ;;
   *" version "*) echo 20.10.24 ;;
 esac

@@ -55,6 +55,21 @@ class Disk:
                 stderr=subprocess.STDOUT,
             )
 
+    def boot(self, *argv: str, env: dict[str, str], output: pathlib.Path) -> subprocess.Popen[bytes]:
+        """A program as process 1 of a name space whose root is this disk, as whoever starts containers needs it. What
+        it starts ends with it, and it ends with the process returned (SIGKILL)."""
+        *enter, _chroot, root = self._inside
+        script = 'mount --make-rprivate /; cd "$0"; mkdir -p outside; pivot_root . outside; cd /; umount -l outside'
+        script += '; mount -t proc proc /proc; exec "$@"'
+        with output.open("wb") as handle:
+            return subprocess.Popen(
+                [*enter, "unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-ec", script, root, *argv],
+                env={**os.environ, **env},
+                stdin=subprocess.DEVNULL,
+                stdout=handle,
+                stderr=subprocess.STDOUT,
+            )
+
     def write(self, path: str, text: str, mode: int = 0o755) -> None:
         done = subprocess.run(
             [*self._inside, "sh", "-c", f'mkdir -p "$(dirname "$1")" && cat > "$1" && chmod {mode:o} "$1"', "sh", path],

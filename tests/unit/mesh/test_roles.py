@@ -42,11 +42,8 @@ def test_the_password_is_secret_in_the_specification() -> None:
 def test_the_container_has_every_flag_of_the_guide() -> None:
     """docker run --gpus=all --net=host --uts=host --ipc=host --ulimit ... --shm-size=1g --device --volume, command."""
     defaults = load(ROOT / "roles/container/defaults/main.yml")
-    (task,) = [
-        each["community.docker.docker_container"]
-        for each in load(ROOT / "roles/container/tasks/run.yml")
-        if each["name"] == "Run | Start the container"
-    ]
+    # That the task starts just this: tests/unit/roles/test_container_podman.py.
+    task = load(ROOT / "roles/container/vars/main.yml")["__container_request"]
     assert (task["network_mode"], task["uts"], task["ipc_mode"]) == ("host", "host", "host")
     assert "else ['sleep', 'infinity']" in task["command"]
     assert defaults["container_memlock"] == -1

@@ -46,6 +46,8 @@ def port(qos: dict[str, Any]) -> dict[str, Any]:
     return {"devices": [{"netdev": "eth1", "qos": qos}], "unreadable": []}
 
 
+BY_SKOPEO = {"container_engine": "podman"}
+PODMAN = {"listens": True, "podman": True, "old": True, "engine": {"stderr": "3.4.4"}}
 SSHD = {"container_add_sshd": True}
 TASKS = (
     # ---- container
@@ -91,6 +93,25 @@ TASKS = (
     ),
     Task(
         "container",
+        "preflight.yml",
+        "Preflight | Refuse an engine that is not the wanted one",
+        {
+            "container_engine": "docker",
+            "__container_node": {"listens": True, "podman": False, "old": False, "engine": {"stderr": "1.2.3"}},
+        },
+        (
+            ({"container_engine": "podman"}, "listens Docker, expected Podman 4.3 or newer"),
+            ({"__container_node": {**PODMAN, "old": False}}, "listens Podman, expected Docker"),
+            ({"__container_node": {**PODMAN, "old": False}, "container_engine": "podman"}, OK),
+            (
+                {"__container_node": PODMAN, "container_engine": "podman"},
+                "listens Podman 3.4.4, expected Podman 4.3 or newer",
+            ),
+            ({"__container_node": {"listens": False, "podman": False, "old": False}, "container_engine": "podman"}, OK),
+        ),
+    ),
+    Task(
+        "container",
         "build.yml",
         "Build | Refuse an image that is neither there nor to be built",
         {**REGISTRY, **IMAGE, "__container_ask": True, "container_build": False, "__container_digest": DIGEST},
@@ -104,12 +125,20 @@ TASKS = (
         "container",
         "query.yml",
         "Query | Check the registry's answer",
-        {**REGISTRY, "__container_asked": "registry:5000/x:1", "__container_query": {"status": 200}},
+        {
+            **REGISTRY,
+            "__container_asked": "registry:5000/x:1",
+            "container_engine": "docker",
+            "__container_query": {"status": 200, "json": {"Descriptor": {"digest": DIGEST}}},
+        },
         (
             ({"__container_query": {"status": 404, "json": {"message": "manifest unknown"}}}, OK),
             ({"__container_query": {"status": 500, "json": {"message": "no route to host"}}}, "no route to host"),
             ({"__container_query": {"status": 401, "msg": "unauthorized"}}, "unauthorized"),
-            ({"__container_query": {"status": 200, "msg": "OK"}}, OK),
+            ({**BY_SKOPEO, "__container_skopeo": {"stdout": DIGEST, "stderr": ""}}, OK),
+            ({**BY_SKOPEO, "__container_skopeo": {"stdout": "", "stderr": "reading: manifest unknown"}}, OK),
+            ({**BY_SKOPEO, "__container_skopeo": {"stdout": "", "stderr": "unauthorized"}}, "unauthorized"),
+            ({**BY_SKOPEO, "__container_skopeo": {"msg": "No such file: b'skopeo'"}}, "No such file: b'skopeo'"),
         ),
     ),
     Task(
@@ -168,8 +197,18 @@ TASKS = (
         "container",
         "devices.yml",
         "Devices | Refuse a way that the node does not have",
-        {"__container_gpu_way": "cdi", "__container_has_cdi": True, "__container_gpu_nodes": [], **IMAGE},
+        {
+            "__container_gpu_way": "cdi",
+            "__container_has_cdi": True,
+            "__container_gpu_nodes": [],
+            "__container_engine": {"stderr": "4.9.4"},
+            "container_engine": "docker",
+        },
         (
+            ({"__container_has_cdi": False, "container_engine": "podman"}, "from 5.4 on (it is 4.9.4)"),
+            ({"container_engine": "podman"}, OK),
+            ({"container_engine": "podman", "__container_gpu_way": "hook"}, "by CDI alone"),
+            ({"container_engine": "podman", "__container_gpu_way": "none"}, OK),
             ({"__container_has_cdi": False}, "nvidia-ctk cdi generate"),
             ({"__container_has_cdi": False, "__container_gpu_way": "hook"}, OK),
             ({"__container_gpu_way": "nodes"}, "there is no /dev/nvidia*"),

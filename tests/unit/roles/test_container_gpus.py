@@ -47,12 +47,8 @@ def given(probe: str, **options: Any) -> tuple[str, list[str], list[Any]]:
         **options,
     }
     templar = Templar(loader=DataLoader(), variables=values)
-    (container,) = [
-        task["community.docker.docker_container"]
-        for task in load("tasks/run.yml")
-        if task["name"] == "Run | Start the container"
-    ]
-    devices, requests = (templar.template(trusted(container[key])) for key in ("devices", "device_requests"))
+    wanted = values["__container_request"]
+    devices, requests = (templar.template(wanted[key]) for key in ("devices", "device_requests"))
     return templar.template(trusted("{{ __container_gpu_way }}")).strip(), devices, requests
 
 
@@ -87,12 +83,12 @@ def test_the_node_is_asked_for_all_of_it(tmp_path: pathlib.Path) -> None:
     for name, text in {
         "nvidia-smi": "exit 0",
         "nvidia-ctk": "echo nvidia.com/gpu=0; echo nvidia.com/gpu=all",
-        "docker": 'case "$*" in *CDISpecDirs*) echo \'cdi ["/etc/cdi"]\';; *) echo \'runtimes {"runc":{}}\';; esac',
+        "docker": 'case "$*" in *CDISpecDirs*) echo \'["/etc/cdi"]\';; *Runtimes*) echo \'{"runc":{}}\';; esac',
     }.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / name).chmod(0o755)
     script = load("tasks/engine.yml")[0]["ansible.builtin.shell"].replace("{% raw %}", "").replace("{% endraw %}", "")
-    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "SOCKET": "/x"}
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "SOCKET": "/x", "ENGINE": "docker"}
     environment |= dict.fromkeys(("CONFIG", "PYTHON", "PACKAGE", "MESH", "NAME", "REGISTRY", "IMAGE", "PROCESSES"), "")
     done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, check=True)
     assert given(done.stdout)[0] == "cdi"

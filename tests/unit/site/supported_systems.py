@@ -46,8 +46,10 @@ def page() -> str:
         + "\n\n"
         + "\n".join(f"{number}. {why}." for number, why in enumerate(notes, start=1))
         + "\n\nSELinux may be enforcing: a container with the IPC namespace of its node, as the role `container` "
-        "starts it, is not\nconfined by SELinux (Docker sets `label=disable` itself; see [security.md](security.md)), "
-        "so no mount needs a label.\n\n"
+        "starts it, is not confined\nby SELinux (Docker sets `label=disable` itself, Podman as well; see "
+        "[security.md](security.md)), so no mount needs a label.\n\n"
+        "Podman (`container_engine: podman`) has to be 4.3 or newer, which Ubuntu 20.04 and 22.04 do not bring, and "
+        "5.4 for GPUs. It was run\nwith the 4.3.1 of Debian 12 (`tests/integration/podman`).\n\n"
         "Refused as a whole:\n\n| system | why |\n|---|---|\n"
         + "\n".join(f"| {name} | {why} |" for name, why in REFUSED.items())
         + "\n\nWhich systems the controller's ansible-core manages:\n\n| ansible-core | systems |\n|---|---|\n"

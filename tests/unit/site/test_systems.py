@@ -54,7 +54,7 @@ def test_supported_systems_are_taken(name: str, version: str, parts: list[str]) 
     ("name", "version", "part", "words"),
     [
         ("Rocky", "9.4", "mstflint", "installed with apt"),
-        ("RedHat", "10.0", "engine", "Podman is not supported"),
+        ("RedHat", "10.0", "engine", "podman-docker and skopeo"),
         ("Rocky", "9.4", "guide", "installed with apt"),
         ("Ubuntu", "26.04", "current", "doca-ofed-generic"),
         ("Ubuntu", "18.04", "ats", "these are supported: 20.04, 22.04, 24.04, 26.04"),
