@@ -197,7 +197,7 @@ def test_another_request_makes_it_again_once_and_not_under_what_runs_in_it(engin
     engine.ask("exec", "--detach", "mpicont", "sleep", "987")
     before = engine.ask("inspect", "--format", "{{.Id}}", "mpicont")
     code, output = engine.role("run")
-    assert code != 0 and "ends what runs in it" in output and "sleep 987" in output
+    assert code != 0 and "sleep 987" in output
     assert engine.ask("inspect", "--format", "{{.Id}}", "mpicont") == before
     code, output = engine.role("run", container_replace_in_use=True)
     assert code == 0 and engine.ask("inspect", "--format", "{{.Id}}", "mpicont") != before, output
@@ -238,4 +238,4 @@ def test_what_this_podman_cannot_is_refused(engine: Engine) -> None:
     assert code != 0
     assert (f"it is {version[0]}.{version[1]}" in output) == (version < (5, 4)) or "nvidia-ctk cdi list" in output
     code, output = engine.role("run", container_engine="docker")
-    assert code != 0 and "listens Podman, expected Docker" in output
+    assert code != 0 and "expected Docker" in output

@@ -132,7 +132,7 @@ def test_a_run_that_cannot_be_read_is_named_and_nothing_is_written(
 def test_a_log_without_any_result_is_named_and_nothing_is_written(content: bytes, tmp_path: pathlib.Path) -> None:
     log = tmp_path / "other.log"
     log.write_bytes(content)
-    with pytest.raises(RefusedError, match="no rank has a result in it") as refused:
+    with pytest.raises(RefusedError, match="no rank has") as refused:
         decide("run_compare", path=str(tmp_path / "out"), logs=[{"path": str(log)}])
     assert str(log) in str(refused.value)
     assert not (tmp_path / "out").exists()

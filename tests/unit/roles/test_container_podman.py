@@ -53,7 +53,10 @@ def test_everything_that_is_asked_for_stands_in_the_label_that_is_compared() -> 
     }
     given = {name for name in STARTED if name not in OUTSIDE | {"comparisons", "shm_size"}}
     assert given == set(CONSTANTS["__container_request"])
-    assert all(STARTED[name] == f"{{{{ __container_request.{name} }}}}" for name in given)
+    # An image's own account stays where none is asked for.
+    or_omit = {"user", "tmpfs"}
+    assert all(STARTED[name] == f"{{{{ __container_request.{name} }}}}" for name in given - or_omit)
+    assert all(STARTED[name] == f"{{{{ __container_request.{name} or omit }}}}" for name in or_omit)
     # Podman takes no size of the node's own /dev/shm.
     assert STARTED["ipc_mode"] and CONSTANTS["__container_request"]["ipc_mode"] == "host"
     assert "omit" in STARTED["shm_size"]

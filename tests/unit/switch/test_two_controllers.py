@@ -87,7 +87,7 @@ def test_onyx_settings_changed_since_they_were_read_are_refused() -> None:
         {"name": "foreign_line", "pattern": "rocemesh-lease", "line": "interface ethernet 1/2 mtu 4096 force"}
     )
     run = Run(switch)
-    with pytest.raises(LayerError, match="another run changed the same settings"):
+    with pytest.raises(LayerError, match="another run"):
         run()
     assert run.sent == [] and switch.snapshots == {}
 
@@ -105,7 +105,7 @@ def test_cumulus_settings_changed_since_they_were_read_are_refused() -> None:
         return request(method, path, body, query)  # type: ignore[arg-type]
 
     first.session._request = meanwhile  # type: ignore[method-assign]
-    with pytest.raises(LayerError, match="another run changed the same settings"):
+    with pytest.raises(LayerError, match="another run"):
         first()
     assert twin.applied["interface"]["swp1"]["bridge"]["domain"]["br_default"]["access"] == 222
 
