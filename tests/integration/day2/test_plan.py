@@ -27,7 +27,5 @@ def test_plan_is_carried_out_once_and_refused_afterwards(site: Site) -> None:
 
     configured = site.hashes()
     again = site.play(site.forward, "-e", f"rocemesh_plan={plan}")
-    assert (
-        again.returncode != 0 and "moved on" in again.stdout and "- leaf01: port 1/1 mtu" in again.stdout
-    )
+    assert again.returncode != 0 and "moved on" in again.stdout and "- leaf01: port 1/1 mtu" in again.stdout
     assert site.hashes() == configured
