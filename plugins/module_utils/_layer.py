@@ -130,7 +130,7 @@ class VerifyError(LayerError):
 
 @dataclasses.dataclass(frozen=True)
 class Pending:
-    """What is configured but not in force: the restart it waits for and one reason per thing."""
+    """What is configured but not in force: the restart it waits for, and one reason for each pending change."""
 
     scope: Reboot = Reboot.NONE
     reasons: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Whether switch, NIC and container mean the same packets: MTU, DSCP, traffic class, priority, GID. Pure.
+"""Check that switch, NIC and container agree on MTU, DSCP, traffic class, priority, GID. Pure.
 
 RoCE is lossless only if every hop puts the packets of the job into the same priority. Each layer has its own word for
 it, and a job with one of them wrong runs, slowly: nothing else ever says so.

@@ -363,7 +363,7 @@ def test_the_command_needs_no_ansible_and_tells_by_its_status(tmp_path: pathlib.
     assert json.loads((tmp_path / "doctor.json").read_text())["lines"] == 1
 
 
-def test_what_a_loop_registered_on_a_host_becomes_its_pieces_and_a_host_that_did_not_answer_says_so() -> None:
+def test_registered_loop_is_split_per_command() -> None:
     rows = [
         {"item": {"key": "dmesg.txt"}, "rc": 0, "stdout": "quiet", "stderr": "dmesg: not permitted"},
         {"item": {"key": "nvidia-smi.txt"}, "rc": 9, "stdout": "no", "stderr": "driver"},
