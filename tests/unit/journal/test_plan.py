@@ -206,9 +206,18 @@ def test_action_writes_its_plan_before_the_change(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("answer", [{"changed": False}, {"failed": True, "changed": False}])
-def test_action_starts_the_module_once_where_nothing_changes(answer: dict[str, Any]) -> None:
+def test_action_starts_the_module_once_where_nothing_changes(
+    answer: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    monkeypatch.setenv("ROCEMESH_JOURNAL_OF_RUN", str(tmp_path / "run.jsonl"))
     one, modes = action(answer)
     assert one.run(task_vars={}) == answer and modes == [True]
+
+
+def test_action_starts_the_module_once_without_journal_and_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ROCEMESH_JOURNAL_OF_RUN", raising=False)
+    one, modes = action(CHANGED)
+    assert one.run(task_vars={}) == CHANGED and modes == [False]
 
 
 def test_action_refuses_what_is_not_in_the_plan(tmp_path: pathlib.Path) -> None:
