@@ -93,8 +93,8 @@ def test_a_run_that_changes_something_is_written_and_one_that_does_not_is_not(si
         and len(begin["inventory_sha256"]) == 64
     )
     assert end["kind"] == "end" and end["status"] == "ok" and ADDRESS in end["hosts"]
-    started, change = [each for each in changes if each["module"] == "rocemesh.multinode.onyx_roce"]
-    assert started["kind"] == "started"
+    planned, change = [each for each in changes if each["module"] == "rocemesh.multinode.onyx_roce"]
+    assert planned["kind"] == "planned" and planned["before"] == change["before"]
     assert (change["kind"], change["layer"], change["host"]) == ("change", "switch", ADDRESS)
     assert len(change["operations"]) == 4 and change["before"] != change["after"]
     # What is written leads back to the state before.

@@ -218,7 +218,7 @@ def _add_ranks() -> None:
         "Horovod: launched for 8, each trains alone",
         [
             "+ horovodrun -np 8 -H gpu01:4,gpu02:4 python synthetic.py",
-            *programs.ranks_of([programs.horovod(1) for _ in range(8)], "[1,{}]<stdout>:"),
+            *programs.ranks_of([programs.horovod(1) for _each in range(8)], "[1,{}]<stdout>:"),
         ],
     )
     add(

@@ -194,7 +194,7 @@ def _add_frameworks() -> None:
     add(
         "tf_cnn: all of 4 ranks below srun -l",
         HEALTHY,
-        programs.ranks_of([programs.tf_cnn(4) for _ in range(4)], "{}: "),
+        programs.ranks_of([programs.tf_cnn(4) for _each in range(4)], "{}: "),
     )
     for number, epochs in enumerate((1, 2, 4, 8)):
         add(f"MXNet: {epochs} epochs", HEALTHY, _wrapped(number, programs.mxnet(epochs)))
@@ -263,7 +263,7 @@ def _add_other_forms() -> None:
     add("form: docker compose", HEALTHY, [f"trainer-1  | {line}" for line in programs.own_loop(8, 300)])
     unchecked = [line.replace("      0", "    N/A") if line[:12].strip().isdigit() else line for line in table]
     add("nccl-tests: values were not checked (-c 0)", EITHER, unchecked)
-    bar = "".join(
+    progress = "".join(
         (
             f"\rEpoch {e}: {p:3d}%|{'#' * (p // 10):10}| {p}/100 [00:{p // 2:02d}<00:{50 - p // 2:02d}, "
             f"loss={3 - e - p / 200:.3f}]"
@@ -274,7 +274,7 @@ def _add_other_forms() -> None:
     add(
         "form: progress bars over each other",
         HEALTHY,
-        ["Starting training on 4 GPUs", bar, "`Trainer.fit` stopped: `max_epochs=2` reached."],
+        ["Starting training on 4 GPUs", progress, "`Trainer.fit` stopped: `max_epochs=2` reached."],
     )
     colours = [
         f"\x1b[32m2026-02-03 08:00:{n:02d}\x1b[0m | \x1b[1mINFO    \x1b[0m | step {n}/50 loss={4 - n / 20:.3f}"

@@ -10,8 +10,6 @@ import functools
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
-import jinja2
-
 from . import view
 from .plots import Plot
 
@@ -50,6 +48,9 @@ def compare_markdown(table: Mapping[str, Any]) -> str:
 
 @functools.lru_cache(maxsize=None)
 def _environment() -> Any:
+    # Here: the file is imported where modules run, too, and only the controller has the library for certain.
+    import jinja2  # noqa: PLC0415
+
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=lambda name: bool(name) and ".html." in str(name),
