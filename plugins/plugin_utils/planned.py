@@ -26,6 +26,8 @@ JOURNAL = "ROCEMESH_JOURNAL_OF_RUN"
 class PlannedAction(ActionBase):
     """One start of the module where nothing has to change, two where something has and a journal or a plan is there."""
 
+    journals = True
+
     def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         super().run(tmp, task_vars)
         result = self._planned(task_vars or {})
@@ -35,7 +37,7 @@ class PlannedAction(ActionBase):
     def _planned(self, variables: dict[str, Any]) -> dict[str, Any]:
         # What has to be in force is asked of the module after it has changed something. Without a journal and without a
         # plan to keep to nobody reads what a first start would plan.
-        heard = os.environ.get(JOURNAL) or variables.get("rocemesh_plan")
+        heard = (self.journals and os.environ.get(JOURNAL)) or variables.get("rocemesh_plan")
         if self._task.check_mode or self._task.args.get("require_active") or not heard:
             return self._module(variables)
         self._task.check_mode = True
