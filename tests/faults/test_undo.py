@@ -21,8 +21,9 @@ def newest(playbook: str) -> str:
 
 
 def durable() -> list[str]:
-    """Everything durable in the twin but images on nodes, which stay (docs/day-2.md), and counters of links."""
-    return [line for line in site_run.durable() if ": image " not in line and "/switch/flaps/" not in line]
+    """Everything durable in the twin but images on nodes, which stay (docs/day-2.md), and counters."""
+    counts = (": image ", "/switch/flaps/", "/boots: ")
+    return [line for line in site_run.durable() if not any(part in line for part in counts)]
 
 
 def differences(before: list[str]) -> list[str]:
