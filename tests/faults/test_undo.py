@@ -22,7 +22,8 @@ def newest(playbook: str) -> str:
 
 def durable() -> list[str]:
     """Everything durable in the twin but images on nodes, which stay (docs/day-2.md), and counters."""
-    counts = (": image ", "/switch/flaps/", "/boots: ")
+    # vga: set by somebody else before the site, in force from the first reboot on, whoever makes it.
+    counts = (": image ", "/switch/flaps/", "/boots: ", "/kernel/vga/runtime: ")
     return [line for line in site_run.durable() if not any(part in line for part in counts)]
 
 
