@@ -9,7 +9,7 @@ class ActionModule(PlannedAction):
     """The module itself runs where the task says.
 
     Its files are its own, so that `undo` needs no values from before, and a second start on every node of a large mesh
-    would serve nobody.
+    has no use.
     """
 
     journals = False

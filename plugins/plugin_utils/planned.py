@@ -35,8 +35,8 @@ class PlannedAction(ActionBase):
         return result
 
     def _planned(self, variables: dict[str, Any]) -> dict[str, Any]:
-        # What has to be in force is asked of the module after it has changed something. Without a journal and without a
-        # plan to keep to nobody reads what a first start would plan.
+        # What has to be in force is asked of the module after it has changed something. Without a journal
+        # and without a plan to keep to, a first start has no use.
         heard = (self.journals and os.environ.get(JOURNAL)) or variables.get("rocemesh_plan")
         if self._task.check_mode or self._task.args.get("require_active") or not heard:
             return self._module(variables)

@@ -44,7 +44,7 @@ UNSPECIFIC = frozenset({"slow", "hang", "mpi_comm"})
 _BEGUN, _DONE = "init_start", "init_end"
 
 
-_LINES_OF_A_FIELD = 3  # of fewer lines somebody has chosen them for what they say
+_LINES_OF_A_FIELD = 3  # fewer lines were chosen by a person
 NOT_MY_FIELD = "Not my field: no word of GPUs, RDMA, MPI, training or their machines is in it."
 
 

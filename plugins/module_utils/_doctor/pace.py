@@ -6,6 +6,7 @@ then no proof of a sound job.
 
 from __future__ import annotations
 
+import bisect
 import re
 from typing import Iterator
 
@@ -42,8 +43,8 @@ class Pace:
     """Of one piece. ``gaps``: code of a gap (`Gap`), text, line."""
 
     def __init__(self) -> None:
-        self._rates: dict[str, list[tuple[float, int]]] = {}  # best, first below a quarter of it or last
-        self._times: list[float] = []
+        self._rates: dict[str, tuple[float, float, int]] = {}  # best, last, line of the last
+        self._times: list[float] = []  # sorted
         self._losses: dict[str, tuple[str, int]] = {}
         self._found: dict[str, tuple[str, str, int]] = {}
         self._lost = (0, 0)
@@ -90,8 +91,7 @@ class Pace:
 
     def gaps(self) -> Iterator[tuple[str, str, int]]:
         yield from self._found.values()
-        for series in self._rates.values():
-            (best, _at), (last, number) = series
+        for best, last, number in self._rates.values():
             if last * _FALLS < best:
                 yield "figure", f"a steady rate: {last:g}, and {best:g} before", number
         if self._lost[0]:
@@ -110,17 +110,16 @@ class Pace:
         if not rate:
             self._say("figure", "a rate above 0", number)
         elif who in self._rates or len(self._rates) < _SPEAKERS:
-            best = max(self._rates.get(who, [(0.0, 0)])[0], (rate, number))
-            self._rates[who] = [best, (rate, number)]
+            self._rates[who] = (max(self._rates.get(who, (0.0,))[0], rate), rate, number)
 
     def _time(self, number: int, milliseconds: float) -> None:
-        usual = sorted(self._times)[len(self._times) // 2] if self._times else 0.0
+        usual = self._times[len(self._times) // 2] if self._times else 0.0
         if not milliseconds:
             self._say("figure", "a time above 0 for an iteration", number)
         elif len(self._times) >= _SERIES and milliseconds > _SLOWER * usual:
             self._say("figure", f"even times of iterations: {milliseconds:g} ms, and {usual:g} ms before", number)
         if len(self._times) < _SPEAKERS:
-            self._times.append(milliseconds)
+            bisect.insort(self._times, milliseconds)
 
     def _say(self, code: str, text: str, number: int) -> None:
         self._found.setdefault(code + text[:12], (code, text, number))
