@@ -10,9 +10,10 @@ import dataclasses
 import re
 from typing import Any, Iterable, Mapping
 
-from .._layer import Operation, RefusedError
+from .._layer import Operation
 from .._switch import guards
 from .._switch.request import Wanted
+from .._switch.restoring import Restore, parse, refused
 from . import plan as planning
 from . import tree as trees
 from .nvue import NvueLayer
@@ -26,31 +27,16 @@ _PORT = re.compile(r"swp\d+(?:s\d+)?")
 _WORD = re.compile(r"[A-Za-z0-9_.:/@,+-]{1,128}")
 
 
-@dataclasses.dataclass(frozen=True)
-class Restore:
-    """``before``, ``after``: path, its words separated by blanks -> subtree, None for a thing that is not there."""
-
-    before: Mapping[str, Any]
-    after: Mapping[str, Any]
-
-
 def request(host: str, given: Mapping[str, Any], params: Mapping[str, Any]) -> tuple[Restore, Wanted]:
     """The option ``restore``, checked path by path, and what the guards know of it."""
-    before, after = dict(given.get("before") or {}), dict(given.get("after") or {})
-    if set(before) != set(after):
-        raise _refused(host, "keys", sorted(set(before) ^ set(after)), "give both sides of each setting")
+    restore = parse(host, given)
+    before = restore.before
     for key in before:
         _check(host, key)
     ports = sorted({key.split()[1] for key in before if key.startswith("interface swp")}, key=trees.port_key)
     wanted = planning.request(host, {**params, "mode": "absent", "ports": ports})
     back: trees.Tree = trees.merge(*(trees.at(key.split(), value) for key, value in before.items()))
-    return Restore(before, after), dataclasses.replace(
-        wanted, mode=trees.get(back, "qos", "roce", "mode"), vlan=None, mtu=None
-    )
-
-
-def _refused(host: str, thing: str, value: Any, remedy: str) -> RefusedError:
-    return RefusedError("this is no change that this module makes", host=host, thing=thing, value=value, remedy=remedy)
+    return restore, dataclasses.replace(wanted, mode=trees.get(back, "qos", "roce", "mode"), vlan=None, mtu=None)
 
 
 def _check(host: str, key: str) -> None:
@@ -63,7 +49,7 @@ def _check(host: str, key: str) -> None:
         or (path[:2] == ["bridge", "domain"] and len(path) > 2)
     )
     if not right or not all(_WORD.fullmatch(word) for word in path):
-        raise _refused(host, "restore", key, "take the keys from the journal as they are")
+        raise refused(host, "restore", key, "take the keys from the journal as they are")
 
 
 def plan(state: State, restore: Restore) -> tuple[list[Operation], list[dict[str, Any]]]:

@@ -10,9 +10,10 @@ import dataclasses
 import re
 from typing import Any, Callable, Mapping
 
-from .._layer import Operation, RefusedError
+from .._layer import Operation
 from .._switch import guards
 from .._switch.request import MTU_MAX, MTU_MIN, VLAN_MAX, VLAN_MIN, Wanted
+from .._switch.restoring import Restore, parse, refused
 from . import plan as planning
 from . import state as parsing
 from .layer import SwitchLayer, _value
@@ -26,19 +27,10 @@ _KEY = re.compile(
 _VLAN_NAME = re.compile(r"[^\"?\\\x00-\x1f]{0,40}")
 
 
-@dataclasses.dataclass(frozen=True)
-class Restore:
-    """``before``, ``after``: key of `Operation.changes` -> value."""
-
-    before: Mapping[str, Any]
-    after: Mapping[str, Any]
-
-
 def request(host: str, given: Mapping[str, Any], params: Mapping[str, Any]) -> tuple[Restore, Wanted]:
     """The option ``restore``, checked value by value, and what the guards know of it."""
-    before, after = dict(given.get("before") or {}), dict(given.get("after") or {})
-    if set(before) != set(after):
-        raise _refused(host, "keys", sorted(set(before) ^ set(after)), "give both sides of each setting")
+    restore = parse(host, given)
+    before, after = restore.before, restore.after
     for sides in (before, after):
         for key, value in sides.items():
             _check(host, key, value)
@@ -46,17 +38,13 @@ def request(host: str, given: Mapping[str, Any], params: Mapping[str, Any]) -> t
     vlans = {int(key.split()[-1]) for key in before if key.startswith(("vlan ", "interface vlan "))}
     vlans |= {after[key] for key in before if key.endswith(" access_vlan")}
     wanted = planning.request(host, {**params, "mode": "absent", "ports": ports})
-    return Restore(before, after), dataclasses.replace(
+    return restore, dataclasses.replace(
         wanted,
         mode=before.get("roce"),
         vlan=min(vlans, default=None),
         svi=any(key.startswith("interface vlan ") for key in before),
         mtu=next((value for key, value in before.items() if key.endswith(" mtu")), None),
     )
-
-
-def _refused(host: str, thing: str, value: Any, remedy: str) -> RefusedError:
-    return RefusedError("this is no change that this module makes", host=host, thing=thing, value=value, remedy=remedy)
 
 
 def _is_number(value: Any) -> bool:
@@ -66,7 +54,7 @@ def _is_number(value: Any) -> bool:
 def _check(host: str, key: str, value: Any) -> None:
     """A value goes into a command line: only what this module itself can have written."""
     if not _KEY.fullmatch(key):
-        raise _refused(host, "restore", key, "take the keys from the journal as they are")
+        raise refused(host, "restore", key, "take the keys from the journal as they are")
     if key == "roce":
         right = value is None or (value in planning.MODES and value != "absent")
     elif key.endswith(" mtu"):
@@ -86,7 +74,7 @@ def _check(host: str, key: str, value: Any) -> None:
     else:
         right = True
     if not right:
-        raise _refused(host, key, value, "take the values from the journal as they are")
+        raise refused(host, key, value, "take the values from the journal as they are")
 
 
 def plan(state: SwitchState, restore: Restore) -> tuple[list[Operation], list[dict[str, Any]]]:
