@@ -279,10 +279,10 @@ import datetime
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._vsphere.arguments import LEASE, make_module, run_layer, vsphere_argument_spec
-from ..module_utils._vsphere.books import Bookkeeping
+from ..module_utils._vsphere.bookkeeping import Bookkeeping
 from ..module_utils._vsphere.plan_reboot import RebootWanted, Timeouts
 from ..module_utils._vsphere.reboot import RebootLayer
-from ..module_utils._vsphere.this_run import this_run
+from ..module_utils._vsphere.run_identity import current_run
 from ..module_utils._vsphere.transport import Connection
 
 
@@ -346,13 +346,15 @@ def main() -> None:
     )
 
     def make_layer(connection: Connection) -> RebootLayer:
-        books = Bookkeeping(this_run(params["run_name"] or ""), params["lease_seconds"], params["take_over"] or "")
+        bookkeeping = Bookkeeping(
+            current_run(params["run_name"] or ""), params["lease_seconds"], params["take_over"] or ""
+        )
         return RebootLayer(
             connection,
             params["esxi_hostname"],
             wanted,
             timeouts,
-            books=books if connection.is_vcenter else None,
+            bookkeeping=bookkeeping if connection.is_vcenter else None,
             check_mode=module.check_mode,
         )
 

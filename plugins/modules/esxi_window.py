@@ -95,7 +95,7 @@ hosts:
 
 from ..module_utils._layer import failing
 from ..module_utils._vsphere.arguments import LEASE, endpoint_from, make_module, vsphere_argument_spec
-from ..module_utils._vsphere.this_run import this_run
+from ..module_utils._vsphere.run_identity import current_run
 from ..module_utils._vsphere.transport import Connection
 from ..module_utils._vsphere.windows import LeaseWanted, Windows
 
@@ -110,7 +110,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     params = module.params
-    run = this_run(params["run_name"] or "")
+    run = current_run(params["run_name"] or "")
     wanted = LeaseWanted(params["lease"], params["lease_seconds"], params["take_over"] or "")
     with failing(module), Connection(endpoint_from(params)) as connection:
         windows = Windows(connection, run, params["esxi_hostnames"])

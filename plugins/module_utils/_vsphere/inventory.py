@@ -7,7 +7,7 @@ from typing import Any, Mapping, Sequence
 
 from .._layer import LayerError
 from .devices import passthrough_devices
-from .side_by_side import side_by_side, together, worth_telling
+from .parallel import in_parallel, together, worth_telling
 from .state import NumaNode, PciDevice, parse_numa_nodes, parse_pci_devices, pci_address
 from .transport import Connection
 from .vm_state import PassthroughDevice
@@ -208,7 +208,7 @@ def pci_reports(
     connection: Connection, hosts: Sequence[tuple[Any, str]], wanted: PciFilter, gather_esxcli: bool
 ) -> list[dict[str, Any]]:
     """The report of each host, in this order; they are read side by side. Raises for all that cannot be read."""
-    outcomes = side_by_side(lambda host: pci_report(connection, host, wanted, gather_esxcli), hosts)
+    outcomes = in_parallel(lambda host: pci_report(connection, host, wanted, gather_esxcli), hosts)
     errors = worth_telling(outcomes)
     if errors:
         failed = [error.host for error in errors]

@@ -9,8 +9,8 @@ import dataclasses
 from typing import Any, Sequence
 
 from .._layer import Layer, LayerError, Operation, Pending, RefusedError, strictest
+from .parallel import in_parallel, together, worth_telling
 from .plan import KERNEL_LIST, KERNEL_SET, KernelWanted, managed_settings, pending_kernel, plan_kernel, with_configured
-from .side_by_side import side_by_side, together, worth_telling
 from .state import KernelState, parse_kernel_list
 from .transport import Connection, unanswered
 
@@ -41,7 +41,7 @@ class KernelLayer(Layer["tuple[KernelState, ...]", KernelWanted]):
     def observe(self) -> tuple[KernelState, ...]:
         """All hosts; the second time only those that were written, the others cannot have moved by our hand."""
         due = [host for host in self._hosts if host[1] not in self._last or host[1] in self._touched]
-        outcomes = side_by_side(self._read, due)
+        outcomes = in_parallel(self._read, due)
         errors = worth_telling(outcomes)
         if errors:
             raise several(errors, self._connection.name)
@@ -99,7 +99,7 @@ class KernelLayer(Layer["tuple[KernelState, ...]", KernelWanted]):
         super().apply_all(of_host[first], applied)
         done: dict[str, list[Operation]] = {host: [] for host in others}
         apply_to_one = super().apply_all
-        outcomes = side_by_side(lambda host: apply_to_one(of_host[host], done[host]), others)
+        outcomes = in_parallel(lambda host: apply_to_one(of_host[host], done[host]), others)
         for host in others:
             applied += done[host]
         errors = worth_telling(outcomes)

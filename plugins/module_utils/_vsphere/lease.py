@@ -13,7 +13,7 @@ from typing import Any
 from .._layer import LayerError, RefusedError
 from .ownership import Lease, describe_lease, read_lease, write_lease
 from .records import CustomFields
-from .this_run import Run, is_gone
+from .run_identity import Run, is_gone
 from .transport import Connection, vim
 
 _UNSIGNED_PATIENCE = 10.0  # seconds that a lease may lack its holder's name; signing takes one call

@@ -9,7 +9,7 @@ from .._layer import ApplyError, LayerError, UnreachableError
 from .guests import followed
 from .ownership import MaintenanceEvent, Mark, last_entry
 from .records import HostRecords
-from .this_run import Run
+from .run_identity import Run
 from .transport import Connection
 
 

@@ -8,7 +8,7 @@ from .._layer import LayerError, converge
 from .inventory import HostInventory, inventories
 from .keys import VmxWanted
 from .layers import VM_PATHS, Seen, VmxLayer
-from .side_by_side import is_silence, side_by_side
+from .parallel import in_parallel, is_silence
 from .transport import Connection
 
 AT_ONCE = 64
@@ -32,7 +32,7 @@ def read_vms(connection: Connection, wishes: Sequence[tuple[str, VmxWanted]]) ->
         layer = VmxLayer(connection, name, wanted, seen=Seen(vm._moId, rows[vm._moId], seen))
         return converge(layer, wanted, check_mode=True)
 
-    outcomes = side_by_side(one, range(len(wishes)))
+    outcomes = in_parallel(one, range(len(wishes)))
     for outcome in outcomes:
         if isinstance(outcome, LayerError) and is_silence(outcome):
             raise outcome

@@ -10,7 +10,7 @@ import dataclasses
 import datetime
 from typing import Sequence
 
-from .this_run import Run
+from .run_identity import Run
 
 MARK_FIELD = "rocemesh.window"
 _MARK, _LEASE = "rocemesh-window", "rocemesh-lease"

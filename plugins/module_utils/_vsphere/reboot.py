@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Sequence
 
 from .._layer import ApplyError, Layer, LayerError, Operation, Pending, Reboot, RefusedError, VerifyError
-from .books import Bookkeeping, Books
+from .bookkeeping import Bookkeeping, HostBookkeeping
 from .guests import Guests, Stop
 from .host_boot import HostBoot
 from .host_vms import HostReader
@@ -13,8 +13,8 @@ from .maintenance import Maintenance
 from .plan import KERNEL_LIST, KernelWanted, managed_settings, pending_kernel
 from .plan_reboot import RebootWanted, Timeouts, check_host, is_same_boot, needs_reboot, plan_reboot, reasons
 from .reboot_report import iso, net_undo, say_how_to_resume, warnings_of
+from .run_identity import current_run
 from .state import HostState, KernelSetting, KernelState, parse_kernel_list
-from .this_run import this_run
 from .transport import Connection
 
 _HOST_PATHS = (
@@ -35,7 +35,7 @@ _STOPPING = ("move", "shutdown", "enter", "reboot")
 class RebootLayer(Layer[HostState, RebootWanted]):
     """State machine of one reboot. What this run has done is part of the observed state, so planning stays pure.
 
-    Without ``books`` nothing is recorded: that is for a standalone host, which has nowhere to record anything.
+    Without ``bookkeeping`` nothing is recorded: that is for a standalone host, which has nowhere to record anything.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         wanted: RebootWanted,
         timeouts: Timeouts,
         *,
-        books: Bookkeeping | None = None,
+        bookkeeping: Bookkeeping | None = None,
         check_mode: bool = False,
     ) -> None:
         self._connection = connection
@@ -54,8 +54,10 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         self._check_mode = check_mode
         reference, self.host = connection.find_host(esxi_hostname)
         self._moid = reference._moId
-        self._books = Books(connection, reference, self.host, books) if books is not None else None
-        self._records = self._books.records if self._books is not None else None
+        self._bookkeeping = (
+            HostBookkeeping(connection, reference, self.host, bookkeeping) if bookkeeping is not None else None
+        )
+        self._records = self._bookkeeping.records if self._bookkeeping is not None else None
         self._guests = Guests(connection, timeouts)
         self._maintenance = Maintenance(
             connection,
@@ -63,7 +65,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
             self.host,
             timeouts.maintenance,
             records=self._records,
-            run=books.run if books else this_run(),
+            run=bookkeeping.run if bookkeeping else current_run(),
         )
         self._boot = HostBoot(connection, self._reference, self.host, timeouts.reboot)
         self._reader = HostReader(connection)
@@ -98,10 +100,10 @@ class RebootLayer(Layer[HostState, RebootWanted]):
 
     def _before_recovery(self) -> None:
         """No recovery begins beside an active run, and a marked host may still be booting."""
-        if self._books is None:
+        if self._bookkeeping is None:
             return
-        self._books.refuse_beside_others()
-        if self._books.records.mark() is not None and not self._check_mode:
+        self._bookkeeping.refuse_beside_others()
+        if self._bookkeeping.records.mark() is not None and not self._check_mode:
             self._boot.await_connection()
 
     def _read(self) -> HostState:
@@ -195,9 +197,9 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         if self._begun:
             return
         self._begun = True
-        if self._books is None:
+        if self._bookkeeping is None:
             return
-        self._books.open()
+        self._bookkeeping.open()
         before, state = self._last, self._read()
         if before is None or _essence(plan_reboot(before, self._wanted)) != _essence(plan_reboot(state, self._wanted)):
             raise RefusedError(
@@ -210,10 +212,10 @@ class RebootLayer(Layer[HostState, RebootWanted]):
 
     def _keep_lease(self) -> None:
         """No step that stops anything without the lease; what puts things right goes on in any case."""
-        if self._books is None:
+        if self._bookkeeping is None:
             return
         try:
-            self._books.keep()
+            self._bookkeeping.keep()
         except LayerError as error:
             self._take_back(error, " The host was not rebooted.")
             raise
@@ -345,17 +347,17 @@ class RebootLayer(Layer[HostState, RebootWanted]):
 
     # ------------------------------------------------------------ every way out
     def commit(self, operations: Sequence[Operation]) -> None:
-        if self._books is None:
+        if self._bookkeeping is None:
             return
         is_out = self._last is not None and self._last.connection == "connected" and not self._last.in_maintenance
         if self._wanted.in_maintenance == "recover" and not operations and is_out:
-            self._books.clear_stale_mark()
-        self._books.let_go()
+            self._bookkeeping.clear_stale_mark()
+        self._bookkeeping.let_go()
 
     def failed(self, error: LayerError) -> None:
         if self._begun and self._maintenance.entered and (self._maintenance.left or self._maintenance.taken_by):
             self._maintenance.clear_own()
-        text = self._books.let_go() if self._books is not None else ""
+        text = self._bookkeeping.let_go() if self._bookkeeping is not None else ""
         if text:
             error.args = (f"{error}{text}",)
 

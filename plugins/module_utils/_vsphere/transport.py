@@ -19,7 +19,7 @@ from typing import Any, Callable, Iterator, Mapping, Sequence
 from .._layer import ApplyError, CredentialError, LayerError, ParseError, RefusedError, UnreachableError
 from . import esxcli
 from .keys import RESERVATION_FIELD
-from .side_by_side import WORKERS
+from .parallel import WORKERS
 
 PYVMOMI_IMPORT_ERROR: Exception | None = None
 pyvim_connect: Any = None

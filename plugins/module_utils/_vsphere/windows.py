@@ -9,7 +9,7 @@ from .._layer import LayerError
 from .lease import SiteLease, datacenter_of, release_quietly
 from .ownership import MARK_FIELD, Mark, stays_text
 from .records import CustomFields, HostRecords
-from .this_run import Run
+from .run_identity import Run
 from .transport import Connection
 
 

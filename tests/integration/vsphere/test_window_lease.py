@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere import this_run
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere import run_identity
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.ownership import Lease, write_lease
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.this_run import Run
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.run_identity import Run
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import Endpoint, vim
 
 from .conftest import USER, WINDOWS, Pki, Result, Vcenter, run_module, start
@@ -54,7 +54,7 @@ def held_by(name: str, ends_in: float, process: str = "") -> str:
 
 LIVE = {
     "other_machine": "",
-    "own_process": f"{this_run._machine()}.{os.getpid()}.{this_run._process(os.getpid()).start}",
+    "own_process": f"{run_identity._machine()}.{os.getpid()}.{run_identity._process(os.getpid()).start}",
 }
 
 
@@ -74,7 +74,7 @@ def test_live_lease_of_another_run_is_refused_by_name(vcenter: Vcenter, process:
 TAKEN = {
     "expired": held_by("dead1", -1),
     "process_gone": held_by("dead1", 600, dead_process()),
-    "pid_of_another_process": held_by("dead1", 600, f"{this_run._machine()}.{os.getpid()}.1"),
+    "pid_of_another_process": held_by("dead1", 600, f"{run_identity._machine()}.{os.getpid()}.1"),
     "not_signed": None,
 }
 
@@ -273,10 +273,10 @@ def test_a_guest_is_never_cut_off_unless_told(vcenter: Vcenter) -> None:
 
 
 def test_run_is_named_by_its_playbook_process(vcenter: Vcenter) -> None:
-    one, two = this_run.this_run(), this_run.this_run()
+    one, two = run_identity.current_run(), run_identity.current_run()
     assert one == two and one.process, "each call in one process is the same run"
-    assert not this_run.is_gone(one.process) and this_run.is_gone(dead_process())
-    assert this_run.this_run("nightly window").name == "nightly_window"
+    assert not run_identity.is_gone(one.process) and run_identity.is_gone(dead_process())
+    assert run_identity.current_run("nightly window").name == "nightly_window"
 
 
 def test_a_killed_run_does_not_hold_up_its_own_controller(vcenter: Vcenter) -> None:

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import LayerError, converge
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere import kernel
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.books import Bookkeeping
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.bookkeeping import Bookkeeping
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.kernel import KernelLayer
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.plan import KernelWanted
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.plan_reboot import RebootWanted, Timeouts
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.reboot import RebootLayer
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.this_run import Run
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.run_identity import Run
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import Endpoint
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.windows import LeaseWanted, Windows
 from pyVmomi import SoapAdapter
@@ -126,7 +126,9 @@ class Site:
             booted_at=datetime.datetime.fromisoformat(booted),
         )
         with Quick(self.endpoint) as connection:
-            layer = RebootLayer(connection, host, wanted, Timeouts(60, 60, 120, 60), books=Bookkeeping(self.run, 600))
+            layer = RebootLayer(
+                connection, host, wanted, Timeouts(60, 60, 120, 60), bookkeeping=Bookkeeping(self.run, 600)
+            )
             result = converge(layer, wanted)
         self.said.append(f"rebooted {host}" if result["rebooted"] else f"{host}: {result['warnings']}")
 
@@ -155,7 +157,7 @@ def play_both(vcenter: Vcenter, seed: int) -> tuple[Site, Site]:
         return [work(item) for item in items]
 
     dealt = unittest.mock.patch.object(SoapAdapter.SoapStubAdapter, "InvokeMethod", invoke)
-    in_turn = unittest.mock.patch.object(kernel, "side_by_side", one_by_one)  # the dealer knows a player by its thread
+    in_turn = unittest.mock.patch.object(kernel, "in_parallel", one_by_one)  # the dealer knows a player by its thread
     with dealt, in_turn:
         threads = [threading.Thread(target=begin, args=(number,)) for number in (0, 1)]
         for thread in threads:

@@ -10,7 +10,7 @@ import unittest.mock
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere import arguments, this_run
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere import arguments, run_identity
 from ansible_collections.rocemesh.multinode.plugins.modules import esxi_reboot, esxi_window
 from pyVmomi import SoapAdapter
 
@@ -65,20 +65,20 @@ class Killer:
 @contextlib.contextmanager
 def controller(name: str, process: str = "") -> Iterator[None]:
     """Modules run as another run, on another controller."""
-    run = this_run.Run(name, f"ctl-{name}", process)
+    run = run_identity.Run(name, f"ctl-{name}", process)
     with contextlib.ExitStack() as stack:
         for module, replaced, by in (
             (arguments, "Connection", Quick),
             (esxi_window, "Connection", Quick),
-            (esxi_reboot, "this_run", lambda given="": run),
-            (esxi_window, "this_run", lambda given="": run),
+            (esxi_reboot, "current_run", lambda given="": run),
+            (esxi_window, "current_run", lambda given="": run),
         ):
             stack.enter_context(unittest.mock.patch.object(module, replaced, by))
         yield
 
 
 def dead_process() -> str:
-    return f"{this_run._machine()}.{DEAD}"
+    return f"{run_identity._machine()}.{DEAD}"
 
 
 def run_as(vcenter: Vcenter, name: str, module: str = "esxi_reboot", check: bool = False, **parameters: Any) -> Result:

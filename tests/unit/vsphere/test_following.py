@@ -19,7 +19,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.mainte
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.ownership import MaintenanceEvent, Mark
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.plan_reboot import Timeouts
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.records import HostRecords
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.this_run import Run
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.run_identity import Run
 
 from tests.unit.vsphere.fakes import BOOT, FakeSite, host_row, vm_row
 

@@ -18,7 +18,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.owners
     write_lease,
     write_mark,
 )
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.this_run import Run
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.run_identity import Run
 from hypothesis import given
 from hypothesis import strategies as st
 

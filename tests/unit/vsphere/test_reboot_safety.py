@@ -203,7 +203,7 @@ def test_other_runs_are_looked_for_once_before_a_recovery_and_only_then(in_maint
     wanted = RebootWanted(in_maintenance=in_maintenance)
     layer = RebootLayer(FakeSite(), "esx01", wanted, Timeouts())
     asked: list[str] = []
-    layer._books = SimpleNamespace(  # type: ignore[assignment]
+    layer._bookkeeping = SimpleNamespace(  # type: ignore[assignment]
         refuse_beside_others=lambda: asked.append("others"), records=SimpleNamespace(mark=lambda: None)
     )
     layer.observe()

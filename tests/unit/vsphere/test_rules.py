@@ -42,8 +42,8 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.plan i
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.plan_reboot import RebootWanted, Timeouts
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.reboot import RebootLayer
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.records import CustomFields
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.run_identity import Run
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.state import KernelSetting, KernelState
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.this_run import Run
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import (
     Connection,
     GoneError,

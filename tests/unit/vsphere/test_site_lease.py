@@ -13,7 +13,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.lease 
     release_quietly,
 )
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.records import CustomFields
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.this_run import Run
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.run_identity import Run
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import vim
 
 from tests.unit.vsphere.fakes import Attributes, FakeSite

@@ -9,7 +9,7 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere import windows
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.ownership import Mark
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.this_run import Run
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.run_identity import Run
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.windows import LeaseWanted, Windows
 
 from tests.unit.vsphere.fakes import BOOT, FakeSite

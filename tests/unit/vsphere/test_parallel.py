@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import ApplyError, LayerError, UnreachableError
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.kernel import KernelLayer
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.plan import KERNEL_SET, KernelWanted
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.side_by_side import (
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.parallel import (
     WORKERS,
-    side_by_side,
+    in_parallel,
     worth_telling,
 )
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.plan import KERNEL_SET, KernelWanted
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import Connection, SessionLostError
 
 from .fakes import ENDPOINT
@@ -22,7 +22,7 @@ from .fakes import ENDPOINT
 def test_as_many_as_there_are_workers_wait_at_the_same_time() -> None:
     all_there = threading.Barrier(WORKERS, timeout=30)
     # One after another, the first would wait here for ever.
-    assert side_by_side(lambda item: (all_there.wait(), item)[1], range(WORKERS)) == list(range(WORKERS))
+    assert in_parallel(lambda item: (all_there.wait(), item)[1], range(WORKERS)) == list(range(WORKERS))
 
 
 def test_never_more_than_the_workers_at_once() -> None:
@@ -36,7 +36,7 @@ def test_never_more_than_the_workers_at_once() -> None:
         with lock:
             inside[0] -= 1
 
-    side_by_side(work, range(4 * WORKERS))
+    in_parallel(work, range(4 * WORKERS))
     assert most[0] <= WORKERS
 
 
@@ -50,7 +50,7 @@ def test_results_stand_in_the_order_of_the_items_whoever_ends_first() -> None:
             assert last_is_done.wait(30)
         return item
 
-    assert side_by_side(work, [0, 1, 2]) == [0, 1, 2]
+    assert in_parallel(work, [0, 1, 2]) == [0, 1, 2]
 
 
 def test_an_error_stays_with_its_host_and_another_kind_of_exception_is_raised() -> None:
@@ -59,10 +59,10 @@ def test_an_error_stays_with_its_host_and_another_kind_of_exception_is_raised() 
             raise ApplyError("no", host=item)
         return item
 
-    first, second, third = side_by_side(work, ["a", "b", "c"])
+    first, second, third = in_parallel(work, ["a", "b", "c"])
     assert (first, third) == ("a", "c") and isinstance(second, ApplyError) and second.host == "b"
     with pytest.raises(ZeroDivisionError):
-        side_by_side(lambda item: 1 // item, [1, 0, 1])
+        in_parallel(lambda item: 1 // item, [1, 0, 1])
 
 
 def test_a_silent_vcenter_is_not_asked_for_the_rest() -> None:
@@ -72,7 +72,7 @@ def test_a_silent_vcenter_is_not_asked_for_the_rest() -> None:
         asked.append(item)
         raise UnreachableError("no answer", host="vcenter")
 
-    outcomes = side_by_side(work, range(10 * WORKERS))
+    outcomes = in_parallel(work, range(10 * WORKERS))
     assert len(asked) <= WORKERS + 1 and outcomes[-1] is None
     assert len(worth_telling(outcomes)) == 1, "the same silence, told once"
 
@@ -83,7 +83,7 @@ def test_a_host_that_vcenter_calls_unreachable_does_not_stop_the_others() -> Non
             raise UnreachableError("not connected", host="esx00", fault="HostNotConnected")
         return item
 
-    assert side_by_side(work, [0, 1, 2])[1:] == [1, 2]
+    assert in_parallel(work, [0, 1, 2])[1:] == [1, 2]
 
 
 def test_one_login_for_all_that_find_the_session_gone() -> None:
@@ -106,7 +106,7 @@ def test_one_login_for_all_that_find_the_session_gone() -> None:
             raise SessionLostError("gone", host="vcenter")
         return used
 
-    outcomes = side_by_side(lambda _item: connection.once_more(call), range(8))
+    outcomes = in_parallel(lambda _item: connection.once_more(call), range(8))
     assert len(logins) == 2, "the first login, and one renewal"
     assert outcomes == [connection._service] * 8
 

@@ -73,7 +73,7 @@ def _word(text: str, limit: int) -> str:
     return re.sub(r"[^A-Za-z0-9_.@-]", "_", text)[:limit]
 
 
-def this_run(given: str = "") -> Run:
+def current_run(given: str = "") -> Run:
     """``given``: the caller's own name for it; without one, each ansible-playbook is a run."""
     controller = _word(socket.gethostname(), 48) or "unknown"
     process = ""

@@ -9,7 +9,7 @@ from typing import Any, Callable
 from .._layer import LayerError
 from .lease import SiteLease, datacenter_of, release_quietly
 from .records import HostRecords
-from .this_run import Run
+from .run_identity import Run
 from .transport import Connection
 
 
@@ -22,7 +22,7 @@ class Bookkeeping:
     take_over: str = ""
 
 
-class Books:
+class HostBookkeeping:
     def __init__(self, connection: Connection, host: Any, name: str, wanted: Bookkeeping) -> None:
         self._connection = connection
         self._wanted = wanted

@@ -22,7 +22,7 @@ def is_silence(error: BaseException) -> bool:
     return isinstance(error, UnreachableError) and "fault" not in error.details
 
 
-def side_by_side(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Outcome[Result]]:
+def in_parallel(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Outcome[Result]]:
     """What ``work`` returned for each item, or the `LayerError` that it raised; None for one that was not begun,
     because vCenter had stopped answering by then. Any other exception is raised here."""
     silent = threading.Event()
