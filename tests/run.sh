@@ -66,7 +66,10 @@ lint() {
   count ansible-lint ansible-lint --offline
   count docs antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs self .
   count docs-site env ANSIBLE_COLLECTIONS_PATH=collections python docs/site.py
-  count codespell codespell ./*.md docs roles playbooks inventories plugins/modules plugins/action plugins/filter lab/README.md
+  local prose=(./*.md docs roles playbooks inventories plugins/modules plugins/action plugins/filter lab/README.md)
+  count codespell codespell "${prose[@]}"
+  count typos typos "${prose[@]}"
+  count proselint proselint --config .proselintrc.json check ./*.md docs/*.md roles/*/README.md lab/README.md
 }
 unit() { local in_company=yes; suite unit -n 2 tests/unit; }
 sanity() {
