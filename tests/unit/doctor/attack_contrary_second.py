@@ -1,6 +1,6 @@
-"""20 more bundles in which an output refutes the cause that the log suggests, in the form of ``attack_bundles.CONTRARY``.
+"""20 more bundles in which an output refutes the cause that the log suggests, as in ``attack_bundles.CONTRARY``.
 
-``STORIES``: case -> (what is refuted, what is right, pieces). ``CONTRARY``: case -> (names of the refuted causes, pieces).
+``STORIES``: case -> (what is refuted, what is right, pieces). ``CONTRARY``: case -> (refuted causes, pieces).
 All texts are SIMULATED.
 """
 
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 N = "gpu01:3100:3200 [0] NCCL "
 FLUSH = (
-    "gpu01:3100:3250 [0] NCCL WARN NET/IB: Got completion from peer 192.0.2.12<48122> with status=IBV_WC_RETRY_EXC_ERR(12) "
+    "gpu01:3100:3250 [0] NCCL WARN NET/IB: Got completion from peer 192.0.2.12<48122> with "
+    "status=IBV_WC_RETRY_EXC_ERR(12) "
     "opcode=IBV_WC_SEND(0) len=0 vendor err 129 (Send) hca mlx5_0\n"
 )
 DAY = "2026-02-03 12:"
@@ -23,7 +24,8 @@ STORIES: dict[str, tuple[str, str, dict[str, str]]] = {
             "hosts/gpu01/nvidia-smi-q.txt": "$ nvidia-smi -q -d MEMORY\n    BAR1 Memory Usage\n"
             "        Total                             : 256 MiB\n        Used                              : 255 MiB\n"
             "        Free                              : 1 MiB\n",
-            "hosts/gpu01/limits.txt": "$ ulimit -l\nunlimited\n$ systemctl show -p LimitMEMLOCK docker\nLimitMEMLOCK=infinity\n",
+            "hosts/gpu01/limits.txt": "$ ulimit -l\nunlimited\n$ systemctl show -p LimitMEMLOCK "
+            "docker\nLimitMEMLOCK=infinity\n",
         },
     ),
     "retries are used up, large packets pass": (
@@ -31,9 +33,11 @@ STORIES: dict[str, tuple[str, str, dict[str, str]]] = {
         "the switch drops at a port without PFC",
         {
             "job/job.log": FLUSH,
-            "hosts/gpu01/mtu.txt": "$ ip link show ens5f0np0\n4: ens5f0np0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 9000 state UP\n"
+            "hosts/gpu01/mtu.txt": "$ ip link show ens5f0np0\n4: ens5f0np0: "
+            "<BROADCAST,MULTICAST,UP,LOWER_UP> mtu 9000 state UP\n"
             "$ ping -M do -s 8972 -c 3 192.0.2.12\n3 packets transmitted, 3 received, 0% packet loss, time 2004ms\n",
-            "hosts/gpu02/mtu.txt": "$ ip link show ens5f0np0\n4: ens5f0np0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 9000 state UP\n",
+            "hosts/gpu02/mtu.txt": "$ ip link show ens5f0np0\n4: ens5f0np0: "
+            "<BROADCAST,MULTICAST,UP,LOWER_UP> mtu 9000 state UP\n",
             "switches/sw01/interface.txt": "Eth1/5\n  Priority flow control: off\n  Tx\n    92311 discard packets\n",
         },
     ),
@@ -81,12 +85,15 @@ STORIES: dict[str, tuple[str, str, dict[str, str]]] = {
         "the program reads memory that is not its own",
         "one GPU with uncorrectable errors of its SRAM",
         {
-            "hosts/gpu01/dmesg.txt": "[ 100.000001] NVRM: Xid (PCI:0000:3b:00): 31, pid=3100, name=python3, Ch 00000008, intr "
+            "hosts/gpu01/dmesg.txt": "[ 100.000001] NVRM: Xid (PCI:0000:3b:00): 31, pid=3100, "
+            "name=python3, Ch 00000008, intr "
             "00000000. MMU Fault: ENGINE GRAPHICS GPC2 GPCCLIENT_T1_0 faulted @ 0x7f_1. Fault is of type FAULT_PDE\n"
-            "[ 900.000001] NVRM: Xid (PCI:0000:3b:00): 31, pid=4711, name=all_reduce_perf, Ch 00000008, intr 00000000. MMU "
+            "[ 900.000001] NVRM: Xid (PCI:0000:3b:00): 31, pid=4711, name=all_reduce_perf, Ch "
+            "00000008, intr 00000000. MMU "
             "Fault: ENGINE GRAPHICS GPC2 GPCCLIENT_T1_0 faulted @ 0x7f_2. Fault is of type FAULT_PDE\n",
             "hosts/gpu01/nvidia-smi-q.txt": "GPU 00000000:3B:00.0\n    ECC Errors\n        Volatile\n"
-            "            SRAM Uncorrectable Parity             : 0\n            SRAM Uncorrectable SEC-DED            : 14\n"
+            "            SRAM Uncorrectable Parity             : 0\n            SRAM Uncorrectable "
+            "SEC-DED            : 14\n"
             "        Aggregate\n            SRAM Threshold Exceeded               : Yes\n",
             "job/sanitizer.log": "$ compute-sanitizer ./all_reduce_perf -g 1\n========= ERROR SUMMARY: 0 errors\n",
         },
@@ -95,7 +102,8 @@ STORIES: dict[str, tuple[str, str, dict[str, str]]] = {
         "the host's driver was upgraded and not loaded again",
         "the container brings a library of its own before the host's",
         {
-            "containers/gpu01/nvidia-smi.txt": "$ nvidia-smi\nFailed to initialize NVML: Driver/library version mismatch\n"
+            "containers/gpu01/nvidia-smi.txt": "$ nvidia-smi\nFailed to initialize NVML: "
+            "Driver/library version mismatch\n"
             "NVML library version: 535.54\n$ echo $LD_LIBRARY_PATH\n/opt/old-driver/lib:/usr/local/nvidia/lib64\n"
             "$ ls /opt/old-driver/lib\nlibcuda.so.535.54.03 libnvidia-ml.so.1 libnvidia-ml.so.535.54.03\n",
             "hosts/gpu01/nvidia-smi.txt": "$ nvidia-smi --query-gpu=driver_version --format=csv,noheader\n550.90.07\n"
@@ -113,10 +121,12 @@ STORIES: dict[str, tuple[str, str, dict[str, str]]] = {
             + "INFO transport/shm.cc:114 -> 2\n",
             "containers/gpu01/df.txt": "$ df -h /dev/shm\nFilesystem      Size  Used Avail Use% Mounted on\n"
             "shm              64M   62M  2.0M  97% /dev/shm\n",
-            "hosts/gpu01/journal.txt": "nv-fabricmanager[901]: request to query NVSwitch device information from NVSwitch driver "
+            "hosts/gpu01/journal.txt": "nv-fabricmanager[901]: request to query NVSwitch device "
+            "information from NVSwitch driver "
             "failed with error:WARNING Nothing to do [NV_WARN_NOTHING_TO_DO]\n"
             "systemd[1]: nvidia-fabricmanager.service: Control process exited, code=exited, status=1/FAILURE\n",
-            "hosts/gpu01/lspci.txt": "$ lspci | grep -ic nvswitch\n0\n$ nvidia-smi -L\nGPU 0: NVIDIA L40S (UUID: GPU-0001)\n"
+            "hosts/gpu01/lspci.txt": "$ lspci | grep -ic nvswitch\n0\n$ nvidia-smi -L\nGPU 0: NVIDIA "
+            "L40S (UUID: GPU-0001)\n"
             "GPU 1: NVIDIA L40S (UUID: GPU-0002)\n",
         },
     ),
@@ -129,7 +139,8 @@ STORIES: dict[str, tuple[str, str, dict[str, str]]] = {
             "space left on device (28)\n",
             "containers/gpu01/df.txt": "$ df -h /dev/shm\nFilesystem      Size  Used Avail Use% Mounted on\n"
             "tmpfs           512G  1.2G  511G   1% /dev/shm\n$ df -i /dev/shm\n"
-            "Filesystem      Inodes   IUsed IFree IUse% Mounted on\ntmpfs          1048576 1048576     0  100% /dev/shm\n"
+            "Filesystem      Inodes   IUsed IFree IUse% Mounted on\ntmpfs          1048576 1048576   "
+            "  0  100% /dev/shm\n"
             "$ ls /dev/shm | head -2\nnccl-00a1Bx\nnccl-00a9Qq\n",
         },
     ),
@@ -142,7 +153,8 @@ STORIES: dict[str, tuple[str, str, dict[str, str]]] = {
             "LD_LIBRARY_PATH\n  settings, or configure OMPI with --enable-orterun-prefix-by-default\n",
             "hosts/gpu01/ssh.txt": "$ ssh gpu02 'which orted; orted --version'\n/usr/bin/orted\norted (OpenRTE) 4.1.6\n"
             "$ orted --version\norted (OpenRTE) 4.1.6\n",
-            "hosts/gpu02/df.txt": "$ df -h /tmp\nFilesystem      Size  Used Avail Use% Mounted on\n/dev/sda2        20G   20G     0 "
+            "hosts/gpu02/df.txt": "$ df -h /tmp\nFilesystem      Size  Used Avail Use% Mounted on\n"
+            "/dev/sda2        20G   20G     0 "
             "100% /tmp\n",
         },
     ),
@@ -151,11 +163,14 @@ STORIES: dict[str, tuple[str, str, dict[str, str]]] = {
         "the NIC has 4 lanes of 16",
         {
             "job/job.log": "# Avg bus bandwidth    : 5.2\n",
-            "hosts/gpu01/ethtool-1200.txt": "$ date; ethtool -S ens5f0np0 | grep prio3_pause\nTue Feb  3 12:00:00 UTC 2026\n"
+            "hosts/gpu01/ethtool-1200.txt": "$ date; ethtool -S ens5f0np0 | grep prio3_pause\nTue "
+            "Feb  3 12:00:00 UTC 2026\n"
             "     rx_prio3_pause: 918273645\n     tx_prio3_pause: 81726354\n",
-            "hosts/gpu01/ethtool-1210.txt": "$ date; ethtool -S ens5f0np0 | grep prio3_pause\nTue Feb  3 12:10:00 UTC 2026\n"
+            "hosts/gpu01/ethtool-1210.txt": "$ date; ethtool -S ens5f0np0 | grep prio3_pause\nTue "
+            "Feb  3 12:10:00 UTC 2026\n"
             "     rx_prio3_pause: 918273645\n     tx_prio3_pause: 81726354\n",
-            "hosts/gpu01/lspci.txt": "$ lspci -s 5e:00.0 -vv | grep Lnk\n\t\tLnkCap:\tPort #0, Speed 32GT/s, Width x16\n"
+            "hosts/gpu01/lspci.txt": "$ lspci -s 5e:00.0 -vv | grep Lnk\n\t\tLnkCap:\tPort #0, Speed "
+            "32GT/s, Width x16\n"
             "\t\tLnkSta:\tSpeed 32GT/s, Width x4 (downgraded)\n",
         },
     ),
@@ -163,10 +178,11 @@ STORIES: dict[str, tuple[str, str, dict[str, str]]] = {
         "MTU of the NIC",
         "the GPU is too hot and slows down",
         {
-            "job/job.log": N
-            + "INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eno1:192.0.2.11<0>\nstep 100 took 9.81 s, before 2.40 s\n",
+            "job/job.log": N + "INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eno1:192.0.2.11<0>\nstep 100 took 9.81 "
+            "s, before 2.40 s\n",
             "hosts/gpu01/link.txt": "$ ip -o link\n2: eno1: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 state UP\n"
-            "4: ens5f0np0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 9000 state UP\n$ ibdev2netdev\nmlx5_0 port 1 ==> ens5f0np0 (Up)\n"
+            "4: ens5f0np0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 9000 state UP\n$ ibdev2netdev\n"
+            "mlx5_0 port 1 ==> ens5f0np0 (Up)\n"
             "$ ibv_devinfo -d mlx5_0 | grep mtu\n\t\t\tmax_mtu:\t\t4096 (5)\n\t\t\tactive_mtu:\t\t4096 (5)\n",
             "hosts/gpu01/clocks.txt": "$ nvidia-smi -q -d PERFORMANCE\n    Clocks Event Reasons\n"
             "        HW Slowdown                       : Active\n            HW Thermal Slowdown           : Active\n"
@@ -183,7 +199,8 @@ STORIES: dict[str, tuple[str, str, dict[str, str]]] = {
             + "INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eno1:192.0.2.11<0>\n"
             + N
             + "WARN socketStartConnect: Connect to 198.51.100.12<41235> failed : No route to host\n",
-            "hosts/gpu01/ibstat.txt": "CA 'mlx5_0'\n\tPort 1:\n\t\tState: Active\n\t\tPhysical state: LinkUp\n\t\tRate: 400\n"
+            "hosts/gpu01/ibstat.txt": "CA 'mlx5_0'\n\tPort 1:\n\t\tState: Active\n\t\tPhysical "
+            "state: LinkUp\n\t\tRate: 400\n"
             "CA 'mlx5_1'\n\tPort 1:\n\t\tState: Down\n\t\tPhysical state: Disabled\n\t\tRate: 40\n",
             "hosts/gpu01/route.txt": "$ ip route get 198.51.100.12\nRTNETLINK answers: No route to host\n",
         },
@@ -213,7 +230,8 @@ STORIES: dict[str, tuple[str, str, dict[str, str]]] = {
             + N
             + "INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA\n# Avg bus bandwidth    : 372.4\n"
             "iter 100 data_time 3.912 forward_time 0.101 backward_time 0.210 comm_time 0.031\n",
-            "hosts/gpu01/lspci.txt": "$ lspci -s 17:01.0 -vv | grep ACSCtl\n\t\tACSCtl:\tSrcValid+ TransBlk- ReqRedir+ CmpltRedir+ "
+            "hosts/gpu01/lspci.txt": "$ lspci -s 17:01.0 -vv | grep ACSCtl\n\t\tACSCtl:\tSrcValid+ "
+            "TransBlk- ReqRedir+ CmpltRedir+ "
             "UpstreamFwd+ EgressCtrl- DirectTrans-\n",
         },
     ),
@@ -221,9 +239,12 @@ STORIES: dict[str, tuple[str, str, dict[str, str]]] = {
         "the device plugin does not run",
         "another job has all GPUs",
         {
-            "job/describe-pod.txt": "Events:\n  Warning  FailedScheduling  3m  default-scheduler  0/1 nodes are available: 1 "
-            "Insufficient nvidia.com/gpu. preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.\n",
-            "hosts/gpu01/describe-node.txt": "Allocatable:\n  nvidia.com/gpu:     8\nAllocated resources:\n  Resource  Requests  Limits\n"
+            "job/describe-pod.txt": "Events:\n  Warning  FailedScheduling  3m  default-scheduler  "
+            "0/1 nodes are available: 1 "
+            "Insufficient nvidia.com/gpu. preemption: 0/1 nodes are available: 1 No preemption "
+            "victims found for incoming pod.\n",
+            "hosts/gpu01/describe-node.txt": "Allocatable:\n  nvidia.com/gpu:     8\nAllocated "
+            "resources:\n  Resource  Requests  Limits\n"
             "  nvidia.com/gpu     8  8\n$ kubectl get pods -n gpu-operator\n"
             "nvidia-device-plugin-daemonset-7x2kq   1/1   Running   0   12d\n",
         },
@@ -232,10 +253,13 @@ STORIES: dict[str, tuple[str, str, dict[str, str]]] = {
         "the kernel killed a process for memory",
         "the job's time was over",
         {
-            "job/job.log": "slurmstepd: error: *** JOB 1234 ON gpu01 CANCELLED AT 2026-02-03T12:00:00 DUE TO TIME LIMIT ***\n"
-            "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: train.py FAILED\n  exitcode  : -9 (pid: 3100)\n"
+            "job/job.log": "slurmstepd: error: *** JOB 1234 ON gpu01 CANCELLED AT "
+            "2026-02-03T12:00:00 DUE TO TIME LIMIT ***\n"
+            "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: train.py FAILED\n  "
+            "exitcode  : -9 (pid: 3100)\n"
             "  traceback : Signal 9 (SIGKILL) received by PID 3100\n",
-            "hosts/gpu01/memory.txt": "$ free -g\n               total        used        free\nMem:            2015         102        1890\n"
+            "hosts/gpu01/memory.txt": "$ free -g\n               total        used        free\nMem: "
+            "           2015         102        1890\n"
             "$ dmesg -T | grep -ci 'out of memory'\n0\n$ cat /sys/fs/cgroup/memory.events\noom 0\noom_kill 0\n",
         },
     ),
@@ -243,7 +267,8 @@ STORIES: dict[str, tuple[str, str, dict[str, str]]] = {
         "the 64-bit MMIO window of the VM is off or too small",
         "the VM starts with BIOS and not with EFI",
         {
-            "hosts/gpu01/dmesg.txt": "[    9.000001] NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:\n"
+            "hosts/gpu01/dmesg.txt": "[    9.000001] NVRM: This PCI I/O region assigned to your "
+            "NVIDIA device is invalid:\n"
             "[    9.000002] NVRM: BAR1 is 0M @ 0x0 (PCI:0000:03:00.0)\n",
             "vms/gpu01/vmware.log": '2026-02-03T12:00:00Z In(05) vmx DICT                   firmware = "bios"\n'
             '2026-02-03T12:00:00Z In(05) vmx DICT   pciPassthru.use64bitMMIO = "TRUE"\n'
@@ -258,12 +283,15 @@ STORIES: dict[str, tuple[str, str, dict[str, str]]] = {
             + "00:00 "
             + N
             + "WARN Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1b000\n",
-            "hosts/gpu01/dmesg.txt": "[Tue Jan 27 04:00:00 2026] NVRM: Xid (PCI:0000:3b:00): 48, pid=900, An uncorrectable double "
+            "hosts/gpu01/dmesg.txt": "[Tue Jan 27 04:00:00 2026] NVRM: Xid (PCI:0000:3b:00): 48, "
+            "pid=900, An uncorrectable double "
             "bit error (DBE) has been detected on GPU in the framebuffer at partition 3, subpartition 0.\n"
-            "[Tue Jan 27 04:10:00 2026] NVRM: Xid (PCI:0000:3b:00): 63, pid=900, Row Remapper: New row marked for remapping, "
+            "[Tue Jan 27 04:10:00 2026] NVRM: Xid (PCI:0000:3b:00): 63, pid=900, Row Remapper: New "
+            "row marked for remapping, "
             "reset gpu to activate.\n[Tue Jan 27 05:00:00 2026] nvidia 0000:3b:00.0: resetting\n",
             "hosts/gpu01/nvidia-smi-q.txt": "GPU 00000000:3B:00.0\n    ECC Errors\n        Volatile\n"
-            "            DRAM Uncorrectable                    : 0\n    Remapped Rows\n        Correctable Error                 : 0\n"
+            "            DRAM Uncorrectable                    : 0\n    Remapped Rows\n        "
+            "Correctable Error                 : 0\n"
             "        Uncorrectable Error               : 1\n        Pending                           : No\n"
             "        Remapping Failure Occurred        : No\n",
         },
@@ -272,9 +300,12 @@ STORIES: dict[str, tuple[str, str, dict[str, str]]] = {
         "a name of a host cannot be resolved",
         "no GPU memory is left",
         {
-            "job/job.log": "[W socket.cpp:697] [c10d] The client socket has failed to connect to [gpu01]:29500 (errno: -2 - Name or "
-            "service not known). Retrying.\n[I socket.cpp:884] [c10d] The client socket has connected to [gpu01]:29500 on "
-            "[gpu02]:51234.\n[rank8]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total "
+            "job/job.log": "[W socket.cpp:697] [c10d] The client socket has failed to connect to "
+            "[gpu01]:29500 (errno: -2 - Name or "
+            "service not known). Retrying.\n[I socket.cpp:884] [c10d] The client socket has "
+            "connected to [gpu01]:29500 on "
+            "[gpu02]:51234.\n[rank8]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate "
+            "2.00 GiB. GPU 0 has a total "
             "capacity of 79.11 GiB of which 1.10 GiB is free.\n",
             "hosts/gpu02/dns.txt": "$ getent hosts gpu01\n192.0.2.11      gpu01\n",
         },

@@ -138,7 +138,8 @@ VERSIONS: dict[str, tuple[str, str, str, str]] = {
         "RuntimeError: CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasLtMatmul( ltHandle, "
         "computeDesc.descriptor(), &alpha_val, mat1_ptr)`\n"
         "[ 88.000001] NVRM: Xid (PCI:0000:3b:00): 31, pid=3100, name=python3, Ch 00000008, intr 00000000. MMU Fault: "
-        "ENGINE GRAPHICS GPC0 GPCCLIENT_T1_0 faulted @ 0x7f_10000000. Fault is of type FAULT_PDE ACCESS_TYPE_VIRT_READ\n",
+        "ENGINE GRAPHICS GPC0 GPCCLIENT_T1_0 faulted @ 0x7f_10000000. Fault is of type FAULT_PDE "
+        "ACCESS_TYPE_VIRT_READ\n",
     ),
     "container toolkit: device rules in another cgroup": (
         "1.17.7",
