@@ -263,16 +263,22 @@ STORIES: dict[str, tuple[str, str, dict[str, str]]] = {
             "$ dmesg -T | grep -ci 'out of memory'\n0\n$ cat /sys/fs/cgroup/memory.events\noom 0\noom_kill 0\n",
         },
     ),
-    "a region is invalid, the window is large": (
+    "a region was invalid before the VM was changed": (
         "the 64-bit MMIO window of the VM is off or too small",
-        "the VM starts with BIOS and not with EFI",
+        "no GPU memory is left",
         {
-            "hosts/gpu01/dmesg.txt": "[    9.000001] NVRM: This PCI I/O region assigned to your "
-            "NVIDIA device is invalid:\n"
-            "[    9.000002] NVRM: BAR1 is 0M @ 0x0 (PCI:0000:03:00.0)\n",
-            "vms/gpu01/vmware.log": '2026-02-03T12:00:00Z In(05) vmx DICT                   firmware = "bios"\n'
-            '2026-02-03T12:00:00Z In(05) vmx DICT   pciPassthru.use64bitMMIO = "TRUE"\n'
-            '2026-02-03T12:00:00Z In(05) vmx DICT pciPassthru.64bitMMIOSizeGB = "512"\n',
+            "job/job.log": DAY + "00:00 [rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried "
+            "to allocate 2.00 GiB. "
+            "GPU 0 has a total capacity of 79.11 GiB of which 1.10 GiB is free.\n",
+            "hosts/gpu01/journal.txt": "Feb 01 09:00:01 gpu01 kernel: NVRM: This PCI I/O region "
+            "assigned to your NVIDIA "
+            "device is invalid:\nFeb 01 09:00:01 gpu01 kernel: NVRM: BAR1 is 0M @ 0x0 (PCI:0000:03:00.0)\n"
+            "-- Boot 2c1d7c0e6f0a4f5e9d0a1b2c3d4e5f60 --\nFeb 01 10:00:01 gpu01 kernel: nvidia 0000:03:00.0: enabling "
+            "device (0000 -> 0002)\n",
+            "hosts/gpu01/nvidia-smi.txt": "$ nvidia-smi -L\nGPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-0001)\n",
+            "vms/gpu01/vmware.log": '2026-02-01T09:50:00Z In(05) vmx DICT                   firmware = "efi"\n'
+            '2026-02-01T09:50:00Z In(05) vmx DICT   pciPassthru.use64bitMMIO = "TRUE"\n'
+            '2026-02-01T09:50:00Z In(05) vmx DICT pciPassthru.64bitMMIOSizeGB = "512"\n',
         },
     ),
     "an ECC error of last week": (
@@ -311,3 +317,36 @@ STORIES: dict[str, tuple[str, str, dict[str, str]]] = {
         },
     ),
 }
+
+NETWORK = (
+    "gid_wrong",
+    "link_faulty",
+    "no_path_between_nics",
+    "nic_qos_differs",
+    "mtu_differs",
+    "switch_pfc",
+    "firewall",
+)
+REFUTED: dict[str, tuple[str, ...]] = {
+    "no memory to register, locking is unlimited": ("container_memlock", "memlock_host", "limits_host"),
+    "retries are used up, large packets pass": ("mtu_differs", "switch_mtu"),
+    "peer memory is not loaded, DMA-BUF is in use": ("peermem_missing", "peermem_abi", "gdr_broken"),
+    "connecting times out, the port is open": ("firewall",),
+    "retries are used up after a rank died": NETWORK,
+    "MMU fault, whatever the program": ("app_illegal_access",),
+    "driver and library differ, but not on the host": ("nvml_mismatch", "driver_not_running"),
+    "Fabric Manager fails where no switch is": ("fabric_manager",),
+    "no space in /dev/shm, which is large": ("container_shm",),
+    "a daemon does not start, it is installed": ("launch_failed",),
+    "pauses of weeks ago": ("switch_pfc", "nic_qos_differs", "host_slow_receiver"),
+    "an MTU of 1500 on the way of ssh": ("mtu_differs", "switch_mtu"),
+    "a port without a link that nobody uses": ("link_faulty", "switch_port_off", "fabric_link"),
+    "a wheel of another release that is not loaded": ("nccl_mixed",),
+    "access control is on, the time goes to the data": ("acs_redirects",),
+    "no GPU is left in the cluster": ("container_no_gpu", "driver_not_running", "container_down"),
+    "killed, with memory enough": ("app_host_memory", "container_memory", "limits_host", "memory_reservation"),
+    "a region was invalid before the VM was changed": ("mmio_window",),
+    "an ECC error of last week": ("gpu_fault", "gpu_error_contained"),
+    "a name that was unknown at first": ("name_resolution",),
+}
+CONTRARY = {name: (REFUTED[name], pieces) for name, (_refuted, _right, pieces) in STORIES.items()}
