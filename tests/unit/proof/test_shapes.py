@@ -16,7 +16,7 @@ OPEN: dict[str, str] = yaml.safe_load(pathlib.Path(__file__).with_name("shapes_o
 
 def right(shape: Shape) -> bool:
     verdict: dict[str, Any] = summary(built(shape))["verdict"]
-    return verdict["state"] == shape.grade and shape.told in verdict["headline"]
+    return verdict["state"] == shape.grade and shape.told in verdict["line"]
 
 
 @pytest.mark.parametrize("shape", [each for each in SHAPES if each.name not in OPEN], ids=lambda each: each.name)
