@@ -21,8 +21,8 @@ _VALUE = (
 )
 # Words that end the name of a secret.
 _STRONG = (
-    r"(?:pass[_-]?(?:word|wd|phrase|key|code)|passwort|(?<![a-z])pwd(?![\"']?[ \t]*[:=][ \t]*[\"']?/)"
-    r"|secret[_-]?(?:access[_-]?)?key|secret"
+    r"(?:pass[_-]?(?:word|wd|phrase|key|code|nt\w*|lm)|passwort|(?<![a-z])pwd(?![\"']?[ \t]*[:=][ \t]*[\"']?/)"
+    r"|secret[_-]?(?:access[_-]?)?key|secret(?:[ _-]?id)?|(?<![a-z])cak"
     r"|token|api[_-]?key|(?:access|account|private|preshared|shared|auth|authentication|unseal|encryption|fernet|client"
     r"|certificate|wep|licen[cs]e|routing|accesskey)[_-]?key\d?(?:[_-](?:data|id))?|(?<!\b[lpqr])[_-](?:key|pass|pw)"
     r"|credential|authtok|bind_?pw|rootpw|psk|keysafe|dockerconfigjson|private-mac|\b_auth|\bauth(?=\"))"
@@ -35,7 +35,8 @@ _HEADER = r"[\"']?[ \t]*[:=][ \t]*[\"']?(?P<value>(?:[^\"'\n]|(?<==)\"[^\"\n]*\"
 # Where a line begins and ends, also one that is the whole of a quoted text or of an element.
 _START = r"(?:^|(?<=[\"'>=]))"
 _END = r"(?=[ \t]*(?:$|[\"'<]))"
-_CHOSEN = r"[\"']?(?P<word>[^\s\"'<>]+)"
+_WORD = r"(?P<word>[^\s\"'<>]+)"
+_CHOSEN = rf"[\"']?{_WORD}"
 
 
 # Accounts of every system: alone before the @ of an address they are no secret, and name no person.
@@ -60,7 +61,7 @@ _PROSE = re.compile(r"[a-z]+|[A-Z][a-z]+|[A-Z]+|[\d.:*/x%-]+|[/$(\[{&|=-].*|[a-z
 def is_chosen(value: str) -> bool:
     """Whether a word is more than a word of prose, a figure, an address, a path or an option."""
     bare = value.rstrip(".,:;)]}!?") or value
-    return len(value) >= 4 and not (_PROSE.fullmatch(bare) and not value.endswith("!"))
+    return len(value) >= 4 and (value[-1] in "!=" or is_mixed(value) or not _PROSE.fullmatch(bare))
 
 
 def is_random(value: str) -> bool:
@@ -78,42 +79,36 @@ def is_mixed(value: str) -> bool:
     return {"d", "u", "l"} <= set(kinds) and changes >= 0.38 * len(pairs) and len(pairs) >= 12
 
 
+_PEM = "[A-Z0-9 ]+"
 _NEAR = r"[^\n|;]{0,240}?"
 _FORMS = (
     # One that was cut reaches to the next, or to the end: rather too much than half a key.
-    _Form(
-        ("-----begin",),
-        re.compile(
-            r"-----BEGIN [A-Z0-9 ]+-----(?:(?!-----BEGIN).)*?(?:-----END [A-Z0-9 ]+-----|(?=-----BEGIN)|\Z)",
-            re.DOTALL | re.IGNORECASE,
-        ),
-    ),
+    _form("-----begin", rf"-----BEGIN {_PEM}-----(?s:(?!-----BEGIN).)*?(?:-----END {_PEM}-----|(?=-----BEGIN)|\Z)"),
     _form("://", r"(?<=://)(?P<value>[^/\s\"'<>]+)(?=@)"),
     _form(
-        "pass pw key secret token credential authtok psk dockerconfigjson auth private-mac",
+        "pass pw key secret token credential authtok psk dockerconfigjson auth private-mac cak",
         rf"{_STRONG}s?\d?{_WRITTEN}[\"'\])]{{0,2}}{_SEPARATOR}(?:(?:Bearer|Basic|Token|Digest)[ \t]+"
-        rf"|\{{[^{{}}\n]{{0,80}}\bvalue[\"']?{_SEPARATOR})?{_VALUE}",
+        rf"|\{{[^{{}}\n]{{0,80}}\bvalue[\"']?{_SEPARATOR}|0x[0-9a-f]+[ \t]+(?=\"))?{_VALUE}",
     ),
     # The words of other languages, and names that are secrets in some places only.
     _form(
-        "contrase senha passe kennwort wachtwoord hasł парол 密码 community recovery backup",
-        rf"(?:contrase\w+|senha|mot[ _]de[ _]passe|kennwort|wachtwoord|hasło|пароль|密码|\bcommunity"
-        rf"|\b(?:recovery|backup)[ _-]code)s?[\"']?{_SEPARATOR}{_VALUE}",
+        "contrase senha passe kennwort wachtwoord hasł парол 密码 communit recovery backup",
+        rf"(?:contrase\w+|senha|mot[ _]de[ _]passe|kennwort|wachtwoord|hasło|пароль|密码"
+        rf"|communit(?:y|ies)(?:[ \t]+string)?|\b(?:recovery|backup)[ _-]code)s?[\"']?{_SEPARATOR}{_VALUE}",
         is_chosen,
     ),
     _form(
         "pin", r"(?<![\w.])(?:so-)?pin(?:[ \t]+(?:for|of)[^\n:=]{0,24})?(?:[ \t]*[:=][ \t]*|[ \t]+)(?P<word>\d{4,12})\b"
     ),
-    # A table of Markdown, a table with commas whose first line has the names.
+    # A table of Markdown.
     _form("pass secret token key", rf"\|[ \t]*[\w -]{{0,40}}{_STRONG}[ \t]*\|[ \t]*(?P<word>[^\s|]+)", is_chosen),
-    _form(",pass", r"\buser\w*,pass\w*[^\n]*\n[^\s,]+,(?P<word>[^\s,\"'<>]+)"),
     # Digits of a key, which only the words beside it tell from a digest.
     _form(
         "key psk crypt rfc crumb secret",
         r"\b(?:[\w-]*(?:key|psk)|crypt|[\w-]*crumb|secret|rfc\d+\([\w()]+\))(?![\w-])[^\n]{0,40}?(?<![\w:])(?:0x)?"
-        r"(?P<value>[0-9a-f]{32,})\b",
+        r"(?P<value>[0-9a-f]{32,})\b|_key[ \t]+0x(?P<second>[0-9a-f]{16})\b",
     ),
-    _form(":", r":(?P<value>(?<!sha512:)[0-9a-f]{96,})\b"),
+    _form(":", r":(?P<value>(?<!sha512:)[0-9a-f]{96,}\b|[0-9a-f]{32}:[0-9a-f]{32}(?=:))"),
     _form(":", r"\b(?P<value>[0-9a-z]{16,}(?::[0-9a-z]{16,})+)\b", lambda value: is_mixed(value.replace(":", ""))),
     _form(
         "pass pw",
@@ -135,7 +130,11 @@ _FORMS = (
         rf"\b(?:x-[\w-]{{0,40}}(?:auth|token|key)|[\w-]{{0,40}}session-id|private-token|\w+[-_]cookie)"
         rf"(?=[\"']?[ \t]*[:=]){_HEADER}",
     ),
-    _form("session", r"vmware_soap_session=[\"']?(?P<value>[\w-]+)|jsessionid[=:][ \t]*(?P<word>\w+)"),
+    _form(
+        "session ticket",
+        r"vmware_soap_session=[\"']?(?P<value>[\w-]+)|jsessionid[=:][ \t]*(?P<word>\w+)"
+        rf"|\bticket{_SEPARATOR}\"(?P<second>[\w-]{{16,}})",
+    ),
     _form(
         "token key secret pass pwd sig auth code credential sid session",
         r"[?&#;](?:[\w-]{0,40}(?:token|key|secret|password|passwd|pass|pwd|sig|signature|auth|code|credential)|sid)="
@@ -143,9 +142,9 @@ _FORMS = (
     ),
     # The option ends with the word: --password-file and --token-ca-cert-hash name no secret.
     _form(
-        "pass token secret key creds bearer cookie",
-        rf"(?<![\w-])(?:--?|\+)[\w-]{{0,64}}(?:{_STRONG}|authkey|apikey|creds|bearer|cookie|certificate-key|pass(?:in|out)?)"
-        r"(?:[ =](?![-=<])|[ =]pass:)[\"']?(?P<word>[^\s\"'<>]+)",
+        "pass -pw token secret key creds bearer cookie",
+        rf"(?<![\w-])(?:--?|\+)[\w-]{{0,64}}(?:{_STRONG}|[a-z]{{3,10}}key|creds|bearer|cookie|pass(?:in|out)?|pw)"
+        rf"(?:[ =](?![-=<])|[ =]pass:){_CHOSEN}",
     ),
     # An element of XML, a list of names and values.
     _form(
@@ -164,95 +163,127 @@ _FORMS = (
     _form(
         "pass secret community bindpw rootpw key- psk cleartext securestring authtok identified",
         r"(?<![\w-])[\w-]{0,40}(?:password|passwd|passphrase|passkey|passwort|pwd|secret|auth_pass|bindpw"
-        r"|rootpw|requirepass|authtok|r[ow]community6?|snmp-server[ \t]+community|key-(?:octet-)?string|psk|cleartext"
+        r"|rootpw|requirepass|authtok|community6?|key-(?:octet-)?string|psk|cleartext"
         r"|become_pass|bind-password|ConvertTo-SecureString|identified[ \t]+by|secret-set-value[ \t]+\S+)"
-        r"(?:[ \t]+(?:is|was|string|password|--iscrypted|set|to|-v|--value|REG_SZ|sha\d*|md5|\d{1,2}))*"
-        r"[ \t]+[\"']?(?=(?P<word>[^\s\"'<>]+))",
+        r"(?:[ \t]+(?:is|was|string|password|--iscrypted|set|to|-v|--value|REG_SZ|sha\d*|md5|\d{1,2}"
+        r"|read|write|add|cipher|[a-z]+(?:,[a-z]+)+))*"
+        rf"[ \t]+[\"']?(?={_WORD})",
         is_chosen,
     ),
-    _form("pass", r"^[ \t]*(?:neighbor[ \t]+\S+[ \t]+)?(?:enable[ \t]+)?password[ \t]+(?P<word>[^\s\"'<>]+)[ \t]*$"),
+    _form("pass", rf"^[ \t]*(?:neighbor[ \t]+\S+[ \t]+)?(?:enable[ \t]+)?password[ \t]+{_WORD}[ \t]*$"),
     _form("pass", r"\b(?:neighbor|login)[ \t]+(?!as\b)\S+[ \t]+password[ \t]+(?P<word>[^\s\"'}<]+)"),
-    _form("hashed", rf"hashed-password[ \t]+{_CHOSEN}"),
     _form(
         "key authentication",
         rf"\b(?:(?:tacacs|radius|ldap)[\w-]*\b{_NEAR}[ \t]key|authentication-key|message-digest-key"
-        r"|(?:authentication|isakmp)[ \t]+(?:key|text)|key-(?:octet-)?string)(?:[ \t]+(?:\d{1,3}|md5|sha\w*))*[ \t]+"
-        r"[\"']?(?P<word>[^\s\"'<>]{4,})",
+        r"|(?:authentication|isakmp)[ \t]+(?:key|[\w-]*text)|key-(?:octet-)?string)"
+        r"(?:[ \t]+(?:\d{1,3}|md5|sha\w*))*[ \t]+[\"']?(?P<word>[^\s\"'<>]{4,})",
     ),
     _form(
-        "auth priv",
-        r"\b(?:auth|priv)[ \t]+(?:(?:md5|sha\w*|des|3des|aes)(?:[ \t-]+\d{3})?[ \t]+(?:0x)?|0x)(?P<word>[^\s\"'<>]+)",
+        "auth priv encrypt",
+        rf"\b(?:auth|priv|encrypt)[ \t-]+(?:(?:md5|sha\w*|des|3des|aes)(?:[ \t-]+\d{{3}})?[ \t]+(?:0x)?|0x){_WORD}",
     ),
-    _form("snmp-server", r"\bsnmp-server[ \t]+community[ \t]+[\"']?(?P<word>[^\s\"'<>]+)"),
-    _form("become_pass", r"become_pass(?:word)?[ \t]+(?P<word>[^\s\"'<>]+)"),
-    _form("wandb", rf"\bwandb[ \t]+login[ \t]+{_CHOSEN}"),
+    _form(
+        "snmp com2sec c=",
+        rf"\bsnmp-server[ \t]+(?:community|host[^\n]*version[ \t]+(?:1|2c))[ \t]+{_CHOSEN}"
+        r"|\blan[ \t]+set[ \t]+\d+[ \t]+snmp[ \t]+(?P<value>\S+)|\bC=\"(?P<second>[^\"\n]+)\"[ \t]+\w+\("
+        rf"|\bcom2sec6?\b[^\n]*[ \t](?P<single>[^\s\"'<>]+){_END}",
+    ),
+    # A name and a value, alone in their line or lines; a value that changes.
+    _form(
+        "pass secret token key communit cak",
+        rf"{_START}[ \t-]*[\w.-]{{0,40}}(?:{_STRONG}|communit(?:y|ies)){_WRITTEN}(?:[ \t]+|[\"']?:[ \t]*\n[ \t]*)[\"']?"
+        rf"(?P<word>[^\s\"'<>]+?)[\"':]?{_END}",
+        is_chosen,
+    ),
+    _form("->", rf"{_STRONG}[^\n]{{0,60}}\" -> \"(?P<value>[^\"\n]+)"),
+    # What programs and people say of a password; what it was and what it becomes.
+    _form(
+        "pass credential",
+        r"\b(?:pass(?:word|phrase|code)|credential)s?(?:[ \t]+[^\s:=]+){0,6}?(?:[ \t]+(?:is|/)|:)[ \t]+[\"']?"
+        r"(?P<word>(?![a-z]+[\s.,;)])[^\s\"'<>]+)"
+        r"|\bpass[^\n]{0,60}?[ \t]from[ \t]+(?P<value>'[^'\n]*'[ \t]+to[ \t]+'[^'\n]*')",
+        is_chosen,
+    ),
+    _form(
+        "become_pass wandb hashed /rp",
+        rf"(?:become_pass(?:word)?|\bwandb[ \t]+login|hashed-password|[ \t]/rp)[ \t]+{_CHOSEN}",
+    ),
     # Options whose value is user and password, of any command.
     _form(
-        " -u --user creds", r"(?<!\S)[\"']?(?:-[uU]|--user)[ =][\"']?[\w.@$\\-]+[:%](?P<word>[^\s\"'<>]+)", is_chosen
+        " -u -l -a user",
+        rf"(?<![\w.-])(?:(?:-[uUla]|--(?:[\w-]+-)?user)[ =]|user[ \t]*=[ \t]*)[\"']?[\w.@$\\-]+[:%]{_WORD}",
+        is_chosen,
     ),
     # The password beside the user: of a command, a login, a connection, a call.
     _form(
         " -p",
-        r"(?<!\S)[\"']?(?:-[uU]|--user(?:name)?)[ =]\S+[^\n|;]{0,160}?[ \t]-[pP](?:[ \t]+|(?=\D))[\"']?"
-        r"(?P<word>[^\s\"'<>]+)",
+        r"(?<!\S)[\"']?(?:-[uUl]|--user(?:name)?)[ =][^\s-]\S*[^\n|;]{0,160}?[ \t]-[pP](?:[ \t]+|(?=\D))[\"']?"
+        rf"{_WORD}",
         is_chosen,
     ),
-    _form("login", r"\blogin[ \t]+(?!as\b)[\w.@-]+[ \t]+[\"']?(?P<word>[^\s\"'<>]+)", is_chosen),
-    _form("pass", r"(?<![\w-])(?-i:PASS)[ \t]+(?P<word>[^\s\"'<>]+)", is_chosen),
+    _form("login add_user", rf"\b(?:login|add_user|change_password)[ \t]+(?!as\b)[\w.@-]+[ \t]+{_CHOSEN}", is_chosen),
+    _form("pass", rf"(?<![\w-])(?-i:PASS)[ \t]+{_WORD}", is_chosen),
     _form("auth", r"\"AUTH\"[ \t]+(?:\"[^\"\n]*\"[ \t]+)?\"(?P<value>[^\"\n]+)\""),
     _form("auth-user-pass", r"<auth-user-pass>\s+\S+\s+(?P<word>\S+)"),
-    _form("auth", r"\bauth[ \t]*=[ \t]*\([ \t]*[\"'][^\"'\n]*[\"'],[ \t]*[\"'](?P<value>[^\"'\n]+)"),
+    _form("auth", r"auth[ \t]*=?[ \t]*\([ \t]*[\"'][^\"'\n]*[\"'],[ \t]*[\"'](?P<value>[^\"'\n]+)"),
     _form(
         "auth login digest",
         r"\b(?:auth|login|digest)[ \t=]+(?!sha\d)[\w.-]+:(?P<word>[^\s\"'<>:/]+)(?![^\s\"'<>])",
         is_chosen,
     ),
-    _form("@", r"(?<![\w/:])[\w.-]+:(?P<word>[^\s\"'<>:@/]{4,})@(?!sha\d)(?=[\w(\[])", is_chosen),
+    _form("@", r"(?<![\w/])[\w.-]+:(?P<word>[^\s\"'<>:@/]{4,})@(?!sha\d)(?=[\w(\[])", is_chosen),
     _form(":", r":[ \t]*(?:EAP|PSK|XAUTH|NTLM)[ \t]+[\"'](?P<value>[^\"'\n]+)"),
     # What a program is enrolled with.
     _form("enable attach register join", r"\b(?:enable|attach|register|join)[ \t]+(?P<word>[\w.-]{24,})", is_random),
     # What is piped into a command that reads a password.
     _form(
-        "| <<<",
-        r"\b(?:echo|printf)[ \t]+(?:-\w+[ \t]+)?[\"']?(?:[\w-]+:)?(?P<word>[^\s\"'|]+)[\"']?[ \t]*\|[ \t]*"
-        r"(?:sudo[ \t]+)?"
-        r"(?:chpasswd|passwd|sudo[ \t]+-S|kinit|realm|cryptsetup|smbpasswd|keepass\S*|[^\n|]{0,80}stdin)"
+        "echo printf <<<",
+        r"\b(?:echo|printf)[ \t]+(?:-\w+[ \t]+)?[\"']?(?:[\w-]+:)?(?P<word>[^\s\"'|]+)[\"']?\s*(?:\||\n\++)[ \t]*"
+        r"(?:sudo[ \t]+)?(?:chpasswd|passwd|sudo[ \t]+-S|kinit|realm|cryptsetup|smbpasswd|keepass\S*"
+        r"|[^\n|]{0,80}(?:stdin|[ \t]-(?![^\s\"'<])))"
         r"|stdin[ \t]+<<<[ \t]*[\"']?(?P<second>[^\s\"']+)",
     ),
     _form("send", r"pass[^\n]{0,40}\bsend[ \t]+(?:--[ \t]+)?\"(?P<value>[^\"\r\n]+)"),
+    _form("send", r"\bsend[ \t]+(?:--[ \t]+)?\"(?P<value>[^\s\"\\]+)(?:\\[rn]|[\r\n])+\"", is_chosen),
+    _form("secret,", r"\bsecret,\S*\bdata=(?P<word>[^\s\"'<>,]+)"),
+    _form("enable", r"\benable[\"'],[ \t]*[\"']input[\"']:[ \t]*[\"'](?P<value>[^\"'\n]+)"),
     _form("send", r"\bsend[ \t]+(?:--[ \t]+)?\"(?P<value>[^\"\r\n\\]+)[^\"]{0,4}\"[^\n]{0,40}pass"),
     _form("-p", r"\"-(?:p|P|w)\"[ \t]+\w+=\"(?P<value>[^\"\n]+)"),
     # Addresses that open something by themselves.
     _form(
-        "hook /ticket/ /bot",
-        r"://[^\s\"'<>]*?(?:webhook\w*|hooks\.[\w.]+/\w+|/ticket|/bot)(?P<value>[/\d][^\s\"'<>]+)",
+        "://", r"://[^\s\"'<>]*?(?:webhook\w*|hooks\.[\w.]+/\w+|/ticket|/bot|/t(?=/\w\w-))(?P<value>[/\d][^\s\"'<>]+)"
     ),
     # Hashes of passwords.
-    _form(
-        "$",
-        r"(?<![\w$])(?P<value>\$(?:[1-9]|1\d|2[abxy]|y|gy|apr1|argon2\w*|scrypt|pbkdf2[\w-]*|sha\d+)\$[^\s\"':<>]{8,})",
-    ),
-    _form("$krb5", r"(?P<value>\$krb5\w+\$\S+)"),
+    _form("$", r"(?<![\w$])(?P<value>\$(?:\w\w?|apr1|argon2\w*|scrypt|pbkdf2[\w-]*|sha\d+)\$[^\s\"':<>]{8,})"),
     _form("pkcs7", r"PKCS7\[(?P<value>[^\]\n]+)\]"),
-    _form("ansible_vault", r"(?P<value>\$ANSIBLE_VAULT;[\w.;-]+(?:\s+[0-9a-f]{20,})*)"),
+    _form("$krb5 $ansible", r"(?P<value>\$krb5\w+\$\S+|\$ANSIBLE_VAULT;[\w.;-]+(?:\s+[0-9a-f]{20,})*)"),
     _form("{", r"\{(?:S?SHA\d*|S?MD5|CRYPT)\}(?P<value>[\w+/=.$]{8,})"),
-    _form("grub", r"grub\.pbkdf2\.(?P<value>[\w.]+)"),
-    _form(":", r":(?P<value>[0-9a-f]{32}:[0-9a-f]{32})(?=:)"),
-    _form("password secret", r"\b(?:password|secret)[ \t]+\d{1,2}[ \t]+(?P<word>[^\s\"'<>]+)"),
+    _form("grub md5 *", r"(?:grub\.pbkdf2\.|\bmd5(?=[0-9a-f]{32}\b)|[\"']\*(?=[0-9a-f]{40}\b))(?P<value>[\w.]+)"),
+    _form("random secret", r"\b(?:\w+_RANDOM|\w+_SECRET\w*)[ \t]+[0-9a-f]{64}[ \t]+(?P<value>[0-9a-f]{32,})"),
+    # Keys of recovery and licences, in groups; tokens of kubeadm; the last column of a jar of cookies.
+    _form(
+        "- .",
+        r"(?<![\w-])(?P<value>(?:\d{6}-){7}\d{6}|(?-i:(?:[0-9A-Z]{5}-){4}[0-9A-Z]{5})|(?-i:[a-z0-9]{6}\.(?=\w*\d)[a-z0-9]{16}))"
+        r"(?![\w.-])",
+    ),
+    _form("true false", r"\t(?:TRUE|FALSE)\t\d+\t\S+\t(?P<word>\S+)"),
+    _form(
+        "key password secret",
+        rf"\b(?:key\b[^\n]{{0,100}}[ \t]7(?=[ \t]+\S{{8}})|(?:password|secret)[ \t]+\d{{1,2}})[ \t]+{_CHOSEN}",
+    ),
     # Tokens that say themselves what they are.
     _form(
-        "nvapi gh glpat akia asia xox sk- k_ munge ls0t eyj ssh- ecdsa age- vct key- dop_ hvs tskey pul- rubygems swm",
+        "nvapi gh glpat akia asia xox sk- k_ munge ls0t eyj ssh- ecdsa age- vct key dop_ hvs tskey pul ruby swm hf_",
         r"\b(?P<value>nvapi-[\w-]{20,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|(?:AKIA|ASIA)[0-9A-Z]{16}"
         r"|xox[abprs]-[\w-]{10,}|sk-(?:proj-|ant-)?[\w-]{24,}|[sr]k_(?:live|test)_\w{16,}|MUNGE:[\w+/=]+:?"
         r"|LS0tLS1CRUdJTi[\w+/=]+|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"
         r"|(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\w+)[ \t]+AAAA[\w+/=]+"
         r"|AGE-SECRET-KEY-\w{20,}|cst-VCT-[\w-]{16,}|(?:key|dop_v1|pul|rubygems)[-_][0-9a-f]{32,}|hvs\.[\w-]{20,}"
-        r"|tskey-\w+-[\w-]{10,}|SWMTKN-[\w-]{20,})",
+        r"|tskey-\w+-[\w-]{10,}|SWMTKN-[\w-]{20,}|hf_\w{20,})",
     ),
-    _form("hf_", r"\b(?P<value>hf_\w{20,})"),
     _form("_", r"\b(?P<value>[a-z]{2,8}(?:_[a-z]{2,8})?_[0-9a-f]{32,}(?:\.\w{20,})?)\b"),
     _form("su sa so sn", r"\b(?P<value>(?-i:S[UAON][A-Z2-7]{56}))\b"),
-    _form("0x", r"\b0x(?P<value>[0-9a-f]{40,})\b"),
+    _form("0x", r"\b(?P<value>0x[0-9a-f]{32,})\b"),
     _form("session", r"\bsessions?\b[^\n\"']{0,60}[\"'](?P<value>[0-9a-f]{32})[\"']"),
     # Files whose places say what is what: pgpass, keys of NTP, PPP, RADIUS, SASL, one-time passwords.
     _form(":", rf"{_START}[\w.*-]+:\d{{2,5}}:[a-z*][\w.-]*:[a-z*][\w.-]*:(?P<word>[^\s\"'<>:]+){_END}", is_chosen),
@@ -265,68 +296,48 @@ _FORMS = (
         rf"{_START}[ \t]*[\"']?[\w.@-]+[\"']?[ \t]+\*[ \t]+[\"']?(?P<word>[^\s\"'<>*]+)[\"']?[ \t]+\*?{_END}",
         is_chosen,
     ),
-    _form(
-        ".",
-        rf"{_START}(?:\d{{1,3}}\.){{3}}\d{{1,3}}(?::\d+)?[ \t]+(?P<word>[^\s\"'<>]+)[ \t]+\d{{1,2}}{_END}",
-        is_chosen,
-    ),
-    _form("]", rf"{_START}\[[\w.-]+\](?::\d+)?[ \t]+[\w.@-]+:(?P<word>[^\s\"'<>]+){_END}", is_chosen),
-    _form("sink", r"\btrap2?sink[ \t]+\S+[ \t]+(?P<word>[^\s\"'<>]+)"),
+    _form(".", rf"{_START}(?:\d{{1,3}}\.){{3}}\d{{1,3}}(?::\d+)?[ \t]+{_WORD}[ \t]+\d{{1,2}}{_END}", is_chosen),
+    _form("]", rf"{_START}\[[\w.-]+\](?::\d+)?[ \t]+[\w.@-]+:{_WORD}{_END}", is_chosen),
+    _form("sink", rf"\btrap2?sink[ \t]+\S+[ \t]+{_WORD}"),
     _form("_auth rate_limit", rf"{_START}(?P<value>[A-Z2-7]{{16,}})[ \t]*\n\"[ \t]*(?:RATE_LIMIT|TOTP_AUTH|WINDOW)"),
-    _form("net", r"\bnet[ \t]+use[ \t]+\S+[ \t]+\S+[ \t]+(?P<word>[^\s\"'<>/]+)"),
-    _form("net", r"\bnet[ \t]+user[ \t]+\S+[ \t]+(?P<word>[^\s\"'<>/]+)"),
-    _form("/rp", r"[ \t]/rp[ \t]+[\"']?(?P<word>[^\s\"'<>]+)"),
-    _form("ssh-keygen", r"\bssh-keygen\b[^\n|;]{0,200}[ \t]-N[ \t]+[\"']?(?P<word>[^\s\"'<>]+)"),
+    _form("net", r"\bnet[ \t]+use(?:[ \t]+\S+|r)[ \t]+\S+[ \t]+(?P<word>[^\s\"'<>/]+)"),
+    _form("ssh-keygen", rf"\bssh-keygen\b[^\n|;]{{0,200}}[ \t]-N[ \t]+{_CHOSEN}"),
     _form("htpasswd", rf"\bhtpasswd[ \t]+[^\n|;]{{0,80}}-\w*b\w*[^\n|;\"'<]*[ \t](?P<word>[^\s\"'<>|;]+){_END}"),
 )
 
 # A command or a block, and what in it is a secret.
 _BLOCKS = tuple(
-    (words, re.compile(block, re.IGNORECASE), re.compile(inner))
+    (tuple(words.split()), re.compile(block, re.IGNORECASE), re.compile(inner))
     for words, block, inner in (
         (
-            (
-                "sshpass",
-                "mysql",
-                "mariadb",
-                "ipmitool",
-                "racadm",
-                "login",
-                "esxcli",
-                "zip",
-                "7z",
-                "redis",
-                "pcs",
-                "vnc",
-                "tpm2",
-            ),
+            "sshpass mysql mariadb ipmitool racadm login esxcli zip 7z redis pcs vnc tpm2",
             r"\b(?:sshpass|mysql\w*|mariadb\w*|ipmitool|racadm|(?:docker|podman)[ \t]+login|esxcli|zip|7z\w?|redis-cli"
             r"|pcs|x11vnc|tpm2_\w+)\b[^\n|;]{0,400}",
-            r"[ \t]-(?:[pPa][ \t]*|passwd[ \t]+)[\"']?(?P<word>[^\s\"'<>]+)",
+            rf"[ \t]-(?:[pPa][ \t]*|passwd[ \t]+){_CHOSEN}",
         ),
-        (("account",), r"\besxcli\b[^\n|;]{0,80}account[^\n|;]{0,200}", r"[ \t]-c[ \t]+[\"']?(?P<word>[^\s\"'<>]+)"),
+        ("account", r"\besxcli\b[^\n|;]{0,80}account[^\n|;]{0,200}", rf"[ \t]-c[ \t]+{_CHOSEN}"),
+        ("snmp", r"\besxcli\b[^\n|;]{0,80}snmp[^\n|;]{0,200}", rf"--(?:communities|users|remote-users)[ =]{_CHOSEN}"),
+        ("ldap", r"\bldap\w+\b[^\n|;]{0,400}", rf"[ \t]-(?:w|s(?![ \t]*(?:sub|base|one|child)))[ \t]*{_CHOSEN}"),
+        ("snmp", r"\b(?:check_)?snmp[a-z]*\b[^\n|;]{0,400}", rf"[ \t]-[cCAX][ \t]+{_CHOSEN}"),
+        ("openssl swift ipmi", r"\b(?:openssl|swift|ipmi\w+)\b[^\n|;]{0,400}", rf"[ \t]-[kKy][ \t]+{_CHOSEN}"),
         (
-            ("snmp",),
-            r"\besxcli\b[^\n|;]{0,80}snmp[^\n|;]{0,200}",
-            r"--(?:communities|users|remote-users)[ =][\"']?(?P<word>[^\s\"'<>]+)",
-        ),
-        (("ldap",), r"\bldap\w+\b[^\n|;]{0,400}", r"[ \t]-w[ \t]*[\"']?(?P<word>[^\s\"'<>]+)"),
-        (("snmp",), r"\bsnmp[a-z]+\b[^\n|;]{0,400}", r"[ \t]-[cAX][ \t]+[\"']?(?P<word>[^\s\"'<>]+)"),
-        (("openssl",), r"\bopenssl\b[^\n|;]{0,400}", r"[ \t]-[kK][ \t]+[\"']?(?P<word>[^\s\"'<>]+)"),
-        (
-            ("curl",),
+            "curl",
             r"\bcurl\b[^\n|;]{0,400}",
             r"[ \t](?:-u|--user|-b)[ \t=]*[\"']?(?P<value>[^\"'\n]{3,}?)(?=[\"' \t\n]|$)",
         ),
-        (("createuser",), r"\bcreateUser\b[^\n]{0,300}", r"(?:MD5|SHA\w*|AES\w*|DES)[ \t]+[\"']?(?P<word>[^\s\"'<>]+)"),
-        (("radtest",), r"\bradtest\b[^\n|;]{0,300}", r"(?<=[ \t])(?P<word>[^\s\"'<>]*[^\s\d.\"'<>][^\s\"'<>]*)"),
-        (("chpasswd",), r"\bchpasswd\b[\"']?:(?:\s+[^\n]{1,200}){1,40}", r"\s[\w-]+:(?P<word>[^\s\"'<>:|]{4,})"),
+        ("createuser", r"\bcreateUser\b[^\n]{0,300}", rf"(?:MD5|SHA[\w-]*|AES[\w-]*|DES)[ \t]+{_CHOSEN}"),
+        ("radtest", r"\bradtest\b[^\n|;]{0,300}", r"(?<=[ \t])(?P<word>[^\s\"'<>]*[^\s\d.\"'<>][^\s\"'<>]*)"),
+        ("chpasswd", r"\bchpasswd\b[\"']?:(?:\s+[^\n]{1,200}){1,40}", r"\s[\w-]+:(?P<word>[^\s\"'<>:|]{4,})"),
         (
-            ("snmp_community",),
+            "snmp_community",
             r"SNMP_COMMUNITY[\"']?[ \t]*:[^\n]{0,2000}",
             r"[\"'](?P<value>[^\"'\n]+)[\"'][ \t]*:[ \t]*\{",
         ),
     )
+)
+_TITLES = re.compile(
+    rf"(?im){_START}(?P<before>[\w \t,|\"#-]{{0,200}}?(?P<sign>[,|])[ \t\"]*)[\w -]{{0,40}}(?:{_STRONG}|pass)"
+    r"[ \t\"]*(?:[,|].*)?$"
 )
 _SECRET_KIND = re.compile(r"\bkind[\"']?[ \t]*:[ \t]*[\"']?Secret\b")
 _SECRET_DATA = re.compile(r"\b(?:stringData|data)[\"']?[ \t]*:[ \t]*(?:\{[^}]*\}|(?:\n[ \t]+[^\n]+)+)")
@@ -380,7 +391,23 @@ def _found(text: str) -> Iterator[tuple[int, int]]:
         for outer in _SECRET_DATA.finditer(text):
             for match in _SECRET_PAIR.finditer(text, text.index(":", outer.start()) + 1, outer.end()):
                 yield from _value(match, bool)
+    for title in _TITLES.finditer(text):
+        yield from _column(text, title)
     yield from _blobs(text)
+
+
+def _column(text: str, title: re.Match[str]) -> Iterator[tuple[int, int]]:
+    """The cells under a title, as far as the rows have as many of them."""
+    place, sign, number = title.end() + 1, title["sign"], title["before"].count(title["sign"])
+    for row in text[place:].split("\n"):
+        cells = row.split(sign)
+        if len(cells) != title[0].count(sign) + 1:
+            return
+        cell = cells[number].strip(' \t\r"')
+        if is_chosen(cell) and " " not in cell and not _NO_VALUE.match(cell):
+            start = text.index(cell, place + len(sign.join(cells[:number])))
+            yield start, start + len(cell)
+        place += len(row) + 1
 
 
 def _blobs(text: str) -> Iterator[tuple[int, int]]:
@@ -424,7 +451,8 @@ def _is_base64_text(word: str) -> bool:
 
 # One character of the text without escapes. Backslashes before a quote: JSON at any depth.
 _ESCAPE = re.compile(
-    r"\\+(?:[\"'/nrt]|u[0-9a-f]{4}|x[0-9a-f]{2})|%25(?:25)*(?:2[0-9a-f]|3[a-f]|40|0[ad])"
+    r"\\+(?:[\"'/nrt]|u[0-9a-f]{4}|x[0-9a-f]{2}|&(?:amp;)*quot;)|(?:%(?:25)*5c)+%(?:25)*2[27]"
+    r"|%25(?:25)*(?:2[0-9a-f]|3[a-f]|40|0[ad])"
     r"|%[0-9a-f]{2}|&(?:amp;)*(?:quot|lt|gt|amp|apos|#\d{1,6}|#x[0-9a-f]{1,5});",
     re.IGNORECASE,
 )
@@ -437,7 +465,11 @@ def _one(escape: str) -> str:
     if escape[0] == "&":
         return html.unescape("&" + escape.rpartition("&")[2].replace("amp;", "", escape.count("amp;") - 1))[:1]
     last = escape.lstrip("\\")
-    return chr(int(last[1:], 16)) if last[0] in "uxUX" and len(last) > 1 else _LETTERS.get(last, last)
+    return (
+        chr(int(last[1:], 16))
+        if last[0] in "uxUX" and len(last) > 1
+        else _LETTERS.get(last, html.unescape(last.replace("amp;", "")))
+    )
 
 
 def _unescaped(text: str) -> tuple[str, list[tuple[int, int, int]]]:

@@ -57,9 +57,7 @@ class Redactor:
     def _without_unknown(self, text: str) -> str:
         parts, last = [], 0
         for start, end, value in forms.spans(text):
-            # As many lines as before: the doctor names lines.
-            lines = "\n" * text.count("\n", start, end)
-            parts += [text[last:start], self._stand_in("secret", value, "[secret-{}]"), lines]
+            parts += [text[last:start], self._secret(value, text[start:end])]
             last = end
         return "".join([*parts, text[last:]])
 

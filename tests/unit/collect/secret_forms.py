@@ -1,7 +1,7 @@
 """Forms of secrets as logs and configuration files hold them, and the encodings in which they occur.
 
 The lists were written from what secrets look like, without a look at the patterns of `collect`: secret_forms.txt before
-they were made, secret_forms_second.txt afterwards by somebody else.
+they were made, the second and the third afterwards by others. harmless_forms_third.txt holds what looks like a secret.
 `<<kind:length>>` is a secret, `<~kind:length~>` an identifier that is none. Values are made up from a seed, so that no
 file of the repository holds anything like a secret.
 """
@@ -20,7 +20,8 @@ from typing import Callable
 from urllib.parse import quote
 from xml.sax.saxutils import escape
 
-LISTS = ("secret_forms.txt", "secret_forms_second.txt")
+LISTS = ("secret_forms.txt", "secret_forms_second.txt", "secret_forms_third.txt")
+HARMLESS = "harmless_forms_third.txt"
 _PLACE = re.compile(r"<(<|~)(\w+)(?::(\d+))?(?:>|~)>")
 WINDOW = 8  # so many consecutive characters of a secret are too many
 
