@@ -15,7 +15,6 @@ import random
 import zlib
 from typing import Iterator, NamedTuple
 
-import pytest
 import yaml
 
 from tests.unit.proof.attack_base import judge
@@ -86,12 +85,12 @@ def test_sample_of_changed_meanings_is_not_proven() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", sorted(OPEN))
-def test_open_kind_is_still_open(name: str) -> None:
-    """If this fails, the kind is judged right in every case: remove its line from meaning_open.yml."""
-    given = [case for case in itertools.islice(cases(), 3 * len(SHAPES) * len(KINDS)) if case.kind.name == name]
-    found = ((case, state(case)) for case in given)
-    assert any(seen is not None and not right(case, seen) for case, seen in found)
+def test_open_kinds_are_still_open() -> None:
+    """If this fails, a kind is judged right in every case: remove its line from meaning_open.yml."""
+    given = list(itertools.islice(cases(), 3 * len(SHAPES) * len(KINDS)))
+    for name in OPEN:
+        found = ((case, state(case)) for case in given if case.kind.name == name)
+        assert any(seen is not None and not right(case, seen) for case, seen in found), name
 
 
 def test_kinds_are_sixty_or_more_and_apply() -> None:
