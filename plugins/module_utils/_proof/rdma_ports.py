@@ -9,22 +9,22 @@ ROCE_V2 = "RoCE v2"
 
 
 def roce_gids(port: Mapping[str, Any], networks: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-    """RoCE v2 GIDs of a port that are IPv4 addresses in one of ``networks`` (CIDR); of no network: all of them."""
+    """RoCE v2 GIDs of a port that are addresses in one of ``networks`` (CIDR); of no network: all of them."""
     subnets = [ipaddress.ip_network(network, strict=False) for network in networks]
-    for gid in port.get("gids") or ():
-        if not isinstance(gid, Mapping) or gid.get("type") != ROCE_V2:
-            continue
-        try:
-            address = ipaddress.IPv6Address(str(gid.get("gid"))).ipv4_mapped
-        except ValueError:
-            continue
-        if address is not None and (not subnets or any(address in subnet for subnet in subnets)):
+    for gid, address in _reached(port):
+        if not subnets or any(address in subnet for subnet in subnets):
             yield gid
 
 
 def addresses(port: Mapping[str, Any]) -> set[str]:
-    """RoCE v2 GIDs of a port that others reach: without those of the link alone, which each interface makes itself."""
-    found = set()
+    """RoCE v2 addresses of a port that others reach."""
+    return {str(address) for _gid, address in _reached(port)}
+
+
+def _reached(
+    port: Mapping[str, Any],
+) -> Iterator[tuple[Mapping[str, Any], ipaddress.IPv4Address | ipaddress.IPv6Address]]:
+    """RoCE v2 GIDs without those of the link alone, which each interface makes itself."""
     for gid in port.get("gids") or ():
         if isinstance(gid, Mapping) and gid.get("type") == ROCE_V2:
             try:
@@ -32,8 +32,7 @@ def addresses(port: Mapping[str, Any]) -> set[str]:
             except ValueError:
                 continue
             if not address.is_link_local and int(address):
-                found.add(str(address.ipv4_mapped or address))
-    return found
+                yield gid, address.ipv4_mapped or address
 
 
 def training_ports(

@@ -152,8 +152,12 @@ def _node(
     )
     place["identity"] = {
         "hostname": str(after.get("hostname") or ""),
-        "guids": sorted({str(port["node_guid"]) for port in new.values() if port.get("node_guid")}),
-        "addresses": sorted({address for port in new.values() for address in rdma_ports.addresses(port)}),
+        "boots": [str(after["boot_id"])] if after.get("boot_id") else [],
+        # Both ports of a card have its GUID.
+        "guids": sorted(
+            {str(port.get("name")): str(port["node_guid"]) for port in new.values() if port.get("node_guid")}.values()
+        ),
+        "addresses": sorted(address for port in new.values() for address in rdma_ports.addresses(port)),
     }
     first = {rdma_ports.name(port): port for port in rdma_ports.training_ports(start, networks, hcas)}
     place["replaced"] = [*_replaced(start, after, first, new), *_replaced(before, after, old, new)]
@@ -215,7 +219,7 @@ def _blind(why: str, ports: Sequence[str] = ()) -> dict[str, Any]:
         "most_bytes": None,
         "by_port": {},
         "mtu": [],
-        "identity": {"hostname": "", "guids": [], "addresses": []},
+        "identity": {"hostname": "", "boots": [], "guids": [], "addresses": []},
         "replaced": [],
     }
 

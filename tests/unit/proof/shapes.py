@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import copy
 import functools
+import pathlib
 import pickle
 import re
+import tempfile
 from typing import Any, Callable, NamedTuple
+
+from ansible_collections.rocemesh.multinode.plugins.module_utils._handoff import home
 
 from tests.unit.proof.attack_base import Site, enriched
 from tests.unit.proof.truth import SOUND_SHARE, STARTED, Run
@@ -171,7 +175,9 @@ def bonded(site: Site) -> None:
 
 def virtual_device(site: Site) -> None:
     """Since 2.24: the same as a device of its own."""
-    _around(["NET/IB : Made virtual device [2] name=mlx5_0+mlx5_1 speed=400000 ndevs=2"], [])(site)
+    made = "NET/IB : Made virtual device [2] name=mlx5_0+mlx5_1 speed=400000 ndevs=2"
+    for number in reversed([number for number, line in enumerate(site.nccl) if "NET/IB : Using" in line]):
+        site.nccl.insert(number + 1, re.sub(r"NET/IB : Using.*", made, site.nccl[number]))
     site.replace(r"via NET/IB/[01]", "via NET/IB/2")
 
 
@@ -208,6 +214,14 @@ def _labelled(form: str, training: bool = False) -> Change:
                              for line in site.training]  # fmt: skip
 
     return change
+
+
+def brought_home(site: Site) -> None:
+    """A hand-off's training log is read as `run_report` reads it (docs/other-launchers.md)."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "train.log")
+        path.write_text("\n".join(site.training) + "\n", encoding="utf-8")
+        site.training = "".join(home._tagged(path, None)).splitlines()
 
 
 def crlf(site: Site) -> None:
@@ -258,7 +272,7 @@ def gpus_named(name: str) -> Change:
     return lambda site: site.records(lambda record: record.update(device=name))
 
 
-# ----------------------------------------------------------------------------------------------------- devices and sites
+# ---------------------------------------------------------------------------------------------------- devices and sites
 
 
 def virtual_functions(site: Site) -> None:
@@ -289,7 +303,9 @@ def addresses_of_ipv6(site: Site) -> None:
         for word in ("start", "before", "after"):
             for rail, device in enumerate(site.rdma[host][word]["devices"]):
                 device["gids"][0]["gid"] = f"fd00:0000:0000:{rail:04x}:0000:0000:0000:{node + 1:04x}"
-                link_local = dict(device["gids"][0], index=1, gid=f"fe80:0000:0000:0000:0000:0000:{rail:04x}:{node + 1:04x}")
+                link_local = dict(
+                    device["gids"][0], index=1, gid=f"fe80:0000:0000:0000:0000:0000:{rail:04x}:{node + 1:04x}"
+                )
                 device["gids"].append(link_local)
     site.job["rdma_networks"] = [f"fd00:0:0:{rail:x}::/64" for rail in range(site.run.rails)]
 
@@ -319,7 +335,8 @@ def listed_only(layer: str) -> Change:
                 other = copy.deepcopy(site.nic(host, "before"))
                 kind = "Ethernet" if layer == "RoCE" else "InfiniBand"
                 other.update(name="mlx5_9", netdev="ens9", pci="0000:9c:00.0", link_layer=kind)
-                other["gids"][0]["gid"] = other["gids"][0]["gid"].replace(":0a00:", ":0b09:")
+                address = other["gids"][0]["gid"].replace(":0a00:", ":0b09:")
+                other["gids"] = [{"index": 0, "gid": address, "type": "RoCE v2" if layer == "RoCE" else "IB/RoCE v1"}]
                 for key in ("node_guid", "sys_image_guid"):
                     other[key] = other[key].replace("b8ce", "c0fe").replace("b83f", "c0fe")
                 site.rdma[host][word]["devices"].append(other)
@@ -458,11 +475,23 @@ shape("plugin of HPC-X", OLD, plugin, nodes=2, gpus=2, rails=2, version="2.20.5"
 shape("no relaxed ordering", OLD, no_relaxed_ordering, nodes=2)
 shape("25G", OLD, nodes=4, link=25)
 shape("100G two rails", OLD, nodes=2, gpus=2, rails=2, link=100)
-shape("400G 2x8", *NEWEST, slots_of(32.0), gpus_named("NVIDIA H100 80GB HBM3"), nodes=2, gpus=8, rails=8, link=400, version="2.27.7")
-shape("800G 2x4", *NEWEST, slots_of(64.0), gpus_named("NVIDIA B300"), nodes=2, gpus=4, rails=4, link=800, version="2.28.9")
+shape(
+    "400G 2x8",
+    *NEWEST,
+    slots_of(32.0),
+    gpus_named("NVIDIA H100 80GB HBM3"),
+    nodes=2,
+    gpus=8,
+    rails=8,
+    link=400,
+    version="2.27.7",
+)
+shape(
+    "800G 2x4", *NEWEST, slots_of(64.0), gpus_named("NVIDIA B300"), nodes=2, gpus=4, rails=4, link=800, version="2.28.9"
+)
 shape("L40S", OLD, gpus_named("NVIDIA L40S"), nodes=2, gpus=2, rails=2, link=100)
-shape("srun -l", _labelled("{rank}: ", training=True), OLD, nodes=2, gpus=2, rails=2)
-shape("srun -l, wide", _labelled("{rank:>2}: ", training=True), nodes=8, gpus=2, rails=2)
+shape("srun -l", _labelled("{rank}: ", training=True), brought_home, OLD, nodes=2, gpus=2, rails=2)
+shape("srun -l, wide", _labelled("{rank:>2}: ", training=True), brought_home, nodes=8, gpus=2, rails=2)
 shape("torchrun --tee", _labelled("[default{local}]:"), nodes=2, gpus=4, rails=4)
 shape("Ray", _labelled("(RayTrainWorker pid=1{rank}, ip=192.0.2.{node}) "), *NEWER, nodes=2, gpus=2, rails=2)
 shape("vLLM on Ray", _labelled("(EngineCore_DP0 pid=77) (RayWorkerWrapper pid=2{rank}, ip=192.0.2.7) "), nodes=2)

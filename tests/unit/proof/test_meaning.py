@@ -15,7 +15,6 @@ import random
 import zlib
 from typing import Iterator, NamedTuple
 
-import pytest
 import yaml
 
 from tests.unit.proof.attack_base import judge
@@ -24,7 +23,7 @@ from tests.unit.proof.shapes import SHAPES, Shape, built
 
 SAMPLE = int(os.environ.get("ROCEMESH_MEANINGS", "300"))
 ALL = 10_000
-LARGE = 16  # ranks
+LARGE = 8  # ranks
 HERE = pathlib.Path(__file__)
 OPEN: dict[str, str] = yaml.safe_load(HERE.with_name("meaning_open.yml").read_text(encoding="utf-8")) or {}
 GRADES = ("PROVEN", "PATH PROVEN")
@@ -42,11 +41,11 @@ class Case(NamedTuple):
 
 def cases() -> Iterator[Case]:
     """Endless: every kind on every shape, again and again with other dice; each time in another order. Large runs
-    take part in an eighth of them."""
+    take part in a sixteenth of them."""
     for number in itertools.count():
         given = [Case(shape, kind, number) for shape in SHAPES for kind in KINDS]
         given.sort(key=_place)
-        yield from (case for case in given if case.shape.run.size <= LARGE or _place(case) % 8 == 0)
+        yield from (case for case in given if case.shape.run.size <= LARGE or _place(case) % 16 == 0)
 
 
 def _place(case: Case) -> int:
@@ -75,7 +74,7 @@ def right(case: Case, found: str) -> bool:
 def test_sample_of_changed_meanings_is_not_proven() -> None:
     wrong, tried = [], 0
     for case in cases():
-        if case.shape.run.size > LARGE or case.kind.name in OPEN:
+        if case.kind.name in OPEN:
             continue
         found = state(case)
         tried += found is not None
@@ -86,12 +85,12 @@ def test_sample_of_changed_meanings_is_not_proven() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", sorted(OPEN))
-def test_open_kind_is_still_open(name: str) -> None:
-    """If this fails, the kind is judged right in every case: remove its line from meaning_open.yml."""
-    given = [case for case in itertools.islice(cases(), 3 * len(SHAPES) * len(KINDS)) if case.kind.name == name]
-    found = ((case, state(case)) for case in given)
-    assert any(seen is not None and not right(case, seen) for case, seen in found)
+def test_open_kinds_are_still_open() -> None:
+    """If this fails, a kind is judged right in every case: remove its line from meaning_open.yml."""
+    given = list(itertools.islice(cases(), 3 * len(SHAPES) * len(KINDS)))
+    for name in OPEN:
+        found = ((case, state(case)) for case in given if case.kind.name == name)
+        assert any(seen is not None and not right(case, seen) for case, seen in found), name
 
 
 def test_kinds_are_sixty_or_more_and_apply() -> None:
@@ -102,31 +101,29 @@ def test_kinds_are_sixty_or_more_and_apply() -> None:
 
 
 def _shares(most: int = ALL) -> None:
+    """How many of each kind and family were tried and judged right."""
     tried: collections.Counter[str] = collections.Counter()
     good: collections.Counter[str] = collections.Counter()
-    wrong: dict[str, list[str]] = {}
     for case in cases():
         found = state(case)
         if found is None:
             continue
         tried[case.kind.name] += 1
-        if right(case, found):
-            good[case.kind.name] += 1
-        else:
-            wrong.setdefault(case.kind.name, []).append(f"{case.shape.name}, {case.number}: {found}")
+        good[case.kind.name] += right(case, found)
+        if not right(case, found):
+            print(f"{case.name}: {found}", flush=True)
+        if tried.total() % 1000 == 0:
+            print(f"{good.total()} of {tried.total()}", flush=True)
         if tried.total() == most:
             break
-    families: collections.Counter[str] = collections.Counter()
-    passed: collections.Counter[str] = collections.Counter()
-    for kind in KINDS:
-        families[kind.family] += tried[kind.name]
-        passed[kind.family] += good[kind.name]
-        print(f"{kind.family:10} {kind.name:50} {good[kind.name]:4} of {tried[kind.name]:4}")
-    for family, number in families.items():
-        print(f"{family:10} {passed[family]:5} of {number:5}  {passed[family] / max(1, number):6.1%}")
+    for family in dict.fromkeys(kind.family for kind in KINDS):
+        names = [kind.name for kind in KINDS if kind.family == family]
+        passed, number = sum(good[name] for name in names), sum(tried[name] for name in names)
+        print(f"{family:10} {passed:5} of {number:5}  {passed / max(1, number):6.1%}")
+        for name in names:
+            if good[name] < tried[name]:
+                print(f"    {name:50} {good[name]:4} of {tried[name]:4}")
     print(f"all        {good.total():5} of {tried.total():5}  {good.total() / tried.total():6.1%}")
-    for name, places in wrong.items():
-        print(f"WRONG {name}: {len(places)}; {'; '.join(places[:4])}")
 
 
 if __name__ == "__main__":

@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 from typing import Any, Mapping
 
+from ..._doctor.model import CANDIDATE
 from ..._results.figures.speed import BAD
 from ..evidence import Evidence
 from ..witness import AGREES, Doubts, Said, Witness
 
 # A queue asked its sender to wait, or marked packets: the lossless class does its work.
-_CONGESTION = re.compile(r"^\s*(?:[rt]x_prio\d_pause|(?:np|rp)_\w*(?:ecn|cnp)\w*)\s*[:=]")
+_CONGESTION = re.compile(r"^\s*(?:[rt]x_prio\d_pause|(?:np|rp)_\w*(?:ecn|cnp)\w*)\s*[:=]|.*Possible SYN flooding")
+_PACE = "job/speed.txt"  # what the exchange itself says, in the doctor's words
+_STATE = re.compile(r"^(?:hosts|switches|esxi)/(?!.*dmesg)")
 _SHOWN = 4
 
 
@@ -30,7 +33,8 @@ def judge(evidence: Evidence) -> Said:
     slow = evidence.speed is not None and evidence.speed.state == BAD
     taken = [finding for finding in findings if finding.get("accepted")]
     for finding in [finding for finding in findings if not finding.get("accepted")][:_SHOWN]:
-        (doubts.notes if _congestion(finding) and not slow else doubts.wrong).append(sentence(finding))
+        quiet = _of_the_pace(finding) or (_congestion(finding) and not slow)
+        (doubts.notes if quiet else doubts.wrong).append(sentence(finding))
     doubts.notes += [f"accepted: {sentence(finding)}, because {finding['accepted']}" for finding in taken]
     besides = " but what was accepted" if taken else ""
     said = doubts.says(f"nothing that this run read names a cause of trouble{besides}")
@@ -50,6 +54,13 @@ def sentence(finding: Mapping[str, Any]) -> str:
 def _congestion(finding: Mapping[str, Any]) -> bool:
     texts = [str(entry.get("text")) for entry in finding.get("evidence") or ()]
     return bool(texts) and all(map(_CONGESTION.match, texts))
+
+
+def _of_the_pace(finding: Mapping[str, Any]) -> bool:
+    """A mere candidate because the exchange is slow, and for nothing else: the witness of the speed says that."""
+    files = [str(entry.get("file")) for entry in finding.get("evidence") or ()]
+    said = [file for file in files if not _STATE.match(file)]
+    return finding.get("certainty") == CANDIDATE and bool(said) and set(said) == {_PACE}
 
 
 WITNESS = Witness(

@@ -32,19 +32,20 @@ def judge(evidence: Evidence) -> Said:
 
 
 def _identity(places: Mapping[str, Mapping[str, Any]], job: Job, doubts: Doubts) -> None:
-    """Each node's readings are its own: no card and no address is on two of them."""
+    """Each node's readings are its own: no boot, card or address is there twice."""
     owners: dict[tuple[str, str], list[str]] = {}
     for place, seen in places.items():
         identity = seen.get("identity") or {}
         own, expected = short(str(identity.get("hostname") or "")), short(str(job.hosts.get(place) or ""))
         if own and expected and own != expected:
             doubts.wrong.append(f"{place}: its readings are of the host {own}, which is not {expected}")
-        for kind, word in (("guids", "card"), ("addresses", "address")):
+        for kind, word in (("boots", "boot id"), ("guids", "card"), ("addresses", "address")):
             for value in identity.get(kind) or ():
                 owners.setdefault((word, str(value)), []).append(place)
     for (word, value), nodes in owners.items():
         if len(nodes) > 1:
-            doubts.wrong.append(f"the {word} {value} is on {few(nodes)}")
+            twice = f"two NICs of {nodes[0]}" if len(set(nodes)) == 1 else few(nodes)
+            doubts.wrong.append(f"the {word} {value} is on {twice}")
 
 
 def _idle(node: str, rails: int, idle: list[str], evidence: Evidence, doubts: Doubts) -> None:
@@ -84,7 +85,7 @@ WITNESS = Witness(
     judge,
     "the RDMA counters of the NICs that NCCL used, on every host of the job, "
     "read shortly before and after the "
-    "training, with the same boot id, cards and addresses in both readings, none of them on two hosts: at least 90 % "
+    "training, with the same boot id, cards and addresses in both readings, none of them there twice: at least 90 % "
     "of what the gradients had to move and no more than they can have moved, something on every rail that NCCL was "
     "set to use, and nothing discarded",
 )

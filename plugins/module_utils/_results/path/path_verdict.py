@@ -468,7 +468,11 @@ class _Judge:
             if line.enabled:
                 continue
             host = line.process.host
-            index = {hca.index for hca in self._log.hcas if line.hca in (hca.name, str(hca.index)) and hca.host == host}
+            index = {
+                hca.index
+                for hca in self._log.hcas
+                if line.hca in (*hca.name.split("+"), str(hca.index)) and hca.host == host
+            }
             # A NIC without it has none for any process of the host; of a GPU only its own process speaks.
             alone = sum(other == host for other in self._host_of.values()) <= 1
             if line.gpu and not alone and not self._is_gpu_of(line.gpu, line.process):

@@ -45,7 +45,7 @@ _CHANNEL = re.compile(
 # The name of a network may hold blanks ("AWS Libfabric"); the number behind it is NCCL's index of the device.
 _NET = re.compile(
     r"NET/(?P<network>[^/]+)/(?P<device>\d+)(?:\((?P<proxy>\d+)\))?"
-    r"(?P<suffixes>(?:/[A-Za-z]+(?:\([A-Za-z0-9]+\))?(?:=\w+)?)*)"
+    r"(?P<suffixes>(?:/[A-Za-z]\w*(?:\([A-Za-z0-9]+\))?(?:=\w+)?)*)"
 )
 # src/transport/net.cc: /GDRDMA, since 2.24 /GDRDMA(PCI) on systems with C2C; /Shared; since 2.31 /flush=NAME.
 _GDR_SUFFIX = re.compile(r"GDRDMA(?:\(PCI\))?")
@@ -69,6 +69,8 @@ _NETWORK = re.compile(
 _IB_USING = re.compile(r"^NET/IB ?: Using ?(?P<devices>.*?) ?(?:; OOB (?P<oob>\S+?)(?:<\d+>)?)?\s*$")
 _IB_OLD = re.compile(r"^NET/IB: (?P<devices>\[\d+\] \S+:\d+/\w+.*)$")
 _IB_DEVICE = re.compile(r"\[(?P<index>\d+)\] ?(?P<name>[A-Za-z][\w.+-]*):(?P<port>\d+)(?::\w+)*/(?P<layer>\w+)")
+# 2.20 to 2.23: several ports are one device.
+_IB_MERGED = re.compile(r"\[(?P<index>\d+)\]=\{(?P<parts>[^}]*)\}")
 _IB_VIRTUAL = re.compile(r"^NET/IB ?: Made virtual device \[(?P<index>\d+)\] name=(?P<name>[A-Za-z][\w.+-]*)")
 _SOCKET_USING = re.compile(r"^NET/Socket ?: Using ?(?P<interfaces>.*)$")
 _SOCKET_INTERFACE = re.compile(r"\[\d+\](?P<name>[^\s:]+):(?P<address>[^\s<]+)")
@@ -108,7 +110,9 @@ _COMPLETIONS = {
 
 
 # What NCCL warns of when something went wrong, and not when it only advises (src/**: WARN of 2.18 to 2.30).
-_FAILURE = re.compile(r"(?i)\bfail(?:ed|ure)\b|\berror\b|\breset by peer\b|\btimed? ?out\b|\babort|\bclosed by\b")
+_FAILURE = re.compile(
+    r"(?i)\bfail(?:ed|ure)\b|\berror\b|\breset by peer\b|\btimed? ?out\b|\babort|\bclosed by\b|\bno device found\b"
+)
 _PORT_LOST = re.compile(r"Got async (?:fatal )?event ?: (?:port error|device fatal)")
 # src/transport/net_ib/p2p_resiliency.cc (2.30): a NIC failed, and the connection went on over another one.
 _FAILOVER = re.compile(
@@ -466,7 +470,14 @@ class Reader(LogReader[NcclLog]):
         text, host = record.text, record.process.host or ""
         using = _IB_USING.match(text) or _IB_OLD.match(text)
         if using:
-            for match in _IB_DEVICE.finditer(using["devices"]):
+            for merged in _IB_MERGED.finditer(using["devices"]):
+                parts = list(_IB_DEVICE.finditer(merged["parts"]))
+                name = "+".join(part["name"] for part in parts)
+                if parts:
+                    self._hcas.setdefault(
+                        Hca(host, int(merged["index"]), name, int(parts[0]["port"]), parts[0]["layer"])
+                    )
+            for match in _IB_DEVICE.finditer(_IB_MERGED.sub("", using["devices"])):
                 self._hcas.setdefault(Hca(host, int(match["index"]), match["name"], int(match["port"]), match["layer"]))
             self._relaxed[record.process] = self._relaxed.get(record.process, False) or "[RO]" in using["devices"]
             oob = using.groupdict().get("oob")
