@@ -62,6 +62,15 @@ def tracked() -> list[str]:
     return [name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
 
 
+def program() -> str:
+    """ansible-galaxy of the Python that runs this, or of the shell."""
+    beside = pathlib.Path(sys.executable).with_name("ansible-galaxy")
+    found = str(beside) if beside.exists() else shutil.which("ansible-galaxy")
+    if not found:
+        sys.exit("there is no ansible-galaxy. What to do: run this with the Python of .venv, or make dev before")
+    return found
+
+
 def build(folder: pathlib.Path) -> str:
     """Path of the tarball. Raises CalledProcessError; what ansible-galaxy says stands on the terminal."""
     with tempfile.TemporaryDirectory() as work:
@@ -70,7 +79,7 @@ def build(folder: pathlib.Path) -> str:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, target)
         done = subprocess.run(
-            ["ansible-galaxy", "collection", "build", "--force", "--output-path", str(folder.resolve()), work],
+            [program(), "collection", "build", "--force", "--output-path", str(folder.resolve()), work],
             check=True, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
     return named(done.stdout)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 )
 
 // Topology is the inventory to simulate; README.md documents the file.
@@ -108,6 +109,9 @@ func readTopology(path string) (*Topology, error) {
 			vm := &t.Hosts[h].VMs[v]
 			if vm.Name == "" {
 				return nil, fmt.Errorf("%s: a VM of host %s has no name", path, t.Hosts[h].Name)
+			}
+			if strings.ContainsAny(vm.Name, `/\%`) {
+				return nil, fmt.Errorf("%s: VM name %q: vSphere writes %%2f, %%5c and %%25", path, vm.Name)
 			}
 			if vm.Passthrough == nil {
 				vm.Passthrough = new(bool)

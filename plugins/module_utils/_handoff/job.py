@@ -172,8 +172,10 @@ def _hosts(given: Sequence[Mapping[str, Any]], network: str) -> list[dict[str, A
     for host in given:
         name = str(host["name"])
         own = str(host.get("hostname") or name).split(".", maxsplit=1)[0]
-        if not _HOST.fullmatch(own):
-            _refuse("not a host name", "hostname", own, "give what the node calls itself", host=name)
+        # Kubernetes' name of the node may be a full one, where the site says that name.
+        node = str(host.get("hostname") or own)
+        if not all(_HOST.fullmatch(label) for label in node.split(".")):
+            _refuse("not a host name", "hostname", node, "give what the node calls itself", host=name)
         try:
             address = ipaddress.ip_address(str(host["address"]))
             inside = not network or address in ipaddress.ip_network(network)
@@ -188,7 +190,7 @@ def _hosts(given: Sequence[Mapping[str, Any]], network: str) -> list[dict[str, A
                 host=name,
             )
         slots = _whole(host.get("slots", 1), "slots", 1, host=name)
-        hosts.append({"name": name, "hostname": own, "address": str(address), "slots": slots})
+        hosts.append({"name": name, "hostname": own, "node": node, "address": str(address), "slots": slots})
     for key in ("hostname", "address"):
         values = [host[key] for host in hosts]
         twice = [value for value in values if values.count(value) > 1]
@@ -338,8 +340,8 @@ def _kubernetes(asked: Mapping[str, Any], hosts: Sequence[Mapping[str, Any]]) ->
     if asked.get("gpus") and not asked.get("gpu_resource"):
         _refuse("the ranks need GPUs", "run_handoff_options.gpu_resource", "", "give nvidia.com/gpu")
     for host in hosts:
-        if host["hostname"] != host["hostname"].lower():
-            _refuse("not the name of a Kubernetes node", "hostname", host["hostname"], "give it in lower case")
+        if host["node"] != host["node"].lower():
+            _refuse("not the name of a Kubernetes node", "hostname", host["node"], "give it in lower case")
     pod_network = str(asked.get("pod_network") or "")
     if "\n" in pod_network:
         _refuse(

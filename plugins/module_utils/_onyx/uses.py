@@ -18,6 +18,8 @@ _PORT = r"\d+/\d+(?:/\d+)?"
 _OWN_RE = re.compile(rf"(?:no )?interface ethernet ({_PORT}) (.*)")
 # Whatever names a port: "ethernet 1/8", "Eth1/8", ranges of both, and lists.
 _MENTION_RE = re.compile(rf"\b(?:ethernet |eth ?)((?:{_PORT})(?:[-,]{_PORT})*)", re.IGNORECASE)
+# What a person has written: a name or a description there is no use of the port that it may name.
+_FREE_RE = re.compile(r"(?:vlan \S+ name|interface .*? description|snmp-server (?:location|contact)) .*")
 _GROUP_RE = re.compile(r"(mlag-)?channel-group (\d+)\b")
 
 
@@ -47,7 +49,7 @@ def references(lines: Iterable[str]) -> dict[str, list[Use]]:
     found: dict[str, list[Use]] = {}
     for line in lines:
         own = _OWN_RE.fullmatch(line)
-        if own and own.group(2).startswith("description "):
+        if _FREE_RE.fullmatch(line):
             continue
         for mention in _MENTION_RE.finditer(own.group(2) if own else line):
             for name in _expanded(mention.group(1)):

@@ -250,12 +250,26 @@ def interfaces(site: Site, nodes: Mapping[str, Mapping[str, Any]]) -> Iterator[F
         for name in [name for name in names if name not in there]:
             text = f"it names {name}, expected interfaces of this VM ({_list(sorted(there))})"
             yield problem(host, "guest_interfaces", text, "correct the name in guest_interfaces")
+        environment = row.get("run_env") if isinstance(row.get("run_env"), Mapping) else {}
+        for variable, known in (("NCCL_SOCKET_IFNAME", list(there)), ("NCCL_IB_HCA", reading["rdma_devices"])):
+            lost = _without(str(environment.get(variable) or ""), known)
+            if lost:
+                text = f"{variable} names {_list(lost)}, expected what this VM has ({_list(sorted(known))})"
+                yield problem(host, "run_env", text, f"correct {variable} in run_env, or leave it out")
         chosen = _number(row.get("guest_mtu")) or truth(row.get("guest_qos_enabled"))
         around = [] if names or not chosen else _networks(row.get("guest_networks"))
         own = [ipaddress.ip_interface(text) for texts in there.values() for text in texts]
         if around and not any(each.version == n.version and each.ip in n for each in own for n in around):
             text = f"it is {_list(around)}, expected the network of an interface of this VM"
             yield problem(host, "guest_networks", text, "set guest_networks to the RoCE network of the VMs")
+
+
+def _without(text: str, there: Sequence[str]) -> list[str]:
+    """What of NCCL's list begins no name there, or with ``=`` is none of them; ``^`` excludes, and needs none."""
+    wanted = [] if text.startswith("^") else [word.partition(":")[0] for word in words(text.lstrip("="))]
+    return [
+        name for name in wanted if name not in there and (text[0] == "=" or not any(o.startswith(name) for o in there))
+    ]
 
 
 def _address(value: Any) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

@@ -14,6 +14,22 @@ from .finding import Finding, note, problem, warning
 LEAST_PYTHON = "3.8"
 # What modules of an ansible-core say that the Python of the node is too old for.
 _OLD_PYTHON = re.compile(r"requires a minimum of Python version", re.IGNORECASE)
+# What a node says before any module runs there -> what it is about, and what to do.
+_NODE_SAYS = (
+    (re.compile(r"must have a tty"), "sudo", "take requiretty out of sudoers: Defaults:USER !requiretty"),
+    (
+        re.compile(r"(?i)missing sudo password|a password is required|incorrect sudo password"),
+        "sudo",
+        "give ansible_become_password, from a vault, or let ansible_user use sudo without a password",
+    ),
+    (re.compile(r"not in the sudoers file|not allowed to execute"), "sudo", "let ansible_user use sudo for everything"),
+    (
+        re.compile(r"python\S*: (?:command )?not found|python\S*: No such file"),
+        "Python",
+        f"install Python {LEAST_PYTHON} or newer there, or name it in ansible_python_interpreter",
+    ),
+    (re.compile(r"future feature annotations"), "Python", systems.OLD_PYTHON),
+)
 # Of images with CUDA torch 20 GiB and more are unpacked on each node.
 IMAGE_GIB = 40.0
 CPU_IMAGE_GIB = 6.0
@@ -40,7 +56,9 @@ def judge(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
         yield problem(place, "Python", str(reading["msg"]).strip(), systems.OLD_PYTHON)
         return
     if reading.get("failed"):
-        yield from failed(place, "node", reading)
+        for finding in failed(place, "node", reading):
+            known = next((row for row in _NODE_SAYS if row[0].search(finding.text)), None)
+            yield finding if known is None else problem(place, known[1], finding.text, known[2])
         return
     if older(str(reading.get("python") or "0"), LEAST_PYTHON):
         yield problem(

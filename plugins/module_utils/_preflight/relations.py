@@ -36,6 +36,7 @@ _NAMES: Mapping[str, Sequence[str]] = {
     "container_build_host": ("gpu_vms",),
     "mesh_head": ("gpu_vms",),
     "rocemesh_accept_boot": ("gpu_vms",),
+    "rocemesh_adopt_maintenance": ("esxi_hosts",),
     "rocemesh_skip_hosts": tuple(GROUPS),
 }
 _NAMING = {"onyx": onyx.NAMING, "cumulus": nvue.NAMING}
@@ -88,9 +89,10 @@ def judge(
     """``unclear``: host -> variables that are set and have no value here."""
     rows = {host: Said(row, defaults) for host, row in site.items()}
     switches, nodes = ([rows[host] for host in members.get(group) or ()] for group in ("switches", "gpu_vms"))
+    called = {str(row.get("esxi_host_name")) for row in site.values()}
     where: dict[tuple[str, str, str], list[str]] = {}
     for host, said in rows.items():
-        own = [*_needs(said, unclear.get(host) or ()), *_names(said, members)]
+        own = [*_needs(said, unclear.get(host) or ()), *_names(said, members, called)]
         if host in (members.get("gpu_vms") or ()):
             own += [*_of_mesh(said), *_of_run(said), *_of_benchmark(said), *_of_vm(said), *_quality(said, switches)]
         if host in (members.get("switches") or ()):
@@ -129,11 +131,13 @@ def _needs(said: Said, unclear: Any) -> Wrong:
                 )
 
 
-def _names(said: Said, members: Mapping[str, Sequence[str]]) -> Wrong:
+def _names(said: Said, members: Mapping[str, Sequence[str]], called: set[str]) -> Wrong:
+    """``called``: names of ESXi hosts in vCenter, by which, or by an id, only maintenance mode is adopted."""
     for variable, groups in _NAMES.items():
         known = {host for group in groups for host in members.get(group) or ()}
+        adopts = variable == "rocemesh_adopt_maintenance"
         for name in words(said.own(variable)):
-            if name not in known:
+            if name not in known and not (adopts and (name in called or re.match(r"^host-\d+$", name))):
                 expected = f"a host of {' or '.join(groups)} ({few(sorted(known))}): it names {name}"
                 yield _wrong(said, variable, expected, f"correct the name in {variable}")
 
@@ -144,6 +148,9 @@ def _of_mesh(said: Said) -> Wrong:
     if said.number("run_master_port") == port:
         expected = "another port than that of the mesh's SSH server"
         yield _wrong(said, "run_master_port", expected, "set run_master_port to a free port, as 29500")
+    if transport == "container" and port == 22 and said.number("ansible_port") in (-1, 22):
+        expected = "another port than that of the VM's own SSH server, whose network the container shares"
+        yield _wrong(said, "mesh_ssh_port", expected, "set mesh_ssh_port to a free port, or 0 for 2222")
     if said.true("mesh_host_login") and transport != "guide":
         expected = "false without mesh_transport guide"
         yield _wrong(said, "mesh_host_login", expected, "set mesh_transport to guide, or mesh_host_login to false")

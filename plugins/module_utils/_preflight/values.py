@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import difflib
 import ipaddress
 import itertools
 import re
@@ -84,7 +85,7 @@ RANGES: Mapping[str, Sequence[tuple[float, float]]] = {
     "guest_qos_tos": _TOS,
     "mesh_ssh_port": ((0, 65535),),
     "preflight_timeout": _MANY,
-    "rocemesh_lease_seconds": _MANY,
+    "rocemesh_lease_seconds": ((60, 10**9),),  # one that expires within a step protects nothing
     "rocemesh_roce_priority": ((0, 7),),
     "rocemesh_vcenter_port": _PORT,
     "run_batch_size": _MANY,
@@ -241,6 +242,9 @@ def _each(pattern: str, form: str) -> Callable[[Any], str]:
 def _kernel_settings(value: Any) -> str:
     if isinstance(value, Mapping) and "atsSupport" in value and truth(value["atsSupport"]) is None:
         return "a mapping with true or false for atsSupport"
+    for name in value if isinstance(value, Mapping) else ():
+        if difflib.get_close_matches(str(name).lower(), ["atssupport"], 1, 0.8) not in ([], [str(name).lower()]):
+            return f"the name atsSupport ({name} is like it)"
     return ""
 
 

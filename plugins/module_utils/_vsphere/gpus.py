@@ -49,7 +49,12 @@ GPU_MEMORY_GB = {
     0x26BA: 48,  # L20
     0x27B8: 24,  # L4
     0x2901: 180,  # B200
+    0x2909: 168,  # HGX B200, 168 GB
+    0x2941: 192,  # GB200
     0x2BB5: 96,  # RTX PRO 6000 Blackwell Server Edition
+    0x3182: 288,  # B300 SXM6; its BAR is 512 GB
+    0x31C2: 288,  # GB300
+    0x31C3: 288,  # GB300
 }
 _MEMORY_IN_NAME = re.compile(r"\b(\d{1,4})\s?GB\b", re.IGNORECASE)
 

@@ -104,3 +104,17 @@ def test_pieces_of_one_name_stay_two() -> None:
     # Without what each is about they would be one.
     found = made({"job/a.10.0.0.1.log": "x", "job/a.10.0.0.1.log.2": "y"})
     assert len(found.texts) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "written"),
+    [
+        ("../../../etc/x", "etc/x"),
+        ("/var/log/run.log", "var/log/run.log"),
+        ("a/./b//c.log", "a/b/c.log"),
+        ("..", "unnamed"),
+    ],
+)
+def test_member_stays_where_the_archive_is_unpacked(given: str, written: str) -> None:
+    found = archive.redacted(archive.Pieces({given: "a line"}, []), [], [])
+    assert list(found.texts) == [written]

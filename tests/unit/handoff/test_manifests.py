@@ -173,3 +173,12 @@ def test_every_script_is_one_for_its_shell(script: str, job: str, pyxis: bool) -
     if script == "resnet50.sbatch":
         assert ("--container-image" in text) is pyxis
         assert ("SIMULATED" in text) is (job == "simulated")
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS)
+def test_node_with_a_domain_is_named_whole(manifest: str) -> None:
+    """Nodes of OpenShift are often called so; files beside the manifest keep the short name."""
+    host = {**asked()["hosts"][0], "hostname": "node-a.example.org"}
+    text = render(manifest, asked(hosts=[host], launchers=[manifest.partition(".")[0]]), {"node-a": "<system/>"})
+    assert '["node-a.example.org"]' in text and '"node-a.example.org.conf": |' in text
+    assert '"node-a.example.org.xml"' in text and "node-a.conf" not in text

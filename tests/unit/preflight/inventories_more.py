@@ -234,6 +234,19 @@ LATER: tuple[Mistake, ...] = (
     Mistake("fabric-gate-boolean", A, "rocemesh_fabric_gate", False),
     Mistake("guest-networks-mapping", G, "guest_networks", {"rail1": "10.100.0.0/16"}),
     Mistake("mmio-terabyte", G, "gpu_vm_wanted", {"mmio_size_gb": "1TB"}),
+    # Of a third, who read none of the rules before.
+    Mistake("adopts-an-unknown-host", A, "rocemesh_adopt_maintenance", "esx9"),
+    Mistake("interface-of-no-vm", A, "run_env", {"NCCL_SOCKET_IFNAME": "eth9"}),
+    Mistake("interface-that-is-none-exactly", A, "run_env", {"NCCL_SOCKET_IFNAME": "=eth"}),
+    Mistake("device-of-no-vm", A, "run_env", {"NCCL_IB_HCA": "mlx5_0,mlx5_9:1"}),
+    Mistake("kernel-setting-misspelt", E, "esxi_host_kernel_settings", {"atsSuport": True}),
+    Mistake("lease-of-seconds", A, "rocemesh_lease_seconds", 5),
+    Mistake("mesh-on-the-port-of-ssh", A, "mesh_ssh_port", 22),
+    Mistake("vlan-with-a-part", S, "switch_vlan", 1.5),
+    Mistake("address-of-the-engine", "gpu002", "rocemesh_address", "172.17.0.1"),
+    Mistake("login-port-with-protocol", "gpu002", "ansible_port", "22/tcp"),
+    Mistake("vcenter-is-a-switch", A, "rocemesh_vcenter_hostname", "192.0.2.2"),
+    Mistake("vault-variable-misspelt", A, "rocemesh_vcenter_password", "{{ vault_vcenter_pasword }}"),
 )  # fmt: skip
 
 
@@ -371,5 +384,9 @@ UNUSUAL: dict[str, Inventory] = {
                                                "SYS_PTRACE"], container_image="ai/multi-node_v2"),
     "guide-transport": _with(mesh_guide_compatible=True, mesh_host_login=True, mesh_ssh_port=22, mesh_topology="all"),
     "left-out": _with(rocemesh_skip_hosts="esx001.example.com, gpu002", rocemesh_accept_boot=["gpu003"]),
+    "devices-of-nccl": _with(run_env={"NCCL_IB_HCA": "=mlx5_0:1", "NCCL_SOCKET_IFNAME": "^docker,lo"}),
+    "interfaces-by-beginning": _with(run_env={"NCCL_IB_HCA": "mlx5", "NCCL_SOCKET_IFNAME": "eth"},
+                                     rocemesh_adopt_maintenance="esx001.example.com,host-21",
+                                     esxi_host_kernel_settings={"ATSSupport": True, "netNetqMaxRxQueueFeatPairs": 1}),
     "graph": _with(run_tuning={"cuda_graph": "true"}, run_num_warmup_batches=11, run_progress_interval=30),
 }  # fmt: skip

@@ -338,3 +338,37 @@ def test_two_logins_to_one_vcenter_are_one_vcenter() -> None:
     apart = {**on_vcenter("a", "gpu01"), "hosts": []}
     told = of_vcenters({**on_vcenter("a", "esx01"), "vms": []}, apart, hostvars=hostvars, nodes={})
     assert [finding for finding in told if finding.level == "problem"] == []
+
+
+@pytest.mark.parametrize(
+    ("reading", "thing", "remedy"),
+    [
+        (
+            {"rc": 1, "module_stderr": "sudo: sorry, you must have a tty to run sudo\n", "msg": "MODULE FAILURE"},
+            "sudo",
+            "requiretty",
+        ),
+        ({"msg": "Task failed: Missing sudo password"}, "sudo", "ansible_become_password"),
+        ({"rc": 1, "module_stderr": "sudo: a password is required"}, "sudo", "ansible_become_password"),
+        ({"rc": 1, "module_stderr": "nvidia is not in the sudoers file."}, "sudo", "ansible_user"),
+        (
+            {"rc": 127, "module_stderr": "/bin/sh: 1: /usr/bin/python3: not found"},
+            "Python",
+            "ansible_python_interpreter",
+        ),
+        (
+            {"rc": 127, "module_stderr": "/bin/sh: line 1: /usr/bin/python3: No such file or directory"},
+            "Python",
+            "ansible_python_interpreter",
+        ),
+        (
+            {"rc": 1, "module_stderr": "SyntaxError: future feature annotations is not defined"},
+            "Python",
+            "ansible-core",
+        ),
+        ({"rc": 1, "module_stderr": "something else"}, "node", "look"),
+    ],
+)
+def test_node_that_no_module_runs_on_is_told_what_to_do(reading: dict[str, Any], thing: str, remedy: str) -> None:
+    (told,) = nodes.judge("gpu01", {"failed": True, **reading}, {})
+    assert (told.level, told.place, told.thing) == ("problem", "gpu01", thing) and remedy in told.remedy

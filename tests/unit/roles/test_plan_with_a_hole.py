@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 from typing import Any
@@ -40,6 +41,7 @@ def play(folder: pathlib.Path, *words: str) -> str:
         each["vars_files"] = [str(ROOT / "playbooks/vars/window.yml")]
     named = {"ansible.builtin.set_fact": {"window_vms": list(SITE["gpu_vms"]["hosts"])}}
     plays.insert(0, {"hosts": "localhost", "gather_facts": False, "tasks": [named]})
+    shutil.copytree(ROOT / "playbooks/tasks", folder / "tasks")
     (folder / "play.yml").write_text(yaml.safe_dump([*plays, *load(ROOT / "playbooks/plan.yml")]))
     (folder / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": SITE}}))
     done = subprocess.run(

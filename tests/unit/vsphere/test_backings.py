@@ -81,17 +81,17 @@ def test_sriov_card_with_a_device_class_is_dvx() -> None:
 def test_device_groups_are_named_by_their_keys() -> None:
     groups = vim.vm.VirtualDeviceGroups(
         deviceGroup=[
-            vim.vm.VirtualDeviceGroups.VendorDeviceGroup(groupInstanceKey=1, deviceGroupName="two GPUs, one NIC"),
+            vim.vm.VirtualDeviceGroups.VendorDeviceGroup(groupInstanceKey=1, deviceGroupName="two-gpus-one-nic"),
             vim.vm.VirtualDeviceGroups.DeviceGroup(groupInstanceKey=2, deviceInfo=vim.Description(label="group two")),
             vim.vm.VirtualDeviceGroups.DeviceGroup(groupInstanceKey=3),
         ]
     )
-    assert group_names(groups) == {1: "two GPUs, one NIC", 2: "group two"}
+    assert group_names(groups) == {1: "two-gpus-one-nic", 2: "group two"}
     assert group_names(None) == {}
     member = vim.vm.device.VirtualDevice.DeviceGroupInfo(groupInstanceKey=1, sequenceId=0)
     virtual = vim.vm.device.VirtualPCIPassthrough(key=13000, deviceGroupInfo=member)
     (device,) = passthrough_devices([virtual], [], group_names(groups))
-    assert "member of device group 1 two GPUs, one NIC" in device_name(device)
+    assert "group 1 two-gpus-one-nic" in device_name(device)
 
 
 @pytest.mark.parametrize("mode", [*vim.host.PciPassthruInfo.DirectPathDeviceMode.values, "a mode of tomorrow", None])
