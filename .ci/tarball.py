@@ -41,6 +41,7 @@ SHIPPED = (
     "playbooks/*.yml",
     "plugins/*.py",
     "plugins/module_utils/_judge/packs/*.yml",
+    "plugins/module_utils/_results/figures/*.json",
     "plugins/module_utils/_results/report/*.json",
     "plugins/module_utils/_results/report/templates/*",
     "roles/*.j2",
