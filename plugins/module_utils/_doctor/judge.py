@@ -33,6 +33,7 @@ from .reading import PER_FORM, Hit, Reading
 from .topics import with_topics
 
 _OWN = re.compile(r"(?:^|/)(?:hosts|containers)/")
+_ELSEWHERE = re.compile(r"(?:^|/)(?:switches|esxi|vms)/")
 _SHOWN = 8  # findings of an answer
 _GAPS = 16
 _HOSTS = 64  # that a finding names
@@ -65,6 +66,9 @@ def answer(
         found = _about(found, reading)
     else:
         notes = [*notes, NOT_MY_FIELD]
+    against = [(finding, _against(finding, reading.seen)) for finding in found]
+    found = [finding for finding, hit in against if not hit]
+    notes = [*notes, *(f"Not {one.cause.id}: {hit.file}:{hit.line}: {hit.quote}" for one, hit in against if hit)]
     done = _looked(reading, read, looked)
     certain = [finding for finding in found if finding.certainty != CANDIDATE]
     kinds = collections.Counter(seen.sign.kind for seen in reading.seen.values())
@@ -153,6 +157,26 @@ def _about(found: list[Finding], reading: Reading) -> list[Finding]:
         for rule in finding.rules
     )
     return one_per_layer(with_topics(found, reading, named))
+
+
+def _against(finding: Finding, seen: Any) -> Hit | None:
+    """What was read of the hosts and refutes it. What is proven, or what a device reports of itself, is not refuted."""
+    if finding.certainty == PROVEN or finding.reported or finding.odd:
+        return None
+    kinds = {hit: seen[hit.sign].sign.kind if hit.sign in seen else FAULT for hit in finding.hits}
+    said = {hit.host for hit, kind in kinds.items() if hit.host and kind != FACT}
+    for rule in finding.cause.refuted_by:
+        if _fires(rule, seen):
+            names = [name for group in rule.needed for name in group if name in seen]
+            hits: list[Hit] = [
+                hit for name in names if seen[name].sign.kind != FAULT for hit in seen[name].hosts.values()
+            ]
+            if finding.cause.layer == "container":  # what a host reads is no word about its containers
+                hits = [hit for hit in hits if "hosts" not in hit.file.split("/")]
+            read = {hit.host for hit in hits if hit.host and not _ELSEWHERE.search(hit.file)}
+            if hits and (not read or said <= read):
+                return hits[0]
+    return None
 
 
 def _name_ranks(reading: Reading) -> None:
@@ -343,8 +367,10 @@ def _note_releases(entry: Finding, rule: Rule, seen: Any) -> None:
 
 
 def _holds(condition: Condition, rule: Rule, seen: Any) -> bool:
-    values, others = _values(condition.name, rule, seen), _values(condition.value, rule, seen)
-    return condition.holds(values, others)
+    if condition.name == condition.value:
+        values = [value for _host, value in seen[condition.name].values]
+        return len(values) > 1 and condition.holds(values, values)
+    return condition.holds(_values(condition.name, rule, seen), _values(condition.value, rule, seen))
 
 
 def _values(name: str, rule: Rule, seen: Any) -> list[str]:

@@ -74,23 +74,6 @@ SURELY, OFTEN = 0.9, 0.4
 
 
 @dataclasses.dataclass(frozen=True)
-class Cause:
-    """``look``: where, and the read-only command that decides; ``cost`` 1 one look here, 2 another machine or root,
-    3 a short job, 5 something that needs a window."""
-
-    id: str
-    layer: str
-    means: str
-    where: str
-    look: str
-    fix: str
-    source: str
-    role: str = ""
-    interrupts: str = "nothing"
-    cost: int = 1
-
-
-@dataclasses.dataclass(frozen=True)
 class Look:
     """A read-only command that decides between several causes. ``shows``: cause -> how likely it is in the output."""
 
@@ -152,6 +135,24 @@ class Rule:
     @functools.cached_property
     def excluded(self) -> tuple[str, ...]:
         return tuple(name for word in self.when.split() if word.startswith("!") for name in word[1:].split("|"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Cause:
+    """``look``: where, and the read-only command that decides; ``cost`` 1 one look here, 2 another machine or root,
+    3 a short job, 5 something that needs a window. ``refuted_by``: what speaks against it where it is a candidate."""
+
+    id: str
+    layer: str
+    means: str
+    where: str
+    look: str
+    fix: str
+    source: str
+    role: str = ""
+    interrupts: str = "nothing"
+    cost: int = 1
+    refuted_by: tuple[Rule, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)

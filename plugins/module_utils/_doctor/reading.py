@@ -16,7 +16,7 @@ from . import fabric
 from .alarms import ALARM_WORDS, alarms, alarms_still
 from .bundle import Piece
 from .job_output import JobOutput, Record
-from .model import ECHO, FAULT, NORMAL, QUIET, Sign
+from .model import ECHO, FACT, FAULT, NORMAL, QUIET, Sign
 from .readers import READERS as SIGN_READERS
 from .readers import Found, Reader
 
@@ -37,6 +37,9 @@ _FIGURES = (b"xid", b"status", b"error", b"count")  # forms whose figures say wh
 PER_FIGURE = 20_000
 PER_QUIET = 64  # lines of one form in which nothing was found, while other figures might mean something
 _NO_DIGITS = b"0123456789"
+# What a person or a shell wrote before an output, and how many lines of it are read together with the command.
+_PROMPT = re.compile(rb"(?m)^(?:\[?[\w.-]+@[\w.-]+[^\n]{0,40}?[#$]|[$#]|\++) (?P<command>[a-z/][^\n]{2,200})$")
+_ANSWERS = 8
 
 _CONTEXT: tuple[re.Pattern[str], ...] = (
     re.compile(r"^(?:\[\d{4}-\d\d-\d\d [^\]]+\] )?(?P<host>[A-Za-z0-9][\w.-]*):\d+:\d+ \[(?P<device>\d+)\]"),
@@ -240,12 +243,23 @@ class Reading:
                     there = self._parts(piece, number + offset + 1, text, readers)
                     if not there and not _figures(form) and (count >= PER_QUIET or not self._shape(text).figures):
                         boring.add(form)
+            self._answers(piece, number, chunk)
             number += len(lines)
         self.lines += number
         for at, text in latest.texts():
             for index in self._shape(text).read:
                 readers[index].line(at, text)
         self._finish(piece, readers, job)
+
+    def _answers(self, piece: Piece, number: int, chunk: bytes) -> None:
+        """Hear the facts that a command and a line of its output say together: ``ulimit -l: unlimited``."""
+        for match in _PROMPT.finditer(chunk) if any(sign in chunk for sign in (b"$ ", b"# ", b"+ ")) else ():
+            at = number + chunk.count(b"\n", 0, match.start()) + 1
+            for offset, line in enumerate(chunk[match.end() + 1 : match.end() + _LONG].split(b"\n")[:_ANSWERS], 1):
+                if _PROMPT.match(line):
+                    break
+                text = b"%s: %s" % (match["command"], line.strip())
+                self._line(piece, at + offset, text.decode("utf-8", "replace"), (), facts=True)
 
     def _finish(self, piece: Piece, readers: Sequence[Reader], job: JobOutput) -> None:
         self.jobs.append(job.record(piece.name, piece.host))
@@ -270,8 +284,8 @@ class Reading:
         found = [self._line(piece, number, text[at : at + _LONG], readers) for at in starts]
         return any(found)
 
-    def _line(self, piece: Piece, number: int, text: str, readers: Sequence[Reader]) -> bool:
-        """Whether there was anything in it."""
+    def _line(self, piece: Piece, number: int, text: str, readers: Sequence[Reader], facts: bool = False) -> bool:
+        """Whether there was anything in it. ``facts``: nothing else is heard."""
         shape = self._shape(text)
         found: list[tuple[Sign, Match[str] | None]] = [(entry, None) for entry in shape.sure]
         for entry, ways in shape.maybe:
@@ -282,6 +296,8 @@ class Reading:
             match = entry.pattern.search(text)
             if match and (entry.test is None or entry.test(match)):
                 found.append((entry, match))
+        if facts:
+            found = [(entry, match) for entry, match in found if entry.kind == FACT]
         silent = any(entry.kind in (NORMAL, QUIET) for entry, _match in found)
         if len(found) > 1 and any(entry.kind == FAULT and not entry.alone for entry, _match in found):
             found = [(entry, match) for entry, match in found if not entry.alone]
@@ -297,11 +313,11 @@ class Reading:
                 continue
             where = where or self._where(piece, number, text)
             self._add(entry, _hit(entry, match, where))
-        for index in shape.read:
+        for index in shape.read if readers else ():
             readers[index].line(number, text)
         # A fact or a good word says nothing of the rest of its line.
         known = any(entry.kind in (FAULT, ECHO, NORMAL, QUIET) for entry, _match in found)
-        alarm = shape.troubled and not known and alarms_still(text)
+        alarm = shape.troubled and not known and not facts and alarms_still(text)
         if alarm and len(self.alarms) < _ALARMS:
             self.alarms.append(self._where(piece, number, text))
         return bool(found or shape.read or alarm)

@@ -1,8 +1,8 @@
 """Conditions on what signs read: ``release_nccl<2.26.5``, ``crash_frame~ncclCommAbort``. Pure.
 
 NAME WAY VALUE without a space. Figures and releases are compared number by number; ``~`` searches a pattern. VALUE may
-be a sign, too: ``==`` holds if all values of both are equal, ``!=`` if two of them differ. Any other condition holds if
-it does for one value.
+be a sign, too: ``==`` holds if all values of both are equal, ``=`` if one is, ``!=`` if two of them differ. Any other
+condition holds if it does for one value. NAME==NAME and NAME!=NAME compare hosts.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ import operator
 import re
 from typing import Any, Callable, Sequence
 
-_FORM = re.compile(r"(?P<name>\w+)(?P<way><=|>=|==|!=|<|>|~)(?P<value>\S+)")
+_FORM = re.compile(r"(?P<name>\w+)(?P<way><=|>=|==|!=|[<>=~])(?P<value>\S+)")
 COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+    "=": operator.eq,
 }  # fmt: skip
 
 
@@ -29,7 +30,7 @@ class Condition:
         if self.way == "~":
             return any(re.search(self.value, text, re.IGNORECASE) for text in values)
         pairs = [(release(one), release(two)) for one in values for two in others or (self.value,)]
-        if self.way not in ("==", "!="):
+        if self.way not in ("==", "=", "!="):
             pairs = [pair for pair in pairs if all(isinstance(each[0], int) for each in pair)]
         found = [COMPARE[self.way](*pair) for pair in pairs]
         return bool(found) and (all(found) if self.way == "==" else any(found))

@@ -96,3 +96,19 @@ def test_lint_names_the_fault_of_a_bound(tmp_path: pathlib.Path, when: str, sour
     }  # fmt: skip
     found = problems(tmp_path, {**SOUND, CAUSE: {**SOUND[CAUSE], "rules": rules}, "facts/release_widget.yml": version})
     assert any(words in text for text in found) if words else found == []
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ({"refuted_by": ["widget_sleeps"], "irrefutable": "it is so"}, "refuted_by or irrefutable is missing"),
+        ({"refuted_by": ["widget_wakes"]}, "refuted_by: sign widget_wakes is not known"),
+        ({"refuted_by": ["widget_sleeps==widget_sleeps"]}, "widget_sleeps reads no value"),
+        ({}, "refuted_by or irrefutable is missing"),
+        ({"irrefutable": "the line itself states it"}, ""),
+    ],
+)
+def test_lint_wants_what_speaks_against_a_cause(tmp_path: pathlib.Path, data: dict[str, Any], words: str) -> None:
+    cause = {key: value for key, value in SOUND[CAUSE].items() if key != "refuted_by"}
+    found = problems(tmp_path, {**SOUND, CAUSE: {**cause, **data}})
+    assert any(words in text for text in found) if words else found == []

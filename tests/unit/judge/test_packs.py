@@ -23,6 +23,7 @@ SOUND: dict[str, dict[str, Any]] = {
         "look": "widgetctl show",
         "fix": "fasten it",
         "source": "widgetctl(8)",
+        "refuted_by": ["widget_sleeps"],
         "signs": {
             "widget_gap": {
                 "condition": "gap > limit",

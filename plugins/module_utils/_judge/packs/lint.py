@@ -25,7 +25,7 @@ _SIGN = {
 _OTHERS = {"must_not_match": list}
 _CAUSE = {
     "means": str, "where": str, "look": str, "fix": str, "source": str, "role": str, "interrupts": str, "cost": int,
-    "signs": dict, "rules": dict, "compares": dict, **_OTHERS,
+    "refuted_by": list, "irrefutable": str, "signs": dict, "rules": dict, "compares": dict, **_OTHERS,
 }  # fmt: skip
 _RULE = {"when": str, "source": str, "certainty": str, "reported": str, "also": list, "explains": list}
 _COMPARE = {"sign": str, "source": str, "certainty": str}
@@ -74,6 +74,10 @@ def _keys(data: Mapping[str, Any], known: Mapping[str, type], needed: Iterable[s
 
 def _cause(data: Mapping[str, Any], signs: Mapping[str, str], causes: set[str]) -> Iterator[str]:
     yield from _keys(data, _CAUSE, ("means", "where", "look", "fix", "source"))
+    if ("refuted_by" in data) == ("irrefutable" in data):
+        yield "refuted_by or irrefutable is missing. Write what speaks against the cause, or why nothing does."
+    for when in data.get("refuted_by", ()):
+        yield from (f"refuted_by: {text}" for text in _when(str(when), signs))
     for name, rule in data.get("rules", {}).items():
         texts = [*_keys(rule, _RULE, ("when", "source"))]
         texts += _when(rule.get("when", ""), signs)
