@@ -34,25 +34,6 @@ from .model import (
     Topic,
 )
 
-# Cause of a failed run -> what it may be here. Causes that only repeat an error of a lower layer are echoes.
-RUN_CAUSES: dict[str, str] = {
-    "host_key_changed": "launch_failed",
-    "host_key_unknown": "launch_failed",
-    "key_file_refused": "launch_failed",
-    "orted_missing": "launch_failed",
-    "orted_broken": "launch_failed",
-    "slots": "launch_failed",
-    "mpirun_option": "launch_failed",
-    "run_as_root": "launch_failed",
-    "docker_permission": "container_down",
-    "docker_down": "container_down",
-    "container_not_running": "container_down",
-    "container_missing": "container_down",
-    "container_exec": "container_down",
-    "program_missing": "application_failed",
-    "wrong_sum": "nccl_bug",
-    "weights_differ": "application_failed",
-}
 _ECHOES = ("nccl", "cuda", "nccl_tests")
 # What the signs of a folder are, unless they say so themselves.
 _KINDS = {loader.CAUSES: FAULT, loader.SYMPTOMS: FAULT, loader.FACTS: FACT, loader.NOISE: NORMAL, loader.NORMAL: GOOD}
@@ -63,7 +44,7 @@ _OF_CAUSE = {field.name for field in dataclasses.fields(Cause)} - {"id", "layer"
 class Catalogue:
     """What to suspect of a job that only suffers: ``suspects``: symptom -> cause -> weight; ``suffers``: sign ->
     symptom; ``clues``: fact -> cause -> weight; ``behind``: sign of what a host says of the port at its other end ->
-    cause."""
+    cause; ``wanted``: what to ask for -> signs that it is there; ``general``: signs that any program prints."""
 
     causes: Mapping[str, Cause]
     signs: tuple[Sign, ...]
@@ -75,6 +56,8 @@ class Catalogue:
     suffers: Mapping[str, str]
     clues: Mapping[str, Mapping[str, float]]
     behind: Mapping[str, str]
+    wanted: Mapping[str, Sequence[str]]
+    general: Sequence[str]
 
 
 _OF_SITE: list[Path] = []
@@ -93,7 +76,7 @@ def catalogue() -> Catalogue:
 @functools.lru_cache(maxsize=2)
 def _built(packs: loader.Packs) -> Catalogue:
     packs.refuse_twins()
-    run_signs, run_rules = _of_runs()
+    run_signs, run_rules = _of_runs(packs.lists["suspects"]["runs"])
     causes = {pack.name: _cause(pack) for pack in packs.of(loader.CAUSES)}
     signs = [_sign(name, entry, _KINDS[pack.kind], packs) for pack, name, entry in packs.signs()]
     rules: list[Rule] = []
@@ -109,18 +92,18 @@ def _built(packs: loader.Packs) -> Catalogue:
         tuple(compares),
         tuple(_look(name, **entry) for name, entry in packs.lists["looks"].items()),
         tuple(_topic(name, packs, **entry) for name, entry in packs.lists["topics"].items()),
-        *(packs.lists["suspects"][name] for name in ("suspects", "suffers", "clues", "behind")),
+        *(packs.lists["suspects"][name] for name in ("suspects", "suffers", "clues", "behind", "wanted", "general")),
     )
 
 
-def _of_runs() -> tuple[list[Sign], list[Rule]]:
+def _of_runs(causes: Mapping[str, str]) -> tuple[list[Sign], list[Rule]]:
     signs, rules = [], []
     for entry in RUN_RULES:
         name = f"run_{entry.cause}"
         kind = ECHO if entry.cause in _ECHOES else FAULT
-        if entry.cause in RUN_CAUSES:
+        if entry.cause in causes:
             signs.append(Sign(name, entry.pattern, kind))
-            rules.append(Rule(name, name, CANDIDATE, (RUN_CAUSES[entry.cause],), "recorded: " + entry.summary))
+            rules.append(Rule(name, name, CANDIDATE, (causes[entry.cause],), "recorded: " + entry.summary))
     return signs, rules
 
 

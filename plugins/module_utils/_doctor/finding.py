@@ -27,33 +27,23 @@ class Finding:
 
     def as_dict(self) -> dict[str, Any]:
         first = self.hits[0] if self.hits else None
+        mended = [f"{name} {good} or later ({read} was read)" for name, (good, read) in self.releases.items()]
+        hosts = [hit.host for hit in self.hits if hit.host and hit.placed == self.reported and not self.odd]
+        hosts = [*self.odd, *hosts, *(self.said if self.reported else ())]
         return {
             "layer": self.cause.layer,
             "cause": self.cause.id,
             "certainty": self.certainty,
             "means": self.cause.means,
             "host": next((hit.host for hit in self.hits if hit.host), ""),
-            "hosts": list(
-                dict.fromkeys(
-                    [
-                        *self.odd,
-                        *(hit.host for hit in self.hits if hit.host and hit.placed == self.reported and not self.odd),
-                        *(self.said if self.reported else ()),
-                    ]
-                )
-            ),
+            "hosts": list(dict.fromkeys(hosts)),
             "rank": next((hit.rank for hit in self.hits if hit.rank is not None), None),
             "device": next((hit.device for hit in self.hits if hit.device), ""),
             "evidence": [{"file": hit.file, "line": hit.line, "text": hit.quote} for hit in self.hits[:_EVIDENCE]],
             "explains": self.explains,
             "next": {"where": self.cause.where, "run": self.cause.look, "cost": self.cause.cost},
             "fix": {
-                "what": "; ".join(
-                    [
-                        *(f"{name} {good} or later ({read} was read)" for name, (good, read) in self.releases.items()),
-                        self.cause.fix,
-                    ]
-                ),
+                "what": "; ".join([*mended, self.cause.fix]),
                 "who": LAYERS[self.cause.layer],
                 "role": self.cause.role,
                 "interrupts": self.cause.interrupts,

@@ -9,6 +9,7 @@ from typing import Any, Iterable
 
 from .._judge.conditions import Condition, release
 from .catalogue import catalogue
+from .clocks import put_first
 from .comparing import REPORTED, compare
 from .completeness import NO_FAULT_SEEN, ends, gaps
 from .fabric import SOUND
@@ -62,10 +63,12 @@ def answer(
     were run though they printed nothing; ``partial``: pieces that were not read to their end."""
     _name_ranks(reading)
     found = _findings(reading)
-    if found or reading.field or reading.lines < _LINES_OF_A_FIELD:
+    if reading.field or reading.lines < _LINES_OF_A_FIELD:
         found = _about(found, reading)
     else:
-        notes = [*notes, NOT_MY_FIELD]
+        # Any program loses connections and memory: without a word of the field that names no cause.
+        found = [finding for finding in found if finding.certainty != CANDIDATE or not _of_any_trade(finding, reading)]
+        notes = [*notes, *([] if found else [NOT_MY_FIELD])]
     against = [(finding, _against(finding, reading.seen)) for finding in found]
     found = [finding for finding, hit in against if not hit]
     notes = [*notes, *(f"Not {one.cause.id}: {hit.file}:{hit.line}: {hit.quote}" for one, hit in against if hit)]
@@ -127,15 +130,8 @@ def _findings(reading: Reading) -> list[Finding]:
         for place, cause in enumerate(rule.causes):
             weight = strength - 0.15 * place + (REPORTED if reported and place == 0 else 0)
             certainty = min(rule.certainty, rule.reported if reported else CANDIDATE, key=CERTAINTIES.index)
-            _enter(
-                table,
-                cause,
-                hits,
-                rule,
-                certainty=certainty if place == 0 else CANDIDATE,
-                weight=weight,
-                reported=reported and place == 0,
-            )
+            certain = certainty if place == 0 else CANDIDATE
+            _enter(table, cause, hits, rule, certainty=certain, weight=weight, reported=reported and place == 0)
             table[cause].first = table[cause].first or (
                 place == 0 and (rule in explicit or (specific and rule in plain))
             )
@@ -144,6 +140,8 @@ def _findings(reading: Reading) -> list[Finding]:
             if place == 0 and rule in explicit and not reported:
                 table[cause].said += [hit.host for hit in hits if hit.host and seen[hit.sign].sign.kind == FAULT]
     compare(reading, table)
+    for finding in table.values():
+        put_first(finding, seen)
     return one_per_layer(explained(sorted(table.values(), key=order), echoes, reading))
 
 
@@ -157,6 +155,11 @@ def _about(found: list[Finding], reading: Reading) -> list[Finding]:
         for rule in finding.rules
     )
     return one_per_layer(with_topics(found, reading, named))
+
+
+def _of_any_trade(finding: Finding, reading: Reading) -> bool:
+    faults = {hit.sign for hit in finding.hits if reading.seen[hit.sign].sign.kind != FACT}
+    return reading.lines > _LINES_OF_A_FIELD and faults <= set(catalogue().general)
 
 
 def _against(finding: Finding, seen: Any) -> Hit | None:
@@ -259,12 +262,9 @@ def _questions(causes: dict[str, float], done: frozenset[str]) -> list[Question]
             for look in ready
             if look.id not in done
         }
-        if not ready or catalogue().causes[cause].cost >= _RUN:
-            looks[cause][
-                Question(
-                    catalogue().causes[cause].where, catalogue().causes[cause].look, catalogue().causes[cause].cost
-                )
-            ] = 1.0
+        own = catalogue().causes[cause]
+        if not ready or own.cost >= _RUN:
+            looks[cause][Question(own.where, own.look, own.cost)] = 1.0
     return rank(causes.items(), looks)
 
 
@@ -283,14 +283,7 @@ def _settled(found: list[Finding], causes: dict[str, float], reading: Reading) -
 
 
 def _enter(
-    table: dict[str, Finding],
-    cause: str,
-    hits: list[Hit],
-    rule: Rule,
-    *,
-    certainty: str,
-    weight: float,
-    reported: bool,
+    table: dict[str, Finding], cause: str, hits: list[Hit], rule: Rule, *, certainty: str, weight: float, reported: bool
 ) -> None:
     entry = table.setdefault(cause, Finding(catalogue().causes[cause], CANDIDATE, 0.0, [], []))
     entry.weight = max(entry.weight, weight) + 0.3 * min(entry.weight, weight)
@@ -392,26 +385,10 @@ def _own_hosts(names: Iterable[str], seen: Any) -> set[str]:
 
 def _asked(reading: Reading) -> list[str]:
     """What would have helped and was not there."""
-    wanted = {
-        "the version of NCCL (NCCL_DEBUG=VERSION)": ("nccl_version",),
-        "the kernel log of the host that failed first (dmesg)": (
-            "taint",
-            "kernel_ok",
-            "mlx5_ok",
-            "xid_hardware",
-            "kernel_fault",
-        ),
-        "show_gids of both ends": ("gids_routable", "gids_link_local_only"),
-        "ulimit -l as the ranks see it": ("memlock_small", "memlock_unlimited"),
-        "whether this is a VM": ("in_vm", "vm_host"),
-    }
-    return [text for text, names in wanted.items() if not any(name in reading.seen for name in names)]
+    return [text for text, names in catalogue().wanted.items() if not any(name in reading.seen for name in names)]
 
 
 def _skipped(reading: Reading) -> list[str]:
     if not reading.skipped:
         return []
     return [f"{reading.skipped} forms of lines (alike but for their figures) were read {PER_FORM} times each"]
-
-
-__all__ = ["PROVEN", "Finding", "answer"]

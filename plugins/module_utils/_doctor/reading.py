@@ -6,6 +6,7 @@ over from then on; that is what makes a log of a gigabyte a matter of seconds.
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import functools
 import re
@@ -38,7 +39,9 @@ PER_FIGURE = 20_000
 PER_QUIET = 64  # lines of one form in which nothing was found, while other figures might mean something
 _NO_DIGITS = b"0123456789"
 # What a person or a shell wrote before an output, and how many lines of it are read together with the command.
-_PROMPT = re.compile(rb"(?m)^(?:\[?[\w.-]+@[\w.-]+[^\n]{0,40}?[#$]|[$#]|\++) (?P<command>[a-z/][^\n]{2,200})$")
+_PROMPT = re.compile(
+    rb"(?m)^(?:\[?[\w.-]+@(?P<host>[\w.-]+)[^\n]{0,40}?[#$]|[$#]|\++) (?P<command>[a-z/][^\n]{2,200})$"
+)
 _ANSWERS = 8
 
 _CONTEXT: tuple[re.Pattern[str], ...] = (
@@ -52,14 +55,17 @@ _CONTEXT: tuple[re.Pattern[str], ...] = (
 _RANK = re.compile(r"^\[\d+,(?P<rank>\d+)\]<std(?:out|err)>:|\[rank(?P<rank2>\d+)\]:|\[Rank (?P<rank3>\d+)\]")
 # A command that a shell repeats is no answer: what it names is not there yet.
 _TRACE = re.compile(r"(?:\++|\$) [\w./]")
-# A text without any of these is of another trade.
+# A text without any of these, and with no two of _BESIDE, is of another trade.
 _FIELD = re.compile(
-    rb"(?i)nccl|rdma|mlx[45]|\bib[_\d]|infiniband|\broce|gpu|cuda|nvidia|nvrm|nvlink|nvswitch|nvml|\bmpi|orted|prte|ompi"
+    rb"(?i)nccl|rdma|mlx[45]|\bib[_\d]|infiniband|\broce|gpu|cuda|nvidia|nvrm|nvlink|nvswitch|nvml|\bmpi|\borted|\bprte|\bompi"
     rb"|pmix|\bucx|horovod|torch|tensorflow|mxnet|deepspeed|megatron|accelerate|vmkernel|esxi?\b|vmware|vcenter|vmx"
-    rb"|pass-?th|\bpfc\b|\becn\b|\bdscp\b|\bxid\b|mellanox|connectx|slurm|srun|kubelet|kubectl|docker|containerd|podman"
+    rb"|pass-?th|\bpfc\b|\becn\b|\bdscp\b|\bxid\b|mellanox|connectx|slurm|srun"
     rb"|all_?reduce|collective|busbw|im(?:g|ages)/s|perftest|dcgm|iommu|\bats\b|\bacs\b|pcie?\b|lspci|vfio|qemu|numa"
     rb"|bnxt|irdma|\befa\b|\bgid|\bmtu\b|nic\b|peermem|verbs|memlock|/dev/shm|multi-?node|training|epoch|\bloss\b"
-    rb"|\brank \d|gloo|master_addr|bandwidth|ethernet|switch|kernel|\bdkms\b|memory setting|exitcode|pending"
+    rb"|\brank \d|gloo|master_addr|\bdkms\b|memory setting"
+)
+_BESIDE = re.compile(
+    rb"(?i)kubelet|kubectl|docker|containerd|podman|bandwidth|ethernet|\bswitch|kernel|exitcode|pending"
 )
 _RANK_OF = re.compile(r"\brank (?P<rank>\d+) nranks \d")
 _DEVICE = re.compile(
@@ -182,6 +188,8 @@ class Reading:
         self.lines = 0
         self.skipped = 0
         self.field = False
+        self._beside: set[bytes] = set()
+        self._prompts: list[tuple[int, str]] = []  # line of a prompt, and the host that it names
         # NCCL names the host of each rank once; other programs print the rank alone.
         self.ranks: dict[int, str] = {}
         self._signs = tuple(signs)
@@ -212,9 +220,10 @@ class Reading:
         readers.append(job)
         latest = _Latest()
         number = 0
+        self._prompts.clear()
         for chunk in piece.chunks:
             lines = chunk.split(b"\n")
-            self.field = self.field or bool(piece.host) or _FIELD.search(chunk) is not None
+            self._look_ahead(piece, number, chunk)
             if not piece.host and len(self.opening) < _OPENING:
                 self._open(piece, number, lines)
             forms = chunk.translate(None, _NO_DIGITS).split(b"\n")
@@ -243,7 +252,6 @@ class Reading:
                     there = self._parts(piece, number + offset + 1, text, readers)
                     if not there and not _figures(form) and (count >= PER_QUIET or not self._shape(text).figures):
                         boring.add(form)
-            self._answers(piece, number, chunk)
             number += len(lines)
         self.lines += number
         for at, text in latest.texts():
@@ -251,10 +259,16 @@ class Reading:
                 readers[index].line(at, text)
         self._finish(piece, readers, job)
 
-    def _answers(self, piece: Piece, number: int, chunk: bytes) -> None:
-        """Hear the facts that a command and a line of its output say together: ``ulimit -l: unlimited``."""
+    def _look_ahead(self, piece: Piece, number: int, chunk: bytes) -> None:
+        """Note hosts of prompts and words of the field, and hear the facts that a command and a line of its output say
+        together: ``ulimit -l: unlimited``."""
+        if not self.field:
+            self._beside.update(word.lower() for word in _BESIDE.findall(chunk))
+            self.field = bool(piece.host) or _FIELD.search(chunk) is not None or len(self._beside) > 1
         for match in _PROMPT.finditer(chunk) if any(sign in chunk for sign in (b"$ ", b"# ", b"+ ")) else ():
             at = number + chunk.count(b"\n", 0, match.start()) + 1
+            if match["host"] and len(self._prompts) < _VALUES:
+                self._prompts.append((at, match["host"].decode()))
             for offset, line in enumerate(chunk[match.end() + 1 : match.end() + _LONG].split(b"\n")[:_ANSWERS], 1):
                 if _PROMPT.match(line):
                     break
@@ -383,6 +397,8 @@ class Reading:
             if match and not _NO_HOST.match(match["host"]):
                 host = host or match["host"]
                 break
+        if not host and self._prompts and self._prompts[0][0] <= number:
+            host = self._prompts[bisect.bisect(self._prompts, (number + 1,)) - 1][1]
         who = _RANK.search(text)
         if who:
             rank = int(next(group for group in who.groups() if group is not None))
@@ -404,15 +420,8 @@ def _whole(piece: Piece, most: int) -> str:
 
 
 def _told(found: Found, piece: Piece) -> Hit:
-    return Hit(
-        found.sign.name,
-        piece.name,
-        found.line,
-        found.quote[:_QUOTE],
-        found.host or piece.host,
-        device=found.device,
-        placed=bool(piece.host) and not found.host,
-    )
+    host, placed = found.host or piece.host, bool(piece.host) and not found.host
+    return Hit(found.sign.name, piece.name, found.line, found.quote[:_QUOTE], host, None, found.device, placed=placed)
 
 
 def _figures(form: bytes) -> bool:
@@ -421,14 +430,10 @@ def _figures(form: bytes) -> bool:
 
 def _hit(entry: Sign, match: Match[str] | None, where: Hit) -> Hit:
     groups = match.groupdict() if match and entry.pattern.groupindex else {}
-    return Hit(
-        entry.name,
-        where.file,
-        where.line,
-        where.quote,
-        groups.get("host") or where.host,
-        where.rank,
-        groups.get("device") or where.device,
-        (groups.get("value") or "").strip(),
-        where.placed,
+    return dataclasses.replace(
+        where,
+        sign=entry.name,
+        host=groups.get("host") or where.host,
+        device=groups.get("device") or where.device,
+        value=(groups.get("value") or "").strip(),
     )
