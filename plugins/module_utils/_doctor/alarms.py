@@ -25,6 +25,7 @@ NOTHING = re.compile(
     r"|\b0 +deferred\b"
     r"|\b0 +(?:discard|error|drop\w*|pause|unknown\w*) packets\b"
     r"|\b0 (?:errors?|failures?|failed|out of bounds|warnings?|drops?|dropped|discards?|timeouts?)\b"
+    r"|\b(?:errors|failures|warnings|(?:failed|lost|dropped) \w+s) 0\b(?![.:,]\d)"
     r"|(?:errors?|dropped|drops?|discards?|failures?|lost|timeouts?|out_of_sequence"
     r"|\b\w{0,60}?(?:err|drop|discard|down|lost|exceeded)\w{0,60})"
     r"(?: packets)?[\"']?\s*[:=]\s*0\b|out of bounds values\s*:\s*0 ok|no errors?\b|without errors?\b"
@@ -38,7 +39,7 @@ NOTHING = re.compile(
 ALARM_WORDS = any_of(re.compile(_TROUBLE))
 # Each part of NOTHING has one of these, which are found sooner.
 _NONE = re.compile(
-    r"\b0 |[:=]\s*0\b|\b(?:no|without) error|none|not active|busbw|warnings\.|:stop\]|stopped: |top-?\d",
+    r"\b0 |[:=]\s*0\b| 0\b|\b(?:no|without) error|none|not active|busbw|warnings\.|:stop\]|stopped: |top-?\d",
     re.IGNORECASE,
 )
 

@@ -56,6 +56,7 @@ _BATCHES = re.compile(r"\bnum_batches=(\d+)")
 _ITER = re.compile(r"\biter (\d+), [\d.]+ sec, (\S+) GB/sec per gpu, error (\S+)")
 _RANK_LINE = re.compile(r"\brank (\d+)/(\d+) .*\bimg/s/rank ([\d.]+|nan)")
 _TOTAL = re.compile(r"total images/sec:\s*([\d.]+|nan|inf)", re.IGNORECASE)
+_EPOCHS = re.compile(r"\bnum_epochs=(?P<of>\d+)|\bEpoch\[(?P<n>\d+)\] Validation-\w+=")
 _END = re.compile(
     r"\bTraining (?:complete\w*|finished|done)\b|\bFinished training\b|['\"]train_runtime['\"]"
     r"|\bTotal img/sec on \d+ [CG]PU\(s\): \d|\*\*\* Best metric: \d"
@@ -65,7 +66,7 @@ _END = re.compile(
     re.IGNORECASE,
 )
 _NOT_FINITE = re.compile(
-    r"\b\w*(?:loss|grad_norm)['\"]?\s*[=:]?\s*[-+]?(?:nan|inf)\b|images/sec:.*(?:\)\s+|sec:\s*)[-+]?(?:nan|inf)\b",
+    r"\b\w*(?:loss|grad_norm|accuracy|perplexity)['\"]?\s*[=:]?\s*[-+]?(?:nan|inf)\b|images/sec:.*(?:\)\s+|sec:\s*)[-+]?(?:nan|inf)\b",
     re.IGNORECASE,
 )
 
@@ -73,7 +74,7 @@ _NOT_FINITE = re.compile(
 # none with a word: the kind of a channel, a card, a row of perftest.
 _WANTED: tuple[re.Pattern[str], ...] = tuple(pattern for pattern, _scale in _LINKS)
 _WANTED += (nccl_tests.HEAD, nccl_tests.RANK, nccl_tests.BOUNDS, nccl_tests.AVERAGE, _LESS, _TABLE, _COMM, _PERF_HEAD)
-_WANTED += (_USING, *_BEGUN, _PROGRESS, _OF, _BATCHES, _ITER, _RANK_LINE, _TOTAL, _END, _NOT_FINITE)
+_WANTED += (_USING, *_BEGUN, _PROGRESS, _OF, _BATCHES, _ITER, _RANK_LINE, _TOTAL, _END, _EPOCHS, _NOT_FINITE)
 _TYPES = (" float ", " half ", " double ", " int", " uint", "bfloat", "f8e")
 _PLAIN = ("via net", "nvidia", "tesla", ".00     ", ".000000     ")
 
@@ -170,6 +171,7 @@ class JobOutput:
         self._comm_sizes: dict[str, int] = {}
         self._begun = [0, 0]
         self._totals = 0
+        self._epochs = 0
         self._batches: tuple[int, int] | None = None
         self._iter: tuple[int, float, int] = (0, 0.0, 0)
         self._rank_lines: dict[int, int] = {}
@@ -351,9 +353,13 @@ class JobOutput:
             self._rank_count = max(self._rank_count, int(rank[2]))
             self._rank_lines[int(rank[1])] = self._rank_lines.get(int(rank[1]), 0) + 1
             return
+        epochs = _EPOCHS.search(text)
+        if epochs and epochs["of"]:
+            self._epochs = int(epochs["of"])
+        last = epochs is not None and epochs["n"] is not None and int(epochs["n"]) + 1 == self._epochs
         totals = _TOTAL.findall(text)
         self._totals += len(totals)
-        if totals or _END.search(text):
+        if totals or last or _END.search(text):
             self._speakers.setdefault(name, _Speaker()).ended = number
             return
         bars = list(_BAR.finditer(text)) if "%|" in text else []
