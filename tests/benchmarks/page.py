@@ -36,7 +36,7 @@ def table(content: dict[str, Any]) -> str:
         for side, median in cell["median"].items():
             values = (shown(median.get(metric)) for metric in metrics)
             text += row(name.replace("_", " "), f"`{side}`", *values, len(cell["runs"][side]))
-    text += "\n" + row("ratio", "median") + row("---", "---:")
+    text += "\n" + row("ratio", "median") + row("---", "---:") if content["ratios"] else ""
     text += "".join(
         row(f"`{name}`", f"{value:.2f}" if value >= 1 else f"{value:.3f}")
         for name, value in sorted(content["ratios"].items())

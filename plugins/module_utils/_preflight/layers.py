@@ -250,7 +250,8 @@ def interfaces(site: Site, nodes: Mapping[str, Mapping[str, Any]]) -> Iterator[F
         for name in [name for name in names if name not in there]:
             text = f"it names {name}, expected interfaces of this VM ({_list(sorted(there))})"
             yield problem(host, "guest_interfaces", text, "correct the name in guest_interfaces")
-        environment = row.get("run_env") if isinstance(row.get("run_env"), Mapping) else {}
+        given = row.get("run_env")
+        environment = given if isinstance(given, Mapping) else {}
         for variable, known in (("NCCL_SOCKET_IFNAME", list(there)), ("NCCL_IB_HCA", reading["rdma_devices"])):
             lost = _without(str(environment.get(variable) or ""), known)
             if lost:

@@ -89,14 +89,14 @@ class Controller:
             "ANSIBLE_NOCOLOR": "1",
         }
 
-    def play(self, playbook: str, *more: str) -> subprocess.CompletedProcess[str]:
+    def play(self, playbook: str, *more: str, patience: float = 300) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             self._command(playbook, *more),
             cwd=self.folder,
             env=self._environment(),
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=patience,
             check=False,
         )
 

@@ -232,7 +232,8 @@ def test_limit_of_devices_follows_hardware_version_and_release(hardware: int, re
     [
         (0x2330, "H100 80GB HBM3", 80), (0x2331, "H100 PCIe", 80), (0x2321, "H100 NVL", 94), (0x2335, "H200", 141),
         (0x233B, "H200 NVL", 141), (0x2901, "B200", 180), (0x2941, "GB200", 192),
-        (0x3182, "GB110 [B300 SXM6 AC]", 288), (0x31C2, "GB300", 288), (0x2342, "GH200 480GB", 96), (0x2342, "GH200 120GB", 96),
+        (0x3182, "GB110 [B300 SXM6 AC]", 288), (0x31C2, "GB300", 288), (0x2342, "GH200 480GB", 96),
+        (0x2342, "GH200 120GB", 96),
         (0x26B9, "L40S", 48), (0x26B8, "L40G", 24), (0x26B5, "L40", 48), (0x27B8, "L4", 24),
         (0x2BB5, "RTX PRO 6000 Blackwell Server Edition", 96), (0x2329, "H20", 96), (0x20F1, "A100 PCIe 40GB", 40),
         (0x20B2, "A100 SXM4 80GB", 80), (0x1EB8, "T4", 16), (0x1DB1, "V100", 16), (0x1DB4, "V100", 16),
