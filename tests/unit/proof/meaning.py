@@ -882,7 +882,8 @@ def nic_has_no_access_to_gpus(site: Site, dice: random.Random) -> Any:
     host = _host(site, dice)
     lines = _lines_of(site, host)
     prefix = re.sub(r"NCCL INFO .*", "", site.nccl[lines[0]])
-    text = f"{prefix}NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'"
+    name = site.nic(host, "before")["name"]
+    text = f"{prefix}NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 '{name}'"
     site.nccl.insert(lines[0] + 1, text)
 
 
