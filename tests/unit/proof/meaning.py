@@ -229,7 +229,8 @@ def one_switch_has_two_names(site: Site, dice: random.Random) -> Any:
 def nccl_took_a_card_that_was_not_read(site: Site, dice: random.Random) -> Any:
     """NCCL lists and uses another device than those whose counters were read."""
     for number in _lines_of(site, _host(site, dice)):
-        site.nccl[number] = re.sub(r"\](\w+?)(\d)(\w*):1", r"]\g<1>7\3:1", site.nccl[number])
+        text = re.sub(r"\](\w+?)(\d)(\w*):1", r"]\g<1>7\3:1", site.nccl[number])
+        site.nccl[number] = re.sub(r"name=\S+", "name=mlx5_7+mlx5_8", text)
 
 
 @kind("identity")
@@ -881,7 +882,8 @@ def nic_has_no_access_to_gpus(site: Site, dice: random.Random) -> Any:
     host = _host(site, dice)
     lines = _lines_of(site, host)
     prefix = re.sub(r"NCCL INFO .*", "", site.nccl[lines[0]])
-    text = f"{prefix}NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'"
+    name = site.nic(host, "before")["name"]
+    text = f"{prefix}NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 '{name}'"
     site.nccl.insert(lines[0] + 1, text)
 
 

@@ -103,7 +103,7 @@ def test_start_and_end_of_the_start_are_one_rank() -> None:
         ("NET/IB : Using [0]mlx5_0:1/IB ; OOB ib0:192.168.11.1<0>", [(0, "mlx5_0", 1, "IB")], False),
         (
             "NET/IB : Using [0]={[0] mlx5_0:1/RoCE, [1] mlx5_1:1/RoCE} [RO]; OOB ens192:192.0.2.1<0>",
-            [(0, "mlx5_0", 1, "RoCE"), (1, "mlx5_1", 1, "RoCE")],
+            [(0, "mlx5_0+mlx5_1", 1, "RoCE")],
             True,
         ),
         ("NET/IB : Using [0]mlx5_0:1:0:1/RoCE [RO]; OOB ens192:192.0.2.1<0>", [(0, "mlx5_0", 1, "RoCE")], True),

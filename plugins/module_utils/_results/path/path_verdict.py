@@ -444,7 +444,7 @@ class _Judge:
                     self._planned[ends].add(edge.number)
         self._seen = {
             ends: {
-                direction: {number.split("/")[0] for channel in channels for number in channel.numbers}
+                direction: {number for channel in channels for number in channel.numbers}
                 for direction, channels in sides.items()
             }
             for ends, sides in found.items()
@@ -570,7 +570,8 @@ class _Judge:
         for pair in pairs:
             ends = (pair.source, pair.target)
             sent, received = self._seen[ends]["send"], self._seen[ends]["receive"]
-            lost = (sent ^ received) | (self._planned.get(ends, set()) - (sent & received))
+            both = {number.split("/")[0] for number in sent & received}
+            lost = (sent ^ received) | (self._planned.get(ends, set()) - both)
             if sent and received and lost:
                 return [
                     f"rank {pair.source} ({pair.source_host}) -> rank {pair.target} ({pair.target_host}): lines of "
