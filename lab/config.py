@@ -29,6 +29,7 @@ SUITE = "bookworm"
 BASE_IMAGE = f"rocemesh-lab/base:{SUITE}"
 REGISTRY_IMAGE = "rocemesh-lab/registry:latest"
 VSPHERE_IMAGE = "rocemesh-lab/vsphere:latest"
+VM_IMAGE = "rocemesh-lab/vm:latest"
 # What nodes see of the base image: `FROM registry:5000/base:bookworm`.
 SEED_REPOSITORY, SEED_TAG = "base", SUITE
 
@@ -46,7 +47,7 @@ class LabError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Node:
-    """One GPU VM: ``name`` as in vCenter, ``host`` the ESXi host that it belongs to, ``number`` 1..4."""
+    """One GPU VM: ``name`` as in vCenter, ``host`` the ESXi host that it belongs to, ``number`` from 1."""
 
     name: str
     host: str
@@ -72,10 +73,6 @@ class Node:
     @property
     def cluster_ip(self) -> str:
         return RAILS[0].address6(self.number) if SHAPE.ipv6_alone else RAILS[0].address(self.number)
-
-
-NODES = tuple(Node(f"gpu{i:02d}", f"esx{(i + 1) // 2:02d}", i) for i in range(1, 5))
-BY_NAME = {node.name: node for node in NODES}
 
 
 def hosts() -> dict[str, list[str]]:
@@ -162,11 +159,16 @@ def paths() -> Paths:
 
 
 SHAPE = _shape()
+# Half of them on each of two hosts.
+NODES = tuple(Node(f"gpu{i:02d}", f"esx{2 * (i - 1) // SHAPE.vms + 1:02d}", i) for i in range(1, SHAPE.vms + 1))
+BY_NAME = {node.name: node for node in NODES}
 # What the nodes' image has beside the guide's, by scheduler.
 SCHEDULERS = {"": "", "slurm": "slurm-wlm munge python3-torch"}
 SCHEDULER = _scheduler()
 NODE_IMAGE = f"rocemesh-lab/node:{SCHEDULER or 'latest'}"
-IMAGES = (NODE_IMAGE, REGISTRY_IMAGE, VSPHERE_IMAGE, BASE_IMAGE)
+# What a VM is made of.
+MACHINE_IMAGE = VM_IMAGE if SHAPE.machine else NODE_IMAGE
+IMAGES = (VM_IMAGE, NODE_IMAGE, REGISTRY_IMAGE, VSPHERE_IMAGE, BASE_IMAGE)
 RAILS = SHAPE.rails
 # The first network also carries what is not RoCE; the guide's shape has no other. PCI addresses are the guide's own.
 NETWORK, SUBNET, GATEWAY, BRIDGE = RAILS[0].network, RAILS[0].subnet, RAILS[0].gateway, RAILS[0].bridge
