@@ -5,7 +5,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # A terminal without a UTF-8 locale makes Ansible refuse to start.
 export LC_ALL := C.UTF-8
 # What the VMs of the lab have, see lab/shapes: guide (one GPU and one NIC each), rails (two of both, 8 ranks),
-# dual and ipv6 (as guide, with IPv6 beside IPv4 or alone).
+# dual and ipv6 (as guide, with IPv6 beside IPv4 or alone), vm (two QEMU machines with a kernel of their own).
 ifdef SHAPE
 export ROCEMESH_LAB_SHAPE := $(SHAPE)
 endif
@@ -14,7 +14,7 @@ ifdef SCHEDULER
 export ROCEMESH_LAB_SCHEDULER := $(SCHEDULER)
 endif
 
-.PHONY: help lab lab-up lab-status lab-reset lab-down test check lint docs unit sanity integration drivers molecule site rails faults bench mutation dev
+.PHONY: help lab lab-up lab-status lab-reset lab-down test check lint docs unit sanity integration drivers molecule site rails vm faults bench mutation dev
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -76,6 +76,10 @@ site: dev lab-up ## the whole guide in the lab: first run, second run, check mod
 rails: export ROCEMESH_LAB_SHAPE := rails
 rails: dev lab-up ## two GPUs and two NICs per VM in two networks: the whole guide, then each mismatch on the second rail
 	@tests/run.sh rails
+
+vm: export ROCEMESH_LAB_SHAPE := vm
+vm: dev lab-up ## two QEMU machines with Debian's kernel: RoCE on the wire, ATS as power-on made it, faults on the way
+	@tests/run.sh vm
 
 faults: dev lab-up ## ansible-playbook killed at ten moments; faults of living devices against the doctor and site.yml
 	@tests/run.sh faults
