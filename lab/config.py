@@ -31,6 +31,7 @@ SUITE = "bookworm"
 BASE_IMAGE = f"rocemesh-lab/base:{SUITE}"
 REGISTRY_IMAGE = "rocemesh-lab/registry:latest"
 VSPHERE_IMAGE = "rocemesh-lab/vsphere:latest"
+VM_IMAGE = "rocemesh-lab/vm:latest"
 # What nodes see of the base image: `FROM registry:5000/base:bookworm`.
 SEED_REPOSITORY, SEED_TAG = "base", SUITE
 
@@ -48,7 +49,7 @@ class LabError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Node:
-    """One GPU VM: ``name`` and ESXi ``host`` as in the inventory, ``number`` 1..4; ``vm`` and ``esxi``: the names of
+    """One GPU VM: ``name`` and ESXi ``host`` as in the inventory, ``number`` from 1; ``vm`` and ``esxi``: the names of
     both in ``vcenter``, which differ where there are two vCenters."""
 
     name: str
@@ -81,10 +82,10 @@ class Node:
 
 
 def nodes_of(shape: shapes.Shape) -> tuple[Node, ...]:
-    """Four VMs over the vCenters, each of which has two hosts."""
-    share = 4 // shape.vcenters
+    """The VMs over the vCenters, each of which has two hosts with half of its VMs each."""
+    share = shape.vms // shape.vcenters
     found = []
-    for index in range(4):
+    for index in range(shape.vms):
         vcenter, at = divmod(index, share)
         host = 2 * at // share
         names = (f"gpu{index + 1:02d}", f"esx{2 * vcenter + host + 1:02d}")
@@ -175,7 +176,9 @@ BY_NAME = {node.name: node for node in NODES}
 SCHEDULERS = {"": "", "slurm": "slurm-wlm munge python3-torch"}
 SCHEDULER = _scheduler()
 NODE_IMAGE = f"rocemesh-lab/node:{SCHEDULER or 'latest'}"
-IMAGES = (NODE_IMAGE, REGISTRY_IMAGE, VSPHERE_IMAGE, BASE_IMAGE)
+# What a VM is made of.
+MACHINE_IMAGE = VM_IMAGE if SHAPE.machine else NODE_IMAGE
+IMAGES = (VM_IMAGE, NODE_IMAGE, REGISTRY_IMAGE, VSPHERE_IMAGE, BASE_IMAGE)
 RAILS = SHAPE.rails
 # The first network also carries what is not RoCE; the guide's shape has no other. PCI addresses are the guide's own.
 NETWORK, SUBNET, GATEWAY, BRIDGE = RAILS[0].network, RAILS[0].subnet, RAILS[0].gateway, RAILS[0].bridge

@@ -14,6 +14,7 @@ CONTEXTS = {
     config.NODE_IMAGE: config.REPO / "lab" / "node",
     config.REGISTRY_IMAGE: config.REPO / "lab" / "registry",
     config.VSPHERE_IMAGE: config.REPO / "lab" / "vsphere",
+    config.VM_IMAGE: config.REPO / "lab" / "vm",
 }
 
 
@@ -22,7 +23,7 @@ def digest(context: Path, base_id: str) -> str:
     total = hashlib.sha256(base_id.encode())
     for path in sorted(context.rglob("*")):
         relative = path.relative_to(context)
-        if "__pycache__" in relative.parts or path.suffix == ".md":
+        if "__pycache__" in relative.parts or path.suffix in (".md", ".py"):
             continue
         if path.is_symlink():
             total.update(f"\0{relative}\0link\0{os.readlink(path)}".encode())
@@ -37,9 +38,11 @@ def ensure(image: str) -> str:
     context = CONTEXTS[image]
     if not (context / "Dockerfile").exists():
         raise config.LabError(f"{context.relative_to(config.REPO)}/Dockerfile is missing: {image} cannot be built")
-    base = engine.inspect("image", config.BASE_IMAGE)
+    # The guest of a VM is the node; what that is made of is then in its id.
+    under = config.NODE_IMAGE if image == config.VM_IMAGE else config.BASE_IMAGE
+    base = engine.inspect("image", under)
     if base is None:
-        raise config.LabError(f"the image {config.BASE_IMAGE} is missing; run `python -m lab up`")
+        raise config.LabError(f"the image {under} is missing; run `python -m lab up`")
     wanted = digest(context, base["Id"])
     present = engine.inspect("image", image)
     if present and (present["Config"]["Labels"] or {}).get(config.SOURCES_LABEL) == wanted:
@@ -48,6 +51,7 @@ def ensure(image: str) -> str:
     engine.docker(
         *("build", "--quiet", "--tag", image, "--label", f"{config.SOURCES_LABEL}={wanted}"),
         *("--build-arg", f"BASE_IMAGE={config.BASE_IMAGE}"),
+        *(("--build-arg", f"NODE_IMAGE={under}") if image == config.VM_IMAGE else ()),
         *(("--build-arg", f"SCHEDULER_PACKAGES={packages}") if packages else ()),
         str(context),
         timeout=1800,

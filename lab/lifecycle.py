@@ -28,6 +28,7 @@ from . import (
     registry,
     scheduler,
 )
+from .vm import accelerator
 
 _PROGRAMS = (*config.VCENTERS, "physics", "switch", *(("gateway",) if config.SHAPE.ipv6_alone else ()))
 
@@ -90,14 +91,22 @@ def up() -> None:
             stages.run("gateway", lambda: _gateway(paths))
         stages.together(
             ("vsphere image", lambda: images.ensure(config.VSPHERE_IMAGE)),
-            ("node image", lambda: images.ensure(config.NODE_IMAGE)),
+            ("node image", _node_image),
             ("registry", lambda: _registry(paths)),
         )
+        if config.SHAPE.machine:
+            stages.run("accelerator", lambda: accelerator.ensure(paths))
         stages.run("machines", lambda: _machines(paths))
         stages.run("ready", lambda: _ready(paths))
-        stages.finish(f"the lab is up: SIMULATED switch, ESXi hosts and NICs, real nodes ({paths.root})")
+        real = "real guests and RDMA of their kernel" if config.SHAPE.machine else "real nodes"
+        stages.finish(f"the lab is up: SIMULATED switch, ESXi hosts and NICs, {real} ({paths.root})")
         files.write_json(paths.run / "stages.json", stages.seconds)
         _notes(paths)
+
+
+def _node_image() -> str:
+    built = images.ensure(config.NODE_IMAGE)
+    return f"{built}, machine {images.ensure(config.VM_IMAGE)}" if config.SHAPE.machine else built
 
 
 def _registry(paths: config.Paths) -> str:

@@ -1,4 +1,4 @@
-"""The GPU VMs as containers: made, started, stopped, waited for. What they are made *of* is in node/."""
+"""The GPU VMs as containers: made, started, stopped, waited for. What they are made *of* is in node/, or in vm/."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from . import config, engine, files, keys, processes, scheduler
+from .vm import chassis
 
 _RESOLVERS = (Path("/etc/resolv.conf"), Path("/run/systemd/resolve/resolv.conf"))
 
@@ -84,15 +85,16 @@ def create(node: config.Node, paths: config.Paths) -> bool:
         return False
     (paths.hw / node.name).mkdir(parents=True, exist_ok=True)
     engine.docker("volume", "create", "--label", f"{config.OWNER_LABEL}={paths.root}", node.volume)
-    engine.docker(
-        *create_arguments(
-            node,
-            paths,
-            privileges=engine.machine_privileges(),
-            controller_key=paths.controller_key.with_suffix(".pub").read_text().strip(),
-            resolvers=usable_resolvers(path.read_text() for path in _RESOLVERS if path.exists()),
-        )
-    )
+    privileges = engine.machine_privileges()
+    controller_key = paths.controller_key.with_suffix(".pub").read_text().strip()
+    resolvers = usable_resolvers(path.read_text() for path in _RESOLVERS if path.exists())
+    if config.SHAPE.machine:
+        chassis.write_seed(node, paths, controller_key=controller_key, resolvers=resolvers)
+        where = at(config.RAILS[0].address(node.number), config.RAILS[0].address6(node.number))
+        words = chassis.create_arguments(node, paths, privileges=privileges, at=where)
+    else:
+        words = create_arguments(node, paths, privileges=privileges, controller_key=controller_key, resolvers=resolvers)
+    engine.docker(*words)
     # In the order of the rails: Docker numbers the interfaces so.
     for rail in config.RAILS[1:]:
         where = at(rail.address(node.number), rail.address6(node.number))
@@ -127,14 +129,31 @@ def create_all(paths: config.Paths) -> list[str]:
     return [node.name for node, new in zip(config.NODES, made) if new]
 
 
+def inside(
+    node: config.Node, *words: str, check: bool = True, timeout: float | None = 600
+) -> subprocess.CompletedProcess[str]:
+    """A program as root in the guest, whatever it is made of."""
+    if config.SHAPE.machine:
+        return chassis.inside(node, config.paths(), *words, check=check, timeout=timeout)
+    return engine.docker("exec", node.container, *words, check=check, timeout=timeout)
+
+
+def shut_down(node: config.Node, paths: config.Paths) -> None:
+    """Asks the guest to end in order; it may take its time."""
+    if config.SHAPE.machine:
+        chassis.shut_down(node, paths)
+    else:
+        inside(node, "systemctl", "poweroff", timeout=30)
+
+
 def running(node: config.Node) -> bool:
     present = engine.inspect("container", node.container)
     return bool(present and present["State"]["Running"])
 
 
 def outdated() -> list[str]:
-    """Nodes whose container was made from an earlier build of the node image."""
-    image = engine.inspect("image", config.NODE_IMAGE)
+    """Nodes whose container was made from an earlier build of its image."""
+    image = engine.inspect("image", config.MACHINE_IMAGE)
     result = []
     for node in config.NODES:
         container = engine.inspect("container", node.container)
@@ -154,10 +173,11 @@ def ssh_answers(node: config.Node) -> bool:
 
 
 def engine_answers(node: config.Node) -> bool:
-    return engine.docker("exec", node.container, "docker", "version", check=False, timeout=20).returncode == 0
+    return inside(node, "docker", "version", check=False, timeout=60 if config.SHAPE.machine else 20).returncode == 0
 
 
-def wait_ready(node: config.Node, timeout: float = 60) -> None:
+def wait_ready(node: config.Node) -> None:
+    timeout = 600 if config.SHAPE.machine else 60
     log = f"docker logs {node.container}"
     processes.wait_for(f"{node.name}: sshd answers (see `{log}`)", lambda: ssh_answers(node), timeout)
     processes.wait_for(f"{node.name}: its Docker engine answers", lambda: engine_answers(node), timeout)

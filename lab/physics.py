@@ -23,6 +23,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import ats, carrier, config, control, engine, files, hardware, nodes, processes
+from .vm import machine
 
 log = logging.getLogger("physics")
 
@@ -122,6 +123,8 @@ class Physics:
         with self._locks[node.name]:
             self._kill(node)
             hardware.power_on(self.paths, node.name, ats_runtime=runtime, extra_config=keys)
+            if config.SHAPE.machine:
+                machine.write(self.paths, node, ats_runtime=runtime, extra_config=keys)
             self.vms[node.name] = {"power": "on", "power_on": {"ats_runtime": runtime, "extra_config": keys}}
             self._store()
             self._start(node)
@@ -140,7 +143,7 @@ class Physics:
         with self._locks[node.name]:
             self._expected[node.name] += 1
         try:
-            engine.docker("exec", node.container, "systemctl", "poweroff", timeout=30)
+            nodes.shut_down(node, self.paths)
             processes.wait_for(f"{node.name} shuts down", lambda: not nodes.running(node), _SHUTDOWN_SECONDS, 0.1)
         except config.LabError:
             # It may still end later: then that is news, and guest_ended tells vSphere.
@@ -153,7 +156,7 @@ class Physics:
             self._tools(node.name, "notRunning")
 
     def _reboot_guest(self, message: dict[str, Any]) -> None:
-        engine.docker("exec", self._vm(message).container, "systemctl", "reboot", timeout=30)
+        nodes.inside(self._vm(message), "systemctl", "reboot", timeout=30)
 
     def _host_rebooted(self, message: dict[str, Any]) -> None:
         for name in message["vms"]:
@@ -359,8 +362,9 @@ class Physics:
 
     @staticmethod
     def _firewall(node: config.Node, action: str, *, check: bool) -> None:
-        engine.docker(
-            *("exec", node.container, "iptables", "-w", action, "INPUT", "--in-interface", "eth0"),
+        nodes.inside(
+            node,
+            *("iptables", "-w", action, "INPUT", "--in-interface", config.RAILS[0].netdev),
             *("--source", config.SUBNET, "--protocol", "tcp", "!", "--destination-port", "22", "--syn", "-j", "DROP"),
             check=check,
         )
@@ -428,11 +432,11 @@ passwd --quiet --lock {user}
 
 
 def _script(node: config.Node, script: str, *arguments: str, check: bool = True) -> None:
-    engine.docker("exec", node.container, "bash", "-c", script, *arguments, check=check)
+    nodes.inside(node, "bash", "-c", script, *arguments, check=check)
 
 
 def _in_node(name: str, script: str) -> tuple[int, str]:
-    """For the carrier: a script in the node, if there is one."""
+    """For the carrier: a script in the container of the node, if there is one."""
     done = engine.docker("exec", config.BY_NAME[name].container, "bash", "-c", script, check=False, timeout=20)
     # The engine's own words for a VM that is off; its exit status is that of a script that failed.
     off = done.returncode != 0 and re.search(r"is not running|is paused|No such container", done.stderr)

@@ -22,6 +22,8 @@ def play(arguments: Sequence[str], *, everything: bool) -> int:
         # The lab is the one place where a restart needs no further word: it is simulated.
         *("-e", "rocemesh_allow_reboot=true", *arguments),
     ]
+    if config.SHAPE.machine:
+        print('site.yml was not played to its end on this shape so far; see lab/README.md, "Real guests".')
     LOG.parent.mkdir(parents=True, exist_ok=True)
     rc = subprocess.run(
         command, cwd=config.REPO, env={**os.environ, "ROCEMESH_LOG": str(LOG), **shown}, check=False

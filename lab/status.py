@@ -181,7 +181,7 @@ def durable() -> dict[str, Any]:
     def node_facts(node: config.Node) -> str:
         if not nodes.running(node):
             return "not running"
-        return engine.docker("exec", node.container, "bash", "-c", _NODE_FACTS, timeout=120).stdout
+        return nodes.inside(node, "bash", "-c", _NODE_FACTS, timeout=120).stdout
 
     with concurrent.futures.ThreadPoolExecutor() as pool:
         inside = list(pool.map(node_facts, config.NODES))

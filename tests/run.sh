@@ -105,6 +105,7 @@ drivers() { tests/podman_tools.sh; suite drivers -n 2 "${LONG[@]}"; suite driver
 site() { suite site tests/integration/site; }
 rails() { suite rails -n 0 tests/rails; }
 vcenters() { suite vcenters -n 0 tests/vcenters; }
+vm() { suite vm -n 0 tests/vm; }
 faults() { suite faults tests/faults; }
 bench() { suite bench tests/benchmarks; }
 # Some of the lies in the code that were noticed the last time: are they still? `make mutation` tries all.
@@ -140,8 +141,8 @@ all() {
 
 case "${1:-all}" in
   integration) integration; alone ;;
-  all | check | lint | unit | mutation | sanity | drivers | molecule | site | rails | vcenters | faults | bench) "${1:-all}" ;;
-  *) echo "usage: tests/run.sh [all|check|lint|unit|mutation|sanity|integration|drivers|molecule|site|rails|vcenters|faults|bench]"; exit 2 ;;
+  all | check | lint | unit | mutation | sanity | drivers | molecule | site | rails | vcenters | vm | faults | bench) "${1:-all}" ;;
+  *) echo "usage: tests/run.sh [all|check|lint|unit|mutation|sanity|integration|drivers|molecule|site|rails|vcenters|vm|faults|bench]"; exit 2 ;;
 esac
 [ ! -s "$tally.unsteady" ] || cat "$tally.unsteady"
 broken=$(awk 'NF > 3 { print $4 }' "$tally" | xargs)

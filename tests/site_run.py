@@ -19,7 +19,7 @@ from typing import Any
 
 import yaml
 
-from lab import config, control, engine, status
+from lab import config, control, nodes, status
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LAB = pathlib.Path(os.environ.get("ROCEMESH_LAB_DIR", ROOT / ".lab"))
@@ -183,7 +183,7 @@ def durable() -> list[str]:
 
 def on_node(node: str, *arguments: str) -> str:
     """A command inside a node, through the engine and not through the node's own sshd."""
-    output: str = engine.docker("exec", config.BY_NAME[node].container, *arguments).stdout
+    output: str = nodes.inside(config.BY_NAME[node], *arguments).stdout
     return output
 
 

@@ -3,7 +3,8 @@
 ``gpus``: PCI addresses inside each VM; ``rails``, the first of which also carries logins, the registry and MPI: the
 network and its Linux bridge, the first three numbers of its addresses, the interface and the PCI address of its NIC,
 and the port of the switch behind which the first VM's NIC is (the others follow); ``inventories``: what plays get;
-``families``: 4, 6 or both, of the addresses of every VM; ``vcenters``: 1, or 2 with hosts and VMs of equal names.
+``families``: 4, 6 or both, of the addresses of every VM; ``vcenters``: 1, or 2 with hosts and VMs of equal names;
+``vms``: how many; ``machine``: whether they are QEMU machines with a kernel of their own (lab/vm) instead of containers.
 """
 
 from __future__ import annotations
@@ -74,6 +75,8 @@ class Shape:
     inventories: tuple[str, ...]
     families: tuple[int, ...] = (4,)
     vcenters: int = 1
+    vms: int = 4
+    machine: bool = False
 
     @property
     def ipv6_alone(self) -> bool:
@@ -101,7 +104,9 @@ def read(name: str) -> Shape:
             tuple(Rail(**rail) for rail in content.pop("rails")),
             tuple(content.pop("inventories")),
             tuple(content.pop("families", (4,))),
-            content.pop("vcenters", 1),
+            int(content.pop("vcenters", 1)),
+            int(content.pop("vms", 4)),
+            bool(content.pop("machine", False)),
         )
     except (ValueError, TypeError, KeyError) as error:
         raise ShapeError(f"{HERE / name}.json is no shape: {type(error).__name__}: {error}") from error

@@ -74,6 +74,13 @@ options:
         description: The values of C(diff.after) of that run for the same keys.
         type: dict
         required: true
+  driver:
+    description:
+      - Drivers of the interfaces that may be taken, as C(ethtool -i) names them. With others than V(mlx5_core) a device
+        that is no ConnectX is taken as well, for example one of rdma_rxe on any card. iWARP is refused in any case.
+    type: list
+    elements: str
+    default: [mlx5_core]
   tool_timeout:
     description: Seconds to wait for one call of a tool.
     type: int
@@ -185,6 +192,7 @@ def main() -> None:
                 "type": "dict",
                 "options": {"before": {"type": "dict", "required": True}, "after": {"type": "dict", "required": True}},
             },
+            "driver": {"type": "list", "elements": "str", "default": ["mlx5_core"]},
             "tool_timeout": {"type": "int", "default": 20},
         },
         supports_check_mode=True,
@@ -205,6 +213,7 @@ def main() -> None:
         management=options["management"] == "allow",
         mtu=options["mtu"],
         simulated=reader.sysfs.simulated,
+        drivers=tuple(options["driver"]),
     )
     exit_with(module, InterfaceLayer(reader, wanted), wanted)
 

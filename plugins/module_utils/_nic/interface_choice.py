@@ -21,7 +21,8 @@ class Wanted:
     """``networks``: CIDRs of the RoCE network; ``session``: the address that this connection came in on.
 
     ``management``: whether an interface that the VM is managed over may be taken; ``mtu``: 0 leaves it alone;
-    ``simulated``: the RDMA devices are a twin's, whose interfaces have no driver.
+    ``simulated``: the RDMA devices are a twin's, whose interfaces have no driver; ``drivers``: of the interfaces that
+    may be taken, as ``ethtool -i`` names them.
     """
 
     interfaces: tuple[str, ...] = (AUTO,)
@@ -30,10 +31,11 @@ class Wanted:
     management: bool = False
     mtu: int = 0
     simulated: bool = False
+    drivers: tuple[str, ...] = (DRIVER,)
 
 
-def no_roce(links: Mapping[str, Link], link: Link, simulated: bool) -> str:
-    """Why this is no interface of a ConnectX function in Ethernet mode; '' if it is."""
+def no_roce(links: Mapping[str, Link], link: Link, simulated: bool, drivers: Sequence[str] = (DRIVER,)) -> str:
+    """Why this is no interface of a RoCE device with one of the drivers (by default: of a ConnectX); '' if it is."""
     below = ports(links, link)
     if not below:
         return f"the {link.kind} has no member"
@@ -46,11 +48,15 @@ def no_roce(links: Mapping[str, Link], link: Link, simulated: bool) -> str:
         if not port.devices:
             kind = f"driver {port.driver}" if port.driver else f"kind {port.kind}" if port.kind else "no driver"
             return f"{what}{port.name} has no RDMA device ({kind})"
-        if port.driver != DRIVER and not (simulated and not port.driver):
-            return f"{what}{port.name} has driver {port.driver or 'unknown'}, not {DRIVER}"
+        if port.driver not in drivers and not (simulated and not port.driver):
+            return f"{what}{port.name} has driver {port.driver or 'unknown'}, not {' or '.join(drivers)}"
         if port.link_layer != "Ethernet":
             return f"{what}{port.name} is {port.link_layer or 'of unknown kind'}, and only RoCE (Ethernet) is in scope"
     return ""
+
+
+def _refused(links: Mapping[str, Link], link: Link, wanted: Wanted) -> str:
+    return no_roce(links, link, wanted.simulated, wanted.drivers)
 
 
 def management(links: Mapping[str, Link], defaults: frozenset[str], link: Link, session: str) -> str:
@@ -71,19 +77,25 @@ def in_networks(link: Link, networks: Sequence[str]) -> bool:
     return any(address.version == cidr.version and address in cidr for address in own for cidr in cidrs)
 
 
-def _seen(links: Mapping[str, Link], simulated: bool) -> str:
+def _called(wanted: Wanted) -> str:
+    if wanted.drivers == (DRIVER,):
+        return "a ConnectX function"
+    return f"a RoCE device (driver {' or '.join(wanted.drivers)})"
+
+
+def _seen(links: Mapping[str, Link], wanted: Wanted) -> str:
     """The interfaces that could be meant, for a person."""
     seen = [
         f"{link.name} ({', '.join(link.addresses) or 'no address'}"
         f"{', member of ' + link.master if link.master else ''})"
         for link in links.values()
-        if not no_roce(links, link, simulated)
+        if not _refused(links, link, wanted)
     ]
     return "; ".join(sorted(seen)) or "none"
 
 
 def _found(links: Mapping[str, Link], defaults: frozenset[str], wanted: Wanted, host: str) -> list[str]:
-    roce = [link for link in links.values() if not link.master and not no_roce(links, link, wanted.simulated)]
+    roce = [link for link in links.values() if not link.master and not _refused(links, link, wanted)]
     if wanted.networks:
         names = sorted(link.name for link in roce if in_networks(link, wanted.networks))
         where = f"with an address in {', '.join(wanted.networks)}"
@@ -101,7 +113,7 @@ def _found(links: Mapping[str, Link], defaults: frozenset[str], wanted: Wanted, 
             )
     if not names:
         raise RefusedError(
-            f"no interface of a ConnectX function {where}; those that there are: {_seen(links, wanted.simulated)}",
+            f"no interface of {_called(wanted)} {where}; those that there are: {_seen(links, wanted)}",
             host=host,
             thing="interface",
             value=AUTO,
@@ -113,12 +125,12 @@ def _found(links: Mapping[str, Link], defaults: frozenset[str], wanted: Wanted, 
 def _named(links: Mapping[str, Link], wanted: Wanted, host: str) -> list[str]:
     for name in wanted.interfaces:
         link = links.get(name)
-        why = "there is no such interface" if link is None else no_roce(links, link, wanted.simulated)
+        why = "there is no such interface" if link is None else _refused(links, link, wanted)
         if link is not None and not why and link.master:
             why = f"it is a member of {link.master}, which sets its MTU"
         if why:
             raise RefusedError(
-                f"{why}; interfaces of ConnectX functions: {_seen(links, wanted.simulated)}",
+                f"{why}; interfaces of {_called(wanted)}s: {_seen(links, wanted)}",
                 host=host,
                 thing="interface",
                 value=name,

@@ -114,14 +114,24 @@ class InterfaceReader(Node):
 
     def _devices(self) -> dict[str, list[tuple[str, str]]]:
         """Interface -> (RDMA device, link layer) of its function."""
-        base = os.path.join(self.sysfs.root, "class/infiniband")
         found: dict[str, list[tuple[str, str]]] = {}
-        for path in sorted(glob.glob(os.path.join(base, "*", "device/net/*"))):
-            device = path[len(base) :].split("/")[1]
-            layers = {self.sysfs.read(port, "link_layer") for port in glob.glob(os.path.join(base, device, "ports/*"))}
+        for path in sorted(glob.glob(os.path.join(self.sysfs.root, "class/infiniband", "*"))):
+            layers = {self.sysfs.read(port, "link_layer") for port in glob.glob(os.path.join(path, "ports/*"))}
             layer = "Ethernet" if layers == {"Ethernet"} else ", ".join(sorted(layers))
-            found.setdefault(os.path.basename(path), []).append((device, layer))
+            if "RNIC" in self.sysfs.read(path, "node_type"):
+                layer = "iWARP"  # over Ethernet as well, and no RoCE
+            for name in self._interfaces_of(path):
+                found.setdefault(name, []).append((os.path.basename(path), layer))
         return found
+
+    def _interfaces_of(self, device: str) -> list[str]:
+        """Of the device's function; without one the interface that it was tied to, else those that its GIDs name."""
+        names = [os.path.basename(path) for path in glob.glob(os.path.join(device, "device/net/*"))]
+        parent = self.sysfs.read(device, "parent")
+        if names or parent:
+            return sorted(names) or [parent]
+        owners = glob.glob(os.path.join(device, "ports/*/gid_attrs/ndevs/*"))
+        return sorted({self.sysfs.read(owner) for owner in owners} - {""})
 
     # ---- who sets it up ---------------------------------------------------------------------------------------------
 

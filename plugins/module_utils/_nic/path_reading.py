@@ -23,6 +23,12 @@ ORDERING = "PCI_WR_ORDERING"
 VM = "vm"
 _NVIDIA = "0x10de"
 _DISPLAY, _CONTROLLER_3D = "0x0300", "0x0302"
+NO_FUNCTION = "the kernel shows no PCI function of its own for it"
+NO_FUNCTION_REMEDY = "nothing, for a device that is made in software (rdma_rxe, siw); else lspci -nn shows the card"
+_OF_A_FUNCTION = (
+    *("pci", "numa_node", "max_payload", "max_read_request", "relaxed_ordering"),
+    *("iommu", "ats", "ports_above", "firmware"),
+)
 
 
 def read_path(reader: RdmaReader, names: list[str], links: list[dict[str, Any]]) -> dict[str, Any]:
@@ -47,6 +53,10 @@ def _machine(reader: RdmaReader) -> str:
 def _nic(reader: RdmaReader, name: str, machine: str) -> dict[str, Any]:
     base = ("class/infiniband", name, "device")
     real = os.path.realpath(reader.path(*base))
+    address = reader.function(name)
+    if address is None:  # what a bus would say of it is not known, and is nobody else's either
+        reader.miss(f"{name} on the PCI bus", NO_FUNCTION, NO_FUNCTION_REMEDY)
+        return dict.fromkeys(_OF_A_FUNCTION)
     config = reader.read_bytes(f"{name} configuration space", *base, "config") or b""
     where = f"{name} Device Control"
     control = None
@@ -56,7 +66,6 @@ def _nic(reader: RdmaReader, name: str, machine: str) -> dict[str, Any]:
     elif config:
         control = reader.parsed(where, parse_device_control, config, reader.host, where)
     where = f"{name} ATS"
-    address = full_address(os.path.basename(real)) or ""
     return {
         "pci": address,
         "numa_node": reader.number(f"{name} NUMA node", *base, "numa_node", optional=True),
@@ -76,7 +85,7 @@ def _is_function_of_another(reader: RdmaReader, *base: str) -> bool:
 
 
 def _iommu(reader: RdmaReader, name: str) -> str | None:
-    """``none``; else the type of its group as the kernel names it (Documentation/ABI/testing,
+    """``none``: a function in no group; else the type of its group as the kernel names it (Documentation/ABI/testing,
     sysfs-kernel-iommu_groups): ``identity`` translates nothing, ``DMA`` and ``DMA-FQ`` do. None: not known."""
     base = ("class/infiniband", name, "device", "iommu_group")
     if not os.path.isdir(reader.path(*base)):

@@ -16,7 +16,7 @@ from typing import Any, Sequence
 
 from .._layer import RefusedError
 from .node import REPORT, Node
-from .path_reading import read_path
+from .path_reading import NO_FUNCTION, NO_FUNCTION_REMEDY, read_path
 from .pcie_state import parse_link_speed, parse_link_width, parse_max_payload
 from .rdma_state import (
     ETHERNET,
@@ -69,7 +69,9 @@ class RdmaReader(Node):
                 return handle.read().strip()
         except FileNotFoundError:
             if not optional:
-                self.miss(what, f"{path}: no such file", "check that the driver of the card is loaded (lsmod)")
+                there = parts[0] == "class/infiniband" and os.path.isdir(self.path(*parts[:2]))
+                remedy = "nothing: this driver does not show it" if there else "check that the driver is loaded (lsmod)"
+                self.miss(what, f"{path}: no such file", remedy)
         except OSError as error:
             remedy = "run with become: true" if isinstance(error, PermissionError) else "look at dmesg for the device"
             self.miss(what, f"{path}: {error.strerror}", remedy)
@@ -94,6 +96,10 @@ class RdmaReader(Node):
         except ValueError:
             self.miss(what, f"{self.path(*parts)}: {text!r} is no number", REPORT)
             return None
+
+    def function(self, device: str) -> str | None:
+        """The PCI address that the kernel made the device for; None: it is no function of the bus."""
+        return full_address(os.path.basename(os.path.realpath(self.path("class/infiniband", device, "device"))))
 
     def listing(self, *parts: str) -> list[str]:
         try:
@@ -121,7 +127,8 @@ class RdmaReader(Node):
         return found
 
     def _netdev(self, device: str, port: int, gids: Sequence[Gid]) -> str:
-        """The interface of this port: the only one of the function, else the one with the port's number."""
+        """The interface of this port: the only one of the function, else the one with the port's number; without a
+        function the one that the device was tied to (rdma_rxe says so), else that of its first GID."""
         names = self.listing("class/infiniband", device, "device/net")
         if len(names) > 1:
             numbered = [
@@ -133,7 +140,8 @@ class RdmaReader(Node):
             names = owned or numbered or names
         if names:
             return names[0]
-        return next((gid.netdev for gid in gids if gid.netdev), "")
+        parent = self.text(f"{device} parent", "class/infiniband", device, "parent", optional=True)
+        return parent or next((gid.netdev for gid in gids if gid.netdev), "")
 
     def _qos(self, netdev: str) -> Qos | None:
         done = self.tool("mlnx_qos", "-i", netdev)
@@ -201,6 +209,10 @@ class RdmaReader(Node):
     def _pcie(self, device: str) -> dict[str, Any]:
         """The link of the function as this machine sees it; in a VM that is what the host passes on."""
         found: dict[str, Any] = {}
+        if self.function(device) is None:
+            self.miss(f"{device} PCIe link", NO_FUNCTION, NO_FUNCTION_REMEDY)
+            return {"current_link_speed": None, "max_link_speed": None, "current_link_width": None,
+                    "max_link_width": None, "max_payload": None}  # fmt: skip
         for name, parse in (("link_speed", parse_link_speed), ("link_width", parse_link_width)):
             for which in ("current", "max"):
                 what = f"{device} PCIe {which}_{name}"
@@ -230,7 +242,7 @@ class RdmaReader(Node):
             "name": device,
             "port": port,
             "netdev": netdev,
-            "pci": full_address(os.path.basename(os.path.realpath(self.path("class/infiniband", device, "device")))),
+            "pci": self.function(device),
             "device_id": device_id,
             "firmware": self.text(f"{device} firmware", "class/infiniband", device, "fw_ver"),
             "psid": self._attribute(device, "board_id"),

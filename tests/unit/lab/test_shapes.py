@@ -33,7 +33,7 @@ def test_no_two_rails_of_a_shape_share_network_bridge_interface_card_or_port(nam
     for field in ("network", "bridge", "prefix", "netdev", "nic"):
         values = [getattr(rail, field) for rail in shape.rails]
         assert len(set(values)) == len(values), field
-    ports = [rail.port(node.number) for rail in shape.rails for node in config.NODES]
+    ports = [rail.port(number) for rail in shape.rails for number in range(1, shape.vms + 1)]
     assert len(set(ports)) == len(ports)
     addresses = {rail.nic for rail in shape.rails} | set(shape.gpus)
     assert len(addresses) == len(shape.rails) + len(shape.gpus), "two devices at one PCI address"
@@ -51,7 +51,7 @@ def test_the_inventories_of_a_shape_name_its_networks_and_ports(name: str) -> No
     assert told["guest_interfaces"] == [rail.netdev for rail in shape.rails]
     switch = Switch("sw01", "3.10.4006", 32)
     wanted = {port for text in told["switch_ports"] for port in switch.expand(text)}
-    assert wanted == {rail.port(node.number) for rail in shape.rails for node in config.NODES}
+    assert wanted == {rail.port(number) for rail in shape.rails for number in range(1, shape.vms + 1)}
 
 
 def test_the_first_shape_is_the_guides_and_both_reach_nodes_and_registry_at_the_same_place() -> None:

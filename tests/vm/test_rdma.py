@@ -1,0 +1,120 @@
+"""RoCE between two guests: what the bridge saw, what their kernels counted, and what the collection says of both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab import config, engine
+
+from .guests import counters, module, pair, sh
+from .wire import between_vms, captured
+
+Two = tuple[config.Node, config.Node]
+# DSCP 26 with ECN-capable transport, as NCCL_IB_TC=106 asks for.
+TOS = 106
+
+
+def write(size: int = 65536, count: int = 40) -> str:
+    return f"ib_write_bw -d rxe0 -R -T {TOS} -s {size} -n {count}"
+
+
+def near(one: int, other: int) -> bool:
+    return abs(one - other) <= max(one, other) * 0.01
+
+
+def test_a_payload_is_roce_v2_with_its_dscp_and_both_kernels_count_what_the_bridge_saw(two: Two) -> None:
+    client, server = two
+    before = counters(client), counters(server)
+    with captured(server) as capture:
+        said = pair(write(), server=server, client=client)
+        after = counters(client), counters(server)
+    assert "BW average" in said
+    wire = between_vms(capture.packets)
+    payload = [packet for packet in wire if packet.payload]
+    assert len(payload) > 40 and {packet.tos for packet in payload} == {TOS}
+    assert not [packet for packet in wire if packet.opcode is None and packet.protocol != 1], "no payload beside RoCE"
+    there = [packet for packet in wire if packet.opcode is not None and packet.source == client.cluster_ip]
+    back = [packet for packet in wire if packet.opcode is not None and packet.source == server.cluster_ip]
+    moved = [{name: new[name] - old[name] for name in new} for old, new in zip(before, after)]
+    assert near(moved[0]["sent_pkts"], len(there)) and near(moved[1]["rcvd_pkts"], len(there)), (moved, len(there))
+    assert near(moved[1]["sent_pkts"], len(back)) and near(moved[0]["rcvd_pkts"], len(back)), (moved, len(back))
+
+
+MARK = """
+table bridge congestion {
+  counter marked { }
+  chain forward {
+    type filter hook forward priority 10
+    iifname "eth0" udp dport 4791 ip ecn ect0 counter name marked ip ecn set ce
+  }
+}
+"""
+
+
+@pytest.fixture
+def marking(two: Two) -> Iterator[str]:
+    """The bridge before the second VM marks as a switch does whose queue is too long."""
+    container = two[1].container
+    engine.docker("exec", "--interactive", container, "nft", "-f", "-", stdin=MARK)
+    yield container
+    engine.docker("exec", container, "nft", "delete table bridge congestion")
+
+
+def test_as_many_packets_arrive_marked_as_the_bridge_has_marked_and_no_notice_goes_back(two: Two, marking: str) -> None:
+    client, server = two
+    with captured(server) as capture:
+        pair(write(4096, 60), server=server, client=client)
+    listed = engine.docker("exec", marking, "nft", "-j", "list counters table bridge congestion").stdout
+    marks = sum(item["counter"]["packets"] for item in json.loads(listed)["nftables"] if "counter" in item)
+    arrived = [packet for packet in capture.packets if packet.target == server.cluster_ip and packet.marked]
+    assert marks == len(arrived) > 0
+    # 0x81: what a ConnectX answers. The kernel's own RoCE has no DCQCN, and neither a counter of it.
+    assert not [packet for packet in capture.packets if packet.opcode == 0x81]
+    assert not [name for name in counters(server) if "cnp" in name or "ecn" in name]
+
+
+def test_latency_and_connection_manager(two: Two) -> None:
+    client, server = two
+    assert "t_typical" in pair("ib_send_lat -d rxe0 -R -s 64 -n 20", server=server, client=client)
+    sh(server, "nohup timeout 120 rping -s -C 3 > /run/rping.log 2>&1 & sleep 3")
+    sh(client, f"timeout 100 rping -c -C 3 -v -a {server.cluster_ip}")
+
+
+SEEN = Path(__file__).with_name("seen.py").read_text()
+
+
+def test_rdma_info_says_nothing_that_the_kernel_contradicts(two: Two) -> None:
+    """Field by field, from other sources than the module reads: `rdma`, `ip`, `lspci` and links of /sys."""
+    for node in two:
+        said = module("rdma_info", node, gather_path=True)
+        seen = json.loads(sh(node, f"python3 - <<'SEEN'\n{SEEN}\nSEEN"))
+        (device,) = said["devices"]
+        wrong = {
+            name: (device[name], seen["device"][name])
+            for name in seen["device"]
+            if device[name] != seen["device"][name]
+        }
+        assert not wrong, f"{node.name}: said, seen: {wrong}"
+        (path,) = said["path"]["nics"].values()
+        assert path == dict.fromkeys(path), "rxe has no function on the bus, so the bus says nothing of it"
+        assert device["qos"] is None and device["ecn"] is None, "what rxe cannot do is not there"
+        assert said["simulated"] is False and said["path"]["machine"] == "vm"
+        assert set(device["counters"]["hw_counters"]) == set(seen["counters"])
+        assert not [entry for entry in device["unreadable"] if "lsmod" in entry["remedy"]]
+
+
+def test_interface_and_node_are_told_as_they_are(two: Two) -> None:
+    for node in two:
+        seen = json.loads(sh(node, f"python3 - <<'SEEN'\n{SEEN}\nSEEN"))
+        found = module("roce_interface", node, interface=["ens1"], management="allow", driver=["virtio_net"])
+        (interface,) = found["interfaces"]
+        assert interface["devices"] == [seen["device"]["name"]]
+        assert sorted(interface["addresses"]) == sorted(seen["addresses"])
+        assert interface["mtu"] == seen["device"]["netdev_mtu"] and interface["kind"] == "ethernet"
+        told = module("node_info", node)
+        assert told["rdma_devices"] == ["rxe0"] and told["nics"] == 0, "there is no NVIDIA function on this bus"
+        assert told["addresses"]["ens1"] == interface["addresses"]
