@@ -16,7 +16,7 @@ from lab.vm import accelerator, bridge, chassis, machine, qmp
 
 VM = shapes.read("vm")
 P2P = dict.fromkeys(ats.P2P_KEYS, "TRUE")
-NODE = config.Node("gpu02", "esx02", 2)
+FIRST, NODE = config.nodes_of(shapes.read("vm"))
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def vms(monkeypatch: pytest.MonkeyPatch) -> shapes.Shape:
     """The lab's programs as they are in this shape."""
     monkeypatch.setattr(config, "SHAPE", VM)
     monkeypatch.setattr(config, "RAILS", VM.rails)
-    monkeypatch.setattr(config, "NODES", (config.Node("gpu01", "esx01", 1), NODE))
+    monkeypatch.setattr(config, "NODES", (FIRST, NODE))
     return VM
 
 
