@@ -61,7 +61,7 @@ def answer(
     certain = [finding for finding in found if finding.certainty != CANDIDATE]
     kinds = collections.Counter(seen.sign.kind for seen in reading.seen.values())
     stopped = _BEGUN in reading.seen and _DONE not in reading.seen and not found
-    trouble = found or reading.alarms or kinds[FAULT] or kinds[ECHO] or stopped
+    trouble = found or reading.alarms or kinds[FAULT] or kinds[ECHO] or stopped or NOT_MY_FIELD in notes
     lacking = gaps(reading.jobs, partial, SOUND.name in reading.seen)
     known = kinds[NORMAL] or kinds[GOOD] or any(record.ends for record in reading.jobs)
     verdict = FAULTY if certain else CANNOT_TELL if trouble or not known else NO_FAULT_SEEN if lacking else HEALTHY
