@@ -20,11 +20,10 @@ def put_first(finding: Finding, seen: Any) -> None:
     hosts = {hit.host for hit, time in times.items() if time}
     if len(hosts) < 2 or not hosts <= offsets.keys():
         return
-    last = datetime.datetime.max
 
     def true(hit: Hit) -> datetime.datetime:
         time = times[hit]
-        return time - datetime.timedelta(seconds=offsets[hit.host]) if time else last
+        return time - datetime.timedelta(seconds=offsets[hit.host]) if time else datetime.datetime.max
 
     finding.hits = sorted(finding.hits, key=true)
     finding.odd = [host for host in dict.fromkeys(hit.host for hit in finding.hits) if host in finding.odd]

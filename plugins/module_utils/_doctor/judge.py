@@ -14,20 +14,7 @@ from .comparing import REPORTED, compare
 from .completeness import NO_FAULT_SEEN, ends, gaps
 from .fabric import SOUND
 from .finding import Finding
-from .model import (
-    CANDIDATE,
-    CANNOT_TELL,
-    CERTAINTIES,
-    ECHO,
-    FACT,
-    FAULT,
-    FAULTY,
-    GOOD,
-    HEALTHY,
-    NORMAL,
-    PROVEN,
-    Rule,
-)
+from .model import CANDIDATE, CANNOT_TELL, CERTAINTIES, ECHO, FACT, FAULT, FAULTY, GOOD, HEALTHY, NORMAL, PROVEN, Rule
 from .questions import GENERAL, SILENT, STOPPED, Question, rank
 from .ranking import SYMPTOMS, explained, one_per_layer, order
 from .reading import PER_FORM, Hit, Reading
@@ -46,8 +33,6 @@ _LEFT = 0.3  # of the best candidate's weight: less is as good as excluded
 # Words that say no more than that something fails: a sign that says what it is goes before them.
 UNSPECIFIC = frozenset({"slow", "hang", "mpi_comm"})
 _BEGUN, _DONE = "init_start", "init_end"
-
-
 _LINES_OF_A_FIELD = 3  # fewer lines were chosen by a person
 NOT_MY_FIELD = "Not my field: no word of GPUs, RDMA, MPI, training or their machines is in it."
 
@@ -76,7 +61,7 @@ def answer(
     certain = [finding for finding in found if finding.certainty != CANDIDATE]
     kinds = collections.Counter(seen.sign.kind for seen in reading.seen.values())
     stopped = _BEGUN in reading.seen and _DONE not in reading.seen and not found
-    trouble = found or reading.alarms or kinds[FAULT] or kinds[ECHO] or stopped
+    trouble = found or reading.alarms or kinds[FAULT] or kinds[ECHO] or stopped or NOT_MY_FIELD in notes
     lacking = gaps(reading.jobs, partial, SOUND.name in reading.seen)
     known = kinds[NORMAL] or kinds[GOOD] or any(record.ends for record in reading.jobs)
     verdict = FAULTY if certain else CANNOT_TELL if trouble or not known else NO_FAULT_SEEN if lacking else HEALTHY
@@ -389,6 +374,5 @@ def _asked(reading: Reading) -> list[str]:
 
 
 def _skipped(reading: Reading) -> list[str]:
-    if not reading.skipped:
-        return []
-    return [f"{reading.skipped} forms of lines (alike but for their figures) were read {PER_FORM} times each"]
+    text = f"{reading.skipped} forms of lines (alike but for their figures) were read {PER_FORM} times each"
+    return [text] if reading.skipped else []
