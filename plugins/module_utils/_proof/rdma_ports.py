@@ -11,9 +11,7 @@ ROCE_V2 = "RoCE v2"
 def roce_gids(port: Mapping[str, Any], networks: Sequence[str]) -> Iterator[Mapping[str, Any]]:
     """RoCE v2 GIDs of a port that are addresses in one of ``networks`` (CIDR); of no network: all of them."""
     subnets = [ipaddress.ip_network(network, strict=False) for network in networks]
-    for gid, address in _reached(port):
-        if not subnets or any(address in subnet for subnet in subnets):
-            yield gid
+    return (gid for gid, address in _reached(port) if not subnets or any(address in subnet for subnet in subnets))
 
 
 def addresses(port: Mapping[str, Any]) -> set[str]:
@@ -21,9 +19,7 @@ def addresses(port: Mapping[str, Any]) -> set[str]:
     return {str(address) for _gid, address in _reached(port)}
 
 
-def _reached(
-    port: Mapping[str, Any],
-) -> Iterator[tuple[Mapping[str, Any], ipaddress.IPv4Address | ipaddress.IPv6Address]]:
+def _reached(port: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Any]]:
     """RoCE v2 GIDs without those of the link alone, which each interface makes itself."""
     for gid in port.get("gids") or ():
         if isinstance(gid, Mapping) and gid.get("type") == ROCE_V2:
@@ -38,8 +34,7 @@ def _reached(
 def training_ports(
     reading: Any, networks: Sequence[str], hcas: Collection[str] | None = None
 ) -> list[Mapping[str, Any]]:
-    """The ports of this node that carry the training: those that NCCL names (``hcas``), else those with a RoCE v2
-    address in one of the networks."""
+    """Ports of a node that carry the training: which NCCL names (``hcas``), else with an address in the networks."""
     devices = reading.get("devices") if isinstance(reading, Mapping) else None
     return [
         port

@@ -150,13 +150,12 @@ def _node(
     place["mtu"] = sorted(
         {port["active_mtu"] for port in new.values() if _whole(port.get("active_mtu")) and port["active_mtu"]}
     )
+    # Both ports of a card have its GUID.
+    cards = {str(port.get("name")): str(port["node_guid"]) for port in new.values() if port.get("node_guid")}
     place["identity"] = {
         "hostname": str(after.get("hostname") or ""),
         "boots": [str(after["boot_id"])] if after.get("boot_id") else [],
-        # Both ports of a card have its GUID.
-        "guids": sorted(
-            {str(port.get("name")): str(port["node_guid"]) for port in new.values() if port.get("node_guid")}.values()
-        ),
+        "guids": sorted(cards.values()),
         "addresses": sorted(address for port in new.values() for address in rdma_ports.addresses(port)),
     }
     first = {rdma_ports.name(port): port for port in rdma_ports.training_ports(start, networks, hcas)}

@@ -16,7 +16,6 @@ from ..witness import AGREES, Doubts, Said, Witness
 
 # A queue asked its sender to wait, or marked packets: the lossless class does its work.
 _CONGESTION = re.compile(r"^\s*(?:[rt]x_prio\d_pause|(?:np|rp)_\w*(?:ecn|cnp)\w*)\s*[:=]|.*Possible SYN flooding")
-_PACE = "job/speed.txt"  # what the exchange itself says, in the doctor's words
 _STATE = re.compile(r"^(?:hosts|switches|esxi)/(?!.*dmesg)")
 _SHOWN = 4
 
@@ -58,9 +57,8 @@ def _congestion(finding: Mapping[str, Any]) -> bool:
 
 def _of_the_pace(finding: Mapping[str, Any]) -> bool:
     """A mere candidate because the exchange is slow, and for nothing else: the witness of the speed says that."""
-    files = [str(entry.get("file")) for entry in finding.get("evidence") or ()]
-    said = [file for file in files if not _STATE.match(file)]
-    return finding.get("certainty") == CANDIDATE and bool(said) and set(said) == {_PACE}
+    files = {str(entry.get("file")) for entry in finding.get("evidence") or ()}
+    return finding.get("certainty") == CANDIDATE and {f for f in files if not _STATE.match(f)} == {"job/speed.txt"}
 
 
 WITNESS = Witness(

@@ -83,8 +83,7 @@ WITNESS = Witness(
     "rdma_counters",
     "RDMA counters of the NICs",
     judge,
-    "the RDMA counters of the NICs that NCCL used, on every host of the job, "
-    "read shortly before and after the "
+    "the RDMA counters of the NICs that NCCL used, on every host of the job, read shortly before and after the "
     "training, with the same boot id, cards and addresses in both readings, none of them there twice: at least 90 % "
     "of what the gradients had to move and no more than they can have moved, something on every rail that NCCL was "
     "set to use, and nothing discarded",

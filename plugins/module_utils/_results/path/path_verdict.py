@@ -443,10 +443,7 @@ class _Judge:
                     found.setdefault(ends, {"send": [], "receive": []})
                     self._planned[ends].add(edge.number)
         self._seen = {
-            ends: {
-                direction: {number for channel in channels for number in channel.numbers}
-                for direction, channels in sides.items()
-            }
+            ends: {side: {number for each in seen for number in each.numbers} for side, seen in sides.items()}
             for ends, sides in found.items()
         }
         return tuple(self._pair(ends, found[ends]) for ends in sorted(found))
@@ -468,11 +465,8 @@ class _Judge:
             if line.enabled:
                 continue
             host = line.process.host
-            index = {
-                hca.index
-                for hca in self._log.hcas
-                if line.hca in (*hca.name.split("+"), str(hca.index)) and hca.host == host
-            }
+            own = [hca for hca in self._log.hcas if hca.host == host]
+            index = {hca.index for hca in own if line.hca in (*hca.name.split("+"), str(hca.index))}
             # A NIC without it has none for any process of the host; of a GPU only its own process speaks.
             alone = sum(other == host for other in self._host_of.values()) <= 1
             if line.gpu and not alone and not self._is_gpu_of(line.gpu, line.process):

@@ -110,9 +110,7 @@ _COMPLETIONS = {
 
 
 # What NCCL warns of when something went wrong, and not when it only advises (src/**: WARN of 2.18 to 2.30).
-_FAILURE = re.compile(
-    r"(?i)\bfail(?:ed|ure)\b|\berror\b|\breset by peer\b|\btimed? ?out\b|\babort|\bclosed by\b|\bno device found\b"
-)
+_FAILURE = re.compile(r"(?i)\b(?:(?:fail(?:ed|ure)|error|reset by peer|timed? ?out|closed by|no device found)\b|abort)")
 _PORT_LOST = re.compile(r"Got async (?:fatal )?event ?: (?:port error|device fatal)")
 # src/transport/net_ib/p2p_resiliency.cc (2.30): a NIC failed, and the connection went on over another one.
 _FAILOVER = re.compile(
@@ -472,11 +470,9 @@ class Reader(LogReader[NcclLog]):
         if using:
             for merged in _IB_MERGED.finditer(using["devices"]):
                 parts = list(_IB_DEVICE.finditer(merged["parts"]))
-                name = "+".join(part["name"] for part in parts)
-                if parts:
-                    self._hcas.setdefault(
-                        Hca(host, int(merged["index"]), name, int(parts[0]["port"]), parts[0]["layer"])
-                    )
+                for port, layer in [(int(part["port"]), part["layer"]) for part in parts][:1]:
+                    name = "+".join(part["name"] for part in parts)
+                    self._hcas.setdefault(Hca(host, int(merged["index"]), name, port, layer))
             for match in _IB_DEVICE.finditer(_IB_MERGED.sub("", using["devices"])):
                 self._hcas.setdefault(Hca(host, int(match["index"]), match["name"], int(match["port"]), match["layer"]))
             self._relaxed[record.process] = self._relaxed.get(record.process, False) or "[RO]" in using["devices"]
