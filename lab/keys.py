@@ -28,7 +28,7 @@ def make_all(paths: config.Paths) -> list[str]:
         if not path.exists():
             _ssh_key(path, comment)
             made.append(str(path.relative_to(paths.root)))
-    made += _pki(
+    made += pki(
         paths,
         {
             "vcenter": [
@@ -63,7 +63,7 @@ def _name(common_name: str) -> x509.Name:
     )
 
 
-def _pki(paths: config.Paths, servers: dict[str, list[x509.GeneralName]]) -> list[str]:
+def pki(paths: config.Paths, servers: dict[str, list[x509.GeneralName]]) -> list[str]:
     """One CA and a certificate per server. The CA's own key signs these and is then forgotten: nothing of the lab
     can issue a certificate later, so a person may put ca.crt into a trust store without handing out that power."""
     wanted = [paths.pki / "ca.crt", *(paths.pki / f"{name}.{end}" for name in servers for end in ("crt", "key"))]

@@ -34,6 +34,7 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--apply-seconds", type=float, default=0.2, help="seconds that an apply takes")
     result.add_argument("--link-seconds", type=float, default=0.2, help="seconds that a bounced link stays down")
     result.add_argument("--ays-seconds", type=float, default=30.0, help="seconds that it waits for 'are you sure'")
+    result.add_argument("--new", nargs="+", metavar="PORT", help="as it comes: these ports, a node behind each")
     result.add_argument(
         "--revision-names", choices=["numbers", "changesets"], default="numbers", help="how revisions are called"
     )
@@ -54,6 +55,7 @@ def main() -> None:
             link_seconds=args.link_seconds,
             ays_seconds=args.ays_seconds,
             revision_names=args.revision_names,
+            new=args.new,
         )
         switch.load()
     except ValueError as error:

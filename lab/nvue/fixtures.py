@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .tree import Tree
 
 Version = tuple[int, ...]
@@ -35,6 +37,15 @@ def lanes(setting: object) -> int:
     """How many lanes a breakout has made of a port, 0: none."""
     word = next(iter(setting), "") if isinstance(setting, dict) else str(setting or "")
     return int(word.split("x")[0]) if word[:1].isdigit() and not word.startswith("1x") else 0
+
+
+def new(version: Version, names: Sequence[str]) -> Tree:
+    """A switch as it comes, with these ports: swp1, or swp1s0 of a port that is split in four."""
+    interfaces: Tree = {}
+    for name in names:
+        port = name.rpartition("s")[0] if name.count("s") > 1 else name
+        interfaces[port] = {**(breakout(version, "4x") if port != name else {"link": {"mtu": 1500}}), "type": "swp"}
+    return {"bridge": {"domain": {"br_default": {"type": "vlan-aware"}}}, "interface": interfaces}
 
 
 def factory(version: Version, ports: int) -> Tree:

@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import fixtures, schema
@@ -62,6 +62,7 @@ class Switch:
         link_seconds: float = 0.2,
         ays_seconds: float = 30.0,
         revision_names: str = "numbers",
+        new: Sequence[str] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.name = name
@@ -69,7 +70,8 @@ class Switch:
         self.version = tuple(int(part) for part in release.split("."))
         if self.version[:2] not in schema.RELEASES:
             raise ValueError(f"no schema of release {release}: there are 5.0 to 5.{len(schema.RELEASES) - 1}")
-        self.number_of_ports = ports
+        self.number_of_ports = ports if new is None else max(int(re.findall(r"\d+", name)[0]) for name in new)
+        self._new = new  # the ports of a switch as it comes, with a node behind each; None: one that is in use
         self.apply_seconds = apply_seconds
         self.link_seconds = link_seconds
         self.ays_seconds = ays_seconds
@@ -80,7 +82,10 @@ class Switch:
 
     def reset(self) -> None:
         self.faults.clear()
-        config = expanded(fixtures.factory(self.version, self.number_of_ports))
+        ports = self.number_of_ports
+        new = self._new
+        made = fixtures.factory(self.version, ports) if new is None else fixtures.new(self.version, new)
+        config = expanded(made)
         self.applied: Tree = config
         self.startup: Tree = copy.deepcopy(config)
         self.in_force: Tree = copy.deepcopy(config)
@@ -394,7 +399,7 @@ class Switch:
         broken = {fault["port"] for fault in self.faults.all("link_down")}
         stem = int(re.findall(r"\d+", port)[0])
         admin = at(self.in_force, "interface", port, "link", "state") or {"up": {}}
-        cabled = stem <= 8 or stem > self.number_of_ports - 6
+        cabled = stem <= 8 or stem > self.number_of_ports - 6 if self._new is None else port in self._new
         return cabled and port not in broken and "up" in admin and self.clock() >= self.down_until.get(port, 0.0)
 
     def as_json(self) -> Tree:

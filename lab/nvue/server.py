@@ -248,6 +248,7 @@ class Server(http.server.ThreadingHTTPServer):
         self.stopping = threading.Event()
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.load_cert_chain(certificate, key)
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         super().__init__(address, Handler)
 
     def finish_request(self, request: Any, client_address: Any) -> None:

@@ -38,6 +38,7 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--login-delay", type=float, default=0.0, help="seconds before the first prompt")
     result.add_argument("--link-delay", type=float, default=0.3, help="seconds a bounced link stays down")
     result.add_argument("--no-lldp", action="store_true", help="LLDP is off in the factory state, as NVIDIA shows it")
+    result.add_argument("--new", nargs="+", metavar="PORT", help="as it comes: these ports, a node behind each")
     result.add_argument(
         "--ssh-algorithms", choices=sorted(ALGORITHMS), default="default", help="sha1: SHA-1 only, as old images"
     )
@@ -48,7 +49,15 @@ async def serve(args: argparse.Namespace) -> None:
     password = args.password_file.read_text(encoding="utf-8").rstrip("\n")
     if not password:
         raise SystemExit("{0} is empty: refusing to run with an empty password".format(args.password_file))
-    switch = Switch(args.name, args.version, args.ports, args.link_delay, lldp=not args.no_lldp, nodes=args.cabled)
+    switch = Switch(
+        args.name,
+        args.version,
+        args.ports,
+        args.link_delay,
+        lldp=not args.no_lldp,
+        nodes=args.cabled,
+        new=args.new,
+    )
     listener = Listener(
         switch,
         (args.host, args.port),

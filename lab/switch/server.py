@@ -79,10 +79,8 @@ class Listener:
         algorithms: str = "default",
     ) -> None:
         self._switch = switch
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._socket.bind(address)
-        self._socket.listen(16)
+        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        self._socket = socket.create_server(address, family=family, backlog=16)
         self._socket.setblocking(False)
         self.port = int(self._socket.getsockname()[1])
         self._tasks: Set[asyncio.Task[None]] = set()

@@ -16,7 +16,7 @@ import dataclasses
 import ipaddress
 import re
 import time
-from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 from .faults import Faults
 
@@ -92,6 +92,11 @@ def port_key(name: str) -> Tuple[int, ...]:
     return tuple(int(part) for part in name.split("/"))
 
 
+def new_config(hostname: str, names: Sequence[str]) -> Config:
+    """A switch as it comes, with these ports."""
+    return Config(hostname, {name: Port() for name in names}, {1: "default"}, [], lldp=False)
+
+
 def factory_config(hostname: str, count: int, lldp: bool = True) -> Config:
     """A switch that is in use: the last six ports are what a RoCE tool must not touch without being told to.
 
@@ -115,14 +120,23 @@ class Switch:
     """One switch. Nothing here knows about SSH or about how a line is typed."""
 
     def __init__(
-        self, hostname: str, version: str, ports: int, link_delay: float = 0.3, *, lldp: bool = True, nodes: int = 4
+        self,
+        hostname: str,
+        version: str,
+        ports: int,
+        link_delay: float = 0.3,
+        *,
+        lldp: bool = True,
+        nodes: int = 4,
+        new: Optional[Sequence[str]] = None,
     ) -> None:
+        """``new``: the ports of a switch as it comes, with a node behind each; None: one that is in use."""
         self.version = version
         self.release = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
         self.link_delay = link_delay
         self.faults = Faults()
         self.current_line = ""  # the one that is being carried out, for faults that look at it
-        self._factory = factory_config(hostname, ports, lldp)
+        self._factory = factory_config(hostname, ports, lldp) if new is None else new_config(hostname, new)
         self._nodes = nodes
         self.reset()
 

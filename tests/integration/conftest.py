@@ -11,6 +11,7 @@ LONGEST = [
     HERE / name
     for name in (
         "podman/test_podman.py",
+        "rehearsal/test_rehearsal.py",
         "nic/test_ofed_guide.py",
         "nic/test_ofed_profiles.py",
         "live/test_benchmark.py",

@@ -18,6 +18,7 @@ from typing import Any
 
 import yaml
 
+from lab.rehearsal.guest import Device, Guest, Machine
 from tests.integration.simulated_switch import PASSWORD
 from tests.integration.switch import harness
 from tests.integration.switch.harness import Simulator
@@ -25,9 +26,7 @@ from tests.integration.vsphere.conftest import ROOT, USER, Pki, Vcenter, build, 
 
 HOSTS, RAILS = 4, 8
 LEAVES = ("leaf01", "leaf02")
-FIRST_INDEX = 90002  # of the interfaces; none of this machine's own has it
 NODES = [f"gpu{number:02d}" for number in range(1, HOSTS + 1)]
-NODE_TOOLS = ROOT / "lab" / "node" / "tools"
 INVENTORY = ROOT / "inventories" / "example-rails"
 # The simulated host has a pair of NIC and GPU below each of its eight PCIe switches, four on each NUMA node.
 BUSES = [0x3B + 0x10 * pair for pair in range(4)] + [0xAF + 0x10 * pair for pair in range(4)]
@@ -73,115 +72,20 @@ def topology(nodes: Sequence[str] = tuple(NODES)) -> dict[str, Any]:
     return {"datacenter": "dc", "cluster": "gpu", "hosts": hosts}
 
 
-def card(rail: int) -> dict[str, Any]:
-    return {
-        "pci": guest_address("nic", rail),
-        "device_id": "101d",
-        "kind": "pf",
-        "device_type": "ConnectX6DX",
-        "name": "MCX623106AN-CDA_Ax",
-        "description": "ConnectX-6 Dx EN adapter card; 100GbE (SIMULATED)",
-        "psid": "MT_0000000359",
-        "firmware": "22.31.1014",
-        "mst": f"/dev/mst/mt4125_pciconf{rail}",
-        "netdev": netdev(rail),
-        "serial": f"SIMULATED{rail}",
-        "numa_node": rail // 4,
-        "params": {"ATS_ENABLED": {"default": 0, "current": 0, "next": 0}},
-    }
-
-
-class Guest:
-    """The folder of one VM, and the interpreter that sees it as its machine."""
-
-    def __init__(self, root: pathlib.Path, name: str) -> None:
-        self.root, self.name = root / name, name
-        for folder in ("hw", "run", "mst", "bin"):
-            (self.root / folder).mkdir(parents=True)
-        functions = {
-            guest_address(kind, rail): {"ats_capability": False, "ats_enabled": False, "stu": 0}
-            for kind in ("nic", "gpu")
-            for rail in range(RAILS)
-        }
-        self._json("hw/nic.json", {"cards": [card(rail) for rail in range(RAILS)], "faults": {}})
-        self._json("hw/pci.json", {"functions": functions})
-        for rail in range(RAILS):
-            self._interface(netdev(rail), rail + 2)
-        self._json("address.json", self.addresses())
-        self._json("route.json", [{"dst": "default", "dev": "ens192", "gateway": "198.51.100.1"}])
-        (self.root / "lspci.txt").write_text(self.lspci())
-        self._programs()
-        told = [f"{netdev(rail)}={address(name, rail)}" for rail in range(RAILS)]
-        make = [sys.executable, str(NODE_TOOLS / "lab-sysfs"), str(self.root / "sys"), *told]
-        subprocess.run(make, env={**os.environ, **self.environment()}, check=True)
-
-    def _json(self, name: str, content: Any) -> None:
-        (self.root / name).write_text(json.dumps(content, indent=1))
-
-    def _interface(self, name: str, index: int) -> None:
-        place = self.root / "net" / name
-        place.mkdir(parents=True)
-        mac = f"02:00:00:{NODES.index(self.name):02x}:00:{index:02x}"
-        for label, text in (("mtu", 1500), ("address", mac), ("operstate", "up"), ("dev_port", 0), ("carrier", 1)):
-            (place / label).write_text(f"{text}\n")
-
-    def addresses(self) -> list[dict[str, Any]]:
-        """As `ip -json address show` has them."""
-        rows = [("ens192", f"198.51.100.{11 + NODES.index(self.name)}")]
-        rows += [(netdev(rail), address(self.name, rail)) for rail in range(RAILS)]
-        return [
-            {
-                "ifindex": index,
-                "ifname": name,
-                "mtu": 1500,
-                "operstate": "UP",
-                "flags": ["BROADCAST", "MULTICAST", "UP", "LOWER_UP"],
-                "addr_info": [{"family": "inet", "local": own, "prefixlen": 24, "scope": "global"}],
-            }
-            for index, (name, own) in enumerate(rows, FIRST_INDEX)
-        ]
-
-    def lspci(self) -> str:
-        """As `lspci -D -vmm -n` has them."""
-        records = []
-        for kind, klass, vendor, device in (("gpu", "0302", "10de", "20f1"), ("nic", "0200", "15b3", "101d")):
-            for rail in range(RAILS):
-                records.append(
-                    f"Slot:\t{guest_address(kind, rail)}\nClass:\t{klass}\nVendor:\t{vendor}\nDevice:\t{device}\n"
-                    f"PhySlot:\t{slot(kind, rail)}\nNUMANode:\t{rail // 4}\n"
-                )
-        return "\n".join(sorted(records)) + "\n"
-
-    def _programs(self) -> None:
-        here = self.root / "bin"
-        gpus = "\n".join(f"GPU {n}: SIMULATED A100 (UUID: GPU-{self.name}-{n})" for n in range(RAILS))
-        programs = {
-            "ip": f'case " $* " in *" address "*) cat {self.root}/address.json ;; *" -6 "*) echo "[]" ;; '
-            f'*" route "*) cat {self.root}/route.json ;; *) echo "SIMULATED ip: $*" >&2; exit 2 ;; esac',
-            "nvidia-smi": f"case \"$*\" in -L) cat <<'END'\n{gpus}\nEND\n;; --query*) ;; "
-            '*) echo "CUDA Version: 12.4 (SIMULATED)" ;; esac',
-            "nvidia-ctk": 'echo "SIMULATED nvidia-ctk: $*" >&2; exit 2',
-            "docker": f'case "$*" in *DockerRootDir*) echo {self.root} ;; *Server.Version*) echo \'"27.3.1"\' ;; '
-            '*) echo "SIMULATED docker: $*" >&2; exit 2 ;; esac',
-            "lspci": f'case " $* " in *" -vmm "*) cat {self.root}/lspci.txt ;; '
-            f'*) exec {sys.executable} {NODE_TOOLS}/lspci "$@" ;; esac',
-        }
-        for name, script in programs.items():
-            (here / name).write_text(f"#!/bin/sh\n{script}\n")
-        words = " ".join(f"{key}='{value}'" for key, value in self.environment().items())
-        (here / "python").write_text(f'#!/bin/sh\nexec env {words} {sys.executable} "$@"\n')
-        for path in here.iterdir():
-            path.chmod(0o755)
-
-    def environment(self) -> dict[str, str]:
-        return {
-            "LAB_HW_DIR": str(self.root / "hw"),
-            "LAB_RUN_DIR": str(self.root / "run"),
-            "LAB_MST_DIR": str(self.root / "mst"),
-            "LAB_NET_DIR": str(self.root / "net"),
-            "ROCEMESH_SYSFS_ROOT": str(self.root / "sys"),
-            "PATH": f"{self.root / 'bin'}:{NODE_TOOLS}:/usr/sbin:/usr/bin:/sbin:/bin",
-        }
+def machine(name: str) -> Machine:
+    devices = [
+        Device(
+            kind,
+            guest_address(kind, rail),
+            slot(kind, rail),
+            rail // 4,
+            *((netdev(rail), (f"{address(name, rail)}/24",)) if kind == "nic" else ()),
+        )
+        for kind in ("nic", "gpu")
+        for rail in range(RAILS)
+    ]
+    number = NODES.index(name)
+    return Machine(name, number, (f"198.51.100.{11 + number}/24",), tuple(devices))
 
 
 class Site:
@@ -190,7 +94,7 @@ class Site:
     def __init__(self, root: pathlib.Path, vcenters: Sequence[Vcenter], leaves: dict[str, Simulator]) -> None:
         self.root, self.vcenters, self.leaves = root, vcenters, leaves
         self.vcenter = vcenter = vcenters[0]
-        self.guests = {name: Guest(root / "guests", name) for name in NODES}
+        self.guests = {name: Guest(root / "guests", machine(name)) for name in NODES}
         shutil.copytree(INVENTORY, root / "example")
         vault = {"vault_vcenter_password": vcenter.password, "vault_switch_password": PASSWORD}
         (root / "example/group_vars/all/vault.yml").write_text(
@@ -222,7 +126,7 @@ class Site:
                 "hosts": {
                     name: {
                         "ansible_connection": "local",
-                        "ansible_python_interpreter": str(guest.root / "bin" / "python"),
+                        "ansible_python_interpreter": str(guest.python),
                     }
                     for name, guest in self.guests.items()
                 }

@@ -14,8 +14,7 @@ import pytest
 import yaml
 
 from tests.integration.rails import big_site
-from tests.integration.rails.big_site import RAILS, Site, guest_address
-from tests.integration.rails.test_preflight import on_bus
+from tests.integration.rails.big_site import RAILS, Site
 from tests.integration.vsphere.conftest import Pki
 
 NODE = "gpu01"
@@ -26,8 +25,7 @@ NO_WISH: dict[str, Any] = {"gpu_vm_wanted": {}}
 @pytest.fixture(scope="module")
 def site(pki: Pki, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with big_site.standing(tmp_path_factory.mktemp("site"), pki) as standing:
-        for rail in range(RAILS):
-            on_bus(standing, NODE, guest_address("gpu", rail), "0x030200")
+        standing.guests[NODE].put_gpus_on_bus()
         yield standing
 
 

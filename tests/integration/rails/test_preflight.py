@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.integration.rails import big_site
-from tests.integration.rails.big_site import NODES, RAILS, Site, guest_address
+from tests.integration.rails.big_site import NODES, Site
 from tests.integration.vsphere.conftest import Pki
 
 CLOSED = 9  # discard: nobody listens there
@@ -21,18 +21,9 @@ CLOSED = 9  # discard: nobody listens there
 @pytest.fixture(scope="module")
 def site(pki: Pki, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with big_site.standing(tmp_path_factory.mktemp("site"), pki) as standing:
-        for node in NODES:
-            for rail in range(RAILS):
-                on_bus(standing, node, guest_address("gpu", rail), "0x030200")
+        for guest in standing.guests.values():
+            guest.put_gpus_on_bus()
         yield standing
-
-
-def on_bus(site: Site, node: str, address: str, kind: str) -> None:
-    """A device of NVIDIA; ``kind``: the PCI class, 0x030200 a GPU, 0x068000 an NVSwitch."""
-    place = site.guests[node].root / "sys/bus/pci/devices" / address
-    place.mkdir(parents=True, exist_ok=True)
-    for name, text in (("class", kind), ("vendor", "0x10de"), ("device", "0x20f1")):
-        (place / name).write_text(f"{text}\n")
 
 
 def digest(site: Site) -> tuple[str, str]:
@@ -70,7 +61,7 @@ def test_a_dozen_faults_at_once_are_named_in_one_run_and_nothing_is_changed(site
     lister = program(site, "gpu01", "nvidia-smi")
     lister.write_text("\n".join(line for line in lister.read_text().splitlines() if not line.startswith("GPU 7:")))
     program(site, "gpu02", "nvidia-ctk").unlink()
-    on_bus(site, "gpu02", "0000:c1:00.0", "0x068000")
+    site.guests["gpu02"].put_on_bus("0000:c1:00.0", "0x068000")
     docker = program(site, "gpu03", "docker")
     docker.write_text("#!/bin/sh\necho 'permission denied while trying to connect' >&2\nexit 1\n")
     site.tell(

@@ -8,18 +8,17 @@ from typing import Any
 import pytest
 
 from tests.integration.rails import big_site
-from tests.integration.rails.big_site import NODES, RAILS, Site, guest_address
+from tests.integration.rails.big_site import Site
 from tests.integration.rails.test_check_mode import SKIPPED, STAGES
-from tests.integration.rails.test_preflight import digest, look, on_bus
+from tests.integration.rails.test_preflight import digest, look
 from tests.integration.vsphere.conftest import Pki
 
 
 @pytest.fixture(scope="module")
 def site(pki: Pki, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with big_site.standing(tmp_path_factory.mktemp("site"), pki, vcenters=2) as standing:
-        for node in NODES:
-            for rail in range(RAILS):
-                on_bus(standing, node, guest_address("gpu", rail), "0x030200")
+        for guest in standing.guests.values():
+            guest.put_gpus_on_bus()
         yield standing
 
 
