@@ -9,26 +9,33 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
+
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
+PROGRAMS = pathlib.Path(sys.executable).parent
 LOCAL = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
 
 
-def play(
-    folder: pathlib.Path, tasks: list[dict[str, Any]], callback: str = "rocemesh.multinode.stages"
-) -> tuple[int, str, str]:
-    """Exit status, what is on the screen, what is in the log."""
+def play(folder: pathlib.Path, tasks: list[dict[str, Any]], *, runner: bool = False) -> tuple[int, str, str]:
+    """Exit status, what is on the screen, what is in the log. ``runner``: by ansible-runner, as AWX does it."""
     stage = {"ansible.builtin.include_role": {"name": "rocemesh.multinode.stage"}, "vars": {"stage_name": "switch"}}
     plays = [{"hosts": "all", "gather_facts": False, "vars": LOCAL, "tasks": [stage, *tasks]}]
     (folder / "site.json").write_text(json.dumps(plays))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
     environment |= {
         "ANSIBLE_COLLECTIONS_PATH": str(REPOSITORY / "collections"),
-        "ANSIBLE_STDOUT_CALLBACK": callback,
+        "ANSIBLE_STDOUT_CALLBACK": "rocemesh.multinode.stages",
+        "PATH": f"{PROGRAMS}:{os.environ['PATH']}",
         "ROCEMESH_LOG": str(folder / "site.log"),
         "ROCEMESH_STAGE_TIMES": str(folder / "stages.json"),
     }
+    words = ["ansible-playbook", "-i", "one,two,", str(folder / "site.json")]
+    if runner:
+        (folder / "inventory").mkdir()
+        (folder / "inventory" / "hosts").write_text("one\ntwo\n")
+        words = ["ansible-runner", "run", str(folder), "--playbook", str(folder / "site.json")]
     done = subprocess.run(
-        [str(pathlib.Path(sys.executable).with_name("ansible-playbook")), "-i", "one,two,", str(folder / "site.json")],
+        [str(PROGRAMS / words[0]), *words[1:]],
         cwd=folder,
         env=environment,
         capture_output=True,
@@ -40,15 +47,17 @@ def play(
     return done.returncode, done.stdout + done.stderr, log.read_text() if log.is_file() else ""
 
 
-def test_a_run_that_goes_through(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("runner", [False, True], ids=["ansible-playbook", "ansible-runner"])
+def test_a_run_that_goes_through(runner: bool, tmp_path: pathlib.Path) -> None:
     tasks: list[dict[str, Any]] = [{"name": "Change it", "ansible.builtin.command": "echo done"}]
-    status, screen, log = play(tmp_path, tasks)
+    status, screen, log = play(tmp_path, tasks, runner=runner)
     assert status == 0 and "2 changed" in screen and "TASK" not in screen and len(screen.splitlines()) <= 4, screen
     assert "TASK [Change it]" in log and "changed: [two]" in log and "PLAY RECAP" in log
     assert set(json.loads((tmp_path / "stages.json").read_text())) == {"switch"}
 
 
-def test_a_run_that_fails_on_one_host(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("runner", [False, True], ids=["ansible-playbook", "ansible-runner"])
+def test_a_run_that_fails_on_one_host(runner: bool, tmp_path: pathlib.Path) -> None:
     tasks: list[dict[str, Any]] = [
         {"name": "Ignored", "ansible.builtin.command": "false", "ignore_errors": True},
         {
@@ -65,7 +74,7 @@ def test_a_run_that_fails_on_one_host(tmp_path: pathlib.Path) -> None:
         },
         {"name": "Go on", "ansible.builtin.command": "echo done"},
     ]
-    status, screen, log = play(tmp_path, tasks)
+    status, screen, log = play(tmp_path, tasks, runner=runner)
     assert (
         status == 2 and "FAILED" in screen and "TASK [Judge it]" in screen and "    two: wrong. Mend it." in screen
     ), screen
