@@ -7,25 +7,21 @@ import contextlib
 import dataclasses
 import json
 import os
-import re
-import select
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
+from lab.rehearsal import simulators
 from tests.integration import in_process
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PASSWORD = "Not-to-be-seen-4711"
 ADDRESS = "127.0.0.1"
 LOCAL = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
-START_SECONDS = 60
 RUN_SECONDS = 300
-_READY_RE = re.compile(r"ready (?:https|ssh)=\S+:(\d+) control=(\S+)")
 # What the environment of the tests says about logins and output is not for these playbooks; how fast they are, is.
 _NOT_THEIRS = ("ANSIBLE_", "SWITCH_")
 _THEIRS = ("ANSIBLE_PIPELINING", "ANSIBLE_CALLBACK_PLUGINS")
@@ -87,29 +83,8 @@ def started(program: str, directory: Path, *arguments: str) -> Iterator[tuple[in
     password_file.write_text(PASSWORD)
     command = [sys.executable, "-m", program, "--host", ADDRESS, "--port", "0", "--control", f"{ADDRESS}:0"]
     command += ["--password-file", str(password_file), *arguments]
-    process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    try:
-        yield _await_ready(process)
-    finally:
-        process.terminate()
-        process.communicate(timeout=30)
-
-
-def _await_ready(process: subprocess.Popen[str]) -> tuple[int, str]:
-    assert process.stdout is not None
-    deadline = time.monotonic() + START_SECONDS
-    said = ""
-    while time.monotonic() < deadline:
-        if not select.select([process.stdout], [], [], 1)[0]:
-            continue
-        line = process.stdout.readline()
-        said += line
-        ready = _READY_RE.search(line)
-        if ready:
-            return int(ready.group(1)), ready.group(2)
-        if not line:
-            break
-    raise RuntimeError(f"the simulator did not start: {said}")
+    with simulators.started(command) as (port, control, _process):
+        yield port, control
 
 
 def environment(**changes: str) -> dict[str, str]:

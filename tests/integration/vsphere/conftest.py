@@ -8,12 +8,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
-import fcntl
 import importlib
 import io
 import ipaddress
 import json
-import os
 import pathlib
 import secrets
 import subprocess
@@ -31,12 +29,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from lab.rehearsal.simulators import build_vcenter as build
 from tests.older_core import patch_module_args
 
 from .patience import Patient
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-SOURCES = ROOT / "lab" / "vsphere"
 USER = "administrator@vsphere.local"
 TOPOLOGY = {
     "datacenter": "lab-dc",
@@ -73,27 +71,6 @@ WINDOWS = {
         },
     ],
 }
-
-
-def build() -> pathlib.Path:
-    """Build the simulator from its sources; the Go cache makes later builds quick."""
-    ready = os.environ.get("ROCEMESH_LABVSPHERE")
-    if ready:
-        return pathlib.Path(ready)
-    cache, binary = ROOT / ".build" / "vsphere" / "gocache", ROOT / ".build" / "vsphere" / "labvsphere"
-    cache.mkdir(parents=True, exist_ok=True)
-    environment = {
-        **os.environ,
-        "GO111MODULE": "off",
-        "GOPATH": "/usr/share/gocode",
-        "GOCACHE": str(cache),
-        "CGO_ENABLED": "0",
-    }
-    # Test processes start together: one of them compiles, the others find it done.
-    with (cache.parent / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        subprocess.run(["go", "build", "-o", str(binary), "."], cwd=SOURCES, env=environment, check=True, timeout=600)
-    return binary
 
 
 @dataclasses.dataclass(frozen=True)
