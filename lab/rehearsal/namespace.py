@@ -15,8 +15,8 @@ from lab.rehearsal import simulators
 OUTER = "ROCEMESH_REHEARSAL_OUTER"  # in the environment: the network namespace that was left
 
 
-def enter(module: str, arguments: Sequence[str]) -> int:
-    """The exit status of this module, run inside."""
+def entering(module: str, arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """The command that runs this module inside, and its environment. What is inside ends with it."""
     binary = simulators.build_vcenter()
     as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
     command = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", *as_root, "--"]
@@ -37,7 +37,7 @@ def enter(module: str, arguments: Sequence[str]) -> int:
             f"no network namespace can be made here: {probe.stderr.strip()}. Run as root, or allow user namespaces "
             "(sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0)."
         )
-    return subprocess.run(command, env=environment, check=False).returncode
+    return command, environment
 
 
 def namespace() -> str:

@@ -95,7 +95,7 @@ def read(inventories: Sequence[str], folder: Path, further: Sequence[str]) -> An
     program = str(Path(sys.executable).with_name("ansible-playbook"))
     chosen = [word for inventory in inventories for word in ("-i", inventory)]
     described = folder / "site.json"
-    kept = [word for word in further if word not in ("--diff", "-D")]
+    kept = _of_the_inventory(further)
     done = subprocess.run(
         [program, str(REPO / "lab/rehearsal/read.yml"), *chosen, *kept, "-e", f"rehearsal_description={described}"],
         cwd=folder,
@@ -107,6 +107,16 @@ def read(inventories: Sequence[str], folder: Path, further: Sequence[str]) -> An
     if done.returncode != 0 or not described.exists():
         raise LabError(f"the inventory cannot be read:\n{done.stdout}{done.stderr}")
     return json.loads(described.read_text())
+
+
+def _of_the_inventory(further: Sequence[str]) -> list[str]:
+    """Without what chooses hosts of the site: the inventory is read as a whole."""
+    kept: list[str] = []
+    for at, word in enumerate(further):
+        chosen = ("-l", "--limit")
+        if word not in chosen and not word.startswith("--limit=") and (at == 0 or further[at - 1] not in chosen):
+            kept.append(word)
+    return kept
 
 
 def places(found: Site) -> dict[str, str]:

@@ -68,13 +68,14 @@ def outside(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, str]]:
         yield server.getsockname()[1], name
 
 
-def test_packet_out_of_the_namespace_is_impossible(outside: tuple[int, str], capfd: pytest.CaptureFixture[str]) -> None:
+def test_packet_out_of_the_namespace_is_impossible(outside: tuple[int, str]) -> None:
     port, name = outside
     words = ("-m", "tests.integration.rehearsal.way_out", str(port), name)
     here = subprocess.run([sys.executable, *words, ""], cwd=ROOT, capture_output=True, text=True, check=True)
     assert {"outer loopback", "abstract socket"} <= set(json.loads(here.stdout))
-    assert namespace.enter(words[1], [str(port), name, namespace.namespace()]) == 0
-    assert json.loads(capfd.readouterr().out) == []
+    command, environment = namespace.entering(words[1], [str(port), name, namespace.namespace()])
+    inside = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert json.loads(inside.stdout) == []
 
 
 def test_rehearsal_refuses_a_namespace_with_a_way_out() -> None:

@@ -89,3 +89,10 @@ def test_inventory_names_are_kept_beside_the_simulated_address(tmp_path: Path) -
 )
 def test_registry_listens_where_its_name_says(registry: str, place: tuple[str, int]) -> None:
     assert site.endpoint(registry) == place
+
+
+def test_whole_inventory_is_read_whatever_is_played(tmp_path: Path) -> None:
+    path = str(write(INVENTORIES["mixed-leafs"](), tmp_path / "inventory"))
+    words = ["--tags", "preflight", "--limit", "gpu001", "-e", "rocemesh_slots=3", "--limit=gpu002"]
+    built = site.site(playing.read([path], tmp_path, words))
+    assert [len(machine.of("gpu")) for machine in built.machines] == [3, 3]
