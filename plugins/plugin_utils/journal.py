@@ -69,6 +69,8 @@ def entries(
             yield {**_about("failed", task), **_failure(task, item)}
         elif item.get("changed") or (plan and item.get("operations")):
             yield {**_about("change", task), **_change(item)}
+            others = [each for each in item.get("hosts") or () if isinstance(each, Mapping) and not each.get("changes")]
+            yield from _waiting(task, {"hosts": others})
         else:
             yield from _waiting(task, item)
 
@@ -89,7 +91,8 @@ def says_nothing_new(entry: Mapping[str, Any], before: Mapping[str, Any], plan: 
     """An earlier entry said the same of the same device, whichever task asked."""
     if entry["kind"] == "waiting" and before["kind"] == "change":
         own = all(entry[key] == before[key] for key in ("host", "module"))
-        return own and set(entry["reasons"]) <= set(before["reasons"])
+        same = not before["device"] or entry["device"] in ("", *before["device"].split(", "))
+        return own and same and set(entry["reasons"]) <= set(before["reasons"])
     return (plan or entry["kind"] == "waiting") and {**entry, "task": ""} == {**before, "task": ""}
 
 

@@ -80,6 +80,8 @@ def test_modules_that_answer_for_several_hosts() -> None:
         "hosts": [{"esxi_host": "esx01", "changes": ["a"]}, {"esxi_host": "esx02", "changes": ["b"]}],
     }
     assert [entry["device"] for entry in said(changed)] == ["esx01, esx02"]
+    changed["hosts"] = [{"esxi_host": "esx03", "changes": ["c"]}, *hosts]
+    assert [(entry["kind"], entry["device"]) for entry in said(changed)] == [("change", "esx03"), ("waiting", "esx01")]
 
 
 def test_other_modules_have_no_way_back() -> None:
@@ -145,3 +147,11 @@ def test_the_page_escapes_what_devices_say() -> None:
     ]
     page = journal.page(lines)
     assert "<script>" not in page and "&lt;script&gt;" in page and "<b>" not in page and "ended: killed" in page
+
+
+def test_host_that_waits_is_listed_beside_one_that_changes() -> None:
+    """One call changes esx03 and reads that esx01 waits, for the same reason."""
+    hosts = [{"esxi_host": "esx03", "changes": ["c"]}, {**WAITS, "changes": []}]
+    change, waiting = said({**CHANGE, "device": None, "reboot_reasons": WAITS["reboot_reasons"], "hosts": hosts})
+    assert not journal.says_nothing_new(waiting, change, True)
+    assert journal.says_nothing_new({**waiting, "device": "esx03"}, change, True)
