@@ -48,7 +48,7 @@ def rehearse(inventories: Sequence[str], dest: Path, further: Sequence[str]) -> 
         print("\n".join(introduction(found)), flush=True)
         words = ["playbooks/site.yml", "--check", *_limit(found, further)]
         status = play(words, [*inventories, str(where / "hosts.yml")], dest, further)
-        print(closing(dest), flush=True)
+        print(closing(status, dest), flush=True)
         return status
 
 
@@ -70,11 +70,11 @@ def introduction(found: Site) -> list[str]:
     return lines
 
 
-def closing(dest: Path) -> str:
+def closing(status: int, dest: Path) -> str:
+    played = "the stages above, up to the failure" if status else "readings, checks and plan of the stages above"
     return (
-        "Rehearsed: readings, checks and plan of every stage, with --check. Not rehearsed: the changes themselves, "
-        "restarts, the build of the image, the job.\n"
-        f"All output: {dest}/reports/site.log. Nothing of the site was contacted."
+        f"Rehearsed with --check: {played}. Not rehearsed: the changes themselves, restarts, the build of the image, "
+        f"the job.\nAll output: {dest}/reports/site.log. Nothing of the site was contacted."
     )
 
 

@@ -44,6 +44,8 @@ def test_foreign_inventory_is_rehearsed_to_the_end(name: str, tmp_path: Path) ->
     assert preflight["problems"] == [] and "NOT PROVEN" in done.stdout
     assert done.stdout.count("maintenance window:") == len(INVENTORIES[name]()["groups"]["esxi_hosts"]["hosts"])
     assert inventory.read_bytes() == before
+    stages, table, _rows = done.stdout.partition("\ndevice ")
+    assert table and len(stages.splitlines()) < 40
     (plan,) = (tmp_path / "out/reports/journal").glob("*-plan.jsonl")
     planned = [json.loads(line) for line in plan.read_text().splitlines()]
     hosts = {row.get("host") for row in planned}
