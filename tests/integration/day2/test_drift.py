@@ -109,7 +109,8 @@ def test_drift_of_every_layer_is_listed_and_a_right_site_has_none(site: Site, tm
     for words in (*KEYS, "ATS_ENABLED"):
         assert words in text_of(found, "gpu01"), (words, found["drift"])
     by_device = {(row["device"], row["state"]) for row in found["drift"]}
-    assert {("esx01", "differs"), ("esx02", "waits for a restart")} <= by_device, found["drift"]
+    wanted = {("esx01", "differs"), ("esx02", "waits for a restart")}
+    assert wanted <= by_device, found["drift"]
     # One module asks for all hosts of a vCenter, in the name of the first.
     assert all(found["metrics"][host, "differences"] for host in ("leaf01", "esx01", "gpu01"))
 
