@@ -4,7 +4,7 @@
 network and its Linux bridge, the first three numbers of its addresses, the interface and the PCI address of its NIC,
 and the port of the switch behind which the first VM's NIC is (the others follow); ``inventories``: what plays get;
 ``families``: 4, 6 or both, of the addresses of every VM; ``vcenters``: 1, or 2 with hosts and VMs of equal names;
-``vms``: how many; ``machine``: whether they are QEMU machines with a kernel of their own (lab/vm) instead of containers.
+``vms``: how many; ``machine``: whether they are QEMU machines with a kernel of their own (lab/vm) and no containers.
 """
 
 from __future__ import annotations
