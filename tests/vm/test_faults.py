@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lab import config, engine
-from lab.vm import machine, qmp
+from lab.vm import machine
 
 from .check import fabric_check, readings
 from .guests import counters, module, pair, sh
@@ -65,37 +65,6 @@ def test_another_vlan(two: Two, said: dict[str, Any]) -> None:
         done = fabric_check(two, said)
     # Not even the first host's desk is reached: the second host is missing.
     assert not done["report"]["ok"] and two[1].name in json.dumps(done["report"]["missing"] + done["report"]["faults"])
-
-
-def test_somebody_else_answers_for_an_address(two: Two, said: dict[str, Any]) -> None:
-    container = two[1].container
-    engine.docker("exec", container, "ip", "address", "add", f"{two[0].cluster_ip}/32", "dev", "br0")
-    try:
-        sh(two[1], "ip neigh flush dev ens1")
-        found = named(fabric_check(two, said))
-    finally:
-        engine.docker("exec", container, "ip", "address", "flush", "dev", "br0")
-        sh(two[1], "ip neigh flush dev ens1")
-    assert "arp" in found or "double" in found, found
-
-
-def test_link_that_goes_down_in_a_run(two: Two, said: dict[str, Any]) -> None:
-    where = machine.folder(config.paths(), two[1]) / "qmp"
-    qmp.ask(where, "set_link", name="net0", up=False)
-    try:
-        done = fabric_check(two, said)
-    finally:
-        qmp.ask(where, "set_link", name="net0", up=True)
-    assert not done["report"]["ok"] and two[1].name in json.dumps(done["report"]["missing"] + done["report"]["faults"])
-
-
-def test_neighbour_that_does_not_answer_any_more(two: Two, said: dict[str, Any]) -> None:
-    engine.docker("pause", two[1].container)
-    try:
-        done = fabric_check(two, said)
-    finally:
-        engine.docker("unpause", two[1].container)
-    assert two[1].name in json.dumps(done["report"]["missing"] + done["report"]["faults"])
 
 
 RENUMBER = """

@@ -1,0 +1,92 @@
+"""What power-on decides, read in the guest by Debian's own lspci and setpci, and by the collection through them."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from lab import ats, config, control, hardware, nodes, processes
+
+from .guests import module, sh
+
+Two = tuple[config.Node, config.Node]
+NIC = config.RAILS[0].nic
+P2P = dict.fromkeys(ats.P2P_KEYS, "TRUE")
+
+
+def power_on(physics: str, node: config.Node, *, current: bool, runtime: bool, keys: dict[str, str]) -> str:
+    """As vCenter says it; the card as a reboot of the host would have left it. The new boot id."""
+    paths = config.paths()
+    cards = hardware.read_nic(paths, node.name)["cards"]
+    for card in cards:
+        card["params"]["ATS_ENABLED"].update(current=int(current), next=int(current))
+    hardware.set_cards(paths, node.name, cards)
+    event = {"event": "vm_power_on", "vm": node.name, "ats_runtime": runtime, "extra_config": keys}
+    control.request("POST", physics, event, timeout=120)
+    nodes.wait_ready(node)
+    return sh(node, "cat /proc/sys/kernel/random/boot_id").strip()
+
+
+@pytest.fixture
+def put_back(two: Two, physics: str) -> Iterator[None]:
+    """As the site has them."""
+    before: dict[str, Any] = control.state("physics")["vms"]
+    cards = {node.name: hardware.read_nic(config.paths(), node.name)["cards"] for node in two}
+    yield
+    for node in two:
+        was = before[node.name]["power_on"]
+        hardware.set_cards(config.paths(), node.name, cards[node.name])
+        event = {"event": "vm_power_on", "vm": node.name, **was}
+        control.request("POST", physics, event, timeout=120)
+    for node in two:
+        nodes.wait_ready(node)
+
+
+def bit(node: config.Node) -> str:
+    """Of lspci: '' without the capability."""
+    found = re.search(r"ATSCtl:\s+Enable([+-])", sh(node, f"/usr/bin/lspci -vvv -s {NIC}"))
+    return found[1] if found else ""
+
+
+def said(node: config.Node) -> str:
+    """Of the collection."""
+    (device,) = module("mlxconfig_ats", node, state="queried")["devices"]
+    assert device["pci"] == NIC
+    word: str = device["diagnosis"]
+    return word
+
+
+def test_three_outcomes_of_ats_and_a_boot_id_of_each_kernel(two: Two, physics: str, put_back: None) -> None:
+    first, second = two
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        all_set = pool.submit(power_on, physics, first, current=True, runtime=True, keys=P2P)
+        card_off = pool.submit(power_on, physics, second, current=False, runtime=True, keys=P2P)
+        boots = [all_set.result(), card_off.result()]
+    assert (bit(first), bit(second)) == ("+", "")
+    assert (said(first), said(second)) == ("active", "disabled")
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        no_host = pool.submit(power_on, physics, first, current=True, runtime=False, keys=P2P)
+        no_keys = pool.submit(power_on, physics, second, current=True, runtime=True, keys={})
+        boots += [no_host.result(), no_keys.result()]
+    assert (bit(first), bit(second)) == ("-", "-")
+    assert said(first) == said(second) == "host_not_enabled"
+    assert len(set(boots)) == 4
+
+
+def test_guest_that_shuts_itself_down_is_off_and_one_that_restarts_itself_has_a_new_boot_id(
+    two: Two, physics: str, put_back: None
+) -> None:
+    first, second = two
+    before = sh(second, "cat /proc/sys/kernel/random/boot_id")
+    nodes.inside(second, "systemctl", "reboot", check=False)
+    control.request("POST", physics, {"event": "vm_shutdown_guest", "vm": first.name}, timeout=120)
+    assert not nodes.running(first) and control.state("physics")["vms"][first.name]["power"] == "off"
+    processes.wait_for("the second VM goes", lambda: not nodes.ssh_answers(second), 120)
+    nodes.wait_ready(second)
+    assert sh(second, "cat /proc/sys/kernel/random/boot_id") != before
+    assert json.loads(sh(second, "rdma -j link"))[0]["state"] == "ACTIVE"
