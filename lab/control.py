@@ -54,7 +54,7 @@ def state(program: str) -> Any:
 
 def reset(program: str) -> None:
     for name in config.VCENTERS if program == "vsphere" else (program,):
-        request("POST", url(name, "/reset"), {}, timeout=120)
+        request("POST", url(name, "/reset"), {}, timeout=600)
 
 
 def answers(program: str) -> bool:

@@ -152,7 +152,7 @@ def descendants(root: int) -> list[int]:
 
 def lab_command(*arguments: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "lab", *arguments], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
+        [sys.executable, "-m", "lab", *arguments], cwd=ROOT, capture_output=True, text=True, check=False, timeout=1200
     )
     if done.returncode:
         raise RuntimeError(f"lab {' '.join(arguments)}: rc {done.returncode}\n{done.stdout}\n{done.stderr}")

@@ -162,7 +162,7 @@ def _of(entry: Mapping[str, Any], names: Names) -> Iterable[Setting]:
         one = Setting(layer, "", str(entry["device"] or entry["host"]), key, before, after, identity)
         one = _placed(one, entry, names)
         if not one.host:
-            yield dataclasses.replace(one, hand="this device is not in the inventory. Add it, or by hand: " + undo)
+            yield dataclasses.replace(one, hand="the inventory has none or several of this name. By hand: " + undo)
         elif not (layer == SWITCH and key == "saved"):
             why = _why_not(one)
             yield dataclasses.replace(one, hand=f"{why}. By hand: {undo}") if why else one

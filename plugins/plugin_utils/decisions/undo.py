@@ -17,6 +17,7 @@ for a person).
 
 from __future__ import annotations
 
+import collections
 import pathlib
 from typing import Any, Iterable, Mapping, Sequence
 
@@ -68,7 +69,10 @@ def _names(variables: Mapping[str, Any]) -> restoring.Names:
     groups, hostvars = variables.get("groups") or {}, variables.get("hostvars") or {}
 
     def named(group: str, variable: str) -> dict[str, str]:
-        return {str(hostvars[host].get(variable, host)): str(host) for host in groups.get(group, ())}
+        called = [(str(hostvars[host].get(variable, host)), str(host)) for host in groups.get(group, ())]
+        # Two vCenters may have one name: a change of one must not pass for a change of the other.
+        times = collections.Counter(name for name, _host in called)
+        return {name: host for name, host in called if times[name] == 1}
 
     hosts = frozenset(str(host) for host in groups.get("all", ()))
     return restoring.Names(named("esxi_hosts", "esxi_host_name"), named("gpu_vms", "gpu_vm_name"), hosts)

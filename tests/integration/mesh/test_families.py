@@ -66,8 +66,9 @@ def test_a_collective_runs_in_the_family_of_the_run_network(
     program = [many.PYTHON, "-c", ALLREDUCE, "3", "65536"]
     # Who connected to the daemon of the head.
     verbose = {"oob_base_verbose": 5}
-    argv = command(hosts, program, subnet, timeout=60, version=version, mca=verbose)
-    done = nodes.nodes[0].in_container([mpirun if word == "mpirun" else word for word in argv])
+    argv = command(hosts, program, subnet, timeout=30, version=version, mca=verbose)
+    argv = [mpirun if word == "mpirun" else word for word in argv]
+    done = many.ended(lambda: nodes.nodes[0].in_container(argv), 3, version)
     assert done.returncode == 0, done.stdout + done.stderr
     answers = [json.loads(lines[-1].split(" ", 1)[1]) for lines in by_rank(done.stdout).values()]
     assert [(answer["ok"], answer["sum"]) for answer in answers] == [(True, 6.0)] * 3

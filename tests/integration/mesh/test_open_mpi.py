@@ -27,7 +27,6 @@ pytestmark = [
 RESNET50 = Path(__file__).parents[3] / "workloads/resnet50"
 ALLREDUCE = (Path(__file__).parents[3] / "workloads/checks/allreduce.py").read_text()
 ELEMENTS = "65536"
-STOOD_STILL = 124  # timeout(1)
 
 
 class Installed(NamedTuple):
@@ -71,14 +70,11 @@ def nodes(installed: Installed, place: Path) -> Iterator[Fleet]:
 
 
 def run(nodes: Fleet, installed: Installed, *program: str, seconds: int = 20) -> subprocess.CompletedProcess[str]:
-    """Open MPI 5.0 now and then (here: one run in twelve) does not end after all ranks have: openpmix/prrte issue 1839.
-    Only such a run, which said everything and then stood still, is made again."""
-    for _attempt in range(4):
-        done = many.mpirun(nodes, program, installed.version, directory=installed.directory, seconds=seconds)
-        finished = done.returncode == STOOD_STILL and len(by_rank(done.stdout)) == len(nodes.nodes)
-        if not (finished and parse_version(installed.version).major == 5):
-            break
-    return done
+    return many.ended(
+        lambda: many.mpirun(nodes, program, installed.version, directory=installed.directory, seconds=seconds),
+        len(nodes.nodes),
+        installed.version,
+    )
 
 
 def test_every_host_answers_and_only_the_heads_key_opened_a_door(nodes: Fleet, installed: Installed) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.plugin_utils import journal, journal_file, restoring
+from ansible_collections.rocemesh.multinode.plugins.plugin_utils.decisions import undo
 
 from tests.unit.decisions import decide
 
@@ -294,3 +295,10 @@ def test_journal_that_is_none_is_refused(folder: pathlib.Path, run: str, lines: 
 )
 def test_vmx_option_gives_a_key_its_value_or_is_none(key: str, value: Any, option: dict[str, Any] | None) -> None:
     assert restoring.vmx_option(key, value) == option
+
+
+def test_undo_takes_no_name_that_two_vcenters_have() -> None:
+    """With esx01 on both, a change of one was taken back on the other, and undo reported success."""
+    hostvars: Any = {"esx01": {}, "esx02": {}, "esx03": {"esxi_host_name": "esx01"}}
+    found = undo._names({"groups": {"all": [*hostvars], "esxi_hosts": [*hostvars]}, "hostvars": hostvars})
+    assert found.esxi == {"esx02": "esx02"}
