@@ -55,7 +55,8 @@ def redacted(pieces: Pieces, secrets: Iterable[str], names: Iterable[str]) -> Re
     """Everything with stand-ins. Hosts that are known only from the texts themselves are found first."""
     clean: dict[str, str] = {}
     for name, text in pieces.texts.items():
-        clean[_free(_inside(_utf8(name)), clean)] = _utf8(text)
+        inside = "/".join(part for part in _utf8(name).split("/") if part not in ("", ".", "..")) or "unnamed"
+        clean[_free(inside, clean)] = _utf8(text)
     pieces = Pieces(clean, [_utf8(note) for note in pieces.notes])
     seed = hashlib.sha256()
     for name, text in pieces.texts.items():
@@ -149,11 +150,6 @@ _PLURAL = {
     "serial": "serial numbers",
     "user": "users",
 }
-
-
-def _inside(name: str) -> str:
-    """A member's name without the steps that lead out of where the archive is unpacked."""
-    return "/".join(part for part in name.split("/") if part not in ("", ".", "..")) or "unnamed"
 
 
 def _utf8(text: str) -> str:

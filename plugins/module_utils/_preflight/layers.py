@@ -250,8 +250,7 @@ def interfaces(site: Site, nodes: Mapping[str, Mapping[str, Any]]) -> Iterator[F
         for name in [name for name in names if name not in there]:
             text = f"it names {name}, expected interfaces of this VM ({_list(sorted(there))})"
             yield problem(host, "guest_interfaces", text, "correct the name in guest_interfaces")
-        given = row.get("run_env")
-        environment = given if isinstance(given, Mapping) else {}
+        environment = row["run_env"] if isinstance(row.get("run_env"), Mapping) else {}
         for variable, known in (("NCCL_SOCKET_IFNAME", list(there)), ("NCCL_IB_HCA", reading["rdma_devices"])):
             lost = _without(str(environment.get(variable) or ""), known)
             if lost:
@@ -268,9 +267,7 @@ def interfaces(site: Site, nodes: Mapping[str, Mapping[str, Any]]) -> Iterator[F
 def _without(text: str, there: Sequence[str]) -> list[str]:
     """What of NCCL's list begins no name there, or with ``=`` is none of them; ``^`` excludes, and needs none."""
     wanted = [] if text.startswith("^") else [word.partition(":")[0] for word in words(text.lstrip("="))]
-    return [
-        name for name in wanted if name not in there and (text[0] == "=" or not any(o.startswith(name) for o in there))
-    ]
+    return [n for n in wanted if n not in there and (text[0] == "=" or not any(o.startswith(n) for o in there))]
 
 
 def _address(value: Any) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

@@ -17,19 +17,12 @@ _OLD_PYTHON = re.compile(r"requires a minimum of Python version", re.IGNORECASE)
 # What a node says before any module runs there -> what it is about, and what to do.
 _NODE_SAYS = (
     (re.compile(r"must have a tty"), "sudo", "take requiretty out of sudoers: Defaults:USER !requiretty"),
-    (
-        re.compile(r"(?i)missing sudo password|a password is required|incorrect sudo password"),
-        "sudo",
-        "give ansible_become_password, from a vault, or let ansible_user use sudo without a password",
-    ),
-    (re.compile(r"not in the sudoers file|not allowed to execute"), "sudo", "let ansible_user use sudo for everything"),
-    (
-        re.compile(r"python\S*: (?:command )?not found|python\S*: No such file"),
-        "Python",
-        f"install Python {LEAST_PYTHON} or newer there, or name it in ansible_python_interpreter",
-    ),
+    (re.compile(r"(?i)sudo password|password is required|in the sudoers|not allowed to execute"), "sudo",
+     "give ansible_become_password, from a vault, or let ansible_user use sudo for everything"),
+    (re.compile(r"python\S*: (?:command )?not found|python\S*: No such file"), "Python",
+     f"install Python {LEAST_PYTHON} or newer there, or name it in ansible_python_interpreter"),
     (re.compile(r"future feature annotations"), "Python", systems.OLD_PYTHON),
-)
+)  # fmt: skip
 # Of images with CUDA torch 20 GiB and more are unpacked on each node.
 IMAGE_GIB = 40.0
 CPU_IMAGE_GIB = 6.0

@@ -132,7 +132,6 @@ def _needs(said: Said, unclear: Any) -> Wrong:
 
 
 def _names(said: Said, members: Mapping[str, Sequence[str]], called: set[str]) -> Wrong:
-    """``called``: names of ESXi hosts in vCenter, by which, or by an id, only maintenance mode is adopted."""
     for variable, groups in _NAMES.items():
         known = {host for group in groups for host in members.get(group) or ()}
         adopts = variable == "rocemesh_adopt_maintenance"
