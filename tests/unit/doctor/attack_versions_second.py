@@ -1,4 +1,4 @@
-"""15 more faults that a release mended: one bundle below and one at the release, in the form of ``attack_versions``.
+"""18 more faults that a release mended: one bundle below and one at the release, in the form of ``attack_versions``.
 
 Case -> (release before, release that mended it, form of the line with the release, the rest of the log). ``MENDED`` has
 for each case the public note and what is right below and at the release. All texts are SIMULATED.

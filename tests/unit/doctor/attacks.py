@@ -15,7 +15,15 @@ from typing import Any, Callable, Iterator
 import yaml
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose
 
-from tests.unit.doctor import attack_bundles, attack_lines, attack_silent, attack_sound, attack_versions
+from tests.unit.doctor import (
+    attack_bundles,
+    attack_contrary_second,
+    attack_lines,
+    attack_silent,
+    attack_sound,
+    attack_versions,
+    attack_versions_second,
+)
 
 HOME = pathlib.Path(__file__).parents[3]
 PAGE = HOME / "docs/doctor.md"
@@ -116,6 +124,14 @@ GROUPS: dict[str, tuple[str, dict[str, Check]]] = {
     "facts against a cause": (
         "the refuted cause is not first",
         _bind(dict(attack_bundles.CONTRARY), is_not_refuted_first),
+    ),
+    "faults that a release mended, second set": (
+        "other answers below and above it",
+        _bind(dict(attack_versions_second.VERSIONS), is_version_aware),
+    ),
+    "facts against a cause, second set": (
+        "the refuted cause is not first",
+        _bind(dict(attack_contrary_second.CONTRARY), is_not_refuted_first),
     ),
 }
 
