@@ -11,8 +11,8 @@ from .. import config, engine, files
 from . import machine
 
 PROBE_SECONDS = 5
-# Of a boot up to the login, both at once, on two cores without other work.
-_TCG_BOOT = "about a minute for two VMs at once on two free cores"
+# Up to the login, both at once. 68 to 277 s were measured, on two cores with much other work on them.
+_TCG_BOOT = "an estimated minute for two VMs at once on two free cores, and several minutes on busy ones"
 # No root: a kernel that came so far restarts at once, and QEMU ends instead.
 _PROBE = (
     *("qemu-system-x86_64", "-nodefaults", "-display", "none", "-no-reboot", "-m", "256"),
