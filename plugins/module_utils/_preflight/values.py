@@ -210,10 +210,13 @@ def _server(value: Any) -> str:
 
 
 def _registry(value: Any) -> str:
-    good = re.match(r"^(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?(/[a-z0-9._-]+)*$", str(value or "x"))
-    if good and int(good[2] or 1) in range(1, 65536):
+    """As role container takes it; the engine's login and CA go by this name."""
+    good = re.match(
+        r"^(?:[A-Za-z0-9-]*\.[A-Za-z0-9.-]+|localhost|[A-Za-z0-9-]+(?=:))(?::(\d{1,5}))?$", str(value or "x.y")
+    )
+    if good and int(good[1] or 1) in range(1, 65536):
         return ""
-    return "host:port, or host:port/path in lower case, without https:// and without a slash at the end"
+    return "host or host:port without https:// and without a path; a project is the first part of container_image"
 
 
 def _pattern(pattern: str, form: str, *, empty: bool = True) -> Callable[[Any], str]:

@@ -37,7 +37,8 @@ def _equal_names() -> Inventory:
 def _behind_one_address() -> Inventory:
     """Two switches at different ports of one address, as behind a jump host, and a registry with a project."""
     found = right(3, 2)
-    found["all"]["container_registry"] = "harbor.example.com/project"
+    found["all"]["container_registry"] = "harbor.example.com"
+    found["all"]["container_image"] = "project/multinode"
     for number, row in enumerate(found["groups"]["switches"]["hosts"].values()):
         row.update(ansible_host="127.0.0.1", switch_port=2201 + number)
     return found

@@ -171,7 +171,7 @@ def _vcenter(told: Mapping[str, Any], esxi: list[str], groups: Mapping[str, Any]
 
 # Spellings that are right, of what no site has to say: as YAML, -e and surveys bring them.
 SPELLINGS: Mapping[str, tuple[Any, ...]] = {
-    "container_registry": ("registry:5000", "harbor.example.com/project", "192.0.2.9:5000", "[2001:db8::9]:5000"),
+    "container_registry": ("registry:5000", "harbor.example.com", "192.0.2.9:5000", "localhost"),
     "container_shm_size": ("1g", "512m", "64GiB", "1073741824"),
     "esxi_host_kernel_settings": ({"atsSupport": "TRUE"},),
     "fabric_gate": ("auto", "required", "never"),

@@ -155,7 +155,8 @@ MORE: tuple[Mistake, ...] = (
             beside={"guest_ofed_profile": "guide"}),
     # Containers.
     Mistake("registry-port", A, "container_registry", "registry.example.com:99999"),
-    Mistake("registry-capitals", A, "container_registry", "registry.example.com/Project"),
+    Mistake("registry-path", A, "container_registry", "registry.example.com/project"),
+    Mistake("registry-name-alone", A, "container_registry", "registry"),
     Mistake("registry-empty", A, "container_registry", ""),
     Mistake("registry-shell", A, "container_registry", "${REGISTRY}:5000"),
     Absent("registry-user-alone", A, "container_registry_password", None),
