@@ -139,7 +139,7 @@ FAULTS = (
     ),
     fault(
         "open_files",
-        "host_limits: limits_host",
+        "host_limits: files_limit",
         HOST,
         "errno EMFILE; getrlimit(2)",
         add(_J, _NCCL + "misc/socket.cc:80 NCCL WARN Call to socket failed : Too many open files"),
@@ -147,7 +147,7 @@ FAULTS = (
     ),
     fault(
         "disk_full",
-        "host_limits: limits_host",
+        "host_limits: disk_is_full",
         HOST,
         "errno ENOSPC",
         swap(_H + "df.txt", "/dev/sda2       400G  120G  280G  31% /", "/dev/sda2       400G  400G     0 100% /"),
@@ -164,7 +164,7 @@ FAULTS = (
     ),
     fault(
         "out_of_memory",
-        "host_limits: limits_host",
+        "host_limits: killed_for_memory",
         HOST,
         "kernel: OOM killer",
         add(_H + "dmesg.txt", "[ 8120.1] Out of memory: Killed process 4012 (python) total-vm:912381020kB"),

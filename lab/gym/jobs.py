@@ -50,7 +50,7 @@ FAULTS = (
     ),
     fault(
         "env_interface",
-        "run_env: vars_wrong",
+        "run_env: socket_interface_missing",
         JOB,
         "NVIDIA/nccl issue 1837",
         add(
@@ -70,7 +70,7 @@ FAULTS = (
     ),
     fault(
         "port_taken",
-        "run_env: vars_wrong",
+        "run_env: port_in_use",
         JOB,
         "errno EADDRINUSE",
         add(_J, "[rank0]: The server socket has failed to bind to 0.0.0.0:29500 (errno: 98 - Address already in use)."),
@@ -86,7 +86,7 @@ FAULTS = (
     ),
     fault(
         "ssh_key_mode",
-        "mpi_launch: launch_failed",
+        "mpi_launch: ssh_key_file",
         JOB,
         _SSH,
         add(_J, "Permissions 0644 for '/root/.ssh/id_ed25519' are too open."),
@@ -94,7 +94,7 @@ FAULTS = (
     ),
     fault(
         "ssh_host_key",
-        "mpi_launch: launch_failed",
+        "mpi_launch: ssh_host_key",
         JOB,
         _SSH,
         add(_J, "Host key verification failed."),
@@ -102,7 +102,7 @@ FAULTS = (
     ),
     fault(
         "ssh_refused",
-        "mpi_launch: launch_failed",
+        "mpi_launch: ssh_login_refused",
         JOB,
         _SSH,
         add(_J, "nvidia@{host}: Permission denied (publickey)."),
@@ -110,7 +110,7 @@ FAULTS = (
     ),
     fault(
         "orted_missing",
-        "mpi_launch: launch_failed",
+        "mpi_launch: mpi_not_on_worker",
         JOB,
         "horovod/horovod issue 527",
         add(_J, "bash: line 1: orted: command not found", "ORTE was unable to reliably start one or more daemons."),
@@ -118,7 +118,7 @@ FAULTS = (
     ),
     fault(
         "slots",
-        "mpi_launch: launch_failed",
+        "mpi_launch: slots_missing",
         JOB,
         _OMPI,
         add(_J, "There are not enough slots available in the system to satisfy the 8"),
@@ -126,7 +126,7 @@ FAULTS = (
     ),
     fault(
         "mpi_root",
-        "mpi_launch: launch_failed",
+        "mpi_launch: mpirun_as_root",
         JOB,
         _OMPI,
         add(_J, "mpirun has detected an attempt to run as root."),
@@ -150,7 +150,7 @@ FAULTS = (
     ),
     fault(
         "app_module",
-        "application: application_failed",
+        "application: python_package_missing",
         JOB,
         "Python",
         add(_J, _OUT + "ModuleNotFoundError: No module named 'apex'"),

@@ -14,7 +14,7 @@ from .comparing import REPORTED, compare
 from .completeness import NO_FAULT_SEEN, ends, gaps
 from .fabric import SOUND
 from .finding import Finding
-from .model import CANDIDATE, CANNOT_TELL, CERTAINTIES, ECHO, FACT, FAULT, FAULTY, GOOD, HEALTHY, NORMAL, PROVEN, Rule
+from .model import CANDIDATE, CANNOT_TELL, CERTAINTIES, ECHO, FACT, FAULT, FAULTY, HARMLESS, HEALTHY, PROVEN, Rule
 from .questions import GENERAL, SILENT, STOPPED, Question, rank
 from .ranking import SYMPTOMS, explained, one_per_layer, order
 from .reading import PER_FORM, Hit, Reading
@@ -23,6 +23,7 @@ from .topics import with_topics
 _OWN = re.compile(r"(?:^|/)(?:hosts|containers)/")
 _ELSEWHERE = re.compile(r"(?:^|/)(?:switches|esxi|vms)/")
 _SHOWN = 8  # findings of an answer
+_CANDIDATES = 2  # of a log in which nothing is certain
 _GAPS = 16
 _HOSTS = 64  # that a finding names
 _VAGUE = 0.3
@@ -31,7 +32,10 @@ _RUN = 3  # cost from which a question takes a job
 _CLUE = 4.0  # what a fact makes suspect goes before what a symptom does
 _LEFT = 0.3  # of the best candidate's weight: less is as good as excluded
 # Words that say no more than that something fails: a sign that says what it is goes before them.
-UNSPECIFIC = frozenset({"slow", "hang", "mpi_comm"})
+UNSPECIFIC = frozenset(
+    {"slow", "hang", "mpi_comm", "connect_timeout", "connect_refused", "torch_store", "no_route", "orted_bad", "slurm"}
+    | {"plugin_version_bad", "efa_peer", "prrte", "container_down", "docker_gpu"}
+)
 _BEGUN, _DONE = "init_start", "init_end"
 _LINES_OF_A_FIELD = 3  # fewer lines were chosen by a person
 NOT_MY_FIELD = "Not my field: no word of GPUs, RDMA, MPI, training or their machines is in it."
@@ -63,9 +67,9 @@ def answer(
     stopped = _BEGUN in reading.seen and _DONE not in reading.seen and not found
     trouble = found or reading.alarms or kinds[FAULT] or kinds[ECHO] or stopped or NOT_MY_FIELD in notes
     lacking = gaps(reading.jobs, partial, SOUND.name in reading.seen)
-    known = kinds[NORMAL] or kinds[GOOD] or any(record.ends for record in reading.jobs)
+    known = any(kinds[kind] for kind in HARMLESS) or any(record.ends for record in reading.jobs)
     verdict = FAULTY if certain else CANNOT_TELL if trouble or not known else NO_FAULT_SEEN if lacking else HEALTHY
-    shown = found[:_SHOWN]
+    shown = _shown(found, certain)
     open_causes = _open(found, reading, done)
     questions = _questions(open_causes, done)
     settled = _settled(found, open_causes, reading)
@@ -85,6 +89,13 @@ def answer(
         "notes": [*notes, *_skipped(reading)],
         "lines": reading.lines,
     }
+
+
+def _shown(found: list[Finding], certain: list[Finding]) -> list[Finding]:
+    """Of a log, what is certain or else two candidates; of machines that were read one by one, what each of them has."""
+    if any(hit.placed for finding in found for hit in finding.hits):
+        return found[:_SHOWN]
+    return certain[:_SHOWN] or found[:_CANDIDATES]
 
 
 def _findings(reading: Reading) -> list[Finding]:

@@ -26,6 +26,7 @@ HEALTHY, FAULTY, CANNOT_TELL = "healthy", "faulty", "cannot_tell"
 # it silences the line. Quiet silences as well, but a failing system prints it, too: it is no good word. Good is what a
 # working system prints; it silences nothing.
 FAULT, FACT, ECHO, NORMAL, QUIET, GOOD = "fault", "fact", "echo", "normal", "quiet", "good"
+HARMLESS = (NORMAL, QUIET, GOOD)
 
 # Layers from the ground up: of two certain causes the lower one comes first. Value: who owns it.
 LAYERS = {

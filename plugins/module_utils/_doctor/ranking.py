@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Iterable
 
 from .finding import Finding
@@ -12,6 +13,8 @@ _EVIDENCE = 4
 _DEPTH = {layer: number for number, layer in enumerate(LAYERS)}
 # What a suffering job says whatever the fault is.
 SYMPTOMS = frozenset({"slow", "hang", "wc_retry_exceeded", "modify_qp_timeout", "connect_timeout", "connect_refused"})
+# A line that its program itself calls no trouble.
+_INFO = re.compile(r"NCCL INFO|\[INFO\b|\bINFO[: ]|^I\d{4} ")
 _OF_ONE_HOST = ("gpu_hardware", "gpu_driver")
 
 
@@ -22,7 +25,8 @@ def order(finding: Finding) -> tuple[Any, ...]:
     # What a line says in plain words goes before what it might be as well; of two states that are said as plainly,
     # that of one host before that of every host.
     hosts = {hit.host for hit in finding.hits if hit.host and hit.placed}
-    return (certain, int(not finding.first), -round(finding.weight, 1), len(hosts), -finding.weight)
+    mild = all(_INFO.search(hit.quote) for hit in finding.hits)
+    return (certain, int(not finding.first), int(mild), -round(finding.weight, 1), len(hosts), -finding.weight)
 
 
 def explained(found: list[Finding], echoes: list[Rule], reading: Reading) -> list[Finding]:

@@ -10,7 +10,7 @@ from typing import Iterable
 
 from .catalogue import catalogue
 from .finding import Finding
-from .model import CANDIDATE, ECHO, FAULT, GOOD, NORMAL, Rule, Topic
+from .model import CANDIDATE, ECHO, FAULT, HARMLESS, Rule, Topic
 from .reading import Hit, Reading
 
 LAYERS_WANTED = 3
@@ -27,7 +27,7 @@ def with_topics(found: list[Finding], reading: Reading, named: bool) -> list[Fin
     them comes first, and lines without a word of trouble are heard, too, where there are few."""
     kinds = {entry.sign.kind for entry in reading.seen.values()}
     if not named:
-        quiet = reading.short and not kinds & {NORMAL, GOOD}
+        quiet = reading.short and not kinds.intersection(HARMLESS)
         found = _before(found, _about(reading.opening if quiet else _alarms(reading)))
     return [*found, *_behind(found, _about(_troubled(reading)))]
 

@@ -43,7 +43,7 @@ FAULTS: dict[str, tuple[str, str, dict[tuple[str, str], str]]] = {
         },
     ),
     "a module without a signature": (
-        "driver_not_running",
+        "module_not_signed",
         "gpu04",
         {
             ("gpu03", "messages"): "Feb  3 08:00:01 gpu03 systemd[1]: Started NVIDIA Persistence Daemon.\n",
@@ -63,7 +63,7 @@ FAULTS: dict[str, tuple[str, str, dict[tuple[str, str], str]]] = {
         },
     ),
     "no more open files": (
-        "limits_host",
+        "files_limit",
         "gpu02",
         {
             ("gpu01", "messages"): "Feb  3 08:00:01 gpu01 sshd[911]: Server listening on 0.0.0.0 port 22.\n",

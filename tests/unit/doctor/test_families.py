@@ -7,12 +7,9 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor 
 
 FAMILIES = (
     ("driver_too_old", "libfoo.so: undefined symbol: cuMemCreate"),
-    ("container_libraries", "libm.so.6: version `GLIBC_2.38' not found (required by ./all_reduce_perf)"),
-    ("container_no_gpu", "Allocate failed due to no healthy devices present; cannot allocate nvidia.com/gpu"),
-    ("container_down", "Error: path /run/x is mounted on /run but it is not a shared mount"),
+    ("base_too_old", "libm.so.6: version `GLIBC_2.38' not found (required by ./all_reduce_perf)"),
     ("container_devices", "error gathering device information while adding custom device /dev/infiniband"),
     ("container_down", "slurmstepd: error: pyxis: container start failed with error code: 1"),
-    ("driver_not_running", "nvidia-container-cli: initialization error: nvml error: driver not loaded"),
     (
         "driver_not_running",
         "RuntimeError: cudaGetDeviceCount() Error 304: OS call failed or operation not supported on this OS",
@@ -22,16 +19,37 @@ FAMILIES = (
     ("gpu_fault", "        Pending                           : Yes"),
     ("launch_failed", "MPIR_pmi_kvs_get(227).......: PMI_KVS_Get returned -1"),
     ("launch_failed", "bash: line 1: deepspeed: command not found"),
-    ("vars_wrong", "ValueError: environment variable MASTER_ADDR expected, but not set"),
-    ("limits_host", "failed (exitcode: -9) local_rank: 0 (pid: 4321)"),
+    ("killed_for_memory", "failed (exitcode: -9) local_rank: 0 (pid: 4321)"),
     ("container_shm", "exitcode  : -7 (pid: 4321)"),
     ("wrong_interface", "RuntimeError: Gloo connectFullMesh failed with [pair.cc:144] no error"),
     ("wrong_interface", "No available node types can fulfill resource request {'GPU': 1.0}"),
     ("foreign_client", "nmap found the port of the store"),
-    ("nccl_mixed", "NCCL WARN NCCL version mismatch with remote peer 192.0.2.1 (local: 22703, remote 22605)"),
     ("application_failed", "gpu01:1:2 [0] NCCL WARN AllReduce : invalid root 9 (root should be in the 0..8 range)"),
     ("nccl_bug", "free(): invalid next size (fast) in all_reduce_perf"),
 )
+
+STATED = (
+    ("pod_no_gpu_left", "Allocate failed due to no healthy devices present; cannot allocate nvidia.com/gpu"),
+    ("mount_not_shared", "Error: path /run/x is mounted on /run but it is not a shared mount"),
+    ("driver_absent_for_toolkit", "nvidia-container-cli: initialization error: nvml error: driver not loaded"),
+    ("launcher_variables_missing", "ValueError: environment variable MASTER_ADDR expected, but not set"),
+    ("nccl_mixed", "NCCL WARN NCCL version mismatch with remote peer 192.0.2.1 (local: 22703, remote 22605)"),
+    ("container_no_gpu", 'could not select device driver "" with capabilities: [[gpu]].'),
+    ("app_gpu_shared", "NCCL WARN Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 1b000"),
+    ("app_collective_mismatch", "NCCL WARN Mismatched collective detected, please check your collective calls"),
+    ("gpu_fault", "NVRM: Xid (PCI:0000:3b:00): 149, NETIR Fatal XC0 i0 Link 03 (0x1 0x0 0x0 0x0 0x0 0x0)"),
+    ("gpu_error_contained", "NVRM: Xid (PCI:0000:3b:00): 94, pid=77, Contained memory error"),
+    ("iommu_blocks_peers", "nvidia 0000:3b:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x1 address=0x1 flags=0x2]"),
+    ("host_is_a_number", "ssh: connect to host 0.0.0.3 port 22: Connection timed out"),
+    ("no_nvswitch", "request to query NVSwitch device information failed: Nothing to do [NV_WARN_NOTHING_TO_DO]"),
+)
+
+
+@pytest.mark.parametrize(("cause", "line"), STATED)
+def test_a_message_that_states_its_cause_is_certain_and_alone(cause: str, line: str) -> None:
+    found = diagnose(None, {"a.log": line + "\n"})
+    assert found["verdict"] == "faulty"
+    assert [finding["cause"] for finding in found["findings"]] == [cause]
 
 
 @pytest.mark.parametrize(("cause", "line"), FAMILIES)
@@ -44,5 +62,5 @@ def test_an_exception_that_wraps_an_error_does_not_hide_it() -> None:
     plain = diagnose(None, {"a.log": "RuntimeError: the widget is bad\n"})
     wrapped = diagnose(None, {"a.log": "RuntimeError: [Errno 24] Too many open files\n"})
     assert plain["findings"][0]["cause"] == "application_failed"
-    assert wrapped["findings"][0]["cause"] == "limits_host"
+    assert wrapped["findings"][0]["cause"] == "files_limit"
     assert "application_failed" not in [finding["cause"] for finding in wrapped["findings"]]

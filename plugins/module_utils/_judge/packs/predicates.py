@@ -103,10 +103,15 @@ def two_releases(match: Match[str]) -> bool:
     return one[: min(len(one), len(other))] != other[: min(len(one), len(other))]
 
 
+def one_subnet(match: Match[str]) -> bool:
+    """Two interfaces, and not two names of one."""
+    return match["one"] == match["two"] and match["first"].split(".")[0] != match["second"].split(".")[0]
+
+
 TESTS: dict[str, Test] = {
     test.__name__: test
     for test in (
-        helps, helps_index, xid_said, acs_said, mtus_differ, small_lock, small_shm, foreign_magic, two_releases,
+        helps, helps_index, xid_said, acs_said, mtus_differ, small_lock, small_shm, foreign_magic, two_releases, one_subnet,
     )
 }  # fmt: skip
 
