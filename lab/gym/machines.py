@@ -259,7 +259,7 @@ FAULTS = (
     ),
     fault(
         "driver_secure_boot",
-        "gpu_driver: driver_not_running",
+        "gpu_driver: module_not_signed",
         HOST,
         "kernel: module signing under lockdown",
         add(

@@ -166,7 +166,7 @@ FAULTS = (
     ("guest_kernel", "cannot_tell", "# CONFIG_PCI_P2PDMA is not set"),
     (
         "vm_memory",
-        "cannot_tell",
+        "faulty",
         "Invalid memory setting: memory reservation (sched.mem.min) should be equal to memsize(32768).",
     ),
     (

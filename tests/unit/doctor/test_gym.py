@@ -95,7 +95,7 @@ def test_of_two_faults_both_are_among_the_first_three(one: str, other: str) -> N
         pytest.param("kernel_without_p2pdma", "env_net_socket", id="the same for a kernel"),
         pytest.param("app_gpu_memory", "gpu_ecc", id="a broken GPU explains nothing of another host"),
         pytest.param("gpu_remap_failed", "gpu_gsp", id="nor of another host's GPU"),
-        pytest.param("disk_full", "open_files", id="one cause on two hosts names both, though a device tells of one"),
+        pytest.param("kernel_lockup", "kernel_hung_task", id="one cause on two hosts names both"),
         pytest.param("kernel_lockup", "nic_firmware_timeout", id="what one host says excludes nothing on another"),
         pytest.param("switch_vlan", "link_flaps", id="a port that is off does not flap"),
     ],
