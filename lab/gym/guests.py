@@ -244,7 +244,7 @@ FAULTS = (
     ),
     fault(
         "firewall_ufw",
-        "firewall: firewall",
+        "firewall: packets_blocked",
         HOST,
         "ufw(8)",
         add(

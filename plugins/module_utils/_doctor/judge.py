@@ -92,7 +92,7 @@ def answer(
 
 
 def _shown(found: list[Finding], certain: list[Finding]) -> list[Finding]:
-    """Of a log, what is certain or else two candidates; of machines that were read one by one, what each of them has."""
+    """Of a log, what is certain, else two candidates; of machines that were read one by one, what each has."""
     if any(hit.placed for finding in found for hit in finding.hits):
         return found[:_SHOWN]
     return certain[:_SHOWN] or found[:_CANDIDATES]

@@ -14,7 +14,6 @@ FAMILIES = (
         "driver_not_running",
         "RuntimeError: cudaGetDeviceCount() Error 304: OS call failed or operation not supported on this OS",
     ),
-    ("driver_too_old", "NCCL WARN CUDA Driver version found is 11000. Minimum requirement is 11020"),
     ("gpu_fault", "| Diagnostic            | Fail - All GPUs |\n|     | PCIe | Fail |"),
     ("gpu_fault", "        Pending                           : Yes"),
     ("launch_failed", "MPIR_pmi_kvs_get(227).......: PMI_KVS_Get returned -1"),
@@ -29,6 +28,7 @@ FAMILIES = (
 )
 
 STATED = (
+    ("driver_too_old", "NCCL WARN CUDA Driver version found is 11000. Minimum requirement is 11020"),
     ("pod_no_gpu_left", "Allocate failed due to no healthy devices present; cannot allocate nvidia.com/gpu"),
     ("mount_not_shared", "Error: path /run/x is mounted on /run but it is not a shared mount"),
     ("driver_absent_for_toolkit", "nvidia-container-cli: initialization error: nvml error: driver not loaded"),
@@ -39,7 +39,7 @@ STATED = (
     ("app_collective_mismatch", "NCCL WARN Mismatched collective detected, please check your collective calls"),
     ("gpu_fault", "NVRM: Xid (PCI:0000:3b:00): 149, NETIR Fatal XC0 i0 Link 03 (0x1 0x0 0x0 0x0 0x0 0x0)"),
     ("gpu_error_contained", "NVRM: Xid (PCI:0000:3b:00): 94, pid=77, Contained memory error"),
-    ("iommu_blocks_peers", "nvidia 0000:3b:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x1 address=0x1 flags=0x2]"),
+    ("iommu_blocks_peers", "nvidia 0000:3b:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x1 address=0x1]"),
     ("host_is_a_number", "ssh: connect to host 0.0.0.3 port 22: Connection timed out"),
     ("no_nvswitch", "request to query NVSwitch device information failed: Nothing to do [NV_WARN_NOTHING_TO_DO]"),
 )

@@ -93,7 +93,7 @@ FIRST = (
     ("container_devices", "NCCL WARN NET/OFI Could not find any optimal provider supporting GPUDirect RDMA"),
     ("container_devices", "NET/OFI fi_getinfo failed: No data available"),
     ("launch_failed", "NCCL WARN Bootstrap Root : rank 3 of 8 ranks already checked in"),
-    ("launch_failed", "RuntimeError: CUDA error: invalid device ordinal"),
+    ("more_ranks_than_gpus", "RuntimeError: CUDA error: invalid device ordinal"),
     ("container_image_cuda", "RuntimeError: CUDA error: no kernel image is available for execution on the device"),
     ("nccl_bug", "NCCL WARN Cuda failure 217 'peer access is not supported between these two devices'"),
     ("nccl_bug", "export NCCL_CUMEM_ENABLE=0 and the error is gone"),
@@ -101,7 +101,6 @@ FIRST = (
     ("container_devices", "NCCL WARN Cuda failure: cuMemImportFromShareableHandle: operation not permitted"),
     ("container_no_gpu", "ImportError: libcuda.so.1: cannot open shared object file: No such file or directory"),
     ("container_libraries", "ImportError: libcudart.so.12: cannot open shared object file"),
-    ("ib_subnet", "port: 1\n state: PORT_INIT (2)\n sm_lid: 0\n link_layer: InfiniBand"),
     ("ib_subnet", "mlx5_0: unable to find pkey 0x8001 in the table"),
     ("launch_failed", "Timed out after 301 seconds waiting for clients. 2/4 clients joined."),
     ("firewall", "container istio-proxy started\nNCCL WARN Connection closed by remote peer"),
@@ -132,6 +131,7 @@ def test_a_line_leads_to_its_cause_first_and_stays_a_candidate(cause: str, text:
 
 
 CERTAIN = (
+    ("ib_subnet", "port: 1\n state: PORT_INIT (2)\n sm_lid: 0\n link_layer: InfiniBand"),
     ("gpu_error_contained", "NVRM: Xid (PCI:0000:3b:00): 94, Contained: SM"),
     ("app_gpu_memory", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB"),
     ("container_memory", "State: Terminated, Reason: OOMKilled, Exit Code: 137"),

@@ -111,7 +111,8 @@ def one_subnet(match: Match[str]) -> bool:
 TESTS: dict[str, Test] = {
     test.__name__: test
     for test in (
-        helps, helps_index, xid_said, acs_said, mtus_differ, small_lock, small_shm, foreign_magic, two_releases, one_subnet,
+        helps, helps_index, xid_said, acs_said, mtus_differ, small_lock, small_shm, foreign_magic, two_releases,
+        one_subnet,
     )
 }  # fmt: skip
 
