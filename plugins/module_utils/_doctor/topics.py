@@ -1,4 +1,4 @@
-"""Where no rule is certain: candidates by what the lines are about, so that three layers can be looked at. Pure.
+"""Where no rule says more than that something fails: candidates by what the lines are about. Pure.
 
 A few lines of a thread or a mail say in a user's own words what is wrong, and no answer would not help.
 """
@@ -10,10 +10,9 @@ from typing import Iterable
 
 from .catalogue import catalogue
 from .finding import Finding
-from .model import CANDIDATE, ECHO, FAULT, HARMLESS, Rule, Topic
+from .model import CANDIDATE, HARMLESS, Rule, Topic
 from .reading import Hit, Reading
 
-LAYERS_WANTED = 3
 _SOURCE = "the words of the field: what a line that no rule knows is about"
 # What NCCL and perftest print on every run, and data of programs.
 _ROUTINE = re.compile(
@@ -23,23 +22,17 @@ _ROUTINE = re.compile(
 
 
 def with_topics(found: list[Finding], reading: Reading, named: bool) -> list[Finding]:
-    """``named``: some rule says more than that something fails; then topics only stand behind. Else the plainest of
-    them comes first, and lines without a word of trouble are heard, too, where there are few."""
+    """``named``: some rule says more than that something fails; then nothing is added. Else the plainest of them comes
+    first, and lines without a word of trouble are heard, too, where there are few."""
     kinds = {entry.sign.kind for entry in reading.seen.values()}
     if not named:
         quiet = reading.short and not kinds.intersection(HARMLESS)
         found = _before(found, _about(reading.opening if quiet else _alarms(reading)))
-    return [*found, *_behind(found, _about(_troubled(reading)))]
+    return found
 
 
 def _alarms(reading: Reading) -> list[Hit]:
     return [hit for hit in reading.alarms if not hit.placed]
-
-
-def _troubled(reading: Reading) -> list[Hit]:
-    """Lines that look like trouble, known or not."""
-    known = [hit for entry in reading.seen.values() if entry.sign.kind in (FAULT, ECHO) for hit in entry.hits[:2]]
-    return [*_alarms(reading), *(hit for hit in known if not hit.placed)]
 
 
 def _about(lines: Iterable[Hit]) -> list[tuple[Topic, list[Hit]]]:
@@ -62,18 +55,3 @@ def _before(found: list[Finding], topics: list[tuple[Topic, list[Hit]]]) -> list
     for finding in (*narrow, *found, *broad, *later):
         ordered.setdefault(finding.cause.id, finding)
     return list(ordered.values())
-
-
-def _behind(found: list[Finding], topics: list[tuple[Topic, list[Hit]]]) -> list[Finding]:
-    """Layers that no finding names, until there are three."""
-    layers = {finding.cause.layer for finding in found}
-    added: list[Finding] = []
-    for place in range(max((len(topic.causes) for topic, _hits in topics), default=0)):
-        for topic, hits in topics:
-            if len(layers) >= LAYERS_WANTED or place >= len(topic.causes):
-                continue
-            finding = _finding(topic, place, hits, 0.05)
-            if finding.cause.layer not in layers:
-                layers.add(finding.cause.layer)
-                added.append(finding)
-    return added
