@@ -67,7 +67,7 @@ def answer(
     stopped = _BEGUN in reading.seen and _DONE not in reading.seen and not found
     trouble = found or reading.alarms or kinds[FAULT] or kinds[ECHO] or stopped or NOT_MY_FIELD in notes
     lacking = gaps(reading.jobs, partial, SOUND.name in reading.seen)
-    known = (reading.field and any(kinds[kind] for kind in HARMLESS)) or any(record.ends for record in reading.jobs)
+    known = any(kinds[kind] for kind in HARMLESS) or any(record.ends for record in reading.jobs)
     verdict = FAULTY if certain else CANNOT_TELL if trouble or not known else NO_FAULT_SEEN if lacking else HEALTHY
     shown = _shown(found, certain)
     open_causes = _open(found, reading, done)
