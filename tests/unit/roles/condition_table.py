@@ -359,8 +359,8 @@ TASKS = (
     Task(
         "guest",
         "preflight.yml",
-        "Guest | Check the MTU",
-        {"guest_mtu": 9000},
+        "Guest | Check distribution and MTU",
+        {"guest_mtu": 9000, "__guest_supported": {"problems": []}},
         (
             ({"guest_mtu": 0}, OK),
             ({"guest_mtu": 1500}, OK),
@@ -368,6 +368,7 @@ TASKS = (
             ({"guest_mtu": 1499}, "guest_mtu is 1499"),
             ({"guest_mtu": 9901}, "guest_mtu is 9901"),
             ({"guest_mtu": -1}, "guest_mtu is -1"),
+            ({"__guest_supported": {"problems": ["gpu01: SLES 15 is not supported"]}}, "SLES 15"),
         ),
     ),
     Task(
@@ -438,24 +439,17 @@ TASKS = (
     ),
     Task(
         "guest",
-        "preflight.yml",
-        "Guest | Check the distribution",
-        {"__guest_supported": {"problems": []}},
-        (({"__guest_supported": {"problems": ["gpu01: SLES 15 is not supported"]}}, "SLES 15"),),
-    ),
-    Task(
-        "guest",
         "gpus.yml",
         "Guest | Check that the GPUs can be used as wanted",
-        {"__guest_gpus": {"problems": []}},
-        (({"__guest_gpus": {"problems": ["no driver."]}}, "no driver."),),
+        {"guest_gpus": {"problems": []}},
+        (({"guest_gpus": {"problems": ["no driver."]}}, "no driver."),),
     ),
     Task(
         "guest",
         "gpus.yml",
         "Guest | Report GPUs that wait for the maintenance window",
-        {"__guest_gpus": {"waiting": []}},
-        (({"__guest_gpus": {"waiting": ["the driver waits."]}}, UNCHANGED),),
+        {"guest_gpus": {"waiting": []}},
+        (({"guest_gpus": {"waiting": ["the driver waits."]}}, UNCHANGED),),
         SKIPPED,
     ),
     Task(
@@ -464,10 +458,10 @@ TASKS = (
         "Guest | Set up peer memory",
         {"guest_peer_memory": "nvidia_peermem"},
         (
-            ({"__guest_gpus": {"waiting": ["the driver waits."]}}, SKIPPED),
-            ({"__guest_gpus": {"waiting": []}}, UNCHANGED),
+            ({"guest_gpus": {"waiting": ["the driver waits."]}}, SKIPPED),
+            ({"guest_gpus": {"waiting": []}}, UNCHANGED),
             # guest_check_gpus false: nobody looked.
-            ({"__guest_gpus": {"skipped": True}}, UNCHANGED),
+            ({"guest_gpus": {"skipped": True}}, UNCHANGED),
             ({"guest_peer_memory": "none"}, SKIPPED),
         ),
         UNCHANGED,
