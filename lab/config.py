@@ -12,6 +12,8 @@ REPO = Path(__file__).resolve().parent.parent
 
 SWITCH_IP, SWITCH_NAME = "127.78.0.2", "sw01"
 VCENTER_IP, VCENTER_PORT = "127.78.0.3", 8443
+SECOND_VCENTER_IP = "127.78.0.7"
+_VCENTER_NAMES = ("vsphere", "vsphere2")
 PHYSICS_IP = "127.78.0.4"
 SSH_PORT, CONTROL_PORT = 2222, 8080
 
@@ -46,11 +48,15 @@ class LabError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Node:
-    """One GPU VM: ``name`` as in vCenter, ``host`` the ESXi host that it belongs to, ``number`` 1..4."""
+    """One GPU VM: ``name`` and ESXi ``host`` as in the inventory, ``number`` 1..4; ``vm`` and ``esxi``: the names of
+    both in ``vcenter``, which differ where there are two vCenters."""
 
     name: str
     host: str
     number: int
+    vcenter: str
+    vm: str
+    esxi: str
 
     @property
     def container(self) -> str:
@@ -74,16 +80,16 @@ class Node:
         return RAILS[0].address6(self.number) if SHAPE.ipv6_alone else RAILS[0].address(self.number)
 
 
-NODES = tuple(Node(f"gpu{i:02d}", f"esx{(i + 1) // 2:02d}", i) for i in range(1, 5))
-BY_NAME = {node.name: node for node in NODES}
-
-
-def hosts() -> dict[str, list[str]]:
-    """ESXi host -> names of its VMs."""
-    result: dict[str, list[str]] = {}
-    for node in NODES:
-        result.setdefault(node.host, []).append(node.name)
-    return result
+def nodes_of(shape: shapes.Shape) -> tuple[Node, ...]:
+    """Four VMs over the vCenters, each of which has two hosts."""
+    share = 4 // shape.vcenters
+    found = []
+    for index in range(4):
+        vcenter, at = divmod(index, share)
+        host = 2 * at // share
+        names = (f"gpu{index + 1:02d}", f"esx{2 * vcenter + host + 1:02d}")
+        found.append(Node(*names, index + 1, _VCENTER_NAMES[vcenter], f"gpu{at + 1:02d}", f"esx{host + 1:02d}"))
+    return tuple(found)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,6 +168,9 @@ def paths() -> Paths:
 
 
 SHAPE = _shape()
+VCENTERS = dict(zip(_VCENTER_NAMES[: SHAPE.vcenters], (VCENTER_IP, SECOND_VCENTER_IP)))
+NODES = nodes_of(SHAPE)
+BY_NAME = {node.name: node for node in NODES}
 # What the nodes' image has beside the guide's, by scheduler.
 SCHEDULERS = {"": "", "slurm": "slurm-wlm munge python3-torch"}
 SCHEDULER = _scheduler()

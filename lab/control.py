@@ -9,7 +9,8 @@ from typing import Any
 
 from . import config
 
-ADDRESSES = {"switch": config.SWITCH_IP, "vsphere": config.VCENTER_IP, "physics": config.PHYSICS_IP}
+PROGRAMS = ("switch", "vsphere", "physics")
+ADDRESSES = {"switch": config.SWITCH_IP, **config.VCENTERS, "physics": config.PHYSICS_IP}
 # No proxy from the environment: these are loopback addresses.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -37,11 +38,23 @@ def request(method: str, address: str, body: Any = None, timeout: float = 10) ->
 
 
 def state(program: str) -> Any:
-    return request("GET", url(program, "/state"))
+    """``vsphere``: of all vCenters in one, hosts and VMs by their names in the inventory."""
+    if program != "vsphere":
+        return request("GET", url(program, "/state"))
+    found = {name: request("GET", url(name, "/state")) for name in config.VCENTERS}
+    merged = {**found["vsphere"], "hosts": {}, "vms": {}}
+    for vcenter, content in found.items():
+        mine = [node for node in config.NODES if node.vcenter == vcenter]
+        hosts, vms = {node.esxi: node.host for node in mine}, {node.vm: node.name for node in mine}
+        merged["hosts"] |= {hosts.get(name, name): value for name, value in content["hosts"].items()}
+        for name, value in content["vms"].items():
+            merged["vms"][vms.get(name, name)] = {**value, "host": hosts.get(value["host"], value["host"])}
+    return merged
 
 
 def reset(program: str) -> None:
-    request("POST", url(program, "/reset"), {}, timeout=120)
+    for name in config.VCENTERS if program == "vsphere" else (program,):
+        request("POST", url(name, "/reset"), {}, timeout=120)
 
 
 def answers(program: str) -> bool:

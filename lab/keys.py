@@ -31,7 +31,10 @@ def make_all(paths: config.Paths) -> list[str]:
     made += _pki(
         paths,
         {
-            "vcenter": [x509.DNSName("vcenter.lab"), x509.IPAddress(ipaddress.ip_address(config.VCENTER_IP))],
+            "vcenter": [
+                x509.DNSName("vcenter.lab"),
+                *(x509.IPAddress(ipaddress.ip_address(address)) for address in config.VCENTERS.values()),
+            ],
             "registry": [
                 x509.DNSName(config.REGISTRY_NAME),
                 x509.IPAddress(ipaddress.ip_address(config.REGISTRY_IP)),

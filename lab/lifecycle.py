@@ -7,6 +7,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from . import (
     control,
     engine,
     files,
+    gateway,
     hardware,
     images,
     keys,
@@ -27,7 +29,7 @@ from . import (
     scheduler,
 )
 
-_PROGRAMS = ("vsphere", "physics", "switch")
+_PROGRAMS = (*config.VCENTERS, "physics", "switch", *(("gateway",) if config.SHAPE.ipv6_alone else ()))
 
 
 class Stages:
@@ -84,6 +86,8 @@ def up() -> None:
         stages.run("base image", base_image.ensure)
         stages.run("network", lambda: nodes.ensure_network(paths))
         stages.run("switch", lambda: _switch(paths))
+        if config.SHAPE.ipv6_alone:
+            stages.run("gateway", lambda: _gateway(paths))
         stages.together(
             ("vsphere image", lambda: images.ensure(config.VSPHERE_IMAGE)),
             ("node image", lambda: images.ensure(config.NODE_IMAGE)),
@@ -122,6 +126,23 @@ def _switch(paths: config.Paths) -> str:
     return "started"
 
 
+def _gateway(paths: config.Paths) -> str:
+    if processes.pid_of(paths.run, "gateway") is not None:
+        return "already there"
+    address = config.RAILS[0].gateway6
+    command = [sys.executable, "-m", "lab.gateway", address]
+    processes.start(paths.run, "gateway", command, ready=lambda: _listens(address))
+    return f"proxy at [{address}]:{gateway.PORT}"
+
+
+def _listens(address: str) -> bool:
+    # Not by a connection: the address is usable only with the first node.
+    shown = subprocess.run(
+        ["ss", "-Hltn", f"sport = :{gateway.PORT}"], capture_output=True, text=True, check=True
+    ).stdout
+    return f"[{address}]:{gateway.PORT}" in shown
+
+
 def _machines(paths: config.Paths) -> str:
     """Hardware, nodes, physics, and then vSphere, which powers the nodes on."""
     done = []
@@ -135,9 +156,10 @@ def _machines(paths: config.Paths) -> str:
             paths.run, "physics", [sys.executable, "-m", "lab.physics"], ready=lambda: control.answers("physics")
         )
         done.append("started physics")
-    if processes.pid_of(paths.run, "vsphere") is None:
-        _start_vsphere(paths)
-        done.append("started vSphere, VMs powered on")
+    for vcenter in config.VCENTERS:
+        if processes.pid_of(paths.run, vcenter) is None:
+            _start_vsphere(paths, vcenter)
+            done.append(f"started {vcenter}, VMs powered on")
     return ", ".join(done) or "already there"
 
 
@@ -166,9 +188,10 @@ def _devices() -> dict[str, object]:
     return {"node": 0, "gpu_node": 1, "devices": [{"kind": kind, "node": node} for kind, node in kinds]}
 
 
-def topology() -> dict[str, object]:
-    """What lab/vsphere reads. The tools state of a VM comes from its real node, so none is assumed."""
+def topology(vcenter: str = "vsphere") -> dict[str, object]:
+    """What this vCenter has, for lab/vsphere. The tools state of a VM comes from its real node, so none is assumed."""
     several = _devices()
+    mine = [node for node in config.NODES if node.vcenter == vcenter]
     return {
         "datacenter": "lab-dc",
         "cluster": "lab",
@@ -176,45 +199,48 @@ def topology() -> dict[str, object]:
         "agent_seconds": 1,
         "hosts": [
             {
-                "name": host,
+                "name": esxi,
                 **_AWKWARD_HOSTS.get(host, {}),
                 "vms": [
                     {
-                        "name": vm,
+                        "name": node.vm,
                         "tools": "notRunning",
-                        "ip": config.BY_NAME[vm].cluster_ip,
-                        **(several or _AWKWARD_VMS.get(vm, {})),
+                        "ip": node.cluster_ip,
+                        **(several or _AWKWARD_VMS.get(node.name, {})),
                     }
-                    for vm in vms
+                    for node in mine
+                    if node.host == host
                 ],
             }
-            for host, vms in config.hosts().items()
+            for host, esxi in dict.fromkeys((node.host, node.esxi) for node in mine)
         ],
     }
 
 
-def _start_vsphere(paths: config.Paths) -> None:
-    binary = images.vsphere_binary(paths)
-    files.write_json(paths.vsphere / "topology.json", topology())
+def _start_vsphere(paths: config.Paths, vcenter: str) -> None:
+    binary, address = images.vsphere_binary(paths), config.VCENTERS[vcenter]
+    layout = paths.vsphere / f"{vcenter}.json"
+    files.write_json(layout, topology(vcenter))
     processes.start(
         paths.run,
-        "vsphere",
+        vcenter,
         [
-            *(str(binary), "--listen", f"{config.VCENTER_IP}:{config.VCENTER_PORT}"),
-            *("--control", f"{config.VCENTER_IP}:{config.CONTROL_PORT}"),
+            *(str(binary), "--listen", f"{address}:{config.VCENTER_PORT}"),
+            *("--control", f"{address}:{config.CONTROL_PORT}"),
             *("--cert", str(paths.pki / "vcenter.crt"), "--key", str(paths.pki / "vcenter.key")),
             *("--user", config.VCENTER_USER, "--password-file", str(paths.secret("vcenter"))),
-            *("--topology", str(paths.vsphere / "topology.json")),
-            *("--hook", control.url("physics", "/event")),
+            *("--topology", str(layout)),
+            *("--hook", control.url("physics", f"/event/{vcenter}")),
         ],
-        ready=lambda: control.answers("vsphere"),
+        ready=lambda: _healthz(vcenter, "ready"),
     )
-    processes.wait_for("vSphere has powered its VMs on (see `python -m lab logs vsphere`)", _announced, 90)
+    said = f"{vcenter} has powered its VMs on (see `python -m lab logs {vcenter}`)"
+    processes.wait_for(said, lambda: _healthz(vcenter, "announced"), 90)
 
 
-def _announced() -> bool:
+def _healthz(vcenter: str, key: str) -> bool:
     try:
-        return bool(control.request("GET", control.url("vsphere", "/healthz"))["announced"])
+        return bool(control.request("GET", control.url(vcenter, "/healthz"))[key])
     except ConnectionError:
         return False
 

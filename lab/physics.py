@@ -1,13 +1,15 @@
 """Daemon that plays physics: power of the VMs, what a host reboot does to a card, what a guest sees on its bus.
 
-``python -m lab.physics``. vSphere tells it of power (POST /event and waits for the answer), Docker tells it of guests
-that stopped by themselves. It alone writes pci.json, and the "current" half of nic.json.
+``python -m lab.physics``. vSphere tells it of power (POST /event/... and waits for the answer), Docker tells it of
+guests that stopped by themselves. It alone writes pci.json, and the "current" half of nic.json.
 
-    GET /state    POST /event {"event": ...}    POST /reset    GET, POST, DELETE /fault    POST /carry {"on": ...}
+    GET /state    POST /event/VCENTER {"event": ...}    POST /reset    GET, POST, DELETE /fault
+    POST /carry {"on": ...}
 """
 
 from __future__ import annotations
 
+import functools
 import http.server
 import json
 import logging
@@ -88,7 +90,13 @@ class Physics:
 
     # --- what vSphere says ------------------------------------------------------------------------------------------
 
-    def event(self, message: dict[str, Any]) -> None:
+    def event(self, message: dict[str, Any], vcenter: str = "vsphere") -> None:
+        names = {node.vm: node.name for node in config.NODES if node.vcenter == vcenter}
+        message = {
+            **message,
+            **({"vm": names.get(message["vm"], message["vm"])} if "vm" in message else {}),
+            **({"vms": [names.get(name, name) for name in message["vms"]]} if "vms" in message else {}),
+        }
         actions: dict[str, Callable[[dict[str, Any]], None]] = {
             "vm_power_on": self._power_on,
             "vm_power_off": self._power_off,
@@ -228,8 +236,9 @@ class Physics:
             with self._outbox:
                 self._outbox.wait_for(lambda: bool(self._messages))
                 message = self._messages.pop(0)
+            node = config.BY_NAME[message["vm"]]
             try:
-                control.request("POST", control.url("vsphere", "/guest"), message, timeout=30)
+                control.request("POST", control.url(node.vcenter, "/guest"), {**message, "vm": node.vm}, timeout=30)
             except (ConnectionError, config.LabError) as error:
                 log.warning("vSphere did not take %s: %s", message, error)
 
@@ -446,7 +455,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         routes: dict[tuple[str, str], Callable[[dict[str, Any]], Any]] = {
             ("GET", "/state"): lambda _: physics.as_json(),
             ("GET", "/fault"): lambda _: {"faults": physics.faults},
-            ("POST", "/event"): physics.event,
+            **{("POST", f"/event/{name}"): functools.partial(physics.event, vcenter=name) for name in config.VCENTERS},
             ("POST", "/reset"): lambda _: physics.reset(),
             ("POST", "/carry"): physics.carry,
             ("POST", "/fault"): physics.inject,

@@ -40,8 +40,11 @@ def ports(paths: config.Paths) -> None:
     wanted = [
         ("switch", config.SWITCH_IP, config.SSH_PORT),
         ("switch", config.SWITCH_IP, config.CONTROL_PORT),
-        ("vsphere", config.VCENTER_IP, config.VCENTER_PORT),
-        ("vsphere", config.VCENTER_IP, config.CONTROL_PORT),
+        *(
+            (name, ip, port)
+            for name, ip in config.VCENTERS.items()
+            for port in (config.VCENTER_PORT, config.CONTROL_PORT)
+        ),
         ("physics", config.PHYSICS_IP, config.CONTROL_PORT),
     ]
     for program, ip, port in wanted:

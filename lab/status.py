@@ -28,7 +28,7 @@ def collect() -> dict[str, Any]:
     """{"switch", "vsphere", "physics"}: the states of the simulators (None where one does not answer),
     "nodes": {name: {"running", "ssh", "image"}}."""
     result: dict[str, Any] = {"simulated": True}
-    for program in control.ADDRESSES:
+    for program in control.PROGRAMS:
         try:
             result[program] = control.state(program)
         except (ConnectionError, config.LabError):
@@ -95,7 +95,7 @@ def _columns(rows: Sequence[Sequence[str]]) -> Iterable[str]:
 def table(facts: Mapping[str, Any]) -> str:
     """For a person."""
     lines = ["rocemesh lab: switch, ESXi hosts, NICs, PCI and GPUs are SIMULATED; sshd and Docker are real.", ""]
-    silent = [name for name in control.ADDRESSES if facts[name] is None]
+    silent = [name for name in control.PROGRAMS if facts[name] is None]
     if silent:
         lines += [f"NOT ANSWERING: {', '.join(silent)} (python -m lab logs {silent[0]}; python -m lab up)", ""]
     if facts["switch"]:
@@ -127,7 +127,7 @@ def table(facts: Mapping[str, Any]) -> str:
         lines += [*_columns(rows), ""]
     waiting = facts["pending"]
     lines += [f"pending ({len(waiting)}):", *(f"  {line}" for line in waiting)] if waiting else ["pending: nothing"]
-    faults = [fault for name in control.ADDRESSES for fault in (facts[name] or {}).get("faults", [])]
+    faults = [fault for name in control.PROGRAMS for fault in (facts[name] or {}).get("faults", [])]
     if faults:
         lines += [f"injected faults ({len(faults)}):"]
         lines += [

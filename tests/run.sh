@@ -66,7 +66,10 @@ lint() {
   count ansible-lint ansible-lint --offline
   count docs antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs self .
   count docs-site env ANSIBLE_COLLECTIONS_PATH=collections python docs/site.py
-  count codespell codespell ./*.md docs roles playbooks inventories plugins/modules plugins/action plugins/filter lab/README.md
+  local prose=(./*.md docs roles playbooks inventories plugins/modules plugins/action plugins/filter lab/README.md)
+  count codespell codespell "${prose[@]}"
+  count typos typos "${prose[@]}"
+  count proselint proselint --config .proselintrc.json check ./*.md docs/*.md roles/*/README.md lab/README.md
 }
 unit() { local in_company=yes; suite unit -n 2 tests/unit; }
 sanity() {
@@ -101,6 +104,7 @@ ON_NODES=tests/integration/molecule/test_driver_profiles.py
 drivers() { tests/podman_tools.sh; suite drivers -n 2 "${LONG[@]}"; suite drivers-on-nodes -n 0 "$ON_NODES"; }
 site() { suite site tests/integration/site; }
 rails() { suite rails -n 0 tests/rails; }
+vcenters() { suite vcenters -n 0 tests/vcenters; }
 faults() { suite faults tests/faults; }
 bench() { suite bench tests/benchmarks; }
 # Some of the lies in the code that were noticed the last time: are they still? `make mutation` tries all.
@@ -136,8 +140,8 @@ all() {
 
 case "${1:-all}" in
   integration) integration; alone ;;
-  all | check | lint | unit | mutation | sanity | drivers | molecule | site | rails | faults | bench) "${1:-all}" ;;
-  *) echo "usage: tests/run.sh [all|check|lint|unit|mutation|sanity|integration|drivers|molecule|site|rails|faults|bench]"; exit 2 ;;
+  all | check | lint | unit | mutation | sanity | drivers | molecule | site | rails | vcenters | faults | bench) "${1:-all}" ;;
+  *) echo "usage: tests/run.sh [all|check|lint|unit|mutation|sanity|integration|drivers|molecule|site|rails|vcenters|faults|bench]"; exit 2 ;;
 esac
 [ ! -s "$tally.unsteady" ] || cat "$tally.unsteady"
 broken=$(awk 'NF > 3 { print $4 }' "$tally" | xargs)

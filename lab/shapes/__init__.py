@@ -3,7 +3,7 @@
 ``gpus``: PCI addresses inside each VM; ``rails``, the first of which also carries logins, the registry and MPI: the
 network and its Linux bridge, the first three numbers of its addresses, the interface and the PCI address of its NIC,
 and the port of the switch behind which the first VM's NIC is (the others follow); ``inventories``: what plays get;
-``families``: 4, 6 or both, of the addresses of every VM.
+``families``: 4, 6 or both, of the addresses of every VM; ``vcenters``: 1, or 2 with hosts and VMs of equal names.
 """
 
 from __future__ import annotations
@@ -73,6 +73,7 @@ class Shape:
     rails: tuple[Rail, ...]
     inventories: tuple[str, ...]
     families: tuple[int, ...] = (4,)
+    vcenters: int = 1
 
     @property
     def ipv6_alone(self) -> bool:
@@ -100,9 +101,11 @@ def read(name: str) -> Shape:
             tuple(Rail(**rail) for rail in content.pop("rails")),
             tuple(content.pop("inventories")),
             tuple(content.pop("families", (4,))),
+            content.pop("vcenters", 1),
         )
     except (ValueError, TypeError, KeyError) as error:
         raise ShapeError(f"{HERE / name}.json is no shape: {type(error).__name__}: {error}") from error
-    if content or not shape.gpus or not shape.rails or shape.families not in ((4,), (4, 6), (6,)):
-        raise ShapeError(f"{HERE / name}.json: {', '.join(content) or 'no GPU, no rail or other families'}")
+    known = shape.families in ((4,), (4, 6), (6,)) and shape.vcenters in (1, 2)
+    if content or not shape.gpus or not shape.rails or not known:
+        raise ShapeError(f"{HERE / name}.json: {', '.join(content) or 'no GPU, no rail, other families or vCenters'}")
     return shape

@@ -12,18 +12,20 @@ import (
 
 // DeviceSpec is one passthrough device of a VM that says more than "one NIC and one GPU".
 type DeviceSpec struct {
-	Kind    string `json:"kind"`    // nic | gpu
-	Backing string `json:"backing"` // fixed (default) | dynamic | vgpu | sriov
-	Node    *int   `json:"node"`    // NUMA node of a fixed device; default: the VM's
-	Address string `json:"address"` // of a fixed device, instead of the VM's own slot
-	Number  *int   `json:"number"`  // key 13000+number and label "PCI device <number>"; default: position in the list
-	Profile string `json:"profile"` // of a vGPU
-	Group   *int32 `json:"group"`   // instance key of the vendor device group
-	Slot    int32  `json:"slot"`    // pciSlotNumber, by which the guest knows it; 0: not said
+	Kind      string `json:"kind"`    // nic | gpu
+	Backing   string `json:"backing"` // fixed (default) | dynamic | vgpu | dvx | sriov | plugin (a type that says nothing)
+	Node      *int   `json:"node"`    // NUMA node of a fixed device; default: the VM's
+	Address   string `json:"address"` // of a fixed device, instead of the VM's own slot
+	Number    *int   `json:"number"`  // key 13000+number and label "PCI device <number>"; default: position in the list
+	Profile   string `json:"profile"` // of a vGPU; the device class of dvx
+	Group     *int32 `json:"group"`   // instance key of the vendor device group
+	GroupName string `json:"group_name"`
+	Slot      int32  `json:"slot"` // pciSlotNumber, by which the guest knows it; 0: not said
 }
 
 const (
 	fixedBacking, dynamicBacking, vgpuBacking, sriovBacking = "fixed", "dynamic", "vgpu", "sriov"
+	dvxBacking, pluginBacking                               = "dvx", "plugin"
 	automatic, notYet                                       = "Automatic-", "0000:00:00.0"
 )
 
@@ -56,7 +58,8 @@ func (s *DeviceSpec) check(vm string) error {
 		return fmt.Errorf("VM %s: device kind %q: nic or gpu", vm, s.Kind)
 	case s.Backing == vgpuBacking && s.Kind != "gpu", s.Backing == sriovBacking && s.Kind != "nic":
 		return fmt.Errorf("VM %s: a %s cannot be %s", vm, s.Kind, s.Backing)
-	case s.Backing == fixedBacking, s.Backing == dynamicBacking, s.Backing == vgpuBacking, s.Backing == sriovBacking:
+	case s.Backing == fixedBacking, s.Backing == dynamicBacking, s.Backing == vgpuBacking, s.Backing == sriovBacking,
+		s.Backing == dvxBacking, s.Backing == pluginBacking:
 		return nil
 	}
 	return fmt.Errorf("VM %s: device backing %q", vm, s.Backing)
@@ -199,6 +202,10 @@ func (d *labDevice) virtual(host *labHost, position int) types.BaseVirtualDevice
 	case vgpuBacking:
 		backing := &types.VirtualPCIPassthroughVmiopBackingInfo{Vgpu: d.spec.Profile}
 		device.Backing = backing
+	case dvxBacking:
+		device.Backing = &VirtualPCIPassthroughDvxBackingInfo{DeviceClass: d.spec.Profile}
+	case pluginBacking:
+		device.Backing = &types.VirtualPCIPassthroughPluginBackingInfo{}
 	case dynamicBacking:
 		model := a100(0, 0, "")
 		if d.spec.Kind == "nic" {

@@ -39,6 +39,7 @@ func (h *labHost) Reference() types.ManagedObjectReference { return h.reference 
 
 // dress fills in what the simulator's template host lacks; called once, before anything is served.
 func (h *labHost) dress() {
+	present := h.lab.topology.release()
 	reboot := true
 	h.host.Capability = &types.HostCapability{RebootSupported: true, ShutdownSupported: true, VmotionSupported: true,
 		MaintenanceModeSupported: true, StandbySupported: false, IpmiSupported: &reboot, MaxSupportedVMs: 1024, MaxSupportedVcpus: 768,
@@ -51,14 +52,14 @@ func (h *labHost) dress() {
 	h.host.Summary.Hardware.MemorySize = numaNodes * nodeMemory
 	h.host.Summary.Hardware.NumCpuCores = numaNodes * coresPerNode
 	if h.host.Config != nil {
-		h.host.Config.Product.FullName = "VMware ESXi 8.0.2 build-0 (SIMULATED)"
-		h.host.Config.Product.Version = "8.0.2"
-		h.host.Config.PciPassthruInfo = passthruInfo(h.functions)
+		h.host.Config.Product.FullName = present.name("VMware ESXi")
+		h.host.Config.Product.Version = present.version
+		h.host.Config.PciPassthruInfo = passthruInfo(h.functions, present, h.spec.Modes)
 		h.host.Config.PowerSystemInfo = powerPolicy("static") // what tuning guides ask for; ESXi itself comes with "dynamic"
 	}
 	if product := h.host.Summary.Config.Product; product != nil {
 		copied := *product
-		copied.FullName, copied.Version = "VMware ESXi 8.0.2 build-0 (SIMULATED)", "8.0.2"
+		copied.FullName, copied.Version = present.name("VMware ESXi"), present.version
 		h.host.Summary.Config.Product = &copied
 	}
 	h.dressOptions()

@@ -107,14 +107,15 @@ func build(topology *Topology, h *hook, datastore, address string) (*lab, error)
 		backup:   time.Duration(topology.BackupSeconds * float64(time.Second)),
 		objects:  map[string]*object.HostSystem{}, subfolders: map[string]*object.Folder{}}
 
+	present := topology.release()
 	model := simulator.VPX()
 	model.Datacenter = 0
 	model.ServiceContent.About.Name = "VMware vCenter Server (SIMULATED)"
-	model.ServiceContent.About.FullName = "VMware vCenter Server 8.0.2 build-0 (SIMULATED)"
+	model.ServiceContent.About.FullName = present.name("VMware vCenter Server")
 	model.ServiceContent.About.Vendor = "VMware, Inc. (SIMULATED)"
-	model.ServiceContent.About.Version = "8.0.2"
+	model.ServiceContent.About.Version = present.version
 	model.ServiceContent.About.Build = "0"
-	model.ServiceContent.About.ApiVersion = "8.0.2.0"
+	model.ServiceContent.About.ApiVersion = present.api
 	// Of its own, and the same after a restart. Ids of objects are the same on every one, as on a restored copy.
 	model.ServiceContent.About.InstanceUuid = uuid.NewSHA1(uuid.NameSpaceURL, []byte(address)).String()
 	if err := model.Create(); err != nil {

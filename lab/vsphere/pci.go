@@ -116,16 +116,17 @@ func hostPciDevices(functions []*pciFunction) []types.HostPciDevice {
 	return out
 }
 
-func passthruInfo(functions []*pciFunction) []types.BaseHostPciPassthruInfo {
+func passthruInfo(functions []*pciFunction, present release, modes map[string]string) []types.BaseHostPciPassthruInfo {
 	var out []types.BaseHostPciPassthruInfo
 	for _, f := range functions {
 		info := types.HostPciPassthruInfo{Id: f.address(), DependentDevice: f.address(),
 			PassthruEnabled: f.enabled, PassthruCapable: f.capable, PassthruActive: f.enabled}
+		state := present.directPathState(f, modes[f.address()])
 		if f.sriov {
-			out = append(out, &types.HostSriovInfo{HostPciPassthruInfo: info, SriovCapable: true, MaxVirtualFunctionSupported: 8,
-				SriovEnabled: f.split, SriovActive: f.split})
+			out = append(out, &HostSriovInfo{types.HostSriovInfo{HostPciPassthruInfo: info, SriovCapable: true,
+				MaxVirtualFunctionSupported: 8, SriovEnabled: f.split, SriovActive: f.split}, state})
 		} else {
-			out = append(out, &info)
+			out = append(out, &HostPciPassthruInfo{info, state})
 		}
 	}
 	return out

@@ -107,6 +107,8 @@ func (l *lab) serveSDK(w http.ResponseWriter, r *http.Request) {
 			body = thisType.ReplaceAll(body, []byte("${1}"+target+"${3}${4}"))
 		}
 	}
+	groups := groupsPath.Match(body)
+	body = groupsPath.ReplaceAll(body, nil)
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	r.ContentLength = int64(len(body))
 	recorder := httptest.NewRecorder()
@@ -124,6 +126,9 @@ func (l *lab) serveSDK(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := recorder.Body.Bytes()
+	if groups {
+		out = l.withGroups(out)
+	}
 	if this != nil && recorder.Code != http.StatusOK {
 		out = labType.ReplaceAll(out, append([]byte(`type="`), append(this[2], '"')...)) // faults name the object's real type
 	}

@@ -14,6 +14,7 @@ import (
 type Topology struct {
 	Datacenter      string     `json:"datacenter"`
 	Cluster         string     `json:"cluster"`
+	Release         string     `json:"release"` // 8.0U2 (default), 8.0U3, 9.0 or 9.1
 	BootSeconds     float64    `json:"boot_seconds"`
 	ShutdownSeconds float64    `json:"shutdown_seconds"`
 	AgentSeconds    float64    `json:"agent_seconds"`  // how long esxcli stays silent on a host that is connected again
@@ -33,6 +34,8 @@ type HostSpec struct {
 	Pairs [numaNodes]int `json:"pairs"`
 	// each pair is below a PCIe switch of its own, and not below two root ports
 	PCIeSwitches bool `json:"pcie_switches"`
+	// address of a device -> its DirectPath mode, as release 9.1 shows it
+	Modes map[string]string `json:"modes"`
 }
 
 // VMSpec is one VM; a plain string in the file means a GPU VM of that name with all defaults.
@@ -52,10 +55,12 @@ type VMSpec struct {
 	VCenter       bool              `json:"vcenter"`      // this VM is the vCenter appliance itself
 	VCLS          bool              `json:"vcls"`         // embedded vCLS agent of vCenter 8.0 U3
 	IP            string            `json:"ip"`
-	Hardware      int               `json:"hardware"`   // hardware version; default 20
+	Hardware      int               `json:"hardware"`   // hardware version; default that of the release
 	Configured    *bool             `json:"configured"` // default true; false: as it comes, nothing set for its devices
 	Devices       []DeviceSpec      `json:"devices"`    // instead of one NIC and one GPU, both fixed
 }
+
+func (t *Topology) release() release { return releases[t.Release] }
 
 // UnmarshalJSON accepts a bare name.
 func (s *VMSpec) UnmarshalJSON(data []byte) error {
@@ -87,9 +92,12 @@ func readTopology(path string) (*Topology, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Topology{Datacenter: "lab-dc", Cluster: "lab", BootSeconds: 2, ShutdownSeconds: 0.2, BackupSeconds: 3600}
+	t := &Topology{Datacenter: "lab-dc", Cluster: "lab", Release: firstRelease, BootSeconds: 2, ShutdownSeconds: 0.2, BackupSeconds: 3600}
 	if err := json.Unmarshal(data, t); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if _, known := releases[t.Release]; !known {
+		return nil, fmt.Errorf("%s: release %q", path, t.Release)
 	}
 	if len(t.Hosts) == 0 {
 		return nil, errors.New(path + ": no hosts")
@@ -123,7 +131,7 @@ func readTopology(path string) (*Topology, error) {
 				vm.Firmware = "efi"
 			}
 			if vm.Hardware == 0 {
-				vm.Hardware = 20
+				vm.Hardware = t.release().hardware
 			}
 			if vm.Power == "" {
 				vm.Power = "on"

@@ -154,6 +154,8 @@ devices:
     passthru:
       description:
         - C(capable), C(enabled), C(active) and C(dependent_device); null where vSphere says nothing.
+        - C(mode) and C(configurable_modes) are the DirectPath modes of the device, such as V(directPath),
+          V(enhancedDirectPath) and V(vGpuSameSize); null and empty before API 9.1.
         - C(reboot_required) is true where C(enabled) comes into force only at the next reboot of the host.
       type: dict
     sriov:

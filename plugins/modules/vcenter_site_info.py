@@ -86,7 +86,8 @@ vms:
   description: >-
     One row per VM asked for - C(asked), C(problem) (empty if it was found), C(power), C(tools) (whether VMware Tools
     run), C(heartbeat) (C(green) to C(red), which is a guest that stopped answering; C(gray) without Tools) and
-    C(esxi_host), each as vCenter tells it.
+    C(esxi_host), each as vCenter tells it; C(devices), the host devices that vSphere chooses at power-on, each with
+    C(assignment) (as in M(rocemesh.multinode.vmx_passthru)) and C(text).
   returned: success
   type: list
   elements: dict

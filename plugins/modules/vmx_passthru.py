@@ -267,7 +267,8 @@ devices:
     - C(assignment) is V(fixed), V(dynamic) (Dynamic DirectPath), V(automatic) (SR-IOV card without a physical function
       of its own), V(vgpu) with its C(profile), V(dvx) (a device class, named by C(profile)) or V(unknown) (a backing
       that this release does not know; C(profile) is its type).
-    - C(group) is the key of the vendor device group, C(candidates) what the present host may give at the next power-on.
+    - C(group) and C(group_name) are key and name of the vendor device group, C(candidates) what the present host may
+      give at the next power-on.
   returned: success
   type: list
   elements: dict
@@ -398,7 +399,7 @@ def _read(module: AnsibleModule) -> None:
         module.fail_json(msg="vms: several VMs are only read. What to do: use check_mode, or give one VM as vm.")
     with failing(module):
         wishes = [
-            (str(one["vm"]), wanted_from({**module.params, "vm": one["vm"], "wanted": one["wanted"]}, True))
+            (str(one["vm"]), wanted_from({**module.params, "vm": one["vm"], "wanted": one.get("wanted", {})}, True))
             for one in module.params["vms"]
         ]
         with Connection(endpoint_from(module.params)) as connection:

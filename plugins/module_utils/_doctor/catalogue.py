@@ -142,6 +142,7 @@ def _sign(name: str, entry: Mapping[str, Any], kind: str, packs: loader.Packs) -
         predicates.of(entry),
         _in_folder(entry["piece"]) if "piece" in entry else None,
         entry.get("alone", False),
+        entry.get("product", ""),
     )
 
 

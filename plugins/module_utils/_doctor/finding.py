@@ -23,6 +23,7 @@ class Finding:
     first: bool = False  # what a rule thinks of first, not what it might be as well
     said: list[str] = dataclasses.field(default_factory=list)  # hosts of which the job alone says it
     odd: list[str] = dataclasses.field(default_factory=list)  # hosts that differ from the others
+    releases: dict[str, tuple[str, str]] = dataclasses.field(default_factory=dict)  # product -> what mends it, was read
 
     def as_dict(self) -> dict[str, Any]:
         first = self.hits[0] if self.hits else None
@@ -47,7 +48,12 @@ class Finding:
             "explains": self.explains,
             "next": {"where": self.cause.where, "run": self.cause.look, "cost": self.cause.cost},
             "fix": {
-                "what": self.cause.fix,
+                "what": "; ".join(
+                    [
+                        *(f"{name} {good} or later ({read} was read)" for name, (good, read) in self.releases.items()),
+                        self.cause.fix,
+                    ]
+                ),
                 "who": LAYERS[self.cause.layer],
                 "role": self.cause.role,
                 "interrupts": self.cause.interrupts,

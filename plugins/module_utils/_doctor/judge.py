@@ -7,6 +7,7 @@ import dataclasses
 import re
 from typing import Any, Iterable
 
+from .._judge.conditions import Condition, release
 from .catalogue import catalogue
 from .comparing import REPORTED, compare
 from .completeness import NO_FAULT_SEEN, ends, gaps
@@ -17,6 +18,7 @@ from .model import (
     CANNOT_TELL,
     CERTAINTIES,
     ECHO,
+    FACT,
     FAULT,
     FAULTY,
     GOOD,
@@ -133,6 +135,8 @@ def _findings(reading: Reading) -> list[Finding]:
             table[cause].first = table[cause].first or (
                 place == 0 and (rule in explicit or (specific and rule in plain))
             )
+            if place == 0:
+                _note_releases(table[cause], rule, seen)
             if place == 0 and rule in explicit and not reported:
                 table[cause].said += [hit.host for hit in hits if hit.host and seen[hit.sign].sign.kind == FAULT]
     compare(reading, table)
@@ -319,12 +323,36 @@ def _loud(group: tuple[str, ...], seen: Any) -> bool:
 def _fires(rule: Rule, seen: Any) -> bool:
     if not all(any(name in seen for name in group) for group in rule.needed):
         return False
+    if not all(_holds(condition, rule, seen) for condition in rule.conditions):
+        return False
     speaking = [name for name in rule.excluded if name in seen]
     if not speaking:
         return True
     needed = {name for group in rule.needed for name in group if name in seen} - SYMPTOMS
     here = _own_hosts(needed, seen)
     return bool(here) and all(_own_hosts({name}, seen) and not _own_hosts({name}, seen) & here for name in speaking)
+
+
+def _note_releases(entry: Finding, rule: Rule, seen: Any) -> None:
+    """The release that mends all that is read."""
+    for condition in rule.conditions:
+        product = seen[condition.name].sign.product
+        known = entry.releases.get(product)
+        if product and condition.way == "<" and (not known or release(known[0]) < release(condition.value)):
+            entry.releases[product] = (condition.value, _values(condition.name, rule, seen)[0])
+
+
+def _holds(condition: Condition, rule: Rule, seen: Any) -> bool:
+    values, others = _values(condition.name, rule, seen), _values(condition.value, rule, seen)
+    return condition.holds(values, others)
+
+
+def _values(name: str, rule: Rule, seen: Any) -> list[str]:
+    """Of the hosts that say what is wrong; of all where these read nothing, or are not known."""
+    heard = [seen[sign] for group in rule.needed for sign in group if sign in seen]
+    said = {host for entry in heard if entry.sign.kind != FACT for host in entry.hosts}
+    values = list(seen[name].values) if name in seen else []
+    return [value for host, value in values if host in said] or [value for _host, value in values]
 
 
 def _own_hosts(names: Iterable[str], seen: Any) -> set[str]:

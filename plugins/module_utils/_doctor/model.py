@@ -11,8 +11,11 @@ How sure a rule may be. ``proven``: the line states the cause with its figures (
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from typing import Callable, Mapping, Match, Pattern
+
+from .._judge.conditions import Condition, parse
 
 PROVEN, LIKELY, CANDIDATE = "proven", "likely", "candidate"
 CERTAINTIES = (PROVEN, LIKELY, CANDIDATE)
@@ -112,7 +115,7 @@ class Look:
 class Sign:
     """A line matches ``pattern`` and, if there is a ``test``, its figures do, too. The group ``value`` is compared
     between hosts, ``host`` and ``device`` say where. ``piece``: heard only in pieces whose name has this. ``alone``:
-    what wraps any error; heard only where nothing else on its line says more."""
+    what wraps any error; heard only where nothing else on its line says more. ``product``: whose release it reads."""
 
     name: str
     pattern: Pattern[str]
@@ -120,13 +123,14 @@ class Sign:
     test: Callable[[Match[str]], bool] | None = None
     piece: Pattern[str] | None = None
     alone: bool = False
+    product: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """``when``: names of signs; "a|b" either of them, "!a" not. ``causes``: most probable first. ``explains``:
-    signs that follow from it; echoes always do. ``reported``: how sure it is if the device itself reports it, in
-    a piece of its own."""
+    """``when``: names of signs; "a|b" either of them, "!a" not; conditions. ``causes``: most probable first.
+    ``explains``: signs that follow from it; echoes always do. ``reported``: how sure it is if the device itself reports
+    it, in a piece of its own."""
 
     id: str
     when: str
@@ -136,11 +140,16 @@ class Rule:
     explains: tuple[str, ...] = ()
     reported: str = CANDIDATE
 
-    @property
-    def needed(self) -> tuple[tuple[str, ...], ...]:
-        return tuple(tuple(word.split("|")) for word in self.when.split() if not word.startswith("!"))
+    @functools.cached_property
+    def conditions(self) -> tuple[Condition, ...]:
+        return tuple(filter(None, map(parse, self.when.split())))
 
-    @property
+    @functools.cached_property
+    def needed(self) -> tuple[tuple[str, ...], ...]:
+        words = [word for word in self.when.split() if not word.startswith("!") and not parse(word)]
+        return (*(tuple(word.split("|")) for word in words), *((condition.name,) for condition in self.conditions))
+
+    @functools.cached_property
     def excluded(self) -> tuple[str, ...]:
         return tuple(name for word in self.when.split() if word.startswith("!") for name in word[1:].split("|"))
 

@@ -62,7 +62,8 @@ class Routes:
 class Gids:
     """``show_gids``: what kinds of GIDs there are."""
 
-    words: tuple[str, ...] = ("fe80:", "ffff:", "gid[")
+    # The version as well: a global IPv6 GID has no part that others lack.
+    words: tuple[str, ...] = ("fe80:", "ffff:", "\tv2", " v2 ")
     LOCAL_ONLY = sign("gids_link_local_only", "only link-local GIDs")
     V1_ONLY = sign("gids_v1_only", "only RoCE v1")
     GOOD = sign("gids_routable", "a routable RoCE v2 GID", FACT)
@@ -148,7 +149,7 @@ class Links:
 class Chosen:
     """The GID index that was set, and what the table of the device (``show_gids``, ``ibv_devinfo -v``) has there."""
 
-    words: tuple[str, ...] = ("gid_index", "gid index", "fe80:", "ffff:", "gid[")
+    words: tuple[str, ...] = ("gid_index", "gid index", "gid[", *Gids.words)
     LOCAL = sign("gid_chosen_link_local", "the chosen index is a link-local GID")
     ABSENT = sign("gid_chosen_absent", "the chosen index is not in the table")
     _SET = re.compile(r"GID[_ ]INDEX\s*(?:=|set by environment to|:)?\s*(?P<index>\d+)\b", re.IGNORECASE)

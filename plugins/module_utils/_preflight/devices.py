@@ -57,6 +57,15 @@ def vcenter(reading: Mapping[str, Any], vms: Iterable[str], *, windows: bool, dr
             yield problem(
                 str(row.get("asked")), "VM", str(row["problem"]), "write the name as vCenter shows it (gpu_vm_name)"
             )
+        chosen = [device for device in row.get("devices") or () if device.get("assignment") != "unknown"]
+        if chosen:
+            said = "; ".join(str(device.get("text")) for device in chosen)
+            yield note(str(row.get("asked")), "devices of the VM", f"vSphere chooses at power-on: {said}")
+        for device in row.get("devices") or ():
+            if device not in chosen:
+                yield warning(
+                    str(row.get("asked")), "device of the VM", str(device.get("text")), "report the type of the backing"
+                )
     for row in reading.get("missing_privileges") or ():
         later = dry or (row.get("privilege") in _OF_WINDOWS and not windows)
         yield (warning if later else problem)(

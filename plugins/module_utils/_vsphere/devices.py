@@ -6,7 +6,7 @@ Types are recognised by class name and by attributes, so that plain fakes do for
 from __future__ import annotations
 
 import re
-from typing import Any, Sequence
+from typing import Any, Mapping, Sequence
 
 from .state import MELLANOX, NVIDIA, PciDevice, pci_address, pci_id
 from .vm_state import AUTOMATIC, DVX, DYNAMIC, FIXED, UNKNOWN, VGPU, PassthroughDevice, VmState
@@ -37,7 +37,7 @@ def _allowed(backing: Any) -> set[tuple[int, int]]:
 
 
 def _assignment(backing: Any, is_card: bool) -> str:
-    if is_card:
+    if is_card and not hasattr(backing, "deviceClass"):
         return AUTOMATIC if str(getattr(backing, "id", "") or "").startswith(_AUTOMATIC) else FIXED
     if getattr(backing, "vgpu", None):
         return VGPU
@@ -65,9 +65,19 @@ def _kind(device: PciDevice | None, candidates: Sequence[PciDevice], allowed: se
     return {NVIDIA: "gpu", MELLANOX: "nic"}.get(vendors.pop(), "other") if len(vendors) == 1 else "other"
 
 
+def group_names(groups: Any) -> dict[int, str]:
+    """Key -> name of each device group, of a VM's ``config.deviceGroups``; an unnamed group is left out."""
+    found = {}
+    for group in getattr(groups, "deviceGroup", None) or []:
+        info = getattr(group, "deviceInfo", None)
+        found[group.groupInstanceKey] = getattr(group, "deviceGroupName", "") or getattr(info, "label", "") or ""
+    return {key: name for key, name in found.items() if name}
+
+
 def passthrough_devices(
-    virtual_devices: Sequence[Any], host_devices: Sequence[PciDevice]
+    virtual_devices: Sequence[Any], host_devices: Sequence[PciDevice], groups: Mapping[int, str] | None = None
 ) -> tuple[PassthroughDevice, ...]:
+    """``groups``: name of each device group that has one, by its key."""
     by_address = {device.address: device for device in host_devices}
     found: list[PassthroughDevice] = []
     count = 0
@@ -77,7 +87,8 @@ def passthrough_devices(
             backing, index = virtual.backing, count
             count += 1
         elif name == "VirtualSriovEthernetCard":
-            backing, index = getattr(virtual.sriovBacking, "physicalFunctionBacking", None), -1
+            card = getattr(virtual, "dvxBackingInfo", None)
+            backing, index = card or getattr(virtual.sriovBacking, "physicalFunctionBacking", None), -1
         else:
             continue
         assignment = _assignment(backing, index < 0)
@@ -94,6 +105,7 @@ def passthrough_devices(
         address = _address(getattr(backing, "id", None) or getattr(backing, "assignedId", None))
         device = by_address.get(address)
         info = getattr(virtual, "deviceInfo", None)
+        group = getattr(getattr(virtual, "deviceGroupInfo", None), "groupInstanceKey", None)
         kind = _kind(device, candidates, allowed)
         if kind == "other" and (index < 0 or assignment == VGPU):
             kind = "nic" if index < 0 else "gpu"
@@ -108,7 +120,8 @@ def passthrough_devices(
                 key=int(getattr(virtual, "key", 0) or 0),
                 assignment=assignment,
                 profile=_profile(backing, assignment),
-                group=getattr(getattr(virtual, "deviceGroupInfo", None), "groupInstanceKey", None),
+                group=group,
+                group_name="" if group is None else (groups or {}).get(group, ""),
                 candidates=tuple(candidate.address for candidate in candidates),
                 slot=getattr(getattr(virtual, "slotInfo", None), "pciSlotNumber", None),
             )

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any, Mapping, Sequence
 
 from .._layer import LayerError
-from .devices import passthrough_devices
+from .devices import group_names, passthrough_devices
 from .parallel import in_parallel, together, worth_telling
 from .state import NumaNode, PciDevice, parse_numa_nodes, parse_pci_devices, pci_address
 from .transport import Connection
@@ -150,10 +150,12 @@ def locality(devices: tuple[PciDevice, ...]) -> dict[str, dict[str, list[str]]]:
 def owners_of(connection: Connection, host: Any, host_devices: tuple[PciDevice, ...]) -> list[Owner]:
     """Owners among the VMs registered on ``host``, by name."""
     references = list(connection.read(host, ["vm"], "listing the VMs of the host").get("vm", []))
-    rows = connection.properties(references, ["name", "runtime.powerState", "config.hardware.device"], "reading VMs")
+    paths = ["name", "runtime.powerState", "config.hardware.device", *connection.group_paths]
+    rows = connection.properties(references, paths, "reading VMs")
     found = []
     for reference, row in zip(references, rows):
-        devices = passthrough_devices(row.get("config.hardware.device", []), host_devices)
+        groups = group_names(row.get("config.deviceGroups"))
+        devices = passthrough_devices(row.get("config.hardware.device", []), host_devices, groups)
         if devices:
             power = str(row.get("runtime.powerState", ""))
             found.append(Owner(str(row.get("name", reference._moId)), reference._moId, power, devices))
@@ -185,6 +187,8 @@ def device_row(device: PciDevice, owners: list[Owner], esxcli: dict[str, dict[st
             "active": device.passthru_active,
             "reboot_required": device.passthru_reboot_required,
             "dependent_device": device.dependent_device,
+            "mode": device.mode or None,
+            "configurable_modes": list(device.modes),
         },
         "sriov": device.sriov,
         "vm": owner.name if owner else None,

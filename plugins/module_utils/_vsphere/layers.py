@@ -8,7 +8,7 @@ from typing import Any
 
 from .._layer import ApplyError, Layer, LayerError, Operation, Pending, RefusedError, UnreachableError, VerifyError
 from .computed import Resolved, resolve
-from .devices import passthrough_devices
+from .devices import group_names, passthrough_devices
 from .inventory import HostInventory, host_inventory
 from .keys import FIRMWARE_FIELD, MEMORY_FIELD, RESERVATION_FIELD, VmxWanted, is_owned
 from .plan_vmx import changes_of, pending_vmx, plan_vmx, wanted_keys
@@ -94,7 +94,9 @@ class VmxLayer(Layer[VmState, VmxWanted]):
         return self._connection.reference("vm", self._moid)
 
     def observe(self) -> VmState:
-        row = self._row or self._connection.read(self._reference(), VM_PATHS, "reading the VM")
+        row = self._row or self._connection.read(
+            self._reference(), (*VM_PATHS, *self._connection.group_paths), "reading the VM"
+        )
         self._row = None  # whatever follows is read anew
         name = str(row.get("name", self._moid))
         self.host = name
@@ -134,7 +136,9 @@ class VmxLayer(Layer[VmState, VmxWanted]):
             cpus=int(getattr(hardware, "numCPU", 0) or 0),
             cpu_hot_add=bool(row.get("config.cpuHotAddEnabled", False)),
             extra=parse_extra_config(row.get("config.extraConfig", [])),
-            devices=passthrough_devices(getattr(hardware, "device", []), host.devices),
+            devices=passthrough_devices(
+                getattr(hardware, "device", []), host.devices, group_names(row.get("config.deviceGroups"))
+            ),
             numa_nodes=host.nodes,
             host_devices=host.devices,
             found_power=self._found_power,

@@ -20,7 +20,8 @@ def read_vms(connection: Connection, wishes: Sequence[tuple[str, VmxWanted]]) ->
     known = connection.listed_vms()
     found = [_found(connection, name, known) for name, _wanted in wishes]
     machines = list({vm._moId: vm for vm in found if not isinstance(vm, LayerError)}.values())
-    rows = {vm._moId: row for some in _parts(machines) for vm, row in zip(some, connection.properties(some, VM_PATHS))}
+    paths = (*VM_PATHS, *connection.group_paths)
+    rows = {vm._moId: row for some in _parts(machines) for vm, row in zip(some, connection.properties(some, paths))}
     hosts = {row["runtime.host"]._moId: row["runtime.host"] for row in rows.values() if row.get("runtime.host")}
     tables = [each for some in _parts(list(hosts.values())) for each in inventories(connection, some)]
     seen = {host.moid: host for host in tables if isinstance(host, HostInventory)}

@@ -21,7 +21,7 @@ from .keys import (
     gpu_key_index,
     most_devices,
 )
-from .state import NVIDIA, boolean_text, pci_address
+from .state import NVIDIA, as_bool, boolean_text, pci_address
 from .vm_state import VmState
 
 
@@ -142,13 +142,18 @@ def wanted_keys(state: VmState, wanted: VmxWanted) -> dict[str, str]:
     return values
 
 
+def _nodes(text: str) -> list[str]:
+    """ "00, 1" and "1,0" name the same nodes."""
+    return sorted({part.strip().lstrip("0") or "0" for part in text.split(",") if part.strip()})
+
+
 def _same(key: str, have: str | None, want: str) -> bool:
     if have is None or want == "":
         return (have or "") == want
     if want in ("TRUE", "FALSE"):
-        return have.upper() == want
+        return as_bool(have) is (want == "TRUE")
     if key == NUMA_AFFINITY:
-        return sorted(have.replace(" ", "").split(",")) == sorted(want.split(","))
+        return _nodes(have) == _nodes(want)
     return have.lower() == want.lower() if key.endswith("gpu-pci-id") else have == want
 
 

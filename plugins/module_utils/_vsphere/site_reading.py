@@ -9,7 +9,9 @@ import dataclasses
 import time
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
+from .devices import group_names, passthrough_devices
 from .transport import Connection, short_list, translated, vim
+from .vm_state import device_name
 
 HOST, VM, DATACENTER, ROOT = "host", "vm", "datacenter", "root folder"
 
@@ -34,7 +36,14 @@ PRIVILEGES = (
     Privilege("Global.SetCustomField", DATACENTER, "the lease of a maintenance window (esxi_reboot)"),
     Privilege("Global.ManageCustomFields", ROOT, "the mark and the lease of a maintenance window (esxi_reboot)"),
 )
-_VM_PATHS = ("name", "runtime.powerState", "runtime.host", "guest.toolsRunningStatus", "guestHeartbeatStatus")
+_VM_PATHS = (
+    "name",
+    "runtime.powerState",
+    "runtime.host",
+    "guest.toolsRunningStatus",
+    "guestHeartbeatStatus",
+    "config.hardware.device",
+)
 _HOST_PATHS = (
     "name",
     "runtime.connectionState",
@@ -127,7 +136,9 @@ def _policy(info: Any) -> str | None:
 def _vms(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Whether a VM can be expected to answer: its power, its host, whether its guest has come up."""
     machines = [row["object"] for row in rows if row["object"] is not None]
-    facts = dict(zip([vm._moId for vm in machines], connection.properties(machines, _VM_PATHS)))
+    facts = dict(
+        zip([vm._moId for vm in machines], connection.properties(machines, (*_VM_PATHS, *connection.group_paths)))
+    )
     hosts = [seen["runtime.host"] for seen in facts.values() if seen.get("runtime.host") is not None]
     names = _names(connection, list({host._moId: host for host in hosts}.values()))
     given = []
@@ -142,9 +153,18 @@ def _vms(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[dict
                 "tools": str(seen.get("guest.toolsRunningStatus", "unknown")),
                 "heartbeat": str(seen.get("guestHeartbeatStatus", "unknown")),
                 "esxi_host": names.get(host._moId, "") if host is not None else "",
+                "devices": _devices(seen),
             }
         )
     return given
+
+
+def _devices(seen: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Host devices that the VM does not name itself, with what is said of them."""
+    found = passthrough_devices(
+        seen.get("config.hardware.device") or [], [], group_names(seen.get("config.deviceGroups"))
+    )
+    return [{"assignment": d.assignment, "text": device_name(d)} for d in found if d.is_chosen_at_power_on]
 
 
 def missing_privileges(connection: Connection, hosts: Sequence[Any], vms: Sequence[Any]) -> list[dict[str, Any]]:

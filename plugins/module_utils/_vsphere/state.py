@@ -136,6 +136,8 @@ class PciDevice:
     passthru_enabled: bool | None = None
     passthru_active: bool | None = None
     dependent_device: str = ""
+    mode: str = ""  # DirectPath mode, "" before API 9.1
+    modes: tuple[str, ...] = ()  # that it can be given
     sriov: Mapping[str, Any] | None = None
 
     root_port: str = ""  # topmost bridge above the device that the host names
@@ -203,6 +205,7 @@ def parse_pci_devices(
         for device in devices or []:
             address = pci_address(device.id)
             info = by_address.get(address)
+            mode = getattr(info, "directPathState", None)
             found.append(
                 PciDevice(
                     address=address,
@@ -219,6 +222,8 @@ def parse_pci_devices(
                     passthru_enabled=None if info is None else bool(info.passthruEnabled),
                     passthru_active=None if info is None else bool(info.passthruActive),
                     dependent_device="" if info is None else info.dependentDevice or "",
+                    mode=str(getattr(mode, "mode", "") or ""),
+                    modes=tuple(getattr(mode, "configurableModes", None) or ()),
                     sriov=_sriov(info),
                 )
             )

@@ -393,6 +393,15 @@ class Connection:
         """UUID of this vCenter; of an ESXi host that is asked itself, that of its hardware."""
         return self._instance
 
+    @property
+    def group_paths(self) -> tuple[str, ...]:
+        """The property of a VM with its device groups; none where vCenter or pyVmomi is older than API 8.0.0.1, and the
+        path would be refused."""
+        if self._service is None:  # the link was given up for a while
+            self.open()
+        known = VmomiSupport.IsChildVersion(self._service._stub.version, "vim.version.v8_0_0_1")
+        return ("config.deviceGroups",) if known else ()
+
     def _read_instance(self) -> str:
         """Never logs in again: a login asks for it. Raises `ParseError` if there is none, because nothing that is read
         here could be recognized later."""

@@ -21,7 +21,7 @@ class PassthroughDevice:
     power-on), ``automatic`` (an SR-IOV card without a physical function of its own, at power-on), ``vgpu`` (a share of
     a GPU), ``dvx`` (Device Virtualization Extensions: a device class, at power-on), ``unknown`` (a backing that this
     release does not know). ``profile``: the vGPU profile, the device class, or the type of the unknown backing.
-    ``candidates``: what the present host may give at the next power-on. ``group``: key of the vendor device
+    ``candidates``: what the present host may give at the next power-on. ``group``, ``group_name``: the vendor device
     group that the device belongs to, which is placed as a whole. ``slot``: number of the VM's slot that it is
     in, by which Linux in the VM calls it too.
     """
@@ -36,6 +36,7 @@ class PassthroughDevice:
     assignment: str = FIXED
     profile: str = ""
     group: int | None = None
+    group_name: str = ""
     candidates: tuple[str, ...] = ()
     slot: int | None = None
 
@@ -107,7 +108,7 @@ def device_name(device: PassthroughDevice) -> str:
         DVX: f"device class {device.profile or 'without a name'}, chosen at power-on",
         UNKNOWN: f"backing {device.profile or 'without a type'}, which is not known here and left alone",
     }.get(device.assignment, "")
-    group = "" if device.group is None else f"member of device group {device.group}"
+    group = "" if device.group is None else f"member of device group {device.group} {device.group_name}".strip()
     words = [kind, device.address or "without an address"]
     about = ", ".join(part for part in (device.name or device.label, chosen, group) if part)
     return " ".join(words) + (f" ({about})" if about else "")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
+import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +29,16 @@ IPV6 = "2001:db8:79::/64"
 DOCKER0 = "ip link add docker0 type bridge; ip address add 172.17.0.1/16 dev docker0; ip link set docker0 up"
 
 
+@pytest.fixture(scope="module")
+def open_mpi_5() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="rocemesh-mpi-", dir="/opt") as directory:
+        Path(directory).chmod(0o755)
+        try:
+            yield many.open_mpi_5(Path(directory, "ompi5")) / "bin/mpirun"
+        except many.NotAvailable as reason:
+            pytest.skip(str(reason))
+
+
 @pytest.fixture(scope="module", params=["IPv4 with an IPv6 address besides", "IPv6 alone"])
 def network(request: pytest.FixtureRequest) -> Iterator[tuple[Fleet, str]]:
     alone = request.param == "IPv6 alone"
@@ -40,14 +53,23 @@ def network(request: pytest.FixtureRequest) -> Iterator[tuple[Fleet, str]]:
         yield nodes, IPV6 if alone else NETWORK
 
 
-def test_a_collective_runs_in_the_family_of_the_run_network(network: tuple[Fleet, str]) -> None:
+@pytest.mark.parametrize("major", [4, 5])
+def test_a_collective_runs_in_the_family_of_the_run_network(
+    network: tuple[Fleet, str], open_mpi_5: Path, major: int
+) -> None:
     nodes, subnet = network
-    version = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, check=True).stdout
-    if parse_version(version).major != 4:
+    mpirun = str(open_mpi_5) if major == 5 else "/usr/bin/mpirun"
+    version = subprocess.run([mpirun, "--version"], capture_output=True, text=True, check=True).stdout
+    if parse_version(version).major != major:
         pytest.skip("the distribution's Open MPI is not version 4")
     hosts = [Host(node.name, node.address) for node in nodes.nodes]
     program = [many.PYTHON, "-c", ALLREDUCE, "3", "65536"]
-    done = nodes.nodes[0].in_container(command(hosts, program, subnet, timeout=60, version=version))
+    # Who connected to the daemon of the head.
+    verbose = {"oob_base_verbose": 5}
+    argv = command(hosts, program, subnet, timeout=60, version=version, mca=verbose)
+    done = nodes.nodes[0].in_container([mpirun if word == "mpirun" else word for word in argv])
     assert done.returncode == 0, done.stdout + done.stderr
     answers = [json.loads(lines[-1].split(" ", 1)[1]) for lines in by_rank(done.stdout).values()]
     assert [(answer["ok"], answer["sum"]) for answer in answers] == [(True, 6.0)] * 3
+    peers = re.findall(r"connection_handler: working connection \(\d+, \d+\) (\S+):\d+$", done.stderr, re.MULTILINE)
+    assert len(peers) == 2 and all(ipaddress.ip_address(peer) in ipaddress.ip_network(subnet) for peer in peers)

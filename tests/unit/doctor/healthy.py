@@ -189,6 +189,24 @@ OUTPUTS: tuple[tuple[str, str, str], ...] = (
         "\tv2\tens224\nn_gids_found=4",
     ),
     (
+        "show_gids ipv6 alone",
+        "Mellanox mlnx-tools show_gids",
+        "DEV\tPORT\tINDEX\tGID\t\t\t\t\tIPv4  \t\tVER\tDEV\n"
+        "mlx5_0\t1\t0\tfe80:0000:0000:0000:0250:56ff:fe00:0001\t\t\tv1\tens224\n"
+        "mlx5_0\t1\t1\tfe80:0000:0000:0000:0250:56ff:fe00:0001\t\t\tv2\tens224\n"
+        "mlx5_0\t1\t2\t2001:0db8:0000:0000:0000:0000:0000:0011\t\t\tv1\tens224\n"
+        "mlx5_0\t1\t3\t2001:0db8:0000:0000:0000:0000:0000:0011\t\t\tv2\tens224\nn_gids_found=4",
+    ),
+    (
+        "show_gids ipv6 alone, pasted",
+        "Mellanox mlnx-tools show_gids",
+        "DEV  PORT  INDEX  GID  IPv4  VER  DEV\n"
+        "mlx5_0  1  0  fe80:0000:0000:0000:0250:56ff:fe00:0001    v1  ens224\n"
+        "mlx5_0  1  1  fe80:0000:0000:0000:0250:56ff:fe00:0001    v2  ens224\n"
+        "mlx5_0  1  2  2001:0db8:0000:0000:5d3c:01ab:9f20:77e1    v1  ens224\n"
+        "mlx5_0  1  3  2001:0db8:0000:0000:5d3c:01ab:9f20:77e1    v2  ens224\nn_gids_found=4",
+    ),
+    (
         "mlnx_qos",
         "Mellanox mlnx-tools mlnx_qos",
         "DCBX mode: OS controlled\nPriority trust state: dscp\ndscp2prio mapping:\n\tprio:0 "

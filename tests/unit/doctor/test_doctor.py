@@ -62,7 +62,7 @@ HEALTHY = (
     *SYSTEMS_THIRD_SOUND,
     *SYSTEMS_LAST_SOUND,
 )
-HEALTHY_OUTPUTS = 172
+HEALTHY_OUTPUTS = 174
 
 
 # Whole jobs over other links than the sound job's: a figure cannot fit both.

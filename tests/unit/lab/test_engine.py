@@ -109,7 +109,8 @@ def test_address_in_use_is_named() -> None:
 
 
 def test_nodes_have_distinct_addresses_and_hosts_of_two() -> None:
-    assert config.hosts() == {"esx01": ["gpu01", "gpu02"], "esx02": ["gpu03", "gpu04"]}
+    assert [node.host for node in config.NODES] == ["esx01", "esx01", "esx02", "esx02"]
+    assert all((node.vcenter, node.vm, node.esxi) == ("vsphere", node.name, node.host) for node in config.NODES)
     assert [node.ssh_ip for node in config.NODES] == [f"127.78.0.{n}" for n in (11, 12, 13, 14)]
     assert [node.cluster_ip for node in config.NODES] == [f"10.78.0.{n}" for n in (11, 12, 13, 14)]
 

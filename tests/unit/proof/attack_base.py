@@ -29,7 +29,7 @@ Reading = dict[str, Any]
 @dataclasses.dataclass
 class Site:
     """``nccl`` and ``training`` are lines of the two logs; ``names``: how the hosts call themselves; ``path`` and
-    ``result``: what is changed after the logs were read."""
+    ``result``: what is changed after the logs were read; ``beside``: other logs in the job's folder."""
 
     run: Run
     inputs: dict[str, Any]
@@ -38,6 +38,7 @@ class Site:
     names: list[str]
     path: dict[str, Any] = dataclasses.field(default_factory=dict)
     result: dict[str, Any] = dataclasses.field(default_factory=dict)
+    beside: dict[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def job(self) -> dict[str, Any]:
@@ -210,14 +211,18 @@ BASES = (
 )
 
 
-@functools.lru_cache(maxsize=None)
-def _truth(name: str) -> Site:
-    run = next(run for run in BASES if run.name == name)
+def enriched(run: Run) -> Site:
+    """The evidence of any run."""
     inputs = run.inputs()
     _enrich(run, inputs)
     if "no switch" in run.name:
         del inputs["evidence"]["switches"]
     return Site(run, inputs, run.nccl().splitlines(), run.training().splitlines(), run.hosts)
+
+
+@functools.lru_cache(maxsize=None)
+def _truth(name: str) -> Site:
+    return enriched(next(run for run in BASES if run.name == name))
 
 
 def site_of(run: Run) -> Site:
@@ -243,7 +248,8 @@ def summary(site: Site) -> Reading:
     inputs["result"] = {**result, "job": inputs["result"]["job"], **site.result}
     given = Inputs(run_id="x", **inputs)
     with tempfile.TemporaryDirectory() as folder:
-        pathlib.Path(folder, "train.log").write_text(training, encoding="utf-8")
+        for name, text in {"train.log": training, **site.beside}.items():
+            pathlib.Path(folder, name).write_text(text, encoding="utf-8")
         doctor = diagnosis.diagnose(build(given), given.evidence, folder, ())
     return build(dataclasses.replace(given, doctor=doctor))
 

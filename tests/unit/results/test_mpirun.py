@@ -84,14 +84,15 @@ def test_both_kinds_of_connections_are_pinned_and_can_be_overridden() -> None:
     assert pairs["btl_openib_warn"] == "1"
 
 
-@pytest.mark.parametrize(("version", "daemons"), [("4.1", "oob_tcp_disable_ipv4_family"), ("5.0", "")])
-def test_an_ipv6_network_is_named_by_its_family_and_hosts_by_their_names(version: str, daemons: str) -> None:
+@pytest.mark.parametrize(("version", "option"), [("4.1", "-mca"), ("5.0", "--prtemca")])
+def test_an_ipv6_network_is_named_by_its_family_and_hosts_by_their_names(version: str, option: str) -> None:
     """4.1 reads neither an IPv6 network nor an IPv6 address with slots."""
     hosts = [Node("gpu01", "2001:db8::11"), Node("gpu02", "2001:db8::12")]
     argv = command(hosts, ["hostname"], "2001:db8::/64", version=version)
     assert argv[argv.index("-H") + 1] == "gpu01:1,gpu02:1" and "2001:db8::/64" not in argv
     assert argv[argv.index("btl_tcp_disable_family") + 1] == "4"
-    assert [word for word in argv if word.endswith("ipv4_family")] == ([daemons] if daemons else [])
+    place = argv.index("oob_tcp_disable_ipv4_family")
+    assert argv[place - 1 : place + 2] == [option, "oob_tcp_disable_ipv4_family", "1"]
 
 
 def test_one_rank_per_host_for_checks() -> None:

@@ -104,6 +104,7 @@ def test_command_line_for_open_mpi_5() -> None:
         "mpirun", "--allow-run-as-root", "--output", "tag", "-H", "192.0.2.11:1,192.0.2.12:1", "-np", "2",
         "--bind-to", "none", "--map-by", "slot", "--mca", "btl_tcp_if_include", "192.0.2.0/24",
         "--prtemca", "prte_if_include", "192.0.2.0/24", "--mca", "btl_tcp_disable_family", "6",
+        "--prtemca", "oob_tcp_disable_ipv6_family", "1",
         "--prtemca", "plm_ssh_args", "-q", "-x", "A=1", "hostname",
     ]  # fmt: skip
 

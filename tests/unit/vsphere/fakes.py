@@ -135,6 +135,10 @@ class FakeSite(Connection):
     def is_vcenter(self) -> bool:
         return True
 
+    @property
+    def group_paths(self) -> tuple[str, ...]:
+        return ("config.deviceGroups",)
+
     def addresses(self) -> tuple[str, str]:
         return "192.0.2.1", "192.0.2.2"
 

@@ -5,10 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.devices import passthrough_devices
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.devices import (
+    group_names,
+    passthrough_devices,
+)
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.inventory import device_row
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.state import parse_pci_devices
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.vm_state import device_name
 from pyVmomi import VmomiSupport, vim
 
+ADDRESS = "0000:3d:00.0"
 PASSTHROUGH = {
     "VirtualPCIPassthroughDeviceBackingInfo": "fixed",
     "VirtualPCIPassthroughDvxBackingInfo": "dvx",
@@ -63,6 +69,45 @@ def test_passthrough_device_class_is_shown() -> None:
     (device,) = passthrough_devices([vim.vm.device.VirtualPCIPassthrough(key=13000, backing=backing)], [])
     assert (device.assignment, device.profile, device.address) == ("dvx", "sample-class", "")
     assert "sample-class" in device_name(device)
+
+
+def test_sriov_card_with_a_device_class_is_dvx() -> None:
+    backing = vim.vm.device.VirtualPCIPassthrough.DvxBackingInfo(deviceClass="sample-class")
+    card = vim.vm.device.VirtualSriovEthernetCard(key=4100, dvxBackingInfo=backing)
+    (device,) = passthrough_devices([card], [])
+    assert (device.assignment, device.profile, device.kind, device.index) == ("dvx", "sample-class", "nic", -1)
+
+
+def test_device_groups_are_named_by_their_keys() -> None:
+    groups = vim.vm.VirtualDeviceGroups(
+        deviceGroup=[
+            vim.vm.VirtualDeviceGroups.VendorDeviceGroup(groupInstanceKey=1, deviceGroupName="two GPUs, one NIC"),
+            vim.vm.VirtualDeviceGroups.DeviceGroup(groupInstanceKey=2, deviceInfo=vim.Description(label="group two")),
+            vim.vm.VirtualDeviceGroups.DeviceGroup(groupInstanceKey=3),
+        ]
+    )
+    assert group_names(groups) == {1: "two GPUs, one NIC", 2: "group two"}
+    assert group_names(None) == {}
+    member = vim.vm.device.VirtualDevice.DeviceGroupInfo(groupInstanceKey=1, sequenceId=0)
+    virtual = vim.vm.device.VirtualPCIPassthrough(key=13000, deviceGroupInfo=member)
+    (device,) = passthrough_devices([virtual], [], group_names(groups))
+    assert "member of device group 1 two GPUs, one NIC" in device_name(device)
+
+
+@pytest.mark.parametrize("mode", [*vim.host.PciPassthruInfo.DirectPathDeviceMode.values, "a mode of tomorrow", None])
+def test_host_device_any_directpath_mode_is_read(mode: str | None) -> None:
+    """Every mode of the installed API, and one that it does not know."""
+    device = vim.host.PciDevice(
+        id=ADDRESS, classId=0x0302, vendorId=0x10DE, deviceId=0x2330, subVendorId=0, subDeviceId=0
+    )
+    kind = vim.host.PciPassthruInfo.DirectPathState
+    state = kind(mode=mode, configurableModes=["none", "directPath"]) if mode else None
+    info = vim.host.PciPassthruInfo(
+        id=ADDRESS, passthruEnabled=True, passthruCapable=True, passthruActive=True, directPathState=state
+    )
+    (found,) = parse_pci_devices([device], [info], [], "esx01")
+    row = device_row(found, [], {})["passthru"]
+    assert (row["mode"], row["configurable_modes"]) == ((mode, ["none", "directPath"]) if mode else (None, []))
 
 
 def test_passthrough_device_without_backing_is_unknown() -> None:

@@ -210,7 +210,11 @@ def test_refusals_name_the_vm(state: VmState, wanted: VmxWanted, reason: str) ->
     ("extra", "wanted", "expected"),
     [
         ({P2P: "true", ACS: "True"}, VmxWanted(), {}),
-        ({P2P: "1", ACS: "TRUE"}, VmxWanted(), {P2P: "TRUE"}),
+        ({P2P: "1", ACS: "yes"}, VmxWanted(), {}),
+        ({P2P: "off", ACS: "0"}, VmxWanted(allow_p2p=False, relax_acs=False), {}),
+        ({P2P: "0", ACS: "perhaps"}, VmxWanted(relax_acs=False), {P2P: "TRUE", ACS: "FALSE"}),
+        ({**SET["extra"], NUMA: "01, 00"}, VmxWanted(numa=("0", "1")), {}),
+        ({**SET["extra"], NUMA: "10"}, VmxWanted(numa=("1",)), {NUMA: "1"}),
         ({}, VmxWanted(allow_p2p=None, relax_acs=None), {}),
         ({}, VmxWanted(allow_p2p=False, relax_acs=None), {P2P: "FALSE"}),
         ({**SET["extra"], NUMA: "1, 0"}, VmxWanted(numa=("0", "1")), {}),

@@ -14,11 +14,13 @@ import sys
 from pathlib import Path
 from typing import Any, Iterable, Iterator, Mapping
 
+from .. import conditions, words
 from . import loader, predicates
 
 _parser: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
 _SIGN = {
-    "kind": str, "piece": str, "alone": bool, "test": str, "condition": str, "match": list, "samples": list,
+    "kind": str, "piece": str, "alone": bool, "product": str, "test": str, "condition": str, "match": list,
+    "samples": list,
 }  # fmt: skip
 _OTHERS = {"must_not_match": list}
 _CAUSE = {
@@ -29,13 +31,14 @@ _RULE = {"when": str, "source": str, "certainty": str, "reported": str, "also": 
 _COMPARE = {"sign": str, "source": str, "certainty": str}
 _KINDS = ("fault", "fact", "echo", "normal", "quiet", "good")
 _CERTAINTIES = ("proven", "likely", "candidate")
+_BOUND = re.compile(r"\brelease_\w+[<>]")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 def problems(packs: loader.Packs, readers: Iterable[str] = ()) -> list[str]:
     """What is wrong, each with its file. ``readers``: names of signs that readers find."""
     found = list(_names(packs))
-    signs = {name for _pack, name, _sign in packs.signs()} | set(readers)
+    signs = {name: str(sign.get("match")) for _pack, name, sign in packs.signs()} | dict.fromkeys(readers, "")
     causes = {pack.name for pack in packs.of(loader.CAUSES)}
     for pack in packs.of(loader.CAUSES):
         found += [f"{pack.path}: {text}" for text in _cause(pack.data, signs, causes)]
@@ -69,12 +72,14 @@ def _keys(data: Mapping[str, Any], known: Mapping[str, type], needed: Iterable[s
             yield f"{key} is missing. Write it."
 
 
-def _cause(data: Mapping[str, Any], signs: set[str], causes: set[str]) -> Iterator[str]:
+def _cause(data: Mapping[str, Any], signs: Mapping[str, str], causes: set[str]) -> Iterator[str]:
     yield from _keys(data, _CAUSE, ("means", "where", "look", "fix", "source"))
     for name, rule in data.get("rules", {}).items():
         texts = [*_keys(rule, _RULE, ("when", "source"))]
-        wanted = [word.lstrip("!") for group in rule.get("when", "").split() for word in group.split("|")]
-        texts += _unknown("sign", [*wanted, *rule.get("explains", ())], signs)
+        texts += _when(rule.get("when", ""), signs)
+        texts += _unknown("sign", rule.get("explains", ()), signs)
+        if _BOUND.search(rule.get("when", "")) and "https://" not in rule.get("source", ""):
+            texts.append("source is without an address, expected the one that gives the release. Write it.")
         texts += _unknown("cause", rule.get("also", ()), causes)
         texts += _certainty(rule)
         yield from (f"{name}: {text}" for text in texts)
@@ -84,7 +89,15 @@ def _cause(data: Mapping[str, Any], signs: set[str], causes: set[str]) -> Iterat
         yield from (f"{name}: {text}" for text in texts)
 
 
-def _unknown(kind: str, names: Iterable[str], known: set[str]) -> list[str]:
+def _when(text: str, signs: Mapping[str, str]) -> Iterator[str]:
+    for word in text.split():
+        condition = conditions.parse(word)
+        yield from _unknown("sign", [condition.name] if condition else word.lstrip("!").split("|"), signs)
+        if condition and "?P<value>" not in signs.get(condition.name, "?P<value>"):
+            yield f"{word}: {condition.name} reads no value. Give its pattern a group of this name."
+
+
+def _unknown(kind: str, names: Iterable[str], known: Iterable[str]) -> list[str]:
     return [f"{kind} {name} is not known. Write its pack." for name in names if name and name not in known]
 
 
@@ -111,6 +124,10 @@ def _sign(sign: Mapping[str, Any], packs: loader.Packs) -> Iterator[str]:
         except (re.error, loader.PackError) as error:
             yield f"{text!r} is no pattern: {error}. Mend it."
             continue
+        try:
+            words.ways_of(pattern)
+        except ValueError as error:
+            yield f"{error}. Write a word that each line has."
         if runs_away(pattern.pattern):
             yield f"{text!r} repeats what repeats itself: it could take hours. Bound the inner repeat."
         fits = {sample for sample in said if pattern.search(sample)}

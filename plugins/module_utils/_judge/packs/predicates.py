@@ -6,14 +6,12 @@ hold, as numbers. ``test: NAME`` is a function of TESTS.
 
 from __future__ import annotations
 
-import operator
 import re
 from typing import Any, Callable, Mapping, Match
 
+from ..conditions import COMPARE
+
 Test = Callable[[Match[str]], bool]
-_COMPARE: dict[str, Callable[[float, float], bool]] = {
-    "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
 _NO = re.compile(r"\bnot\b|n't\b|\bno\b|\bnever\b|\bnor\b|\bnone\b", re.IGNORECASE)
 _SPEAKS_OF_WHAT_MAY_COME = r"\b(?:if|unless|polic(?:y|ies)|watch(?:es|ing)?|alert(?:s|ing)? on|monitor(?:s|ing)? for)\b"
 _XID_DENIED = re.compile(
@@ -34,13 +32,13 @@ _RELEASE = re.compile(r"\d+\.\d+(?:\.\d+)?")
 def condition(text: str) -> Test:
     """Raises ValueError for what is no comparison of two."""
     parts = text.split()
-    if len(parts) != 3 or parts[1] not in _COMPARE:
+    if len(parts) != 3 or parts[1] not in COMPARE:
         raise ValueError(f"condition is {text!r}, expected GROUP < GROUP or a number on one side. Write one.")
     left, sign, right = parts
 
     def test(match: Match[str]) -> bool:
         values = [match[side] if side in match.re.groupindex else side for side in (left, right)]
-        return None not in values and _COMPARE[sign](*map(float, values))
+        return None not in values and COMPARE[sign](*map(float, values))
 
     return test
 

@@ -385,8 +385,8 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "network_ignored",
         "Did not find interface matching this subnet",
-        "Open MPI ignored the network that it was pinned to, and its daemons take any (5.0.11 does this where the "
-        "interface has an IPv6 address too)",
-        "name the interface instead: run_mca: {prte_if_include: ens192}, and give mesh_cidr its IPv6 network as well",
+        "Open MPI ignored the network that it was pinned to, and its daemons take any of this family (5.0.11 does this "
+        "where the interface has an IPv6 address too)",
+        "name the interface instead: run_mca: {prte_if_include: ens192}",
     ),
 )

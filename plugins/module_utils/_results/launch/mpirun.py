@@ -125,13 +125,11 @@ def command(
     argv += ["-np", str(ranks or total)]
     # Open MPI binds one rank to one core by default, which starves a training process.
     argv += dialect.binding
-    # An interface of this network may have an address of the other family as well, which 4.1 would use besides. IPv6
+    # An interface of this network may have an address of the other family as well, which both would use besides. IPv6
     # networks it cannot read; docker0 and its like have IPv4 alone.
     other = 6 if subnet.version == 4 else 4
     parameters: dict[str, Any] = {"btl_tcp_if_include": str(subnet), dialect.network: str(subnet)} if other == 6 else {}
-    parameters["btl_tcp_disable_family"] = other
-    if dialect.family:
-        parameters[dialect.family.format(other)] = 1
+    parameters |= {"btl_tcp_disable_family": other, f"oob_tcp_disable_ipv{other}_family": 1}
     if len(hosts) > _RADIX:
         parameters[dialect.no_tree] = 1
     argv += open_mpi.parameters({**parameters, **(mca or {})}, found)

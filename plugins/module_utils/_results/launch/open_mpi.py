@@ -26,8 +26,7 @@ class Version(NamedTuple):
 
 class Dialect(NamedTuple):
     """``options``: what every run is given; ``parameter``: the option for a parameter of MPI itself; ``runtime`` and
-    ``pmix``: those for parameters of the two layers below it; ``network``, ``no_tree``: names of parameters;
-    ``family``: with 4 or 6 put in, that of the switch which keeps the daemons from this family, where there is one."""
+    ``pmix``: those for parameters of the two layers below it; ``network``, ``no_tree``: names of parameters."""
 
     options: tuple[str, ...]
     binding: tuple[str, ...]
@@ -36,7 +35,6 @@ class Dialect(NamedTuple):
     pmix: str
     network: str
     no_tree: str
-    family: str
 
 
 ORTE = Dialect(
@@ -47,7 +45,6 @@ ORTE = Dialect(
     pmix="-mca",
     network="oob_tcp_if_include",
     no_tree="plm_rsh_no_tree_spawn",
-    family="oob_tcp_disable_ipv{}_family",
 )
 PRRTE = Dialect(
     options=("--allow-run-as-root", "--output", "tag"),
@@ -57,7 +54,6 @@ PRRTE = Dialect(
     pmix="--pmixmca",
     network="prte_if_include",
     no_tree="plm_ssh_no_tree_spawn",
-    family="",
 )
 
 # What prte_info and pmix_info of 5.0.11 list; frameworks that MPI has as well (if, hwloc, reachable) stay MPI's.
