@@ -13,7 +13,8 @@ short_description: Make a decision of this collection's roles (private)
 version_added: 0.1.0
 author: rocemesh.multinode contributors (@rocemesh)
 description:
-  - Computes an answer from readings, on the controller. It contacts no host and reports no change.
+  - Computes an answer from readings, on the controller. It contacts no host, except where O(script) reads one, and
+    reports no change.
   - This module is private to the roles and playbooks of this collection. Its functions, their options and their
     answers can change in any release.
 extends_documentation_fragment:
@@ -46,6 +47,15 @@ options:
     description: Options of the decision.
     type: dict
     default: {}
+  script:
+    description:
+      - Shell script that reads something on the host first. It must change nothing; give the task C(check_mode=false).
+      - If it ends with an exit status other than 0, the task fails, except in check mode.
+    type: str
+  script_answer:
+    description: Option of the decision that gets what O(script) printed.
+    type: str
+    default: probe
 """
 
 EXAMPLES = r"""

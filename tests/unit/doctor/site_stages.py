@@ -9,13 +9,11 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
-import operator
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import yaml
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.model import CANDIDATE
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import LayerError, VerifyError
@@ -44,6 +42,7 @@ from tests.unit.doctor import site_pace
 from tests.unit.doctor import site_readings as readings
 from tests.unit.preflight import faults as ready
 from tests.unit.proof.truth import STARTED, Run
+from tests.unit.roles import conditions
 
 ROOT = Path(__file__).resolve().parents[3]
 REPAIRED, STOPPED, NOT_PROVEN, PROVEN = "repaired", "stopped", "not proven", "PROVEN"
@@ -192,15 +191,13 @@ def container(pieces: readings.Pieces) -> Outcome | None:
             "container_name": "mpicont",
             "container_limits": {"gpus": True, "memlock_kib": lock, "shm_kib": int(room) * unit},
             "__container_gpus_inside": {"rc": int("Failed" in smi), "stdout": smi},
+            "__container_is_wanted": True,
         }
-        for name in (
-            "Verify | Check the GPUs in the container",
-            "Verify | Check the shared memory",
-            "Verify | Check the locked memory",
-        ):
-            said = _asserted("container", "check", name, given)
-            if said:
-                return Outcome(STOPPED, "mesh", "container", said)
+        said = _asserted(
+            "container", "check", "Verify | Check image, GPUs, shared memory and locked memory of the container", given
+        )
+        if said:
+            return Outcome(STOPPED, "mesh", "container", said)
         versions = {other: _nccl(pieces, other) for other in site.HOSTS}
         if len(set(versions.values())) > 1:
             # Another NCCL is another image.
@@ -234,23 +231,8 @@ def _tasks(role: str, file: str) -> Iterator[dict[str, Any]]:
 
 def _asserted(role: str, file: str, name: str, given: Mapping[str, Any]) -> str:
     """The message of a task that asserts something which is not so; '' if it is."""
-    task = next(task for task in _tasks(role, file) if task["name"] == name)
-    rules = task["ansible.builtin.assert"]
-    engine = jinja2.Environment()
-    sizes = {"g": 1 << 30, "m": 1 << 20}
-    engine.filters["human_to_bytes"] = lambda text: int(text[:-1]) * sizes[text[-1].lower()]
-    engine.filters["bool"] = bool
-    engine.filters["extract"] = lambda key, box, more=None: (
-        functools.reduce(operator.getitem, [more] if isinstance(more, str) else more, box[key]) if more else box[key]
-    )
-    engine.filters["zip"] = zip
-    engine.tests["search"] = lambda text, word: word in text
-    values = dict(given)
-    for key, text in task.get("vars", {}).items():
-        values[key] = engine.compile_expression(text.strip().removeprefix("{{").removesuffix("}}"))(**values)
-    if all(engine.compile_expression(rule)(**values) for rule in rules["that"]):
-        return ""
-    return engine.from_string(rules["fail_msg"]).render(**values)
+    said = conditions.play(role, f"{file}.yml", name, {"ansible_check_mode": False, **given})
+    return said.removeprefix("refused: ") if said != "passes" else ""
 
 
 # ------------------------------------------------------------------------------------------------- the run, its proof

@@ -87,7 +87,11 @@ def test_the_node_is_asked_for_all_of_it(tmp_path: pathlib.Path) -> None:
     }.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / name).chmod(0o755)
-    script = load("tasks/engine.yml")[0]["ansible.builtin.shell"].replace("{% raw %}", "").replace("{% endraw %}", "")
+    script = (
+        load("tasks/engine.yml")[0]["rocemesh.multinode.decide"]["script"]
+        .replace("{% raw %}", "")
+        .replace("{% endraw %}", "")
+    )
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "SOCKET": "/x", "ENGINE": "docker"}
     environment |= dict.fromkeys(("CONFIG", "PYTHON", "PACKAGE", "MESH", "NAME", "REGISTRY", "IMAGE", "PROCESSES"), "")
     done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, check=True)

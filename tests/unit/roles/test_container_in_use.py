@@ -68,7 +68,7 @@ def test_whatever_else_runs_is_somebody() -> None:
 
 def test_the_question_stands_before_the_change_and_is_the_same_container() -> None:
     places = [NAMES.index(f"Run | {name}") for name in (
-        "Check the request for the container", "Refuse a container that cannot be asked",
+        "Check the request for the container", "Check that the container can be started",
         "Check whether the container must be recreated",
         "Refuse to end what runs in the container", "Start the container",
     )]  # fmt: skip

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import ParseError
+from ansible_collections.rocemesh.multinode.plugins.action.decide import ActionModule
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import LayerError, ParseError
 
 from tests.unit.decisions import PRIVATE, decide
 from tests.unit.roles.collection import ROOT
@@ -28,9 +30,36 @@ def test_a_decision_is_documented_by_the_module_of_its_name_and_uses_no_node(nam
     module = (ROOT / "plugins" / "modules" / f"{name}.py").read_text()
     text = (ROOT / "plugins" / "action" / f"{name}.py").read_text()
     assert f"module: {name}\n" in module and f"from ..modules.{name} import DOCUMENTATION" in text
-    assert "_execute_module" not in text and "_connection" not in text
+    # The script of a task of `decide` is the one thing that a host is asked.
+    assert text.count("_execute_module") == (name == "decide") and "_connection" not in text
     used = [path for folder in ("roles", "playbooks") for path in (ROOT / folder).rglob("*.yml")]
     assert any(f"rocemesh.multinode.{name}:" in path.read_text() for path in used)
+
+
+@pytest.mark.parametrize(
+    ("done", "check", "expected"),
+    [
+        ({"rc": 0, "stdout": "rdma\ngpu"}, False, (True, True)),
+        ({"rc": 3, "stdout": "", "stderr": "no such place"}, False, "gpu01: reading the host ended with exit status 3"),
+        ({"rc": 3, "stdout": "rdma"}, True, (True, False)),
+        ({"msg": "skipped"}, True, (False, False)),
+    ],
+    ids=["answer", "failure", "check mode", "skipped"],
+)
+def test_script_output_becomes_an_option(done: dict[str, Any], check: bool, expected: Any) -> None:
+    action = ActionModule.__new__(ActionModule)
+    action._task = SimpleNamespace(check_mode=False)
+    asked = []
+    action._execute_module = lambda **named: asked.append(named["module_args"]["_raw_params"]) or done
+    options = {"function": "container_engine", "options": {}, "script": "look", "script_answer": "probe"}
+    variables = {"inventory_hostname": "gpu01", "ansible_check_mode": check}
+    try:
+        found = action.decide(options, variables)
+    except LayerError as error:
+        assert expected in str(error)
+    else:
+        assert (found["rdma"], found["gpu"]) == expected
+    assert asked == ["look"]
 
 
 def test_containers_are_seen_as_they_are() -> None:
