@@ -14,7 +14,19 @@ from .comparing import REPORTED, compare
 from .completeness import NO_FAULT_SEEN, ends, gaps
 from .fabric import SOUND
 from .finding import Finding
-from .model import CANDIDATE, CANNOT_TELL, CERTAINTIES, ECHO, FACT, FAULT, FAULTY, HARMLESS, HEALTHY, PROVEN, Rule
+from .model import (
+    CANDIDATE,
+    CANNOT_TELL,
+    CERTAINTIES,
+    ECHO,
+    FACT,
+    FAULT,
+    FAULTY,
+    HARMLESS,
+    HEALTHY,
+    PROVEN,
+    Rule,
+)
 from .questions import GENERAL, SILENT, STOPPED, Question, rank
 from .ranking import SYMPTOMS, explained, one_per_layer, order
 from .reading import PER_FORM, Hit, Reading
@@ -52,7 +64,11 @@ def answer(
     were run though they printed nothing; ``partial``: pieces that were not read to their end."""
     _name_ranks(reading)
     found = _findings(reading)
-    if reading.field or reading.lines < _LINES_OF_A_FIELD:
+    kinds = collections.Counter(seen.sign.kind for seen in reading.seen.values())
+    known = any(record.ends for record in reading.jobs) or any(kinds[kind] for kind in HARMLESS)
+    own = reading.seen.keys() - set(catalogue().general)
+    of_field = reading.field or (known and own and not kinds[FAULT] and not kinds[ECHO])
+    if of_field or reading.lines < _LINES_OF_A_FIELD:
         found = _about(found, reading)
     else:
         # Any program loses connections and memory: without a word of the field that names no cause.
@@ -63,11 +79,9 @@ def answer(
     notes = [*notes, *(f"Not {one.cause.id}: {hit.file}:{hit.line}: {hit.quote}" for one, hit in against if hit)]
     done = _looked(reading, read, looked)
     certain = [finding for finding in found if finding.certainty != CANDIDATE]
-    kinds = collections.Counter(seen.sign.kind for seen in reading.seen.values())
     stopped = _BEGUN in reading.seen and _DONE not in reading.seen and not found
     trouble = found or reading.alarms or kinds[FAULT] or kinds[ECHO] or stopped or NOT_MY_FIELD in notes
     lacking = gaps(reading.jobs, partial, SOUND.name in reading.seen)
-    known = any(kinds[kind] for kind in HARMLESS) or any(record.ends for record in reading.jobs)
     verdict = FAULTY if certain else CANNOT_TELL if trouble or not known else NO_FAULT_SEEN if lacking else HEALTHY
     shown = _shown(found, certain)
     open_causes = _open(found, reading, done)

@@ -311,7 +311,8 @@ def proved(pieces: readings.Pieces, log: str = "") -> Outcome:
     doctor = _asked(inputs, {"nccl.log": nccl, "train.log": run.training() + log})
     verdict = build(Inputs(run_id="x", **inputs, doctor=doctor))["verdict"]
     how = PROVEN if verdict["state"] == PROVEN else NOT_PROVEN
-    said = [verdict["line"], *verdict["reasons"]]
+    # The report has the findings below, under "What is wrong".
+    said = [verdict["line"], *verdict["reasons"], *(diagnosis.sentence(finding) for finding in doctor["findings"][:1])]
     return Outcome(how, "report", "", " ".join(said), *_first(next(iter(doctor["findings"]), None)))
 
 

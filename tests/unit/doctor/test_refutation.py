@@ -29,9 +29,9 @@ def causes(found: dict[str, Any]) -> list[str]:
         ("peermem_missing", NO_GPUDIRECT, "hosts__gpu02__lsmod", MODULE),
         ("container_memlock", ENOMEM, "containers__gpu02__limits", UNLIMITED),
         ("memlock_host", ENOMEM, "hosts__gpu02__limits", UNLIMITED),
-        ("limits_host", "RuntimeError: can't start new thread\n", "hosts__gpu02__limits", "ulimit -u: unlimited\n"),
+        ("threads_limit", "RuntimeError: can't start new thread\n", "hosts__gpu02__limits", "ulimit -u: unlimited\n"),
         (
-            "limits_host",
+            "disk_is_full",
             "OSError: [Errno 28] No space left on device: '/data/a'\n",
             "hosts__gpu02__df",
             "/dev/sda2       400G  120G  280G  31% /data\n",
