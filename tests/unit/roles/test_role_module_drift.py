@@ -76,7 +76,7 @@ def _calls(thing: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         for key, value in thing.items():
             name = str(key).removeprefix(NAMESPACE)
             if name == "decide" and isinstance(value, dict):
-                yield value["function"], value["options"]
+                yield value["function"], value.get("options", {})
             elif str(key).startswith(NAMESPACE) and name in MODULES and isinstance(value, dict):
                 yield name, value
             yield from _calls(value)
