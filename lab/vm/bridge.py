@@ -55,7 +55,7 @@ def counted(text: str, cards: Mapping[str, str]) -> dict[str, dict[str, int]]:
         if not line.startswith('{"nftables"'):
             continue
         for item in json.loads(line)["nftables"]:
-            source, _, kind = item.get("counter", {}).get("name", "").rpartition("_")
+            source, _line, kind = item.get("counter", {}).get("name", "").rpartition("_")
             if source not in cards:
                 continue
             entry = result.setdefault(source, {"packets": 0, "bytes": 0, "too_long": 0})

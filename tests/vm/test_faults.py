@@ -31,7 +31,7 @@ def said(two: Two) -> dict[str, Any]:
 @contextlib.contextmanager
 def on_the_way(node: config.Node, rule: str) -> Iterator[None]:
     """A rule for what the other VM sends, on the bridge before this one."""
-    sender = next(each for each in config.NODES if each != node)
+    (sender,) = (each for each in config.NODES if each != node)
     text = (
         "table bridge fault {\nchain forward {\ntype filter hook forward priority -10\n"
         f'iifname "eth0" ether saddr {machine.mac(0, sender.number)} {rule}\n}}\n}}\n'

@@ -153,7 +153,7 @@ def test_qemu_answers_one_command_between_its_events(tmp_path: Path) -> None:
 
         def serve() -> None:
             for answer in ({"return": {"running": True}}, {"error": {"class": "GenericError", "desc": "not so"}}):
-                connection, _ = server.accept()
+                connection, _address = server.accept()
                 with connection, connection.makefile("rw") as stream:
                     for line in ({"QMP": {}}, {"return": {}}, {"event": "RESET"}, answer):
                         stream.write(json.dumps(line) + "\n")
