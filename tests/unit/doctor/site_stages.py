@@ -192,6 +192,7 @@ def container(pieces: readings.Pieces) -> Outcome | None:
             "container_limits": {"gpus": True, "memlock_kib": lock, "shm_kib": int(room) * unit},
             "__container_gpus_inside": {"rc": int("Failed" in smi), "stdout": smi},
             "__container_is_wanted": True,
+            "__container_engine_checks": [],
         }
         said = _asserted(
             "container", "check", "Verify | Check image, GPUs, shared memory and locked memory of the container", given

@@ -290,6 +290,8 @@ TASKS = (
         "Verify | Check image, GPUs, shared memory and locked memory of the container",
         {
             **IMAGE,
+            "container_engine": "docker",
+            "__container_node": NODE,
             "__container_info": INFO,
             "__container_local": {"images": [{"Id": "sha256:1"}]},
             "container_limits": LIMITS,
