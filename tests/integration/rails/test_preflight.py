@@ -60,7 +60,10 @@ def program(site: Site, node: str, name: str) -> pathlib.Path:
 def test_a_dozen_faults_at_once_are_named_in_one_run_and_nothing_is_changed(site: Site) -> None:
     lister = program(site, "gpu01", "nvidia-smi")
     lister.write_text("\n".join(line for line in lister.read_text().splitlines() if not line.startswith("GPU 7:")))
-    program(site, "gpu02", "nvidia-ctk").unlink()
+    for name in ("nvidia-ctk", "nvidia-container-runtime-hook"):
+        program(site, "gpu02", name).unlink()
+    engine = program(site, "gpu02", "docker")
+    engine.write_text(engine.read_text().replace('"nvidia": {"path": "nvidia-container-runtime"}, ', ""))
     site.guests["gpu02"].put_on_bus("0000:c1:00.0", "0x068000")
     docker = program(site, "gpu03", "docker")
     docker.write_text("#!/bin/sh\necho 'permission denied while trying to connect' >&2\nexit 1\n")
