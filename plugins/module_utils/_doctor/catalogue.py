@@ -112,9 +112,9 @@ def _cause(pack: loader.Pack) -> Cause:
         raise loader.PackError(
             f"{pack.path}: layer is {pack.layer}, expected one of {', '.join(LAYERS)}. Move the file."
         )
-    told = {key: value for key, value in pack.data.items() if key in _OF_CAUSE}
-    against = (Rule("", when, CANDIDATE, (pack.name,), told["source"]) for when in told.pop("refuted_by", ()))
-    return Cause(pack.name, pack.layer, **told, refuted_by=tuple(against))
+    fields = {key: value for key, value in pack.data.items() if key in _OF_CAUSE}
+    against = (Rule("", when, CANDIDATE, (pack.name,), fields["source"]) for when in fields.pop("refuted_by", ()))
+    return Cause(pack.name, pack.layer, **fields, refuted_by=tuple(against))
 
 
 def _sign(name: str, entry: Mapping[str, Any], kind: str, packs: loader.Packs) -> Sign:

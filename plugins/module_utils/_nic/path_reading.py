@@ -54,7 +54,7 @@ def _nic(reader: RdmaReader, name: str, machine: str) -> dict[str, Any]:
     base = ("class/infiniband", name, "device")
     real = os.path.realpath(reader.path(*base))
     address = reader.function(name)
-    if address is None:  # what a bus would say of it is not known, and is nobody else's either
+    if address is None:  # nothing of the PCI bus is known of it
         reader.miss(f"{name} on the PCI bus", NO_FUNCTION, NO_FUNCTION_REMEDY)
         return dict.fromkeys(_OF_A_FUNCTION)
     config = reader.read_bytes(f"{name} configuration space", *base, "config") or b""
