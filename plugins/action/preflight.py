@@ -6,15 +6,12 @@ nodes say comes as arguments. The judgement is in module_utils/_preflight.
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import importlib
 import importlib.metadata
 import json
 import os
 import pathlib
 import platform
-import re
 import shutil
 import sys
 import time
@@ -33,7 +30,7 @@ from ..module_utils._preflight.finding import Finding, note, summary, warning
 from ..module_utils._preflight.values import FORMS, plain
 from ..module_utils._site.systems import PARTS
 from ..modules.preflight import DOCUMENTATION
-from ..plugin_utils import stage_options
+from ..plugin_utils import inventory_names, stage_options
 from ..plugin_utils.decision import Decision
 from ..plugin_utils.decisions.esxi_batches import LOGIN
 
@@ -61,8 +58,6 @@ _FILES: Mapping[str, str] = {
     "rocemesh_vcenter_ca_path": "download vCenter's root CA (https://VCENTER/certs/download.zip), put it there as PEM",
     "container_registry_ca_path": "put the CA of the registry's certificate there",
 }
-# Variables that Ansible puts beside those of the inventory; some hold all others.
-_OF_ANSIBLE = frozenset(("hostvars", "groups", "vars", "environment", "play_hosts", "omit", "playbook_dir"))
 # A file that no stage opens may be missing: variable -> the one that says so, and its value.
 _UNLESS: Mapping[str, tuple[str, str]] = {
     "switch_known_hosts": ("switch_host_key_checking", "false"),
@@ -75,23 +70,11 @@ _DOCKERFILE = "multinode/Dockerfile"  # of this collection, for a first run: tor
 _MMIO = frozenset(("mmio_size_gb", "use_64bit_mmio"))  # of module vmx_passthru, as gpu_vm_wanted names them
 
 
-class Hostvars:
-    """Ansible's hostvars, which gathers all variables of a host anew each time that it is asked: here once."""
-
-    def __init__(self, hostvars: Any) -> None:
-        self._variable_manager = getattr(hostvars, "_variable_manager", None)
-        self.raw_get = functools.cache(hostvars.raw_get)
-        self._row = functools.cache(hostvars.__getitem__)
-
-    def __getitem__(self, host: str) -> Any:
-        return self._row(host)
-
-
 class ActionModule(Decision):
     documentation = DOCUMENTATION
 
     def decide(self, options: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
-        hostvars, groups = Hostvars(variables["hostvars"]), variables["groups"]
+        hostvars, groups = inventory_names.Hostvars(variables["hostvars"]), variables["groups"]
         findings = list(controller.judge(_controller(), groups))
         findings += list(inventory.groups(groups))
         found, unset, site = of_inventory(hostvars, groups)
@@ -247,9 +230,9 @@ def of_inventory(
     hostvars: Any, groups: Mapping[str, Sequence[str]]
 ) -> tuple[list[Finding], set[str], dict[str, dict[str, Any]]]:
     """Findings, the hosts that lack a value (their devices cannot be asked), and the effective values of each host."""
-    known, prefixes = known_variables()
-    own = list(dict.fromkeys(name for group in inventory.GROUPS for name in groups.get(group) or ()))
-    names = {host: _names(hostvars, host) for host in own}
+    known, _prefixes = inventory_names.known_variables()
+    own = inventory_names.own(groups)
+    names = {host: inventory_names.given(hostvars, host) for host in own}
     needs: dict[tuple[str, str, str], list[str]] = {}
     asked = set()
     for group, name, what in _needed(hostvars, groups):
@@ -274,7 +257,7 @@ def of_inventory(
     wanting = [inventory.Need(name, tuple(hosts), error, what) for (name, error, what), hosts in needs.items()]
     unclear = [inventory.Need(name, tuple(hosts), error, "") for (name, error), hosts in doubtful.items()]
     findings = [
-        *inventory.unread(names, known | _mentioned(hostvars, own, names), prefixes),
+        *inventory_names.unread(hostvars, groups),
         *inventory.unset(wanting),
         *inventory.unread_here(unclear),
         *inventory.files(_files(hostvars, own, names)),
@@ -293,25 +276,6 @@ def _needed(hostvars: Any, groups: Mapping[str, Sequence[str]]) -> Iterator[tupl
         given = any(_value(hostvars, host, f"rocemesh_vcenter_{option}") for host in hosts)
         if not given and not os.environ.get(environment):
             yield "esxi_hosts", f"rocemesh_vcenter_{option}", what
-
-
-def _names(hostvars: Any, host: str) -> set[str]:
-    """Variables of the inventory and of -e: what plays have published since is no one's slip of the pen."""
-    raw = set(hostvars.raw_get(host))
-    manager = getattr(hostvars, "_variable_manager", None)
-    published = (getattr(manager, "_nonpersistent_fact_cache", None) or {}).get(host) or {}
-    return raw - set(published)
-
-
-def _mentioned(hostvars: Any, own: Sequence[str], names: Mapping[str, set[str]]) -> set[str]:
-    """Words of the values of the inventory: a variable that another one is made of has a reader."""
-    raw = (hostvars.raw_get(host) for host in own)
-    values = set()
-    for host, row in zip(own, raw):
-        for name in names[host] - _OF_ANSIBLE:
-            with contextlib.suppress(AnsibleError):  # a value that a vault keeps, and that this run may not need
-                values.add(str(row[name]))
-    return {word for value in values for word in re.findall(r"[A-Za-z_]\w*", value)}
 
 
 def _value(hostvars: Any, host: str, name: str) -> Any:
@@ -374,11 +338,6 @@ def _files(hostvars: Any, own: Sequence[str], names: Mapping[str, set[str]]) -> 
             yield inventory.File(
                 "container_build_dockerfile", str(place), place.is_file(), os.access(place, os.R_OK), remedy
             )
-
-
-def known_variables() -> tuple[set[str], set[str]]:
-    """All variables that roles and playbooks of this collection read, and the prefixes of its roles."""
-    return set(stage_options.options()), set(stage_options.prefixes()) | {inventory.SITE_PREFIX}
 
 
 def _write(path: pathlib.Path, content: Mapping[str, Any]) -> str:

@@ -43,6 +43,7 @@ options:
       - site_windows
       - system_support
       - undo
+      - unread_names
   options:
     description: Options of the decision.
     type: dict

@@ -74,8 +74,3 @@ def test_the_page_names_the_items_of_the_guide_that_were_not_asked() -> None:
     told = re.findall(r"(\d+) are listed, (\d+) of them were not asked \(items ([\d, ]+)\)", figures.page())
     left = ", ".join(map(str, sorted(listed - asked)))
     assert told == ([(str(len(listed)), str(len(listed - asked)), left)] if left else [])
-
-
-def test_the_pages_are_made_from_the_results() -> None:
-    assert figures.PAGE.read_text() == figures.page(), "python -m tests.mutation.figures"
-    assert figures.ARCHITECTURE.read_text() == figures.architecture(), "python -m tests.mutation.figures"

@@ -18,6 +18,7 @@ from ansible.vars.manager import VariableManager
 from ansible_collections.rocemesh.multinode.plugins.action import preflight
 from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight import layers, variables
 from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight.finding import summary
+from ansible_collections.rocemesh.multinode.plugins.plugin_utils import inventory_names
 
 Inventory = dict[str, Any]
 
@@ -133,12 +134,12 @@ class Hosts(Mistake):
             hosts[self.value] = row
 
 
-def loaded(source: pathlib.Path) -> tuple[preflight.Hostvars, dict[str, list[str]]]:
+def loaded(source: pathlib.Path) -> tuple[inventory_names.Hostvars, dict[str, list[str]]]:
     """Variables and groups as a play has them."""
     loader = DataLoader()
     manager = InventoryManager(loader=loader, sources=[str(source)])
     values = VariableManager(loader=loader, inventory=manager)
-    hostvars = preflight.Hostvars(HostVars(inventory=manager, variable_manager=values, loader=loader))
+    hostvars = inventory_names.Hostvars(HostVars(inventory=manager, variable_manager=values, loader=loader))
     return hostvars, {name: [str(host) for host in hosts] for name, hosts in manager.get_groups_dict().items()}
 
 

@@ -9,6 +9,7 @@ import types
 
 import pytest
 
+from tests.mutation import figures
 from tests.unit.roles.collection import ROOT
 
 
@@ -57,3 +58,7 @@ def test_glossary_is_sorted_and_defines_each_word_once() -> None:
     assert rows == sorted(set(rows), key=str.casefold)
     assert len(rows) > 30
     assert pathlib.Path(ROOT / "docs" / "glossary.md").read_text().count("](") >= 2
+
+
+def test_the_page_of_mutations_is_made_from_the_results() -> None:
+    assert figures.PAGE.read_text() == figures.page(), "python -m tests.mutation.figures"

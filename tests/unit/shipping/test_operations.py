@@ -7,7 +7,7 @@ import functools
 import re
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.action.preflight import known_variables
+from ansible_collections.rocemesh.multinode.plugins.plugin_utils import inventory_names
 
 from tests.unit.roles.collection import ROOT, load
 
@@ -39,7 +39,7 @@ def test_the_table_of_stages_has_those_of_the_site_in_their_order() -> None:
 
 
 def test_every_variable_that_is_named_is_one() -> None:
-    known, prefixes = known_variables()
+    known, prefixes = inventory_names.known_variables()
     named = set(re.findall(r"`(?:-e )?([a-z0-9]+_[a-z0-9_]+)", PAGE)) | set(re.findall(r"-e ([a-z_]+)=", PAGE))
     own = {name for name in named if any(name.startswith(prefix) for prefix in prefixes)}
     assert len(own) > 12 and sorted(own - known) == []
