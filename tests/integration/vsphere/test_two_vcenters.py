@@ -206,7 +206,12 @@ def test_mixed_logins_never_change_the_other_vcenter(
 
 
 def test_one_site_on_two_vcenters_with_the_same_ids(both: tuple[Vcenter, Vcenter], tmp_path: pathlib.Path) -> None:
-    """Both windows in one run, each on its own vCenter, one after the other."""
+    """Both windows in one run, each on its own vCenter, one after the other; and the way back of one."""
+
+    def keys() -> list[dict[str, Any]]:
+        return [{name: vm["extra_config"] for name, vm in vcenter.state()["vms"].items()} for vcenter in both]
+
+    factory = keys()
     controller = Controller(both[0], tmp_path / "one", {"esx01": ["gpu01", "gpu02"], "b-esx01": ["b-gpu01"]}, WAITING)
     inventory = json.loads(controller.inventory.read_text())
     groups = inventory["all"]["children"]
@@ -223,6 +228,14 @@ def test_one_site_on_two_vcenters_with_the_same_ids(both: tuple[Vcenter, Vcenter
     assert both[1].host("esx01")["boots"] == 1
     again = controller.play("recover.yml")
     assert again.returncode == 0 and "changed=0" in again.stdout, again.stdout
+
+    # The refused run had set those of the first vCenter before, so this one set those of the second alone.
+    made, boots = keys(), both[0].host("esx01")["boots"]
+    run = max((tmp_path / "one" / "reports" / "journal").glob("*.jsonl")).stem
+    undone = controller.play("undo.yml", *ALLOW, "-e", f"run={run}")
+    assert undone.returncode == 0, undone.stdout
+    assert keys() == [made[0], factory[1]] and made[0] != factory[0]
+    assert (both[0].host("esx01")["boots"], both[1].host("esx01")["boots"]) == (boots, 2)
 
 
 def test_lease_that_one_vcenter_refuses_is_given_back_on_the_other(
