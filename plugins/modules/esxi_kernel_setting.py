@@ -97,6 +97,10 @@ esxi_host_moid:
   returned: success, with one host
   type: str
   sample: host-21
+esxi_host_uuid:
+  description: UUID of the host's hardware.
+  returned: success, with one host
+  type: str
 settings:
   description: The managed settings after the run; in check mode, before it.
   returned: success, with one host
@@ -135,9 +139,9 @@ settings:
       type: bool
 hosts:
   description:
-    - Each host with C(esxi_host), C(esxi_host_moid), C(settings) (see RV(settings)), C(changes) (one line for each
-      setting that was or would be configured), C(reboot_required) and C(reboot_reasons). In the order in which they
-      were named, of a cluster by name.
+    - Each host with C(esxi_host), C(esxi_host_moid), C(esxi_host_uuid), C(settings) (see RV(settings)), C(changes) (one
+      line for each setting that was or would be configured), C(reboot_required) and C(reboot_reasons). In the order in
+      which they were named, of a cluster by name.
   returned: success
   type: list
   elements: dict

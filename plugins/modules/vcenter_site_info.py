@@ -76,18 +76,18 @@ clock_skew:
   type: float
 hosts:
   description: >-
-    One row per host asked for - C(asked), C(problem) (empty if it was found), C(name), C(connection), C(maintenance),
-    C(lockdown), C(power_policy) (as vSphere's clients call it; null if vCenter does not tell) and C(running_vms), the
-    names of all VMs that run there.
+    One row per host asked for - C(asked), C(problem) (empty if it was found), C(name), C(moid), C(uuid),
+    C(connection), C(maintenance), C(lockdown), C(power_policy) (as vSphere's clients call it; null if vCenter does not
+    tell) and C(running_vms), the names of all VMs that run there.
   returned: success
   type: list
   elements: dict
 vms:
   description: >-
-    One row per VM asked for - C(asked), C(problem) (empty if it was found), C(power), C(tools) (whether VMware Tools
-    run), C(heartbeat) (C(green) to C(red), which is a guest that stopped answering; C(gray) without Tools) and
-    C(esxi_host), each as vCenter tells it; C(devices), the host devices that vSphere chooses at power-on, each with
-    C(assignment) (as in M(rocemesh.multinode.vmx_passthru)) and C(text).
+    One row per VM asked for - C(asked), C(problem) (empty if it was found), C(name), C(moid), C(uuid) (of the
+    instance), C(power), C(tools) (whether VMware Tools run), C(heartbeat) (C(green) to C(red), which is a guest that
+    stopped answering; C(gray) without Tools) and C(esxi_host), each as vCenter tells it; C(devices), the host devices
+    that vSphere chooses at power-on, each with C(assignment) (as in M(rocemesh.multinode.vmx_passthru)) and C(text).
   returned: success
   type: list
   elements: dict

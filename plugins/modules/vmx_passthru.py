@@ -221,6 +221,10 @@ vm_moid:
   returned: success
   type: str
   sample: vm-62
+vm_uuid:
+  description: Instance UUID of the VM.
+  returned: success
+  type: str
 esxi_host:
   description: Host that the VM is on.
   returned: success

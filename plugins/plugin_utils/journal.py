@@ -110,14 +110,14 @@ def _device(item: Mapping[str, Any]) -> str:
 
 
 def _identity(item: Mapping[str, Any]) -> dict[str, Any]:
-    """What tells the device from another one of the same name: ids of vCenter, the switch's serial number."""
+    """What tells the device from another one of the same name: UUIDs and ids of vCenter, the switch's serial number."""
     found: dict[str, Any] = {
         key: str(item[key])
-        for key in ("vcenter_uuid", "vm_moid", "esxi_host_moid", "serial")
+        for key in ("vcenter_uuid", "vm_moid", "vm_uuid", "esxi_host_moid", "serial")
         if isinstance(item.get(key), str) and item[key]
     }
     hosts = {
-        str(each["esxi_host"]): str(each.get("esxi_host_moid") or "")
+        str(each["esxi_host"]): {key: str(each.get(f"esxi_host_{key}") or "") for key in ("moid", "uuid")}
         for each in item.get("hosts") or ()
         if isinstance(each, Mapping) and each.get("changes")
     }

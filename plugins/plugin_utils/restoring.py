@@ -25,6 +25,8 @@ _LAYERS = {
     "roce_interface": INTERFACE,
     "ssh_container_mesh": MESH,
 }
+# What the modules call the id of a device.
+_ID = {ESXI: "esxi_host_moid", VM: "vm_moid"}
 # The order of the way back; site.yml goes the other way round.
 ORDER = (CONTAINER, MESH, INTERFACE, NIC, VM, ESXI, SWITCH)
 # What a node has because of its mesh goes as a whole and is not read: the roles remove what is there.
@@ -81,7 +83,9 @@ class Setting:
 
     @property
     def place(self) -> tuple[str, str, str]:
-        return self.layer, self.host, self.key
+        if self.host:
+            return self.layer, self.host, self.key
+        return self.layer, "", f"{self.device} {self.identity.get('vcenter_uuid', '')} {self.key}"
 
     def as_dict(self) -> dict[str, Any]:
         return {**dataclasses.asdict(self), "identity": dict(self.identity)}
@@ -102,12 +106,44 @@ class Part:
 
 
 @dataclasses.dataclass(frozen=True)
-class Names:
-    """The site's names: the layer's name of a device -> its name in the inventory."""
+class Device:
+    """An ESXi host or a VM. ``host``: its name in the inventory; ``vcenter``, ``uuid``, ``moid``: which one it is, or
+    "" where that is not known."""
 
-    esxi: Mapping[str, str]
-    vms: Mapping[str, str]
+    name: str
+    host: str = ""
+    vcenter: str = ""
+    uuid: str = ""
+    moid: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Names:
+    """What the inventory has: devices of vCenters by layer, and all names."""
+
+    devices: Mapping[str, Sequence[Device]]
     hosts: frozenset[str]
+
+    def find(self, layer: str, recorded: Device) -> Device | None:
+        """The one that a record means. None: no device is it, or several may be.
+
+        On its vCenter the UUID decides, else the id, else the name. What was not read there is known by its name. Where
+        no vCenter that was read is the record's, the module that is asked refuses the one that it finds.
+        """
+        named = [one for one in self.devices[layer] if one.name == recorded.name]
+        there = [one for one in self.devices[layer] if recorded.vcenter and one.vcenter == recorded.vcenter]
+        key = next((key for key in ("uuid", "moid") if getattr(recorded, key)), "name")
+        found = [one for one in there if getattr(one, key) == getattr(recorded, key)]
+        if len(found) > 1:  # boards of one maker may all have one UUID
+            found = [one for one in found if one.moid == recorded.moid]
+        found = found or [one for one in named if not one.vcenter] or ([] if there else named)
+        return found[0] if len(found) == 1 else None
+
+
+def at_vcenter(entries: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The layers among them that are vCenter's: of ESXi hosts, of VMs, and of NICs, which wait for a host."""
+    modules = {str(entry.get("module", "")).removeprefix(COLLECTION) for entry in entries}
+    return {_LAYERS[module] for module in modules if _LAYERS.get(module) in (ESXI, VM, NIC)}
 
 
 def settings(entries: Iterable[Mapping[str, Any]], names: Names) -> list[Setting]:
@@ -145,9 +181,11 @@ def _of(entry: Mapping[str, Any], names: Names) -> Iterable[Setting]:
     layer = _LAYERS.get(module, "")
     if module in _EVENTS:
         # The window has stopped a VM here, and sets its keys and powers it on in another task.
+        vcenter = str((entry.get("identity") or {}).get("vcenter_uuid", ""))
         for key, before in entry["before"].items():
-            if key.startswith("vm ") and key[3:] in names.vms:
-                yield Setting(VM, names.vms[key[3:]], key[3:], "power", before, entry["after"].get(key))
+            found = names.find(VM, Device(key[3:], vcenter=vcenter)) if key.startswith("vm ") else None
+            if found:
+                yield Setting(VM, found.host, key[3:], "power", before, entry["after"].get(key))
         return
     if entry["layer"] == CONTAINER and not layer:
         yield from _made(entry, names)
@@ -162,7 +200,7 @@ def _of(entry: Mapping[str, Any], names: Names) -> Iterable[Setting]:
         one = Setting(layer, "", str(entry["device"] or entry["host"]), key, before, after, identity)
         one = _placed(one, entry, names)
         if not one.host:
-            yield dataclasses.replace(one, hand="the inventory has none or several of this name. By hand: " + undo)
+            yield dataclasses.replace(one, hand="no device of the inventory is it, or several may be. By hand: " + undo)
         elif not (layer == SWITCH and key == "saved"):
             why = _why_not(one)
             yield dataclasses.replace(one, hand=f"{why}. By hand: {undo}") if why else one
@@ -180,17 +218,19 @@ def _made(entry: Mapping[str, Any], names: Names) -> Iterable[Setting]:
 
 def _placed(one: Setting, entry: Mapping[str, Any], names: Names) -> Setting:
     """With the name in the inventory, and the key without the host that several hosts have before it."""
+    if one.layer not in (ESXI, VM):
+        return dataclasses.replace(one, host=entry["host"] if entry["host"] in names.hosts else "")
+    ids: Mapping[str, Any] = {key[3:]: value for key, value in one.identity.items() if key.startswith("vm_")}
+    device, key = one.device, one.key
     if one.layer == ESXI:
         hosts = one.identity.get("esxi_hosts") or {}
-        named = next((name for name in hosts if one.key.startswith(f"{name} ")), "")
-        device = named or one.device
-        identity = {"vcenter_uuid": one.identity.get("vcenter_uuid", ""), "esxi_host_moid": hosts.get(device, "")}
-        key = one.key[len(named) + 1 :] if named else one.key
-        device = device.split(" (")[0]
-        return dataclasses.replace(one, device=device, key=key, identity=identity, host=names.esxi.get(device, ""))
-    if one.layer == VM:
-        return dataclasses.replace(one, host=names.vms.get(one.device, ""))
-    return dataclasses.replace(one, host=entry["host"] if entry["host"] in names.hosts else "")
+        named = next((name for name in hosts if key.startswith(f"{name} ")), "")
+        ids = hosts.get(named or device) or {}
+        device, key = (named or device).split(" (")[0], key[len(named) + 1 :] if named else key
+    vcenter, moid = str(one.identity.get("vcenter_uuid", "")), str(ids.get("moid", ""))
+    found = names.find(one.layer, Device(device, "", vcenter, str(ids.get("uuid", "")), moid)) or Device(device)
+    identity = {"vcenter_uuid": vcenter, _ID[one.layer]: found.moid or moid}
+    return dataclasses.replace(one, device=device, key=key, identity=identity, host=found.host)
 
 
 def _why_not(one: Setting) -> str:

@@ -12,7 +12,7 @@ from .._layer import Layer, LayerError, Operation, Pending, RefusedError, strict
 from .parallel import in_parallel, together, worth_telling
 from .plan import KERNEL_LIST, KERNEL_SET, KernelWanted, managed_settings, pending_kernel, plan_kernel, with_configured
 from .state import KernelState, parse_kernel_list
-from .transport import Connection, unanswered
+from .transport import HOST_UUID, Connection, unanswered, uuid_of
 
 
 def several(errors: Sequence[LayerError], host: str) -> LayerError:
@@ -32,6 +32,8 @@ class KernelLayer(Layer["tuple[KernelState, ...]", KernelWanted]):
             (reference, name if names.count(name) == 1 else f"{name} ({reference._moId})") for reference, name in hosts
         ]
         self._references = {name: reference for reference, name in self._hosts}
+        rows = connection.properties([reference for reference, _name in hosts], [HOST_UUID], "reading the hosts")
+        self._uuids = {name: uuid_of(row) for (_reference, name), row in zip(self._hosts, rows)}
         self._first: dict[str, KernelState] = {}
         self._last: dict[str, KernelState] = {}
         self._touched: set[str] = set()
@@ -137,6 +139,7 @@ class KernelLayer(Layer["tuple[KernelState, ...]", KernelWanted]):
         return {
             "esxi_host": state.host,
             "esxi_host_moid": self._references[state.host]._moId,
+            "esxi_host_uuid": self._uuids[state.host],
             "settings": rows,
         }
 

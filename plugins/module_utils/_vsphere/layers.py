@@ -15,7 +15,7 @@ from .plan_vmx import changes_of, pending_vmx, plan_vmx, wanted_keys
 from .power import VmPower, came_true
 from .prerequisites import as_results, checklist, prerequisites
 from .state import parse_extra_config
-from .transport import Connection
+from .transport import VM_UUID, Connection, uuid_of
 from .vm_state import VmState
 
 __all__ = ["VmPower", "VmxLayer"]
@@ -31,6 +31,7 @@ VM_PATHS = (
     "config.template",
     "config.changeVersion",
     "config.version",
+    VM_UUID,
     "config.extraConfig",
     "config.firmware",
     "config.memoryReservationLockedToMax",
@@ -119,6 +120,7 @@ class VmxLayer(Layer[VmState, VmxWanted]):
         self._state = VmState(
             name=name,
             moid=self._moid,
+            uuid=uuid_of(row),
             host=host.name,
             host_moid=host.moid,
             host_release=host.release,
@@ -306,6 +308,7 @@ class VmxLayer(Layer[VmState, VmxWanted]):
         return {
             "vm": state.name,
             "vm_moid": state.moid,
+            "vm_uuid": state.uuid,
             "esxi_host": state.host,
             "esxi_host_moid": state.host_moid,
             "power_state": state.power,

@@ -10,7 +10,7 @@ import time
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from .devices import group_names, passthrough_devices
-from .transport import Connection, short_list, translated, vim
+from .transport import HOST_UUID, VM_UUID, Connection, short_list, translated, uuid_of, vim
 from .vm_state import device_name
 
 HOST, VM, DATACENTER, ROOT = "host", "vm", "datacenter", "root folder"
@@ -43,6 +43,7 @@ _VM_PATHS = (
     "guest.toolsRunningStatus",
     "guestHeartbeatStatus",
     "config.hardware.device",
+    VM_UUID,
 )
 _HOST_PATHS = (
     "name",
@@ -51,6 +52,7 @@ _HOST_PATHS = (
     "config.lockdownMode",
     "config.powerSystemInfo",
     "vm",
+    HOST_UUID,
 )
 # Short names of vSphere's policies -> what its clients call them.
 _POLICIES = {"static": "High Performance", "dynamic": "Balanced", "low": "Low Power", "custom": "Custom"}
@@ -120,6 +122,8 @@ def _host(row: Mapping[str, Any], seen: Mapping[str, Mapping[str, Any]], running
         "asked": row["asked"],
         "problem": "",
         "name": str(facts.get("name", "")),
+        "moid": row["object"]._moId,
+        "uuid": uuid_of(facts),
         "connection": str(facts.get("runtime.connectionState", "unknown")),
         "maintenance": bool(facts.get("runtime.inMaintenanceMode")),
         "lockdown": str(facts["config.lockdownMode"]) if facts.get("config.lockdownMode") else None,
@@ -149,6 +153,9 @@ def _vms(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[dict
             {
                 "asked": row["asked"],
                 "problem": row["problem"],
+                "name": str(seen.get("name", "")),
+                "moid": row["object"]._moId if row["object"] is not None else "",
+                "uuid": uuid_of(seen),
                 "power": str(seen.get("runtime.powerState", "unknown")),
                 "tools": str(seen.get("guest.toolsRunningStatus", "unknown")),
                 "heartbeat": str(seen.get("guestHeartbeatStatus", "unknown")),

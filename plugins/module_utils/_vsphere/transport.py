@@ -34,6 +34,8 @@ vim: Any = getattr(pyvmomi, "vim", None)
 vmodl: Any = getattr(pyvmomi, "vmodl", None)
 VmomiSupport: Any = getattr(pyvmomi, "VmomiSupport", None)
 
+# What says of a host or a VM which one it is, whatever its name and id are.
+HOST_UUID, VM_UUID = "hardware.systemInfo.uuid", "config.instanceUuid"
 # What a broken or refused connection raises below pyVmomi.
 BROKEN_LINK = (OSError, http.client.HTTPException)
 # What an answer raises that is no SOAP: a proxy's empty 200, half a document, a page of another service.
@@ -78,6 +80,11 @@ def ssl_context(endpoint: Endpoint) -> ssl.SSLContext:
             value=endpoint.ca_path,
             remedy="give the path of a PEM file on the machine that runs the module",
         ) from error
+
+
+def uuid_of(row: Mapping[str, Any]) -> str:
+    """Of a host or a VM whose property of this kind was read."""
+    return str(row.get(HOST_UUID) or row.get(VM_UUID) or "").lower()
 
 
 # ---------------------------------------------------------------- faults
@@ -407,8 +414,8 @@ class Connection:
         here could be recognized later."""
         found = str(getattr(self._content.about, "instanceUuid", None) or "")
         if not found:
-            hosts = self._listed_once([(vim.HostSystem, ["hardware.systemInfo.uuid"])])
-            found = next((str(row.get("hardware.systemInfo.uuid") or "") for _host, row in hosts), "")
+            hosts = self._listed_once([(vim.HostSystem, [HOST_UUID])])
+            found = next((uuid_of(row) for _host, row in hosts), "")
         if not found:
             raise ParseError(
                 "it has no UUID: neither about.instanceUuid nor, of a standalone host, hardware.systemInfo.uuid",
@@ -595,7 +602,7 @@ class Connection:
 
     def listed_vms(self) -> list[tuple[Any, dict[str, Any]]]:
         """All VMs, with what `find_vm` looks for."""
-        return self.listed((vim.VirtualMachine, ["name", "config.uuid", "config.instanceUuid"]))
+        return self.listed((vim.VirtualMachine, ["name", "config.uuid", VM_UUID]))
 
     def find_vm(
         self,
@@ -611,10 +618,7 @@ class Connection:
         named = list(found)
         if uuid:
             wanted = uuid.lower()
-            ids = {
-                vm._moId: {str(row.get("config.uuid")).lower(), str(row.get("config.instanceUuid")).lower()}
-                for vm, row in everything
-            }
+            ids = {vm._moId: {str(row.get("config.uuid")).lower(), uuid_of(row)} for vm, row in everything}
             found = [vm for vm in found if wanted in ids[vm._moId]]
         if folder:
             tail = folder.strip("/")

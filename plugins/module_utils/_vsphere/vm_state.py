@@ -57,6 +57,7 @@ class VmState:
     moid: str
     host: str
     power: str
+    uuid: str = ""
     host_moid: str = ""
     host_release: str = ""
     connection: str = "connected"

@@ -7,8 +7,9 @@
 Where a layer is missing, the answer is a failure.
 ``left_out``: Hosts of which nothing goes back.
 
-Returns `whose` (the run, account and controller) and `notes` (a killed run, a torn line).
-Without ``judge``: `ask`, layer to host to what its module is asked.
+Returns `whose` (the run, account and controller) and `notes` (a killed run, a torn line, a vCenter that was not read).
+Without ``judge``: `vcenters`, host with the login to what vcenter_site_info is asked (its answer is that host's
+`undo_seen` in the next call), and `ask`, layer to host to what its module is asked.
 With it: `hosts` (inventory name to `esxi_settings`, `vm_wanted`, `cards`, `container`, `interface`, `switch`, `plan`),
 `due` (layer to hosts),
 `restart` (whether windows have to be looked at), `skipped` (ESXi hosts without a part in it), `left` and `table` (lines
@@ -17,7 +18,6 @@ for a person).
 
 from __future__ import annotations
 
-import collections
 import pathlib
 from typing import Any, Iterable, Mapping, Sequence
 
@@ -25,7 +25,8 @@ from ansible.plugins.loader import callback_loader
 
 from .. import journal_file, restoring
 from ..decision import Context
-from ..restoring import CONTAINER, ESXI, INTERFACE, MESH, NIC, ORDER, SWITCH, VM, WHOLE, Setting
+from ..restoring import CONTAINER, ESXI, INTERFACE, MESH, NIC, ORDER, SWITCH, VM, WHOLE, Device, Setting
+from .esxi_batches import vcenters
 
 SPEC: dict[str, Any] = {
     "run": {"type": "str", "required": True},
@@ -39,7 +40,8 @@ SPEC: dict[str, Any] = {
 def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
     folder = pathlib.Path(options["folder"] or journal_folder())
     journal = journal_file.find_all(folder) if options["run"] == "all" else journal_file.find(folder, options["run"])
-    names = _names(context.variables)
+    sites = _vcenters(context.variables, options["left_out"], restoring.at_vcenter(journal.entries))
+    names = _names(context.variables, sites)
     only = options["only"]
     part = restoring.Part(frozenset(only.get("hosts") or ()), only.get("ports") or {})
     found = [
@@ -47,9 +49,9 @@ def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
         for one in restoring.settings(journal.entries, names)
         if not only or part.has(one)
     ]
-    answer: dict[str, Any] = {"whose": journal.whose, "notes": _notes(journal)}
+    answer: dict[str, Any] = {"whose": journal.whose, "notes": [*_notes(journal), *_unread(context.variables, sites)]}
     if not options["judge"]:
-        return {**answer, "ask": _ask([one for one in found if not one.hand])}
+        return {**answer, "vcenters": sites, "ask": _ask([one for one in found if not one.hand])}
     since = (
         []
         if options["run"] == "all"
@@ -65,17 +67,51 @@ def journal_folder() -> str:
     return str(callback.get_option("directory"))
 
 
-def _names(variables: Mapping[str, Any]) -> restoring.Names:
-    groups, hostvars = variables.get("groups") or {}, variables.get("hostvars") or {}
+def _vcenters(variables: Mapping[str, Any], left_out: Sequence[str], layers: set[str]) -> dict[str, dict[str, Any]]:
+    """What has to be read of each vCenter of the inventory, to know which host or VM a record means.
 
-    def named(group: str, variable: str) -> dict[str, str]:
-        called = [(str(hostvars[host].get(variable, host)), str(host)) for host in groups.get(group, ())]
-        # Two vCenters may have one name: a change of one must not pass for a change of the other.
-        times = collections.Counter(name for name, _host in called)
-        return {name: host for name, host in called if times[name] == 1}
+    Without a record of one, for the restart of a NIC, only where the inventory names a vCenter.
+    """
+    if not layers:
+        return {}
+    groups, hostvars = variables.get("groups") or {}, variables.get("hostvars") or {}
+    hosts, vms = (
+        [
+            host
+            for host in groups.get(group, ())
+            if host not in left_out and (layers != {NIC} or "rocemesh_vcenter_hostname" in hostvars[host])
+        ]
+        for group in ("esxi_hosts", "gpu_vms")
+    )
+    return {each["first"]: each for each in vcenters(hosts, vms, hostvars)}
+
+
+def _names(variables: Mapping[str, Any], sites: Mapping[str, Mapping[str, Any]]) -> restoring.Names:
+    groups, hostvars = variables.get("groups") or {}, variables.get("hostvars") or {}
+    read: dict[str, Device] = {}
+    for first, site in sites.items():
+        seen = hostvars[first].get("undo_seen") or {}
+        for mine, rows in (("hosts", "hosts"), ("nodes", "vms")):
+            for host, row in zip(site[mine], seen.get(rows) or ()):
+                if not row["problem"]:
+                    read[host] = Device(row["name"], host, seen["vcenter_uuid"], row["uuid"], row["moid"])
+
+    def devices(group: str, variable: str) -> list[Device]:
+        every = map(str, groups.get(group, ()))
+        return [read.get(host) or Device(str(hostvars[host].get(variable, host)), host) for host in every]
 
     hosts = frozenset(str(host) for host in groups.get("all", ()))
-    return restoring.Names(named("esxi_hosts", "esxi_host_name"), named("gpu_vms", "gpu_vm_name"), hosts)
+    both = {ESXI: devices("esxi_hosts", "esxi_host_name"), VM: devices("gpu_vms", "gpu_vm_name")}
+    return restoring.Names(both, hosts)
+
+
+def _unread(variables: Mapping[str, Any], sites: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    seen = {first: variables["hostvars"][first].get("undo_seen") or {} for first in sites}
+    return [
+        f"{first}: its vCenter was not read: {said['msg']} Of two devices with one name, neither is taken."
+        for first, said in seen.items()
+        if said.get("msg")
+    ]
 
 
 def _notes(journal: journal_file.Journal) -> list[str]:
@@ -185,16 +221,15 @@ def _judge(
         for host in sorted(names.hosts)
     }
     part = {one.host for one in staying if one.layer == ESXI}
-    part |= {
-        names.esxi.get(str((hostvars[one.host].get("undo_now") or {}).get("esxi_host", {}).get("name", "")), "")
-        for one in staying
-        if one.layer in (VM, NIC)
-    }
+    for one in staying:
+        on = (hostvars[one.host].get("undo_now") or {}).get("esxi_host") if one.layer in (VM, NIC) else None
+        found_on = names.find(ESXI, Device(on["name"], "", on["vcenter_uuid"], moid=on["moid"])) if on else None
+        part |= {found_on.host} if found_on else set()
     return {
         "hosts": hosts,
         "due": {layer: list(_by_host(due, layer)) for layer in ORDER},
-        "restart": any(one.layer in (ESXI, VM, NIC) for one in staying) and bool(names.esxi),
-        "skipped": sorted(set(names.esxi.values()) - part),
+        "restart": any(one.layer in (ESXI, VM, NIC) for one in staying) and bool(names.devices[ESXI]),
+        "skipped": sorted({one.host for one in names.devices[ESXI]} - part),
         "left": [f"{one.host or one.device} {one.layer}: {one.key}: {why}" for one, why in left],
         "table": _table(due, judged.done, left),
     }

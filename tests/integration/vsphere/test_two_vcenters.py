@@ -39,6 +39,17 @@ def test_they_have_the_same_ids_and_uuids_of_their_own(both: tuple[Vcenter, Vcen
     first, second = (run_module("vmx_passthru", {**each.login, "vm": "gpu01"}, check=True) for each in both)
     assert (first["vm_moid"], first["esxi_host_moid"]) == (second["vm_moid"], second["esxi_host_moid"])
     assert first["vcenter_uuid"] and first["vcenter_uuid"] != second["vcenter_uuid"]
+    # What undo looks for is what the changing modules say.
+    for vcenter, vm in zip(both, (first, second)):
+        site = run_module("vcenter_site_info", {**vcenter.login, "hosts": ["esx01"], "vms": ["gpu01"]})
+        kernel = {"esxi_hostname": "esx01", "settings": {"atsSupport": True}}
+        host = run_module("esxi_kernel_setting", {**vcenter.login, **kernel}, check=True)
+        assert site["vcenter_uuid"] == vm["vcenter_uuid"] == host["vcenter_uuid"]
+        (seen_host,), (seen_vm,) = site["hosts"], site["vms"]
+        assert seen_host["uuid"] and (seen_host["moid"], seen_host["uuid"]) == (
+            host["esxi_host_moid"], host["esxi_host_uuid"]
+        )  # fmt: skip
+        assert seen_vm["uuid"] and (seen_vm["moid"], seen_vm["uuid"]) == (vm["vm_moid"], vm["vm_uuid"])
 
 
 def test_modules_refuse_ids_of_another_vcenter(both: tuple[Vcenter, Vcenter]) -> None:
@@ -186,9 +197,21 @@ def test_mixed_logins_never_change_the_other_vcenter(
               for name, host in vcenter.state()["hosts"].items() if host["boots"]}  # fmt: skip
     assert booted == {(mixes.meant[f"esx{pair}"], f"esx{pair}") for pair in mixes.agreeing}
 
+    first = min((tmp_path / "one" / "reports" / "journal").glob("*.jsonl")).stem
+    done = controller.play("undo.yml", "--tags", "esxi", "-e", f"run={first}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert mixes.strangers() == []
+    kernels = [host["kernel"]["atsSupport"] for vcenter in alike for host in vcenter.state()["hosts"].values()]
+    assert {each["configured"] for each in kernels} == {"FALSE"}, "all that the run had configured is back"
+
 
 def test_one_site_on_two_vcenters_with_the_same_ids(both: tuple[Vcenter, Vcenter], tmp_path: pathlib.Path) -> None:
-    """Both windows in one run, each on its own vCenter, one after the other."""
+    """Both windows in one run, each on its own vCenter, one after the other; and the way back of one."""
+
+    def keys() -> list[dict[str, Any]]:
+        return [{name: vm["extra_config"] for name, vm in vcenter.state()["vms"].items()} for vcenter in both]
+
+    factory = keys()
     controller = Controller(both[0], tmp_path / "one", {"esx01": ["gpu01", "gpu02"], "b-esx01": ["b-gpu01"]}, WAITING)
     inventory = json.loads(controller.inventory.read_text())
     groups = inventory["all"]["children"]
@@ -205,6 +228,14 @@ def test_one_site_on_two_vcenters_with_the_same_ids(both: tuple[Vcenter, Vcenter
     assert both[1].host("esx01")["boots"] == 1
     again = controller.play("recover.yml")
     assert again.returncode == 0 and "changed=0" in again.stdout, again.stdout
+
+    # The refused run had set those of the first vCenter before, so this one set those of the second alone.
+    made, boots = keys(), both[0].host("esx01")["boots"]
+    run = max((tmp_path / "one" / "reports" / "journal").glob("*.jsonl")).stem
+    undone = controller.play("undo.yml", *ALLOW, "-e", f"run={run}")
+    assert undone.returncode == 0, undone.stdout
+    assert keys() == [made[0], factory[1]] and made[0] != factory[0]
+    assert (both[0].host("esx01")["boots"], both[1].host("esx01")["boots"]) == (boots, 2)
 
 
 def test_lease_that_one_vcenter_refuses_is_given_back_on_the_other(

@@ -84,6 +84,16 @@ def test_modules_that_answer_for_several_hosts() -> None:
     assert [(entry["kind"], entry["device"]) for entry in said(changed)] == [("change", "esx03"), ("waiting", "esx01")]
 
 
+def test_a_change_says_which_device_it_was_of_whatever_its_name() -> None:
+    vm = {"vcenter_uuid": "a", "vm": "gpu01", "vm_moid": "vm-1", "vm_uuid": "v", "esxi_host_moid": "host-1"}
+    (entry,) = said({**CHANGE, **vm})
+    assert entry["identity"] == {key: value for key, value in vm.items() if key != "vm"}
+    ids = {"esxi_host_moid": "host-1", "esxi_host_uuid": "h"}
+    hosts = [{"esxi_host": "esx01", "changes": ["c"], **ids}, {"esxi_host": "esx02", "changes": [], **ids}]
+    (entry,) = said({**CHANGE, "vcenter_uuid": "a", "hosts": hosts})
+    assert entry["identity"] == {"vcenter_uuid": "a", "esxi_hosts": {"esx01": {"moid": "host-1", "uuid": "h"}}}
+
+
 def test_other_modules_have_no_way_back() -> None:
     (entry,) = said({"changed": True, "diff": [{"before": "a\n", "after": "b\n"}], "dest": "/etc/x"})
     assert entry["undo"] is None and entry["before"] == {} and entry["operations"] == []

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.plugin_utils import journal, journal_file, restoring
-from ansible_collections.rocemesh.multinode.plugins.plugin_utils.decisions import undo
 
 from tests.unit.decisions import decide
 
@@ -45,7 +44,8 @@ CHANGES = [
            identity={"serial": "S1"}),
     change("esxi_kernel_setting", "esx01", {"esx01.example.org atsSupport": "FALSE", "esx02 atsSupport": "FALSE"},
            {"esx01.example.org atsSupport": "TRUE", "esx02 atsSupport": "TRUE"},
-           identity={"vcenter_uuid": "u", "esxi_hosts": {"esx01.example.org": "host-1", "esx02": "host-2"}}),
+           identity={"vcenter_uuid": "u", "esxi_hosts": {
+               "esx01.example.org": {"moid": "host-1", "uuid": "h1"}, "esx02": {"moid": "host-2", "uuid": "h2"}}}),
     change("mlxconfig_ats", "gpu01", {"0000:3b:00.0 ATS_ENABLED next boot": False},
            {"0000:3b:00.0 ATS_ENABLED next boot": True}),
     change("roce_interface", "gpu01", {"eth1 mtu": 1500}, {"eth1 mtu": 9000}),
@@ -73,7 +73,7 @@ NOW: dict[str, Any] = {
         "gpu_vm": {"before": {"pciPassthru.allowP2P": "TRUE", "numa.nodeAffinity": "0"}},
         "guest": {"before": {"0000:3b:00.0 ATS_ENABLED next boot": True}},
         "interface": {"before": {"eth1 mtu": 9000}, "left_alone": []},
-        "esxi_host": {"name": "esx01.example.org"},
+        "esxi_host": {"name": "esx01.example.org", "moid": "host-1", "vcenter_uuid": "u"},
     },
 }
 
@@ -297,8 +297,141 @@ def test_vmx_option_gives_a_key_its_value_or_is_none(key: str, value: Any, optio
     assert restoring.vmx_option(key, value) == option
 
 
-def test_undo_takes_no_name_that_two_vcenters_have() -> None:
+# Two vCenters, each with a host esx01 (host-1) and on it a VM gpu01 (vm-1); those of the second have other names here.
+TWINS: dict[str, Any] = {
+    "groups": {
+        "all": ["esx01", "esx02", "gpu01", "gpu02"], "esxi_hosts": ["esx01", "esx02"], "gpu_vms": ["gpu01", "gpu02"]
+    },
+    "hostvars": {
+        "esx01": {"rocemesh_vcenter_hostname": "a"},
+        "esx02": {"rocemesh_vcenter_hostname": "b", "esxi_host_name": "esx01"},
+        "gpu01": {"rocemesh_vcenter_hostname": "a"},
+        "gpu02": {"rocemesh_vcenter_hostname": "b", "gpu_vm_name": "gpu01"},
+    },
+}  # fmt: skip
+
+
+def seen(vcenter: str, **changes: dict[str, str]) -> dict[str, Any]:
+    """What vcenter_site_info says of both."""
+    host = {"problem": "", "name": "esx01", "moid": "host-1", "uuid": f"host of {vcenter}", **changes.get("host", {})}
+    vm = {"problem": "", "name": "gpu01", "moid": "vm-1", "uuid": f"vm of {vcenter}", **changes.get("vm", {})}
+    return {"vcenter_uuid": vcenter, "hosts": [host], "vms": [vm]}
+
+
+def twin_changes(vcenter: str, **none: Any) -> list[dict[str, Any]]:
+    """Both settings on this vCenter, with the names and ids that the other has as well."""
+    ids = {"vcenter_uuid": vcenter, "esxi_hosts": {"esx01": {"moid": "host-1", "uuid": f"host of {vcenter}"}}}
+    vm = {"vcenter_uuid": vcenter, "vm_moid": "vm-1", "vm_uuid": f"vm of {vcenter}"}
+    return [
+        change("esxi_kernel_setting", "esx01", *sides({"atsSupport": ("FALSE", "TRUE")}), device="esx01",
+               identity=none.get("identity", ids)),
+        change("vmx_passthru", "gpu01", *sides({"numa.nodeAffinity": ("1", "0")}), device="gpu01",
+               identity=none.get("identity", vm)),
+    ]  # fmt: skip
+
+
+def ask_twins(folder: pathlib.Path, entries: list[dict[str, Any]], judge: bool = False, **facts: Any) -> dict[str, Any]:
+    write(folder, RUN, begin(RUN), *entries, END)
+    hostvars = {host: {**said, **facts.get(host, {})} for host, said in TWINS["hostvars"].items()}
+    return decide("undo", {**TWINS, "hostvars": hostvars}, folder=str(folder), run=RUN, judge=judge)
+
+
+READ = {"esx01": {"undo_seen": seen("A")}, "esx02": {"undo_seen": seen("B")}}
+
+
+def asked(found: dict[str, Any]) -> dict[str, Any]:
+    """Host of the inventory -> vCenter and id that are asked."""
+    return {
+        host: (said.get("vcenter_uuid"), said.get("esxi_host_moid", said.get("vm_moid")))
+        for layer in ("esxi_host", "gpu_vm")
+        for host, said in found["ask"][layer].items()
+    }
+
+
+def test_undo_reads_each_vcenter_once_and_only_for_what_is_there(tmp_path: pathlib.Path) -> None:
+    found = ask_twins(tmp_path, twin_changes("A"))
+    assert {first: (each["names"], each["vms"]) for first, each in found["vcenters"].items()} == {
+        "esx01": (["esx01"], ["gpu01"]), "esx02": (["esx01"], ["gpu01"])
+    }  # fmt: skip
+    card = [change("mlxconfig_ats", "gpu01", *sides({"0000:3b:00.0 ATS_ENABLED next boot": (False, True)}))]
+    nowhere = {**TWINS, "hostvars": {host: {} for host in TWINS["hostvars"]}}
+    for variables, entries, read in ((TWINS, card, 2), (nowhere, card, 0), (nowhere, twin_changes("A"), 1)):
+        write(tmp_path, RUN, begin(RUN), *entries, END)
+        assert len(decide("undo", variables, folder=str(tmp_path), run=RUN)["vcenters"]) == read
+    assert ask_twins(tmp_path, [change("roce_interface", "gpu01", {"eth1 mtu": 1500}, {"eth1 mtu": 9000})])[
+        "vcenters"] == {}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("vcenters", "hosts"), [("A", {"esx01", "gpu01"}), ("B", {"esx02", "gpu02"}), ("AB", set(TWINS["hostvars"]))]
+)
+def test_undo_chooses_by_the_vcenter_where_names_and_ids_are_equal(
+    tmp_path: pathlib.Path, vcenters: str, hosts: set[str]
+) -> None:
     """With esx01 on both, a change of one was taken back on the other, and undo reported success."""
-    hostvars: Any = {"esx01": {}, "esx02": {}, "esx03": {"esxi_host_name": "esx01"}}
-    found = undo._names({"groups": {"all": [*hostvars], "esxi_hosts": [*hostvars]}, "hostvars": hostvars})
-    assert found.esxi == {"esx02": "esx02"}
+    entries = [entry for vcenter in vcenters for entry in twin_changes(vcenter)]
+    found = ask_twins(tmp_path, entries, **READ)
+    ids = {"esx": "host-1", "gpu": "vm-1"}
+    assert asked(found) == {host: ({"1": "A", "2": "B"}[host[-1]], ids[host[:3]]) for host in hosts}
+    now: dict[str, Any] = {
+        host: {
+            "undo_now": {
+                "esxi_host": {"name": "esx01", "moid": "host-1", "vcenter_uuid": {"1": "A", "2": "B"}[host[-1]]},
+                "gpu_vm": {"before": {"numa.nodeAffinity": "0"}, "reboot_required": True},
+            }
+        }
+        for host in ("gpu01", "gpu02")
+    }
+    for host in ("esx01", "esx02"):
+        now[host] = {**READ[host], "undo_now": {"esxi_host": {"before": {"atsSupport": "TRUE"}}}}
+    judged = ask_twins(tmp_path, entries, judge=True, **now)
+    assert {*judged["due"]["esxi_host"], *judged["due"]["gpu_vm"]} == hosts and judged["left"] == []
+    assert judged["skipped"] == sorted({"esx01", "esx02"} - hosts)
+    # The VM alone: its host is known by the vCenter, too.
+    judged = ask_twins(tmp_path, entries[1:2], judge=True, **now)
+    assert judged["skipped"] == [{"A": "esx02", "B": "esx01"}[vcenters[0]]]
+
+
+def test_undo_knows_a_vm_that_was_renamed_or_registered_anew(tmp_path: pathlib.Path) -> None:
+    anew = {"esx02": {"undo_seen": seen("B", vm={"name": "renamed", "moid": "vm-9"}, host={"moid": "host-9"})}}
+    found = ask_twins(tmp_path, twin_changes("B"), **{**READ, **anew})
+    assert asked(found) == {"esx02": ("B", "host-9"), "gpu02": ("B", "vm-9")}
+
+
+def test_undo_leaves_what_has_the_name_and_is_another(tmp_path: pathlib.Path) -> None:
+    other = {"esx02": {"undo_seen": seen("B", vm={"uuid": "new"}, host={"uuid": "new"})}}
+    found = ask_twins(tmp_path, twin_changes("B"), judge=True, **{**READ, **other})
+    assert len(found["left"]) == 2 and all("no device of the inventory" in line for line in found["left"])
+
+
+def test_undo_takes_an_id_where_several_have_one_uuid_or_the_record_has_none() -> None:
+    board = "00000000-0000-0000-0000-000000000000"
+    every = [restoring.Device(f"esx{number}", f"h{number}", "A", board, f"host-{number}") for number in (1, 2)]
+    names = restoring.Names({"esxi_host": every}, frozenset())
+    for uuid in (board, ""):
+        assert names.find("esxi_host", restoring.Device("esx1", "", "A", uuid, "host-2")) is every[1]
+    assert names.find("esxi_host", restoring.Device("esx1", "", "A")) is every[0], (
+        "its name, where nothing else is said"
+    )
+
+
+def test_undo_takes_no_name_that_two_vcenters_have_without_their_uuid(tmp_path: pathlib.Path) -> None:
+    entries = twin_changes("A", identity={})
+    for facts in (READ, {}):
+        found = ask_twins(tmp_path, entries, **facts)
+        assert asked(found) == {}
+    assert len(ask_twins(tmp_path, entries, judge=True)["left"]) == 2
+
+
+def test_undo_of_a_vcenter_that_was_not_read(tmp_path: pathlib.Path) -> None:
+    """The hosts that are left are asked, and their module says why not; of two, none is taken."""
+    facts = {"esx01": READ["esx01"], "esx02": {"undo_seen": {"msg": "b: login: no answer."}}}
+    found = ask_twins(tmp_path, twin_changes("B"), **facts)
+    assert asked(found) == {"esx02": ("B", "host-1"), "gpu02": ("B", "vm-1")}
+    assert ["esx02: its vCenter was not read: b: login: no answer." in note for note in found["notes"]] == [True]
+    assert asked(ask_twins(tmp_path, twin_changes("A"), **facts)) == {"esx01": ("A", "host-1"), "gpu01": ("A", "vm-1")}
+    # A vCenter that the inventory does not have: nothing of that name is taken where there are two of it, and the
+    # module refuses where there is one.
+    assert asked(ask_twins(tmp_path, twin_changes("C"), **READ)) == {}
+    one = restoring.Names({"esxi_host": [restoring.Device("esx01", "esx01", "A")]}, frozenset())
+    assert one.find("esxi_host", restoring.Device("esx01", "", "C")) is one.devices["esxi_host"][0]

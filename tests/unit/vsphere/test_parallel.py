@@ -14,7 +14,11 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.parall
     worth_telling,
 )
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.plan import KERNEL_SET, KernelWanted
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import Connection, SessionLostError
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import (
+    HOST_UUID,
+    Connection,
+    SessionLostError,
+)
 
 from .fakes import ENDPOINT
 
@@ -125,6 +129,9 @@ class Esxcli:
         self.began: list[str] = []
         self.configured: dict[str, str] = {}
 
+    def properties(self, hosts: Any, _paths: Any, _doing: str) -> list[dict[str, Any]]:
+        return [{HOST_UUID: f"4C4C-{host._moId}"} for host in hosts]
+
     def run_esxcli(self, _host: Any, name: str, command: str, values: dict[str, str] | None = None) -> Any:
         if command != KERNEL_SET:
             return [{**ROWS[0], "Description": "", "Configured": self.configured.get(name, "FALSE")}]
@@ -176,4 +183,6 @@ def test_all_are_written_and_read_back() -> None:
     applied: list[Any] = []
     kernel.apply_all(operations, applied)
     assert applied == operations
-    assert {one.settings["atssupport"].configured for one in kernel.observe()} == {"TRUE"}
+    state = kernel.observe()
+    assert {one.settings["atssupport"].configured for one in state} == {"TRUE"}
+    assert [row["esxi_host_uuid"] for row in kernel.facts(state)["hosts"]] == [f"4c4c-host-{name}" for name in HOSTS]
