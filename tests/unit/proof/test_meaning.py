@@ -16,8 +16,9 @@ import zlib
 from typing import Iterator, NamedTuple
 
 import yaml
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
 
-from tests.unit.proof.attack_base import judge
+from tests.unit.proof.attack_base import GRADES, Site, judge, summary
 from tests.unit.proof.meaning import KINDS, Kind
 from tests.unit.proof.shapes import SHAPES, Shape, built
 
@@ -26,7 +27,6 @@ ALL = 10_000
 LARGE = 8  # ranks
 HERE = pathlib.Path(__file__)
 OPEN: dict[str, str] = yaml.safe_load(HERE.with_name("meaning_open.yml").read_text(encoding="utf-8")) or {}
-GRADES = ("PROVEN", "PATH PROVEN")
 
 
 class Case(NamedTuple):
@@ -82,6 +82,22 @@ def test_some_of_each_kind_are_not_proven() -> None:
         if found is not None and not right(case, found):
             wrong.append(case.name)
     assert wrong == [] and set(tried.values()) == {EACH}
+
+
+def test_the_doctor_improves_no_grade() -> None:
+    """What is refused without it is not asked of it (`attack_base.judge`)."""
+    small = (case for case in cases() if case.shape.run.size <= LARGE)
+    for case in itertools.islice(small, 40):
+        site = built(case.shape)
+        if case.kind.change(site, random.Random(case.name)) is not False and judge(site) not in GRADES:
+            assert state_with_doctor(site) not in GRADES, case.name
+
+
+def state_with_doctor(site: Site) -> str:
+    try:
+        return str(summary(site)["verdict"]["state"])
+    except RefusedError:
+        return "refused"
 
 
 def test_open_kinds_are_still_open() -> None:
