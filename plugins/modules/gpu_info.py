@@ -135,8 +135,9 @@ state:
     - Of each GPU its C(index), C(uuid), C(name), C(bus), C(performance_state), C(persistence), C(ecc), C(ecc_corrected)
       and C(ecc_uncorrected) (since the driver was loaded), C(remap_failed), C(remap_pending), C(pcie_width),
       C(pcie_width_most), C(pcie_gen), C(pcie_gen_most), C(slowed) (by heat, power brake or hardware), C(fabric) and
-      C(fabric_status) (as the GPU says of NVSwitches), C(nvlinks_active), C(nvlinks), C(recovery) (what the driver
-      asks for). Null for what a GPU does not have or does not say.
+      C(fabric_status) (as the GPU says of NVSwitches), C(nvlinks_active), C(nvlinks), C(nvlinks_gb_s) (of all
+      links in one direction), C(recovery) (what the driver asks for). Null for what a GPU does not have or does not
+      say.
     - Null if C(nvidia-smi) did not tell, empty without a GPU.
   returned: with O(gather_state=true)
   type: list

@@ -134,6 +134,7 @@ def run(options: argparse.Namespace) -> int:
         "wall_seconds": round(measured.wall_seconds, 6),
         "busy_seconds": round(measured.busy_seconds, 6),
         "warmup_seconds": round(measured.warmup_seconds, 6),
+        "warmup_batches": options.num_warmup_batches + int(options.cuda_graph),
         "batches": options.num_batches,
         "batch_size": options.batch_size,
         "image_size": options.image_size,

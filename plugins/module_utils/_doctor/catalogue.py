@@ -128,6 +128,7 @@ def _sign(name: str, entry: Mapping[str, Any], kind: str, packs: loader.Packs) -
         _in_folder(entry["piece"]) if "piece" in entry else None,
         entry.get("alone", False),
         entry.get("product", ""),
+        entry.get("ended", False),
     )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import IO, Any, Iterable, Mapping
 
 from . import facts, host_output
+from .boots import Boots
 from .bundle import MANIFEST, Bundle, Piece, Selection
 from .catalogue import catalogue
 from .completeness import NO_FAULT_SEEN
@@ -22,13 +23,17 @@ def diagnose(
     path: str | Path | None,
     evidence: Mapping[str, str] | None = None,
     looked: Iterable[str] = (),
+    *,
     selection: Selection | None = None,
     stream: IO[bytes] | None = None,
+    boots: Boots | None = None,
+    ended: bool = False,
 ) -> dict[str, Any]:
     """A bundle, outputs by name of the piece, or both. ``looked``: commands that were run, whatever they printed;
-    ``selection``: what of the bundle is read; ``stream``: its bytes, ``path`` is their name then. Raises OSError if
-    ``path`` cannot be read."""
-    reading = Reading(catalogue().signs)
+    ``selection``: what of the bundle is read; ``stream``: its bytes, ``path`` is their name then; ``boots``: leaves
+    out of it what systems said before a run; ``ended``: it is known that the job ended well. Raises OSError if ``path``
+    cannot be read."""
+    reading = Reading([sign for sign in catalogue().signs if ended or not sign.ended])
     notes: list[str] = []
     names: list[str] = []
     partial: list[str] = []
@@ -41,7 +46,7 @@ def diagnose(
                 for _chunk in piece.chunks:
                     pass
                 continue
-            reading.piece(piece)
+            reading.piece(boots.of_the_run(piece) if boots else piece)
         notes, names, size, partial = bundle.notes, bundle.read, bundle.bytes, bundle.partial
     for name, text in (evidence or {}).items():
         reading.piece(Piece(name, iter((text.encode("utf-8", "replace"),))))

@@ -99,7 +99,8 @@ class Look:
 class Sign:
     """A line matches ``pattern`` and, if there is a ``test``, its figures do, too. The group ``value`` is compared
     between hosts, ``host`` and ``device`` say where. ``piece``: heard only in pieces whose name has this. ``alone``:
-    what wraps any error; heard only where nothing else on its line says more. ``product``: whose release it reads."""
+    what wraps any error; heard only where nothing else on its line says more. ``product``: whose release it reads.
+    ``ended``: heard only in a job that is known to have ended well."""
 
     name: str
     pattern: Pattern[str]
@@ -108,6 +109,7 @@ class Sign:
     piece: Pattern[str] | None = None
     alone: bool = False
     product: str = ""
+    ended: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

@@ -22,6 +22,7 @@ from .._layer import ParseError
 SLOWDOWNS = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown")
 _REASON = re.compile(r"^clocks_(?:event|throttle)_reason_(\w+)$")
 _GPU_LINE = re.compile(r"^GPU \d+: .*\(UUID: (\S+)\)")
+_LINK_SPEED = re.compile(r"(\d+(?:\.\d+)?) GB/s")
 _LINK_LINE = re.compile(r"^\s+Link \d+: (.+)$")
 _XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d+)")
 # Printed once per load, by the open module in other words than by the other one.
@@ -131,18 +132,21 @@ def _recovery(gpu: ElementTree.Element) -> str:
     return "GPU Reset" if _truth(gpu, "gpu_reset_status/reset_required") else ""
 
 
-def parse_nvlinks(text: str) -> dict[str, tuple[int, int]]:
-    """``nvidia-smi nvlink -s``: UUID to links that are active, and links in all; a GPU without NVLink is not there."""
-    found: dict[str, tuple[int, int]] = {}
+def parse_nvlinks(text: str) -> dict[str, tuple[int, int, float | None]]:
+    """``nvidia-smi nvlink -s``: UUID to links that are active, links in all, and GB/s of all of them per direction
+    (None: none is active); a GPU without NVLink is not there."""
+    found: dict[str, tuple[int, int, float | None]] = {}
     uuid = ""
     for line in text.splitlines():
         gpu, link = _GPU_LINE.match(line), _LINK_LINE.match(line)
         if gpu:
             uuid = gpu.group(1)
         elif link and uuid:
-            active, links = found.get(uuid, (0, 0))
-            found[uuid] = active + (link.group(1).strip() != "<inactive>"), links + 1
-    return found
+            active, links, rate = found.get(uuid, (0, 0, 0.0))
+            speed = _LINK_SPEED.match(link.group(1))
+            rate = max(rate or 0.0, float(speed.group(1)) if speed else 0.0)
+            found[uuid] = active + (link.group(1).strip() != "<inactive>"), links + 1, rate
+    return {uuid: (some, all_, round(all_ * (rate or 0.0), 3) or None) for uuid, (some, all_, rate) in found.items()}
 
 
 def parse_xids(text: str, booted: float) -> list[dict[str, Any]]:

@@ -82,7 +82,8 @@ class GpuReader(Node):
             return None
         links = parse_nvlinks(self.output("nvidia-smi", "nvlink", "-s"))
         for gpu in found:
-            gpu["nvlinks_active"], gpu["nvlinks"] = links.get(gpu["uuid"], (None, None))
+            of_gpu = links.get(gpu["uuid"], (None, None, None))
+            gpu["nvlinks_active"], gpu["nvlinks"], gpu["nvlinks_gb_s"] = of_gpu
         return found
 
     def _xids(self) -> dict[str, Any]:

@@ -33,12 +33,13 @@ _SHOWN = 4
 class Due:
     """``gradient_bytes``: the gradients of all steps of one rank; ``nodes``: that exchange them; ``measured_bytes``:
     of the all-reduce that is measured alone afterwards, which moves through the same counters; ``other_bytes``: what
-    steps before the clock and the start may add at most."""
+    steps before the clock and the start may add at most; ``before_bytes``: at least."""
 
     gradient_bytes: float
     nodes: int
     measured_bytes: float = 0.0
     other_bytes: float = 0.0
+    before_bytes: float = 0.0
 
     @property
     def each(self) -> float:

@@ -78,6 +78,7 @@ def find(
         sources[key] = source + _slowest(seen, distinct)
     _pcie(ports, values, sources, unknown)
     _tags(ports, values, sources, unknown)
+    _nvlinks([(readings.get(node) or {}).get("gpus") for node in nodes], values, sources)
     counts = {node: len(found) for node, found in by_node.items()}
     values["nics_per_node"] = min(counts.values())
     which = "the NICs that NCCL names" if chosen else f"ports with a RoCE v2 address in {networks_text(networks)}"
@@ -172,6 +173,14 @@ def _tags(ports: Sequence[_Port], values: dict[str, Any], sources: dict[str, str
     sources["vlan_tagged"] = "rdma_info: the GID belongs to " + (
         "a VLAN interface" if values["vlan_tagged"] else "the interface of the port itself"
     )
+
+
+def _nvlinks(gpus: Sequence[Any], values: dict[str, Any], sources: dict[str, str]) -> None:
+    """Of the GPU with the least, where every GPU has them."""
+    told: list[float] = [gpu.get("nvlinks_gb_s") or 0 for each in gpus for gpu in (each or {}).get("state") or [{}]]
+    if told and all(told):
+        values["nvlink_gbyte_per_s"] = min(told)
+        sources["nvlink_gbyte_per_s"] = "gpu_info: nvidia-smi nvlink -s, all links of the GPU with the least"
 
 
 def _degraded(ports: Sequence[_Port]) -> list[str]:

@@ -19,7 +19,7 @@ from .witness import AGREES, DISAGREES, IMPOSSIBLE, MISSING, STATES
 
 PROVEN, PATH_PROVEN, NOT_PROVEN, INVALID = "PROVEN", "PATH PROVEN", "NOT PROVEN", "INVALID RUN"
 VERDICTS = (PROVEN, PATH_PROVEN, NOT_PROVEN, INVALID)
-_FACT = 160  # characters of one witness in the first line
+_FACT = 320  # characters of one witness in the first line: a cause of the doctor is said in whole
 
 
 @dataclasses.dataclass(frozen=True)

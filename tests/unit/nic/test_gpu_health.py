@@ -229,7 +229,7 @@ GPU 1: NVIDIA A10 (UUID: GPU-00000000-0000-0000-0000-000000000001)
 
 
 def test_nvlinks_are_counted_and_a_gpu_without_any_is_left_out() -> None:
-    assert parse_nvlinks(NVLINKS) == {UUID: (2, 3)}
+    assert parse_nvlinks(NVLINKS) == {UUID: (2, 3, 79.686)}
 
 
 def test_one_address_however_it_is_spelled() -> None:
@@ -328,7 +328,8 @@ def test_no_xid_means_none_since_boot_only_where_the_log_reaches_back(
     assert (found["xids"], found["since_boot"]) == told
     assert [missed in entry["why"] for entry in found["unreadable"]] == [True] * bool(missed)
     (gpu,) = found["state"]
-    assert (gpu["nvlinks_active"], gpu["nvlinks"], gpu["ecc_uncorrected"]) == (2, 3, 3)
+    assert (gpu["nvlinks_active"], gpu["nvlinks"], gpu["nvlinks_gb_s"]) == (2, 3, 79.686)
+    assert gpu["ecc_uncorrected"] == 3
 
 
 def test_a_driver_that_does_not_tell_leaves_the_state_unknown(tmp_path: pathlib.Path) -> None:

@@ -55,6 +55,11 @@ FACTS: tuple[tuple[str, str, str], ...] = (
         EVERY,
         "which GPU is slow, for the doctor; whether it slows the exchange down, the exchange itself says",
     ),
+    (
+        r"result\.per_rank\.\*\.machine\.warmup_batches",
+        EVERY,
+        "where ranks do not agree, or say more than were timed, it is not believed: the usual number is taken",
+    ),
     (r"result\.per_rank\.\*\.machine\.exchange\.seconds", "cut|zero", "the slowest of the ranks tells the speed"),
     (r"evidence\.nccl_path\.within(\..*)?", EVERY, "which way pairs of one host take; the problems say what is wrong"),
     (r"(evidence\.nccl_path|result)\.problems", "drop", "that there is none is said by ok, too"),

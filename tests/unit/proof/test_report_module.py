@@ -10,6 +10,7 @@ import pytest
 
 from tests.unit.decisions import decide
 from tests.unit.proof.test_bound_evidence import ATTACKS, ONE, Attack
+from tests.unit.proof.test_timed_run import STREAMS, Stream
 
 
 def reported(folder: pathlib.Path, inputs: dict[str, Any]) -> dict[str, Any]:
@@ -31,3 +32,13 @@ def test_module_refuses_false_evidence_by_name(attack: Attack, tmp_path: pathlib
     assert not found["verdict"].startswith("PROVEN")
     (witness,) = [one for one in found["summary"]["verdict"]["witnesses"] if one["name"] == attack.witness]
     assert witness["state"] != "agrees" and attack.names in witness["evidence"]
+
+
+@pytest.mark.parametrize("stream", STREAMS, ids=lambda stream: stream.name.replace(" ", "-"))
+def test_module_refuses_a_timed_run_that_lost_its_path(stream: Stream, tmp_path: pathlib.Path) -> None:
+    inputs = stream.run.inputs()
+    inputs["evidence"]["nccl_path"] = stream.run.path(stream.change(stream.run.nccl()))
+    found = reported(tmp_path, inputs)
+    assert found["verdict"].startswith(("NOT PROVEN", "INVALID RUN"))
+    (witness,) = [one for one in found["summary"]["verdict"]["witnesses"] if one["name"] == "path"]
+    assert witness["state"] != "agrees" and stream.names in witness["evidence"]

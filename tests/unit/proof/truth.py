@@ -19,6 +19,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report
 
 STARTED = 1_790_000_000.0
 BATCHES, BATCH, SPEED = 100, 256, 2000.0
+WARMUP = 10
 GRADIENTS = 25_557_032 * 4 * BATCHES
 # The all-reduce that every rank measures alone afterwards, and what a sound ring gets of its links (normal.ALL_REDUCE).
 MEASURED_BYTES, MEASURED_TIMES = 512 << 20, 7
@@ -193,6 +194,7 @@ class Run:
                 "images_per_second": SPEED,
                 "total_images_per_second": SPEED * self.size,
                 "wall_seconds": wall,
+                "warmup_batches": WARMUP,
                 "batches": BATCHES,
                 "batch_size": BATCH,
                 "backend": "nccl",
@@ -218,7 +220,7 @@ class Run:
     def sent(self, node: int) -> float:
         """Bytes that a node sends for the gradients and for what is measured alone: in a ring all nodes
         alike, in a tree by its neighbours."""
-        due = GRADIENTS + MEASURED_BYTES * MEASURED_TIMES
+        due = GRADIENTS * (BATCHES + WARMUP) / BATCHES + MEASURED_BYTES * MEASURED_TIMES
         if self.groups:
             return 2 * (self.nodes - 1) / self.nodes * due
         if self.algorithm == "ring":

@@ -19,8 +19,8 @@ from . import loader, predicates
 
 _parser: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
 _SIGN = {
-    "kind": str, "piece": str, "alone": bool, "product": str, "test": str, "condition": str, "match": list,
-    "samples": list,
+    "kind": str, "piece": str, "alone": bool, "ended": bool, "product": str, "test": str, "condition": str,
+    "match": list, "samples": list,
 }  # fmt: skip
 _OTHERS = {"must_not_match": list}
 _CAUSE = {

@@ -36,7 +36,8 @@ def judge(evidence: Evidence) -> Said:
         (doubts.notes if quiet else doubts.wrong).append(sentence(finding))
     doubts.notes += [f"accepted: {sentence(finding)}, because {finding['accepted']}" for finding in taken]
     besides = " but what was accepted" if taken else ""
-    said = doubts.says(f"nothing that this run read names a cause of trouble{besides}")
+    fact = doubts.wrong[0].partition(" (seen: ")[0] if doubts.wrong else ""
+    said = doubts.says(f"nothing that this run read names a cause of trouble{besides}", fact)
     if said.state != AGREES or not taken:
         return said
     return said._replace(fact="; ".join(f"{each['cause']}, because {each['accepted']}" for each in taken))

@@ -198,6 +198,12 @@ def pcie_gbyte_per_s(
     )
 
 
+def nvlink_gbyte_per_s(gbyte_per_s: float) -> Limit:
+    """What the NVLinks of a GPU carry in one direction: within a node, a ring sends each byte of its bus bandwidth over
+    them."""
+    return Limit("NVLinks of a GPU", gbyte_per_s, "GB/s", "nvidia-smi nvlink -s, all links of the GPU with the least")
+
+
 def tightest(name: str, *limits: Limit) -> Limit:
     """The smallest of several limits, known only if each of them is: else the ratio to it would flatter."""
     unit = limits[0].unit

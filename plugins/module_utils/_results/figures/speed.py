@@ -16,6 +16,10 @@ from .limits import Limit, bus_gbyte_per_s
 # 64 hosts, 100 to 400 Gb/s); the smallest step down of a link (half the lanes, one generation, half the rate) leaves
 # about a half of that link. Between them, nearer to the sound ones for links that were not the tightest before.
 LEAST_SHARE = 0.75
+USUAL_SHARE = 0.9  # below it nothing is lost, and something may be set better
+# More than this is beyond what is left by such a step, whatever the algorithm. Between the two, NVLink may be the limit
+# of trees over two nodes: sound nodes alone print 77 % (rings) to 100 % (NVLS) of what the NVLinks of a GPU carry.
+MORE_THAN_A_STEP = 0.6
 # A link of PCI Express loses in steps of two (lanes, generation). Copies of alike GPUs scatter less.
 LEAST_COPY = 0.7
 # Smaller exchanges measure latency: nccl-tests reach their bandwidth from some MiB on.
@@ -39,7 +43,7 @@ class Copy:
 class Speed:
     """``bus_gb_s``: bus bandwidth of the all-reduce (None: not measured), ``link_gb_s``: what the links of a node
     carry; ``share``: of these links that its bytes filled; ``why``: why one of them is not known; ``moved_bytes``: that
-    the measurement itself moved at each rank."""
+    the measurement itself moved at each rank; ``nvlink_share``: of a GPU's NVLinks, where they are the limit."""
 
     state: str
     bus_gb_s: float | None
@@ -50,6 +54,7 @@ class Speed:
     moved_bytes: float
     slow_copies: tuple[Copy, ...] = ()
     share: float | None = None
+    nvlink_share: float | None = None
 
     def as_result(self) -> dict[str, Any]:
         copies = [dataclasses.asdict(each) for each in self.slow_copies]
@@ -79,7 +84,9 @@ def judge(
     wire: Limit,
     nodes: int | None,
     least_share: float | None,
+    *,
     seen: tuple[float | None, float | None] = (None, None),
+    nvlink: Limit | None = None,
 ) -> Speed:
     """``wire``: what the NICs of a node carry; ``seen``: how often the bytes of an all-reduce crossed the link of the
     busiest node by its counters, at least and at most. Bus bandwidth alone says nothing about the links: NCCL computes
@@ -91,13 +98,16 @@ def judge(
         why = wire.because
     elif bus is not None and min(nodes or 0, len(per_rank)) < 2:
         why = "all ranks are on one node: the network is not in the way"
-    state, share = NOT_MEASURED, None
+    state, share, of_nvlink = NOT_MEASURED, None, None
     if not why and bus and wire.value and nodes:
         ranks = len(per_rank)
         crossed = Wire.of(ranks, nodes, *seen)
         low, high = (bus / wire.value * times / (2 * (ranks - 1) / ranks) for times in crossed)
+        inside = bus / nvlink.value if nvlink and nvlink.value else 0.0
         if low >= least:
             state, share = GOOD, low
+        elif low >= MORE_THAN_A_STEP and inside >= max(least, LEAST_SHARE):
+            state, share, of_nvlink = GOOD, low, inside
         elif high < least:
             state, share = BAD, high
         else:
@@ -105,7 +115,7 @@ def judge(
                 f"the all-reduce fills {100 * low:.0f} to {100 * high:.0f} % of the links, depending on the algorithm "
                 "that NCCL chose; the counters of the NICs, which would tell, were not read or not well enough"
             )
-    return Speed(state, bus, wire.value, wire.how, why, least, moved, slow_copies(per_rank), share)
+    return Speed(state, bus, wire.value, wire.how, why, least, moved, slow_copies(per_rank), share, of_nvlink)
 
 
 def moved_bytes(per_rank: Sequence[Mapping[str, Any]]) -> float:

@@ -92,13 +92,15 @@ def analyse(
         comparisons.append(_bandwidth(row, link, ranks, nodes))
 
     batches = positive(workload.get("num_batches"))
-    moved = pace.moved_bytes(per_rank)
+    moved, before = pace.moved_bytes(per_rank), _steps_before(per_rank, batches)
     due = (
-        Due(size.value * batches, nodes, moved, size.value * (1 + _steps_before(per_rank)))
+        Due(size.value * batches, nodes, moved, size.value * (1 + before[1]), size.value * before[0])
         if size.value and batches and nodes and nodes > 1
         else None
     )
-    speed = pace.judge(per_rank, wire, nodes, given.get("least_share"), _crossed(busiest_bytes, due, ranks, grouped))
+    nvlink = lim.nvlink_gbyte_per_s(given["nvlink_gbyte_per_s"]) if given.get("nvlink_gbyte_per_s") else None
+    crossed = _crossed(busiest_bytes, due, ranks, grouped)
+    speed = pace.judge(per_rank, wire, nodes, given.get("least_share"), seen=crossed, nvlink=nvlink)
     comparisons += [lim.Comparison(pace.WHAT, speed.bus_gb_s, bus, physical=True)] if speed.bus_gb_s else []
     comparisons += _all_reduce_tests(benchmarks, link, nodes) + _perftests(benchmarks, wire, given.get("nics_per_node"))
 
@@ -106,7 +108,7 @@ def analyse(
     alone = batch / single if batch and single else None
     allreduce = given.get("allreduce_s") or _allreduce(benchmarks, workload, ranks)
     return Analysis(
-        limits=(wire, pcie, link, size, ring, bus, network, compute),
+        limits=(wire, pcie, link, size, ring, bus, network, compute, *([nvlink] if nvlink else [])),
         comparisons=tuple(comparisons),
         communication=lim.communication(step, alone, allreduce),
         gradient_traffic_bytes=due.of_gradients / due.nodes if due else None,
@@ -133,18 +135,23 @@ def _crossed(
         return 2 * (ranks - 1) / ranks, 2 * (ranks - 1) / ranks
     if not busiest_bytes or due is None or not due.each:
         return None, None
-    return busiest_bytes / (due.each + due.other_bytes), busiest_bytes / due.each
+    return busiest_bytes / (due.each + due.other_bytes), busiest_bytes / (due.each + due.before_bytes)
 
 
-def _steps_before(per_rank: Sequence[Mapping[str, Any]]) -> float:
-    """Steps before the clock, at most; what the start exchanges besides is counted with them."""
+def _steps_before(per_rank: Sequence[Mapping[str, Any]], batches: float | None) -> tuple[float, float]:
+    """Steps before the clock, at least and at most; what the start exchanges besides is counted with them. Who says
+    that they were more than the timed ones is not believed."""
+    said = {(rank.get("machine") or {}).get("warmup_batches") for rank in per_rank}
+    count = next(iter(said)) if len(said) == 1 else None
+    if isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= (batches or 0):
+        return count, count
     found = [float(_STEPS_BEFORE)]
     for machine in (rank.get("machine") or {} for rank in per_rank):
         wall, batches, before = (positive(machine.get(key)) for key in ("wall_seconds", "batches", "warmup_seconds"))
         if wall and batches and before:
             # They include compiling, so this counts too many rather than too few.
             found.append(before / (wall / batches))
-    return max(found)
+    return 0.0, max(found)
 
 
 def _links(given: Mapping[str, Any], notes: list[str]) -> tuple[lim.Limit, lim.Limit, lim.Limit]:

@@ -9,11 +9,13 @@ import re
 from typing import Any, Mapping, Sequence
 
 from ..._doctor import doctor, run_facts
+from ..._doctor.boots import Boots
 from ..._doctor.bundle import Selection
 from ..._doctor.completeness import NO_FAULT_SEEN
 from ..._doctor.model import CANDIDATE, HEALTHY
-from ..._proof.evidence import Job, gathered
+from ..._proof.evidence import Job, gathered, short
 from ..._proof.verdict import PROVEN
+from ..._proof.witness import AGREES
 from ..._proof.witnesses.doctor import sentence
 from . import accepted
 
@@ -23,6 +25,7 @@ _SOUND = "Nothing that this run read names a fault. See Witnesses for what keeps
 _QUIET = (HEALTHY, NO_FAULT_SEEN)
 _HOST = re.compile(r"hosts/([^/]+)/")
 _LOG = re.compile(r"^job/|dmesg|\.log$")
+_OF_THE_END = ("job", "log", "ranks")  # witnesses
 _FINDINGS, _QUESTIONS, _LINES = 5, 5, 5
 
 
@@ -40,11 +43,16 @@ def diagnose(
     nothing."""
     try:
         layers = summary["layers"]
-        used = gathered(Job.of(evidence.get("job")), evidence.get("nccl_path"))
+        job = Job.of(evidence.get("job"))
+        used = gathered(job, evidence.get("nccl_path"))
         texts = run_facts.pieces(evidence, (layers.get("esxi") or {}).get("found"), used)
         texts |= run_facts.speed(summary.get("speed") or {}, (evidence.get("job") or {}).get("hosts") or {})
+        states = {witness["name"]: witness["state"] for witness in summary["verdict"]["witnesses"]}
+        ended = all(states[name] == AGREES for name in _OF_THE_END)
         unreal = run_facts.simulated(evidence, layers)
-        found = doctor.diagnose(logs, texts, selection=Selection(LOGS, "job/", LOG_BYTES))
+        names = {short(told): node for node, name in job.hosts.items() for told in (node, name)}
+        boots = Boots(evidence, names, job.started) if job.started else None
+        found = doctor.diagnose(logs, texts, selection=Selection(LOGS, "job/", LOG_BYTES), boots=boots, ended=ended)
         findings = [
             {**finding, "simulated": any(entry["file"].startswith(unreal) for entry in finding["evidence"])}
             for finding in accepted.marked(found["findings"], known)[:_FINDINGS]
