@@ -57,7 +57,8 @@ options:
   numa_node_affinity:
     description:
       - NUMA nodes of the host that the VM's CPUs and memory stay on (C(numa.nodeAffinity)).
-      - V(auto) takes the node of the VM's own passthrough NIC and GPU, and refuses if these sit on different nodes.
+      - V(auto) takes the nodes of the VM's own passthrough NICs and GPUs, and refuses if a GPU has no NIC on its node
+        or a NIC no GPU. A VM with the devices of a whole host gets all of its nodes.
         Where the node of a device is not known, or is decided at the next power-on (Dynamic DirectPath, vGPU, an
         automatic SR-IOV card, a device group) and could be another one, the key is left alone with a warning.
       - V(absent) removes the key. If not given, or given as an empty list, the key is left alone.

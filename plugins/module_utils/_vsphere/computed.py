@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Mapping
 
 from .._layer import RefusedError
 from .devices import possible_nodes
@@ -29,15 +30,25 @@ def gpu_addresses(state: VmState, wanted: VmxWanted) -> dict[int, str]:
     return {index: address for index, address in {**found, **wanted.gpu_pci_ids}.items() if address}
 
 
+def alone(nodes: Mapping[PassthroughDevice, set[int | None]]) -> list[int]:
+    """Nodes with GPUs that no NIC of the VM can be near, or NICs that no GPU can be near. ``nodes``: where each of its
+    GPUs and NICs may be, None among them: unknown."""
+    kinds = {device.kind for device in nodes}
+    certain = {node for each in nodes.values() if len(each) == 1 for node in each if node is not None}
+    return sorted(
+        node for node in certain if {device.kind for device, each in nodes.items() if {node, None} & each} != kinds
+    )
+
+
 def numa_auto(state: VmState, wanted: VmxWanted) -> Computed:
-    """The node of the VM's NICs and GPUs. Raises `RefusedError` where they are known to sit on different nodes."""
+    """The nodes of the VM's NICs and GPUs: a VM of a whole host has some of both on each. Raises `RefusedError` where
+    a GPU is known to have no NIC on its node, or a NIC no GPU."""
     relevant = [d for d in state.devices if d.kind in ("gpu", "nic")]
     if not relevant:
         return Computed(None, "the VM has no passthrough NIC or GPU to derive a NUMA node from")
     named = gpu_addresses(state, wanted)
     nodes = {device: possible_nodes(state, device, named) for device in relevant}
-    certain = {node for each in nodes.values() if len(each) == 1 for node in each if node is not None}
-    if len(certain) > 1:
+    if alone(nodes):
         raise RefusedError(
             f"GPU and NIC sit on different NUMA nodes of host {state.host}: {describe_devices(relevant)}; "
             "traffic between them would cross the sockets, so "
@@ -49,10 +60,9 @@ def numa_auto(state: VmState, wanted: VmxWanted) -> Computed:
             "yourself if the loss is acceptable",
             topology=[dataclasses.asdict(d) for d in relevant],
         )
-    every = {node for each in nodes.values() for node in each}
-    if None not in every and len(every) == 1:
-        return Computed(str(every.pop()))
     open_ones = [device for device, each in nodes.items() if len(each) != 1 or None in each]
+    if not open_ones:
+        return Computed(",".join(sorted({str(node) for each in nodes.values() for node in each})))
     return Computed(None, "; ".join(_why_open(state, device, nodes[device]) for device in open_ones))
 
 
@@ -122,7 +132,7 @@ def resolve(state: VmState, wanted: VmxWanted) -> Resolved:
                 f"{state.name}: {NUMA_AFFINITY} is left alone: {numa.reason}. If you know the node, name it in "
                 "numa_node_affinity"
             )
-        wanted = dataclasses.replace(wanted, numa=None if numa.value is None else (numa.value,))
+        wanted = dataclasses.replace(wanted, numa=None if numa.value is None else tuple(numa.value.split(",")))
     if wanted.mmio_size_gb == AUTO:
         size = mmio_auto(state)
         if size.value is None:

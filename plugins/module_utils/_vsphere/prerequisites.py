@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from .computed import required_mmio_gb
+from .computed import alone, required_mmio_gb
 from .devices import is_split, physical_gpu
 from .keys import ABSENT, MMIO_SIZE_GB, NUMA_AFFINITY, USE_64BIT_MMIO, VmxWanted, gpu_key
 from .state import NVIDIA, as_bool, pci_address
@@ -129,7 +129,7 @@ def _numa_sentences(state: VmState, wanted: VmxWanted) -> list[str]:
     found: list[str] = []
     relevant = [d for d in state.devices if d.kind in ("gpu", "nic")]
     nodes = {d.numa_node for d in relevant if d.numa_node is not None}
-    if len(nodes) > 1:
+    if alone({d: {d.numa_node} for d in relevant}):
         found.append(f"{state.name}: GPU and NIC sit on different NUMA nodes: {describe_devices(relevant)}")
     chosen = set(wanted.numa or ()) - {ABSENT}
     if chosen and nodes and not {str(node) for node in nodes} <= chosen:

@@ -127,6 +127,10 @@ ON_NODE_1 = (gpu("0000:b1:00.0", 1), gpu("0000:c1:00.0", 1), NIC0, NIC1)
         ),
         pytest.param(vm([]), None, None, id="no_devices"),
         pytest.param(
+            vm([fixed(device) for device in (NIC0, NIC1, GPU0, GPU1)]), ("0", "1"), "256", id="whole_host_on_two_nodes"
+        ),
+        pytest.param(vm([fixed(NIC0), fixed(NIC1), fixed(GPU0), dynamic()]), None, "256", id="dynamic_of_a_whole_host"),
+        pytest.param(
             vm([fixed(NIC0), fixed(gpu("0000:3d:00.0"))], (NIC0, gpu("0000:3d:00.0", 0, 0x7FFF))),
             ("0",),
             None,
@@ -142,6 +146,14 @@ def test_auto_is_computed_or_left_alone_with_the_reason(
     assert len(found.left_alone) == [numa, size].count(None)
     assert all(text.startswith("gpu01: ") and "is left alone: " in text for text in found.left_alone)
     plan_vmx(state, dataclasses.replace(found.wanted, plan_only=True))  # nothing that is left alone may refuse the rest
+
+
+@pytest.mark.parametrize(
+    "devices", [[NIC1, GPU0], [NIC0, NIC1, GPU0], [NIC0, GPU0, GPU1]], ids=["apart", "nic_alone", "gpu_alone"]
+)
+def test_gpu_without_nic_on_its_node_is_refused_and_so_is_a_nic_without_gpu(devices: list[PciDevice]) -> None:
+    with pytest.raises(RefusedError, match="different NUMA nodes"):
+        resolve(vm([fixed(device) for device in devices]), AUTO)
 
 
 def test_fixed_devices_on_two_nodes_are_refused_whatever_else_is_unknown() -> None:
