@@ -1,6 +1,6 @@
 """All causes, signs and rules of the doctor, from the rule packs and from the rules of a failed run.
 
-``_results/launch/causes.py`` explains a failed mpirun. Its patterns are signs here, so that both say the same of one
+``_results/launch`` explains a failed mpirun. Its patterns are signs here, so that both say the same of one
 line. The packs are read when the catalogue is first asked for, not when this file is imported.
 """
 
@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any, Iterable, Mapping, Pattern, Sequence
 
 from .._judge.packs import loader, predicates
-from .._results.launch.causes import RULES as RUN_RULES
+from .._results.launch.causes import rules as launch_rules
 from .model import (
     CANDIDATE,
-    ECHO,
     FACT,
     FAULT,
     GOOD,
@@ -34,7 +33,6 @@ from .model import (
     Topic,
 )
 
-_ECHOES = ("nccl", "cuda", "nccl_tests")
 # What the signs of a folder are, unless they say so themselves.
 _KINDS = {loader.CAUSES: FAULT, loader.SYMPTOMS: FAULT, loader.FACTS: FACT, loader.NOISE: NORMAL, loader.NORMAL: GOOD}
 _OF_CAUSE = {field.name for field in dataclasses.fields(Cause)} - {"id", "layer"}
@@ -76,7 +74,7 @@ def catalogue() -> Catalogue:
 @functools.lru_cache(maxsize=2)
 def _built(packs: loader.Packs) -> Catalogue:
     packs.refuse_twins()
-    run_signs, run_rules = _of_runs(packs.lists["suspects"]["runs"])
+    run_signs, run_rules = _of_runs()
     causes = {pack.name: _cause(pack) for pack in packs.of(loader.CAUSES)}
     signs = [_sign(name, entry, _KINDS[pack.kind], packs) for pack, name, entry in packs.signs()]
     rules: list[Rule] = []
@@ -96,14 +94,13 @@ def _built(packs: loader.Packs) -> Catalogue:
     )
 
 
-def _of_runs(causes: Mapping[str, str]) -> tuple[list[Sign], list[Rule]]:
+def _of_runs() -> tuple[list[Sign], list[Rule]]:
     signs, rules = [], []
-    for entry in RUN_RULES:
-        name = f"run_{entry.cause}"
-        kind = ECHO if entry.cause in _ECHOES else FAULT
-        if entry.cause in causes:
-            signs.append(Sign(name, entry.pattern, kind))
-            rules.append(Rule(name, name, CANDIDATE, (causes[entry.cause],), "recorded: " + entry.summary))
+    for entry in launch_rules():
+        if entry.may_be:
+            name = f"run_{entry.cause}"
+            signs.append(Sign(name, entry.pattern, FAULT))
+            rules.append(Rule(name, name, CANDIDATE, (entry.may_be,), "recorded: " + entry.summary))
     return signs, rules
 
 

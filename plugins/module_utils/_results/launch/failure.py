@@ -14,7 +14,7 @@ from typing import Any, Iterator, Match, Sequence
 
 from ..readers.reading import Source, pieces
 from ..readers.tags import Demultiplexer, Line
-from .causes import RULES, Rule
+from .causes import RunRule, rules
 from .mpirun import Node
 from .progress import STEP
 from .stall import Stall, Stuck, judge, table
@@ -69,9 +69,8 @@ _RAISED = re.compile(r"^[A-Za-z_][\w.]{0,80}(?:Error|Exception)(?::\s|$)")
 _COMPLETE = re.compile(r"total images/sec: \d")
 # What mpirun 4.1.4 leaves when its output does not say more. 1 is anything; 128 + n is a signal.
 _STATUS = {127: "orted_missing", 132: "program_missing", 213: "orted_broken", 255: "ssh_failed"}
-_SAID = {rule.cause: (rule.summary, rule.remedy) for rule in RULES}
 _LOGIN = "run the mesh stage's login check: it tries each host alone"
-_SAID["ssh_failed"] = ("the login on at least one host failed, and the output does not say why", _LOGIN)
+_LOGIN_FAILED = ("the login on at least one host failed, and the output does not say why", _LOGIN)
 
 
 @dataclasses.dataclass
@@ -90,7 +89,7 @@ class Evidence:
     """The lines of a failed run, one by one; what matters of them is kept."""
 
     def __init__(self) -> None:
-        self.rule: Rule | None = None
+        self.rule: RunRule | None = None
         self.hit: _Hit | None = None
         self.signal: Match[str] | None = None
         self.exited: Match[str] | None = None
@@ -105,8 +104,8 @@ class Evidence:
         self.raised: dict[int, str] = {}  # rank -> its last error, if that is the last thing it said in that stream
         self._erring: set[int] = set()  # ranks whose last words in the stream that is read are an error
         self._tail: collections.deque[str] = collections.deque(maxlen=3)
-        self._words = tuple(rule.words for rule in RULES)
-        self._order = len(RULES)  # rules from here on are worth less than the one that was found
+        self._rules = rules()
+        self._order = len(self._rules)  # rules from here on are worth less than the one that was found
         self._before = ""
         self._box = 0
 
@@ -146,7 +145,7 @@ class Evidence:
                 self.raised.pop(line.rank, None)
                 self.raised[line.rank] = text[:_KEPT]
                 self._erring.add(line.rank)
-        self._rules(line.rank, text, lower)
+        self._match(line.rank, text, lower)
         self.waits.line(line.rank, text, lower)
         self._ending(text)
         if line.rank is None and "Node:" in text and len(self.nodes) < _NAMES:
@@ -155,11 +154,10 @@ class Evidence:
                 self.nodes.setdefault(node["host"])
         self._before = text[-_KEPT:]
 
-    def _rules(self, rank: int | None, text: str, lower: str) -> None:
-        for order, words in enumerate(self._words[: self._order + 1]):
-            if not any(word in lower for word in words):
+    def _match(self, rank: int | None, text: str, lower: str) -> None:
+        for order, rule in enumerate(self._rules[: self._order + 1]):
+            if not any(word in lower for word in rule.words):
                 continue
-            rule = RULES[order]
             match = rule.pattern.search(text)
             if not match:
                 continue
@@ -355,7 +353,8 @@ def _by_ending(rc: int, seen: Evidence, hosts: Sequence[Node]) -> Diagnosis:
     reported = _by_report(seen, hosts, down)
     # The box that names all causes is worth less than the status.
     if rc in _STATUS and (reported is None or reported.cause == "daemons"):
-        summary, remedy = _SAID[_STATUS[rc]]
+        said = {rule.cause: (rule.summary, rule.remedy) for rule in rules()}
+        summary, remedy = said.get(_STATUS[rc], _LOGIN_FAILED)
         named, evidence = (reported.hosts, reported.evidence) if reported else (down, seen.tail)
         return Diagnosis(_STATUS[rc], f"mpirun ended with status {rc}: {summary}", remedy, named, evidence=evidence)
     return reported or Diagnosis(
