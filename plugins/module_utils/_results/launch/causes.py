@@ -12,7 +12,7 @@ from ..._judge.packs import loader
 
 @dataclasses.dataclass(frozen=True)
 class RunRule:
-    """If a line matches ``pattern``, the cause is ``cause``. ``may_be``: the doctor's cause of such a line, or empty."""
+    """If a line matches ``pattern``, the cause is ``cause``; ``may_be``: what the doctor makes of such a line."""
 
     cause: str
     pattern: Pattern[str]
