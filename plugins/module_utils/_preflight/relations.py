@@ -10,7 +10,7 @@ from .._nvue import plan as nvue
 from .._onyx import plan as onyx
 from .._switch import request as asking
 from .finding import Finding, problem
-from .values import DRIVERS, shown, truth, words
+from .values import shown, table, truth, words
 from .variables import GROUPS, few
 
 Row = Mapping[str, Any]
@@ -286,8 +286,8 @@ def each_port(given: Any) -> list[str]:
 
 def port(text: str, driver: str) -> str:
     """What was expected of a port or a range; empty where it is one, or of a driver without names here."""
-    form, example = DRIVERS.get(driver, (".*", ""))
-    return "" if re.fullmatch(form, text) else f"{example} with the driver {driver}"
+    known = table("drivers").get(driver, {"pattern": ".*", "form": ""})
+    return "" if re.fullmatch(known["pattern"], text) else f"{known['form']} with the driver {driver}"
 
 
 def driver_of(row: Row) -> str:

@@ -8,7 +8,6 @@ import itertools
 from typing import Iterable, Iterator, Mapping, Sequence
 
 from .finding import Finding, problem, warning
-from .values import SITE_OPTIONS
 
 GROUPS: Mapping[str, str] = {
     "switches": "the switches of the RoCE network",
@@ -17,7 +16,6 @@ GROUPS: Mapping[str, str] = {
 }
 # Variables of the whole site: read by playbooks and by roles' defaults.
 SITE_PREFIX = "rocemesh_"
-SITE_VARIABLES = frozenset(SITE_OPTIONS)
 # One letter of ten may be wrong; "switch_vlna" is 0.91 from "switch_vlan".
 _LIKE = 0.86
 
