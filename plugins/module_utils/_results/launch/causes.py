@@ -1,10 +1,11 @@
-"""What the lines of a failed run mean: the rules of ``_judge/packs/runs.yml``, most telling line first."""
+"""Why a run failed: rules on its lines (``_judge/packs/runs.yml``, most telling line first), and how it ended
+(``endings.yml``)."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Pattern
+from typing import Any, Iterable, Pattern
 
 from ..._judge import words
 from ..._judge.packs import loader
@@ -25,6 +26,27 @@ class RunRule:
         return words.any_of(self.pattern)
 
 
+@dataclasses.dataclass(frozen=True)
+class Diagnosis:
+    """Why a run failed. ``hosts`` is empty if the output does not tell; ``evidence`` is the line that decided."""
+
+    cause: str
+    summary: str
+    remedy: str
+    hosts: tuple[str, ...] = ()
+    rank: int | None = None
+    evidence: str = ""
+
+    @property
+    def message(self) -> str:
+        where = ", ".join(self.hosts) if self.hosts else "mpirun (no single host named)"
+        seen = f" Seen: {self.evidence!r}." if self.evidence else ""
+        return f"{where}: {self.summary}.{seen} What to do: {self.remedy}."
+
+    def as_result(self) -> dict[str, Any]:
+        return {**dataclasses.asdict(self), "hosts": list(self.hosts), "message": self.message}
+
+
 @functools.lru_cache(maxsize=1)
 def rules() -> tuple[RunRule, ...]:
     """Raises PackError, and ImportError without PyYAML."""
@@ -33,3 +55,12 @@ def rules() -> tuple[RunRule, ...]:
         RunRule(cause, packs.pattern(entry["match"]), entry["summary"], entry["remedy"], entry.get("may_be", ""))
         for cause, entry in packs.lists["runs"].items()
     )
+
+
+def ending(
+    situation: str, hosts: Iterable[str] = (), rank: int | None = None, evidence: str = "", **words: Any
+) -> Diagnosis:
+    """``words``: what its summary names in braces, beside the rank."""
+    entry = loader.load().lists["endings"][situation]
+    summary = entry["summary"].format(rank=rank, **words)
+    return Diagnosis(entry.get("cause", situation), summary, entry["remedy"], tuple(hosts), rank, evidence)
