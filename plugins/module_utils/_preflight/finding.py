@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Iterable, Sequence
+import functools
+from pathlib import Path
+from typing import Any, Iterable, Mapping, Sequence
+
+from .._judge.packs import loader
 
 PROBLEM, WARNING, NOTE = "problem", "warning", "note"
 LEVELS = (PROBLEM, WARNING, NOTE)
@@ -28,6 +32,18 @@ class Finding:
     def line(self) -> str:
         text = f"{SIGNS[self.level]} {self.place}: {self.thing}: {self.text.rstrip('.')}."
         return f"{text} What to do: {self.remedy.rstrip('.')}." if self.remedy else text
+
+
+@functools.lru_cache(maxsize=None)
+def _sentences() -> Mapping[str, Mapping[str, str]]:
+    return loader.read(Path(__file__).with_name("findings.yml"))
+
+
+def found(code: str, place: str, level: str = "", **words: Any) -> Finding:
+    """As findings.yml words it; ``level``: another than it says."""
+    entry = _sentences()[code]
+    thing, text, remedy = (entry.get(key, "").format(place=place, **words) for key in ("thing", "text", "remedy"))
+    return Finding(level or entry.get("level", PROBLEM), place, thing, text, remedy)
 
 
 def problem(place: str, thing: str, text: str, remedy: str) -> Finding:

@@ -269,10 +269,9 @@ def _tables() -> Mapping[str, Any]:
     return loader.read(Path(__file__).with_suffix(".yml"))
 
 
-def table(name: str) -> Mapping[str, Any]:
-    """One of values.yml: ``site``, ``login``, ``ranges``, ``words`` or ``drivers``."""
-    found: Mapping[str, Any] = _tables()[name]
-    return found
+def table(name: str) -> Any:
+    """One of values.yml by its name."""
+    return _tables()[name]
 
 
 @functools.lru_cache(maxsize=None)
