@@ -8,14 +8,14 @@ from __future__ import annotations
 import collections
 import dataclasses
 import ipaddress
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Iterator, Mapping, Sequence
 
 from .._judge.settled import Known
 from .._layer import RefusedError
 from .gpus import Gpus, judge
 from .judge import Place
 from .model import Fabric, from_hosts, usual
-from .reach import Fault
+from .reach import Fault, fault
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,12 +103,7 @@ def _absent(fabric: Fabric, readings: Mapping[str, Any]) -> Iterator[Fault]:
     """What cannot be measured does not pass: a host that was not read, or that lacks the port of a rail."""
     for nic in sorted(fabric.absent):
         given = readings.get(fabric.hosts[fabric.host_of(nic)]) or {}
-        yield Fault(
-            "absent",
-            Place("nic", (nic,)),
-            str(given.get("error") or "no usable RoCE v2 port was read"),
-            "look at the notes and at rdma_info there; play without --limit",
-        )
+        yield fault("absent", Place("nic", (nic,)), why=given.get("error") or "no usable RoCE v2 port was read")
 
 
 def _length_first(name: str) -> tuple[int, str]:
@@ -190,33 +185,22 @@ def _plugged(
     return found
 
 
-def _qos(port: Mapping[str, Any], key: str) -> Any:
-    value = (port.get("qos") or {}).get(key)
+# What all NICs of a rail have in common. None is not known, and no part is accused for it.
+_SAME = {
+    "odd_mtu": "netdev_mtu",
+    "odd_rdma_mtu": "active_mtu",
+    "odd_rate": "rate",
+    "odd_state": "state",
+    "odd_trust": "qos.trust",
+    "odd_pfc": "qos.pfc_priorities",
+    "odd_firmware": "firmware",
+}
+
+
+def _value(port: Mapping[str, Any], key: str) -> Any:
+    inside, _dot, name = key.rpartition(".")
+    value = ((port.get(inside) or {}) if inside else port).get(name)
     return tuple(value) if isinstance(value, list) else value
-
-
-# Thing, how it is read, what to do. None is not known, and no part is accused for it.
-_SAME: tuple[tuple[str, Callable[[Mapping[str, Any]], Any], str], ...] = (
-    ("mtu", lambda port: port.get("netdev_mtu"), "set the same interface MTU on the whole rail (role guest)"),
-    (
-        "rdma mtu",
-        lambda port: port.get("active_mtu"),
-        "the interface needs an MTU of 4200 or more for an RDMA MTU of 4096",
-    ),
-    ("rate", lambda port: port.get("rate"), "look at the cable, its optics and the speed of the switch port"),
-    ("state", lambda port: port.get("state"), "look at cable and switch port"),
-    ("trust", lambda port: _qos(port, "trust"), "set trust DSCP (role guest, guest_qos)"),
-    (
-        "pfc",
-        lambda port: _qos(port, "pfc_priorities"),
-        "switch PFC on for the same priority everywhere (role guest, role switch)",
-    ),
-    (
-        "firmware",
-        lambda port: port.get("firmware"),
-        "bring the cards of a rail to one firmware, in a window of your own",
-    ),
-)
 
 
 def _odd_ones(fabric: Fabric, ports: Mapping[int, Mapping[str, Any]]) -> list[Fault]:
@@ -225,24 +209,19 @@ def _odd_ones(fabric: Fabric, ports: Mapping[int, Mapping[str, Any]]) -> list[Fa
     for nic in ports:
         rails[fabric.rail_of(nic)].append(nic)
     for nics in rails.values():
-        for thing, read, remedy in _SAME:
-            values = {nic: read(ports[nic]) for nic in nics if read(ports[nic]) is not None}
+        for code, key in _SAME.items():
+            read = {nic: _value(ports[nic], key) for nic in nics}
+            values = {nic: value for nic, value in read.items() if value is not None}
             most, share = usual(values.values())
             for nic, value in sorted(values.items()):
                 if value != most and share > 0.5:
-                    found.append(Fault(thing, Place("nic", (nic,)), f"{value}, most of the rail {most}", remedy))
+                    found.append(fault(code, Place("nic", (nic,)), value=value, most=most))
         switches = {nic: fabric.port(nic).switch for nic in nics if fabric.port(nic).switch}
         usual_switch, share = usual(switches.values())
         for nic, switch in sorted(switches.items()):
             if switch != usual_switch and 3 * share >= 2:
-                found.append(
-                    Fault(
-                        "cable",
-                        Place("nic", (nic,)),
-                        f"LLDP: plugged into {fabric.port(nic).behind}, most of the rail into {usual_switch}",
-                        "move the cable, or correct fabric_networks",
-                    )
-                )
+                behind = fabric.port(nic).behind
+                found.append(fault("plugged_elsewhere", Place("nic", (nic,)), behind=behind, usual=usual_switch))
     # A slot of an older generation is how the machines were bought, where the whole rail is like that.
     best_of = {
         (rail, key): max((ports[nic].get("pcie") or {}).get(f"current_link_{key}") or 0 for nic in nics)
@@ -254,12 +233,5 @@ def _odd_ones(fabric: Fabric, ports: Mapping[int, Mapping[str, Any]]) -> list[Fa
         for key, unit in (("width", "lanes"), ("speed", "GT/s")):
             now, most = link.get(f"current_link_{key}"), link.get(f"max_link_{key}")
             if now and most and now < min(most, best_of[fabric.rail_of(nic), key]):
-                found.append(
-                    Fault(
-                        "pcie",
-                        Place("nic", (nic,)),
-                        f"PCIe {key} is {now} of {most} {unit}",
-                        "seat the card anew, or look at slot, riser and BIOS",
-                    )
-                )
+                found.append(fault("nic_pcie", Place("nic", (nic,)), key=key, now=now, most=most, unit=unit))
     return found

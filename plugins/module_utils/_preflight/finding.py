@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-from pathlib import Path
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Iterable, Sequence
 
-from .._judge.packs import loader
+from .._judge.sentences import Sentences
 
 PROBLEM, WARNING, NOTE = "problem", "warning", "note"
 LEVELS = (PROBLEM, WARNING, NOTE)
@@ -34,16 +32,13 @@ class Finding:
         return f"{text} What to do: {self.remedy.rstrip('.')}." if self.remedy else text
 
 
-@functools.lru_cache(maxsize=None)
-def _sentences() -> Mapping[str, Mapping[str, str]]:
-    return loader.read(Path(__file__).with_name("findings.yml"))
+_SENTENCES = Sentences(__file__, "findings.yml")
 
 
 def found(code: str, place: str, level: str = "", **words: Any) -> Finding:
     """As findings.yml words it; ``level``: another than it says."""
-    entry = _sentences()[code]
-    thing, text, remedy = (entry.get(key, "").format(place=place, **words) for key in ("thing", "text", "remedy"))
-    return Finding(level or entry.get("level", PROBLEM), place, thing, text, remedy)
+    said = {"level": PROBLEM, **_SENTENCES.say(code, place=place, **words)}
+    return Finding(level or said["level"], place, said["thing"], said["text"], said.get("remedy", ""))
 
 
 def problem(place: str, thing: str, text: str, remedy: str) -> Finding:

@@ -8,7 +8,6 @@
     words.yml                 parts of patterns that several signs share
     looks.yml, suspects.yml, topics.yml    lists whose order counts
     runs.yml                  lines of a failed mpirun; their order counts
-    endings.yml               how a run ended where no line names a cause
     readers.yml               names of the signs that readers find
     order.yml                 which rule and sign counts first where two say as much
 
@@ -35,7 +34,7 @@ else:
 
 FOLDER = Path(__file__).parent
 CAUSES, SYMPTOMS, FACTS, NOISE, NORMAL = KINDS = ("causes", "symptoms", "facts", "noise", "normal")
-LISTS = ("looks", "suspects", "topics", "order", "runs", "endings")
+LISTS = ("looks", "suspects", "topics", "order", "runs")
 _WORDS = "words"
 _PART = re.compile(r"\{(?P<name>[a-z_]+)(?: (?P<cause>[a-z_]+)(?: (?P<at_fault>\w+))?)?\}")
 _RECORDED = "recorded"  # an Xid that names no cause

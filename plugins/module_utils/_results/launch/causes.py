@@ -1,5 +1,4 @@
-"""Why a run failed: rules on its lines (``_judge/packs/runs.yml``, most telling line first), and how it ended
-(``endings.yml``)."""
+"""Why a run failed: by its lines (``_judge/packs/runs.yml``, most telling first), or how it ended (``endings.yml``)."""
 
 from __future__ import annotations
 
@@ -9,6 +8,9 @@ from typing import Any, Iterable, Pattern
 
 from ..._judge import words
 from ..._judge.packs import loader
+from ..._judge.sentences import Sentences
+
+_ENDINGS = Sentences(__file__, "endings.yml")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +63,5 @@ def ending(
     situation: str, hosts: Iterable[str] = (), rank: int | None = None, evidence: str = "", **words: Any
 ) -> Diagnosis:
     """``words``: what its summary names in braces, beside the rank."""
-    entry = loader.load().lists["endings"][situation]
-    summary = entry["summary"].format(rank=rank, **words)
-    return Diagnosis(entry.get("cause", situation), summary, entry["remedy"], tuple(hosts), rank, evidence)
+    said = _ENDINGS.say(situation, rank=rank, **words)
+    return Diagnosis(said.get("cause", situation), said["summary"], said["remedy"], tuple(hosts), rank, evidence)

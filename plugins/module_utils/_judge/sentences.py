@@ -1,0 +1,28 @@
+"""What a judge says, as data: a YAML file beside the code that finds it.
+
+CODE: {FIELD: text in which words in braces are filled in, ...}
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any, Mapping
+
+from .packs import loader
+
+
+class Sentences:
+    """``source``: the Python file that the YAML file of this name lies beside."""
+
+    def __init__(self, source: str, name: str) -> None:
+        self._path = Path(source).with_name(name)
+
+    @functools.cached_property
+    def table(self) -> Mapping[str, Any]:
+        """Raises PackError."""
+        return loader.read(self._path)
+
+    def say(self, code: str, **words: Any) -> dict[str, str]:
+        """The fields of a code with their words."""
+        return {field: text.format(**words) for field, text in self.table[code].items()}
