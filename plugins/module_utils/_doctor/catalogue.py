@@ -12,6 +12,7 @@ import re
 from pathlib import Path
 from typing import Any, Iterable, Mapping, Pattern, Sequence
 
+from .._judge import yaml_files
 from .._judge.packs import loader, predicates
 from .._results.launch.causes import rules as launch_rules
 from .model import (
@@ -19,7 +20,6 @@ from .model import (
     FACT,
     FAULT,
     GOOD,
-    LAYERS,
     LIKELY,
     NORMAL,
     OFTEN,
@@ -66,6 +66,11 @@ def use(folders: Iterable[str]) -> None:
     _OF_SITE[:] = map(Path, folders)
 
 
+def layers() -> Mapping[str, str]:
+    """From the ground up, each with its owner."""
+    return loader.load().lists["layers"]
+
+
 def catalogue() -> Catalogue:
     """Raises PackError, and ImportError without PyYAML."""
     return _built(loader.load(loader.FOLDER, *_OF_SITE))
@@ -105,9 +110,9 @@ def _of_runs() -> tuple[list[Sign], list[Rule]]:
 
 
 def _cause(pack: loader.Pack) -> Cause:
-    if pack.layer not in LAYERS:
-        raise loader.PackError(
-            f"{pack.path}: layer is {pack.layer}, expected one of {', '.join(LAYERS)}. Move the file."
+    if pack.layer not in layers():
+        raise yaml_files.PackError(
+            f"{pack.path}: layer is {pack.layer}, expected one of {', '.join(layers())}. Move the file."
         )
     fields = {key: value for key, value in pack.data.items() if key in _OF_CAUSE}
     against = (Rule("", when, CANDIDATE, (pack.name,), fields["source"]) for when in fields.pop("refuted_by", ()))
@@ -116,7 +121,7 @@ def _cause(pack: loader.Pack) -> Cause:
 
 def _sign(name: str, entry: Mapping[str, Any], kind: str, packs: loader.Packs) -> Sign:
     if not entry.get("match"):
-        raise loader.PackError(f"sign {name}: match is missing. Write it.")
+        raise yaml_files.PackError(f"sign {name}: match is missing. Write it.")
     return Sign(
         name,
         packs.pattern(entry["match"]),

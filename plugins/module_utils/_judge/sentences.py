@@ -9,7 +9,7 @@ import functools
 from pathlib import Path
 from typing import Any, Mapping
 
-from .packs import loader
+from . import yaml_files
 
 
 class Sentences:
@@ -21,7 +21,7 @@ class Sentences:
     @functools.cached_property
     def table(self) -> Mapping[str, Any]:
         """Raises PackError."""
-        return loader.read(self._path)
+        return yaml_files.read(self._path)
 
     def say(self, code: str, **words: Any) -> dict[str, str]:
         """The fields of a code with their words."""

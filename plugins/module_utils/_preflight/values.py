@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
-from .._judge.packs import loader
+from .._judge import yaml_files
 from .._site import schedule
 
 _WINDOW = "{start: '22:00', end: '04:00', days: [sat], timezone: Europe/Berlin}"
@@ -266,7 +266,7 @@ _FORMS: Mapping[str, Callable[[Any], str]] = {
 
 @functools.lru_cache(maxsize=None)
 def _tables() -> Mapping[str, Any]:
-    return loader.read(Path(__file__).with_suffix(".yml"))
+    return yaml_files.read(Path(__file__).with_suffix(".yml"))
 
 
 def table(name: str) -> Any:
