@@ -74,14 +74,9 @@ def options_from(given: Mapping[str, Any]) -> Options:
 
 def _as(kind: type, value: Any) -> Any:
     """A value as its default is; a number may be a text."""
-    if kind is tuple:
-        return _words(value)
+    if kind is tuple:  # of a list, or of a text as -e gives it
+        return tuple(value.replace(",", " ").split()) if isinstance(value, str) else tuple(map(str, value))
     return kind(value) if kind in (int, float) else value
-
-
-def _words(value: Any) -> tuple[str, ...]:
-    """Of a list, or of a text as -e gives it."""
-    return tuple(value.replace(",", " ").split()) if isinstance(value, str) else tuple(map(str, value))
 
 
 def next_part(site: Mapping[str, Any], outputs: Sequence[str]) -> dict[str, Any]:

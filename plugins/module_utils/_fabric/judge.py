@@ -181,7 +181,7 @@ class _Search:
             if group.tests and (group.median < (1 - drop) * best or self._is_dead(rail, failures[rail]))
         ]
         if worst and len(worst) == len(own) and not any(self.groups[rail, rail].median for rail in worst):
-            self._accept(Place("fabric", (), self._count(own), len(self.all_bad), dead=True), set(own))
+            self._accept(Place("fabric", (), sum(map(self._played, own)), len(self.all_bad), dead=True), set(own))
             return
         for rail in worst:
             group = own[rail]
@@ -197,9 +197,6 @@ class _Search:
     def _is_dead(self, rail: int, bad: int) -> bool:
         # Counting is slow; with less than a tenth of the places it could not be.
         return 10 * bad >= self.groups[rail, rail].tests and bad >= NEARLY_ALL * self._played(rail)
-
-    def _count(self, own: Mapping[int, _Group]) -> int:
-        return sum(self._played(rail) for rail in own)
 
     def _played(self, rail: int) -> int:
         return sum(

@@ -45,7 +45,7 @@ def fabric_from(
     for host in hosts:
         name = str(host["name"])
         ports = [port for port in (readings.get(name) or {}).get("devices") or () if _usable(name, port, nets, notes)]
-        ports.sort(key=lambda port: _length_first(str(port["name"])))
+        ports.sort(key=lambda port: (len(str(port["name"])), str(port["name"])))  # mlx5_10 comes after mlx5_9
         chosen[name] = _in_rails(name, ports, nets)
     if not nets:
         _same_number(chosen)
@@ -106,10 +106,6 @@ def _absent(fabric: Fabric, readings: Mapping[str, Any]) -> Iterator[Fault]:
         yield fault("absent", Place("nic", (nic,)), why=given.get("error") or "no usable RoCE v2 port was read")
 
 
-def _length_first(name: str) -> tuple[int, str]:
-    return len(name), name  # mlx5_10 comes after mlx5_9
-
-
 def _usable(name: str, port: Mapping[str, Any], nets: Sequence[Any], notes: list[str]) -> bool:
     where = f"{name} {port.get('name')}:{port.get('port', 1)}"
     gid = port.get("roce_gid_ipv4")
@@ -117,15 +113,11 @@ def _usable(name: str, port: Mapping[str, Any], nets: Sequence[Any], notes: list
         notes.append(f"{where} is left out: {port.get('link_layer')}, not Ethernet")
     elif not gid:
         notes.append(f"{where} is left out: no GID of RoCE v2 over IPv4 (state {port.get('state')})")
-    elif nets and not _inside(ipaddress.ip_address(gid), nets):
+    elif nets and not any(ipaddress.ip_address(gid) in net for net in nets):
         notes.append(f"{where} is left out: {gid} is in none of {', '.join(map(str, nets))}")
     else:
         return True
     return False
-
-
-def _inside(address: Any, nets: Sequence[Any]) -> bool:
-    return any(address in net for net in nets)
 
 
 def _in_rails(name: str, ports: Sequence[Mapping[str, Any]], nets: Sequence[Any]) -> list[Mapping[str, Any] | None]:

@@ -41,7 +41,10 @@ def encode(
     hosts = [
         {
             "name": name,
-            "rails": [_nic(fabric, nic, (netdevs or {}).get(nic, ""), mtu) for nic in _row(fabric, number)],
+            "rails": [
+                _nic(fabric, nic, (netdevs or {}).get(nic, ""), mtu)
+                for nic in range(number * fabric.rails, (number + 1) * fabric.rails)
+            ],
         }
         for number, name in enumerate(fabric.hosts)
     ]
@@ -68,10 +71,6 @@ def encode(
             remedy="check the hosts in parts, for example by switch",
         )
     return text
-
-
-def _row(fabric: Fabric, host: int) -> range:
-    return range(host * fabric.rails, (host + 1) * fabric.rails)
 
 
 def _nic(fabric: Fabric, nic: int, netdev: str, mtu: int) -> dict[str, Any] | None:

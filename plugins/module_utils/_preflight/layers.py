@@ -121,7 +121,8 @@ def _placed(host: str, row: Mapping[str, Any]) -> Iterator[Finding]:
             yield found("address_outside", host, around=_list(around), **words)
             return
         for network in inside:
-            if network.num_addresses > 2 and network.version == 4 and address in _ends(network):
+            ends = (network.network_address, network.broadcast_address)
+            if network.num_addresses > 2 and network.version == 4 and address in ends:
                 yield found("address_at_end", host, variable=variable, address=address, network=network)
                 return
 
@@ -264,10 +265,6 @@ def _networks(value: Any) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]
         return [ipaddress.ip_network(text, strict=False) for text in texts if "/" in text]
     except ValueError:
         return []
-
-
-def _ends(network: Any) -> tuple[Any, Any]:
-    return network.network_address, network.broadcast_address
 
 
 def _number(value: Any) -> int:

@@ -127,7 +127,9 @@ def load(*folders: Path) -> Packs:
     for kind in KINDS:
         for folder in folders or (FOLDER,):
             paths = sorted((folder / kind).glob("*/*.yml" if kind == CAUSES else "*.yml"))
-            packs += [Pack(path, kind, _layer(path, kind), path.stem, read(path)) for path in paths]
+            packs += [
+                Pack(path, kind, path.parent.name if kind == CAUSES else "", path.stem, read(path)) for path in paths
+            ]
     for folder in folders or (FOLDER,):
         for name in LISTS:
             path = folder / f"{name}.yml"
@@ -137,7 +139,3 @@ def load(*folders: Path) -> Packs:
         if path.is_file():
             words.update({name: "".join(text.splitlines()) for name, text in read(path).items()})
     return Packs(tuple(packs), lists, words)
-
-
-def _layer(path: Path, kind: str) -> str:
-    return path.parent.name if kind == CAUSES else ""

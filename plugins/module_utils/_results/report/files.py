@@ -82,9 +82,10 @@ class ReportFolder(Layer[State, Wanted]):
             digest = _digest(content)
             if state.digests.get(name) != digest:
                 path = self.folder / name
+                size = len(content) if isinstance(content, bytes) else content.stat().st_size
                 operations.append(
                     Operation(
-                        description=f"write {path} ({_size(content)} bytes)",
+                        description=f"write {path} ({size} bytes)",
                         command=f"write {path}",
                         changes={str(path): (state.digests.get(name), digest)},
                         inverse="" if name in state.digests else f"rm {path}",
@@ -177,10 +178,6 @@ def _digest(content: bytes | Path) -> str:
     for piece in _pieces(content):
         digest.update(piece)
     return digest.hexdigest()
-
-
-def _size(content: bytes | Path) -> int:
-    return len(content) if isinstance(content, bytes) else content.stat().st_size
 
 
 def _sync(folder: Path) -> None:
