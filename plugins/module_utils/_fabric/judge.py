@@ -156,7 +156,6 @@ class _Search:
         )
         self.found: list[Place] = []
         self.open: list[Place] = []
-        self.culprits: set[int] = set()
 
     def findings(self, medians: Mapping[Pair, float], tests: int, drop: float) -> Findings:
         self._rails(drop)
@@ -238,7 +237,6 @@ class _Search:
         nics = set(mine) if kind == "host" else set(members)
         place = self._describe(kind, members, nics, switch)
         (self.found if place.bad >= self.enough else self.open).append(place)
-        self.culprits |= nics
         self.bad = [test for test in self.bad if test[0] not in nics and test[1] not in nics]
         return True
 

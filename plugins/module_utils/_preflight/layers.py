@@ -102,7 +102,7 @@ def _same(keys: Mapping[str, tuple[Any, ...]], variable: str, what: str) -> Iter
     for key, several in hosts.items():
         if len(several) > 1:
             where = ", ".join(several[:4])
-            yield found("same_value", where, variable=variable, value=key[0], hosts=_list(several), what=what)
+            yield found("same_value", where, variable=variable, value=key[0], hosts=few(several), what=what)
 
 
 def _placed(host: str, row: Mapping[str, Any]) -> Iterator[Finding]:
@@ -118,7 +118,7 @@ def _placed(host: str, row: Mapping[str, Any]) -> Iterator[Finding]:
         inside = [network for network in around if address.version == network.version and address in network]
         if not inside:
             words = {"variable": variable, "address": address, "name": name}
-            yield found("address_outside", host, around=_list(around), **words)
+            yield found("address_outside", host, around=few(around), **words)
             return
         for network in inside:
             ends = (network.network_address, network.broadcast_address)
@@ -142,7 +142,7 @@ def _covers(host: str, row: Mapping[str, Any]) -> Iterator[Finding]:
     rails = _networks(row.get("rocemesh_roce_networks"))
     bare = [rail for rail in rails if not any(rail.version == n.version and rail.subnet_of(n) for n in around)]  # type: ignore[arg-type]
     if around and bare:
-        yield found("rails_uncovered", host, around=_list(around), bare=_list(bare))
+        yield found("rails_uncovered", host, around=few(around), bare=few(bare))
 
 
 def _named(row: Mapping[str, Any]) -> list[str]:
@@ -188,7 +188,7 @@ def placement(vcenter: Mapping[str, Any], esxi_hosts: Sequence[str]) -> Iterator
     for row in vcenter.get("vms") or ():
         host = str(row.get("esxi_host") or "")
         if host and not row.get("problem") and host not in known:
-            there = _list(sorted(known)) or "none"
+            there = few(sorted(known)) or "none"
             yield found("vm_elsewhere", str(row.get("asked")), host=host, there=there)
     running = [str(name) for row in rows for name in row.get("running_vms") or ()]
     for row in vcenter.get("vms") or ():
@@ -215,7 +215,7 @@ def addresses(site: Site, nodes: Mapping[str, Mapping[str, Any]]) -> Iterator[Fi
             around = [network for name in ("run_network", "mesh_cidr") for network in _networks(row.get(name))]
             there = [str(each.ip) for each in own if any(each.version == n.version and each.ip in n for n in around)]
             where = f"{wanted} is an address of {owner[wanted]}" if wanted in owner else f"no interface has {wanted}"
-            has_there = f"; in its network this VM has {_list(there)}" if there else ""
+            has_there = f"; in its network this VM has {few(there)}" if there else ""
             yield found("address_not_there", host, variable=variable, wanted=wanted, where=where, there=has_there)
         for network in _networks(row.get("rocemesh_roce_networks")) if nodes[host].get("rdma_devices") else ():
             if not any(each.version == network.version and each.ip in network for each in own):
@@ -231,18 +231,18 @@ def interfaces(site: Site, nodes: Mapping[str, Mapping[str, Any]]) -> Iterator[F
         row = site[host]
         names = _named(row)
         for name in [name for name in names if name not in there]:
-            yield found("interface_missing", host, name=name, there=_list(sorted(there)))
+            yield found("interface_missing", host, name=name, there=few(sorted(there)))
         environment = row["run_env"] if isinstance(row.get("run_env"), Mapping) else {}
         for variable, known in (("NCCL_SOCKET_IFNAME", list(there)), ("NCCL_IB_HCA", reading["rdma_devices"])):
             lost = _without(str(environment.get(variable) or ""), known)
             if lost:
-                words = {"variable": variable, "lost": _list(lost), "known": _list(sorted(known))}
+                words = {"variable": variable, "lost": few(lost), "known": few(sorted(known))}
                 yield found("nccl_name_missing", host, **words)
         chosen = _number(row.get("guest_mtu")) or truth(row.get("guest_qos_enabled"))
         around = [] if names or not chosen else _networks(row.get("guest_networks"))
         own = [ipaddress.ip_interface(text) for texts in there.values() for text in texts]
         if around and not any(each.version == n.version and each.ip in n for each in own for n in around):
-            yield found("network_not_there", host, around=_list(around))
+            yield found("network_not_there", host, around=few(around))
 
 
 def _without(text: str, there: Sequence[str]) -> list[str]:
@@ -269,8 +269,3 @@ def _networks(value: Any) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]
 
 def _number(value: Any) -> int:
     return int(value) if re.match(r"^\d+$", str(value)) else 0
-
-
-def _list(values: Sequence[Any], most: int = 4) -> str:
-    texts = [str(value) for value in values]
-    return ", ".join(texts[:most]) + (f" and {len(texts) - most} more" if len(texts) > most else "")

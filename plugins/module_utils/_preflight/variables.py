@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import itertools
-from typing import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Iterable, Iterator, Mapping, Sequence
 
+from .._results.readers.reading import names as listed
 from .finding import Finding, found
 
 GROUPS: Mapping[str, str] = {
@@ -95,6 +96,6 @@ def files(given: Iterable[File]) -> Iterator[Finding]:
             yield found("file_unreadable", "controller", name=file.variable, path=file.path)
 
 
-def few(hosts: Sequence[str], most: int = 4) -> str:
+def few(hosts: Sequence[Any], most: int = 4) -> str:
     """A variable of a group is a variable of each of its hosts: name some."""
-    return ", ".join(hosts[:most]) + (f" and {len(hosts) - most} more" if len(hosts) > most else "")
+    return listed(hosts, most)
