@@ -10,8 +10,8 @@ import dataclasses
 import ipaddress
 from typing import Any, Iterator, Mapping, Sequence
 
+from .._judge.sentences import refusal
 from .._judge.settled import Known
-from .._layer import RefusedError
 from .gpus import Gpus, judge
 from .judge import Place
 from .model import Fabric, from_hosts, usual
@@ -50,14 +50,10 @@ def fabric_from(
     if not nets:
         _same_number(chosen)
     if not any(filter(None, (port for row in chosen.values() for port in row))):
-        raise RefusedError(
-            "no host has an active RoCE v2 port over IPv4" + (f" in {', '.join(networks)}" if networks else ""),
-            host=str(hosts[0]["name"]) if hosts else "fabric",
-            thing="fabric_networks",
-            value=list(networks),
-            remedy="; ".join(notes[:3]) or "run the guest stage, and look at rdma_info on the hosts",
-            no_plan=True,
-        )
+        where = f" in {', '.join(networks)}" if networks else ""
+        host = str(hosts[0]["name"]) if hosts else "fabric"
+        remedy = "; ".join(notes[:3]) or "run the guest stage, and look at rdma_info on the hosts"
+        raise refusal("no_roce_port", list(networks), no_plan=True, host=host, where=where, remedy=remedy)
     plugged = _plugged(switches or {}, chosen)
     fabric = from_hosts(
         [
@@ -90,13 +86,7 @@ def _same_number(chosen: Mapping[str, Sequence[Any]]) -> None:
     most, _share = usual(len(row) for row in chosen.values() if row)
     more = [name for name, row in chosen.items() if len(row) > (most or 0)]
     if more:
-        raise RefusedError(
-            f"{len(chosen[more[0]])} RoCE ports, most hosts have {most}: which of them are rails is not known",
-            host=more[0],
-            thing="fabric_networks",
-            remedy="name the networks of the rails in rocemesh_roce_networks",
-            no_plan=True,
-        )
+        raise refusal("rails_unknown", no_plan=True, host=more[0], count=len(chosen[more[0]]), most=most)
 
 
 def _absent(fabric: Fabric, readings: Mapping[str, Any]) -> Iterator[Fault]:
@@ -130,13 +120,8 @@ def _in_rails(name: str, ports: Sequence[Mapping[str, Any]], nets: Sequence[Any]
         rail = next(number for number, net in enumerate(nets) if address in net)
         other = row[rail]
         if other is not None:
-            raise RefusedError(
-                f"{other['name']} and {port['name']} are both in {nets[rail]}",
-                host=name,
-                thing="fabric_networks",
-                value=str(nets[rail]),
-                remedy="give one network per rail, or one network for all of them",
-            )
+            words = {"name": name, "one": other["name"], "other": port["name"], "network": nets[rail]}
+            raise refusal("rail_twice", str(nets[rail]), **words)
         row[rail] = port
     return row
 

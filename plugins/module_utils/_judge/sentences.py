@@ -9,6 +9,7 @@ import functools
 from pathlib import Path
 from typing import Any, Mapping
 
+from .._layer import RefusedError
 from . import yaml_files
 
 
@@ -23,6 +24,15 @@ class Sentences:
         """Raises PackError."""
         return yaml_files.read(self._path)
 
-    def say(self, code: str, **words: Any) -> dict[str, str]:
+    def say(self, code: str, /, **words: Any) -> dict[str, str]:
         """The fields of a code with their words."""
         return {field: text.format(**words) for field, text in self.table[code].items()}
+
+
+_REFUSALS = Sentences(__file__, "refusals.yml")
+
+
+def refusal(code: str, value: Any = None, *, no_plan: bool = False, **words: Any) -> RefusedError:
+    """``value``: what is refused."""
+    said = _REFUSALS.say(code, **words)
+    return RefusedError(said.pop("what"), value=value, **said, **({"no_plan": True} if no_plan else {}))
