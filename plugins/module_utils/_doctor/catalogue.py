@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import re
 from pathlib import Path
-from typing import Any, Iterable, Mapping, Pattern, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 
 from .._judge import yaml_files
 from .._judge.packs import loader, predicates
@@ -94,7 +94,10 @@ def _built(packs: loader.Packs) -> Catalogue:
         (*packs.ordered(rules, "rules", lambda rule: rule.id), *run_rules),
         tuple(compares),
         tuple(_look(name, **entry) for name, entry in packs.lists["looks"].items()),
-        tuple(_topic(name, packs, **entry) for name, entry in packs.lists["topics"].items()),
+        tuple(
+            Topic(name, packs.pattern(entry["match"]), tuple(entry["causes"]), entry.get("broad", False))
+            for name, entry in packs.lists["topics"].items()
+        ),
         *(packs.lists["suspects"][name] for name in ("suspects", "suffers", "clues", "behind", "wanted", "general")),
     )
 
@@ -127,15 +130,11 @@ def _sign(name: str, entry: Mapping[str, Any], kind: str, packs: loader.Packs) -
         packs.pattern(entry["match"]),
         entry.get("kind", kind),
         predicates.of(entry),
-        _in_folder(entry["piece"]) if "piece" in entry else None,
+        re.compile(rf"(?:^|/){entry['piece']}/") if "piece" in entry else None,
         entry.get("alone", False),
         entry.get("product", ""),
         entry.get("ended", False),
     )
-
-
-def _in_folder(folder: str) -> Pattern[str]:
-    return re.compile(rf"(?:^|/){folder}/")
 
 
 def _rule(
@@ -165,7 +164,3 @@ def _look(
 ) -> Look:
     chances = {**dict.fromkeys(shows, SURELY), **dict.fromkeys(may_show, OFTEN)}
     return Look(name, place, PLACES[place], run, cost, tuple(pieces), chances, tuple(heard))
-
-
-def _topic(name: str, packs: loader.Packs, match: Sequence[str], causes: Sequence[str], broad: bool = False) -> Topic:
-    return Topic(name, packs.pattern(match), tuple(causes), broad)

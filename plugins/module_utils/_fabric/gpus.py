@@ -77,8 +77,9 @@ def judge(hosts: Sequence[str], readings: Mapping[str, Any], known: Sequence[Kno
     ``known``: Xids that an operator has looked at."""
     given = {number: (readings.get(name) or {}).get("gpus") or {} for number, name in enumerate(hosts)}
     silent = {number: str(each["error"]) for number, each in given.items() if each.get("error")}
+    on_bus = {number for number, each in given.items() for row in each.get("pci") or () if row.get("kind") == "gpu"}
     given = {
-        number: each for number, each in given.items() if each.get("gpus") or each.get("problems") or _on_bus(each)
+        number: each for number, each in given.items() if each.get("gpus") or each.get("problems") or number in on_bus
     }
     xids = {number: of_host(hosts[number], each, known) for number, each in given.items()}
     gpus = [
@@ -96,10 +97,6 @@ def judge(hosts: Sequence[str], readings: Mapping[str, Any], known: Sequence[Kno
     # A host that could not be asked is news only where there are GPUs.
     notes += [f"GPUs of {hosts[number]}: not read ({why})" for number, why in silent.items() if given]
     return Gpus(tuple(_row(gpu) for gpu in gpus), tuple(faults), tuple(notes))
-
-
-def _on_bus(given: Mapping[str, Any]) -> int:
-    return sum(device.get("kind") == "gpu" for device in given.get("pci") or ())
 
 
 def _unread(given: Mapping[str, Any]) -> list[Mapping[str, Any]]:

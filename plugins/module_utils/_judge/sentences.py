@@ -34,5 +34,5 @@ _REFUSALS = Sentences(__file__, "refusals.yml")
 
 def refusal(code: str, value: Any = None, *, no_plan: bool = False, **words: Any) -> RefusedError:
     """``value``: what is refused."""
-    said = _REFUSALS.say(code, **words)
-    return RefusedError(said.pop("what"), value=value, **said, **({"no_plan": True} if no_plan else {}))
+    said: dict[str, Any] = {**_REFUSALS.say(code, **words), **({"no_plan": True} if no_plan else {})}
+    return RefusedError(said.pop("what"), value=value, **said)
