@@ -51,9 +51,9 @@ def fabric_from(
         _same_number(chosen)
     if not any(filter(None, (port for row in chosen.values() for port in row))):
         where = f" in {', '.join(networks)}" if networks else ""
-        host = str(hosts[0]["name"]) if hosts else "fabric"
+        first = str(hosts[0]["name"]) if hosts else "fabric"
         remedy = "; ".join(notes[:3]) or "run the guest stage, and look at rdma_info on the hosts"
-        raise refusal("no_roce_port", list(networks), no_plan=True, host=host, where=where, remedy=remedy)
+        raise refusal("no_roce_port", list(networks), no_plan=True, host=first, where=where, remedy=remedy)
     plugged = _plugged(switches or {}, chosen)
     fabric = from_hosts(
         [

@@ -117,7 +117,7 @@ def _placed(host: str, row: Mapping[str, Any]) -> Iterator[Finding]:
             continue
         inside = [network for network in around if address.version == network.version and address in network]
         if not inside:
-            words = {"variable": variable, "address": address, "name": name}
+            words = {"variable": variable, "address": str(address), "name": name}
             yield found("address_outside", host, around=few(around), **words)
             return
         for network in inside:

@@ -208,8 +208,8 @@ def _diagnose(rc: int, seen: Evidence, hosts: Sequence[Node]) -> Diagnosis:
                 return _by_ending(rc, seen, hosts)
             raised = _failed_alone(still, seen, hosts)
             if raised and not seen.signal:
-                rank = raised[0]
-                return ending("failed_alone", _host_of_rank(rank, hosts), rank, seen.raised[rank])
+                alone = raised[0]
+                return ending("failed_alone", _host_of_rank(alone, hosts), alone, seen.raised[alone])
             return _by_ending(rc, seen, hosts) if _ended_first(still, seen) else _by_standstill(still, hosts)
     if seen.rule is None or seen.hit is None:
         return _by_ending(rc, seen, hosts)

@@ -39,12 +39,12 @@ class Figure:
 
 def check(name: str, document: Any) -> Mapping[str, Any]:
     """A summary.json of format 1, or RefusedError that names the file."""
-    given = document if isinstance(document, dict) else {}
+    given: Mapping[str, Any] = document if isinstance(document, dict) else {}
     if given.get("format") != 1 or "images_per_second" not in given:
         kind = f"format {given['format']!r}" if "format" in given else "no format 1"
         what = f"is not a summary.json of this collection ({kind})"
         raise _refused(what, name, "give the folder of a run, or its summary.json")
-    return document
+    return given
 
 
 def build(
