@@ -74,8 +74,8 @@ def guide(data: dict[str, Any]) -> str:
 def causes() -> str:
     sys.path.insert(0, str(FOLDER.parent / "plugins"))
     try:
-        catalogue = importlib.import_module("module_utils._doctor.catalogue").catalogue()
-        layers = importlib.import_module("module_utils._doctor.model").LAYERS
+        module = importlib.import_module("module_utils._doctor.catalogue")
+        catalogue, layers = module.catalogue(), module.layers()
     finally:
         sys.path.pop(0)
     said: dict[str, list[str]] = {}

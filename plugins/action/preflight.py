@@ -27,7 +27,7 @@ from jinja2 import meta
 from ..module_utils._preflight import controller, devices, layers, nodes
 from ..module_utils._preflight import variables as inventory
 from ..module_utils._preflight.finding import Finding, note, summary, warning
-from ..module_utils._preflight.values import FORMS, plain
+from ..module_utils._preflight.values import forms, plain
 from ..module_utils._site.systems import PARTS
 from ..modules.preflight import DOCUMENTATION
 from ..plugin_utils import inventory_names, stage_options
@@ -248,7 +248,7 @@ def of_inventory(
     doubtful: dict[tuple[str, str], list[str]] = {}
     given: dict[str, dict[str, Any]] = {host: {} for host in own}
     for host in own:
-        for name in sorted(names[host] & (known | set(FORMS) | layers.LOGIN)):
+        for name in sorted(names[host] & (known | set(forms()) | layers.LOGIN)):
             error = _error(hostvars, host, name)
             if not error:
                 given[host][name] = plain(_value(hostvars, host, name))

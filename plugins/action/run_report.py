@@ -44,7 +44,7 @@ def _timeline(log: Path, inputs: Inputs) -> dict[str, Any]:
     size = log.stat().st_size
     if size > _DRAWN_LOG_BYTES:
         reason = f"the log has {size >> 20} MiB, more than {_DRAWN_LOG_BYTES >> 20}: not drawn"
-        return timeline.Timeline(timeline.STEPS, timeline.MEAN, (), reason).as_result()
+        return timeline.Timeline(timeline.STEPS, timeline.MEAN, reason).as_result()
     reader = tf_cnn.Reader()
     with log.open(encoding="utf-8", errors="replace", newline="") as stream:
         while text := stream.read(_CHUNK):

@@ -26,7 +26,7 @@ _ACCEPTED = "report_accepted_findings"
 @functools.lru_cache(maxsize=1)
 def options() -> Mapping[str, Mapping[str, Any]]:
     """Variable -> its option, of all entry points of all roles, of the site, and of a login."""
-    found: dict[str, Mapping[str, Any]] = {**values.SITE_OPTIONS, **values.LOGIN_OPTIONS}
+    found: dict[str, Mapping[str, Any]] = {**values.table("site"), **values.table("login")}
     for path in sorted(_ROLES.glob("*/meta/argument_specs.yml")):
         for entry in yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"].values():
             found.update(entry.get("options") or {})

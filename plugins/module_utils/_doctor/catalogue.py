@@ -1,6 +1,6 @@
 """All causes, signs and rules of the doctor, from the rule packs and from the rules of a failed run.
 
-``_results/launch/causes.py`` explains a failed mpirun. Its patterns are signs here, so that both say the same of one
+``_results/launch`` explains a failed mpirun. Its patterns are signs here, so that both say the same of one
 line. The packs are read when the catalogue is first asked for, not when this file is imported.
 """
 
@@ -10,17 +10,16 @@ import dataclasses
 import functools
 import re
 from pathlib import Path
-from typing import Any, Iterable, Mapping, Pattern, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 
+from .._judge import yaml_files
 from .._judge.packs import loader, predicates
-from .._results.launch.causes import RULES as RUN_RULES
+from .._results.launch.causes import rules as launch_rules
 from .model import (
     CANDIDATE,
-    ECHO,
     FACT,
     FAULT,
     GOOD,
-    LAYERS,
     LIKELY,
     NORMAL,
     OFTEN,
@@ -34,7 +33,6 @@ from .model import (
     Topic,
 )
 
-_ECHOES = ("nccl", "cuda", "nccl_tests")
 # What the signs of a folder are, unless they say so themselves.
 _KINDS = {loader.CAUSES: FAULT, loader.SYMPTOMS: FAULT, loader.FACTS: FACT, loader.NOISE: NORMAL, loader.NORMAL: GOOD}
 _OF_CAUSE = {field.name for field in dataclasses.fields(Cause)} - {"id", "layer"}
@@ -68,6 +66,11 @@ def use(folders: Iterable[str]) -> None:
     _OF_SITE[:] = map(Path, folders)
 
 
+def layers() -> Mapping[str, str]:
+    """From the ground up, each with its owner."""
+    return loader.load().lists["layers"]
+
+
 def catalogue() -> Catalogue:
     """Raises PackError, and ImportError without PyYAML."""
     return _built(loader.load(loader.FOLDER, *_OF_SITE))
@@ -76,7 +79,7 @@ def catalogue() -> Catalogue:
 @functools.lru_cache(maxsize=2)
 def _built(packs: loader.Packs) -> Catalogue:
     packs.refuse_twins()
-    run_signs, run_rules = _of_runs(packs.lists["suspects"]["runs"])
+    run_signs, run_rules = _of_runs()
     causes = {pack.name: _cause(pack) for pack in packs.of(loader.CAUSES)}
     signs = [_sign(name, entry, _KINDS[pack.kind], packs) for pack, name, entry in packs.signs()]
     rules: list[Rule] = []
@@ -91,26 +94,28 @@ def _built(packs: loader.Packs) -> Catalogue:
         (*packs.ordered(rules, "rules", lambda rule: rule.id), *run_rules),
         tuple(compares),
         tuple(_look(name, **entry) for name, entry in packs.lists["looks"].items()),
-        tuple(_topic(name, packs, **entry) for name, entry in packs.lists["topics"].items()),
+        tuple(
+            Topic(name, packs.pattern(entry["match"]), tuple(entry["causes"]), entry.get("broad", False))
+            for name, entry in packs.lists["topics"].items()
+        ),
         *(packs.lists["suspects"][name] for name in ("suspects", "suffers", "clues", "behind", "wanted", "general")),
     )
 
 
-def _of_runs(causes: Mapping[str, str]) -> tuple[list[Sign], list[Rule]]:
+def _of_runs() -> tuple[list[Sign], list[Rule]]:
     signs, rules = [], []
-    for entry in RUN_RULES:
-        name = f"run_{entry.cause}"
-        kind = ECHO if entry.cause in _ECHOES else FAULT
-        if entry.cause in causes:
-            signs.append(Sign(name, entry.pattern, kind))
-            rules.append(Rule(name, name, CANDIDATE, (causes[entry.cause],), "recorded: " + entry.summary))
+    for entry in launch_rules():
+        if entry.may_be:
+            name = f"run_{entry.cause}"
+            signs.append(Sign(name, entry.pattern, FAULT))
+            rules.append(Rule(name, name, CANDIDATE, (entry.may_be,), "recorded: " + entry.summary))
     return signs, rules
 
 
 def _cause(pack: loader.Pack) -> Cause:
-    if pack.layer not in LAYERS:
-        raise loader.PackError(
-            f"{pack.path}: layer is {pack.layer}, expected one of {', '.join(LAYERS)}. Move the file."
+    if pack.layer not in layers():
+        raise yaml_files.PackError(
+            f"{pack.path}: layer is {pack.layer}, expected one of {', '.join(layers())}. Move the file."
         )
     fields = {key: value for key, value in pack.data.items() if key in _OF_CAUSE}
     against = (Rule("", when, CANDIDATE, (pack.name,), fields["source"]) for when in fields.pop("refuted_by", ()))
@@ -119,21 +124,17 @@ def _cause(pack: loader.Pack) -> Cause:
 
 def _sign(name: str, entry: Mapping[str, Any], kind: str, packs: loader.Packs) -> Sign:
     if not entry.get("match"):
-        raise loader.PackError(f"sign {name}: match is missing. Write it.")
+        raise yaml_files.PackError(f"sign {name}: match is missing. Write it.")
     return Sign(
         name,
         packs.pattern(entry["match"]),
         entry.get("kind", kind),
         predicates.of(entry),
-        _in_folder(entry["piece"]) if "piece" in entry else None,
+        re.compile(rf"(?:^|/){entry['piece']}/") if "piece" in entry else None,
         entry.get("alone", False),
         entry.get("product", ""),
         entry.get("ended", False),
     )
-
-
-def _in_folder(folder: str) -> Pattern[str]:
-    return re.compile(rf"(?:^|/){folder}/")
 
 
 def _rule(
@@ -163,7 +164,3 @@ def _look(
 ) -> Look:
     chances = {**dict.fromkeys(shows, SURELY), **dict.fromkeys(may_show, OFTEN)}
     return Look(name, place, PLACES[place], run, cost, tuple(pieces), chances, tuple(heard))
-
-
-def _topic(name: str, packs: loader.Packs, match: Sequence[str], causes: Sequence[str], broad: bool = False) -> Topic:
-    return Topic(name, packs.pattern(match), tuple(causes), broad)

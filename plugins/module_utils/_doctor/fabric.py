@@ -5,57 +5,30 @@ It is read as a whole and not line by line: what it says of a sound fabric ("mis
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from typing import Any, Iterator, Mapping
 
+from .._judge.packs import loader
 from .model import FAULT, GOOD, Sign, sign
 from .readers import Found
 
 PIECE = re.compile(r"(?:^|/)fabric[^/]*\.json$")
 LARGEST = 64 << 20  # 1,000 hosts with 8 GPUs each are 4 MB
-# Of what was measured, by the kind of the place; of everything else, by the thing.
-_MEASURED = {"nic": "link", "pair": "pair", "host": "host", "rail": "switch", "switch": "switch", "fabric": "switch"}
-_THINGS = {
-    "damage": "cable",
-    "cable": "cable",
-    "link": "cable",
-    "rate": "cable",
-    "state": "cable",
-    "absent": "absent",
-    "agent": "agent",
-    "mtu": "mtu",
-    "rdma mtu": "mtu",
-    "dscp": "qos",
-    "trust": "qos",
-    "pfc": "qos",
-    "vlan": "path",
-    "neighbour": "path",
-    "silent": "path",
-    "route": "route",
-    "arp": "route",
-    "duplicate": "route",
-    "address": "address",
-    "firewall": "firewall",
-    "firmware": "firmware",
-    "pcie": "pcie",
-    "xid": "gpu",
-    "ecc": "gpu",
-    "nvlink": "gpu",
-    "recovery": "gpu",
-    "slowed down": "hot",
-    "fabric manager": "manager",
-    "gpu driver": "driver",
-}
 _ANYTHING = "other"
 _WIDE = ("rail", "switch", "fabric")  # kinds of places that no host names
 _DEVICE = re.compile(r"\(([^()]+)\)")
-SIGNS: dict[str, Sign] = {
-    name: sign(f"checked_{name}", "a fault in fabric.json", FAULT)
-    for name in (*dict.fromkeys((*_MEASURED.values(), *_THINGS.values())), "wide_mtu", "wide_qos", _ANYTHING)
-}
 SOUND = sign("checked_sound", "fabric.json without a fault", GOOD)
 PARTLY = sign("checked_partly", "fabric.json of a check that did not see everything", FAULT)
+
+
+@functools.lru_cache(maxsize=None)
+def signs() -> dict[str, Sign]:
+    """By their names without checked_."""
+    table = loader.load().lists["readers"]
+    names = dict.fromkeys((*table["measured"].values(), *table["things"].values(), "wide_mtu", "wide_qos", _ANYTHING))
+    return {name: sign(f"checked_{name}", "a fault in fabric.json", FAULT) for name in names}
 
 
 def read(text: str) -> list[Found] | None:
@@ -89,11 +62,12 @@ def _fault(text: str, fault: Mapping[str, Any]) -> Iterator[Found]:
     hosts = [str(host) for host in fault.get("hosts") or ()] if kind not in _WIDE else []
     device = _DEVICE.search(place)
     for host in hosts or [""]:
-        yield Found(SIGNS[_name(thing, kind)], line, quote, host, device[1] if device and hosts else place)
+        yield Found(signs()[_name(thing, kind)], line, quote, host, device[1] if device and hosts else place)
 
 
 def _name(thing: str, kind: str) -> str:
+    table = loader.load().lists["readers"]
     if thing in ("slow", "dead"):
-        return _MEASURED.get(kind, _ANYTHING)
-    name = _THINGS.get(thing, _ANYTHING)
-    return f"wide_{name}" if kind in _WIDE and f"wide_{name}" in SIGNS else name
+        return str(table["measured"].get(kind, _ANYTHING))
+    name = table["things"].get(thing, _ANYTHING)
+    return f"wide_{name}" if kind in _WIDE and f"wide_{name}" in signs() else name

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from .model import LAYERS, Cause, Rule
+from .catalogue import layers
+from .model import Cause, Rule
 from .reading import Hit
 
 _EVIDENCE = 4
@@ -44,7 +45,7 @@ class Finding:
             "next": {"where": self.cause.where, "run": self.cause.look, "cost": self.cause.cost},
             "fix": {
                 "what": "; ".join([*mended, self.cause.fix]),
-                "who": LAYERS[self.cause.layer],
+                "who": layers()[self.cause.layer],
                 "role": self.cause.role,
                 "interrupts": self.cause.interrupts,
             },

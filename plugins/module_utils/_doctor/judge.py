@@ -91,12 +91,14 @@ def answer(
         questions = [*([STOPPED] if stopped else []), *questions, *GENERAL]
     elif verdict == NO_FAULT_SEEN and any(gap.code != "job" for gap in lacking):
         questions = list(GENERAL)
+    # What would have helped and was not there.
+    asked = [text for text, names in catalogue().wanted.items() if not any(name in reading.seen for name in names)]
     return {
         "verdict": verdict,
         "settled": settled,
         "findings": [finding.as_dict() for finding in shown],
         "next": [dataclasses.asdict(question) for question in questions] if verdict != HEALTHY else [],
-        "asked": _asked(reading) if verdict not in (HEALTHY, NO_FAULT_SEEN) else [],
+        "asked": asked if verdict not in (HEALTHY, NO_FAULT_SEEN) else [],
         "shown": ends(reading.jobs),
         "not_shown": [dataclasses.asdict(gap) for gap in lacking[:_GAPS]] if verdict == NO_FAULT_SEEN else [],
         "unknown": [{"file": hit.file, "line": hit.line, "text": hit.quote} for hit in reading.alarms],
@@ -119,7 +121,8 @@ def _findings(reading: Reading) -> list[Finding]:
     heard = {name for rule in fired for group in rule.needed for name in group}
     if any(seen[name].sign.kind != ECHO for name in heard if name in seen):
         # A sign that only reports another's failure counts if there is no other sign.
-        louder = [rule for rule in fired if any(_loud(group, seen) for group in rule.needed)]
+        faults = {name for name, entry in seen.items() if entry.sign.kind == FAULT}
+        louder = [rule for rule in fired if any(faults.intersection(group) for group in rule.needed)]
         echoes = [rule for rule in fired if rule not in louder]
         fired = louder or fired
     else:
@@ -343,10 +346,6 @@ def _unspecific(rule: Rule, seen: Any) -> bool:
     return bool(faults) and faults <= UNSPECIFIC
 
 
-def _loud(group: tuple[str, ...], seen: Any) -> bool:
-    return any(name in seen and seen[name].sign.kind == FAULT for name in group)
-
-
 def _fires(rule: Rule, seen: Any) -> bool:
     if not all(any(name in seen for name in group) for group in rule.needed):
         return False
@@ -391,11 +390,6 @@ def _own_hosts(names: Iterable[str], seen: Any) -> set[str]:
     return (
         {hit.host for hit in hits} if all(hit.placed and hit.host and _OWN.search(hit.file) for hit in hits) else set()
     )
-
-
-def _asked(reading: Reading) -> list[str]:
-    """What would have helped and was not there."""
-    return [text for text, names in catalogue().wanted.items() if not any(name in reading.seen for name in names)]
 
 
 def _skipped(reading: Reading) -> list[str]:

@@ -28,38 +28,6 @@ HEALTHY, FAULTY, CANNOT_TELL = "healthy", "faulty", "cannot_tell"
 FAULT, FACT, ECHO, NORMAL, QUIET, GOOD = "fault", "fact", "echo", "normal", "quiet", "good"
 HARMLESS = (NORMAL, QUIET, GOOD)
 
-# Layers from the ground up: of two certain causes the lower one comes first. Value: who owns it.
-LAYERS = {
-    "gpu_hardware": "the server administrator",
-    "cabling": "the server and cabling administrator",
-    "switch_config": "the network team",
-    "fabric_routing": "the network team",
-    "numa_bios": "the server administrator",
-    "nic_firmware": "the administrator of the NIC (in a VM: of the guest)",
-    "esxi_host": "the vSphere administrator",
-    "vm_mmio": "the vSphere administrator",
-    "vm_memory": "the vSphere administrator",
-    "vm_passthrough": "the vSphere administrator",
-    "pcie_acs": "the administrator of the host (of VMs: the vSphere administrator)",
-    "guest_kernel": "the administrator of the host or guest",
-    "gpu_driver": "the administrator of the host or guest",
-    "guest_driver": "the administrator of the host or guest",
-    "nic_mtu": "the administrator of the host or guest",
-    "nic_qos": "the administrator of the host or guest",
-    "rdma_gid": "the user who starts the job, or the administrator of the host",
-    "firewall": "the network team, or the administrator of the host",
-    "foreign_traffic": "the network team",
-    "host_routing": "the administrator of the host or guest",
-    "host_limits": "the administrator of the host or guest",
-    "container": "the user who starts the containers",
-    "topology": "the user who starts the job",
-    "nccl_version": "the user who builds the image",
-    "run_env": "the user who starts the job",
-    "mpi_launch": "the user who starts the job",
-    "application": "the author of the program",
-}
-
-
 # Kinds of machines, and where a look runs.
 GUEST, CONTAINER, SWITCH, ESXI, VM, JOB = "hosts", "containers", "switches", "esxi", "vms", "job"
 PLACES = {

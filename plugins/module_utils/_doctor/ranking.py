@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any, Iterable
 
+from .catalogue import layers
 from .finding import Finding
-from .model import CANDIDATE, CERTAINTIES, ECHO, FACT, FAULT, LAYERS, Rule
+from .model import CANDIDATE, CERTAINTIES, ECHO, FACT, FAULT, Rule
 from .reading import Reading
 
 _EVIDENCE = 4
-_DEPTH = {layer: number for number, layer in enumerate(LAYERS)}
 # What a suffering job says whatever the fault is.
 SYMPTOMS = frozenset({"slow", "hang", "wc_retry_exceeded", "modify_qp_timeout", "connect_timeout", "connect_refused"})
 # A line that its program itself calls no trouble.
@@ -21,7 +21,7 @@ _OF_ONE_HOST = ("gpu_hardware", "gpu_driver")
 def order(finding: Finding) -> tuple[Any, ...]:
     certain = CERTAINTIES.index(finding.certainty)
     if finding.certainty != CANDIDATE:
-        return (certain, _DEPTH[finding.cause.layer], -finding.weight)
+        return (certain, list(layers()).index(finding.cause.layer), -finding.weight)
     # What a line says in plain words goes before what it might be as well; of two states that are said as plainly,
     # that of one host before that of every host.
     hosts = {hit.host for hit in finding.hits if hit.host and hit.placed}

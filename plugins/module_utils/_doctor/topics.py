@@ -27,12 +27,9 @@ def with_topics(found: list[Finding], reading: Reading, named: bool) -> list[Fin
     kinds = {entry.sign.kind for entry in reading.seen.values()}
     if not named:
         quiet = reading.short and not kinds.intersection(HARMLESS)
-        found = _before(found, _about(reading.opening if quiet else _alarms(reading)))
+        lines = reading.opening if quiet else [hit for hit in reading.alarms if not hit.placed]
+        found = _before(found, _about(lines))
     return found
-
-
-def _alarms(reading: Reading) -> list[Hit]:
-    return [hit for hit in reading.alarms if not hit.placed]
 
 
 def _about(lines: Iterable[Hit]) -> list[tuple[Topic, list[Hit]]]:

@@ -10,6 +10,7 @@ import hashlib
 import math
 from typing import Any, Mapping, Sequence
 
+from .._judge.sentences import refusal
 from .._judge.settled import known_from
 from .._layer import RefusedError
 from .._results.readers.tags import by_rank
@@ -42,13 +43,7 @@ class Options:
         found = []
         for program in self.programs:
             if program not in _BANDWIDTH + _LATENCY:
-                raise RefusedError(
-                    f"is none of {', '.join(_BANDWIDTH + _LATENCY)}",
-                    host="fabric",
-                    thing="fabric_programs",
-                    value=program,
-                    remedy="name programs of perftest",
-                )
+                raise refusal("program_unknown", program, known=", ".join(_BANDWIDTH + _LATENCY))
             size = [] if program in _LATENCY else ["--report_gbits", "-s", str(self.size)]
             found.append([program, "-F", "-D", f"{self.seconds:g}", *size, *self.arguments])
         return found
@@ -62,26 +57,15 @@ def options_from(given: Mapping[str, Any]) -> Options:
     values = {key: _as(kinds[key], value) for key, value in given.items()}
     made = Options(**values)
     if made.seconds < 1 or made.seconds != int(made.seconds):
-        raise RefusedError(
-            "perftest takes whole seconds, 1 or more",
-            host="fabric",
-            thing="fabric_options.seconds",
-            value=made.seconds,
-            remedy="give 1",
-        )
+        raise refusal("part_of_second", made.seconds)
     return made
 
 
 def _as(kind: type, value: Any) -> Any:
     """A value as its default is; a number may be a text."""
-    if kind is tuple:
-        return _words(value)
+    if kind is tuple:  # of a list, or of a text as -e gives it
+        return tuple(value.replace(",", " ").split()) if isinstance(value, str) else tuple(map(str, value))
     return kind(value) if kind in (int, float) else value
-
-
-def _words(value: Any) -> tuple[str, ...]:
-    """Of a list, or of a text as -e gives it."""
-    return tuple(value.replace(",", " ").split()) if isinstance(value, str) else tuple(map(str, value))
 
 
 def next_part(site: Mapping[str, Any], outputs: Sequence[str]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any, Iterable, Mapping, Sequence
 
 from .judge import Place
 from .model import Fabric
-from .reach import Fault
+from .reach import Fault, fault
 
 # Bits that were damaged on the way to this NIC, or a link that went: never a matter of load.
 DAMAGE = (
@@ -52,10 +52,8 @@ def faults(fabric: Fabric, grown: Moved) -> list[Fault]:
     found = []
     for nic, counts in sorted(grown.items()):
         damaged = {name: count for name, count in counts.items() if name in DAMAGE}
-        place = Place("nic", (nic,))
         if damaged:
-            remedy = "clean or swap the cable and its optics, then the switch port; look at the port's counters there"
-            found.append(Fault("damage", place, f"during the rounds {text(damaged)}", remedy))
+            found.append(fault("damage", Place("nic", (nic,)), counts=text(damaged)))
     return found
 
 
@@ -82,17 +80,17 @@ def joined(fabric: Fabric, measured: Sequence[Fault], grown: Moved) -> list[Faul
     """Measured faults with what the counters of their NICs say, then what only the counters show."""
     given: list[Fault] = []
     explained: set[int] = set()
-    for fault in measured:
-        nics = fabric.nics_of(fault.place.members[0]) if fault.place.kind == "host" else fault.place.members
-        if fault.place.kind not in ("host", "nic", "pair"):
+    for each in measured:
+        nics = fabric.nics_of(each.place.members[0]) if each.place.kind == "host" else each.place.members
+        if each.place.kind not in ("host", "nic", "pair"):
             nics = ()
-        explained.update(nics if fault.place.kind != "pair" else ())
+        explained.update(nics if each.place.kind != "pair" else ())
         total: collections.Counter[str] = collections.Counter()
         for nic in nics:
             total.update(grown.get(nic, {}))
         more = f"; counters: {text(total)}" if total else ""
-        given.append(Fault(fault.thing, fault.place, fault.found + more, fault.remedy))
-    return [*given, *(fault for fault in faults(fabric, grown) if fault.place.members[0] not in explained)]
+        given.append(Fault(each.thing, each.place, each.found + more, each.remedy))
+    return [*given, *(each for each in faults(fabric, grown) if each.place.members[0] not in explained)]
 
 
 def document(fabric: Fabric, grown: Moved) -> dict[str, dict[str, int]]:

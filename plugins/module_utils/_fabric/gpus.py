@@ -16,7 +16,7 @@ from .._judge.xids import sentence
 from .._results.readers.reading import names as listed
 from .judge import Place
 from .model import text_table, usual
-from .reach import Fault
+from .reach import Fault, fault
 
 # Key of a row, and its heading.
 COLUMNS = {
@@ -77,8 +77,9 @@ def judge(hosts: Sequence[str], readings: Mapping[str, Any], known: Sequence[Kno
     ``known``: Xids that an operator has looked at."""
     given = {number: (readings.get(name) or {}).get("gpus") or {} for number, name in enumerate(hosts)}
     silent = {number: str(each["error"]) for number, each in given.items() if each.get("error")}
+    on_bus = {number for number, each in given.items() for row in each.get("pci") or () if row.get("kind") == "gpu"}
     given = {
-        number: each for number, each in given.items() if each.get("gpus") or each.get("problems") or _on_bus(each)
+        number: each for number, each in given.items() if each.get("gpus") or each.get("problems") or number in on_bus
     }
     xids = {number: of_host(hosts[number], each, known) for number, each in given.items()}
     gpus = [
@@ -87,7 +88,7 @@ def judge(hosts: Sequence[str], readings: Mapping[str, Any], known: Sequence[Kno
         for state in each.get("state") or _unread(each)
     ]
     faults = [*_of_hosts(hosts, given, gpus)]
-    faults += [fault for number, each in given.items() for fault in _gone(each, xids[number].values(), number)]
+    faults += [gone for number, each in given.items() for gone in _gone(each, xids[number].values(), number)]
     for gpu in gpus:
         faults += _of_one(gpu)
     faults += _of_model(gpus)
@@ -96,10 +97,6 @@ def judge(hosts: Sequence[str], readings: Mapping[str, Any], known: Sequence[Kno
     # A host that could not be asked is news only where there are GPUs.
     notes += [f"GPUs of {hosts[number]}: not read ({why})" for number, why in silent.items() if given]
     return Gpus(tuple(_row(gpu) for gpu in gpus), tuple(faults), tuple(notes))
-
-
-def _on_bus(given: Mapping[str, Any]) -> int:
-    return sum(device.get("kind") == "gpu" for device in given.get("pci") or ())
 
 
 def _unread(given: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -115,28 +112,23 @@ def _of_hosts(hosts: Sequence[str], given: Mapping[int, Mapping[str, Any]], gpus
         for text in each.get("problems") or ():
             found, _what, remedy = str(text).partition(". What to do: ")
             _word(gpus, number, "driver")
-            yield Fault(
-                "gpu driver",
-                Place("gpu", (number,), part="driver"),
-                found.replace(f"{hosts[number]}: ", "", 1),
-                remedy.rstrip(".") or "look at gpu_info there",
-            )
+            said = found.replace(f"{hosts[number]}: ", "", 1)
+            remedy = remedy.rstrip(".") or "look at gpu_info there"
+            yield fault("gpu_problem", Place("gpu", (number,), part="driver"), said=said, remedy=remedy)
     versions = {number: str(each["driver"]["loaded"]) for number, each in given.items() if _driver(each)}
     most, share = usual(versions.values())
     odd = tuple(number for number, version in versions.items() if version != most)
     if not odd:
         return
-    remedy = "one driver on all hosts of the job: upgrade the odd ones, and restart them in a window"
     if share > 0.5:
         for number in odd:
             _word(gpus, number, "driver")
-            place = Place("gpu", (number,), part="driver")
-            yield Fault("gpu driver", place, f"{versions[number]}, most hosts {most}", remedy)
+            yield fault("driver_odd", Place("gpu", (number,), part="driver"), version=versions[number], most=most)
         return
     for number in versions:
         _word(gpus, number, "driver")
     said = ", ".join(f"{version} on {_names(hosts, who)}" for version, who in sorted(_by_value(versions).items()))
-    yield Fault("gpu driver", Place("gpu", tuple(sorted(versions)), part="driver"), f"the hosts differ: {said}", remedy)
+    yield fault("driver_differs", Place("gpu", tuple(sorted(versions)), part="driver"), said=said)
 
 
 def _driver(given: Mapping[str, Any]) -> str:
@@ -149,44 +141,14 @@ def _word(gpus: Sequence[_Gpu], host: int, word: str) -> None:
             gpu.words.append(word)
 
 
-# Thing, what shows it ('' : it is not so), what to do.
-_WRONG: tuple[tuple[str, Callable[[Mapping[str, Any]], str], str], ...] = (
-    (
-        "ecc",
-        lambda state: _told("{} uncorrected ECC error(s) since the driver was loaded", state.get("ecc_uncorrected")),
-        "end the jobs there and reset the GPU (nvidia-smi --gpu-reset, or a restart); replace it if they come back",
-    ),
-    ("ecc", lambda state: _told("a row of its memory could not be remapped", state.get("remap_failed")), "replace it"),
-    (
-        "ecc",
-        lambda state: _told("a row of its memory waits to be remapped or retired", state.get("remap_pending")),
-        "end the jobs there and reset the GPU, or restart the host in a window",
-    ),
-    (
-        "slowed down",
-        lambda state: _told("its clocks are held down now: {}", ", ".join(state.get("slowed") or ())),
-        "look at airflow and power supply: nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE",
-    ),
-    (
-        "fabric manager",
-        lambda state: _told("not part of the NVSwitch fabric: {}", _outside(state)),
-        "systemctl status nvidia-fabricmanager, and its log; a reset of the GPUs follows its restart",
-    ),
-    (
-        "recovery",
-        lambda state: _told("the driver asks for: {}", state.get("recovery")),
-        "drain the host, and do that in a window",
-    ),
-)
-
-
-def _told(text: str, value: Any) -> str:
-    return text.format(value) if value else ""
-
-
-def _outside(state: Mapping[str, Any]) -> str:
+def _wrong(state: Mapping[str, Any]) -> dict[str, Any]:
+    """What is wrong on any GPU, by its fault, and its value; empty: it is not so."""
     fabric, status = str(state.get("fabric") or ""), str(state.get("fabric_status") or "")
-    return "" if fabric in ("", "Completed") and status in ("", "Success") else f"{fabric} {status}".strip()
+    joined = fabric in ("", "Completed") and status in ("", "Success")
+    read = {key: state.get(key) for key in ("ecc_uncorrected", "remap_failed", "remap_pending")}
+    read["slowed"] = ", ".join(state.get("slowed") or ())
+    read["outside"] = "" if joined else f"{fabric} {status}".strip()
+    return {**read, "recovery": state.get("recovery")}
 
 
 def _of_one(gpu: _Gpu) -> Iterable[Fault]:
@@ -194,11 +156,11 @@ def _of_one(gpu: _Gpu) -> Iterable[Fault]:
     if gpu.xids.bad:
         gpu.words.append(f"Xid {counted(gpu.xids.bad)}")
         yield _xid_fault(gpu.xids, gpu.place)
-    for thing, read, remedy in _WRONG:
-        found = read(gpu.state)
-        if found:
-            gpu.words += [thing] if thing not in gpu.words else []
-            yield Fault(thing, gpu.place, found, remedy)
+    for code, value in _wrong(gpu.state).items():
+        if value:
+            found = fault(code, gpu.place, value=value)
+            gpu.words += [found.thing] if found.thing not in gpu.words else []
+            yield found
 
 
 def _xid_fault(xids: Xids, place: Place) -> Fault:
@@ -210,13 +172,8 @@ def _xid_fault(xids: Xids, place: Place) -> Fault:
         else "The log has no times, so that nothing else settles it"
     )
     means = "; ".join(sentence(xid) for xid in sorted(xids.bad))
-    return Fault(
-        "xid",
-        place,
-        f"Xid {counted(xids.bad)} in the kernel log" + (f", last at {last}" if last else "") + f": {means}",
-        "drain the host, and load the driver again or restart the host in a window: older Xids do not count then; "
-        f"replace the GPU if the Xid comes back. {settle}",
-    )
+    when = f", last at {last}" if last else ""
+    return fault("xid", place, counts=counted(xids.bad), last=when, means=means, settle=settle)
 
 
 def _gone(given: Mapping[str, Any], xids: Iterable[Xids], host: int) -> Iterable[Fault]:
@@ -242,23 +199,13 @@ def _of_model(gpus: Sequence[_Gpu]) -> Iterable[Fault]:
             links, now = state.get("nvlinks_active"), state.get("pcie_width")
             if share > 0.5 and links is not None and links < most:
                 gpu.words.append("nvlink")
-                yield Fault(
-                    "nvlink",
-                    gpu.place,
-                    f"{links} NVLinks are active, {most} on most {model}",
-                    "nvidia-smi nvlink -s, dmesg for Xid 74; seat the bridge or look at the NVSwitches",
-                )
+                yield fault("nvlink", gpu.place, links=links, most=most, model=model)
             narrow = now and now < min(state.get("pcie_width_most") or now, width)
             slow = _awake(gpu) and (state.get("pcie_gen") or 0) < min(state.get("pcie_gen_most") or 0, speed)
             if narrow or slow:
                 gpu.words.append("pcie")
-                yield Fault(
-                    "pcie",
-                    gpu.place,
-                    f"PCIe is {_pcie(state)}; others of this model have x{width}"
-                    + (f" of generation {speed}" if speed else ""),
-                    "seat the card anew, or look at slot, riser and BIOS",
-                )
+                of = f" of generation {speed}" if speed else ""
+                yield fault("gpu_pcie", gpu.place, link=_pcie(state), width=width, speed=of)
 
 
 def _awake(gpu: _Gpu) -> bool:

@@ -156,7 +156,6 @@ class _Search:
         )
         self.found: list[Place] = []
         self.open: list[Place] = []
-        self.culprits: set[int] = set()
 
     def findings(self, medians: Mapping[Pair, float], tests: int, drop: float) -> Findings:
         self._rails(drop)
@@ -181,7 +180,7 @@ class _Search:
             if group.tests and (group.median < (1 - drop) * best or self._is_dead(rail, failures[rail]))
         ]
         if worst and len(worst) == len(own) and not any(self.groups[rail, rail].median for rail in worst):
-            self._accept(Place("fabric", (), self._count(own), len(self.all_bad), dead=True), set(own))
+            self._accept(Place("fabric", (), sum(map(self._played, own)), len(self.all_bad), dead=True), set(own))
             return
         for rail in worst:
             group = own[rail]
@@ -197,9 +196,6 @@ class _Search:
     def _is_dead(self, rail: int, bad: int) -> bool:
         # Counting is slow; with less than a tenth of the places it could not be.
         return 10 * bad >= self.groups[rail, rail].tests and bad >= NEARLY_ALL * self._played(rail)
-
-    def _count(self, own: Mapping[int, _Group]) -> int:
-        return sum(self._played(rail) for rail in own)
 
     def _played(self, rail: int) -> int:
         return sum(
@@ -241,7 +237,6 @@ class _Search:
         nics = set(mine) if kind == "host" else set(members)
         place = self._describe(kind, members, nics, switch)
         (self.found if place.bad >= self.enough else self.open).append(place)
-        self.culprits |= nics
         self.bad = [test for test in self.bad if test[0] not in nics and test[1] not in nics]
         return True
 

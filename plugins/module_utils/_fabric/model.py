@@ -9,6 +9,7 @@ import collections
 import dataclasses
 from typing import Any, Iterable, Mapping, Sequence
 
+from .._judge.sentences import refusal
 from .._layer import RefusedError
 
 
@@ -81,13 +82,7 @@ def from_hosts(hosts: Sequence[Mapping[str, Any]]) -> Fabric:
         raise RefusedError("is listed twice", host=twice[0], thing="fabric_hosts", remedy="list each host once")
     rails = max((len(host["rails"]) for host in hosts), default=0)
     if len(names) < 2 or rails == 0:
-        raise RefusedError(
-            f"{len(names)} host(s) and {rails} rail(s) have no pair",
-            host=names[0] if names else "(no host)",
-            thing="fabric_hosts",
-            remedy="give two hosts or more, each with an RDMA port in the RoCE network",
-            no_plan=True,
-        )
+        raise refusal("no_pair", no_plan=True, host=names[0] if names else "(no host)", hosts=len(names), rails=rails)
     ports: dict[int, Port] = {}
     absent = set()
     known = {field.name for field in dataclasses.fields(Port)}

@@ -11,6 +11,7 @@ import collections
 import dataclasses
 from typing import Any, Callable, Collection, Mapping, Optional, Sequence
 
+from .._judge.sentences import Sentences
 from .judge import Place, Seen, judge
 from .model import Fabric
 from .wire import Answers
@@ -26,30 +27,25 @@ class Fault:
     remedy: str
 
 
-_REMEDIES = {
-    "agent": "look whether its container runs and whether the control network reaches it",
-    "address": "give the interface the address of the inventory, or correct the inventory",
-    "link": "look at cable and switch port, and at 'ip link'",
-    "vlan": "give the interface the VLAN of its rail, or correct the inventory",
-    "mtu": "set the same MTU on every interface and switch port of the rail (role guest, role switch)",
-    "dscp": "set trust DSCP on the port, and remove what rewrites DSCP (mlnx_qos --trust dscp; role switch)",
-    "arp": "are the cables of two rails swapped? Else set arp_ignore=1 and arp_announce=2, or a subnet per rail",
-    "route": "correct the routes of the host: this network is not reached over the rail's own interface",
-    "neighbour": "no host answers ARP: look at VLAN, cable and the switch port, and for a wrong static neighbour",
-    "firewall": "open UDP between the RoCE addresses on the host (RoCE itself is UDP port 4791)",
-    "duplicate": "give one of the two another address",
-    "silent": "packets are lost on the way: look at ACLs, the switch port and its counters",
-}
+_SENTENCES = Sentences(__file__, "faults.yml")
+
+
+def fault(code: str, place: Place, **words: Any) -> Fault:
+    """As faults.yml words it."""
+    said = _SENTENCES.say(code, **words)
+    return Fault(said.get("thing", code), place, said["found"], said["remedy"])
+
+
+def remedy(code: str) -> str:
+    return _SENTENCES.say(code)["remedy"]
 
 
 def faults(fabric: Fabric, got: Answers, *, tos: int, netdevs: Mapping[int, str], mtu: int) -> list[Fault]:
     found = [
-        Fault("agent", Place("host", (number,)), "it took no part", _REMEDIES["agent"])
-        for number, name in enumerate(fabric.hosts)
-        if name in got.missing
+        fault("agent", Place("host", (number,))) for number, name in enumerate(fabric.hosts) if name in got.missing
     ]
     found += _looks(fabric, got, mtu)
-    known = {nic for fault in found for nic in _nics(fabric, fault.place)}
+    known = {nic for each in found for nic in _nics(fabric, each.place)}
     probes = _probes(got)
     for thing, given in _properties(fabric, got, probes, tos, netdevs).items():
         # What is wrong with a NIC already shows in everything that it takes part in.
@@ -92,7 +88,7 @@ def _looks(fabric: Fabric, got: Answers, mtu: int) -> list[Fault]:
             thing, said = "mtu", f"MTU {look['mtu']}, wanted {mtu}"
         else:
             continue
-        found.append(Fault(thing, Place("nic", (nic,)), said, _REMEDIES[thing]))
+        found.append(fault(thing, Place("nic", (nic,)), said=said))
     return found
 
 
@@ -193,17 +189,17 @@ def _described(
             "arp": "its packets arrive at another interface, or another MAC answers for its address",
             "route": "the routing table sends these packets over another interface",
         }[thing]
-        return Fault(thing, place, given, _REMEDIES[thing])
+        return fault(thing, place, said=given)
     silent = [entry for entry in concerned if "small" not in entry]
     ways = [way for way in probes if way[0] in _nics(fabric, place)]
     away = [way for way in ways if _told(got, way)[0] != fabric.port(way[0]).address]
     if away and 2 * len(away) >= len(ways):
-        return Fault("route", place, "the routing table sends its packets over another interface", _REMEDIES["route"])
+        return fault("route", place, said="the routing table sends its packets over another interface")
     wrong = _wrong_mac(fabric, place, silent, got)
     if wrong is not None:
         return wrong
     if all(entry["heard"] for entry in silent):
-        return Fault("arp", place, "packets arrive, and the answers come back over another interface", _REMEDIES["arp"])
+        return fault("arp", place, said="packets arrive, and the answers come back over another interface")
     errors = collections.Counter(entry.get("error", "TIMEOUT") for entry in silent)
     # An error says more than silence: the one end knows why, the other only waits.
     error = max(errors, key=lambda code: (code != "TIMEOUT", errors[code])) if errors else "TIMEOUT"
@@ -216,7 +212,7 @@ def _described(
         "EADDRNOTAVAIL": "address",
         "ECONNREFUSED": "duplicate",
     }.get(error, "silent" if 2 * len(resolved) > len(silent) else "neighbour")
-    return Fault(what, place, f"{len(silent)} probe(s) without an answer ({error})", _REMEDIES[what])
+    return fault(what, place, said=f"{len(silent)} probe(s) without an answer ({error})")
 
 
 def _wrong_mac(fabric: Fabric, place: Place, silent: Sequence[Mapping[str, Any]], got: Answers) -> Fault | None:
@@ -235,7 +231,7 @@ def _wrong_mac(fabric: Fabric, place: Place, silent: Sequence[Mapping[str, Any]]
             whose, thing = "of the host's other interface", "arp"
         else:
             whose, thing = f"of {fabric.name(owner)}", "duplicate"
-        return Fault(thing, place, f"{fabric.port(target).address} has the MAC {mac}, {whose}", _REMEDIES[thing])
+        return fault(thing, place, said=f"{fabric.port(target).address} has the MAC {mac}, {whose}")
     return None
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 import collections
 import dataclasses
 import ipaddress
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Iterator, Mapping, Sequence
 
+from .._judge.sentences import refusal
 from .._judge.settled import Known
-from .._layer import RefusedError
 from .gpus import Gpus, judge
 from .judge import Place
 from .model import Fabric, from_hosts, usual
-from .reach import Fault
+from .reach import Fault, fault
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,19 +45,15 @@ def fabric_from(
     for host in hosts:
         name = str(host["name"])
         ports = [port for port in (readings.get(name) or {}).get("devices") or () if _usable(name, port, nets, notes)]
-        ports.sort(key=lambda port: _length_first(str(port["name"])))
+        ports.sort(key=lambda port: (len(str(port["name"])), str(port["name"])))  # mlx5_10 comes after mlx5_9
         chosen[name] = _in_rails(name, ports, nets)
     if not nets:
         _same_number(chosen)
     if not any(filter(None, (port for row in chosen.values() for port in row))):
-        raise RefusedError(
-            "no host has an active RoCE v2 port over IPv4" + (f" in {', '.join(networks)}" if networks else ""),
-            host=str(hosts[0]["name"]) if hosts else "fabric",
-            thing="fabric_networks",
-            value=list(networks),
-            remedy="; ".join(notes[:3]) or "run the guest stage, and look at rdma_info on the hosts",
-            no_plan=True,
-        )
+        where = f" in {', '.join(networks)}" if networks else ""
+        first = str(hosts[0]["name"]) if hosts else "fabric"
+        remedy = "; ".join(notes[:3]) or "run the guest stage, and look at rdma_info on the hosts"
+        raise refusal("no_roce_port", list(networks), no_plan=True, host=first, where=where, remedy=remedy)
     plugged = _plugged(switches or {}, chosen)
     fabric = from_hosts(
         [
@@ -90,29 +86,14 @@ def _same_number(chosen: Mapping[str, Sequence[Any]]) -> None:
     most, _share = usual(len(row) for row in chosen.values() if row)
     more = [name for name, row in chosen.items() if len(row) > (most or 0)]
     if more:
-        raise RefusedError(
-            f"{len(chosen[more[0]])} RoCE ports, most hosts have {most}: which of them are rails is not known",
-            host=more[0],
-            thing="fabric_networks",
-            remedy="name the networks of the rails in rocemesh_roce_networks",
-            no_plan=True,
-        )
+        raise refusal("rails_unknown", no_plan=True, host=more[0], count=len(chosen[more[0]]), most=most)
 
 
 def _absent(fabric: Fabric, readings: Mapping[str, Any]) -> Iterator[Fault]:
     """What cannot be measured does not pass: a host that was not read, or that lacks the port of a rail."""
     for nic in sorted(fabric.absent):
         given = readings.get(fabric.hosts[fabric.host_of(nic)]) or {}
-        yield Fault(
-            "absent",
-            Place("nic", (nic,)),
-            str(given.get("error") or "no usable RoCE v2 port was read"),
-            "look at the notes and at rdma_info there; play without --limit",
-        )
-
-
-def _length_first(name: str) -> tuple[int, str]:
-    return len(name), name  # mlx5_10 comes after mlx5_9
+        yield fault("absent", Place("nic", (nic,)), why=given.get("error") or "no usable RoCE v2 port was read")
 
 
 def _usable(name: str, port: Mapping[str, Any], nets: Sequence[Any], notes: list[str]) -> bool:
@@ -122,15 +103,11 @@ def _usable(name: str, port: Mapping[str, Any], nets: Sequence[Any], notes: list
         notes.append(f"{where} is left out: {port.get('link_layer')}, not Ethernet")
     elif not gid:
         notes.append(f"{where} is left out: no GID of RoCE v2 over IPv4 (state {port.get('state')})")
-    elif nets and not _inside(ipaddress.ip_address(gid), nets):
+    elif nets and not any(ipaddress.ip_address(gid) in net for net in nets):
         notes.append(f"{where} is left out: {gid} is in none of {', '.join(map(str, nets))}")
     else:
         return True
     return False
-
-
-def _inside(address: Any, nets: Sequence[Any]) -> bool:
-    return any(address in net for net in nets)
 
 
 def _in_rails(name: str, ports: Sequence[Mapping[str, Any]], nets: Sequence[Any]) -> list[Mapping[str, Any] | None]:
@@ -143,13 +120,8 @@ def _in_rails(name: str, ports: Sequence[Mapping[str, Any]], nets: Sequence[Any]
         rail = next(number for number, net in enumerate(nets) if address in net)
         other = row[rail]
         if other is not None:
-            raise RefusedError(
-                f"{other['name']} and {port['name']} are both in {nets[rail]}",
-                host=name,
-                thing="fabric_networks",
-                value=str(nets[rail]),
-                remedy="give one network per rail, or one network for all of them",
-            )
+            words = {"name": name, "one": other["name"], "other": port["name"], "network": nets[rail]}
+            raise refusal("rail_twice", str(nets[rail]), **words)
         row[rail] = port
     return row
 
@@ -190,33 +162,22 @@ def _plugged(
     return found
 
 
-def _qos(port: Mapping[str, Any], key: str) -> Any:
-    value = (port.get("qos") or {}).get(key)
+# What all NICs of a rail have in common. None is not known, and no part is accused for it.
+_SAME = {
+    "odd_mtu": "netdev_mtu",
+    "odd_rdma_mtu": "active_mtu",
+    "odd_rate": "rate",
+    "odd_state": "state",
+    "odd_trust": "qos.trust",
+    "odd_pfc": "qos.pfc_priorities",
+    "odd_firmware": "firmware",
+}
+
+
+def _value(port: Mapping[str, Any], key: str) -> Any:
+    inside, _dot, name = key.rpartition(".")
+    value = ((port.get(inside) or {}) if inside else port).get(name)
     return tuple(value) if isinstance(value, list) else value
-
-
-# Thing, how it is read, what to do. None is not known, and no part is accused for it.
-_SAME: tuple[tuple[str, Callable[[Mapping[str, Any]], Any], str], ...] = (
-    ("mtu", lambda port: port.get("netdev_mtu"), "set the same interface MTU on the whole rail (role guest)"),
-    (
-        "rdma mtu",
-        lambda port: port.get("active_mtu"),
-        "the interface needs an MTU of 4200 or more for an RDMA MTU of 4096",
-    ),
-    ("rate", lambda port: port.get("rate"), "look at the cable, its optics and the speed of the switch port"),
-    ("state", lambda port: port.get("state"), "look at cable and switch port"),
-    ("trust", lambda port: _qos(port, "trust"), "set trust DSCP (role guest, guest_qos)"),
-    (
-        "pfc",
-        lambda port: _qos(port, "pfc_priorities"),
-        "switch PFC on for the same priority everywhere (role guest, role switch)",
-    ),
-    (
-        "firmware",
-        lambda port: port.get("firmware"),
-        "bring the cards of a rail to one firmware, in a window of your own",
-    ),
-)
 
 
 def _odd_ones(fabric: Fabric, ports: Mapping[int, Mapping[str, Any]]) -> list[Fault]:
@@ -225,24 +186,19 @@ def _odd_ones(fabric: Fabric, ports: Mapping[int, Mapping[str, Any]]) -> list[Fa
     for nic in ports:
         rails[fabric.rail_of(nic)].append(nic)
     for nics in rails.values():
-        for thing, read, remedy in _SAME:
-            values = {nic: read(ports[nic]) for nic in nics if read(ports[nic]) is not None}
+        for code, key in _SAME.items():
+            read = {nic: _value(ports[nic], key) for nic in nics}
+            values = {nic: value for nic, value in read.items() if value is not None}
             most, share = usual(values.values())
             for nic, value in sorted(values.items()):
                 if value != most and share > 0.5:
-                    found.append(Fault(thing, Place("nic", (nic,)), f"{value}, most of the rail {most}", remedy))
+                    found.append(fault(code, Place("nic", (nic,)), value=value, most=most))
         switches = {nic: fabric.port(nic).switch for nic in nics if fabric.port(nic).switch}
         usual_switch, share = usual(switches.values())
         for nic, switch in sorted(switches.items()):
             if switch != usual_switch and 3 * share >= 2:
-                found.append(
-                    Fault(
-                        "cable",
-                        Place("nic", (nic,)),
-                        f"LLDP: plugged into {fabric.port(nic).behind}, most of the rail into {usual_switch}",
-                        "move the cable, or correct fabric_networks",
-                    )
-                )
+                behind = fabric.port(nic).behind
+                found.append(fault("plugged_elsewhere", Place("nic", (nic,)), behind=behind, usual=usual_switch))
     # A slot of an older generation is how the machines were bought, where the whole rail is like that.
     best_of = {
         (rail, key): max((ports[nic].get("pcie") or {}).get(f"current_link_{key}") or 0 for nic in nics)
@@ -254,12 +210,5 @@ def _odd_ones(fabric: Fabric, ports: Mapping[int, Mapping[str, Any]]) -> list[Fa
         for key, unit in (("width", "lanes"), ("speed", "GT/s")):
             now, most = link.get(f"current_link_{key}"), link.get(f"max_link_{key}")
             if now and most and now < min(most, best_of[fabric.rail_of(nic), key]):
-                found.append(
-                    Fault(
-                        "pcie",
-                        Place("nic", (nic,)),
-                        f"PCIe {key} is {now} of {most} {unit}",
-                        "seat the card anew, or look at slot, riser and BIOS",
-                    )
-                )
+                found.append(fault("nic_pcie", Place("nic", (nic,)), key=key, now=now, most=most, unit=unit))
     return found

@@ -10,7 +10,7 @@ from typing import Any, Mapping, Sequence
 from .gpus import Gpus
 from .judge import Findings, Place, Seen
 from .model import Fabric, text_table
-from .reach import Fault
+from .reach import Fault, remedy
 from .wire import Failure
 
 SCHEMA = 1
@@ -43,15 +43,9 @@ def accusation(fabric: Fabric, place: Place, what: str, failures: Sequence[Failu
     found = (
         f"{share} without a result" if place.dead else f"{share} bad, {100 * place.ratio:.0f} % of the others' {what}"
     )
-    remedy = {
-        "fabric": "look at the spine, and whether perftest is there on the hosts",
-        "rail": "look at the leaf switch of the rail: PFC, ECN, MTU, its uplinks",
-        "switch": "look at this switch: PFC, ECN, MTU, buffers, its uplinks",
-        "host": "look at the host: PCIe, NUMA, CPU frequency, ATS, RDMA limits",
-        "nic": "look at NIC, cable, optics and switch port: counters first, then swap the cable, then the port",
-        "pair": "look at what only these two share: route, ACL, one of several uplinks",
-    }[place.kind]
-    return Fault("dead" if place.dead else "slow", place, found + (f"; {said[0]}" if said else ""), remedy)
+    return Fault(
+        "dead" if place.dead else "slow", place, found + (f"; {said[0]}" if said else ""), remedy(f"slow_{place.kind}")
+    )
 
 
 def document(

@@ -16,7 +16,7 @@ import dataclasses
 import math
 from typing import Iterable, Iterator, Sequence, Union
 
-from .._layer import RefusedError
+from .._judge.sentences import refusal
 from .model import Fabric
 
 Pair = tuple[int, int]
@@ -135,9 +135,7 @@ def follow_up_limit(hosts: int) -> int:
 
 def rounds(fabric: Fabric, form: str, *, cross_rail: bool = False, rails_at_once: int = 0) -> list[Round]:
     if form not in FORMS:
-        raise RefusedError(
-            f"is none of {', '.join(FORMS)}", host="fabric", thing="fabric_form", value=form, remedy="choose one"
-        )
+        raise refusal("form_unknown", form, known=", ".join(FORMS))
     hosts = len(fabric.hosts)
     total = tournament_rounds(hosts)
     if form == "bisection":
@@ -225,11 +223,5 @@ def slot_seconds(seconds: float, programs: int) -> float:
 def refuse_too_long(wanted: Cost, limit: float, form: str) -> None:
     if wanted.seconds <= limit:
         return
-    raise RefusedError(
-        f"the {form} form takes {duration(wanted.seconds)}, and the limit is {duration(limit)}",
-        host="fabric",
-        thing="fabric_limit",
-        value=limit,
-        remedy="raise fabric_limit, lower fabric_options.seconds, list fewer hosts, or take fabric_form=quick",
-        no_plan=True,
-    )
+    takes = duration(wanted.seconds)
+    raise refusal("takes_too_long", limit, no_plan=True, form=form, takes=takes, limit=duration(limit))

@@ -13,7 +13,8 @@ import re
 import zlib
 from typing import Any, Iterable, Mapping, Sequence
 
-from .._layer import ParseError, RefusedError
+from .._judge.sentences import refusal
+from .._layer import ParseError
 from .._results.readers import perftest
 from .judge import Seen
 from .model import Fabric
@@ -41,7 +42,10 @@ def encode(
     hosts = [
         {
             "name": name,
-            "rails": [_nic(fabric, nic, (netdevs or {}).get(nic, ""), mtu) for nic in _row(fabric, number)],
+            "rails": [
+                _nic(fabric, nic, (netdevs or {}).get(nic, ""), mtu)
+                for nic in range(number * fabric.rails, (number + 1) * fabric.rails)
+            ],
         }
         for number, name in enumerate(fabric.hosts)
     ]
@@ -61,17 +65,8 @@ def encode(
     }
     text = base64.b64encode(zlib.compress(json.dumps(plan, separators=(",", ":")).encode(), 9)).decode()
     if len(text) > LONGEST:
-        raise RefusedError(
-            f"the plan of {len(fabric.hosts)} hosts is {len(text)} bytes long, and a command line takes {LONGEST}",
-            host=fabric.hosts[0],
-            thing="fabric_hosts",
-            remedy="check the hosts in parts, for example by switch",
-        )
+        raise refusal("plan_too_long", host=fabric.hosts[0], hosts=len(fabric.hosts), length=len(text), most=LONGEST)
     return text
-
-
-def _row(fabric: Fabric, host: int) -> range:
-    return range(host * fabric.rails, (host + 1) * fabric.rails)
 
 
 def _nic(fabric: Fabric, nic: int, netdev: str, mtu: int) -> dict[str, Any] | None:

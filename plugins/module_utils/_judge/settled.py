@@ -11,7 +11,7 @@ import dataclasses
 import datetime
 from typing import Any, Iterable, Iterator, Mapping, Sequence
 
-from .._layer import RefusedError
+from .sentences import refusal
 from .xids import sentence, stops
 
 # The log counts from the boot; when that was follows from the host's clock, which may have been set meanwhile.
@@ -35,13 +35,7 @@ def known_from(texts: Sequence[str]) -> tuple[Known, ...]:
             host, bus, xid, until = text.split("/")
             found.append(Known(text, (host, bus.lower(), int(xid)), datetime.datetime.strptime(until, _TIME)))
         except ValueError as error:
-            raise RefusedError(
-                "is not HOST/BUS/XID/TIME",
-                host="fabric",
-                thing="fabric_known_xids",
-                value=text,
-                remedy="copy it from the message about the Xid, for example gpu02/0000:3b:00.0/79/2026-01-31T09:30:00Z",
-            ) from error
+            raise refusal("xid_form", text) from error
     return tuple(found)
 
 

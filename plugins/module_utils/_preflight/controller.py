@@ -6,7 +6,7 @@ import dataclasses
 import re
 from typing import Iterator, Mapping, Sequence
 
-from .finding import Finding, problem, warning
+from .finding import Finding, found, problem, warning
 
 PLACE = "controller"
 
@@ -58,20 +58,10 @@ class Controller:
 def judge(seen: Controller, groups: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
     """``groups``: of the inventory, name -> hosts."""
     if older(seen.ansible, LEAST_ANSIBLE):
-        yield problem(
-            PLACE,
-            "ansible-core",
-            f"{seen.ansible} is older than {LEAST_ANSIBLE}",
-            _pip(seen, f"ansible-core>={LEAST_ANSIBLE}")
-            + "; Ansible Automation Platform 2.5 brings 2.16: make an execution environment of your own (docs/awx.md)",
-        )
+        pip = _pip(seen, f"ansible-core>={LEAST_ANSIBLE}")
+        yield found("ansible_old", PLACE, version=seen.ansible, least=LEAST_ANSIBLE, pip=pip)
     if older(seen.python, LEAST_PYTHON):
-        yield problem(
-            PLACE,
-            "Python",
-            f"{seen.executable} is {seen.python}, older than {LEAST_PYTHON}",
-            "install ansible-core into an environment of a newer Python",
-        )
+        yield found("controller_python_old", PLACE, executable=seen.executable, version=seen.python, least=LEAST_PYTHON)
     present = {name for name, hosts in groups.items() if hosts}
     for library in LIBRARIES:
         if not library.needed_by or present & set(library.needed_by):
@@ -81,29 +71,29 @@ def judge(seen: Controller, groups: Mapping[str, Sequence[str]]) -> Iterator[Fin
             yield from _collection(name, least, below, seen)
     for program, package in PROGRAMS.items():
         if program not in seen.programs:
-            yield problem(PLACE, program, "this program is not installed", f"install {package}")
+            yield found("program", PLACE, program=program, package=package)
+
+
+def _unfit(version: str | None, least: str, below: str) -> str:
+    """What is wrong with a release; empty: nothing."""
+    if version is None:
+        return "it is not installed"
+    fits = not older(version, least) and older(version, below)
+    return "" if fits else f"{version} is not in {least} up to below {below}"
 
 
 def _library(library: Library, seen: Controller) -> Iterator[Finding]:
-    version = seen.libraries.get(library.import_name)
-    if version is not None and not older(version, library.least) and older(version, library.below):
-        return
-    text = (
-        "it is not installed" if version is None else f"{version} is not in {library.least} up to below {library.below}"
-    )
-    if library.optional:
+    text = _unfit(seen.libraries.get(library.import_name), library.least, library.below)
+    if text and library.optional:
         yield warning(PLACE, library.project, f"{text}: {library.optional}", _pip(seen, library.requirement))
-    else:
+    elif text:
         yield problem(PLACE, library.project, text, _pip(seen, library.requirement))
 
 
 def _collection(name: str, least: str, below: str, seen: Controller) -> Iterator[Finding]:
-    version = seen.collections.get(name)
-    if version is None or older(version, least) or not older(version, below):
-        text = "it is not installed" if version is None else f"{version} is not in {least} up to below {below}"
-        yield problem(
-            PLACE, f"collection {name}", text, f"ansible-galaxy collection install '{name}:>={least},<{below}'"
-        )
+    text = _unfit(seen.collections.get(name), least, below)
+    if text:
+        yield found("collection", PLACE, name=name, text=text, least=least, below=below)
 
 
 def _pip(seen: Controller, requirement: str) -> str:
@@ -118,5 +108,5 @@ def older(version: str, than: str) -> bool:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    found = (re.match(r"\d+", part) for part in version.split(".")[:4])
-    return tuple(int(match.group()) if match else 0 for match in found)
+    parts = (re.match(r"\d+", part) for part in version.split(".")[:4])
+    return tuple(int(match.group()) if match else 0 for match in parts)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Iterable, Iterator, Mapping
+from typing import Any, Iterable, Iterator, Mapping
 
-from .finding import Finding, note, problem, warning
+from .finding import NOTE, PROBLEM, WARNING, Finding, found, problem
 
 # Certificates, logs and the lease of a window need clocks that agree; a second or two is the reading itself.
 CLOCK_SKEW_S = 30.0
@@ -34,7 +34,7 @@ def switch(place: str, reading: Mapping[str, Any]) -> Iterator[Finding]:
         yield from failed(place, "switch", reading)
         return
     for name in reading.get("unreadable") or ():
-        yield warning(place, "switch", f"{name} cannot be read", "report the text of the switch")
+        yield found("switch_unreadable", place, name=name)
 
 
 # Only windows need these, and only the permission to restart opens one.
@@ -53,77 +53,53 @@ def vcenter(reading: Mapping[str, Any], vms: Iterable[str], *, windows: bool, dr
     for host in reading.get("hosts") or ():
         yield from _host(host, own)
     for row in reading.get("vms") or ():
+        asked = str(row.get("asked"))
         if row.get("problem"):
-            yield problem(
-                str(row.get("asked")), "VM", str(row["problem"]), "write the name as vCenter shows it (gpu_vm_name)"
-            )
+            yield found("vm_problem", asked, text=row["problem"])
         chosen = row.get("devices") or ()
         said = "; ".join(str(device.get("text")) for device in chosen)
-        level = warning if any(device.get("assignment") == "unknown" for device in chosen) else note
+        unknown = any(device.get("assignment") == "unknown" for device in chosen)
         if chosen:
-            yield level(str(row.get("asked")), "devices of the VM", f"vSphere chooses at power-on: {said}")
+            yield found("devices_chosen", asked, WARNING if unknown else NOTE, said=said)
     for row in reading.get("missing_privileges") or ():
         later = dry or (row.get("privilege") in _OF_WINDOWS and not windows)
-        yield (warning if later else problem)(
-            place,
-            f"privilege {row.get('privilege')}",
-            f"account {reading.get('account')} does not have it on {', '.join(map(str, row.get('on') or ()))}",
-            f"add it to the account's role; without it: {row.get('needed_for')}",
-        )
+        words = {"name": row.get("privilege"), "needed_for": row.get("needed_for"), "account": reading.get("account")}
+        places = ", ".join(map(str, row.get("on") or ()))
+        yield found("privilege", place, WARNING if later else PROBLEM, places=places, **words)
 
 
 def _host(host: Mapping[str, Any], own: set[str]) -> Iterator[Finding]:
     place = str(host.get("asked"))
     if host.get("problem"):
-        yield problem(place, "ESXi host", str(host["problem"]), "write the name as vCenter shows it (esxi_host_name)")
+        yield found("esxi_problem", place, text=host["problem"])
         return
     if host.get("connection") != "connected":
-        yield warning(
-            place,
-            "ESXi host",
-            f"vCenter says {host.get('connection')}",
-            "one that a run of this collection reboots comes back, and stage recover waits for it; connect any other",
-        )
+        yield found("esxi_connection", place, connection=host.get("connection"))
     if host.get("lockdown") not in (None, "lockdownDisabled"):
-        yield note(place, "ESXi host", f"it is in {host['lockdown']}: everything goes through vCenter, which suffices")
+        yield found("esxi_lockdown", place, mode=host["lockdown"])
     if host.get("maintenance"):
-        yield warning(
-            place,
-            "maintenance mode",
-            "it is in maintenance mode",
-            "if an interrupted run left it so, playbook recover finishes it; else ask who works there",
-        )
+        yield found("esxi_maintenance", place)
     others = [str(vm) for vm in host.get("running_vms") or () if str(vm) not in own]
     if others:
-        yield note(
-            place,
-            "other VMs",
-            f"{len(others)} that are not in the inventory run here ({', '.join(others[:4])}); a reboot of this host is "
-            "refused while they do, see rocemesh_vm_policy",
-        )
+        yield found("esxi_other_vms", place, count=len(others), names=", ".join(others[:4]))
 
 
 def asleep(vcenter: Mapping[str, Any]) -> dict[str, str]:
     """VM by its name in vCenter -> why no answer can be expected of it: an interrupted run leaves such VMs, and the
     stages recover and power put that right."""
     hosts = {str(host.get("name")): host for host in vcenter.get("hosts") or ()}
-    found = {}
+    waiting = {}
     for row in vcenter.get("vms") or ():
         host = hosts.get(str(row.get("esxi_host")), {})
         if row.get("power") in ("poweredOff", "suspended"):
-            found[str(row.get("asked"))] = "the VM is off"
+            waiting[str(row.get("asked"))] = "the VM is off"
         elif host.get("connection", "connected") != "connected" or host.get("maintenance"):
-            found[str(row.get("asked"))] = f"its host {row.get('esxi_host')} is not at work"
+            waiting[str(row.get("asked"))] = f"its host {row.get('esxi_host')} is not at work"
         elif row.get("tools") == "guestToolsNotRunning":
-            found[str(row.get("asked"))] = "its guest has not come up (or has no VMware Tools)"
-    return found
+            waiting[str(row.get("asked"))] = "its guest has not come up (or has no VMware Tools)"
+    return waiting
 
 
-def clock(place: str, skew: Any, level: Callable[..., Finding] = problem) -> Iterator[Finding]:
+def clock(place: str, skew: Any, level: str = PROBLEM) -> Iterator[Finding]:
     if isinstance(skew, (int, float)) and not isinstance(skew, bool) and abs(skew) > CLOCK_SKEW_S:
-        yield level(
-            place,
-            "clock",
-            f"it is {abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} the controller",
-            "let both follow the same time servers (chrony, timesyncd); certificates and logs depend on it",
-        )
+        yield found("clock", place, level, seconds=abs(skew), side="ahead of" if skew > 0 else "behind")

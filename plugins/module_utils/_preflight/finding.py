@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Iterable, Sequence
 
+from .._judge.sentences import Sentences
+
 PROBLEM, WARNING, NOTE = "problem", "warning", "note"
 LEVELS = (PROBLEM, WARNING, NOTE)
 SIGNS = {PROBLEM: "!", WARNING: "?", NOTE: " "}
@@ -28,6 +30,15 @@ class Finding:
     def line(self) -> str:
         text = f"{SIGNS[self.level]} {self.place}: {self.thing}: {self.text.rstrip('.')}."
         return f"{text} What to do: {self.remedy.rstrip('.')}." if self.remedy else text
+
+
+_SENTENCES = Sentences(__file__, "findings.yml")
+
+
+def found(code: str, place: str, level: str = "", **words: Any) -> Finding:
+    """As findings.yml words it; ``level``: another than it says."""
+    said = {"level": PROBLEM, **_SENTENCES.say(code, place=place, **words)}
+    return Finding(level or said["level"], place, said["thing"], said["text"], said.get("remedy", ""))
 
 
 def problem(place: str, thing: str, text: str, remedy: str) -> Finding:

@@ -8,7 +8,7 @@ import re
 from typing import Any, Iterator, Mapping, Sequence
 
 from . import relations
-from .finding import Finding, problem
+from .finding import Finding, found
 from .values import truth, words
 from .variables import few
 
@@ -67,8 +67,7 @@ def _vcenters(site: Site, hosts: Sequence[str]) -> Iterator[Finding]:
     asked = {host: _vcenter(site[host])[0] for host in hosts}
     wrong = [host for host in hosts if asked[host] in own.values() and asked[host] != own[host]]
     if wrong:
-        text = f"it is {asked[wrong[0]]}, an ESXi host of the inventory, expected the vCenter that knows all of them"
-        yield problem(few(wrong), "rocemesh_vcenter_hostname", text, "set rocemesh_vcenter_hostname to that of vCenter")
+        yield found("vcenter_is_host", few(wrong), asked=asked[wrong[0]])
 
 
 def _logins(site: Site, hosts: Sequence[str]) -> Iterator[Finding]:
@@ -85,12 +84,10 @@ def _logins(site: Site, hosts: Sequence[str]) -> Iterator[Finding]:
     for host, key in keys.items():
         owner = owners.get(key, host)
         if owner != host and keys.get(owner) != key:
-            text = f"it is {key[0]}, the RoCE address of {owner}, expected one host"
-            yield problem(host, "ansible_host", text, "set ansible_host of each host to its own address")
+            yield found("login_is_roce", host, address=key[0], owner=owner)
         vcenter = _vcenter(site[host])
         if key == (vcenter[0], str(_SSH)) and vcenter[1] in ("", str(_HTTPS)):
-            text = f"it is {key[0]}, the address of {host}, expected that of vCenter"
-            yield problem(host, "rocemesh_vcenter_hostname", text, "set rocemesh_vcenter_hostname to that of vCenter")
+            yield found("vcenter_is_login", host, address=key[0], host=host)
 
 
 def _login_port(row: Mapping[str, Any]) -> str:
@@ -104,8 +101,8 @@ def _same(keys: Mapping[str, tuple[Any, ...]], variable: str, what: str) -> Iter
             hosts.setdefault(key, []).append(host)
     for key, several in hosts.items():
         if len(several) > 1:
-            text = f"it is {key[0]} at {_list(several)}, expected one host"
-            yield problem(", ".join(several[:4]), variable, text, f"set {variable} of each host to {what}")
+            where = ", ".join(several[:4])
+            yield found("same_value", where, variable=variable, value=key[0], hosts=few(several), what=what)
 
 
 def _placed(host: str, row: Mapping[str, Any]) -> Iterator[Finding]:
@@ -120,13 +117,13 @@ def _placed(host: str, row: Mapping[str, Any]) -> Iterator[Finding]:
             continue
         inside = [network for network in around if address.version == network.version and address in network]
         if not inside:
-            text = f"it is {address}, expected an address of {name} ({_list(around)})"
-            yield problem(host, variable, text, f"set {variable} to the address of this VM there, or correct {name}")
+            words = {"variable": variable, "address": str(address), "name": name}
+            yield found("address_outside", host, around=few(around), **words)
             return
         for network in inside:
-            if network.num_addresses > 2 and network.version == 4 and address in _ends(network):
-                text = f"it is {address}, the first or last address of {network}, which no interface has"
-                yield problem(host, variable, text, f"set {variable} to the address of this VM")
+            ends = (network.network_address, network.broadcast_address)
+            if network.num_addresses > 2 and network.version == 4 and address in ends:
+                yield found("address_at_end", host, variable=variable, address=address, network=network)
                 return
 
 
@@ -135,8 +132,7 @@ def _fits(host: str, site: Site, switches: Sequence[str]) -> Iterator[Finding]:
     for switch in switches:
         most = _number(site[switch].get("switch_mtu"))
         if mtu and most and mtu > most:
-            text = f"it is {mtu}, expected at most {most} (switch_mtu of {switch})"
-            yield problem(host, "guest_mtu", text, "set switch_mtu of the switch to 9216, or guest_mtu to less")
+            yield found("mtu_too_large", host, mtu=mtu, most=most, switch=switch)
             return
 
 
@@ -146,8 +142,7 @@ def _covers(host: str, row: Mapping[str, Any]) -> Iterator[Finding]:
     rails = _networks(row.get("rocemesh_roce_networks"))
     bare = [rail for rail in rails if not any(rail.version == n.version and rail.subnet_of(n) for n in around)]  # type: ignore[arg-type]
     if around and bare:
-        text = f"it is {_list(around)}, expected all of rocemesh_roce_networks: {_list(bare)} is missing"
-        yield problem(host, "guest_networks", text, "take guest_networks out, or name the network of every rail")
+        yield found("rails_uncovered", host, around=few(around), bare=few(bare))
 
 
 def _named(row: Mapping[str, Any]) -> list[str]:
@@ -161,31 +156,26 @@ def _ports(host: str, row: Mapping[str, Any]) -> Iterator[Finding]:
     for text in relations.each_port(row["switch_ports"]) if isinstance(row.get("switch_ports"), (list, str)) else ():
         ports, wrong = expand(text), relations.port(text, driver)
         if wrong:
-            words = f"it names {text}, expected {wrong}"
-            yield problem(
-                host, "switch_ports", words, "write the ports as this switch calls them, or correct the driver"
-            )
+            yield found("port_form", host, port=text, form=wrong)
         elif ports is None:
-            said = f"it names {text}, expected a range from a lower to a higher port"
-            yield problem(host, "switch_ports", said, "write the lower port first, as 1/1-1/4")
+            yield found("port_backwards", host, port=text)
         named += ports or []
     twice = [port for port, times in collections.Counter(named).items() if times > 1]
     if twice:
-        said = f"it names {', '.join(twice[:4])} more than once, expected each port once"
-        yield problem(host, "switch_ports", said, "name the port of each server once")
+        yield found("port_twice", host, ports=", ".join(twice[:4]))
 
 
 def expand(text: str) -> list[str] | None:
     """``1/1-1/4`` -> its four ports; a text that is no such range is one port; None: it runs backwards."""
-    found = _RANGE.match(text.strip())
-    if not found or found["again"] not in ("", found["prefix"]):
+    match = _RANGE.match(text.strip())
+    if not match or match["again"] not in ("", match["prefix"]):
         return [text.strip()]
-    first, last = int(found["first"]), int(found["last"])
+    first, last = int(match["first"]), int(match["last"])
     if last < first:
         return None
     if last - first > _MOST_PORTS:
         return [text.strip()]
-    return [f"{found['prefix']}{number}" for number in range(first, last + 1)]
+    return [f"{match['prefix']}{number}" for number in range(first, last + 1)]
 
 
 # ------------------------------------------------------------------------------------------------------------ readings
@@ -198,17 +188,14 @@ def placement(vcenter: Mapping[str, Any], esxi_hosts: Sequence[str]) -> Iterator
     for row in vcenter.get("vms") or ():
         host = str(row.get("esxi_host") or "")
         if host and not row.get("problem") and host not in known:
-            there = _list(sorted(known)) or "none"
-            text = f"its VM runs on {host}, which the inventory has not on this vCenter (it has {there})"
-            remedy = f"add {host} to group esxi_hosts, or let rocemesh_vcenter_hostname of host and VM name one vCenter"
-            yield problem(str(row.get("asked")), "group esxi_hosts", text, remedy)
+            there = few(sorted(known)) or "none"
+            yield found("vm_elsewhere", str(row.get("asked")), host=host, there=there)
     running = [str(name) for row in rows for name in row.get("running_vms") or ()]
     for row in vcenter.get("vms") or ():
         asked = str(row.get("asked"))
         like = [name for name in running if name != asked and name.casefold() == asked.casefold()]
         if like and asked not in running:
-            text = f"it is {asked}, expected {like[0]}, as vCenter writes it"
-            yield problem(asked, "gpu_vm_name", text, f"set gpu_vm_name to {like[0]}, or name the host so")
+            yield found("vm_name_case", asked, asked=asked, like=like[0])
 
 
 def addresses(site: Site, nodes: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
@@ -219,24 +206,20 @@ def addresses(site: Site, nodes: Mapping[str, Mapping[str, Any]]) -> Iterator[Fi
         for host, reading in nodes.items()
         if reading.get("addresses") and host in site
     }
-    owner = {each.ip: host for host, interfaces in has.items() for found in interfaces.values() for each in found}
+    owner = {each.ip: host for host, interfaces in has.items() for texts in interfaces.values() for each in texts}
     for host, interfaces in has.items():
-        row, own = site[host], [each for found in interfaces.values() for each in found]
+        row, own = site[host], [each for texts in interfaces.values() for each in texts]
         variable = "mesh_address" if row.get("mesh_address") else "rocemesh_address"
         wanted = _address(row.get(variable))
         if wanted and wanted not in {each.ip for each in own}:
             around = [network for name in ("run_network", "mesh_cidr") for network in _networks(row.get(name))]
             there = [str(each.ip) for each in own if any(each.version == n.version and each.ip in n for n in around)]
             where = f"{wanted} is an address of {owner[wanted]}" if wanted in owner else f"no interface has {wanted}"
-            has_there = f"; in its network this VM has {_list(there)}" if there else ""
-            text = f"it is {wanted}, expected an address of this VM: {where}{has_there}"
-            yield problem(host, variable, text, f"set {variable} to the address of this VM, or give the address to it")
+            has_there = f"; in its network this VM has {few(there)}" if there else ""
+            yield found("address_not_there", host, variable=variable, wanted=wanted, where=where, there=has_there)
         for network in _networks(row.get("rocemesh_roce_networks")) if nodes[host].get("rdma_devices") else ():
             if not any(each.version == network.version and each.ip in network for each in own):
-                text = f"no interface of this VM has an address in {network}, expected one per rail"
-                yield problem(
-                    host, "rocemesh_roce_networks", text, "take the network out, or configure the NIC of this rail"
-                )
+                yield found("rail_without_address", host, network=network)
 
 
 def interfaces(site: Site, nodes: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
@@ -248,20 +231,18 @@ def interfaces(site: Site, nodes: Mapping[str, Mapping[str, Any]]) -> Iterator[F
         row = site[host]
         names = _named(row)
         for name in [name for name in names if name not in there]:
-            text = f"it names {name}, expected interfaces of this VM ({_list(sorted(there))})"
-            yield problem(host, "guest_interfaces", text, "correct the name in guest_interfaces")
+            yield found("interface_missing", host, name=name, there=few(sorted(there)))
         environment = row["run_env"] if isinstance(row.get("run_env"), Mapping) else {}
         for variable, known in (("NCCL_SOCKET_IFNAME", list(there)), ("NCCL_IB_HCA", reading["rdma_devices"])):
             lost = _without(str(environment.get(variable) or ""), known)
             if lost:
-                text = f"{variable} names {_list(lost)}, expected what this VM has ({_list(sorted(known))})"
-                yield problem(host, "run_env", text, f"correct {variable} in run_env, or leave it out")
+                words = {"variable": variable, "lost": few(lost), "known": few(sorted(known))}
+                yield found("nccl_name_missing", host, **words)
         chosen = _number(row.get("guest_mtu")) or truth(row.get("guest_qos_enabled"))
         around = [] if names or not chosen else _networks(row.get("guest_networks"))
         own = [ipaddress.ip_interface(text) for texts in there.values() for text in texts]
         if around and not any(each.version == n.version and each.ip in n for each in own for n in around):
-            text = f"it is {_list(around)}, expected the network of an interface of this VM"
-            yield problem(host, "guest_networks", text, "set guest_networks to the RoCE network of the VMs")
+            yield found("network_not_there", host, around=few(around))
 
 
 def _without(text: str, there: Sequence[str]) -> list[str]:
@@ -286,14 +267,5 @@ def _networks(value: Any) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]
         return []
 
 
-def _ends(network: Any) -> tuple[Any, Any]:
-    return network.network_address, network.broadcast_address
-
-
 def _number(value: Any) -> int:
     return int(value) if re.match(r"^\d+$", str(value)) else 0
-
-
-def _list(values: Sequence[Any], most: int = 4) -> str:
-    texts = [str(value) for value in values]
-    return ", ".join(texts[:most]) + (f" and {len(texts) - most} more" if len(texts) > most else "")

@@ -9,7 +9,7 @@ from .._nic import gpu_state
 from .._site import support, systems
 from .controller import older
 from .devices import clock, failed
-from .finding import Finding, note, problem, warning
+from .finding import PROBLEM, WARNING, Finding, found, problem, warning
 
 LEAST_PYTHON = "3.8"
 # What modules of an ansible-core say that the Python of the node is too old for.
@@ -34,19 +34,15 @@ def judge(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
     answer yet); esx (the site has ESXi hosts); parts (what is done there, of `systems.PARTS`), unlisted (systems that
     are not in the table are tried), gpu (options of module gpu_info), look (the role guest does not look at GPUs:
     what is wrong with them stops nothing)."""
+    message = str(reading.get("msg") or "")
     if reading.get("unreachable") and wanted.get("asleep"):
-        yield warning(place, "ssh", f"no answer, and {wanted['asleep']}", "stages recover and power bring it up")
+        yield found("node_asleep", place, why=wanted["asleep"])
         return
     if reading.get("unreachable"):
-        yield problem(
-            place,
-            "ssh",
-            str(reading.get("msg") or "no answer").strip().removeprefix("Task failed: "),
-            "try `ansible -m ping` on it: address, port, key of the host, and key or password of the user",
-        )
+        yield found("node_unreachable", place, text=(message or "no answer").strip().removeprefix("Task failed: "))
         return
-    if reading.get("failed") and _OLD_PYTHON.search(str(reading.get("msg") or "")):
-        yield problem(place, "Python", str(reading["msg"]).strip(), systems.OLD_PYTHON)
+    if reading.get("failed") and _OLD_PYTHON.search(message):
+        yield found("node_python", place, text=message.strip(), remedy=systems.OLD_PYTHON)
         return
     if reading.get("failed"):
         for finding in failed(place, "node", reading):
@@ -54,48 +50,25 @@ def judge(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
             yield finding if known is None else problem(place, known[1], finding.text, known[2])
         return
     if older(str(reading.get("python") or "0"), LEAST_PYTHON):
-        yield problem(
-            place,
-            "Python",
-            f"{reading.get('python')} is older than {LEAST_PYTHON}",
-            "install a newer one, and name it in ansible_python_interpreter",
-        )
+        yield found("node_python_old", place, version=reading.get("python"), least=LEAST_PYTHON)
     if reading.get("uid") != 0:
-        yield problem(
-            place,
-            "sudo",
-            f"the user becomes {reading.get('user')}, not root",
-            "let ansible_user use sudo for everything, or log in as root",
-        )
-    yield from clock(place, reading.get("clock_skew"), warning)
+        yield found("node_user", place, user=reading.get("user"))
+    yield from clock(place, reading.get("clock_skew"), WARNING)
     yield from _system(place, reading, wanted)
     yield from _space(place, reading)
     yield from _gpus(place, reading, wanted)
     yield from _engine(place, reading)
-    yield from _registry(place, reading)
     yield from _next_boot(place, reading)
     if not reading.get("rdma_devices"):
-        there = int(reading.get("nics") or 0)
-        yield warning(
-            place,
-            "RDMA device",
-            f"there is none in /sys/class/infiniband, and {there or 'no'} NVIDIA network controller(s) on the PCI bus",
-            "role guest installs the driver where guest_ofed_profile says so; else load it"
-            if there
-            else "pass the NIC through to this VM",
-        )
+        count = int(reading.get("nics") or 0)
+        yield found("no_rdma_with_nic" if count else "no_rdma", place, count=count)
 
 
 def _space(place: str, reading: Mapping[str, Any]) -> Iterator[Finding]:
     need = IMAGE_GIB if _devices(reading) and not reading.get("simulated") else CPU_IMAGE_GIB
     for path, free in (reading.get("free_gib") or {}).items():
         if isinstance(free, (int, float)) and free < need:
-            yield warning(
-                place,
-                f"space at {path}",
-                f"{free:.1f} GiB are free; an image of this kind takes up to {need:.0f}",
-                "make space, or move the engine's data root, unless the image is there already",
-            )
+            yield found("space", place, path=path, free=free, need=need)
 
 
 def _system(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[Finding]:
@@ -125,9 +98,7 @@ def _gpus(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
     """What module gpu_info finds wrong, and the role guest stops at; and what only containers need."""
     devices, gpu, wishes = _devices(reading), reading.get("gpu") or {}, wanted.get("gpu") or {}
     if not devices:
-        yield warning(
-            place, "GPU", "no NVIDIA GPU is passed through; the run trains on the CPU and proves nothing about GPUs"
-        )
+        yield found("no_gpu", place)
         return
     if wanted.get("esx"):
         yield from _support(place, gpu)
@@ -149,14 +120,9 @@ def _gpus(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
     newer = gpu_state.cuda_problems(place, gpu["driver"], str(wishes.get("image_cuda") or ""))
     yield from _told(judged, place, "image", [*image, *newer])
     if not reading.get("toolkit") and not wanted.get("no_gpus") and not wanted.get("toolkit_repository"):
-        yield problem(
-            place,
-            "NVIDIA container toolkit",
-            "no nvidia-ctk and no nvidia runtime of Docker",
-            "install it, or name a repository in container_toolkit_source",
-        )
+        yield found("no_toolkit", place)
     for row in reading.get("gpu_processes") or ():
-        yield note(place, "other jobs", f"a GPU is in use by process {row}")
+        yield found("gpu_in_use", place, row=row)
 
 
 def _support(place: str, gpu: Mapping[str, Any]) -> Iterator[Finding]:
@@ -166,9 +132,8 @@ def _support(place: str, gpu: Mapping[str, Any]) -> Iterator[Finding]:
     boards = {support.board_of(str(row.get("name") or "")) for row in gpu.get("gpus") or ()} - {""}
     for board in sorted(boards):
         refused = all(support.row(board, release, support.FIXED).is_refused for release in support.RELEASES)
-        level = problem if refused else warning
-        remedy = f"ask both vendors which of them supports your site ({support.PAGE})"
-        yield level(place, "vendors' support", support.passthrough_line(board), remedy)
+        line = support.passthrough_line(board)
+        yield found("support", place, PROBLEM if refused else WARNING, line=line, page=support.PAGE)
 
 
 def _driver_or_fabric(sentence: str) -> str:
@@ -182,49 +147,22 @@ def _told(level: Callable[..., Finding], place: str, thing: str, sentences: Iter
 
 
 def _engine(place: str, reading: Mapping[str, Any]) -> Iterator[Finding]:
-    engine = reading.get("engine") or {}
+    engine, registry = reading.get("engine") or {}, reading.get("registry") or {}
     if engine.get("error"):
-        yield warning(
-            place,
-            "Docker engine",
-            str(engine["error"]),
-            "role container starts it where it may install it; else look at systemctl status docker",
-        )
+        yield found("engine_down", place, text=engine["error"])
     elif not engine.get("version"):
-        yield warning(
-            place, "Docker engine", "it is not installed", "role container installs it where apt is; else install it"
-        )
-
-
-def _registry(place: str, reading: Mapping[str, Any]) -> Iterator[Finding]:
-    registry = reading.get("registry") or {}
+        yield found("engine_missing", place)
     if registry.get("error"):
-        yield warning(
-            place,
-            f"registry {registry.get('name')}",
-            str(registry["error"]),
-            "container_registry has to resolve and answer from every GPU VM, unless its engine has a proxy",
-        )
+        yield found("registry", place, name=registry.get("name"), text=registry["error"])
 
 
 def _next_boot(place: str, reading: Mapping[str, Any]) -> Iterator[Finding]:
     """Nothing restarts here; the maintenance window compares again and leaves the host of this VM out."""
     boot = reading.get("next_boot") or {}
-    leftovers = boot.get("leftovers") or ()
     for one in boot.get("differences") or ():
-        yield warning(
-            place,
-            "next boot",
-            str(one["text"]),
-            f"finish or take back the edit of {one['file']}, or name {place} in rocemesh_accept_boot; until then its "
-            "host gets no window",
-        )
-    for one in leftovers:
-        yield warning(
-            place,
-            "older release",
-            f"{one['path']} is there ({one['what']})",
-            f"run stage {'guest' if one['role'] == 'guest' else 'mesh'}, which removes it",
-        )
+        yield found("next_boot", place, text=one["text"], file=one["file"])
+    for one in boot.get("leftovers") or ():
+        stage = "guest" if one["role"] == "guest" else "mesh"
+        yield found("older_release", place, path=one["path"], what=one["what"], stage=stage)
     for text in boot.get("unknown") or ():
-        yield note(place, "next boot", f"not compared: {text}")
+        yield found("boot_unknown", place, text=text)

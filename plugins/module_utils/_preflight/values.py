@@ -1,126 +1,20 @@
-"""What an argument specification cannot say of a value: its range, its form. Pure."""
+"""What an argument specification cannot say of a value: its range, its form. The tables are in values.yml. Pure."""
 
 from __future__ import annotations
 
 import datetime
 import difflib
+import functools
 import ipaddress
 import itertools
 import re
+from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
+from .._judge import yaml_files
 from .._site import schedule
 
-_ANY: Mapping[str, Any] = {"type": "raw"}
-_BOOL: Mapping[str, Any] = {"type": "bool"}
-_INT: Mapping[str, Any] = {"type": "int"}
-_STR: Mapping[str, Any] = {"type": "str"}
-# Variables of the whole site, as argument specifications write options: playbooks and roles' defaults read them.
-SITE_OPTIONS: Mapping[str, Mapping[str, Any]] = {
-    "rocemesh_accept_boot": _ANY,
-    "rocemesh_address": _STR,
-    "rocemesh_adopt_maintenance": _STR,
-    "rocemesh_allow_cpu": _BOOL,
-    "rocemesh_allow_idle_gpus": _BOOL,
-    "rocemesh_allow_reboot": _BOOL,
-    "rocemesh_allow_unlisted_system": _BOOL,
-    "rocemesh_change_window": _ANY,
-    "rocemesh_change_window_least_minutes": _INT,
-    "rocemesh_fabric_gate": {"type": "str", "choices": ["auto", "required", "never"]},
-    "rocemesh_hard_off": _BOOL,
-    "rocemesh_lease_seconds": _INT,
-    "rocemesh_maintenance_timeout": _INT,
-    "rocemesh_max_unavailable": _ANY,
-    "rocemesh_plan": {"type": "path"},
-    "rocemesh_plan_host_reboot_minutes": _INT,
-    "rocemesh_plan_power_cycle_minutes": _INT,
-    "rocemesh_power_on_timeout": _INT,
-    "rocemesh_reboot_timeout": _INT,
-    "rocemesh_roce_networks": _ANY,
-    "rocemesh_roce_priority": _INT,
-    "rocemesh_shutdown_timeout": _INT,
-    "rocemesh_simulated": _BOOL,
-    "rocemesh_skip_hosts": _ANY,
-    "rocemesh_slots": _INT,
-    "rocemesh_switch_driver": _STR,
-    "rocemesh_take_over": _STR,
-    "rocemesh_vcenter_ca_path": {"type": "path"},
-    "rocemesh_vcenter_hostname": _STR,
-    "rocemesh_vcenter_password": {"type": "str", "no_log": True},
-    "rocemesh_vcenter_port": _INT,
-    "rocemesh_vcenter_username": _STR,
-    "rocemesh_vcenter_validate_certs": _BOOL,
-    "rocemesh_vm_policy": {"type": "str", "choices": ["refuse", "shutdown", "evacuate"]},
-    "rocemesh_vsan_mode": {"type": "str", "choices": ["ensureObjectAccessibility", "evacuateAllData", "noAction"]},
-}
-
-# Ansible's own variables of a login.
-LOGIN_OPTIONS: Mapping[str, Mapping[str, Any]] = {
-    "ansible_host": _STR,
-    "ansible_port": _INT,
-    "ansible_python_interpreter": _STR,
-    "ansible_user": _STR,
-}
-
 _WINDOW = "{start: '22:00', end: '04:00', days: [sat], timezone: Europe/Berlin}"
-_PORT = ((1, 65535),)
-_MANY = ((1, 10**9),)
-_TOS = ((0, 255),)
-_PAGES = ((2**16, 10**18),)  # a limit in bytes below this is one in another unit
-# Numbers that are none of these ranges are refused. Every other number is 0 or more, unless its default is below.
-RANGES: Mapping[str, Sequence[tuple[float, float]]] = {
-    "ansible_port": _PORT,
-    "benchmark_bandwidth.iterations": ((1, 200),),
-    "benchmark_image_size": ((32, 10**9),),
-    "consistency_dscp": ((0, 63),),
-    "consistency_priority": ((0, 7),),
-    "container_memlock": ((-1, -1), *_PAGES),
-    "fabric_options.drop": ((0, 1),),
-    "fabric_limit": _MANY,
-    "fabric_options.port": _PORT,
-    "fabric_options.seconds": _MANY,
-    "fabric_options.size": _MANY,
-    "fabric_options.tos": _TOS,
-    "guest_mtu": ((0, 0), (1500, 9900)),
-    "guest_qos_tos": _TOS,
-    "mesh_ssh_port": ((0, 65535),),
-    "preflight_timeout": _MANY,
-    "rocemesh_lease_seconds": ((60, 10**9),),  # one that expires within a step protects nothing
-    "rocemesh_roce_priority": ((0, 7),),
-    "rocemesh_vcenter_port": _PORT,
-    "run_batch_size": _MANY,
-    "run_display_every": _MANY,
-    "run_image_size": _MANY,
-    "run_master_port": _PORT,
-    "run_num_batches": _MANY,
-    "run_progress_interval": _MANY,
-    "run_rdma_dscp": ((-1, 63),),
-    "switch_mtu": ((1500, 9216),),
-    "switch_port": _PORT,
-    "switch_roce_priority": ((0, 7),),
-    "switch_options.timeout": _MANY,
-    "switch_vlan": ((1, 4094),),
-}
-_NETWORKS = ("alexnet", "vgg16", "inception-bn", "inception-v3", "resnet50", "resnet152")
-# Words that the elements of a list are of; ``name*8`` is one of eight times the batch.
-WORDS: Mapping[str, Sequence[str]] = {
-    "benchmark_advice.advice": ("none", "half_the_processors", "affinity", "both", "without_autotune"),
-    "benchmark_advice.models": _NETWORKS,
-    "benchmark_bandwidth.networks": (*_NETWORKS, "resnet200"),
-    "benchmark_bandwidth.paths": (
-        "gpu_direct", "gpu_host", "gpu_sockets", "gpu_staged", "cpu", "cpu_staged", "servers", "servers_async",
-        "point_to_point",
-    ),
-    "benchmark_parts": (
-        "bandwidth", "scaling", "scoring", "training", "nccl_tests", "perftest", "advice", "input",
-    ),
-    "benchmark_scoring.models": _NETWORKS,
-    "benchmark_training.models": _NETWORKS,
-    "fabric_programs": (
-        "ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_send_lat", "ib_write_lat", "ib_read_lat",
-    ),
-    "run_handoff_launchers": ("slurm", "torchrun", "mpijob", "trainjob", "jobset"),
-}  # fmt: skip
 # What is written for true and false, as Ansible and esxcli read it.
 TRUE, FALSE = frozenset(("true", "yes", "on", "1", "y", "t")), frozenset(("false", "no", "off", "0", "n", "f"))
 _PLACEHOLDER = re.compile(
@@ -219,10 +113,16 @@ def _registry(value: Any) -> str:
     return "host or host:port without https:// and without a path; a project is the first part of container_image"
 
 
-def _pattern(pattern: str, form: str, *, empty: bool = True) -> Callable[[Any], str]:
-    """``form``: in words; ``empty``: whether nothing is right as well."""
+def _pattern(pattern: str, form: str, *, empty: bool = True, each: bool = False) -> Callable[[Any], str]:
+    """``form``: in words; ``empty``: whether nothing is right as well; ``each``: of each element of a list."""
     compiled = re.compile(pattern)
-    return lambda value: "" if (empty and value in (None, "")) or compiled.fullmatch(str(value)) else form
+
+    def judge(value: Any) -> str:
+        if each:
+            return "" if all(compiled.fullmatch(str(entry)) for entry in value or ()) else form
+        return "" if (empty and value in (None, "")) or compiled.fullmatch(str(value)) else form
+
+    return judge
 
 
 def truth(value: Any) -> bool | None:
@@ -235,11 +135,6 @@ def _memory(value: Any) -> str:
     found = re.match(r"^(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?$", str(value).lower())
     least = found and float(found[1]) * 1024 ** " kmgt".index(found[2] or " ") >= 2**20
     return "" if least or value in (None, "") else "a size from 1m, as 1g"
-
-
-def _each(pattern: str, form: str) -> Callable[[Any], str]:
-    compiled = re.compile(pattern)
-    return lambda value: "" if all(compiled.fullmatch(str(each)) for each in value or ()) else form
 
 
 def _kernel_settings(value: Any) -> str:
@@ -333,43 +228,18 @@ def _mmio(value: Any) -> str:
     return "" if power or value in (None, "", "auto") else "auto, or a power of two in GB without a unit"
 
 
-_ONYX = r"[1-9]\d*(/[1-9]\d*){1,2}"
-# Driver -> a port or a range of its switches, and how that is written. A role of the site's own has names of its own.
-DRIVERS: Mapping[str, tuple[str, str]] = {
-    "onyx": (rf"(Eth|ethernet )?{_ONYX}(-{_ONYX})?", "1/1 or 1/1-1/4"),
-    "cumulus": (r"swp[1-9]\d*(s\d+)?(-(swp)?\d+)?", "swp1 or swp1-4"),
-    "sonic": (r"Ethernet\d+(-\d+)?", "Ethernet0 or Ethernet0-12"),
-    "eos": (r"Ethernet[1-9]\d*(/[1-9]\d*)*(-\d+)?", "Ethernet1/1 or Ethernet1/1-4"),
-    "nxos": (r"Ethernet[1-9]\d*(/[1-9]\d*)+(-\d+)?", "Ethernet1/1 or Ethernet1/1-4"),
-}
-_DRIVER = _pattern(
-    rf"{'|'.join(DRIVERS)}|[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*){{2}}", f"{', '.join(DRIVERS)}, or a role", empty=False
-)
-_NAME = _pattern(r"[A-Za-z0-9][A-Za-z0-9_.-]*", "a name of letters, digits, _, . and -", empty=False)
-_URL = _pattern(r"(https?|ftp|file)://\S+", "a URL, as https://mirror.example.com/...")
-_VERSION = _pattern(r"\d+(\.\d+)+([-+.~]\w+)*", "a version, as 2.21.5")
-_CHECKSUM = _pattern(r"(sha256|sha384|sha512|sha1|md5):[0-9A-Fa-f]+", "ALGORITHM:DIGEST, as sha256:...")
-# Variable, or key of one -> what gives the form that was expected, or nothing where the value has it.
-FORMS: Mapping[str, Callable[[Any], str]] = {
+def _driver(value: Any) -> str:
+    known = str(value) in table("drivers") or re.fullmatch(r"[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*){2}", str(value))
+    return "" if known else f"{', '.join(table('drivers'))}, or a role"
+
+
+# The forms that are more than a pattern.
+_FORMS: Mapping[str, Callable[[Any], str]] = {
     "ansible_host": _server,
-    "ansible_python_interpreter": _pattern(r"(?!.*python(2(\.\d+)?|3\.[0-7])$).*", "Python 3.8 or newer"),
-    "ansible_user": _pattern(r"[^\s:/]+", "the name of an account"),
     "benchmark_env": _environment,
-    "benchmark_scaling.batches": _each("fp32|bf16|fp16", "numbers of images for fp32, bf16 or fp16"),
-    "benchmark_scaling.cases": _each(r"[1-9]\d*n[1-9]\d*g", "cases of nodes and ranks per node, as 2n8g"),
     "container_env": _environment,
-    "container_image": _pattern(
-        r"[a-z0-9]+((\.|_{1,2}|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_{1,2}|-+)[a-z0-9]+)*)*",
-        "a repository in lower case without a tag",
-        empty=False,
-    ),
-    "container_image_tag": _pattern(
-        r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}", "one word of letters, digits, _, . and -", empty=False
-    ),
-    "container_name": _NAME,
     "container_registry": _registry,
     "container_shm_size": _memory,
-    "container_toolkit_source.repository": _URL,
     "container_user": _account,
     "container_volumes": _volumes,
     "esxi_host_kernel_settings": _kernel_settings,
@@ -377,36 +247,42 @@ FORMS: Mapping[str, Callable[[Any], str]] = {
     "gpu_vm_wanted.mmio_size_gb": _mmio,
     "gpu_vm_numa_node_affinity": _numa,
     "guest_devices": _devices,
-    "guest_doca_repository": _URL,
-    "guest_image_cuda": _VERSION,
     "guest_networks": _network,
     "guest_qos_dscp_priority": _dscp_priorities,
-    "guest_qos_pfc": _pattern(r"[01](,[01]){7}", "eight of 0 and 1 with commas between them"),
     "mesh_address": _address,
     "mesh_cidr": _network,
-    "mesh_container_name": _NAME,
-    "mesh_user": _pattern(r"[^\s:/]+", "the name of an account"),
     "rocemesh_address": _address,
     "rocemesh_change_window": _change_window,
     "rocemesh_max_unavailable": _max_unavailable,
     "rocemesh_roce_networks": _rails,
     "rocemesh_vcenter_hostname": _server,
-    "rocemesh_switch_driver": _DRIVER,
-    "run_container": _NAME,
+    "rocemesh_switch_driver": _driver,
     "run_env": _environment,
-    "run_handoff_name": _pattern(r"[a-z0-9-]{1,40}", "at most 40 lower-case letters, digits and dashes"),
-    "run_handoff_options.shared_memory": _pattern(
-        r"\d+(\.\d+)?(m|k|[KMGTPE]i|[MGTPE])?", "a size of Kubernetes, as 1Gi"
-    ),
     "run_network": _network,
-    "run_site": _pattern(r"[A-Za-z0-9_.]{1,40}", "at most 40 letters, digits, _ and ."),
-    "switch_driver": _DRIVER,
+    "switch_driver": _driver,
     "switch_host": _server,
-    "switch_username": _pattern(r"\S+", "the name of an account", empty=False),
-    "switch_options.vlan_name": _pattern(r"\S+", "one word"),
 }
-# The same by the end of a variable's name.
-_FORMS_BY_END: Mapping[str, Callable[[Any], str]] = {"checksum": _CHECKSUM, "url": _URL}
+
+
+@functools.lru_cache(maxsize=None)
+def _tables() -> Mapping[str, Any]:
+    return yaml_files.read(Path(__file__).with_suffix(".yml"))
+
+
+def table(name: str) -> Any:
+    """One of values.yml by its name."""
+    return _tables()[name]
+
+
+@functools.lru_cache(maxsize=None)
+def forms() -> Mapping[str, Callable[[Any], str]]:
+    """Variable, or key of one -> what gives the form that was expected, or nothing where the value has it."""
+    return {**_FORMS, **{name: _pattern(**entry) for name, entry in table("patterns").items()}}
+
+
+@functools.lru_cache(maxsize=None)
+def _forms_by_end() -> Mapping[str, Callable[[Any], str]]:
+    return {end: _pattern(**entry) for end, entry in table("by_end").items()}
 
 
 def is_secret(name: str, option: Mapping[str, Any]) -> bool:
@@ -420,13 +296,14 @@ def refusals(name: str, option: Mapping[str, Any], value: Any) -> Iterator[str]:
     if (secret and _NO_SECRET.match(text)) or ((secret or option.get("type") == "str") and _PLACEHOLDER.match(text)):
         yield "the real one, not a placeholder"
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        allowed = RANGES.get(name) or (((0, float("inf")),) if _from_zero(option) else ())
+        allowed = table("ranges").get(name) or (((0, float("inf")),) if _from_zero(option) else ())
         if allowed and not any(least <= value <= most for least, most in allowed):
             yield " or ".join(_range(least, most) for least, most in allowed)
-    if name in WORDS and not {str(each).partition("*")[0] for each in value or ()} <= set(WORDS[name]):
-        yield f"a list of {', '.join(WORDS[name])}"
-    ending = next((form for end, form in _FORMS_BY_END.items() if name.endswith(end)), None)
-    judge = FORMS.get(name) or ending
+    known = table("words").get(name)
+    if known and not {str(each).partition("*")[0] for each in value or ()} <= set(known):
+        yield f"a list of {', '.join(known)}"
+    ending = next((form for end, form in _forms_by_end().items() if name.endswith(end)), None)
+    judge = forms().get(name) or ending
     form = judge(value) if judge else ""
     if form:
         yield form

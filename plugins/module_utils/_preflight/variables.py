@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import itertools
-from typing import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Iterable, Iterator, Mapping, Sequence
 
-from .finding import Finding, problem, warning
-from .values import SITE_OPTIONS
+from .._results.readers.reading import names as listed
+from .finding import Finding, found
 
 GROUPS: Mapping[str, str] = {
     "switches": "the switches of the RoCE network",
@@ -17,7 +17,6 @@ GROUPS: Mapping[str, str] = {
 }
 # Variables of the whole site: read by playbooks and by roles' defaults.
 SITE_PREFIX = "rocemesh_"
-SITE_VARIABLES = frozenset(SITE_OPTIONS)
 # One letter of ten may be wrong; "switch_vlna" is 0.91 from "switch_vlan".
 _LIKE = 0.86
 
@@ -45,21 +44,15 @@ class File:
     kind: str = "file"
 
 
-def groups(found: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
+def groups(given: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
     """The three groups are the contract of all playbooks."""
     for name, what in GROUPS.items():
-        if not found.get(name):
-            others = ", ".join(sorted(set(found) - set(GROUPS) - {"all", "ungrouped"})) or "no other group"
-            yield problem(
-                "inventory",
-                f"group {name}",
-                f"it has no hosts; the inventory has {others}",
-                f"give the inventory a group {name} with {what}, or make a group of yours a child of it",
-            )
+        if not given.get(name):
+            others = ", ".join(sorted(set(given) - set(GROUPS) - {"all", "ungrouped"})) or "no other group"
+            yield found("group_empty", "inventory", name=name, others=others, what=what)
     for one, other in itertools.combinations(GROUPS, 2):
-        for name in sorted(set(found.get(one) or ()) & set(found.get(other) or ())):
-            text = f"it is in {one} and in {other}, expected one of them"
-            yield problem("inventory", name, text, "give each machine a name of its own")
+        for name in sorted(set(given.get(one) or ()) & set(given.get(other) or ())):
+            yield found("group_twice", "inventory", name=name, one=one, other=other)
 
 
 def unread(names: Mapping[str, Iterable[str]], known: Iterable[str], prefixes: Iterable[str]) -> Iterator[Finding]:
@@ -74,41 +67,35 @@ def unread(names: Mapping[str, Iterable[str]], known: Iterable[str], prefixes: I
                 where.setdefault(name, []).append(host)
     for name, hosts in sorted(where.items()):
         like = difflib.get_close_matches(name, readers, n=1, cutoff=_LIKE)
-        place, text = few(hosts), "no role reads a variable of this name"
         if not like:
-            yield warning(place, name, "no role of this collection reads it; with this prefix it looks as if one did")
-        elif any(like[0] in names[host] for host in hosts):
-            yield warning(place, name, text, f"write {like[0]}, unless it is yours")
+            yield found("variable_unread", few(hosts), name=name)
         else:
-            yield problem(place, name, text, f"write {like[0]}, or give a variable of yours another prefix")
+            yours = any(like[0] in names[host] for host in hosts)
+            yield found("variable_yours" if yours else "variable_slip", few(hosts), name=name, like=like[0])
 
 
 def unread_here(needs: Iterable[Need]) -> Iterator[Finding]:
     """What cannot be made out outside of its role may be right there: it may be made of the role's defaults."""
     for need in needs:
-        yield warning(few(need.hosts), need.name, f"it has no value here: {need.error}", "look at what it is made of")
+        yield found("value_unclear", few(need.hosts), name=need.name, error=need.error)
 
 
 def unset(needs: Iterable[Need]) -> Iterator[Finding]:
     for need in needs:
         if need.hosts:
             text = f"it has no value: {need.error}" if need.error else "it is not set"
-            yield problem(few(need.hosts), need.name, text, f"set {need.name}: {need.what}")
+            yield found("value_missing", few(need.hosts), name=need.name, text=text, what=need.what)
 
 
-def files(found: Iterable[File]) -> Iterator[Finding]:
-    for file in found:
+def files(given: Iterable[File]) -> Iterator[Finding]:
+    for file in given:
         if not file.exists:
-            yield problem("controller", file.variable, f"there is no {file.kind} {file.path}", file.remedy)
+            words = {"kind": file.kind, "path": file.path, "remedy": file.remedy}
+            yield found("file_missing", "controller", name=file.variable, **words)
         elif not file.readable:
-            yield problem(
-                "controller",
-                file.variable,
-                f"{file.path} cannot be read",
-                "give the user who runs Ansible the right to",
-            )
+            yield found("file_unreadable", "controller", name=file.variable, path=file.path)
 
 
-def few(hosts: Sequence[str], most: int = 4) -> str:
+def few(hosts: Sequence[Any], most: int = 4) -> str:
     """A variable of a group is a variable of each of its hosts: name some."""
-    return ", ".join(hosts[:most]) + (f" and {len(hosts) - most} more" if len(hosts) > most else "")
+    return listed(hosts, most)

@@ -21,6 +21,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import 
     readers,
 )
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import catalogue
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import layers as owners
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose, evidence_texts
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.questions import Question, rank
 from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.words import ways_of
@@ -38,7 +39,7 @@ from tests.unit.doctor.silent_failures import SOUND_JOBS
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 READ = {sign.name for reader in readers.READERS for sign in vars(reader).values() if isinstance(sign, model.Sign)} | {
-    sign.name for sign in (*fabric.SIGNS.values(), fabric.SOUND, fabric.PARTLY)
+    sign.name for sign in (*fabric.signs().values(), fabric.SOUND, fabric.PARTLY)
 }
 XID = "Feb  1 10:00:00 gpu03 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.\n"
 
@@ -99,7 +100,7 @@ def test_every_rule_names_signs_and_causes_that_exist_and_a_source() -> None:
         assert set(rule.causes) <= set(catalogue().causes)
         assert rule.source
     for cause in catalogue().causes.values():
-        assert cause.layer in model.LAYERS
+        assert cause.layer in owners()
         assert all((cause.means, cause.where, cause.look, cause.fix, cause.source))
 
 

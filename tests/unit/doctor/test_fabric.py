@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._collect.archive import Pieces, packed, redacted
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import fabric
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose, table
-from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric import counters, gpus, reach, readings
+from ansible_collections.rocemesh.multinode.plugins.module_utils._judge import yaml_files
+from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.packs import loader
 
 from tests.unit.fabric.test_check import site, whole
 
@@ -110,10 +110,10 @@ def test_what_has_several_reasons_stays_a_candidate_with_its_place(thing: str) -
 
 def test_every_thing_of_the_check_is_known_here() -> None:
     """A new one would be a candidate without a cause of its own."""
-    things = {*reach._REMEDIES, *(thing for thing, _read, _remedy in readings._SAME)}
-    things |= {thing for thing, _read, _remedy in gpus._WRONG}
-    assert counters.DAMAGE
-    assert things <= set(fabric._THINGS)
+    faults = yaml_files.read(loader.FOLDER.parents[1] / "_fabric" / "faults.yml")
+    things = {entry.get("thing", code) for code, entry in faults.items() if "found" in entry}
+    assert len(things) > 20
+    assert things <= set(loader.load().lists["readers"]["things"])
 
 
 def test_a_check_that_did_not_see_everything_is_not_healthy() -> None:

@@ -8,7 +8,7 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric import gpus
 from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric.check import next_part
 from ansible_collections.rocemesh.multinode.plugins.module_utils._judge import settled
-from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.xids import XIDS
+from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.xids import table
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
 
 from tests.unit.fabric.test_check import site, whole
@@ -136,7 +136,7 @@ def test_a_gpu_of_another_model_is_not_compared() -> None:
     assert gpus.judge(HOSTS, readings(gpu02=host(other))).faults == ()
 
 
-@pytest.mark.parametrize("xid", [entry.number for entry in XIDS.values() if not entry.goes_on])
+@pytest.mark.parametrize("xid", [entry.number for entry in table().values() if not entry.goes_on])
 def test_an_xid_that_stops_the_gpu_is_a_fault(xid: int) -> None:
     told = host(xids=[{"bus": "0000:1d:00.0", "xid": xid, "count": 2}])
     (fault,) = gpus.judge(HOSTS, readings(gpu02=told)).faults

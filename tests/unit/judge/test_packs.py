@@ -11,6 +11,7 @@ import pytest
 import yaml
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import catalogue, fabric, readers
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.model import Sign
+from ansible_collections.rocemesh.multinode.plugins.module_utils._judge import yaml_files
 from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.packs import lint, loader, predicates
 
 from tests.unit.decisions import decide
@@ -50,15 +51,15 @@ def problems(folder: pathlib.Path, files: dict[str, dict[str, Any]]) -> list[str
 
 def test_packs_of_the_collection_have_no_problem() -> None:
     packs = loader.load()
-    assert lint.problems(packs, loader.read(loader.FOLDER / "readers.yml")["signs"]) == []
+    assert lint.problems(packs, yaml_files.read(loader.FOLDER / "readers.yml")["signs"]) == []
     assert len(packs.packs) > 200
 
 
 def test_readers_yml_names_only_signs_of_readers() -> None:
     classes = [vars(value) for value in vars(readers).values() if isinstance(value, type)]
     known = {value.name for names in classes for value in names.values() if isinstance(value, Sign)}
-    known |= {sign.name for sign in (*fabric.SIGNS.values(), fabric.SOUND, fabric.PARTLY)}
-    assert set(loader.read(loader.FOLDER / "readers.yml")["signs"]) <= known
+    known |= {sign.name for sign in (*fabric.signs().values(), fabric.SOUND, fabric.PARTLY)}
+    assert set(yaml_files.read(loader.FOLDER / "readers.yml")["signs"]) <= known
 
 
 def test_sound_pack_of_a_site_has_no_problem(tmp_path: pathlib.Path) -> None:
@@ -123,8 +124,8 @@ def test_name_that_two_files_give_is_named_with_both(tmp_path: pathlib.Path) -> 
 def test_file_that_is_no_mapping_is_refused_by_name(tmp_path: pathlib.Path, text: str) -> None:
     path = tmp_path / "a.yml"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(loader.PackError, match=r"a\.yml"):
-        loader.read(path)
+    with pytest.raises(yaml_files.PackError, match=r"a\.yml"):
+        yaml_files.read(path)
 
 
 def test_condition_compares_groups_and_numbers() -> None:
@@ -151,11 +152,11 @@ def test_doctor_names_a_cause_of_the_site(tmp_path: pathlib.Path) -> None:
 @pytest.mark.usefixtures("_collection_alone")
 def test_pack_with_a_name_of_the_collection_is_refused(tmp_path: pathlib.Path) -> None:
     problems(tmp_path, {"causes/cabling/link_faulty.yml": SOUND[CAUSE]})
-    with pytest.raises(loader.PackError, match="cause link_faulty is in"):
+    with pytest.raises(yaml_files.PackError, match="cause link_faulty is in"):
         decide("doctor", evidence={"a.log": "x"}, packs=[str(tmp_path)])
 
 
 @pytest.mark.usefixtures("_collection_alone")
 def test_folder_that_is_not_there_is_refused(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(loader.PackError, match="is no folder"):
+    with pytest.raises(yaml_files.PackError, match="is no folder"):
         decide("doctor", evidence={"a.log": "x"}, packs=[str(tmp_path / "none")])

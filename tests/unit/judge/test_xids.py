@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import doctor, run_facts
 from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric import gpus
 from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.settled import known_from
-from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.xids import XIDS
+from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.xids import table
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.failure import diagnose
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import Node
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import diagnosis
@@ -21,7 +21,7 @@ from tests.unit.proof.truth import Run
 
 BUS = "0000:1d:00.0"
 LAST = "2026-01-31T09:30:00Z"
-CAUSES = {entry.cause for entry in XIDS.values()} - {""}
+CAUSES = {entry.cause for entry in table().values()} - {""}
 # In NVIDIA's catalogue without an action, or not in it: nothing is certain.
 UNKNOWN = (32, 38, 61, 999)
 
@@ -62,9 +62,9 @@ def of_failed_run(number: int) -> str:
     return cause if cause in CAUSES else ""
 
 
-@pytest.mark.parametrize("number", sorted(XIDS))
+@pytest.mark.parametrize("number", sorted(table()))
 def test_four_askers_give_one_answer(number: int) -> None:
-    expected = XIDS[number]
+    expected = table()[number]
     assert of_fabric(number) is not expected.goes_on
     assert [cause for cause, _certainty in of_doctor(number)][:1] == ([expected.cause] if expected.cause else [])
     assert of_failed_run(number) == expected.cause
@@ -74,14 +74,14 @@ def test_four_askers_give_one_answer(number: int) -> None:
 
 @pytest.mark.parametrize("number", UNKNOWN)
 def test_an_xid_without_a_row_decides_nothing(number: int) -> None:
-    assert number not in XIDS
+    assert number not in table()
     assert not of_fabric(number)
     assert {certainty for _cause, certainty in of_doctor(number)} <= {"candidate"}
     assert of_failed_run(number) == ""
     assert of_report(number) == []
 
 
-@pytest.mark.parametrize("number", [entry.number for entry in XIDS.values() if not entry.goes_on])
+@pytest.mark.parametrize("number", [entry.number for entry in table().values() if not entry.goes_on])
 def test_a_settled_xid_takes_nothing_away(number: int) -> None:
     """The driver was loaded again after it, or the inventory names it."""
     named = (f"gpu02/{BUS}/{number}/{LAST}",)

@@ -15,6 +15,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight impo
     devices,
     layers,
     nodes,
+    values,
     variables,
 )
 from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight.finding import Finding, grouped, summary
@@ -176,7 +177,7 @@ def test_libraries_and_collections_are_those_of_the_requirements_files() -> None
 def test_site_variables_are_those_that_roles_and_playbooks_read() -> None:
     files = [*PLAYBOOKS, *(ROOT / "playbooks").glob("vars/*.yml"), *(ROOT / "roles").glob("**/*.yml")]
     read = {name for path in files for name in re.findall(r"\brocemesh_[a-z_]+", path.read_text())}
-    assert read == variables.SITE_VARIABLES
+    assert read == set(values.table("site"))
 
 
 def test_lines_keep_place_thing_and_remedy() -> None:

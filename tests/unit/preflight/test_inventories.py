@@ -183,25 +183,26 @@ def test_sixteen_hosts_are_judged_within_seconds(tmp_path: pathlib.Path) -> None
 
 
 def test_words_of_lists_are_those_that_their_readers_know() -> None:
-    assert set(values.WORDS["fabric_programs"]) == {*check._BANDWIDTH, *check._LATENCY}
-    assert values.WORDS["run_handoff_launchers"] == job.LAUNCHERS
+    words = values.table("words")
+    assert set(words["fabric_programs"]) == {*check._BANDWIDTH, *check._LATENCY}
+    assert words["run_handoff_launchers"] == list(job.LAUNCHERS)
     scoring = (ROOT / "workloads" / "benchmarks" / "scoring.py").read_text()
     models = ast.literal_eval(re.findall(r"(?m)^MODELS = (\(.*\))$", scoring)[0])
     for name in ("benchmark_advice.models", "benchmark_scoring.models", "benchmark_training.models"):
-        assert values.WORDS[name] == models
-    assert values.WORDS["benchmark_bandwidth.networks"] == (*models, "resnet200")
+        assert words[name] == list(models)
+    assert words["benchmark_bandwidth.networks"] == [*models, "resnet200"]
     paths = load(ROOT / "roles" / "benchmark" / "vars" / "main.yml")["__benchmark_paths"]
-    assert values.WORDS["benchmark_bandwidth.paths"] == tuple(paths)
+    assert words["benchmark_bandwidth.paths"] == list(paths)
     for name in ("benchmark_advice.advice", "benchmark_parts"):
         described = re.findall(r"[a-z_]+", str(option(name)["description"]))
-        assert set(values.WORDS[name]) <= set(described)
+        assert set(words[name]) <= set(described)
 
 
 def test_what_is_known_of_drivers_and_limits_is_that_of_roles() -> None:
     of_role = load(ROOT / "roles" / "switch" / "vars" / "main.yml")
-    assert {name: tuple(modes) for name, modes in of_role["__switch_modes"].items()} == relations.MODES
+    assert of_role["__switch_modes"] == values.table("modes")
     assert load(ROOT / "roles" / "run" / "vars" / "main.yml")["__run_orphan_after"] == relations.ORPHAN_AFTER
-    assert set(values.DRIVERS) == {*of_role["__switch_modes"], *of_role["__switch_read_only"]}
+    assert set(values.table("drivers")) == {*of_role["__switch_modes"], *of_role["__switch_read_only"]}
 
 
 @pytest.mark.parametrize(
@@ -238,17 +239,17 @@ def option(name: str) -> Mapping[str, Any]:
 
 
 def test_ranges_are_of_options_and_include_their_defaults() -> None:
-    for name, ranges in values.RANGES.items():
+    for name, ranges in values.table("ranges").items():
         default = option(name).get("default")
         assert option(name)["type"] in {"int", "float"}
         assert not isinstance(default, int) or any(least <= default <= most for least, most in ranges), name
 
 
-@pytest.mark.parametrize("name", [name for name in values.FORMS if name != "ansible_host"])
+@pytest.mark.parametrize("name", [name for name in values.forms() if name != "ansible_host"])
 def test_forms_take_the_defaults_of_options(name: str) -> None:
     default = option(name).get("default")
     if not (isinstance(default, str) and "{{" in default):
-        assert not default or not values.FORMS[name](default)
+        assert not default or not values.forms()[name](default)
 
 
 def test_every_default_of_every_option_is_right() -> None:

@@ -11,7 +11,7 @@ import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.rocemesh.multinode.plugins.filter.mpirun_failure import mpirun_failure
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.causes import RULES, Rule
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.causes import RunRule, rules
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.failure import diagnose
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import Node, command, nodes
 from hypothesis import HealthCheck, given, settings
@@ -306,13 +306,13 @@ def test_a_complete_result_with_a_bad_exit_is_its_own_state() -> None:
 def test_the_generic_box_alone_never_matches_a_specific_cause() -> None:
     _rc, text = recorded("ssh_refused")
     box = text[text.index("ORTE was") :]
-    assert [rule.cause for rule in RULES if any(rule.pattern.search(line) for line in box.splitlines())] == []
+    assert [rule.cause for rule in rules() if any(rule.pattern.search(line) for line in box.splitlines())] == []
 
 
 def test_every_cause_is_unique_and_says_what_to_do() -> None:
-    causes = [rule.cause for rule in RULES]
+    causes = [rule.cause for rule in rules()]
     assert len(set(causes)) == len(causes)
-    assert all(len(rule.remedy) > 15 and not rule.remedy.endswith(".") for rule in RULES)
+    assert all(len(rule.remedy) > 15 and not rule.remedy.endswith(".") for rule in rules())
 
 
 # ------------------------------------------------------------------------------------------------- output of any size
@@ -357,16 +357,16 @@ def test_every_host_that_a_cause_names_is_told() -> None:
     assert diagnose(255, "", lines, HOSTS).hosts == ("gpu02", "gpu03")
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.cause)
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.cause)
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_whatever_matches_a_rule_has_one_of_its_words(rule: Rule, data: st.DataObject) -> None:
+def test_whatever_matches_a_rule_has_one_of_its_words(rule: RunRule, data: st.DataObject) -> None:
     line = data.draw(st.from_regex(rule.pattern, alphabet=st.characters(codec="ascii")))
     assert any(word in line.lower() for word in rule.words), line
 
 
 def test_every_rule_has_words_in_lower_case() -> None:
-    assert all(rule.words and all(word == word.lower() for word in rule.words) for rule in RULES)
+    assert all(rule.words and all(word == word.lower() for word in rule.words) for rule in rules())
 
 
 def test_the_filter_reads_saved_logs(tmp_path: pathlib.Path) -> None:

@@ -22,11 +22,7 @@ from ansible_collections.rocemesh.multinode.plugins.filter import (
     read_log,
 )
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.registry import (
-    BY_NAME,
-    COMMON,
-    OPTIONS,
-)
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.registry import BY_NAME
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import summary
 from ansible_collections.rocemesh.multinode.plugins.modules import run_report
 
@@ -36,6 +32,7 @@ from .logs import LOGS, OWN, log
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 # Of each kind a log; whoever adds one records a log, too.
+WORDS = yaml.safe_load((ROOT / "docs" / "readers.yml").read_text())
 LOGS_OF = {**OWN, "answers": "torch_text_form.txt"}
 TYPES = {"bool": bool, "int": int, "float": (int, float), "str": str, "list": list, "dict": dict}
 HOSTS = [{"name": "gpu01", "address": "192.0.2.11", "slots": 1}, {"name": "gpu02", "address": "192.0.2.12"}]
@@ -56,7 +53,9 @@ def test_every_filter_documents_itself_under_its_own_name(plugin: Any) -> None:
 def test_the_filter_documents_the_kinds_and_options_of_the_registry() -> None:
     options = yaml.safe_load(read_log.DOCUMENTATION)["options"]
     assert options["kind"]["choices"] == list(BY_NAME)
-    assert set(options) - {"_input", "kind"} == set(OPTIONS)
+    known = {kind: {option.name for option in BY_NAME[kind].options} for kind in BY_NAME}
+    assert set(options) - {"_input", "kind"} == set().union(*known.values())
+    assert known == {kind: set(words.get("options", ())) for kind, words in WORDS["kinds"].items()}
 
 
 @pytest.mark.parametrize("kind", BY_NAME)
@@ -74,13 +73,13 @@ def test_a_log_is_a_text_or_a_path_and_the_result_plain_data(kind: str, tmp_path
 
 @pytest.mark.parametrize("kind", BY_NAME)
 def test_a_result_is_what_the_schema_of_its_kind_says(kind: str) -> None:
-    schema = {**COMMON, **BY_NAME[kind].schema}
+    schema = {**WORDS["common"], **WORDS["kinds"][kind]["gives"]}
     texts = [(LOGS / LOGS_OF[kind]).read_text(), ""] + ([log("dlperf_extractor.txt")] if kind == "mxnet_speed" else [])
     seen = set()
     for text in texts:
         for key, value in read_log.read_log(text, kind).items():
-            name, _question, _rest = schema[key][0].partition("?")
-            assert (value is None and schema[key][0].endswith("?")) or isinstance(value, TYPES[name]), (key, value)
+            name, _question, _rest = schema[key]["type"].partition("?")
+            assert (value is None and schema[key]["type"].endswith("?")) or isinstance(value, TYPES[name]), (key, value)
             assert not isinstance(value, bool) or name == "bool", key
             seen.add(key)
     assert seen == set(schema)

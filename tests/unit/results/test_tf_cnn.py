@@ -169,12 +169,11 @@ def test_parameters_of_the_run_are_kept() -> None:
     }
 
 
-def test_live_progress_gives_each_step_line_once() -> None:
+def test_step_lines_fed_by_character_are_read_once() -> None:
     reader = tf_cnn.Reader()
-    seen = []
     for character in run([10.0, 20.0]):
-        seen += reader.feed(character)
-    assert [(entry.rank, entry.step, entry.images_per_second) for entry in seen] == [
+        reader.feed(character)
+    assert [(entry.rank, entry.step, entry.images_per_second) for entry in reader.result().steps] == [
         (0, 1, 10.0),
         (0, 10, 10.0),
         (1, 1, 20.0),

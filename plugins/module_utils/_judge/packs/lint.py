@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any, Iterable, Iterator, Mapping
 
-from .. import conditions, words
+from .. import conditions, words, yaml_files
 from . import loader, predicates
 
 _parser: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
@@ -125,7 +125,7 @@ def _sign(sign: Mapping[str, Any], packs: loader.Packs) -> Iterator[str]:
     for text in sign["match"]:
         try:
             pattern = re.compile(loader.alternative(text, packs.words), re.IGNORECASE)
-        except (re.error, loader.PackError) as error:
+        except (re.error, yaml_files.PackError) as error:
             yield f"{text!r} is no pattern: {error}. Mend it."
             continue
         try:
@@ -203,7 +203,7 @@ def _soft(parsed: Any) -> bool:
 
 def main(folders: list[str]) -> int:
     packs = loader.load(loader.FOLDER, *map(Path, folders))
-    found = problems(packs, loader.read(loader.FOLDER / "readers.yml")["signs"])
+    found = problems(packs, yaml_files.read(loader.FOLDER / "readers.yml")["signs"])
     sys.stdout.write(("\n".join(found) or f"{len(packs.packs)} packs, no problem") + "\n")
     return int(bool(found))
 

@@ -7,7 +7,9 @@
     normal/SIGN.yml           a line that a working system prints
     words.yml                 parts of patterns that several signs share
     looks.yml, suspects.yml, topics.yml    lists whose order counts
-    readers.yml               names of the signs that readers find
+    runs.yml                  lines of a failed mpirun; their order counts
+    layers.yml                layers from the ground up, and who owns each
+    readers.yml               signs that readers find, and those of the fabric check's faults
     order.yml                 which rule and sign counts first where two say as much
 
 The name of a cause, sign or list is that of its file, the layer that of its folder. Only the controller has these
@@ -23,27 +25,17 @@ from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator, Mapping, Pattern, Sequence, TypeVar
 
 from ..xids import APPLICATION, DRIVER, GPU, NVLINK, numbers
-
-try:
-    import yaml
-except ImportError as import_error:
-    YAML_IMPORT_ERROR: ImportError | None = import_error
-else:
-    YAML_IMPORT_ERROR = None
+from ..yaml_files import PackError, read
 
 FOLDER = Path(__file__).parent
 CAUSES, SYMPTOMS, FACTS, NOISE, NORMAL = KINDS = ("causes", "symptoms", "facts", "noise", "normal")
-LISTS = ("looks", "suspects", "topics", "order")
+LISTS = ("looks", "suspects", "topics", "order", "runs", "layers", "readers")
 _WORDS = "words"
 _PART = re.compile(r"\{(?P<name>[a-z_]+)(?: (?P<cause>[a-z_]+)(?: (?P<at_fault>\w+))?)?\}")
 _RECORDED = "recorded"  # an Xid that names no cause
 
 
 Named = TypeVar("Named")
-
-
-class PackError(ValueError):
-    """A pack is not what packs are; the text names the file."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,8 +118,6 @@ def alternative(text: str, words: Mapping[str, str]) -> str:
 def load(*folders: Path) -> Packs:
     """All packs of these folders, those of the collection without any; in the order of KINDS, and of names. Raises
     PackError, and ImportError without PyYAML."""
-    if YAML_IMPORT_ERROR:
-        raise ImportError(f"the rule packs need PyYAML ({YAML_IMPORT_ERROR}). Install it: pip install pyyaml")
     for folder in folders:
         if not folder.is_dir():
             raise PackError(f"{folder}: is no folder, expected one with rule packs. Name a folder that is there.")
@@ -137,7 +127,9 @@ def load(*folders: Path) -> Packs:
     for kind in KINDS:
         for folder in folders or (FOLDER,):
             paths = sorted((folder / kind).glob("*/*.yml" if kind == CAUSES else "*.yml"))
-            packs += [Pack(path, kind, _layer(path, kind), path.stem, read(path)) for path in paths]
+            packs += [
+                Pack(path, kind, path.parent.name if kind == CAUSES else "", path.stem, read(path)) for path in paths
+            ]
     for folder in folders or (FOLDER,):
         for name in LISTS:
             path = folder / f"{name}.yml"
@@ -147,18 +139,3 @@ def load(*folders: Path) -> Packs:
         if path.is_file():
             words.update({name: "".join(text.splitlines()) for name, text in read(path).items()})
     return Packs(tuple(packs), lists, words)
-
-
-def _layer(path: Path, kind: str) -> str:
-    return path.parent.name if kind == CAUSES else ""
-
-
-def read(path: Path) -> dict[str, Any]:
-    """The mapping in a file. Raises PackError."""
-    try:
-        data = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise PackError(f"{path}: {error}. Write YAML as in {FOLDER}.") from error
-    if not isinstance(data, dict):
-        raise PackError(f"{path}: holds {type(data).__name__}, expected a mapping. Write YAML as in {FOLDER}.")
-    return data

@@ -43,7 +43,8 @@ def read(documents: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]
         if kind not in documents:
             continue
         document = documents[kind]
-        problems = [_text(problem) for problem in _list(document.get("problems"))]
+        said = _list(document.get("problems"))
+        problems = [str(each.get("message", each) if isinstance(each, Mapping) else each) for each in said]
         if document.get("kind", kind) != kind:
             problems.append(f"{kind}.json says that it is {document['kind']!r}: not read")
             rows: list[dict[str, Any]] = []
@@ -218,10 +219,6 @@ def single_gpu_differs(read_kinds: Mapping[str, Mapping[str, Any]], precision: A
 
 def _list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else []
-
-
-def _text(problem: Any) -> str:
-    return str(problem.get("message", problem)) if isinstance(problem, Mapping) else str(problem)
 
 
 def _name(entry: Mapping[str, Any], key: str) -> str:

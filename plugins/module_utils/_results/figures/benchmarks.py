@@ -15,6 +15,7 @@ import statistics
 from pathlib import Path
 from typing import Any, Iterable, Mapping, Sequence
 
+from ..._judge.sentences import refusal
 from ..._layer import RefusedError
 from ..launch.mpirun import nodes
 from ..readers.mxnet_scaling import Case, Group
@@ -66,14 +67,8 @@ def scaling_plan(
         for case in cases or cases_of(hosts):
             count, gpus = _case(case)
             if count > len(found) or any(node.slots < gpus for node in found[:count]):
-                raise RefusedError(
-                    f"needs {count} host(s) with {gpus} slot(s) each, and the run has "
-                    + ", ".join(f"{node.name} ({node.slots})" for node in found),
-                    host="benchmark",
-                    thing="case",
-                    value=case,
-                    remedy="leave this case out, or add hosts or slots",
-                )
+                there = ", ".join(f"{node.name} ({node.slots})" for node in found)
+                raise refusal("case_too_large", case, count=count, gpus=gpus, hosts=there)
             used = [{"name": node.name, "address": node.address, "slots": gpus} for node in found[:count]]
             for precision, batch in batches.items():
                 everything = {
@@ -102,9 +97,7 @@ def scaling_plan(
 def _case(text: str) -> tuple[int, int]:
     match = _CASE.fullmatch(str(text))
     if not match:
-        raise RefusedError(
-            "not a case", host="benchmark", thing="case", value=text, remedy="write <nodes>n<GPUs per node>g, as 2n8g"
-        )
+        raise refusal("no_case", text)
     return int(match[1]), int(match[2])
 
 

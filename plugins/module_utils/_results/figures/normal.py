@@ -15,20 +15,7 @@ from typing import Any, Iterator, Mapping, Sequence
 from . import published
 from .limits import Comparison
 
-SOURCES: Mapping[str, str] = {
-    "dle": "NVIDIA DeepLearningExamples, ResNet-50 READMEs",
-    "mlperf": "MLCommons Training v3.0 results, ResNet, bare metal, real data",
-    "timm": "huggingface/pytorch-image-models issue 1491, benchmark.py in NVIDIA's image 22.04",
-    "dlperf": "Oneflow-Inc/DLPerf, MXNet ResNet50 v1b, real data",
-    "nccl-tests-119": "NVIDIA/nccl-tests issue 119, a maintainer",
-    "nccl-tests-29": "NVIDIA/nccl-tests issue 29",
-    "nccl-778": "NVIDIA/nccl issue 778",
-    "nccl-2409": "NVIDIA/nccl issue 2409, reported as too slow",
-    "deepops": "NVIDIA/deepops, RoCE on Kubernetes",
-    "coreweave": "CoreWeave nccl-tests, 8 GiB, InfiniBand",
-    "ngc": "Mellanox/ngc_multinode_perf",
-    "azure": "Azure/azurehpc-health-checks, ND A100",
-}
+SOURCES: Mapping[str, str] = published.NORMAL["sources"]
 HALF = ("fp16", "bf16", "half")
 _SHOWN = 4
 
@@ -51,41 +38,17 @@ class Peer:
 
 
 PEERS: tuple[Peer, ...] = (
-    Peer("A100", "TensorFlow 1, A100-40GB, XLA", 1, 1, "half", 2375, "dle"),
-    Peer("A100", "DGX A100-40GB, TensorFlow 1, XLA", 1, 8, "half", 17400, "dle"),
-    Peer("A100", "PyTorch, A100-80GB", 1, 1, "half", 2470, "dle"),
-    Peer("A100", "DGX A100-80GB, PyTorch", 1, 8, "half", 16621, "dle"),
-    Peer("A100", "MXNet, A100-80GB", 1, 1, "half", 3410, "dle"),
-    Peer("A100", "DGX A100-80GB, MXNet", 1, 8, "half", 26674, "dle"),
-    Peer("A100", "timm, channels_last", 1, 1, "half", 2600, "timm"),
-    Peer("A100", "Dell R750xa, A100-PCIe-80GB", 1, 4, "half", 12957, "mlperf"),
-    Peer("A100", "two Dell R750xa, A100-PCIe-80GB", 2, 4, "half", 21810, "mlperf"),
-    Peer("H100", "DGX H100", 1, 8, "half", 56050, "mlperf"),
-    Peer("H100", "eight DGX H100", 8, 8, "half", 294800, "mlperf"),
-    Peer("V100", "PyTorch, V100-16GB", 1, 1, "half", 1200, "dle"),
-    Peer("V100", "PyTorch, V100-16GB", 1, 1, "fp32", 367, "dle"),
+    *(Peer(*row) for row in published.NORMAL["peers"]),
     *(
         Peer("V100", "V100-SXM2-16GB, MXNet", nodes, gpus, "half" if precision in HALF else precision, rate, "dlperf")
         for (precision, _batch), cases in published.DLPERF.items()
         for nodes, gpus, rate in cases
     ),
 )
-
 # (Gbit/s of each NIC, NICs per node or None: of one NIC, GB/s as text, system, source): all-reduce bus bandwidth
-ALL_REDUCE: tuple[tuple[float, int | None, str, str, str], ...] = (
-    (100, None, "12 GB/s is the peak of each NIC", "", "nccl-tests-119"),
-    (100, None, "12.2 GB/s of each NIC is as good as it gets", "", "nccl-tests-29"),
-    (200, None, "24 GB/s is the peak of each NIC", "", "nccl-tests-119"),
-    (100, 2, "22.9 GB/s", "2 x 8 V100, RoCE", "deepops"),
-    (200, 8, "192 GB/s", "8 NICs", "nccl-778"),
-    (400, 8, "386 GB/s", "8 x 8 H100", "coreweave"),
-    (400, 8, "231 GB/s", "2 x 8 H100, RoCE", "nccl-2409"),
-)
+ALL_REDUCE: Sequence[tuple[float, int | None, str, str, str]] = published.NORMAL["all_reduce"]
 # (Gbit/s of the NIC or None: any, what is asked of one connection, source)
-ONE_NIC: tuple[tuple[float | None, str, str], ...] = (
-    (None, "90 % of the link is what passes there", "ngc"),
-    (200, "180 Gb/s (22.5 GB/s) is what is asked there of RDMA writes", "azure"),
-)
+ONE_NIC: Sequence[tuple[float | None, str, str]] = published.NORMAL["one_nic"]
 
 # Name of a limit to what it is a share of.
 _OF: Mapping[str, str] = {

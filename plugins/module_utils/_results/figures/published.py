@@ -13,6 +13,8 @@ from typing import Any, Iterator, Mapping, Sequence
 MARK = "published, not measured here"
 _DATA: Mapping[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 SOURCES: Mapping[str, str] = _DATA["sources"]
+# What `normal` quotes: sources by name; peers; all-reduce bus bandwidth and one connection of perftest by link.
+NORMAL: Mapping[str, Any] = _DATA["normal"]
 # (name, nodes, ranks, precision, batch per rank, images/s as text, images/s per rank or None, note, source)
 TRAINING: Sequence[tuple[str, int, int, str, int, str, float | None, str, str]] = _DATA["training"]
 # precision, batch -> [(nodes, GPUs per node, median images/s)]

@@ -12,6 +12,7 @@ import random
 import statistics
 from typing import Any, Mapping, Sequence
 
+from ..._judge.sentences import refusal
 from ..._layer import RefusedError
 
 RESAMPLES = 2000
@@ -263,13 +264,7 @@ def _share(value: float, thing: str) -> float:
 
 
 def _refused(what: str, value: Any) -> RefusedError:
-    return RefusedError(
-        what,
-        host="statistics",
-        thing="figures",
-        value=value,
-        remedy="look at the measurement that gave this figure; leave it out only with a reason",
-    )
+    return refusal("no_figures", value, what=what)
 
 
 def groups(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> dict[tuple[Any, ...], list[Mapping[str, Any]]]:

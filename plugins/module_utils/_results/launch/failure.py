@@ -10,14 +10,14 @@ from __future__ import annotations
 import collections
 import dataclasses
 import re
-from typing import Any, Iterator, Match, Sequence
+from typing import Iterator, Match, Sequence
 
 from ..readers.reading import Source, pieces
 from ..readers.tags import Demultiplexer, Line
-from .causes import RULES, Rule
+from .causes import Diagnosis, RunRule, ending, rules
 from .mpirun import Node
 from .progress import STEP
-from .stall import Stall, Stuck, judge, table
+from .stall import Stall, behind, held, numbered, table
 from .waits import Standstill, Waits, is_echo
 
 _KILLED = 137
@@ -27,27 +27,6 @@ _KEPT = 300  # characters of a line that are kept as evidence
 _ECHOES = ("nccl",)
 _NAMES = 1024  # hosts that are kept per rule; a message has room for a few
 _RANKS = 1 << 16
-
-
-@dataclasses.dataclass(frozen=True)
-class Diagnosis:
-    """Why a run failed. ``hosts`` is empty if the output does not tell; ``evidence`` is the line that decided."""
-
-    cause: str
-    summary: str
-    remedy: str
-    hosts: tuple[str, ...] = ()
-    rank: int | None = None
-    evidence: str = ""
-
-    @property
-    def message(self) -> str:
-        where = ", ".join(self.hosts) if self.hosts else "mpirun (no single host named)"
-        seen = f" Seen: {self.evidence!r}." if self.evidence else ""
-        return f"{where}: {self.summary}.{seen} What to do: {self.remedy}."
-
-    def as_result(self) -> dict[str, Any]:
-        return {**dataclasses.asdict(self), "hosts": list(self.hosts), "message": self.message}
 
 
 _SIGNAL = re.compile(
@@ -69,9 +48,6 @@ _RAISED = re.compile(r"^[A-Za-z_][\w.]{0,80}(?:Error|Exception)(?::\s|$)")
 _COMPLETE = re.compile(r"total images/sec: \d")
 # What mpirun 4.1.4 leaves when its output does not say more. 1 is anything; 128 + n is a signal.
 _STATUS = {127: "orted_missing", 132: "program_missing", 213: "orted_broken", 255: "ssh_failed"}
-_SAID = {rule.cause: (rule.summary, rule.remedy) for rule in RULES}
-_LOGIN = "run the mesh stage's login check: it tries each host alone"
-_SAID["ssh_failed"] = ("the login on at least one host failed, and the output does not say why", _LOGIN)
 
 
 @dataclasses.dataclass
@@ -90,7 +66,7 @@ class Evidence:
     """The lines of a failed run, one by one; what matters of them is kept."""
 
     def __init__(self) -> None:
-        self.rule: Rule | None = None
+        self.rule: RunRule | None = None
         self.hit: _Hit | None = None
         self.signal: Match[str] | None = None
         self.exited: Match[str] | None = None
@@ -105,8 +81,8 @@ class Evidence:
         self.raised: dict[int, str] = {}  # rank -> its last error, if that is the last thing it said in that stream
         self._erring: set[int] = set()  # ranks whose last words in the stream that is read are an error
         self._tail: collections.deque[str] = collections.deque(maxlen=3)
-        self._words = tuple(rule.words for rule in RULES)
-        self._order = len(RULES)  # rules from here on are worth less than the one that was found
+        self._rules = rules()
+        self._order = len(self._rules)  # rules from here on are worth less than the one that was found
         self._before = ""
         self._box = 0
 
@@ -146,7 +122,7 @@ class Evidence:
                 self.raised.pop(line.rank, None)
                 self.raised[line.rank] = text[:_KEPT]
                 self._erring.add(line.rank)
-        self._rules(line.rank, text, lower)
+        self._match(line.rank, text, lower)
         self.waits.line(line.rank, text, lower)
         self._ending(text)
         if line.rank is None and "Node:" in text and len(self.nodes) < _NAMES:
@@ -155,11 +131,10 @@ class Evidence:
                 self.nodes.setdefault(node["host"])
         self._before = text[-_KEPT:]
 
-    def _rules(self, rank: int | None, text: str, lower: str) -> None:
-        for order, words in enumerate(self._words[: self._order + 1]):
-            if not any(word in lower for word in words):
+    def _match(self, rank: int | None, text: str, lower: str) -> None:
+        for order, rule in enumerate(self._rules[: self._order + 1]):
+            if not any(word in lower for word in rule.words):
                 continue
-            rule = RULES[order]
             match = rule.pattern.search(text)
             if not match:
                 continue
@@ -212,30 +187,17 @@ def diagnose(
 def _stalled(stall: Stall, rc: int, seen: Evidence, hosts: Sequence[Node]) -> Diagnosis:
     """Why a job was silent: what was seen of a rank itself, else a line that names a cause, else who differs."""
     places = {rank: node.name for node, ranks in _ranks(hosts) for rank in ranks}
-    stuck = judge(stall, places, seen.steps, seen.last_of)
+    itself = held(stall, places)
     how = f"no new line of output for {stall.silent:.0f} s"
     at = table(stall, places, seen.steps)
     at = f". Before the job was ended: {at}" if at else ""
     named = (seen.rule is not None and seen.rule.cause not in _ECHOES) or seen.waits.result(len(places)) is not None
-    if named and not (stuck and stuck.by == "state"):
+    if named and not itself:
         found = _diagnose(rc, seen, hosts)
         return dataclasses.replace(found, summary=f"{found.summary}; {how}{at}")
-    stuck = stuck or Stuck(
-        (),
-        (),
-        "no rank differs",
-        "load",
-        "all of them came to the same place, so look at what is between them: the network of the data path "
-        "(consistency.yml, PFC and discards of the switch), then NCCL_DEBUG=INFO (run_env)",
-    )
-    return Diagnosis(
-        "stalled" if stuck.by == "load" else "rank_stuck",
-        f"{stuck.why}; {how}{at}",
-        stuck.remedy,
-        stuck.hosts,
-        stuck.ranks[0] if stuck.ranks else None,
-        seen.last_of.get(stuck.ranks[0], "") if stuck.ranks else seen.tail,
-    )
+    stuck = itself or behind(stall, places, seen.steps, seen.last_of) or ending("stalled")
+    evidence = seen.tail if stuck.rank is None else seen.last_of.get(stuck.rank, "")
+    return dataclasses.replace(stuck, summary=f"{stuck.summary}; {how}{at}", evidence=evidence)
 
 
 def _diagnose(rc: int, seen: Evidence, hosts: Sequence[Node]) -> Diagnosis:
@@ -246,7 +208,8 @@ def _diagnose(rc: int, seen: Evidence, hosts: Sequence[Node]) -> Diagnosis:
                 return _by_ending(rc, seen, hosts)
             raised = _failed_alone(still, seen, hosts)
             if raised and not seen.signal:
-                return _by_error(raised[0], seen, hosts)
+                alone = raised[0]
+                return ending("failed_alone", _host_of_rank(alone, hosts), alone, seen.raised[alone])
             return _by_ending(rc, seen, hosts) if _ended_first(still, seen) else _by_standstill(still, hosts)
     if seen.rule is None or seen.hit is None:
         return _by_ending(rc, seen, hosts)
@@ -291,155 +254,69 @@ def _failed_alone(still: Standstill, seen: Evidence, hosts: Sequence[Node]) -> l
     ]
 
 
-def _by_error(rank: int, seen: Evidence, hosts: Sequence[Node]) -> Diagnosis:
-    """A rank that failed by itself, while the others only lost it; mpirun may name one of these as the first."""
-    return Diagnosis(
-        "rank_failed",
-        f"rank {rank} failed by itself; the others lost it",
-        "read what this rank printed in the saved log",
-        _host_of_rank(rank, hosts),
-        rank,
-        seen.raised[rank],
-    )
-
-
 def _by_standstill(still: Standstill, hosts: Sequence[Node]) -> Diagnosis:
     """The victims' own words, turned round."""
     if still.peers:
         named = {_name(peer, hosts) for peer in still.peers}
         # A peer that itself lost a peer ended because of that, if every rank of its host did.
         echoes = {node.name for node, ranks in _ranks(hosts) if ranks and set(ranks) <= still.losers}
-        return Diagnosis(
-            "peer_lost",
-            "the process there ended, or its host left the network; who lost the connection only says so",
-            "read what the ranks of this host printed last, then its kernel log (dmesg: OOM killer, Xid, link down); "
-            "what other ranks say is an echo",
-            tuple(sorted(named - echoes or named)),
-            evidence=still.evidence,
-        )
+        return ending("peer_lost", sorted(named - echoes or named), evidence=still.evidence)
     how_long = "" if still.seconds is None else f" for {still.seconds:.0f} s"
     waited = f"{still.waited} rank{'s' if still.waited != 1 else ''} waited {still.what}{how_long}"
     if not still.ranks:
-        return Diagnosis(
-            "collective_hang",
-            f"{waited}, and no single rank is known to have stood still",
-            "all of them came to the same exchange, so look at what is between them: the network of the data path "
-            "(consistency.yml, PFC and discards of the switch), then NCCL_DEBUG=INFO (run_env) for the connection that "
-            "makes no progress",
-            evidence=still.evidence,
-        )
-    where = tuple(sorted({name for rank in still.ranks for name in _host_of_rank(rank, hosts)}))
-    ranks = ", ".join(map(str, still.ranks[:20])) + (" ..." if len(still.ranks) > 20 else "")
-    return Diagnosis(
-        "rank_stuck",
-        f"rank{'s' if len(still.ranks) != 1 else ''} {ranks} stood still: {waited} and it never came",
-        "look at this rank, not at those that complain: its process on its host (ps: state T or D; py-spy dump), then "
-        "the kernel log of the host (Xid, OOM killer, link down)",
-        where,
-        still.ranks[0],
-        still.evidence,
-    )
+        return ending("collective_hang", evidence=still.evidence, waited=waited)
+    where = sorted({name for rank in still.ranks for name in _host_of_rank(rank, hosts)})
+    who = numbered("rank", still.ranks)
+    return ending("never_came", where, still.ranks[0], still.evidence, ranks=who, waited=waited)
 
 
 def _by_ending(rc: int, seen: Evidence, hosts: Sequence[Node]) -> Diagnosis:
     down = tuple(node.name for node in hosts if node.container not in (None, "running"))
     if seen.complete and rc != 0 and rc not in TIMED_OUT:
-        return Diagnosis(
-            "failed_after_result",
-            f"the run printed a complete result and ended with status {rc} afterwards",
-            "read the last lines of the saved log; the figures are there, but something broke at the end",
-            evidence=seen.tail,
-        )
+        return ending("failed_after_result", evidence=seen.tail, rc=rc)
     if rc in TIMED_OUT and not seen.signal:
         return _timed_out(rc, seen, hosts, down)
     reported = _by_report(seen, hosts, down)
     # The box that names all causes is worth less than the status.
     if rc in _STATUS and (reported is None or reported.cause == "daemons"):
-        summary, remedy = _SAID[_STATUS[rc]]
         named, evidence = (reported.hosts, reported.evidence) if reported else (down, seen.tail)
-        return Diagnosis(_STATUS[rc], f"mpirun ended with status {rc}: {summary}", remedy, named, evidence=evidence)
-    return reported or Diagnosis(
-        "unknown",
-        f"mpirun ended with status {rc}",
-        "read the saved log; report the text if the cause is in it but was not recognised",
-        down,
-        evidence=seen.tail,
-    )
+        rule = next((rule for rule in rules() if rule.cause == _STATUS[rc]), None)
+        if rule is None:
+            return ending(_STATUS[rc], named, evidence=evidence, rc=rc)
+        summary = f"mpirun ended with status {rc}: {rule.summary}"
+        return Diagnosis(rule.cause, summary, rule.remedy, named, evidence=evidence)
+    return reported or ending("unknown", down, evidence=seen.tail, rc=rc)
 
 
 def _by_report(seen: Evidence, hosts: Sequence[Node], down: tuple[str, ...]) -> Diagnosis | None:
     """What mpirun itself reports about the end of the job, most precise report first."""
     signal, exited, lost = seen.signal, seen.exited, seen.lost
     if signal:
-        return Diagnosis(
-            "signal",
-            f"rank {signal['rank']} died of signal {signal['signal']} ({signal['name']})",
-            "read what this rank printed last in the saved log; a crash in a library is likely",
-            (_name(signal["host"], hosts),),
-            int(signal["rank"]),
-            signal[0],
-        )
+        rank, host = int(signal["rank"]), _name(signal["host"], hosts)
+        return ending("signal", [host], rank, signal[0], signal=signal["signal"], name=signal["name"])
     if exited:
         rank = int(exited["rank"])
-        return Diagnosis(
-            "rank_failed",
-            f"rank {rank} was the first to fail, with exit status {exited['code']}",
-            "read what this rank printed in the saved log",
-            _host_of_rank(rank, hosts),
-            rank,
-            seen.raised.get(rank, seen.last_of.get(rank, exited[0]))[:_KEPT],
-        )
+        evidence = seen.raised.get(rank, seen.last_of.get(rank, exited[0]))[:_KEPT]
+        return ending("first_to_fail", _host_of_rank(rank, hosts), rank, evidence, code=exited["code"])
     if seen.unreported:
-        named = (_name(seen.unreported["host"], hosts),)
-        return _no_daemon(f"A daemon failed to report back after being spawned. {seen.unreported[0]}", named)
+        evidence = f"A daemon failed to report back after being spawned. {seen.unreported[0]}"
+        return ending("daemons", [_name(seen.unreported["host"], hosts)], evidence=evidence)
     if lost:
-        return Diagnosis(
-            "host_lost",
-            "the connection to a host broke during the run",
-            "check power, link and load of this host; then run again",
-            (_name(lost["host"] or lost["by"], hosts),) if lost["host"] or lost["by"] else down,
-            evidence=lost[0].strip(),
-        )
-    if seen.generic:
-        return _no_daemon(seen.generic[0], down)
-    return None
-
-
-def _no_daemon(evidence: str, named: tuple[str, ...]) -> Diagnosis:
-    why = "Open MPI could not start its daemon on at least one host and the output does not say why"
-    return Diagnosis("daemons", why, _LOGIN, named, evidence=evidence)
+        named = [_name(lost["host"] or lost["by"], hosts)] if lost["host"] or lost["by"] else down
+        return ending("host_lost", named, evidence=lost[0].strip())
+    return ending("daemons", down, evidence=seen.generic[0]) if seen.generic else None
 
 
 def _timed_out(rc: int, seen: Evidence, hosts: Sequence[Node], down: tuple[str, ...]) -> Diagnosis:
-    spoke = seen.last_of
     # timeout(1) ends so if it had to kill mpirun, and if another process did.
     how = "the time limit was reached" + (", or mpirun was killed" if rc == _KILLED else "") + f" (status {rc})"
-    if not spoke:
-        return Diagnosis(
-            "timeout_at_start",
-            how + " before any rank said a word: at least one host does not answer or cannot call back to the head",
-            "check ssh from the container of the head to each host; they open connections to any port of the head",
-            down,
-            evidence=seen.tail,
-        )
+    if not seen.last_of:
+        return ending("timeout_at_start", down, evidence=seen.tail, how=how)
     ranks = range(sum(node.slots for node in hosts))
-    silent = tuple(sorted({name for rank in ranks if rank not in spoke for name in _host_of_rank(rank, hosts)}))
+    silent = sorted({name for rank in ranks if rank not in seen.last_of for name in _host_of_rank(rank, hosts)})
     if silent:
-        return Diagnosis(
-            "timeout_silent_ranks",
-            how + " and not all ranks of these hosts said something",
-            "check that these hosts may be reached by the others on any port of the cluster network",
-            silent,
-            evidence=seen.tail,
-        )
-    return Diagnosis(
-        "timeout",
-        how + " while all ranks were running: too little time, or a collective hangs",
-        "compare the last step in the saved log with the limit; if it never changes, look at firewalls "
-        "between the workers and at run_network; else raise run_timeout",
-        down,
-        evidence=seen.tail,
-    )
+        return ending("timeout_silent_ranks", silent, evidence=seen.tail, how=how)
+    return ending("timeout", down, evidence=seen.tail, how=how)
 
 
 def _name(text: str, hosts: Sequence[Node]) -> str:

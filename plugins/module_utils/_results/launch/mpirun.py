@@ -7,6 +7,7 @@ import ipaddress
 import re
 from typing import Any, Mapping, Sequence
 
+from ..._judge.sentences import refusal
 from ..._layer import RefusedError
 from . import open_mpi
 
@@ -32,28 +33,18 @@ def nodes(hosts: Sequence[Any]) -> tuple[Node, ...]:
     found: list[Node] = []
     for entry in hosts:
         if not isinstance(entry, Mapping) or not entry.get("name") or not entry.get("address"):
-            raise RefusedError(
-                "not a host of a run", host="run_hosts", value=entry, remedy="give name and address of each host"
-            )
+            raise refusal("no_host", entry)
         name = str(entry["name"])
         try:
             address = str(ipaddress.ip_address(str(entry["address"])))
         except ValueError as error:
-            raise RefusedError(
-                "not an IP address (Open MPI cuts host names at the first dot, so names are not taken)",
-                host=name,
-                thing="address",
-                value=entry["address"],
-                remedy="give the address of this host in the cluster network",
-            ) from error
+            raise refusal("no_address", entry["address"], name=name) from error
         try:
             slots = int(str(entry.get("slots", 1)).strip())
         except ValueError:
             slots = 0
         if slots < 1:
-            raise RefusedError(
-                "not a number of ranks", host=name, thing="slots", value=entry.get("slots"), remedy="give 1 or more"
-            )
+            raise refusal("no_slots", entry.get("slots"), name=name)
         state = entry.get("container")
         found.append(Node(name, address, slots, None if state is None else str(state)))
     if not found:
@@ -62,13 +53,7 @@ def nodes(hosts: Sequence[Any]) -> tuple[Node, ...]:
         values = [getattr(node, what) for node in found]
         twice = sorted({value for value in values if values.count(value) > 1})
         if twice:
-            raise RefusedError(
-                "used by two hosts",
-                host="run_hosts",
-                thing=what,
-                value=twice[0],
-                remedy="list each host once, with slots",
-            )
+            raise refusal("host_twice", twice[0], thing=what)
     return tuple(found)
 
 
@@ -97,18 +82,10 @@ def command(
     try:
         subnet = ipaddress.ip_network(network)
     except ValueError as error:
-        raise RefusedError(
-            f"not a network ({error})", host="run", thing="network", value=network, remedy="give it as 192.0.2.0/24"
-        ) from error
+        raise refusal("no_network", network, error=error) from error
     for node in hosts:
         if ipaddress.ip_address(node.address) not in subnet:
-            raise RefusedError(
-                f"not in the network {subnet} that the ranks are pinned to",
-                host=node.name,
-                thing="address",
-                value=node.address,
-                remedy="give the cluster address of this host, or the right network",
-            )
+            raise refusal("outside_network", node.address, name=node.name, subnet=subnet)
     found = open_mpi.parse_version(version)
     dialect = open_mpi.dialect(found)
     total = sum(slots or node.slots for node in hosts)

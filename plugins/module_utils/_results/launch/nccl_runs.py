@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from typing import Any, Mapping
 
+from ..._judge.sentences import refusal
 from ..._layer import RefusedError
 
 # INIT: ranks and, with NET, the channels; NET alone has the lines about GPUDirect; GRAPH the neighbours in the ring.
@@ -45,13 +46,7 @@ def timed(base: Mapping[str, Any], prefix: str = "", network: str = "IB") -> dic
 def _files(prefix: str) -> dict[str, str]:
     """One file of NCCL's words per process. Raises RefusedError."""
     if not _PREFIX.fullmatch(prefix):
-        raise RefusedError(
-            "not an absolute path of plain characters",
-            host="probe",
-            thing="prefix",
-            value=prefix,
-            remedy="give letters, digits, dot, dash, underscore and slash, for example /tmp/nccl-probe",
-        )
+        raise refusal("no_prefix", prefix)
     return {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": SUBSYSTEMS, "NCCL_DEBUG_FILE": f"{prefix}.%h.%p.log"}
 
 
@@ -61,20 +56,8 @@ def _network(base: Mapping[str, Any], network: str) -> dict[str, Any]:
     if not _NETWORK.fullmatch(network):
         raise RefusedError("not the name of a network", host="probe", thing="NCCL_NET", value=network)
     if network != "Socket" and str(base.get("NCCL_IB_DISABLE", 0)).strip().lower() in ("1", "true"):
-        raise RefusedError(
-            f"contradicts NCCL_NET={network}: NCCL would find no network at all",
-            host="probe",
-            thing="NCCL_IB_DISABLE",
-            value=base["NCCL_IB_DISABLE"],
-            remedy="remove NCCL_IB_DISABLE, or allow every network",
-        )
+        raise refusal("ib_disabled", base["NCCL_IB_DISABLE"], network=network)
     given = base.get("NCCL_NET")
     if given not in (None, "", network):
-        raise RefusedError(
-            f"contradicts the wanted network {network}",
-            host="probe",
-            thing="NCCL_NET",
-            value=given,
-            remedy="give one of the two",
-        )
+        raise refusal("other_network", given, network=network)
     return {**base, "NCCL_NET": network}

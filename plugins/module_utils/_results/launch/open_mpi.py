@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from typing import Any, Mapping, NamedTuple
 
-from ..._layer import ParseError, RefusedError
+from ..._judge.sentences import refusal
+from ..._layer import ParseError
 
 DEFAULT = "4.1"  # Debian 12 and the NGC images of the guide; only for callers that observed nothing
 
@@ -87,12 +88,7 @@ def parse_version(text: str) -> Version:
         )
     found = Version(int(match["major"]), int(match["minor"]), f"{match['major']}.{match['minor']}{match['rest']}")
     if found.major not in (4, 5):
-        raise RefusedError(
-            "this version of Open MPI was never tried, and its parameters change between versions",
-            host="mpirun --version",
-            value=found.text,
-            remedy="use an image with Open MPI 4 or 5",
-        )
+        raise refusal("open_mpi_version", found.text)
     return found
 
 

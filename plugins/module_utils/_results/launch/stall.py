@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any, Iterable, Mapping, Sequence
+
+from .causes import Diagnosis, ending
 
 # As `leftovers.py look` tells it.
 _STOPPED = ("T", "t")
@@ -38,18 +40,6 @@ class Stall:
     silent: float
     seen: tuple[Seen, ...] = ()
     unanswered: Mapping[str, str] = dataclasses.field(default_factory=dict)
-
-
-@dataclasses.dataclass(frozen=True)
-class Stuck:
-    """Whom the facts name. ``by``: "state", what was seen of the process itself; "words", what the rank printed or did
-    not; "load", that it only differs from the others."""
-
-    ranks: tuple[int, ...]
-    hosts: tuple[str, ...]
-    why: str
-    by: str
-    remedy: str
 
 
 def read(silent: Any, looks: Any) -> Stall:
@@ -94,59 +84,50 @@ def _by_rank(stall: Stall) -> dict[int, list[Seen]]:
     return found
 
 
-def _names(what: str, numbers: Sequence[int]) -> str:
+def numbered(what: str, numbers: Sequence[int]) -> str:
     shown = ", ".join(map(str, numbers[:20])) + (" ..." if len(numbers) > 20 else "")
     return f"{what}{'s' if len(numbers) != 1 else ''} {shown}"
 
 
-def _held(stall: Stall) -> Iterator[tuple[Seen, str]]:
-    for process in stall.seen:
-        if process.state in _STOPPED:
-            yield process, "is stopped (state T)"
-        elif process.state == _BLOCKED:
-            where = f", in {process.waits_in}" if process.waits_in else ""
-            yield process, f"waits in the kernel (state D{where})"
+def held(stall: Stall, places: Mapping[int, str]) -> Diagnosis | None:
+    """The rank whose process itself was seen to stand, or could not be seen. ``places``: rank to host."""
+    standing = [process for process in stall.seen if process.state in (*_STOPPED, _BLOCKED)]
+    if standing:
+        first = min(standing, key=lambda one: (one.rank is None, one.rank or 0, one.pid))
+        ranks = sorted({process.rank for process in standing if process.rank is not None})
+        return _stuck(
+            "stopped" if first.state in _STOPPED else "blocked",
+            ranks,
+            {process.host for process in standing},
+            who=numbered("rank", ranks) if ranks else f"{first.command.split(' ')[0]} (no rank)",
+            pid=first.pid,
+            where=f", in {first.waits_in}" if first.waits_in else "",
+        )
+    if stall.unanswered and stall.seen:
+        ranks = sorted(rank for rank, host in places.items() if host in stall.unanswered)
+        who = numbered("rank", ranks) if ranks else "no rank"
+        return _stuck("unanswered", ranks, stall.unanswered, who=who, why=stall.unanswered[min(stall.unanswered)])
+    return None
 
 
-def judge(stall: Stall, places: Mapping[int, str], steps: Mapping[int, int], spoke: Mapping[int, Any]) -> Stuck | None:
-    """``places``: rank to host; ``steps``: the last step that each rank printed; ``spoke``: ranks that said a word."""
-    held = list(_held(stall))
-    if held:
-        ranks = tuple(sorted({process.rank for process, _why in held if process.rank is not None}))
-        first = min(held, key=lambda one: (one[0].rank is None, one[0].rank or 0, one[0].pid))
-        who = _names("rank", ranks) if ranks else f"{first[0].command.split(' ')[0]} (no rank)"
-        stopped = first[0].state in _STOPPED
-        return Stuck(
-            ranks,
-            tuple(sorted({process.host for process, _why in held})),
-            f"{who} stood still: process {first[0].pid} {first[1]}",
-            "state",
-            "a user or a program stopped this process (SIGSTOP, a debugger, a paused container): find out who, and "
-            "run again"
-            if stopped
-            else "read the kernel log of this host (dmesg: disk or file server that does not answer, Xid, hung task), "
-            "then run again",
-        )
-    asked = {process.host for process in stall.seen}
-    if stall.unanswered and asked:
-        where = tuple(sorted(stall.unanswered))
-        ranks = tuple(sorted(rank for rank, host in places.items() if host in stall.unanswered))
-        return Stuck(
-            ranks,
-            where,
-            f"{_names('rank', ranks) if ranks else 'no rank'} could not be looked at, the others were: "
-            f"{stall.unanswered[where[0]]}",
-            "state",
-            "look at power, link and load of this host and at its container (docker ps: paused), then run again",
-        )
+def behind(
+    stall: Stall, places: Mapping[int, str], steps: Mapping[int, int], spoke: Mapping[int, Any]
+) -> Diagnosis | None:
+    """The rank that did less than the others. ``steps``: the last step that each rank printed; ``spoke``: ranks that
+    said a word."""
+
+    def of(situation: str, ranks: Sequence[int], why: str) -> Diagnosis:
+        hosts = {places[rank] for rank in ranks if rank in places}
+        return _stuck(situation, ranks, hosts, who=numbered("rank", ranks), why=why)
+
     silent = sorted(rank for rank in places if rank not in spoke) if spoke else []
     if silent and len(silent) * 2 < len(places):
-        return _of(places, silent, f"{_names('rank', silent)} never said a word, the others did")
+        return of("differs", silent, "never said a word, the others did")
     most = max(steps.values(), default=0)
-    behind = sorted(rank for rank, step in steps.items() if step < most)
-    if behind and len(behind) * 2 <= len(steps):
-        last = min(steps[rank] for rank in behind)
-        return _of(places, behind, f"{_names('rank', behind)} stood still after step {last}, the others at {most}")
+    late = sorted(rank for rank, step in steps.items() if step < most)
+    if late and len(late) * 2 <= len(steps):
+        last = min(steps[rank] for rank in late)
+        return of("differs", late, f"stood still after step {last}, the others at {most}")
     shares = {rank: sum(process.cpu for process in each) for rank, each in _by_rank(stall).items()}
     for kind, odd in (
         ("computes, while the others sleep", [rank for rank, share in shares.items() if share >= _BUSY]),
@@ -154,19 +135,12 @@ def judge(stall: Stall, places: Mapping[int, str], steps: Mapping[int, int], spo
     ):
         rest = len(shares) - sum(share >= _BUSY or share < _IDLE for share in shares.values())
         if odd and not rest and len(odd) * 2 < len(shares):
-            return _of(places, sorted(odd), f"{_names('rank', sorted(odd))} {kind}", "load")
+            return of("differs_in_load", sorted(odd), kind)
     return None
 
 
-def _of(places: Mapping[int, str], ranks: Sequence[int], why: str, by: str = "words") -> Stuck:
-    return Stuck(
-        tuple(ranks),
-        tuple(sorted({places[rank] for rank in ranks if rank in places})),
-        why,
-        by,
-        "look at this rank, not at those that wait for it: what it printed last, py-spy dump of the process in a run "
-        "of its own, then the kernel log of its host",
-    )
+def _stuck(situation: str, ranks: Sequence[int], hosts: Iterable[str], **words: Any) -> Diagnosis:
+    return ending(situation, sorted(hosts), ranks[0] if ranks else None, **words)
 
 
 def table(stall: Stall, places: Mapping[int, str], steps: Mapping[int, int]) -> str:
@@ -180,7 +154,7 @@ def table(stall: Stall, places: Mapping[int, str], steps: Mapping[int, int]) -> 
         alike.setdefault((host, step, _doing(processes)), []).append(rank)
     # The rarest first: a rank that differs is what a reader looks for.
     rows = sorted(alike.items(), key=lambda row: (len(row[1]), row[1]))
-    groups = [f"{_names('rank', ranks)} on {host}: {step}, {doing}" for (host, step, doing), ranks in rows[:_SHOWN]]
+    groups = [f"{numbered('rank', ranks)} on {host}: {step}, {doing}" for (host, step, doing), ranks in rows[:_SHOWN]]
     return "; ".join(groups + ([f"and {len(rows) - _SHOWN} more groups"] if len(rows) > _SHOWN else []))
 
 

@@ -107,8 +107,6 @@ class Table:
     source: int | None
     collective: str | None = None
     heads: int = 0
-    threads: int | None = None
-    gpus_per_thread: int | None = None
     min_bytes: int | None = None
     max_bytes: int | None = None
     validation: bool | None = None
@@ -300,7 +298,6 @@ class Reader(PartsReader[NcclTests, Table]):
             table = self.begin(rank, Table(rank))
         table.heads += 1
         validation = _VALIDATION.search(text)
-        table.threads, table.gpus_per_thread = int(head["threads"]), int(head["gpus"])
         table.min_bytes, table.max_bytes = int(head["min"]), int(head["max"])
         table.validation = None if validation is None else validation["value"] != "0"
 

@@ -16,7 +16,7 @@ import re
 from typing import Any, Callable, Mapping, NamedTuple
 
 from . import machine as machine_lines
-from .reading import RECORD_LIMIT, Kept, LogReader, Problem, Problems, Source, names, picked, plain, plain_problems, who
+from .reading import RECORD_LIMIT, Kept, LogReader, Problem, Problems, names, picked, plain, plain_problems, who
 from .tags import Line
 
 __all__ = ["Problem", "RankResult", "Reader", "RunResult", "StepLine", "Total", "read"]
@@ -156,8 +156,9 @@ class _Found:
         self.sick_speed: set[int | None] = set()
         self.cut: str | None = None
 
-    def take(self, rank: int | None, text: str, ended: bool) -> list[StepLine]:
-        new = []
+    def take(self, rank: int | None, text: str, ended: bool) -> bool:
+        """Whether there was a step."""
+        stepped = False
         if "images/sec" in text:
             for match in _STEP.finditer(text):
                 if not ended and "." not in match["speed"]:
@@ -174,7 +175,7 @@ class _Found:
                     _number(match["top_5"]),
                 )
                 self._step(step)
-                new.append(step)
+                stepped = True
             for match in _TOTAL.finditer(text) if "total" in text else ():
                 if not ended and match["total"][-3:-2] != ".":
                     self.cut = match[0]
@@ -182,7 +183,7 @@ class _Found:
                 self.total_count += 1
                 if len(self.totals) < RECORD_LIMIT:
                     self.totals.append(Total(rank, float(match["total"])))
-            return new
+            return stepped
         for key, pattern in (("batch_size_global", _GLOBAL), ("batch_size_per_device", _PER_DEVICE)):
             found = pattern.search(text)
             if found:
@@ -190,7 +191,7 @@ class _Found:
         parameter = _PARAMETERS.match(text.strip())
         if parameter:
             self.parameters.setdefault(parameter["name"].lower().replace(" ", "_"), parameter["value"].strip()[:300])
-        return new
+        return stepped
 
     def take_usual(self, lines: list[tuple[bytes, bytes, bytes]]) -> bool:
         """Step lines of the usual shape (line, rank, step), as `take` of each. False, none taken: a step went back."""
@@ -242,10 +243,7 @@ def _number(text: str | None) -> float | None:
 
 
 class Reader(LogReader[RunResult]):
-    """Feed output in pieces of any size; `feed` returns the new step lines (live progress), `result` the judgement.
-
-    ``expected_ranks``: how many ranks were started; None: believe the log.
-    """
+    """``expected_ranks``: how many ranks were started; None: believe the log."""
 
     wants = "step line, total or machine line"
 
@@ -258,18 +256,11 @@ class Reader(LogReader[RunResult]):
         self._unglued: _Found | None = _Found()
         self._untagged_lines = 0
         self._machine: list[tuple[int | None, dict[str, Any]]] = []
-        self._new: list[StepLine] = []
         self._begun = False
-        self._live = True
-
-    def read_pieces(self, source: Source) -> None:
-        """All of it; no caller waits for the steps."""
-        self._live = False
-        super().read_pieces(source)
 
     def quick(self, lines: bytes) -> None:
         """Runs of step lines of the usual shape are taken together."""
-        if self._live or self._unglued is not None:
+        if self._unglued is not None:
             self.slow(lines)
             return
         start, length = 0, len(lines)
@@ -284,11 +275,6 @@ class Reader(LogReader[RunResult]):
                 if len(found) == part.count(b"\n") and self._plain.take_usual(found):
                     continue
             self.slow(part)
-
-    def feed(self, piece: str | bytes) -> list[StepLine]:  # type: ignore[override]
-        self._new = []
-        super().feed(piece)
-        return self._new
 
     def result(self) -> RunResult:
         """End of the output."""
@@ -316,11 +302,11 @@ class Reader(LogReader[RunResult]):
         elif line.rank is None:
             self._listing(line.text.strip(), line.ended)
         known = len(self._plain.parameters)
-        self._new += self._plain.take(line.rank, line.text[:mark] if mark >= 0 else line.text, line.ended or mark >= 0)
+        stepped = self._plain.take(line.rank, line.text[:mark] if mark >= 0 else line.text, line.ended or mark >= 0)
         if self._unglued is None and not self._begun:
             if len(self._plain.parameters) > known:
                 self._narrow()
-            elif self._new and line.rank is not None:
+            elif stepped and line.rank is not None:
                 # Each rank prints its header before its steps: when all have stepped, no header is to come.
                 world = self._expected or _world(self._plain, [], False)
                 self._begun = world is not None and len(self._plain.last) >= world

@@ -12,7 +12,7 @@ from typing import Any, Iterable, Mapping, Sequence
 
 from ..._doctor.catalogue import catalogue
 from ..._doctor.model import PROVEN
-from ..._layer import RefusedError
+from ..._judge.sentences import refusal
 
 THING = "report_accepted_findings"
 
@@ -36,21 +36,9 @@ def accepted_from(entries: Sequence[Mapping[str, Any]]) -> tuple[Accepted, ...]:
         cause, why = (str(entry.get(key) or "").strip() for key in ("cause", "why"))
         if cause not in catalogue().causes:
             near = difflib.get_close_matches(cause, catalogue().causes, 3) or ["docs/causes.md has all"]
-            raise RefusedError(
-                "is no cause that the doctor names",
-                host="report",
-                thing=THING,
-                value=cause,
-                remedy=f"take it from the report ({', '.join(near)})",
-            )
+            raise refusal("cause_unknown", cause, near=", ".join(near))
         if not why:
-            raise RefusedError(
-                "has no reason",
-                host="report",
-                thing=THING,
-                value=cause,
-                remedy="say in `why`, for who reads the report, why this is as it should be",
-            )
+            raise refusal("cause_without_reason", cause)
         found.append(Accepted(cause, why, str(entry.get("host") or "").strip()))
     return tuple(found)
 

@@ -39,18 +39,12 @@ class Figure:
 
 def check(name: str, document: Any) -> Mapping[str, Any]:
     """A summary.json of format 1, or RefusedError that names the file."""
-    if not isinstance(document, dict) or document.get("format") != 1 or "images_per_second" not in document:
-        kind = (
-            f"format {document['format']!r}" if isinstance(document, dict) and "format" in document else "no format 1"
-        )
-        raise RefusedError(
-            f"is not a summary.json of this collection ({kind})",
-            host="compare",
-            thing="runs",
-            value=name,
-            remedy="give the folder of a run, or its summary.json",
-        )
-    return document
+    given: Mapping[str, Any] = document if isinstance(document, dict) else {}
+    if given.get("format") != 1 or "images_per_second" not in given:
+        kind = f"format {given['format']!r}" if "format" in given else "no format 1"
+        what = f"is not a summary.json of this collection ({kind})"
+        raise _refused(what, name, "give the folder of a run, or its summary.json")
+    return given
 
 
 def build(
@@ -98,6 +92,13 @@ def build(
     }
 
 
+def _part(
+    title: str, note: str, header: Sequence[str], figures: Iterable[int], rows: Iterable[dict[str, Any]]
+) -> dict[str, Any]:
+    """``figures``: columns with numbers."""
+    return {"title": title, "note": note, "header": [*header], "figures": [*figures], "rows": [*rows]}
+
+
 def _title(entries: Sequence[Any], count: int) -> str:
     """SIMULATED comes first if everything is, else last, with the number: one real run is not made unreal."""
     unreal = sum(
@@ -128,13 +129,9 @@ def _training(entries: Sequence[Entry], figures: Sequence[Figure], with_publishe
             per_rank = number(each) if each else "-"
             said = [name, "-", *map(str, case), rate, per_rank, f"{note} [{source}]".strip()]
             rows.append(_row(said, published.MARK))
-    return {
-        "title": "Training",
-        "note": "images/s of all ranks together. A figure that contradicts itself is shown and is no result.",
-        "header": ["run", "verdict", "nodes", "ranks", "precision", "batch per rank", "images/s", "per rank", "note"],
-        "figures": [2, 3, 5, 6, 7],
-        "rows": rows,
-    }
+    header = ("run", "verdict", "nodes", "ranks", "precision", "batch per rank", "images/s", "per rank", "note")
+    note = "images/s of all ranks together. A figure that contradicts itself is shown and is no result."
+    return _part("Training", note, header, (2, 3, 5, 6, 7), rows)
 
 
 def _run_row(entry: Entry) -> dict[str, Any]:
@@ -190,19 +187,12 @@ def _scaling(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
         document = {"kind": "scaling", "results": published.scaling_results(), "problems": []}
         found += [("DLPerf, V100", row, published.MARK) for row in read({"scaling": document})["scaling"]["rows"]]
     columns = [column for column in SCALING if column[0] != INTERVAL]
-    return {
-        "title": "Scaling",
-        "note": "Against one GPU and against one full node: a loss inside the node is none of the network's.",
-        "header": ["run", *(heading for heading, _text in columns)],
-        "figures": list(range(3, 1 + len(columns))),
-        "rows": [
-            _row(
-                [name, *(_PUBLISHED.get((mark, heading)) or text(row) for heading, text in columns)],
-                mark,
-            )
-            for name, row, mark in found
-        ],
-    }
+    rows = [
+        _row([name, *(_PUBLISHED.get((mark, heading)) or text(row) for heading, text in columns)], mark)
+        for name, row, mark in found
+    ]
+    note = "Against one GPU and against one full node: a loss inside the node is none of the network's."
+    return _part("Scaling", note, ["run", *(heading for heading, _text in columns)], range(3, 1 + len(columns)), rows)
 
 
 def _bandwidth(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
@@ -214,27 +204,16 @@ def _bandwidth(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]
         for network, path, ranks, size, speed, note in published.BANDWIDTH:
             said = ["MXNet measure.py", network, path, str(ranks), number(size), number(speed, 3), note]
             rows.append(_row(said, published.MARK))
-    return {
-        "title": "All-reduce bandwidth",
-        "note": "size x 2 (n - 1) / n / seconds, GB = 1e9 bytes.",
-        "header": ["run", *header, "note"],
-        "figures": [3, 4, 5],
-        "rows": rows,
-    }
+    note = "size x 2 (n - 1) / n / seconds, GB = 1e9 bytes."
+    return _part("All-reduce bandwidth", note, ["run", *header, "note"], (3, 4, 5), rows)
 
 
 def _step(entries: Sequence[Entry]) -> dict[str, Any]:
-    columns = TRAINING[:-1]
-    return {
-        "title": "Communication in a training step",
-        "note": "Ideally communication takes less time than computing the batch (MXNet's own rule).",
-        "header": ["run", *(heading for heading, _text in columns)],
-        "figures": [2, 3, 4, 5, 6],
-        "rows": [
-            _row([name, *(text(row) for _heading, text in columns)], mark)
-            for name, row, mark in _rows(entries, "training")
-        ],
-    }
+    columns = dict(TRAINING[:-1])
+    found = _rows(entries, "training")
+    rows = [_row([name, *(text(row) for text in columns.values())], mark) for name, row, mark in found]
+    note = "Ideally communication takes less time than computing the batch (MXNet's own rule)."
+    return _part("Communication in a training step", note, ["run", *columns], (2, 3, 4, 5, 6), rows)
 
 
 def _scoring(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
@@ -268,16 +247,12 @@ def _by_batch(title: str, own: Sequence[_Rate], others: Iterable[tuple[str, str,
     rates: dict[tuple[str, str, str], dict[int, float]] = {}
     for name, model, batch, rate, mark in found:
         rates.setdefault((name, model, mark), {})[batch] = rate
-    return {
-        "title": title,
-        "note": "images/s of one device.",
-        "header": ["run", "model", *(f"batch {batch}" for batch in batches)],
-        "figures": list(range(2, 2 + len(batches))),
-        "rows": [
-            _row([name, model, *("-" if batch not in by else number(by[batch]) for batch in batches)], mark)
-            for (name, model, mark), by in rates.items()
-        ],
-    }
+    rows = [
+        _row([name, model, *("-" if batch not in by else number(by[batch]) for batch in batches)], mark)
+        for (name, model, mark), by in rates.items()
+    ]
+    header = ["run", "model", *(f"batch {batch}" for batch in batches)]
+    return _part(title, "images/s of one device.", header, range(2, 2 + len(batches)), rows)
 
 
 def _gates(entries: Sequence[Entry], baseline: str, margin: float, confidence: float) -> list[dict[str, Any]]:
@@ -311,19 +286,15 @@ def _gates(entries: Sequence[Entry], baseline: str, margin: float, confidence: f
 
 
 def _gate_part(gates: Sequence[Mapping[str, Any]], baseline: str, margin: float) -> dict[str, Any]:
-    return {
-        "title": f"Slower than {baseline}?",
-        "note": f"Bootstrap of both medians: the chance that a run is slower by more than {100 * margin:g} %.",
-        "header": ["run", "case", "answer", "change", "chance of being slower"],
-        "figures": [3, 4],
-        "rows": [_row(_gate_cells(entry), SIMULATED if entry["simulated"] else "") for entry in gates],
-    }
-
-
-def _gate_cells(gate: Mapping[str, Any]) -> list[str]:
-    verdict = gate["verdict"].replace("_", " ")
-    verdict = verdict.upper() if verdict == "slower" else verdict
-    return [gate["run"], gate["case"], verdict, f"{100 * gate['change']:+.2f} %", percent(gate["probability"])]
+    rows = []
+    for entry in gates:
+        verdict = entry["verdict"].replace("_", " ")
+        verdict = verdict.upper() if verdict == "slower" else verdict
+        cells = [entry["run"], entry["case"], verdict, f"{100 * entry['change']:+.2f} %"]
+        rows.append(_row([*cells, percent(entry["probability"])], SIMULATED if entry["simulated"] else ""))
+    note = f"Bootstrap of both medians: the chance that a run is slower by more than {100 * margin:g} %."
+    header = ("run", "case", "answer", "change", "chance of being slower")
+    return _part(f"Slower than {baseline}?", note, header, (3, 4), rows)
 
 
 def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -16,7 +16,8 @@ import tempfile
 from pathlib import Path
 from typing import Any, Iterator, Mapping
 
-from ..._layer import ApplyError, Layer, Operation, RefusedError
+from ..._judge.sentences import refusal
+from ..._layer import ApplyError, Layer, Operation
 
 LATEST = "latest"
 _CHUNK = 1 << 20
@@ -46,13 +47,7 @@ class ReportFolder(Layer[State, Wanted]):
     def __init__(self, base: str, run_id: str, wanted: Wanted, facts: Mapping[str, Any]) -> None:
         self.host = "report"
         if not _RUN_ID.fullmatch(run_id) or run_id == LATEST:
-            raise RefusedError(
-                "not the name of a run",
-                host=self.host,
-                thing="run_id",
-                value=run_id,
-                remedy="use letters, digits, dot, dash and underscore; not 'latest'",
-            )
+            raise refusal("run_id", run_id)
         self._base = Path(base)
         self._run_id = run_id
         self._wanted = wanted
@@ -68,12 +63,7 @@ class ReportFolder(Layer[State, Wanted]):
                 digests[name] = _digest(path)
         link = self._base / LATEST
         if link.exists() and not link.is_symlink():
-            raise RefusedError(
-                "is not a link that this collection made",
-                host=self.host,
-                thing=str(link),
-                remedy="move it away, or choose another folder for the reports",
-            )
+            raise refusal("foreign_link", link=link)
         return State(digests, os.readlink(link) if link.is_symlink() else None)
 
     def plan(self, state: State, wanted: Wanted) -> list[Operation]:
@@ -82,9 +72,10 @@ class ReportFolder(Layer[State, Wanted]):
             digest = _digest(content)
             if state.digests.get(name) != digest:
                 path = self.folder / name
+                size = len(content) if isinstance(content, bytes) else content.stat().st_size
                 operations.append(
                     Operation(
-                        description=f"write {path} ({_size(content)} bytes)",
+                        description=f"write {path} ({size} bytes)",
                         command=f"write {path}",
                         changes={str(path): (state.digests.get(name), digest)},
                         inverse="" if name in state.digests else f"rm {path}",
@@ -177,10 +168,6 @@ def _digest(content: bytes | Path) -> str:
     for piece in _pieces(content):
         digest.update(piece)
     return digest.hexdigest()
-
-
-def _size(content: bytes | Path) -> int:
-    return len(content) if isinstance(content, bytes) else content.stat().st_size
 
 
 def _sync(folder: Path) -> None:

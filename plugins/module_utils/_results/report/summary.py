@@ -11,7 +11,7 @@ import json
 from typing import Any, Mapping, Sequence
 
 from ..._doctor import host_output
-from ..._layer import RefusedError
+from ..._judge.sentences import refusal
 from ..._proof import found_limits, snapshots
 from ..._proof.evidence import Evidence, Job, gathered
 from ..._proof.evidence import networks as cidrs
@@ -86,18 +86,10 @@ def build(inputs: Inputs) -> dict[str, Any]:
         inputs = dataclasses.replace(inputs, simulated=True)
     strange = sorted(set(inputs.evidence) - set(EVIDENCE))
     if strange:
-        raise RefusedError(
-            "no evidence that anybody asks for",
-            host="report",
-            thing="evidence",
-            value=strange[0],
-            remedy="give " + ", ".join(EVIDENCE),
-        )
+        raise refusal("evidence_unknown", strange[0], known=", ".join(EVIDENCE))
     unknown = sorted(set(inputs.layers) - set(LAYERS)) + sorted(set(inputs.simulated_layers) - set(LAYERS))
     if unknown:
-        raise RefusedError(
-            "not a layer", host="report", thing="layers", value=unknown[0], remedy="the layers are " + ", ".join(LAYERS)
-        )
+        raise refusal("layer_unknown", unknown[0], known=", ".join(LAYERS))
     finished = _seconds(inputs.finished, "finished")
     stages = stage_seconds(inputs.stage_marks, finished)
     marks = [float(mark["at"]) for mark in inputs.stage_marks]
@@ -270,9 +262,7 @@ def stage_seconds(marks: Sequence[Mapping[str, Any]], finished: float | None) ->
         try:
             found.append((str(mark["name"]), float(mark["at"])))
         except (KeyError, TypeError, ValueError) as error:
-            raise RefusedError(
-                "not a stage mark", host="report", thing="stage_marks", value=dict(mark), remedy="give name and at"
-            ) from error
+            raise refusal("stage_mark", dict(mark)) from error
     seconds: dict[str, float] = {}
     for index, (name, at) in enumerate(found):
         end = found[index + 1][1] if index + 1 < len(found) else (at if finished is None else finished)
@@ -337,9 +327,7 @@ def _seconds(text: str, thing: str) -> float | None:
         # Python before 3.11 does not take the Z.
         moment = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError as error:
-        raise RefusedError(
-            "not a time", host="report", thing=thing, value=text, remedy="give it as 2026-01-31T12:00:00Z"
-        ) from error
+        raise refusal("no_time", text, thing=thing) from error
     return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.timezone.utc)).timestamp()
 
 

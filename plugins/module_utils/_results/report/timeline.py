@@ -29,18 +29,12 @@ class Timeline:
 
     x_unit: str
     kind: str
-    ranks: tuple[dict[str, Any], ...]
     reason: str = ""
     every: int = 1
+    ranks: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
     def as_result(self) -> dict[str, Any]:
-        return {
-            "x_unit": self.x_unit,
-            "kind": self.kind,
-            "reason": self.reason,
-            "every": self.every,
-            "ranks": list(self.ranks),
-        }
+        return dataclasses.asdict(self)
 
 
 def from_steps(lines: Iterable[StepLine], batch_per_rank: float | None) -> Timeline:
@@ -55,24 +49,17 @@ def from_steps(lines: Iterable[StepLine], batch_per_rank: float | None) -> Timel
     batch = batch_per_rank if batch_per_rank and batch_per_rank > 0 else None
     unit = SECONDS if batch else STEPS
     if not by_rank:
-        return Timeline(unit, MEAN, (), "no step line names its rank")
+        return Timeline(unit, MEAN, "no step line names its rank")
     most = max(FEWEST, min(POINTS_OF_A_RANK, POINTS // len(by_rank)))
     every = math.ceil(max(map(len, by_rank.values())) / most)
     # From the end, so that the last line, which represents the run, stays.
     by_rank = {rank: found[::-1][::every][::-1] for rank, found in by_rank.items()}
     worst = max((_worst(found) for found in by_rank.values()), default=0.0)
     exact = worst <= ACCEPTED_ERROR
-    ranks = tuple(_rank(rank, by_rank[rank], batch, exact) for rank in sorted(by_rank))
-    if exact:
-        return Timeline(unit, BETWEEN, ranks, every=every)
-    return Timeline(
-        unit,
-        MEAN,
-        ranks,
-        "step lines carry one decimal, too coarse at this speed to tell one interval from the next "
-        f"(error up to {100 * worst:.0f} %)",
-        every,
-    )
+    ranks = [_rank(rank, by_rank[rank], batch, exact) for rank in sorted(by_rank)]
+    why = "step lines carry one decimal, too coarse at this speed to tell one interval from the next "
+    reason = "" if exact else f"{why}(error up to {100 * worst:.0f} %)"
+    return Timeline(unit, BETWEEN if exact else MEAN, reason, every, ranks)
 
 
 def _end(line: StepLine, batch: float | None) -> float:

@@ -1,0 +1,38 @@
+"""What a judge says, as data: a YAML file beside the code that finds it.
+
+CODE: {FIELD: text in which words in braces are filled in, ...}
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any, Mapping
+
+from .._layer import RefusedError
+from . import yaml_files
+
+
+class Sentences:
+    """``source``: the Python file that the YAML file of this name lies beside."""
+
+    def __init__(self, source: str, name: str) -> None:
+        self._path = Path(source).with_name(name)
+
+    @functools.cached_property
+    def table(self) -> Mapping[str, Any]:
+        """Raises PackError."""
+        return yaml_files.read(self._path)
+
+    def say(self, code: str, /, **words: Any) -> dict[str, str]:
+        """The fields of a code with their words."""
+        return {field: text.format(**words) for field, text in self.table[code].items()}
+
+
+_REFUSALS = Sentences(__file__, "refusals.yml")
+
+
+def refusal(code: str, value: Any = None, *, no_plan: bool = False, **words: Any) -> RefusedError:
+    """``value``: what is refused."""
+    said: dict[str, Any] = {**_REFUSALS.say(code, **words), **({"no_plan": True} if no_plan else {})}
+    return RefusedError(said.pop("what"), value=value, **said)

@@ -1,0 +1,33 @@
+"""YAML files beside the code: rule packs, tables and sentences. Only the controller has them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+try:
+    import yaml
+except ImportError as import_error:
+    YAML_IMPORT_ERROR: ImportError | None = import_error
+else:
+    YAML_IMPORT_ERROR = None
+
+
+_MODEL = Path(__file__).with_name("packs")
+
+
+class PackError(ValueError):
+    """A file is not what it has to be; the text names it."""
+
+
+def read(path: Path) -> dict[Any, Any]:
+    """The mapping in a file. Raises PackError, and ImportError without PyYAML."""
+    if YAML_IMPORT_ERROR:
+        raise ImportError(f"the rule packs need PyYAML ({YAML_IMPORT_ERROR}). Install it: pip install pyyaml")
+    try:
+        data = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise PackError(f"{path}: {error}. Write YAML as in {_MODEL}.") from error
+    if not isinstance(data, dict):
+        raise PackError(f"{path}: holds {type(data).__name__}, expected a mapping. Write YAML as in {_MODEL}.")
+    return data
