@@ -154,7 +154,10 @@ def look(name: str, options: Options, host: str) -> dict[str, Any]:
     """What the module of this layer would return in check mode; its failure is a result, too."""
     try:
         made = LAYERS[name][1](options, host)
-        return made if isinstance(made, dict) else converge(*made, check_mode=True)
+        if isinstance(made, dict):
+            return made
+        layer, wanted = made
+        return converge(layer, wanted, check_mode=True)
     except LayerError as error:
         return {"failed": True, **error.as_result()}
 
