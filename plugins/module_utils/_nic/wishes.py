@@ -21,6 +21,7 @@ from .manifest import ROLES, ManifestLayer, Wish
 from .plan import AtsWanted, parse_time
 from .transport import NicTools
 
+_SESSION = b"SSH_CONNECTION="
 _STRINGS = {"type": "list", "elements": "str"}
 Options = Mapping[str, Any]
 
@@ -167,13 +168,18 @@ def session_address(proc: str = "/proc") -> str:
     SSH_CONNECTION out of the environment; that of a process above still has it."""
     pid = str(os.getpid())
     while pid not in ("", "0", "1"):
-        try:
-            with open(f"{proc}/{pid}/environ", "rb") as stream:
-                rows = [row[15:] for row in stream.read().split(b"\0") if row.startswith(b"SSH_CONNECTION=")]
-            with open(f"{proc}/{pid}/stat", "rb") as stream:
-                pid = stream.read().rpartition(b")")[2].split()[1].decode()
-        except (OSError, IndexError):
-            return ""
-        if rows and len(rows[0].split()) == 4:
-            return rows[0].split()[2].decode()
+        rows = [row[15:].split() for row in _bytes(f"{proc}/{pid}/environ").split(b"\0") if row.startswith(_SESSION)]
+        if rows and len(rows[0]) == 4:
+            return rows[0][2].decode()
+        # Behind the name in parentheses: state, parent.
+        pid = b"".join(_bytes(f"{proc}/{pid}/stat").rpartition(b")")[2].split()[1:2]).decode()
     return ""
+
+
+def _bytes(path: str) -> bytes:
+    """Empty for a process that is gone, or that shows its environment to nobody."""
+    try:
+        with open(path, "rb") as stream:
+            return stream.read()
+    except OSError:
+        return b""

@@ -41,6 +41,16 @@ def test_the_session_is_found_behind_the_program_that_changed_the_user(
     assert wishes.session_address(str(tmp_path)) == expected
 
 
+def test_a_process_that_shows_its_environment_to_nobody_is_passed_over(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wishes.os, "getpid", lambda: 30)
+    process(tmp_path, 30, 20)
+    (tmp_path / "30/environ").unlink()
+    process(tmp_path, 20, 1, "SSH_CONNECTION=192.0.2.9 40000 192.0.2.11 22")
+    assert wishes.session_address(str(tmp_path)) == "192.0.2.11"
+
+
 def test_a_process_that_is_gone_ends_the_search(tmp_path: pathlib.Path) -> None:
     assert wishes.session_address(str(tmp_path)) == ""
 
