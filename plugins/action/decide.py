@@ -15,7 +15,7 @@ class ActionModule(Decision):
     def decide(self, options: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
         given = dict(options["options"])
         if options["script"]:
-            given[options["script_answer"]] = self._asked(options["script"], variables)
+            given["probe"] = self._asked(options["script"], variables)
         return decide(options["function"], given, Context(variables, self._task.check_mode))
 
     def _asked(self, script: str, variables: Mapping[str, Any]) -> str:

@@ -50,13 +50,10 @@ options:
     default: {}
   script:
     description:
-      - Shell script that reads something on the host first. It must change nothing; give the task C(check_mode=false).
+      - Shell script that reads something on the host first. The decision gets what it printed as its option C(probe).
+      - It must change nothing; give the task C(check_mode=false).
       - If it ends with an exit status other than 0, the task fails, except in check mode.
     type: str
-  script_answer:
-    description: Option of the decision that gets what O(script) printed.
-    type: str
-    default: probe
 """
 
 EXAMPLES = r"""

@@ -166,50 +166,22 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._nic.gpu_state import problems, waiting
-from ..module_utils._nic.gpus import GpuReader
+from ..module_utils._layer import failing
+from ..module_utils._nic import wishes
 
 _PAUSE = 2.0  # seconds
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "ranks": {"type": "int", "default": 0},
-            "allow_idle_gpus": {"type": "bool", "default": False},
-            "image": {"type": "str", "choices": ["", "cpu", "cuda"], "default": ""},
-            "allow_cpu": {"type": "bool", "default": False},
-            "image_cuda": {"type": "str", "default": ""},
-            "waits_for": {"type": "list", "elements": "str", "default": []},
-            "settle_timeout": {"type": "int", "default": 0},
-            "gather_state": {"type": "bool", "default": False},
-            "tool_timeout": {"type": "int", "default": 60},
-        },
-        supports_check_mode=True,
-    )
-    options, host = module.params, platform.node()
-    if options["tool_timeout"] < 1 or options["ranks"] < 0:
-        module.fail_json(
-            msg=f"{host}: tool_timeout is {options['tool_timeout']} and ranks is {options['ranks']}; give a second or "
-            "more, and no negative number."
-        )
-    wanted = {
-        "ranks": options["ranks"],
-        "idle_allowed": options["allow_idle_gpus"],
-        "image": options["image"],
-        "cpu_allowed": options["allow_cpu"],
-        "image_cuda": options["image_cuda"],
-        "waits_for": options["waits_for"],
-    }
-    until = time.monotonic() + options["settle_timeout"]
-    while True:
-        found = GpuReader(host, timeout=options["tool_timeout"]).read(health=options["gather_state"])
-        wrong = problems(host, found, wanted)
-        if not wrong or time.monotonic() >= until:
-            break
-        time.sleep(_PAUSE)
-    later = waiting(host, found, options["waits_for"])
-    module.exit_json(changed=False, problems=wrong, waiting=later, **found)
+    module = AnsibleModule(argument_spec=wishes.GPUS, supports_check_mode=True)
+    until = time.monotonic() + module.params["settle_timeout"]
+    with failing(module):
+        while True:
+            found = wishes.gpus(module.params, platform.node())
+            if not found["problems"] or time.monotonic() >= until:
+                break
+            time.sleep(_PAUSE)
+    module.exit_json(changed=False, **found)
 
 
 if __name__ == "__main__":

@@ -281,45 +281,21 @@ import platform
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._layer import exit_with, failing
-from ..module_utils._nic.layer import AtsLayer
-from ..module_utils._nic.plan import AtsWanted, parse_time
-from ..module_utils._nic.transport import NicTools
+from ..module_utils._nic import wishes
 
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec={
-            "device": {"type": "list", "elements": "str", "default": ["auto"]},
-            "state": {"type": "str", "choices": ["enabled", "disabled", "queried"], "default": "enabled"},
-            "tool": {"type": "str", "choices": ["auto", "mlxconfig", "mstconfig"], "default": "auto"},
-            "query_timeout": {"type": "int", "default": 60},
-            "missing_parameter": {"type": "str", "choices": ["fail", "warn"], "default": "fail"},
-            "verify_pci": {"type": "bool", "default": True},
-            "bare_metal": {"type": "str", "choices": ["refuse", "allow"], "default": "refuse"},
-            "require_active": {"type": "bool", "default": False},
-            "host_boot_time": {"type": "str"},
-            "settled_since": {"type": "str"},
-        },
-        supports_check_mode=True,
-        required_by={"settled_since": ["host_boot_time"]},
+        argument_spec=wishes.ATS, supports_check_mode=True, required_by={"settled_since": ["host_boot_time"]}
     )
-    options = module.params
-    host = platform.node()
+    options, host = module.params, platform.node()
     if options["require_active"] and not options["verify_pci"]:
         module.fail_json(
             msg=f"{host}: require_active needs verify_pci: the card alone cannot prove that ATS is in force."
         )
     with failing(module):
-        wanted = AtsWanted(
-            enabled={"enabled": True, "disabled": False}.get(options["state"]),
-            missing_is_failure=options["missing_parameter"] == "fail",
-            require_active=options["require_active"],
-            bare_metal_allowed=options["bare_metal"] == "allow",
-            host_boot_time=parse_time(options["host_boot_time"], host, "host_boot_time"),
-            settled_since=parse_time(options["settled_since"], host, "settled_since"),
-        )
-    tools = NicTools(host, tool=options["tool"], timeout=options["query_timeout"])
-    exit_with(module, AtsLayer(tools, options["device"], options["verify_pci"]), wanted)
+        layer, wanted = wishes.ats(options, host)
+    exit_with(module, layer, wanted)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: node_info
-short_description: Read what a GPU VM has, and what its next boot changes
+short_description: Read what a GPU VM has, what its layers lack, and what its next boot changes
 version_added: 0.1.0
 description:
   - V(system) of O(gather) reads Python, operating system, clock, space, GPUs, NVIDIA driver, Fabric Manager, container
@@ -20,6 +20,7 @@ description:
     (keyfiles and ifcfg files), ifupdown, enabled units in C(/etc/systemd/system), C(/etc/rc.local),
     C(/etc/modprobe.d) and C(/etc/fstab). It names files of older releases of this collection, and the role that
     removes them.
+  - V(layers) of O(gather) compares cards, interfaces, files and GPUs with what is wanted, all in one start.
   - Changes nothing. Run it with C(become) to learn whether that works.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.reads
@@ -30,7 +31,7 @@ options:
     description: What is read.
     type: list
     elements: str
-    choices: [system, next_boot]
+    choices: [system, next_boot, layers]
     default: [system, next_boot]
   controller_time:
     description: The controller's clock, seconds since 1970 in UTC, to compare the node's with. V(0) compares nothing.
@@ -40,6 +41,13 @@ options:
     description: Registry as the engine names it, V(host) or V(host:port). Empty tries none.
     type: str
     default: ""
+  layers:
+    description:
+      - Options of the modules whose check mode is wanted. Keys are C(ats) (M(rocemesh.multinode.mlxconfig_ats)),
+        C(interface) (M(rocemesh.multinode.roce_interface)), C(manifest) (M(rocemesh.multinode.node_manifest)) and
+        C(gpus) (M(rocemesh.multinode.gpu_info)). What is not named is not read.
+    type: dict
+    default: {}
   docker_socket:
     description: Socket of the Docker engine.
     type: path
@@ -108,7 +116,7 @@ system:
   description:
     - C(distribution), C(distribution_version) and C(os_family) as the module C(setup) names them, by which a system is
       found among those that are supported.
-  returned: success, if V(system) is in O(gather)
+  returned: success, if V(system) or V(layers) is in O(gather)
   type: dict
   sample: {"distribution": "Ubuntu", "distribution_version": "22.04", "os_family": "Debian"}
 gpu:
@@ -169,6 +177,17 @@ next_boot:
       description: Paths of older releases of this collection, with C(path), C(role) and C(what).
       type: list
       elements: dict
+layers:
+  description:
+    - Of each key of O(layers) what the module returns in check mode, or C(failed), C(msg) and C(error_code) of its
+      failure.
+  returned: success, if V(layers) is in O(gather)
+  type: dict
+tools:
+  description: Programs among C(mlxconfig), C(mstconfig), C(lspci) and C(setpci) that work.
+  returned: success, if V(layers) is in O(gather)
+  type: list
+  elements: str
 nics:
   description: NVIDIA network controllers on the PCI bus.
   returned: success, if V(system) is in O(gather)
@@ -187,45 +206,64 @@ import platform
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.facts.system.distribution import Distribution
 
+from ..module_utils._nic import wishes
 from ..module_utils._nic.boot_reading import read_next_boot
 from ..module_utils._nic.interface_reading import InterfaceReader
+from ..module_utils._nic.node import Node
 from ..module_utils._nic.node_reading import read_node
 
+GATHER = ["system", "next_boot", "layers"]
+TOOLS = {"mlxconfig": "-v", "mstconfig": "-v", "lspci": "--version", "setpci": "--version"}
 
-def read_system(module: AnsibleModule, timeout: float) -> dict[str, Any]:
-    options = module.params
+
+def read_system(module: AnsibleModule) -> dict[str, str]:
     given = Distribution(module).get_distribution_facts()
-    return {
-        "system": {name: str(given.get(name) or "") for name in ("distribution", "distribution_version", "os_family")},
-        **read_node(options["controller_time"], options["registry"], options["docker_socket"], timeout),
-    }
+    return {name: str(given.get(name) or "") for name in ("distribution", "distribution_version", "os_family")}
+
+
+def read_layers(module: AnsibleModule, host: str, timeout: float) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, given in module.params["layers"].items():
+        if name not in wishes.LAYERS:
+            module.fail_json(msg=f"{host}: layers has {name}; give {', '.join(wishes.LAYERS)}")
+        checked = ArgumentSpecValidator(wishes.LAYERS[name][0]).validate(given)
+        if checked.error_messages:
+            module.fail_json(msg=f"{host}: {name} of layers: {'; '.join(checked.error_messages)}")
+        found[name] = wishes.look(name, checked.validated_parameters, host)
+        for warning in found[name].pop("warnings", []):
+            module.warn(warning)
+    node = Node(host, timeout=timeout)
+    answers = {tool: node.tool(tool, option) for tool, option in TOOLS.items()}
+    return {"layers": found, "tools": [tool for tool, done in answers.items() if done is not None and done.code == 0]}
 
 
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            "gather": {
-                "type": "list",
-                "elements": "str",
-                "choices": ["system", "next_boot"],
-                "default": ["system", "next_boot"],
-            },
+            "gather": {"type": "list", "elements": "str", "choices": GATHER, "default": GATHER[:2]},
             "controller_time": {"type": "float", "default": 0},
             "registry": {"type": "str", "default": ""},
+            "layers": {"type": "dict", "default": {}},
             "docker_socket": {"type": "path", "default": "/var/run/docker.sock"},
             "timeout": {"type": "int", "default": 10},
         },
         supports_check_mode=True,
     )
-    timeout = float(max(1, module.params["timeout"]))
+    options = module.params
+    timeout = float(max(1, options["timeout"]))
     reader = InterfaceReader(platform.node(), timeout=timeout)
     found: dict[str, Any] = {"simulated": reader.sysfs.simulated}
-    if "system" in module.params["gather"]:
-        found.update(read_system(module, timeout))
-    if "next_boot" in module.params["gather"]:
+    if set(options["gather"]) & {"system", "layers"}:
+        found["system"] = read_system(module)
+    if "system" in options["gather"]:
+        found.update(read_node(options["controller_time"], options["registry"], options["docker_socket"], timeout))
+    if "next_boot" in options["gather"]:
         found["next_boot"] = read_next_boot(reader)
+    if "layers" in options["gather"]:
+        found.update(read_layers(module, platform.node(), timeout))
     module.exit_json(changed=False, **found)
 
 

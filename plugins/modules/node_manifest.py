@@ -88,19 +88,13 @@ import platform
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._layer import exit_with
-from ..module_utils._nic.manifest import ROLES, ManifestLayer, Wish
+from ..module_utils._nic import wishes
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "roles": {"type": "list", "elements": "str", "choices": list(ROLES), "default": list(ROLES)},
-            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-        },
-        supports_check_mode=True,
-    )
-    wanted = Wish(tuple(module.params["roles"]), module.params["state"] == "absent")
-    exit_with(module, ManifestLayer(platform.node()), wanted)
+    module = AnsibleModule(argument_spec=wishes.MANIFEST, supports_check_mode=True)
+    layer, wanted = wishes.manifest(module.params, platform.node())
+    exit_with(module, layer, wanted)
 
 
 if __name__ == "__main__":

@@ -54,8 +54,8 @@ options:
     choices: [refuse, allow]
     default: refuse
   connection_address:
-    description: Address of the VM that the connection of Ansible came in on, as the third word of E(SSH_CONNECTION)
-      tells.
+    description: Address of the VM that the connection of Ansible came in on. If it is empty, the module looks for
+      E(SSH_CONNECTION) in the environments of the processes above it.
     type: str
     default: ""
   restore:
@@ -152,70 +152,26 @@ error_code:
   sample: refused
 """
 
-import ipaddress
 import platform
-from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._layer import exit_with, failing
-from ..module_utils._nic.interface_choice import Wanted
-from ..module_utils._nic.interface_layer import InterfaceLayer
-from ..module_utils._nic.interface_reading import InterfaceReader
+from ..module_utils._nic import wishes
 from ..module_utils._nic.interface_restore import RestoreLayer, request
 
 
-def wrong_option(options: dict[str, Any]) -> str:
-    if options["mtu"] and not 1500 <= options["mtu"] <= 9900:
-        return f"mtu is {options['mtu']}; give 0 (leave alone) or 1500 to 9900"
-    if options["tool_timeout"] < 1:
-        return f"tool_timeout is {options['tool_timeout']}; give a second or more"
-    try:
-        for text in options["network"]:
-            ipaddress.ip_network(text, strict=False)
-        if options["connection_address"]:
-            ipaddress.ip_address(options["connection_address"])
-    except ValueError as error:
-        return f"network or connection_address: {error}; give a CIDR such as 198.51.100.0/24, and an address"
-    return "" if options["interface"] else "interface is empty; write auto, or names"
-
-
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "interface": {"type": "list", "elements": "str", "default": ["auto"]},
-            "network": {"type": "list", "elements": "str", "default": []},
-            "mtu": {"type": "int", "default": 0},
-            "management": {"type": "str", "choices": ["refuse", "allow"], "default": "refuse"},
-            "connection_address": {"type": "str", "default": ""},
-            "restore": {
-                "type": "dict",
-                "options": {"before": {"type": "dict", "required": True}, "after": {"type": "dict", "required": True}},
-            },
-            "driver": {"type": "list", "elements": "str", "default": ["mlx5_core"]},
-            "tool_timeout": {"type": "int", "default": 20},
-        },
-        supports_check_mode=True,
-    )
-    options = module.params
-    wrong = wrong_option(options)
-    if wrong:
-        module.fail_json(msg=f"{platform.node()}: {wrong}.")
-    reader = InterfaceReader(platform.node(), timeout=options["tool_timeout"])
+    module = AnsibleModule(argument_spec=wishes.INTERFACE, supports_check_mode=True)
+    options, host = module.params, platform.node()
+    with failing(module):
+        if options["restore"] is not None:
+            back = RestoreLayer(wishes.interface_reader(options, host), request(host, options["restore"]))
+        else:
+            layer, wanted = wishes.interface(options, host)
     if options["restore"] is not None:
-        with failing(module):
-            layer = RestoreLayer(reader, request(reader.host, options["restore"]))
-        exit_with(module, layer, layer.wanted)
-    wanted = Wanted(
-        interfaces=tuple(options["interface"]),
-        networks=tuple(options["network"]),
-        session=options["connection_address"],
-        management=options["management"] == "allow",
-        mtu=options["mtu"],
-        simulated=reader.sysfs.simulated,
-        drivers=tuple(options["driver"]),
-    )
-    exit_with(module, InterfaceLayer(reader, wanted), wanted)
+        exit_with(module, back, back.wanted)
+    exit_with(module, layer, wanted)
 
 
 if __name__ == "__main__":

@@ -11,9 +11,7 @@ here.
 ``probe``: What the node answers to the role's look, one word and its value per line. Of the engine - `started` (when
 it started, epoch), `hook` (when the toolkit's hook was installed, epoch), `configured` (its configuration has the
 runtime), `runtimes` (JSON), `live_restore`, and one `container` per running container. With it `state` is returned,
-and the node's other answers under their names.
-``container``: What the container says to the role's reading, the same way. With it `info`, `inside`, `limits` and
-`gpus` are returned.
+and the node's other answers under their names; `seen` is the container, with `info`, `inside`, `limits` and `gpus`.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from typing import Any
 
 from ..decision import Context
 
-SPEC: dict[str, Any] = {"config": {"default": ""}, "offer": {}, "probe": {}, "container": {}}
+SPEC: dict[str, Any] = {"config": {"default": ""}, "offer": {}, "probe": {}}
 RUNTIME = "nvidia"
 GPUS_LABEL = "io.rocemesh.gpus"
 # The oldest that was tried, and the first whose Docker-compatible socket gives what a client asks for by CDI
@@ -124,7 +122,8 @@ def node_state(text: str) -> dict[str, Any]:
         "mesh": {"place": place, "isdir": kind == "directory"},
         "mesh_start": "mesh_start" in values,
         "images": [{"Id": image, "RepoDigests": json.loads(digests) or []}] if image else [],
-        "runs": first("runs"),
+        "runs": (json.loads(first("seen") or "null") or {}).get("Image", ""),
+        "configured": "configured" in values,
         "ca": first("ca"),
         "inside": {
             "rc": int(first("inside_rc") or 1),
@@ -135,13 +134,13 @@ def node_state(text: str) -> dict[str, Any]:
 
 def container_state(text: str) -> dict[str, Any]:
     """What the engine and the container itself say of it. ``sshd`` of ``inside``: read, stale (its files are newer than
-    what it has read), or empty without a server of its own."""
+    what it has read), none (it has not come up), or empty without a server of its own."""
     values = _by_word(text)
 
     def first(word: str) -> str:
         return values.get(word, [""])[0]
 
-    info = json.loads(first("container") or "null")
+    info = json.loads(first("seen") or "null")
     host = info["HostConfig"] if info else {}
     labels = (info or {}).get("Config", {}).get("Labels") or {}
     memlock, stack, shm = [*first("limits").split(), "", "", ""][:3]
@@ -175,7 +174,6 @@ def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
         found["merged"] = merge_runtime(options["config"], options["offer"])
     if options["probe"] is not None:
         found.update(node_state(options["probe"]))
-        found["state"] = engine_state(options["probe"], "configured" in options["probe"].splitlines())
-    if options["container"] is not None:
-        found.update(container_state(options["container"]))
+        found["state"] = engine_state(options["probe"], found["configured"])
+        found["seen"] = container_state(options["probe"])
     return found

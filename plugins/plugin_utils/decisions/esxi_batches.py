@@ -14,7 +14,8 @@ calls them, `esxi_host_name`), without account and password.
 `wishes`: for each of ``vms`` what vmx_passthru reads of it, `vm` and `wanted`, from the variables of role gpu_vm.
 `published`: for each host of `results` its inventory name (`host`), `pending` (as the entry point `pending` publishes
 it) and `outcome` (as `main` does). `verified` is true where the wanted values were read back, configured and in force.
-`published_vms`: for each VM of `readings` its `host`, `pending`, empty if it could not be read, and `unread`, why not.
+`published_vms`: for each VM of `readings` its `host`, `pending`, empty if it could not be read, `unread`, why not, and
+`outcome` of a VM of which nothing was changed.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def vms_published(results: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         for node, row in zip(result["batch"]["nodes"], result["vms"]):
             if row["failed"]:
                 unread = {name: row[name] for name in ("msg", "vm_connection_state") if name in row}
-                found.append({"host": node, "pending": {}, "unread": unread})
+                found.append({"host": node, "pending": {}, "unread": unread, "outcome": {}})
                 continue
             pending = {
                 **{name: row[name] for name in ("vm", "vm_moid", "esxi_host", "esxi_host_moid", "power_state")},
@@ -88,7 +89,8 @@ def vms_published(results: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
                 "found": row["settings"],
                 "at": time.time(),
             }
-            found.append({"host": node, "pending": pending, "unread": {}})
+            outcome = {"changed": False, "verified": not row["changes"], "found": row["settings"], "changes": []}
+            found.append({"host": node, "pending": pending, "unread": {}, "outcome": outcome})
     return found
 
 

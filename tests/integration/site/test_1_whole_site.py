@@ -16,8 +16,8 @@ STAGES = ("preflight", "switch", "esxi", "power", "guest", "window", "ats", "ima
 HOSTS = ("esx01", "esx02")
 NODES = ("gpu01", "gpu02", "gpu03", "gpu04")
 # Of a node with nothing to change, the jobs apart: docs/benchmarks.md has the same figures.
-MOST_STARTS = 14
-MOST_RESULTS = 87
+MOST_STARTS = 6
+MOST_RESULTS = 40
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -139,9 +139,10 @@ def test_second_run_changes_nothing(scratch: pathlib.Path) -> None:
     assert run.recap, run.tail()
     cost = site_run.cost(scratch / "starts", site_run.plays("run.yml", "report.yml"))
     dear = {node: cost[node] for node in NODES if cost[node][0] > MOST_STARTS or cost[node][1] > MOST_RESULTS}
-    # The head logs in to the others, asks for the plain tag, and answers what is asked once for all.
+    # The head answers what is asked once for all, makes its keys before the others learn of them, asks the registry
+    # for image and plain tag, and logs in to the others.
     assert set(dear) <= {"gpu01"}, dear
-    assert cost["gpu01"][0] <= MOST_STARTS + 4 and cost["gpu01"][1] <= MOST_RESULTS + 46, cost["gpu01"]
+    assert cost["gpu01"][0] <= MOST_STARTS + 4 and cost["gpu01"][1] <= MOST_RESULTS + 20, cost["gpu01"]
     assert run.changed == {}, run.out
     assert site_run.boots() == dict.fromkeys(HOSTS, 1), "rebooted again"
     assert {node: site_run.images(node) for node in NODES} == images, "an image was rebuilt"

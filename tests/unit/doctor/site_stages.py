@@ -174,7 +174,7 @@ def container(pieces: readings.Pieces) -> Outcome | None:
     for host in site.HOSTS:
         docker, smi = pieces[f"containers/{host}/docker.txt"], pieces[f"containers/{host}/nvidia-smi.txt"]
         if "is not running" in docker:
-            for task in _tasks("container", "run"):
+            for task in _tasks("container", "start"):
                 made = task.get("community.docker.docker_container") or {}
                 if made.get("state") == "started" and not task.get("check_mode"):
                     return Outcome(REPAIRED, "mesh", "container", f"{host}: {task['name']}")
@@ -193,6 +193,7 @@ def container(pieces: readings.Pieces) -> Outcome | None:
             "__container_gpus_inside": {"rc": int("Failed" in smi), "stdout": smi},
             "__container_is_wanted": True,
             "__container_engine_checks": [],
+            "__container_seen": {"inside": {"sshd": "read"}},
         }
         said = _asserted(
             "container", "check", "Verify | Check image, GPUs, shared memory and locked memory of the container", given

@@ -79,7 +79,7 @@ def test_the_limits_of_the_container_are_the_guides() -> None:
     assert constants["__container_stack"] == 67108864
     assert defaults["container_memlock_required"] is True
 
-    tasks: list[dict[str, Any]] = yaml.safe_load((ROOT / "roles/container/tasks/run.yml").read_text())
+    tasks: list[dict[str, Any]] = yaml.safe_load((ROOT / "roles/container/tasks/start.yml").read_text())
     (started,) = [task for task in tasks if task["name"] == "Run | Start the container"]
     given = started["community.docker.docker_container"]
     wanted = constants["__container_request"]

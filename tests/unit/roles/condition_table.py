@@ -46,6 +46,7 @@ def port(qos: dict[str, Any]) -> dict[str, Any]:
     return {"devices": [{"netdev": "eth1", "qos": qos}], "unreadable": []}
 
 
+ASKED = {"item": "x:1"}
 BY_SKOPEO = {"container_engine": "podman"}
 PODMAN = {"listens": True, "podman": True, "old": True, "engine": {"rc": 0, "stderr": "3.4.4"}}
 NODE = {
@@ -54,6 +55,7 @@ NODE = {
     "old": False,
     "rdma": True,
     "mesh": {"isdir": True},
+    "seen": {"inside": {"sshd": ""}},
     "engine": {"rc": 0, "stderr": "4.9.4"},
 }
 PENDING = {"pending": ["runtime nvidia"], "live_restore": False, "running": ["theirs"]}
@@ -136,18 +138,28 @@ TASKS = (
         "Query | Check the registry's answer",
         {
             **REGISTRY,
-            "__container_asked": "registry:5000/x:1",
             "container_engine": "docker",
-            "__container_query": {"status": 200, "json": {"Descriptor": {"digest": DIGEST}}},
+            "__container_query": {"results": []},
+            "__container_skopeo": {"results": []},
+            "__container_one": {**ASKED, "status": 200, "json": {"Descriptor": {"digest": DIGEST}}},
         },
         (
-            ({"__container_query": {"status": 404, "json": {"message": "manifest unknown"}}}, OK),
-            ({"__container_query": {"status": 500, "json": {"message": "no route to host"}}}, "no route to host"),
-            ({"__container_query": {"status": 401, "msg": "unauthorized"}}, "unauthorized"),
-            ({**BY_SKOPEO, "__container_skopeo": {"stdout": DIGEST, "stderr": ""}}, OK),
-            ({**BY_SKOPEO, "__container_skopeo": {"stdout": "", "stderr": "reading: manifest unknown"}}, OK),
-            ({**BY_SKOPEO, "__container_skopeo": {"stdout": "", "stderr": "unauthorized"}}, "unauthorized"),
-            ({**BY_SKOPEO, "__container_skopeo": {"msg": "No such file: b'skopeo'"}}, "No such file: b'skopeo'"),
+            ({"__container_one": {**ASKED, "status": 404, "json": {"message": "manifest unknown"}}}, OK),
+            (
+                {"__container_one": {**ASKED, "status": 500, "json": {"message": "no route to host"}}},
+                "no route to host",
+            ),
+            ({"__container_one": {**ASKED, "status": 401, "msg": "unauthorized"}}, "unauthorized"),
+            ({**BY_SKOPEO, "__container_one": {**ASKED, "stdout": DIGEST, "stderr": ""}}, OK),
+            (
+                {**BY_SKOPEO, "__container_one": {**ASKED, "stdout": "", "stderr": "reading: manifest unknown"}},
+                OK,
+            ),
+            ({**BY_SKOPEO, "__container_one": {**ASKED, "stdout": "", "stderr": "unauthorized"}}, "unauthorized"),
+            (
+                {**BY_SKOPEO, "__container_one": {**ASKED, "msg": "No such file: b'skopeo'"}},
+                "No such file: b'skopeo'",
+            ),
         ),
     ),
     Task(
@@ -234,7 +246,7 @@ TASKS = (
     ),
     Task(
         "container",
-        "run.yml",
+        "start.yml",
         "Run | Check that the container can be started",
         STARTABLE,
         (
@@ -314,6 +326,7 @@ TASKS = (
             ({"__container_gpus_inside": {"msg": "gone"}}, "none now: gone"),
             ({"__container_gpus_inside": {"rc": 255}, "container_limits": {**LIMITS, "gpus": False}}, OK),
             ({"__container_gpus_inside": {"rc": 255}, **CHECK}, SKIPPED),
+            ({"__container_node": {**NODE, "seen": {"inside": {"sshd": "none"}}}}, "no SSH server 10 s after"),
             ({"container_limits": {**LIMITS, "shm_kib": 1048575}}, "1048575 KiB inside"),
             ({"container_limits": {**LIMITS, "memlock_kib": "64"}}, "asked for no limit"),
             ({"container_limits": {**LIMITS, "memlock_kib": "64"}, "container_memlock_required": False}, OK),
@@ -669,7 +682,7 @@ TASKS = (
     ),
     Task(
         "mesh",
-        "verify.yml",
+        "read.yml",
         "Verify | Refuse a node without keys or without its container",
         {"__mesh_container": {"rc": 0, "stdout": "true\n"}, "__mesh_keyless": []},
         (

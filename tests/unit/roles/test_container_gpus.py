@@ -93,7 +93,9 @@ def test_the_node_is_asked_for_all_of_it(tmp_path: pathlib.Path) -> None:
         .replace("{% endraw %}", "")
     )
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "SOCKET": "/x", "ENGINE": "docker"}
-    environment |= dict.fromkeys(("CONFIG", "PYTHON", "PACKAGE", "MESH", "NAME", "REGISTRY", "IMAGE", "PROCESSES"), "")
+    environment |= dict.fromkeys(
+        ("CONFIG", "PYTHON", "PACKAGE", "MESH", "NAME", "REGISTRY", "IMAGE", "PROCESSES", "INSIDE"), ""
+    )
     done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, check=True)
     assert given(done.stdout)[0] == "cdi"
 

@@ -14,7 +14,7 @@ from tests.older_core import trust_as_template
 from tests.unit.roles.collection import ROOT
 
 ROLE = ROOT / "roles/container"
-TASKS: list[dict[str, Any]] = yaml.safe_load((ROLE / "tasks/run.yml").read_text())
+TASKS: list[dict[str, Any]] = yaml.safe_load((ROLE / "tasks/start.yml").read_text())
 LOOK: dict[str, Any] = yaml.safe_load((ROLE / "tasks/engine.yml").read_text())[0]
 NAMES = [task["name"] for task in TASKS]
 CONTAINER = "community.docker.docker_container"
@@ -68,7 +68,7 @@ def test_whatever_else_runs_is_somebody() -> None:
 
 def test_the_question_stands_before_the_change_and_is_the_same_container() -> None:
     places = [NAMES.index(f"Run | {name}") for name in (
-        "Check the request for the container", "Check that the container can be started",
+        "Check that the container can be started",
         "Check whether the container must be recreated",
         "Refuse to end what runs in the container", "Start the container",
     )]  # fmt: skip

@@ -16,7 +16,7 @@ from tests.unit.roles.collection import ROOT
 
 ROLE = ROOT / "roles/container"
 CONSTANTS: dict[str, Any] = yaml.safe_load((ROLE / "vars/main.yml").read_text(encoding="utf-8"))
-TASKS: list[dict[str, Any]] = yaml.safe_load((ROLE / "tasks/run.yml").read_text(encoding="utf-8"))
+TASKS: list[dict[str, Any]] = yaml.safe_load((ROLE / "tasks/start.yml").read_text(encoding="utf-8"))
 (STARTED,) = [
     task["community.docker.docker_container"] for task in TASKS if task["name"] == "Run | Start the container"
 ]
@@ -81,8 +81,9 @@ def test_another_request_is_another_label(change: dict[str, Any]) -> None:
     assert labels(**change)["io.rocemesh.request"] != labels()["io.rocemesh.request"]
 
 
-def test_with_docker_there_are_no_labels_since_it_says_what_it_was_asked_for() -> None:
-    assert labels("docker") == {}
+def test_docker_is_compared_by_what_it_says_as_well_as_by_the_label() -> None:
+    assert labels("docker", container_shm_size="2g") != labels("docker") == labels("docker")
+    assert labels("podman", container_shm_size="2g") == labels("podman"), "it takes no size of the node's own /dev/shm"
     assert CONSTANTS["__container_engines"]["docker"]["comparisons"] == {
         "env": "strict",
         "volumes": "strict",
@@ -119,8 +120,8 @@ def test_an_answer_that_is_none_is_no_version() -> None:
 @pytest.mark.parametrize(("way", "gpus"), [("cdi", True), ("none", False)])
 def test_whether_it_was_given_gpus_says_the_label(way: str, gpus: bool) -> None:
     container = {"HostConfig": {"Devices": []}, "Config": {"Labels": {"io.rocemesh.gpus": way}}}
-    found = decide("container_engine", container="container " + json.dumps(container))
-    assert found["limits"]["gpus"] is gpus
+    found = decide("container_engine", probe="seen " + json.dumps(container))
+    assert found["seen"]["limits"]["gpus"] is gpus
 
 
 def test_gpus_come_by_cdi_alone() -> None:

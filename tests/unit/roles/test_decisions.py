@@ -51,7 +51,7 @@ def test_script_output_becomes_an_option(done: dict[str, Any], check: bool, expe
     action._task = SimpleNamespace(check_mode=False)
     asked = []
     action._execute_module = lambda **named: asked.append(named["module_args"]["_raw_params"]) or done
-    options = {"function": "container_engine", "options": {}, "script": "look", "script_answer": "probe"}
+    options = {"function": "container_engine", "options": {}, "script": "look"}
     variables = {"inventory_hostname": "gpu01", "ansible_check_mode": check}
     try:
         found = action.decide(options, variables)

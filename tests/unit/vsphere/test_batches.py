@@ -114,18 +114,21 @@ def test_vm_that_cannot_be_read_has_nothing_pending() -> None:
         "power_state": "poweredOn", "changes": [], "resolved": {"a": 1}, "settings": {"k": "v"},
     }  # fmt: skip
     lost = {"failed": True, "msg": "gone", "vm_connection_state": "disconnected", "error_code": "refused"}
+    (waiting,) = vms_published([{"batch": {"nodes": ["a"]}, "vms": [{**read, "changes": [{}]}], "vcenter_uuid": "a"}])
+    assert waiting["outcome"]["verified"] is False
     results = [{"batch": {"nodes": ["gpu01", "gpu02"]}, "vms": [read, lost], "vcenter_uuid": "a"}]
     first, second = vms_published(results)
     assert time.time() - first["pending"].pop("at") < 600
     assert first == {
         "host": "gpu01", "unread": {},
+        "outcome": {"changed": False, "verified": True, "found": {"k": "v"}, "changes": []},
         "pending": {
             "vm": "one", "vm_moid": "vm-1", "esxi_host": "esx01", "esxi_host_moid": "host-1", "vcenter_uuid": "a",
             "power_state": "poweredOn", "changes": [], "wanted": {"a": 1}, "found": {"k": "v"},
         },
     }  # fmt: skip
     assert second == {
-        "host": "gpu02", "pending": {}, "unread": {"msg": "gone", "vm_connection_state": "disconnected"},
+        "host": "gpu02", "pending": {}, "unread": {"msg": "gone", "vm_connection_state": "disconnected"}, "outcome": {},
     }  # fmt: skip
 
 
