@@ -401,7 +401,7 @@ def test_undo_knows_a_vm_that_was_renamed_or_registered_anew(tmp_path: pathlib.P
 def test_undo_leaves_what_has_the_name_and_is_another(tmp_path: pathlib.Path) -> None:
     other = {"esx02": {"undo_seen": seen("B", vm={"uuid": "new"}, host={"uuid": "new"})}}
     found = ask_twins(tmp_path, twin_changes("B"), judge=True, **{**READ, **other})
-    assert sorted(line.split()[0].rstrip(":") for line in found["left"]) == ["esx02", "gpu02"], found["left"]
+    assert sorted(line.split()[0].rstrip(":") for line in found["left"]) == ["esx01", "gpu01"], found["left"]
 
 
 def test_undo_takes_an_id_where_several_have_one_uuid_or_the_record_has_none() -> None:
