@@ -2,7 +2,7 @@
 
 It is about another state. A boot begins with the kernel's first line, the journal's separator, or where its seconds
 fall back. Such logs give neither year nor zone of their times: a line is earlier only if it is so in every zone, or if
-the boot is known by its id or by lines that the host's own kernel log has as well. Where it cannot be seen, it stays.
+the boot is known by its id or by lines that the host's own kernel log has as well. Where that is not known, it stays.
 """
 
 from __future__ import annotations

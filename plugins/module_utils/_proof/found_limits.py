@@ -177,9 +177,9 @@ def _tags(ports: Sequence[_Port], values: dict[str, Any], sources: dict[str, str
 
 def _nvlinks(gpus: Sequence[Any], values: dict[str, Any], sources: dict[str, str]) -> None:
     """Of the GPU with the least, where every GPU has them."""
-    speeds: list[float] = [gpu.get("nvlinks_gb_s") or 0 for each in gpus for gpu in (each or {}).get("state") or [{}]]
-    if speeds and all(speeds):
-        values["nvlink_gbyte_per_s"] = min(speeds)
+    rates: list[float] = [gpu.get("nvlinks_gb_s") or 0 for each in gpus for gpu in (each or {}).get("state") or [{}]]
+    if rates and all(rates):
+        values["nvlink_gbyte_per_s"] = min(rates)
         sources["nvlink_gbyte_per_s"] = "gpu_info: nvidia-smi nvlink -s, all links of the GPU with the least"
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import run_facts
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.counters import Due
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures import speed
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures import limits, speed
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures.limits import Limit
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import analysis
 
 WIRE = Limit("wire payload per node", 12.0, "GB/s", "100 Gbit/s")
 SIZE = 512 << 20
@@ -75,8 +76,44 @@ def test_share_of_links_follows_the_counters(
     gb_s: float, crossed: float | None, state: str, share: float | None
 ) -> None:
     """Two nodes of eight GPUs: a tree prints 1.875 times what its links carry, a ring what they carry."""
-    found = speed.judge(ranks(seconds_for(gb_s, 16), 16), WIRE, 2, None, (crossed, crossed))
+    found = speed.judge(ranks(seconds_for(gb_s, 16), 16), WIRE, 2, None, seen=(crossed, crossed))
     assert found.state == state and found.share == (None if share is None else pytest.approx(share))
+
+
+@pytest.mark.parametrize(
+    ("gb_s", "nvlink", "state"),
+    [
+        pytest.param(14.0, 15.0, "good", id="both conditions"),
+        pytest.param(14.0, None, "bad", id="NVLinks were not read"),
+        pytest.param(14.0, 20.0, "bad", id="NVLink carries more"),
+        pytest.param(13.0, 13.0, "bad", id="hardly more than half the links"),
+        pytest.param(11.2, 11.2, "bad", id="half the links"),
+        pytest.param(21.0, 60.0, "good", id="as fast as its links"),
+    ],
+)
+def test_nvlink_is_the_limit_of_a_tree_that_fills_more_than_half_its_links(
+    gb_s: float, nvlink: float | None, state: str
+) -> None:
+    limit = None if nvlink is None else limits.nvlink_gbyte_per_s(nvlink)
+    found = speed.judge(ranks(seconds_for(gb_s, 16), 16), WIRE, 2, None, seen=(1.0, 1.0), nvlink=limit)
+    assert found.state == state and bool(found.nvlink_share) is (state == "good" and gb_s < 20)
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ((10, 10), (10, 10)),
+        ((0, 0), (0, 0)),
+        ((10, 11), (0, 12)),
+        ((10, None), (0, 12)),
+        ((101, 101), (0, 12)),
+        ((True, True), (0, 12)),
+    ],
+)
+def test_steps_before_the_clock_are_known_where_all_ranks_say_the_same(
+    said: tuple[object, ...], found: tuple[float, float]
+) -> None:
+    assert analysis._steps_before([{"machine": {"warmup_batches": each}} for each in said], 100) == found
 
 
 def test_all_reduce_of_a_few_bytes_measures_no_bandwidth() -> None:
