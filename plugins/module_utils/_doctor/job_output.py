@@ -82,7 +82,7 @@ _PLAIN = ("via net", "nvidia", "tesla", ".00     ", ".000000     ")
 @dataclasses.dataclass(frozen=True)
 class Gap:
     """What would have to be shown and was not. ``code``: job, job_end, last_row, last_step, ranks, gpus, finite,
-    wrong_values, figure, link_speed, rest."""
+    wrong_values, figure, link_speed, line, rest."""
 
     code: str
     text: str

@@ -16,6 +16,7 @@ from .._judge.words import Way, Words, one_of, ways_of
 from . import fabric
 from .alarms import ALARM_WORDS, alarms, alarms_still
 from .bundle import Piece
+from .completeness import ended_well
 from .job_output import JobOutput, Record
 from .model import ECHO, FACT, FAULT, NORMAL, QUIET, Sign
 from .readers import READERS as SIGN_READERS
@@ -178,11 +179,13 @@ class _Latest:
 
 
 class Reading:
-    """Feed it pieces; then ``seen``, and ``alarms``: troubled lines that no sign knows."""
+    """Feed it pieces; then ``seen``, and lines that no sign knows: ``alarms`` say that something failed, ``hints`` have
+    a word that complaints have, too."""
 
     def __init__(self, signs: Sequence[Sign]) -> None:
         self.seen: dict[str, Seen] = {}
         self.alarms: list[Hit] = []
+        self.hints: list[Hit] = []
         self.jobs: list[Record] = []
         self.opening: list[Hit] = []
         self.lines = 0
@@ -292,6 +295,12 @@ class Reading:
         """All that it read is in ``opening``."""
         return len(self.opening) < _OPENING
 
+    def troubled(self) -> list[Hit]:
+        """Alarms, and hints where nobody chose a few lines of a log for them, or a job came to its end behind them."""
+        ended = ended_well(self.jobs)
+        hints = [hit for hit in self.hints if hit.file not in ended and (hit.placed or self.short)]
+        return sorted([*self.alarms, *hints], key=lambda hit: hit.line) if hints else self.alarms
+
     def _parts(self, piece: Piece, number: int, text: str, readers: Sequence[Reader]) -> bool:
         """As ``_line``; a long line is read in parts that overlap."""
         starts = range(0, len(text) - _OVERLAP, _LONG - _OVERLAP) if len(text) > _LONG else (0,)
@@ -331,9 +340,10 @@ class Reading:
             readers[index].line(number, text)
         # A fact or a good word says nothing of the rest of its line.
         known = any(entry.kind in (FAULT, ECHO, NORMAL, QUIET) for entry, _match in found)
-        alarm = shape.troubled and not known and not facts and alarms_still(text)
-        if alarm and len(self.alarms) < _ALARMS:
-            self.alarms.append(self._where(piece, number, text))
+        alarm, fails = alarms_still(text) if shape.troubled and not known and not facts else (False, False)
+        kept = self.alarms if fails else self.hints
+        if alarm and len(kept) < _ALARMS:
+            kept.append(self._where(piece, number, text))
         return bool(found or shape.read or alarm)
 
     def _rank(self, piece: Piece, number: int, text: str) -> None:
