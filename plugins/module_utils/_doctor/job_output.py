@@ -62,7 +62,7 @@ _END = re.compile(
     r"|\bTotal img/sec on \d+ [CG]PU\(s\): \d|\*\*\* Best metric: \d"
     r"|Trainer\.fit` stopped: .*\breached|\[after training is done\]"
     r"|exiting program at iteration \d|\bProcess \d+ exits successfully\b|(?:^|[:>] ?)done\.?$"
-    r"|\"run_stop\".*\"status\": \"success\"|\bCOMPLETED +0:0\b",
+    r"|\brun_stop\b.*\"status\": \"success\"|:::MLPv\S+ .*\brun_final\b|\bCOMPLETED +0:0\b",
     re.IGNORECASE,
 )
 _NOT_FINITE = re.compile(

@@ -668,7 +668,7 @@ class _Judge:
         far = next((line for line in lines if line.distance is not None), None)
         if far is not None:
             return self._distance(far)
-        no_module = next((line for line in lines if not line.gpu), None)
+        no_module = next((line for line in lines if not line.gpu or "no module" in line.line), None)
         if no_module is not None:
             return (
                 f"Cause: {no_module.line}. The NIC's driver has no access to GPU memory: nvidia-peermem is not "
