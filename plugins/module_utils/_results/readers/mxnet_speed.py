@@ -133,7 +133,10 @@ class Reader(LogReader[SpeedLog]):
         summary = _SUMMARY.search(text)
         if summary and (summary["speed"] or summary["seconds"]):
             if len(self._epochs) < _KEPT:
-                figures = {"samples_per_second": number(summary["speed"] or ""), "seconds": number(summary["seconds"] or "")}
+                figures = {
+                    "samples_per_second": number(summary["speed"] or ""),
+                    "seconds": number(summary["seconds"] or ""),
+                }
                 self._epochs.setdefault(int(summary["epoch"]), figures)
         elif _SILENT.search(text):
             self._silent += 1
