@@ -14,7 +14,7 @@ from typing import Match, Sequence
 
 from .._judge.words import Way, Words, one_of, ways_of
 from . import fabric
-from .alarms import ALARM_WORDS, alarms, alarms_still
+from .alarms import alarms
 from .bundle import Piece
 from .completeness import ended_well
 from .job_output import JobOutput, Record
@@ -152,7 +152,7 @@ def _index(signs: tuple[Sign, ...]) -> _Index:
         for word in reader().words:
             of_readers.setdefault(word.translate(_ZEROS), []).append(number)
     words = [*of_signs, *of_readers]
-    return _Index(Words(words), of_signs, of_readers, one_of((word.replace("0", "") for word in words), ALARM_WORDS))
+    return _Index(Words(words), of_signs, of_readers, one_of((word.replace("0", "") for word in words), alarms().words))
 
 
 class _Latest:
@@ -340,7 +340,7 @@ class Reading:
             readers[index].line(number, text)
         # A fact or a good word says nothing of the rest of its line.
         known = any(entry.kind in (FAULT, ECHO, NORMAL, QUIET) for entry, _match in found)
-        alarm, fails = alarms_still(text) if shape.troubled and not known and not facts else (False, False)
+        alarm, fails = alarms().still(text) if shape.troubled and not known and not facts else (False, False)
         kept = self.alarms if fails else self.hints
         if alarm and len(kept) < _ALARMS:
             kept.append(self._where(piece, number, text))
@@ -378,7 +378,9 @@ class Reading:
                 self._signs[number].test is not None or any(way.figures for way in ways)
                 for number, ways in possible.items()
             )
-            known = _Shape(tuple(sure), tuple(maybe), tuple(sorted(read)), alarms(text) and not trace, figures)
+            known = _Shape(
+                tuple(sure), tuple(maybe), tuple(sorted(read)), alarms().in_line(text) and not trace, figures
+            )
             if len(self._shapes) >= _SHAPES:
                 self._shapes.clear()
             self._shapes[shape] = known

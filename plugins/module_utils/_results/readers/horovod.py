@@ -1,8 +1,8 @@
 """Read what Horovod's synthetic benchmarks print (PyTorch, TensorFlow 2, Keras). Pure.
 
 Only rank 0 prints. ``Img/sec per GPU: 234.8 +-42.0`` is the mean of ITS iterations with 1.96 standard deviations, and
-``Total img/sec on 16 GPU(s)`` is that mean times the ranks: extrapolated, not measured. The result says so. The program for
-Keras prints its first iteration, which warms up, and leaves it out of the mean.
+``Total img/sec on 16 GPU(s)`` is that mean times the ranks: extrapolated, not measured. The result says so. The program
+for Keras prints its first iteration, which warms up, and leaves it out of the mean.
 """
 
 from __future__ import annotations

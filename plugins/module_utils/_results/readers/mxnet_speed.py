@@ -1,8 +1,9 @@
 """Read one log of MXNet's Speedometer, in the dialects of MXNet, gluon-cv and MLPerf. Pure, streaming.
 
 ``Epoch[0] Batch [20]<TAB>Speed: F samples/sec`` and ``Batch [0-20]`` (MXNet), ``Epoch[0] Batch[7]`` (gluon-cv),
-with or without ``date time Node[n]`` in front; ``:::MLLOG {json}``, before v0.7 ``:::MLL time key: {json}`` and in v0.5
-``:::MLPv0.5.0 benchmark time (file) key: value`` (MLPerf), whose ``tracked_stats`` throughput is of the whole cluster. Single windows may be slow by half in a sound run, so median and mean are both given.
+with or without ``date time Node[n]`` in front; ``:::MLLOG {json}`` (MLPerf), before it ``:::MLL time key: {json}`` and
+``:::MLPv0.5.0 benchmark time (file) key: value``; its ``tracked_stats`` throughput is of the whole cluster. Single
+windows may be slow by half in a sound run, so median and mean are both given.
 
 DLPerf's figure of a run (Oneflow-Inc/DLPerf, MxNet/Classification/RN50v1b): of the lines of epoch 0 in gluon-cv's
 shape there must be exactly 120; the first 20 are dropped; the mean of the other 100, rounded to 2 decimals.
@@ -41,7 +42,8 @@ _NODE = re.compile(r"Node\[(?P<node>\d{1,9})\]")
 _DATE = re.compile(r"(?P<date>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(?P<milliseconds>\d{3})")
 _MLLOG = ":::MLLOG {"
 _MLL = re.compile(
-    r":::(?:MLL|MLPv[\d.]{1,9} \S{1,60}) (?P<time>\d{1,12}\.\d{1,12}) (?:\(\S{1,300}\) )?(?P<key>\w{1,80})(?:: (?P<value>\S.*))?"
+    r":::(?:MLL|MLPv[\d.]{1,9} \S{1,60}) (?P<time>\d{1,12}\.\d{1,12}) (?:\(\S{1,300}\) )?(?P<key>\w{1,80})"
+    r"(?:: (?P<value>\S.*))?"
 )
 
 
@@ -133,11 +135,8 @@ class Reader(LogReader[SpeedLog]):
         summary = _SUMMARY.search(text)
         if summary and (summary["speed"] or summary["seconds"]):
             if len(self._epochs) < _KEPT:
-                figures = {
-                    "samples_per_second": number(summary["speed"] or ""),
-                    "seconds": number(summary["seconds"] or ""),
-                }
-                self._epochs.setdefault(int(summary["epoch"]), figures)
+                speed, seconds = (number(summary[name] or "") for name in ("speed", "seconds"))
+                self._epochs.setdefault(int(summary["epoch"]), {"samples_per_second": speed, "seconds": seconds})
         elif _SILENT.search(text):
             self._silent += 1
 

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import json
 import re
+from pathlib import Path
 from typing import Any, Iterator, Sequence
 
 from .nccl_facts import Channel, Edge, GdrLine, Hca, NcclLog, Process, Rank
@@ -92,21 +94,7 @@ _CALL = re.compile(r"Call to (?P<call>ibv_\w+) failed(?: with error (?P<error>.*
 _RINGS = re.compile(r"^Connected all rings(?:, use ring PXN (?P<pxn>\d) GDR (?P<gdr>\d))?")
 
 # ibverbs' completion status and the vendor's syndrome -> what it means in this setting.
-_COMPLETIONS = {
-    12: (
-        "transport_retry_exceeded",
-        "the peer never acknowledged (retries exceeded): wrong GID index on one side, no route, or packets lost in a "
-        "network that is not lossless",
-    ),
-    4: (
-        "local_protection",
-        "the NIC may not read or write the memory (local protection error): inside a VM the signature of ATS, ACS or "
-        "the peer-memory module not in force",
-    ),
-    5: ("flushed", "a request was flushed: the consequence of an earlier error on the same connection"),
-    10: ("remote_access", "the peer's NIC refused the memory (remote access error): ATS, ACS or peer memory there"),
-    13: ("receiver_not_ready", "the peer had no receive posted in time (RNR retries exceeded)"),
-}
+_COMPLETIONS = json.loads(Path(__file__).with_name("completions.json").read_text(encoding="utf-8"))
 
 
 # What NCCL warns of when something went wrong, and not when it only advises (src/**: WARN of 2.18 to 2.30).
@@ -570,7 +558,7 @@ class Reader(LogReader[NcclLog]):
         who = record.process.name
         completion, call = _COMPLETION.search(text), _CALL.search(text)
         if completion:
-            status = int(completion["error"] or completion["status"])
+            status = completion["error"] or completion["status"]
             code, meaning = _COMPLETIONS.get(status, ("completion_error", "see the status of ibv_wc_status"))
             peer = f" with peer {completion['peer']}" if completion["peer"] else ""
             self._problem(

@@ -9,8 +9,8 @@ The trap: built without ``MPI=1``, mpirun starts n separate jobs of one process 
 crossed the network. Seen by: a head or a rank more than once in one table, all ranks on one host although several were
 started, or a traffic factor that belongs to fewer ranks.
 
-A log that was quoted may have lost its leading ``#``; ``srun -l`` puts the number of the task in front of each line; and
-NCCL's lines (``NCCL_DEBUG``) may break a row, which goes on behind them.
+A quoted log may have lost the ``#`` of a line; ``srun -l`` puts the number of the task in front of each line; NCCL's
+lines (``NCCL_DEBUG``) may break a row, which goes on behind them.
 """
 
 from __future__ import annotations
