@@ -39,12 +39,13 @@ def alarms() -> Alarms:
     """Raises PackError, and ImportError without PyYAML."""
     data = loader.load().lists["alarms"]
     said = {key: "|".join(value).replace("\n", "") for key, value in data.items() if not isinstance(value, str)}
-    failure, both = (re.compile(rf"\b(?:{text})\b") for text in (said["failure"], f"{said['failure']}|{said['hint']}"))
-    words = any_of(both)
+    failure, both = (rf"\b(?:{text})\b" for text in (said["failure"], f"{said['failure']}|{said['hint']}"))
+    words = any_of(re.compile(both))
+    patterns = {"failure": f"{failure}|{data['inside']}", "alarm": f"{both}|{data['inside']}"}
+    patterns |= {"nothing": said["nothing"], "nothing_words": said["nothing_words"]}
     return Alarms(
-        *(re.compile(f"{pattern.pattern}|{data['inside']}", re.IGNORECASE) for pattern in (failure, both)),
-        words,
-        re.compile(rf"\b(?:{'|'.join(words)})"),
-        tuple(data["inside_words"]),
-        *(re.compile(said[key], re.IGNORECASE) for key in ("nothing", "nothing_words")),
+        words=words,
+        begins=re.compile(rf"\b(?:{'|'.join(words)})"),
+        inside=tuple(data["inside_words"]),
+        **{name: re.compile(text, re.IGNORECASE) for name, text in patterns.items()},
     )

@@ -26,7 +26,7 @@ def order(finding: Finding) -> tuple[Any, ...]:
     # that of one host before that of every host.
     hosts = {hit.host for hit in finding.hits if hit.host and hit.placed}
     mild = all(_INFO.search(hit.quote) for hit in finding.hits)
-    return (certain, int(mild), int(not finding.first), -round(finding.weight, 1), len(hosts), -finding.weight)
+    return (certain, int(not finding.first), -round(finding.weight, 1), int(mild), len(hosts), -finding.weight)
 
 
 def explained(found: list[Finding], echoes: list[Rule], reading: Reading) -> list[Finding]:

@@ -226,10 +226,10 @@ class Reader(LogReader[SpeedLog]):
             entry = json.loads(match["value"] or "null")
         except (ValueError, RecursionError):
             entry = match["value"]
-        entry = entry if isinstance(entry, dict) and "value" in entry else {"value": entry}
+        entry = entry if isinstance(entry, dict) and {"value", "metadata"} & entry.keys() else {"value": entry}
         if match["key"] == "run_final":  # of v0.5, whose run_stop says nothing
             self._mlperf.setdefault("status", "success")
-        self._entry(rank, match["key"], entry["value"], entry.get("metadata"), float(match["time"]))
+        self._entry(rank, match["key"], entry.get("value"), entry.get("metadata"), float(match["time"]))
 
     def _mllog(self, rank: int | None, text: str) -> None:
         try:
