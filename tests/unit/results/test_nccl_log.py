@@ -230,6 +230,15 @@ def test_name_that_lost_its_beginning_is_the_host_of_its_process() -> None:
         assert parse("".join(cut)).hosts == ("gpu01", "gpu02")
 
 
+def test_tcp_between_hosts_is_known_without_the_number_of_ranks() -> None:
+    lines = (
+        "gpu01:1:9 [7] NCCL INFO Ring 00 : 7 -> 8 [send] via NET/Socket/0\n"
+        "gpu02:2:9 [7] NCCL INFO Ring 00 : 15 -> 0 [send] via NET/Socket/0\n"
+    )
+    assert judge(parse(lines)).verdict == "sockets"
+    assert judge(parse(lines.replace("Socket", "IB"))).verdict == "unknown"
+
+
 def test_two_lines_glued_together_are_two() -> None:
     text = Job(hosts=HOSTS[:2]).text()
     glued = text.replace("[send] via NET/IB/0/GDRDMA\n", "[send] via NET/IB/0/GDRDMA")
