@@ -9,38 +9,15 @@ from __future__ import annotations
 
 import importlib
 import io
+import json
 import re
 import tarfile
+from pathlib import Path
 from typing import Any, Iterator, NamedTuple, Sequence
 
 REQUIREMENT = "detect-secrets>=1.5,<2"
-RULES = (
-    ("artifactory", "ArtifactoryDetector"),
-    ("aws", "AWSKeyDetector"),
-    ("azure_storage_key", "AzureStorageKeyDetector"),
-    ("basic_auth", "BasicAuthDetector"),
-    ("cloudant", "CloudantDetector"),
-    ("discord", "DiscordBotTokenDetector"),
-    ("github_token", "GitHubTokenDetector"),
-    ("gitlab_token", "GitLabTokenDetector"),
-    ("high_entropy_strings", "Base64HighEntropyString"),
-    ("ibm_cloud_iam", "IbmCloudIamDetector"),
-    ("ibm_cos_hmac", "IbmCosHmacDetector"),
-    ("jwt", "JwtTokenDetector"),
-    ("keyword", "KeywordDetector"),
-    ("mailchimp", "MailchimpDetector"),
-    ("npm", "NpmDetector"),
-    ("openai", "OpenAIDetector"),
-    ("private_key", "PrivateKeyDetector"),
-    ("pypi_token", "PypiTokenDetector"),
-    ("sendgrid", "SendGridDetector"),
-    ("slack", "SlackDetector"),
-    ("softlayer", "SoftlayerDetector"),
-    ("square_oauth", "SquareOAuthDetector"),
-    ("stripe", "StripeDetector"),
-    ("telegram_token", "TelegramBotTokenDetector"),
-    ("twilio", "TwilioKeyDetector"),
-)
+# Modules of detect-secrets and their classes.
+RULES = json.loads(Path(__file__).with_name("detectors.json").read_text(encoding="utf-8"))
 ENTROPY = 4.8  # bits per letter; identifiers of programs in quotes have less
 _SHOWN = 20
 _STAND_IN = re.compile(r"\[secret-\d+\]")
@@ -63,7 +40,9 @@ class Doubt(NamedTuple):
 def rules() -> list[Any]:
     """The plugins. Raises MissingLibraryError."""
     try:
-        classes = [getattr(importlib.import_module(f"detect_secrets.plugins.{module}"), name) for module, name in RULES]
+        classes = [
+            getattr(importlib.import_module(f"detect_secrets.plugins.{module}"), name) for module, name in RULES.items()
+        ]
     except (ImportError, AttributeError) as error:
         raise MissingLibraryError(
             f"collect: detect-secrets is not usable ({error}), expected {REQUIREMENT}. Run python3 -m pip install "

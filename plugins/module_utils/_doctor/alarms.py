@@ -1,60 +1,51 @@
-"""Words of trouble, whatever program says them, and what takes the trouble out of a line. Pure data."""
+"""Lines that look like trouble, by the words of ``_judge/packs/alarms.yml``. Pure."""
 
 from __future__ import annotations
 
+import functools
 import re
+from typing import NamedTuple, Pattern
 
+from .._judge.packs import loader
 from .._judge.words import any_of
 
-# What a program says when something is wrong, in any words. Such a line that no sign knows is never "healthy".
-_TROUBLE = (
-    r"\b(?:error|errors|fail(?:ed|s|ure|ing)?|fatal|critical|panic|segfault"
-    r"|segmentation fault|abort(?:ed|ing)?|killed|timed? ?out|"
-    r"timeouts?|cannot|can't|could not|couldn't|unable|denied|refused|unreachable|invalid"
-    r"|mismatch(?:ed)?|hangs?|hung|"
-    r"stuck|stall(?:s|ed)?|traceback|exception|corrupt(?:ed|ion)?|lost|unknown symbol|no such"
-    r"|not permitted|crash(?:ed|es)?|"
-    r"warn(?:ing)?|unsupported|not supported|deadlock|exceed(?:s|ed)|insufficient|bug|oops|"
-    r"slow(?:er|ly)?|degraded|worse|drops?|dropped|discard(?:s|ed)?|stops?|stopp(?:ed|ing)|missing|"
-    r"disconnected|reset|never|bad|wrong|out of|no route|down|disabled|only|instead|poor"
-    r"|low(?:er)?|expected|err)\b"
-)
-ALARM = re.compile(rf"{_TROUBLE}|失败|错误|error:|\w(?:error|exception)\b", re.IGNORECASE)
-NOTHING = re.compile(
-    r"(?:\b0 +(?:input|output|late|short|CRC|alignment|symbol) (?:errors?|collisions?|discards?|frame)\b"
-    r"|\b0 +deferred\b"
-    r"|\b0 +(?:discard|error|drop\w*|pause|unknown\w*) packets\b"
-    r"|\b0 (?:errors?|failures?|failed|out of bounds|warnings?|drops?|dropped|discards?|timeouts?)\b"
-    r"|\b(?:errors|failures|warnings|(?:failed|lost|dropped) \w+s) 0\b(?![.:,]\d)"
-    r"|(?:errors?|dropped|drops?|discards?|failures?|lost|timeouts?|out_of_sequence"
-    r"|\b\w{0,60}?(?:err|drop|discard|down|lost|exceeded)\w{0,60})"
-    r"(?: packets)?[\"']?\s*[:=]\s*0\b|out of bounds values\s*:\s*0 ok|no errors?\b|without errors?\b"
-    r"|errors? ?: ?none|not active|\b(?:failure|error|drop|discard|timeout|retry) count\s*[:=]\s*0\b"
-    # Names of columns, of functions and of good ends.
-    r"|\bbusbw +error\b|\bwarnings\.warn\(|:stop\]|\bTrainer\.fit` stopped: .*\breached\b|\btop-?\d error\b)",
-    re.IGNORECASE,
-)
 
-# A line that alarms begins a word with one of these, or has one of _INSIDE: looked for before the pattern is asked.
-ALARM_WORDS = any_of(re.compile(_TROUBLE))
-# Each part of NOTHING has one of these, which are found sooner.
-_NONE = re.compile(
-    r"\b0 |[:=]\s*0\b| 0\b|\b(?:no|without) error|none|not active|busbw|warnings\.|:stop\]|stopped: |top-?\d",
-    re.IGNORECASE,
-)
+class Alarms(NamedTuple):
+    """``words``: a line that alarms begins a word with one of these, or has one of ``inside``: looked for before the
+    pattern is asked."""
 
-# Within a word, or in a script without spaces.
-_INSIDE = ("error", "exception", "失败", "错误")
-_BEGINS = re.compile(rf"\b(?:{'|'.join(ALARM_WORDS)})")
+    failure: Pattern[str]
+    alarm: Pattern[str]
+    words: tuple[str, ...]
+    begins: Pattern[str]
+    inside: tuple[str, ...]
+    nothing: Pattern[str]
+    nothing_words: Pattern[str]
+
+    def in_line(self, text: str) -> bool:
+        """Whether ``alarm`` finds something; most lines are spared the question."""
+        lower = text.lower()
+        asked = any(word in lower for word in self.inside) or self.begins.search(lower) is not None
+        return asked and self.alarm.search(text) is not None
+
+    def still(self, text: str) -> tuple[bool, bool]:
+        """As ``in_line``, of the text without what takes the trouble out; and whether it says that something failed."""
+        bare = self.nothing.sub("", text) if self.nothing_words.search(text) else text
+        return self.in_line(bare), self.failure.search(bare) is not None
 
 
-def alarms(text: str) -> bool:
-    """Whether ``ALARM`` finds something; most lines are spared the question."""
-    lower = text.lower()
-    asked = any(word in lower for word in _INSIDE) or _BEGINS.search(lower) is not None
-    return asked and ALARM.search(text) is not None
-
-
-def alarms_still(text: str) -> bool:
-    """As ``alarms``, of the text without what takes the trouble out of it."""
-    return alarms(NOTHING.sub("", text) if _NONE.search(text) else text)
+@functools.lru_cache(maxsize=None)
+def alarms() -> Alarms:
+    """Raises PackError, and ImportError without PyYAML."""
+    data = loader.load().lists["alarms"]
+    said = {key: "|".join(value).replace("\n", "") for key, value in data.items() if not isinstance(value, str)}
+    failure, both = (rf"\b(?:{text})\b" for text in (said["failure"], f"{said['failure']}|{said['hint']}"))
+    words = any_of(re.compile(both))
+    patterns = {"failure": f"{failure}|{data['inside']}", "alarm": f"{both}|{data['inside']}"}
+    patterns |= {"nothing": said["nothing"], "nothing_words": said["nothing_words"]}
+    return Alarms(
+        words=words,
+        begins=re.compile(rf"\b(?:{'|'.join(words)})"),
+        inside=tuple(data["inside_words"]),
+        **{name: re.compile(text, re.IGNORECASE) for name, text in patterns.items()},
+    )

@@ -15,6 +15,7 @@ _LEAST = 0.5  # of the link: a sound all-reduce of large messages reaches 0.7 to
 _MOST = 1.1  # of the link: more did not go over it
 _LARGE = 32 << 20  # bytes from which a link is the bound
 _FLOOR = 1.0  # GB/s: no link of a GPU and no NIC for RoCE (10 Gb/s = 1.25 GB/s) is slower
+_BROKEN = frozenset({"job_end", "last_row", "last_step", "ranks", "finite", "wrong_values"})
 # NVLink of one GPU in GB/s and direction (NVIDIA's data sheets: V100, A100, H100/H200, B200).
 _NVLINK = (
     (re.compile(r"V100-SXM"), 150.0),
@@ -38,6 +39,11 @@ def gaps(records: Sequence[Record], partial: Iterable[str] = (), sound: bool = F
         elif not sound:
             found.append(Gap("job", "a job that ended"))
     return found
+
+
+def ended_well(records: Iterable[Record]) -> set[str]:
+    """Pieces in which a job came to its end, and none did not."""
+    return {record.file for record in records if record.ends and not _BROKEN.intersection(g.code for g in record.gaps)}
 
 
 def ends(records: Sequence[Record]) -> list[str]:

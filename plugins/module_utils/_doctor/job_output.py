@@ -62,7 +62,7 @@ _END = re.compile(
     r"|\bTotal img/sec on \d+ [CG]PU\(s\): \d|\*\*\* Best metric: \d"
     r"|Trainer\.fit` stopped: .*\breached|\[after training is done\]"
     r"|exiting program at iteration \d|\bProcess \d+ exits successfully\b|(?:^|[:>] ?)done\.?$"
-    r"|\"run_stop\".*\"status\": \"success\"|\bCOMPLETED +0:0\b",
+    r"|\brun_stop\b.*\"status\": \"success\"|:::MLPv\S+ .*\brun_final\b|\bCOMPLETED +0:0\b",
     re.IGNORECASE,
 )
 _NOT_FINITE = re.compile(
@@ -82,7 +82,7 @@ _PLAIN = ("via net", "nvidia", "tesla", ".00     ", ".000000     ")
 @dataclasses.dataclass(frozen=True)
 class Gap:
     """What would have to be shown and was not. ``code``: job, job_end, last_row, last_step, ranks, gpus, finite,
-    wrong_values, figure, link_speed, rest."""
+    wrong_values, figure, link_speed, line, rest."""
 
     code: str
     text: str

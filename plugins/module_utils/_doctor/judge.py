@@ -11,9 +11,10 @@ from .._judge.conditions import Condition, release
 from .catalogue import catalogue
 from .clocks import put_first
 from .comparing import REPORTED, compare
-from .completeness import NO_FAULT_SEEN, ends, gaps
+from .completeness import NO_FAULT_SEEN, ended_well, ends, gaps
 from .fabric import SOUND
 from .finding import Finding
+from .job_output import Gap
 from .model import (
     CANDIDATE,
     CANNOT_TELL,
@@ -63,6 +64,8 @@ def answer(
     """What the module returns: verdict, findings, next, asked. ``read``: names of all pieces; ``looked``: commands that
     were run though they printed nothing; ``partial``: pieces that were not read to their end."""
     _name_ranks(reading)
+    if {hit.file for hit in reading.seen["hang"].hits} <= ended_well(reading.jobs) if "hang" in reading.seen else False:
+        del reading.seen["hang"]  # a word: the job came to its end
     found = _findings(reading)
     kinds = collections.Counter(seen.sign.kind for seen in reading.seen.values())
     known = any(record.ends for record in reading.jobs) or any(kinds[kind] for kind in HARMLESS)
@@ -80,17 +83,20 @@ def answer(
     done = _looked(reading, read, looked)
     certain = [finding for finding in found if finding.certainty != CANDIDATE]
     stopped = _BEGUN in reading.seen and _DONE not in reading.seen and not found
-    trouble = found or reading.alarms or kinds[FAULT] or kinds[ECHO] or stopped or NOT_MY_FIELD in notes
+    troubled = reading.troubled()
+    trouble = found or troubled or kinds[FAULT] or kinds[ECHO] or stopped or NOT_MY_FIELD in notes
     lacking = gaps(reading.jobs, partial, SOUND.name in reading.seen)
+    lacking += [Gap("line", f"what this line means: {hit.quote}", hit.file, hit.line) for hit in reading.hints]
     verdict = FAULTY if certain else CANNOT_TELL if trouble or not known else NO_FAULT_SEEN if lacking else HEALTHY
     shown = _shown(found, certain)
     open_causes = _open(found, reading, done)
     questions = _questions(open_causes, done)
     settled = _settled(found, open_causes, reading)
     if verdict == CANNOT_TELL:
-        questions = [*([STOPPED] if stopped else []), *questions, *GENERAL]
+        failed = kinds[FAULT] or kinds[ECHO] or troubled
+        questions = [*([STOPPED] if stopped else []), *questions, *(GENERAL if failed else GENERAL[1:])]
     elif verdict == NO_FAULT_SEEN and any(gap.code != "job" for gap in lacking):
-        questions = list(GENERAL)
+        questions = list(GENERAL[1:])
     # What would have helped and was not there.
     asked = [text for text, names in catalogue().wanted.items() if not any(name in reading.seen for name in names)]
     return {
@@ -101,7 +107,7 @@ def answer(
         "asked": asked if verdict not in (HEALTHY, NO_FAULT_SEEN) else [],
         "shown": ends(reading.jobs),
         "not_shown": [dataclasses.asdict(gap) for gap in lacking[:_GAPS]] if verdict == NO_FAULT_SEEN else [],
-        "unknown": [{"file": hit.file, "line": hit.line, "text": hit.quote} for hit in reading.alarms],
+        "unknown": [{"file": hit.file, "line": hit.line, "text": hit.quote} for hit in reading.alarms + reading.hints],
         "notes": [*notes, *_skipped(reading)],
         "lines": reading.lines,
     }

@@ -14,8 +14,9 @@ from typing import Match, Sequence
 
 from .._judge.words import Way, Words, one_of, ways_of
 from . import fabric
-from .alarms import ALARM_WORDS, alarms, alarms_still
+from .alarms import alarms
 from .bundle import Piece
+from .completeness import ended_well
 from .job_output import JobOutput, Record
 from .model import ECHO, FACT, FAULT, NORMAL, QUIET, Sign
 from .readers import READERS as SIGN_READERS
@@ -151,7 +152,7 @@ def _index(signs: tuple[Sign, ...]) -> _Index:
         for word in reader().words:
             of_readers.setdefault(word.translate(_ZEROS), []).append(number)
     words = [*of_signs, *of_readers]
-    return _Index(Words(words), of_signs, of_readers, one_of((word.replace("0", "") for word in words), ALARM_WORDS))
+    return _Index(Words(words), of_signs, of_readers, one_of((word.replace("0", "") for word in words), alarms().words))
 
 
 class _Latest:
@@ -178,11 +179,13 @@ class _Latest:
 
 
 class Reading:
-    """Feed it pieces; then ``seen``, and ``alarms``: troubled lines that no sign knows."""
+    """Feed it pieces; then ``seen``, and lines that no sign knows: ``alarms`` say that something failed, ``hints`` have
+    a word that complaints have, too."""
 
     def __init__(self, signs: Sequence[Sign]) -> None:
         self.seen: dict[str, Seen] = {}
         self.alarms: list[Hit] = []
+        self.hints: list[Hit] = []
         self.jobs: list[Record] = []
         self.opening: list[Hit] = []
         self.lines = 0
@@ -292,6 +295,12 @@ class Reading:
         """All that it read is in ``opening``."""
         return len(self.opening) < _OPENING
 
+    def troubled(self) -> list[Hit]:
+        """Alarms, and hints where nobody chose a few lines of a log for them, or a job came to its end behind them."""
+        ended = ended_well(self.jobs)
+        hints = [hit for hit in self.hints if hit.file not in ended and (hit.placed or self.short)]
+        return sorted([*self.alarms, *hints], key=lambda hit: hit.line) if hints else self.alarms
+
     def _parts(self, piece: Piece, number: int, text: str, readers: Sequence[Reader]) -> bool:
         """As ``_line``; a long line is read in parts that overlap."""
         starts = range(0, len(text) - _OVERLAP, _LONG - _OVERLAP) if len(text) > _LONG else (0,)
@@ -331,9 +340,10 @@ class Reading:
             readers[index].line(number, text)
         # A fact or a good word says nothing of the rest of its line.
         known = any(entry.kind in (FAULT, ECHO, NORMAL, QUIET) for entry, _match in found)
-        alarm = shape.troubled and not known and not facts and alarms_still(text)
-        if alarm and len(self.alarms) < _ALARMS:
-            self.alarms.append(self._where(piece, number, text))
+        alarm, fails = alarms().still(text) if shape.troubled and not known and not facts else (False, False)
+        kept = self.alarms if fails else self.hints
+        if alarm and len(kept) < _ALARMS:
+            kept.append(self._where(piece, number, text))
         return bool(found or shape.read or alarm)
 
     def _rank(self, piece: Piece, number: int, text: str) -> None:
@@ -368,7 +378,9 @@ class Reading:
                 self._signs[number].test is not None or any(way.figures for way in ways)
                 for number, ways in possible.items()
             )
-            known = _Shape(tuple(sure), tuple(maybe), tuple(sorted(read)), alarms(text) and not trace, figures)
+            known = _Shape(
+                tuple(sure), tuple(maybe), tuple(sorted(read)), alarms().in_line(text) and not trace, figures
+            )
             if len(self._shapes) >= _SHAPES:
                 self._shapes.clear()
             self._shapes[shape] = known

@@ -9,6 +9,7 @@ import re
 from typing import Iterable
 
 from .catalogue import catalogue
+from .completeness import ended_well
 from .finding import Finding
 from .model import CANDIDATE, HARMLESS, Rule, Topic
 from .reading import Hit, Reading
@@ -20,6 +21,9 @@ _ROUTINE = re.compile(
     r"|^\s*(?:TX depth|CQ Moderation|PCIe relax order|Link type|Mtu|Number of qps|Connection type)\s*:"
 )
 
+# Where in a program's source a line was printed.
+_SOURCE_LINE = re.compile(r"\S+\.(?:py|cc|cpp|cu|c|h|go|rs):\d+")
+
 
 def with_topics(found: list[Finding], reading: Reading, named: bool) -> list[Finding]:
     """``named``: some rule says more than that something fails; then nothing is added. Else the plainest of them comes
@@ -27,14 +31,15 @@ def with_topics(found: list[Finding], reading: Reading, named: bool) -> list[Fin
     kinds = {entry.sign.kind for entry in reading.seen.values()}
     if not named:
         quiet = reading.short and not kinds.intersection(HARMLESS)
-        lines = reading.opening if quiet else [hit for hit in reading.alarms if not hit.placed]
-        found = _before(found, _about(lines))
+        ended = ended_well(reading.jobs)
+        alarms = [hit for hit in reading.troubled() if not hit.placed and hit.file not in ended]
+        found = _before(found, _about(reading.opening if quiet else alarms))
     return found
 
 
 def _about(lines: Iterable[Hit]) -> list[tuple[Topic, list[Hit]]]:
-    telling = [line for line in lines if not _ROUTINE.search(line.quote)]
-    heard = [(topic, [line for line in telling if topic.pattern.search(line.quote)]) for topic in catalogue().topics]
+    telling = [(line, _SOURCE_LINE.sub("", line.quote)) for line in lines if not _ROUTINE.search(line.quote)]
+    heard = [(topic, [line for line, text in telling if topic.pattern.search(text)]) for topic in catalogue().topics]
     return [(topic, hits) for topic, hits in heard if hits]
 
 

@@ -60,6 +60,56 @@ def test_topics_read_troubled_lines_alone_beside_good_words_and_in_long_logs() -
     assert causes(ask("hello world\n" * 100 + "DSCP values were taken from the guide")) == []
 
 
+ENDED = "Iter #0: 1500.0 img/sec per GPU\nTotal img/sec on 2 GPU(s): 3000.0 +-4.3\n"
+HARMLESS = (
+    "WARNING: Log validation: key of dockerx is not in the list of the network",
+    "WARNING:torch.distributed.run:",
+    "Please do not use the interface of this driver, use the other one instead",
+    "the job hangs if two programs share a port",
+)
+
+
+@pytest.mark.parametrize("line", HARMLESS)
+def test_words_beside_a_job_that_ended_name_no_cause_and_are_shown(line: str) -> None:
+    found = ask(ENDED + line)
+    assert (found["verdict"], causes(found)) in (("no_fault_seen", []), ("healthy", []))
+    if "hangs" not in line:
+        assert [gap["code"] for gap in found["not_shown"]] == ["line"]
+        assert [entry["text"] for entry in found["unknown"]] == [line]
+    assert ask(f"step 1 of 4\n{line}")["verdict"] == "cannot_tell"
+
+
+def test_advice_in_a_long_log_names_no_cause_but_a_failure_does() -> None:
+    long = "".join(f"step {n} of 100 loss 1.0\n" for n in range(70))
+    assert ask(f"{long}{HARMLESS[2]}")["verdict"] == "no_fault_seen"
+    found = ask(f"{long}frobnicator: fatal: DOCA exploded")
+    assert (found["verdict"], causes(found)[0]) == ("cannot_tell", "guest_ofed_mismatch")
+
+
+def test_the_name_of_a_source_file_is_no_subject() -> None:
+    assert "kernel_fault" not in causes(ask("tensorflow/core/kernels/data/op.cc:103] Error occurred in an iterator"))
+    assert "kernel_fault" in causes(ask("Error occurred in a kernel"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    (
+        "RuntimeWarning: os.fork() was called, this will likely lead to a deadlock",
+        "Namespace(data='a', freeze_bn=False, hard_weight=0.5)",
+        "'stderrthreshold': 'fatal',",
+        "# Errors with asterisks indicate errors that have exceeded the maximum threshold.",
+    ),
+)
+def test_data_and_warnings_for_authors_are_no_trouble(line: str) -> None:
+    found = ask(ENDED + line)
+    assert (found["verdict"], found["unknown"]) == ("healthy", [])
+
+
+def test_where_nothing_failed_no_host_that_failed_is_asked_for() -> None:
+    asked = [question["where"] for question in ask("step 1 of 4 loss 1.0")["next"]]
+    assert asked and not any("failed" in where for where in asked)
+
+
 def test_who_says_what_fails_stands_before_a_word_for_trouble() -> None:
     found = ask("the job hangs\nkvm: vfio: Unable to power on device, stuck in D3\nit is slow, too")
     assert causes(found)[0] == "device_does_not_reset"

@@ -135,6 +135,53 @@ def test_dialects(line: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("batch", "epoch", "expected"),
+    [
+        ("Node[0] Epoch[0] Batch [0-20]", "Node[0] Epoch[0] Time cost=36.1", (None, 36.1)),
+        ("INFO:root:Epoch[0] Batch [40]", "INFO:root:Epoch[0] Time cost=36.1", (None, 36.1)),
+        ("Epoch[000] Batch [0049]/[1879]", "[Epoch 0] speed: 184 samples/sec\ttime cost: 36.1", (184.0, 36.1)),
+    ],
+)
+def test_first_epoch_is_counted_in_every_dialect(
+    batch: str, epoch: str, expected: tuple[float | None, float | None]
+) -> None:
+    text = "".join(f"{batch}\tSpeed: {speed} samples/sec\taccuracy=0.1\n" for speed in (100.5, 101.5)) + epoch + "\n"
+    result = mxnet_speed.read(text)
+    assert (result.good, result.windows_of_first_epoch, result.figure) == (True, 2, None)
+    (found,) = result.as_dict()["epochs"]
+    assert (found["epoch"], found["samples_per_second"], found["seconds"]) == (0, *expected)
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (
+            ':::MLL 1560888219.473 eval_accuracy: {"metadata": {"lineno": 980}, "value": 0.75}\n'
+            ':::MLL 1560888219.474 global_batch_size: {"value": 1664, "metadata": {}}\n'
+            ':::MLL 1560888219.475 run_stop: {"metadata": {"status": "success"}, "value": null}\n',
+            {"eval_accuracy": 0.75, "global_batch_size": 1664, "status": "success"},
+        ),
+        (
+            ':::MLPv0.5.0 resnet 1541673188.94 (/work/log.py:49) eval_accuracy: {"value": 0.67, "epoch": 43}\n'
+            ':::MLPv0.5.0 resnet 1541673188.94 (/work/log.py:49) eval_accuracy: {"value": 0.75, "epoch": 61}\n'
+            ":::MLPv0.5.0 resnet 1541674532.55 (/work/log.py:49) run_final\n",
+            {"eval_accuracy": 0.75, "status": "success"},
+        ),
+        (':::MLL 1560888219.475 run_stop: {"metadata": {"status": "aborted"}}\n', {"status": "aborted"}),
+    ],
+)
+def test_older_mlperf_lines_are_read(lines: str, expected: dict[str, Any]) -> None:
+    result = mxnet_speed.read(SPEED + lines)
+    assert result.mlperf == expected
+    assert result.good == (expected["status"] == "success")
+
+
+def test_mlperf_without_a_speed_is_a_problem() -> None:
+    result = mxnet_speed.read(':::MLLOG {"time_ms": 1, "key": "eval_accuracy", "value": 0.8}\n')
+    assert (codes(result), result.good) == (["no_result"], False)
+
+
+@pytest.mark.parametrize(
     ("text", "code"),
     [
         ("Epoch[0] Batch[1]\tSpeed: inf samples/sec\nEpoch[0] Batch[2]\tSpeed: nan samples/sec\n", "not_finite"),

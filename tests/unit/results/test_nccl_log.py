@@ -223,6 +223,22 @@ def test_host_whose_first_line_was_glued_is_recognised_later() -> None:
     assert judge(parse(text), 2, HOSTS[:2]).verdict == "gdrdma"
 
 
+def test_name_that_lost_its_beginning_is_the_host_of_its_process() -> None:
+    lines = Job(hosts=HOSTS[:2]).text().splitlines(keepends=True)
+    for number in (next(n for n, line in enumerate(lines) if line.startswith(HOSTS[0])), len(lines) - 1):
+        cut = [*lines[:number], lines[number][2:], *lines[number + 1 :]]
+        assert parse("".join(cut)).hosts == ("gpu01", "gpu02")
+
+
+def test_tcp_between_hosts_is_known_without_the_number_of_ranks() -> None:
+    lines = (
+        "gpu01:1:9 [7] NCCL INFO Ring 00 : 7 -> 8 [send] via NET/Socket/0\n"
+        "gpu02:2:9 [7] NCCL INFO Ring 00 : 15 -> 0 [send] via NET/Socket/0\n"
+    )
+    assert judge(parse(lines)).verdict == "sockets"
+    assert judge(parse(lines.replace("Socket", "IB"))).verdict == "unknown"
+
+
 def test_two_lines_glued_together_are_two() -> None:
     text = Job(hosts=HOSTS[:2]).text()
     glued = text.replace("[send] via NET/IB/0/GDRDMA\n", "[send] via NET/IB/0/GDRDMA")

@@ -143,7 +143,34 @@ def test_ranks_are_counted_from_the_highest_where_the_list_is_cut() -> None:
     text = "".join(line for line in SOUND.splitlines(keepends=True) if not re.match(r"#\s+Rank\s+[12] ", line))
     assert text != SOUND
     assert nccl_tests.read(text).tables[0].ranks == 4
-    assert "factor_disagrees" not in codes(nccl_tests.read(text))
+    assert codes(nccl_tests.read(text)) == ["missing_ranks"]
+
+
+def test_the_labels_of_srun_are_taken_off() -> None:
+    text = "".join(f" 0: {line}" for line in SOUND.splitlines(keepends=True))
+    assert nccl_tests.read(text).as_dict()["tables"] == nccl_tests.read(SOUND).as_dict()["tables"]
+    both = "".join(f"{task}: {line}" for line in SOUND.splitlines(keepends=True) for task in (0, 1))
+    assert "not_one_job" in codes(nccl_tests.read(both))
+
+
+def test_rows_that_lines_of_nccl_break_are_put_together() -> None:
+    call = "gpu01:100:100 [0] NCCL INFO AllReduce: opCount 0 sendbuff 0x7 recvbuff 0x9 count 262144 datatype 7\n"
+    text = ""
+    for line in SOUND.splitlines(keepends=True):
+        if "     float" in line:
+            words = line.rstrip().split("     -1 ")
+            half = words[1][: len(words[1]) // 2]
+            text += f"{words[0]}     -1{call}{call}{half}{call}{call}{words[1][len(half) :]}\n"
+        else:
+            text += line
+    assert text.count("NCCL INFO") == 8
+    assert nccl_tests.read(text).as_dict() == nccl_tests.read(SOUND).as_dict()
+
+
+def test_lines_that_lost_their_mark_in_a_page_are_read() -> None:
+    text = SOUND.replace("# nThread", "nThread", 1).replace("#  Rank  0", "  Rank  0", 1)
+    assert text.count("#  Rank") == 3
+    assert nccl_tests.read(text).as_dict() == nccl_tests.read(SOUND).as_dict()
 
 
 @pytest.mark.parametrize(

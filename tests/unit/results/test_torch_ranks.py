@@ -161,6 +161,15 @@ def test_problems_of_horovod_are_named(old: str, new: str, code: str) -> None:
     json.dumps(result.as_dict(), allow_nan=False)
 
 
+def test_horovod_iteration_that_warms_up_is_left_out_where_the_mean_leaves_it_out() -> None:
+    text = "".join(f"Iter #{n}: {speed} img/sec per GPU\n" for n, speed in enumerate((400.0, 1500.0, 1502.0)))
+    closing = "Img/sec per GPU: {0} +-2.0\nTotal img/sec on 2 GPU(s): {1} +-4.0\n"
+    result = horovod.read(text + closing.format(1501.0, 3002.0))
+    assert result.good
+    assert result.as_dict()["runs"][0]["images_per_second"]["count"] == 2
+    assert codes(horovod.read(text + closing.format(1201.0, 2402.0))) == ["mean_disagrees"]
+
+
 def test_horovod_says_cpu_as_well() -> None:
     text = log("horovod_16_gpus.txt").replace("GPU", "CPU")
     assert horovod.read(text).runs[0].device == "CPU"

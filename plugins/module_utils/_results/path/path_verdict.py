@@ -196,11 +196,11 @@ class _Judge:
                 return self._done(UNKNOWN, lacking, pairs)
             alike = sum(1 for pair in pairs if pair.verdict == worst.verdict)
             return self._done(worst.verdict, f"{alike} of {len(pairs)} pairs: {worst.reason}", pairs)
-        tcp = [process for process, name in self._network.items() if _TCP.search(name)]
+        tcp = [(process, f"Using network {name}") for process, name in self._network.items() if _TCP.search(name)]
+        tcp += [(each.process, each.line) for each in self._log.channels if _TCP.search(each.network)]
         if tcp and (len(self._hosts()) > 1 or len(self._expected_hosts or ()) > 1):
-            return self._done(
-                SOCKETS, f"{tcp[0].name}: Using network {self._network[tcp[0]]}. {self._why_tcp(tcp[0])}", ()
-            )
+            process, said = tcp[0]
+            return self._done(SOCKETS, f"{process.name}: {said}. {self._why_tcp(process)}", ())
         return self._done(UNKNOWN, lacking or "no rank talks to another host in this log", ())
 
     # ---------------------------------------------------------------------------------------------------- who is who
@@ -668,7 +668,7 @@ class _Judge:
         far = next((line for line in lines if line.distance is not None), None)
         if far is not None:
             return self._distance(far)
-        no_module = next((line for line in lines if not line.gpu), None)
+        no_module = next((line for line in lines if not line.gpu or "no module" in line.line), None)
         if no_module is not None:
             return (
                 f"Cause: {no_module.line}. The NIC's driver has no access to GPU memory: nvidia-peermem is not "

@@ -228,7 +228,7 @@ def read_tree(
 
 def _why(log: SpeedLog, windows: int) -> str:
     if log.windows_of_first_epoch == windows:
-        return "there are windows without a finite speed, or several ranks print"
+        return "there are windows without a finite speed or not in the form 'Batch[n]', or several ranks print"
     if log.windows_of_first_epoch:
         return f"{log.windows_of_first_epoch} windows of epoch 0 instead of {windows}"
     return "; ".join(problem.message for problem in log.problems) or "no window 'Epoch[0] Batch[n]' with a speed"

@@ -1,8 +1,9 @@
 """Read one log of MXNet's Speedometer, in the dialects of MXNet, gluon-cv and MLPerf. Pure, streaming.
 
 ``Epoch[0] Batch [20]<TAB>Speed: F samples/sec`` and ``Batch [0-20]`` (MXNet), ``Epoch[0] Batch[7]`` (gluon-cv),
-with or without ``date time Node[n]`` in front; ``:::MLLOG {json}`` (MLPerf), whose ``tracked_stats`` throughput is of
-the whole cluster. Single windows may be slow by half in a sound run, so median and mean are both given.
+with or without ``date time Node[n]`` in front; ``:::MLLOG {json}`` (MLPerf), before it ``:::MLL time key: {json}`` and
+``:::MLPv0.5.0 benchmark time (file) key: value``; its ``tracked_stats`` throughput is of the whole cluster. Single
+windows may be slow by half in a sound run, so median and mean are both given.
 
 DLPerf's figure of a run (Oneflow-Inc/DLPerf, MxNet/Classification/RN50v1b): of the lines of epoch 0 in gluon-cv's
 shape there must be exactly 120; the first 20 are dropped; the mean of the other 100, rounded to 2 decimals.
@@ -32,10 +33,18 @@ _WINDOW = re.compile(
     rf"(?:(?!Epoch\[).){{0,200}}?Speed: (?P<speed>{_FLOAT}) samples/sec"
 )
 _SILENT = re.compile(r"Epoch\[0\] Batch\[")
-_SUMMARY = re.compile(rf"Epoch\[(?P<epoch>\d{{1,9}})\]\s+Speed: (?P<speed>{_FLOAT}) samples/sec")
+_SUMMARY = re.compile(
+    rf"Epoch[\[ ](?P<epoch>\d{{1,9}})\](?:\s+Speed: (?P<speed>{_FLOAT}) samples/sec)?"
+    rf"(?:\s+Time cost[=:] ?(?P<seconds>{_FLOAT}))?",
+    re.IGNORECASE,
+)
 _NODE = re.compile(r"Node\[(?P<node>\d{1,9})\]")
 _DATE = re.compile(r"(?P<date>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(?P<milliseconds>\d{3})")
 _MLLOG = ":::MLLOG {"
+_MLL = re.compile(
+    r":::(?:MLL|MLPv[\d.]{1,9} \S{1,60}) (?P<time>\d{1,12}\.\d{1,12}) (?:\(\S{1,300}\) )?(?P<key>\w{1,80})"
+    r"(?:: (?P<value>\S.*))?"
+)
 
 
 @dataclasses.dataclass
@@ -47,6 +56,7 @@ class Windows:
     speeds: Kept = dataclasses.field(default_factory=lambda: Kept(_KEPT))
     first_epoch: list[float] = dataclasses.field(default_factory=list)  # gluon-cv's lines of epoch 0, for DLPerf
     first_epoch_seen: int = 0
+    windows_of_first_epoch: int = 0
     sick: int = 0
     clock: float | None = None
     last: tuple[str, str, str] | None = None  # epoch, batch and speed of the window before
@@ -73,7 +83,7 @@ class SpeedLog(Several):
     figure: float | None
     windows_of_first_epoch: int
     lines_without_speed: int
-    epochs: Mapping[int, float]
+    epochs: Mapping[int, Mapping[str, float | None]]
     mlperf: Mapping[str, Any]
     problems: tuple[Problem, ...]
 
@@ -82,7 +92,7 @@ class SpeedLog(Several):
             "ok": self.good,
             **picked(self, "figure", "windows_of_first_epoch", "lines_without_speed"),
             "sources": [source.as_dict() for source in self.sources],
-            "epochs": [{"epoch": epoch, "samples_per_second": plain(speed)} for epoch, speed in self.epochs.items()],
+            "epochs": [{"epoch": epoch, **plain(figures)} for epoch, figures in self.epochs.items()],
             "mlperf": plain(self.mlperf),
             "problems": plain_problems(self.problems),
         }
@@ -92,7 +102,7 @@ class Reader(LogReader[SpeedLog]):
     """``windows``, ``dropped``: of DLPerf's rule."""
 
     wants = "speed line of MXNet (samples/sec)"
-    needles = (b" samples/sec", _MLLOG.encode(), b"Epoch[0] Batch[")
+    needles = (b" samples/sec", b":::ML", b"Epoch[0] Batch[", b" Time cost=")
 
     def __init__(self, windows: int = WINDOWS, dropped: int = DROPPED) -> None:
         super().__init__()
@@ -100,7 +110,7 @@ class Reader(LogReader[SpeedLog]):
         self._dropped = dropped
         self._sources: dict[tuple[int | None, int | None], Windows] = {}
         self._silent = 0
-        self._epochs: dict[int, float] = {}
+        self._epochs: dict[int, dict[str, float | None]] = {}
         self._mlperf: dict[str, Any] = {}
         self._mlperf_clock: dict[int | None, float] = {}
         self._throughput = Kept(_KEPT)
@@ -111,6 +121,10 @@ class Reader(LogReader[SpeedLog]):
         if start >= 0:
             self._mllog(line.rank, text[start + len(_MLLOG) - 1 :])
             text = text[:start]
+        older = _MLL.search(text)
+        if older:
+            self._mll(line.rank, older)
+            text = text[: older.start()]
         found = False
         for match in _WINDOW.finditer(text):
             found = True
@@ -119,10 +133,10 @@ class Reader(LogReader[SpeedLog]):
             self._clock(self._source(line.rank, text), text)
             return
         summary = _SUMMARY.search(text)
-        if summary:
-            speed = number(summary["speed"])
-            if speed is not None and len(self._epochs) < _KEPT:
-                self._epochs.setdefault(int(summary["epoch"]), speed)
+        if summary and (summary["speed"] or summary["seconds"]):
+            if len(self._epochs) < _KEPT:
+                speed, seconds = (number(summary[name] or "") for name in ("speed", "seconds"))
+                self._epochs.setdefault(int(summary["epoch"]), {"samples_per_second": speed, "seconds": seconds})
         elif _SILENT.search(text):
             self._silent += 1
 
@@ -150,13 +164,13 @@ class Reader(LogReader[SpeedLog]):
         status = self._mlperf.get("status")
         if status not in (None, "success"):
             problems.add("aborted", f"the MLPerf run ended with the status {status!r}")
-        if not sources and not self._mlperf and not problems:
+        if not sources and not problems:
             self.nothing(problems)
         first = [source for source in sources if source.first_epoch_seen]
         return SpeedLog(
             sources,
             self._figure(first[0]) if len(first) == 1 else None,
-            sum(source.first_epoch_seen for source in first),
+            sum(source.windows_of_first_epoch for source in sources),
             self._silent,
             self._epochs,
             self._mlperf,
@@ -181,7 +195,9 @@ class Reader(LogReader[SpeedLog]):
             source.sick += 1
             speed = math.nan
         source.speeds.add(speed)
-        if match["epoch"] == "0" and match["dialect"] == " Batch[":
+        first = int(match["epoch"]) == 0
+        source.windows_of_first_epoch += first
+        if first and match["dialect"] == " Batch[":
             source.first_epoch_seen += 1
             if len(source.first_epoch) < self._windows:
                 source.first_epoch.append(round(speed, 2) if math.isfinite(speed) else speed)
@@ -204,14 +220,28 @@ class Reader(LogReader[SpeedLog]):
             )
         source.clock = now
 
+    def _mll(self, rank: int | None, match: re.Match[str]) -> None:
+        """A line of v0.5 or v0.6: of the value alone, or of value and metadata."""
+        try:
+            entry = json.loads(match["value"] or "null")
+        except (ValueError, RecursionError):
+            entry = match["value"]
+        entry = entry if isinstance(entry, dict) and {"value", "metadata"} & entry.keys() else {"value": entry}
+        if match["key"] == "run_final":  # of v0.5, whose run_stop says nothing
+            self._mlperf.setdefault("status", "success")
+        self._entry(rank, match["key"], entry.get("value"), entry.get("metadata"), float(match["time"]))
+
     def _mllog(self, rank: int | None, text: str) -> None:
         try:
             entry, _end = json.JSONDecoder().raw_decode(text)
-            key, value, metadata = str(entry["key"]), entry["value"], entry.get("metadata") or {}
+            key, value, metadata = str(entry["key"]), entry["value"], entry.get("metadata")
             time = float(entry["time_ms"]) / 1000
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
             self.problems.add("unreadable_mllog", f"an MLPerf line cannot be read ({error}): {text[:160]!r}")
             return
+        self._entry(rank, key, value, metadata, time)
+
+    def _entry(self, rank: int | None, key: str, value: Any, metadata: Any, time: float) -> None:
         before = self._mlperf_clock.get(rank)
         if before is not None and time < before - _CLOCK_SLACK:
             self.problems.add(

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import json
 import re
+from pathlib import Path
 from typing import Any, Iterator, Sequence
 
 from .nccl_facts import Channel, Edge, GdrLine, Hca, NcclLog, Process, Rank
@@ -92,21 +94,7 @@ _CALL = re.compile(r"Call to (?P<call>ibv_\w+) failed(?: with error (?P<error>.*
 _RINGS = re.compile(r"^Connected all rings(?:, use ring PXN (?P<pxn>\d) GDR (?P<gdr>\d))?")
 
 # ibverbs' completion status and the vendor's syndrome -> what it means in this setting.
-_COMPLETIONS = {
-    12: (
-        "transport_retry_exceeded",
-        "the peer never acknowledged (retries exceeded): wrong GID index on one side, no route, or packets lost in a "
-        "network that is not lossless",
-    ),
-    4: (
-        "local_protection",
-        "the NIC may not read or write the memory (local protection error): inside a VM the signature of ATS, ACS or "
-        "the peer-memory module not in force",
-    ),
-    5: ("flushed", "a request was flushed: the consequence of an earlier error on the same connection"),
-    10: ("remote_access", "the peer's NIC refused the memory (remote access error): ATS, ACS or peer memory there"),
-    13: ("receiver_not_ready", "the peer had no receive posted in time (RNR retries exceeded)"),
-}
+_COMPLETIONS = json.loads(Path(__file__).with_name("completions.json").read_text(encoding="utf-8"))
 
 
 # What NCCL warns of when something went wrong, and not when it only advises (src/**: WARN of 2.18 to 2.30).
@@ -159,7 +147,7 @@ class Reader(LogReader[NcclLog]):
     def __init__(self, hosts: Sequence[str] = ()) -> None:
         super().__init__()
         self._given: set[str] = {name.split(".")[0] for name in hosts}
-        self._hosts: dict[int, dict[str, None]] = {}  # pid -> names, one each but for glued text
+        self._hosts: dict[int, collections.Counter[str]] = {}  # pid -> names, one each but for broken lines
         self._lines = 0
         self._versions: dict[str, None] = {}
         self._ranks: dict[tuple[Process, int, int, str, int], Rank] = {}
@@ -335,7 +323,7 @@ class Reader(LogReader[NcclLog]):
                 previous = mark.end()
                 continue
             host = self._host(prefix["host"], int(prefix["pid"]))
-            begin = mark.start() - (len(window) - prefix.start()) + len(prefix["host"]) - len(host)
+            begin = mark.start() - (len(window) - prefix.start()) + max(0, len(prefix["host"]) - len(host))
             process = Process(host, int(prefix["pid"]), line.rank)
             starts.append((begin, mark.end(), process, int(prefix["tid"]), mark["level"]))
             previous = mark.end()
@@ -344,24 +332,24 @@ class Reader(LogReader[NcclLog]):
             body = text[end : None if last else starts[index + 1][0]]
             yield _Record(process, tid, level, body.rstrip(), line.ended or not last)
 
-    def _host(self, text: str, pid: int) -> str:
-        """The host in ``text``, which another program's text may be glued to: the shortest name of the same process.
+    def _host(self, text: str, pid: int, lines: int = 1) -> str:
+        """The host in ``text``: of the names of this process, the one that most lines have.
 
-        NCCL cuts a host's name at its first dot, so none is in it.
+        Another program's text may be glued in front of a name, and a name may have lost its beginning. NCCL cuts a
+        host's name at its first dot, so none is in it.
         """
         if text in self._given:
             return text
-        known: list[str] = [host for host in {*self._given, *self._hosts.get(pid, ())} if text.endswith(host)]
-        if not known:
-            self._hosts.setdefault(pid, {})[text] = None
-            return text
-        return min(known, key=len)
+        seen = self._hosts.setdefault(pid, collections.Counter())
+        seen[text] += lines
+        known = [name for name in {*self._given, *seen} if text.endswith(name) or name.endswith(text)]
+        return max(known, key=lambda name: (name in self._given, seen[name], -len(name)))
 
     def _process(self, process: Process) -> Process:
         """The process again, now that all names are known: its first line may have been glued to other text."""
         if process.host is None or process.pid is None:
             return process
-        return dataclasses.replace(process, host=self._host(process.host, process.pid))
+        return dataclasses.replace(process, host=self._host(process.host, process.pid, 0))
 
     # ------------------------------------------------------------------------------------------------------- one line
 
@@ -570,7 +558,7 @@ class Reader(LogReader[NcclLog]):
         who = record.process.name
         completion, call = _COMPLETION.search(text), _CALL.search(text)
         if completion:
-            status = int(completion["error"] or completion["status"])
+            status = completion["error"] or completion["status"]
             code, meaning = _COMPLETIONS.get(status, ("completion_error", "see the status of ibv_wc_status"))
             peer = f" with peer {completion['peer']}" if completion["peer"] else ""
             self._problem(

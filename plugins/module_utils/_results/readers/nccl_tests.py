@@ -8,6 +8,9 @@ root and ``#wrong``. A row is read from both ends, because redop may be empty an
 The trap: built without ``MPI=1``, mpirun starts n separate jobs of one process each. All print good tables, nothing
 crossed the network. Seen by: a head or a rank more than once in one table, all ranks on one host although several were
 started, or a traffic factor that belongs to fewer ranks.
+
+A quoted log may have lost the ``#`` of a line; ``srun -l`` puts the number of the task in front of each line; NCCL's
+lines (``NCCL_DEBUG``) may break a row, which goes on behind them.
 """
 
 from __future__ import annotations
@@ -40,14 +43,15 @@ _ROUNDING = 0.005  # GB/s: two decimals
 _TYPE = r"(?:u?int(?:8|32|64)|half|float|double|bfloat16|f(?:p)?8(?:e4m3|e5m2)?\w*|f8e4m3|f8e5m2)"
 _ROW = re.compile(rf"(?P<size>\d{{1,18}})\s+(?P<count>\d{{1,18}})\s+(?P<type>{_TYPE})\s+(?P<rest>\S.*)")
 _ROW_START = re.compile(rf"\d{{1,18}}\s+\d{{1,18}}\s+{_TYPE}(?:\s|$)")
+_LABEL = re.compile(r"\s*(?P<rank>\d{1,6}): ?(?=[\s#]|$)")
 _STAMP = re.compile(r"\s(?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)$")
 HEAD = re.compile(
-    r"# nThread (?P<threads>\d{1,9}) nGpus (?P<gpus>\d{1,9}) minBytes (?P<min>\d{1,18}) maxBytes (?P<max>\d{1,18})"
+    r"(?:# )?nThread (?P<threads>\d{1,9}) nGpus (?P<gpus>\d{1,9}) minBytes (?P<min>\d{1,18}) maxBytes (?P<max>\d{1,18})"
     r"(?: step: (?P<step>\d{1,18})\((?P<way>factor|bytes)\))?"
 )
 _VALIDATION = re.compile(r"validation: (?P<value>\d)")
 RANK = re.compile(
-    r"#\s+Rank\s+(?P<rank>\d{1,9}) (?:Group\s+(?P<group>\d{1,9}) )?Pid\s+(?P<pid>\d{1,12}) on\s+(?P<host>\S+) "
+    r"(?:#\s+)?Rank\s+(?P<rank>\d{1,9}) (?:Group\s+(?P<group>\d{1,9}) )?Pid\s+(?P<pid>\d{1,12}) on\s+(?P<host>\S+) "
     r"device\s+(?P<device>\d{1,9}) \[(?P<bus>[^\]]{1,40})\]\s*(?P<model>.*)"
 )
 BOUNDS = re.compile(r"# Out of bounds values : (?P<count>\d{1,18}) (?P<word>OK|FAILED)")
@@ -193,15 +197,22 @@ class Reader(PartsReader[NcclTests, Table]):
         super().__init__()
         self._expected_ranks = expected_ranks
         self._expected_hosts = expected_hosts
+        self._torn: dict[int | None, str] = {}  # rank -> the beginning of a row that NCCL's lines broke
 
     def line(self, line: Line) -> None:
+        label = _LABEL.match(line.text)
+        if label:
+            line = line._replace(rank=int(label["rank"]), text=line.text[label.end() :])
         text = line.text
         if " NCCL INFO " in text and "NCCL version" not in text:
+            if text[:1] == " ":
+                self._broken(line.rank, text)
             return
         stripped = text.strip()
         if stripped[:1].isdigit():
-            self._row(line, stripped)
-        elif stripped.startswith("#"):
+            torn = self._torn.pop(line.rank, "")
+            self._row(line, stripped if _ROW_START.match(stripped) else f"{torn} {stripped}".strip())
+        elif stripped.startswith(("#", "Rank ", "nThread ")):
             self._comment(line.rank, stripped)
         elif "NCCL version" in stripped:
             self._version(line.rank, stripped)
@@ -247,6 +258,16 @@ class Reader(PartsReader[NcclTests, Table]):
 
     # ------------------------------------------------------------------------------------------------------- lines
 
+    def _broken(self, rank: int | None, text: str) -> None:
+        """Keep what stands before a line of NCCL, which the name of its host is glued to."""
+        table = self.current.get(rank)
+        ends = (text.find(f"{device.host.split('.')[0]}:{device.pid}:") for device in (table.devices if table else ()))
+        piece = text[: max(ends, default=0)].strip()
+        if _ROW_START.match(piece):
+            self._torn[rank] = piece
+        elif piece and rank in self._torn:
+            self._torn[rank] += f" {piece}"
+
     def _comment(self, rank: int | None, text: str) -> None:
         head = HEAD.match(text)
         if head:
@@ -260,7 +281,7 @@ class Reader(PartsReader[NcclTests, Table]):
         if "NCCL version" in text:
             self._version(rank, text)
             return
-        if not re.match(r"#\s+(?:Rank|size|Out of|Avg)\s", text, re.IGNORECASE):
+        if not re.match(r"(?:#\s+)?(?:Rank|size|Out of|Avg)\s", text, re.IGNORECASE):
             return
         table = self._table(rank)
         device = RANK.match(text)
@@ -396,6 +417,9 @@ def _judge(table: Table, expected_ranks: int | None, expected_hosts: int | None)
             f"{expected_ranks} ranks were started, {ranks} took part in this test: not one job (built without MPI=1?), "
             "or some are missing",
         )
+    listed = {device.rank for device in table.devices}
+    if ranks is not None and len(listed) < ranks:
+        add("missing_ranks", f"the list of ranks goes to {ranks - 1} and names {len(listed)} of them: the log is cut")
     if expected_hosts is not None and hosts and len(hosts) != expected_hosts:
         add("missing_hosts", f"{expected_hosts} hosts were to take part, the test ran on {names(sorted(hosts))} only")
     if not table.finished:

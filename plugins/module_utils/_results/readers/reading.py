@@ -7,8 +7,10 @@ the content of a log, and never calls a log good in which it found nothing.
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import re
+from pathlib import Path
 from typing import Any, Callable, Generic, Iterable, Iterator, Mapping, Sequence, TypeVar, Union
 
 from .tags import Demultiplexer, Line
@@ -146,49 +148,16 @@ def source_of(value: Any) -> Iterator[bytes]:
 # ----------------------------------------------------------------------------------------------- what kind of log it is
 
 
-# (words, program): the first words that stand in the log name what wrote it. Only for messages.
-_PROGRAMS: tuple[tuple[bytes, str], ...] = (
-    (b"\x7fELF", "an ELF program"),
-    (b"\x1f\x8b\x08", "gzip data: unpack it first"),
-    (b"\x28\xb5\x2f\xfd", "zstd data: unpack it first"),
-    (b"\xfd7zXZ", "xz data: unpack it first"),
-    (b"BZh9", "bzip2 data: unpack it first"),
-    (b"PK\x03\x04", "a zip archive"),
-    (b"\x89PNG", "a PNG picture"),
-    (b"%PDF-", "a PDF document"),
-    (b"<html", "a web page"),
-    (b"ROCEMESH {", "the machine lines of this collection's training (torch_ranks, tf_cnn)"),
-    (b"total images/sec:", "tf_cnn_benchmarks (tf_cnn)"),
-    (b" images/sec: ", "tf_cnn_benchmarks (tf_cnn)"),
-    (b" img/sec per GPU", "Horovod's synthetic benchmark (horovod)"),
-    (b"train_samples_per_sec", "timm's benchmark.py (timm)"),
-    (b"infer_samples_per_sec", "timm's benchmark.py (timm)"),
-    (b"algbw", "nccl-tests (nccl_tests)"),
-    (b"# nThread ", "nccl-tests (nccl_tests)"),
-    (b"BW average[", "perftest (perftest)"),
-    (b"t_typical[usec]", "perftest (perftest)"),
-    (b" BW Test", "perftest (perftest)"),
-    (b"GB/sec per gpu", "MXNet's measure.py (mxnet_bandwidth)"),
-    (b" samples/sec", "MXNet's Speedometer (mxnet_speed)"),
-    (b":::MLLOG", "an MLPerf log (mxnet_speed)"),
-    (b"DLLL {", "NVIDIA's dllogger"),
-    (b"train.total_ips", "NVIDIA's dllogger"),
-    (b"OSU MPI", "the OSU micro-benchmarks"),
-    (b"iperf", "iperf"),
-    (b"NCCL INFO", "NCCL's own debug lines only"),
-    (b"ORTE was unable", "a failed mpirun (mpirun_failure)"),
-    (b"Traceback (most recent call last)", "a Python program that failed"),
-    (b"PLAY RECAP", "ansible-playbook"),
-)
-_MAGIC = 9  # the first so many are marks at the start of a file
+# Marks at the start of a file, and words anywhere in it -> program. The first that are there name what wrote the log.
+_PROGRAMS = json.loads(Path(__file__).with_name("programs.json").read_text(encoding="utf-8"))
 
 
 def identify(sample: bytes) -> str | None:
     """What wrote this, if it is known; only the program's name, for a message."""
-    for position, (words, program) in enumerate(_PROGRAMS):
-        if sample.lstrip()[:512].lower().startswith(words.lower()) if position < _MAGIC else words in sample:
-            return program
-    return None
+    text, start = sample.decode("latin-1"), sample.lstrip()[:512].decode("latin-1").lower()
+    marks = (program for words, program in _PROGRAMS["magic"].items() if start.startswith(words.lower()))
+    found = (program for words, program in _PROGRAMS["words"].items() if words in text)
+    return next(marks, None) or next(found, None)
 
 
 class Census:
