@@ -40,6 +40,7 @@ SHIPPED = (
     "meta/*.yml",
     "playbooks/*.yml",
     "plugins/*.py",
+    "plugins/module_utils/_collect/words.txt",
     "plugins/module_utils/_judge/packs/*.yml",
     "plugins/module_utils/_results/figures/*.json",
     "plugins/module_utils/_results/report/*.json",

@@ -43,7 +43,7 @@ RULES = (
 )
 ENTROPY = 4.8  # bits per letter; identifiers of programs in quotes have less
 _SHOWN = 20
-_STAND_IN = re.compile(r"\[secret-\d+\]")
+_STAND_IN = re.compile(r"\[(?:secret|masked)-\d+\]")
 # What says that there is no value, where the keyword rule looks for one.
 _NO_SECRET = re.compile(
     r"(?:[\d.,]+|true|false|none|null|yes|no|0x[0-9a-f]*|[\da-f:.-]+|/.*|\(.*|\{\{.*)", re.IGNORECASE
