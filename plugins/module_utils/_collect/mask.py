@@ -34,6 +34,7 @@ _PIECE = re.compile(r"[^/=:;&?@\\]+")
 _RUN = re.compile(r"[^\W\d_]+|\d+|[^\w.,:;-]")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+")
 _HEX = re.compile(r"(?:0x|g)?(?=[a-f]*\d)[0-9a-f]+|(?=[A-F]*\d)[0-9A-F]+|0x[0-9A-Fa-f]+|[0-9a-f]{1,2}|[0-9A-F]{1,2}")
+_UNITS = re.compile(r"(?:\d{1,4}[a-z]){1,3}")  # 1h20m, 2n8g
 _PHRASE = re.compile(r"(?:[A-Z][a-z]*-)+[A-Z][a-z]*\d{1,4}\W?_?")  # as managers of passwords make them
 _MANGLED = re.compile(r"\b_Z[A-Z]{0,3}(?=\d)")
 _ADDRESS = re.compile(r"[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?:/\d+)?")
@@ -62,6 +63,8 @@ def _is_word(letters: str) -> bool:
 def _oddity(part: str, strict: bool) -> int:
     """How odd a part is that has no point or dash in it."""
     if _is_word(part) or not re.search(r"[^\W_]", part):
+        return 0
+    if _UNITS.fullmatch(part):
         return 0
     if part.isdigit():
         return _ODD * (len(part) > 7 and strict)
@@ -94,7 +97,7 @@ def _strange(token: str, strict: bool) -> tuple[int, int] | None:
     token = _MANGLED.sub(lambda match: "_" * len(match[0]), token)
     for piece in _PIECE.finditer(token):
         bare = piece[0].rstrip("*.!?") if re.match(r"[A-Za-z_]+[*.!?]+$|[^A-Za-z]+$", piece[0]) else piece[0]
-        odd = sum(_oddity(part, strict) for part in re.split(r"[.+~^-]", bare) if part)
+        odd = sum(_oddity(part, strict) for part in re.split(r"[._+~^-]", bare) if part)
         odd = max(odd, _ODD * bool(_PHRASE.fullmatch(bare)))
         pieces.append((piece.start(), piece.end(), odd))
     most = max((odd for _start, _end, odd in pieces), default=0)
@@ -112,8 +115,8 @@ _STRONG = (
     r"|(?<![a-z])cak(?![a-z])|communit(?:y6?|ies)|authorization|cookie|kennwort|contrase|senha|wachtwoord|hasło|парол|密码"
 )
 _WEAK = (
-    r"(?:token|(?<![lprq])(?<!\b[lprq]_)key|auth|authentication|session|ticket|sig|signature|e?n?crypt|bearer|licen[cs]e"
-    r"|sid|crumb|code|identified|priv|login|webhook|certificate)(?:s|\d|_?id)?(?![a-z])"
+    r"(?:token|(?<![lprq])(?<!\b[lprq]_)key|auth|authentication|session|ticket|signature|e?n?crypt|bearer|licen[cs]e"
+    r"|crumb|identified|login|webhook|certificate|(?<![a-z])(?:sig|sid|code|priv))(?:s|\d|_?id)?(?![a-z])"
 )
 # One letter of a command, before a password in most.
 _OPTION = r"(?<![\w-])-[pPwak](?![\w-])|(?<![\w-])-u[ \t]+[\"']?[\w.$-]+(?=:)"
