@@ -16,6 +16,8 @@ description:
   - Makes an archive that M(rocemesh.multinode.doctor) reads as it reads the originals, and that can be sent.
   - Secrets, IP and MAC addresses, names of hosts, domains and users, serial numbers and UUIDs become stand-ins, the
     same for the same thing in all pieces. Addresses of one network stay in one network.
+  - Every word that is not known to be harmless (words of the field, figures, times, versions, paths of them) could be a
+    secret and has a mark, C([masked-1]), the same for the same value.
   - What is secret and what is a name follows from the inventory (variables, and keys in them, with C(password),
     C(secret) or C(token) in their name, or C(_key) at its end; names, addresses and users of all hosts) and from what
     is in the texts.
@@ -81,7 +83,7 @@ pieces:
   elements: str
   returned: success
 stand_ins:
-  description: Kind (address, host, secret, ...) to the number of different things that have a stand-in.
+  description: Kind (address, host, secret, masked, ...) to the number of different things that have a stand-in.
   type: dict
   returned: success
 sha256:

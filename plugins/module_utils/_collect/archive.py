@@ -144,6 +144,7 @@ _PLURAL = {
     "domain": "domains",
     "host": "hosts",
     "mac": "MAC addresses",
+    "masked": "masked words",
     "network": "networks",
     "other network": "other networks",
     "secret": "secrets",

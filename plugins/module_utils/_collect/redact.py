@@ -14,7 +14,7 @@ import ipaddress
 import re
 from typing import Callable, Iterable, Match
 
-from . import forms, patterns
+from . import mask, patterns
 from .spellings import SHORTEST, expression, spellings, squeezed
 
 _V4_OWN = 14  # first bytes 240 to 253
@@ -51,13 +51,13 @@ class Redactor:
         return {kind: len(given) for kind, given in sorted(self._given.items())}
 
     def text(self, text: str) -> str:
-        """Known secrets first, for a form may end in the middle of one (``password: a b``)."""
-        return self._pattern.sub(self._one, self._without_unknown(self._without_known(text)))
+        """What is known first, so that the rest of a text that could be a secret is what nobody knows."""
+        return self._masked(self._pattern.sub(self._one, self._without_known(text)))
 
-    def _without_unknown(self, text: str) -> str:
+    def _masked(self, text: str) -> str:
         parts, last = [], 0
-        for start, end, value in forms.spans(text):
-            parts += [text[last:start], self._secret(value, text[start:end])]
+        for start, end, value in mask.spans(text):
+            parts += [text[last:start], self._mark("masked", value, text[start:end])]
             last = end
         return "".join([*parts, text[last:]])
 
@@ -68,11 +68,11 @@ class Redactor:
         if not there:
             return text
         known = re.compile("|".join(map(expression, there)), re.IGNORECASE)
-        return known.sub(lambda match: self._secret(self._secrets.get(squeezed(match[0]), ""), match[0]), text)
+        return known.sub(lambda match: self._mark("secret", self._secrets.get(squeezed(match[0]), ""), match[0]), text)
 
-    def _secret(self, secret: str, text: str) -> str:
-        # As many lines as before: the doctor names lines.
-        return self._stand_in("secret", secret or text, "[secret-{}]") + "\n" * text.count("\n")
+    def _mark(self, kind: str, value: str, text: str) -> str:
+        # A number tells nothing of the value. As many lines as before: the doctor names lines.
+        return self._stand_in(kind, value or text, f"[{kind}-{{}}]") + "\n" * text.count("\n")
 
     def piece(self, name: str) -> str:
         """The name of a piece; the host in it has the stand-in that it has in the texts."""
@@ -107,7 +107,7 @@ class Redactor:
         return match.group() if _NO_SERIAL.match(value) else key + self._stand_in("serial", value, "SERIAL{:04d}")
 
     def _user(self, text: str) -> str:
-        return text if text in forms.USERS else self._stand_in("user", text, "user-{}")
+        return text if text in mask.USERS else self._stand_in("user", text, "user-{}")
 
     def _host(self, text: str) -> str:
         # What is no host to the doctor ("node1") is to have a stand-in that is none either.
@@ -235,7 +235,7 @@ def _forms(name: str) -> list[str]:
         return []
     except ValueError:
         pass
-    if not name or name.lower() in ("localhost", "all", "none", *forms.USERS):
+    if not name or name.lower() in ("localhost", "all", "none", *mask.USERS):
         return []
     first = name.partition(".")[0]
     found = [name] + ([first] if re.search(r"\d", first) and len(first) > 2 else [])

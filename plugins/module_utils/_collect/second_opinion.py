@@ -20,7 +20,7 @@ REQUIREMENT = "detect-secrets>=1.5,<2"
 RULES = json.loads(Path(__file__).with_name("detectors.json").read_text(encoding="utf-8"))
 ENTROPY = 4.8  # bits per letter; identifiers of programs in quotes have less
 _SHOWN = 20
-_STAND_IN = re.compile(r"\[secret-\d+\]")
+_STAND_IN = re.compile(r"\[(?:secret|masked)-\d+\]")
 # What says that there is no value, where the keyword rule looks for one.
 _NO_SECRET = re.compile(
     r"(?:[\d.,]+|true|false|none|null|yes|no|0x[0-9a-f]*|[\da-f:.-]+|/.*|\(.*|\{\{.*)", re.IGNORECASE

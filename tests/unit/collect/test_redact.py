@@ -155,7 +155,7 @@ def test_forms_that_name_somebody_or_open_something(text: str, words: str) -> No
 def test_a_secret_beside_its_key_does_not_survive_in_part(text: str) -> None:
     after = Redactor().text(text)
     assert not re.search(r"a1b2c3|123456|MII", after)
-    assert after.count("[secret-") == 1 + text.count("-----BEGIN B")
+    assert after.count("[masked-") == 1 + text.count("-----BEGIN B")
     assert after.count("\n") == text.count("\n")
 
 

@@ -6,8 +6,9 @@ import pathlib
 from typing import Any, Iterator
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._collect import archive
+from ansible_collections.rocemesh.multinode.plugins.module_utils._collect import archive, mask
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.registry import KINDS, Kind
 
 from lab.gym import model, site
 from lab.gym.faults import FAULTS
@@ -83,3 +84,21 @@ def _folders(before: dict[str, str], after: dict[str, str]) -> dict[str, str]:
     """Folder of a machine -> what it is called in the archive: pieces keep their order."""
     pairs = zip(before, (piece for piece in after if piece != archive.MANIFEST))
     return {one.split("/")[1]: other.split("/")[1] for one, other in pairs if one.count("/") == 2}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_reader_reads_the_same_with_marks(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stand-ins of names are in both: what differs would be of a mark."""
+    texts = {str(path): path.read_text(errors="replace") for path in sorted(LOGS.rglob("*.txt"))}
+    marked = list(archive.redacted(archive.Pieces(texts), [], []).texts.values())
+    monkeypatch.setattr(mask, "spans", lambda text: [])
+    unmarked = list(archive.redacted(archive.Pieces(texts), [], []).texts.values())
+    assert marked != unmarked
+    assert [_without_messages(kind.result(text, {})) for text in marked] == [
+        _without_messages(kind.result(text, {})) for text in unmarked
+    ]
+
+
+def _without_messages(found: dict[str, Any]) -> dict[str, Any]:
+    """Messages count bytes and show lines."""
+    return {**found, "problems": [each["code"] for each in found["problems"]]}

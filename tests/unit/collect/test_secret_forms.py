@@ -64,13 +64,14 @@ def test_collect_known_secrets_misses_none(table: str) -> None:
 
 
 def test_collect_harmless_lookalikes_are_sent_and_most_stay() -> None:
-    """What has a stand-in for another reason (a host, an address, a UUID) counts as left."""
+    """Of what looks like a secret much has a mark (random identifiers, public keys), but never is an archive refused.
+    What has a stand-in for another reason (a host, an address, a UUID) counts as left."""
     texts = {form.name: form.fill(seed=1)[0] for form in forms(HARMLESS)}
     assert len(texts) >= 100
     found = {name: archive.redacted(archive.Pieces({"a.log": text}), [], []) for name, text in texts.items()}
     assert [name for name, each in found.items() if second_opinion.doubts(archive.packed(each))] == []
-    taken = [name for name, each in found.items() if "[secret-" in each.texts["a.log"]]
-    assert len(taken) * 5 <= len(texts), taken
+    taken = [name for name, each in found.items() if "[masked-" in each.texts["a.log"]]
+    assert len(taken) * 100 <= len(texts) * 42, taken
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ def test_known_secret_that_three_letters_make_up_is_no_part_of_words() -> None:
 def test_unknown_secret_beside_what_tells_it_is_removed(form: str) -> None:
     text = form.format("Hunter2Zq9")
     after = Redactor().text(text)
-    assert "Hunter2Zq9" not in after and "[secret-1]" in after
+    assert "Hunter2Zq9" not in after and "[masked-" in after
     assert after.count("\n") == text.count("\n")
 
 

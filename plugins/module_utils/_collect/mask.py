@@ -1,0 +1,285 @@
+"""Mask by default: what a text keeps in clear is known to be harmless, and everything else could be a secret.
+
+Known are the words of the field (words.txt, made by tests/unit/collect/vocabulary.py of the public sources of its
+programs and of this collection), also joined to identifiers and paths; figures, times, versions; stand-ins of addresses
+and names; up to 18 hexadecimal digits, and digests behind a word that says so. Of each piece of a word it is added up
+how odd it is: unknown letters, single letters, digits between letters, rare signs.
+
+What stands before says how strict to be: behind the name of a password only words of everyday use stay, behind that of
+a token or key only what is hardly odd. A text is read without its escapes (JSON at any depth, percent, XML, Python).
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import html
+import re
+from pathlib import Path
+from typing import Iterator
+
+_COMMON, _FIELD = (
+    frozenset(block.split())
+    for block in Path(__file__).with_name("words.txt").read_text(encoding="utf-8").split("\n\n")[1:]
+)
+# Accounts of every system: alone before the @ of an address they are no secret, and name no person.
+USERS = frozenset({"root", "admin", "ubuntu", "nvidia", "git", "ec2-user", "core", "debian", "nobody", "user"})
+
+_ODD = 6  # so odd is no word of the field
+_STRICT = 3  # and so odd is nothing behind the name of a key
+
+# A token ends where no secret goes on, a piece of it where an address or a path does.
+_TOKEN = re.compile(r"[^\s\"'`<>(){}\[\]|,\0]+")
+_PIECE = re.compile(r"[^/=:;&?@\\]+")
+_RUN = re.compile(r"[^\W\d_]+|\d+|[^\w.,:;-]")
+_CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+")
+_HEX = re.compile(r"(?:0x|g)?(?=[a-f]*\d)[0-9a-f]+|(?=[A-F]*\d)[0-9A-F]+|0x[0-9A-Fa-f]+|[0-9a-f]{1,2}|[0-9A-F]{1,2}")
+_UNITS = re.compile(r"(?:\d{1,4}[a-z]){1,3}")  # 1h20m, 2n8g
+_PHRASE = re.compile(r"(?:[A-Z][a-z]*-)+[A-Z][a-z]*\d{1,4}\W?_?")  # as managers of passwords make them
+_MANGLED = re.compile(r"\b_Z[A-Z]{0,3}(?=\d)")
+_ADDRESS = re.compile(r"[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?:/\d+)?")
+# What stands before digits of a digest that is no secret, and behind them in a list of sums.
+_DIGEST = re.compile(
+    r"(?:(?:commit|revision|digest|image|container|layer|checksum|blob|tree|build|machine|boot|invocation|fingerprint|etag"
+    r"|hash|srcversion)(?:[ _-]?id)?[\"'\]]*[:= @]|(?:sha\d+|md5)(?:sum)?[\"'\]]*[:=])[\"' \\]*(?:sha256:)?$"
+    r"|(?:overlay2|volumes|blobs|snapshots|docker|containers?|cri-containerd|libpod)[/-]$",
+    re.IGNORECASE,
+)
+_SUM = re.compile(r"^[0-9a-f]{32,}  \S+$", re.MULTILINE)
+
+
+@functools.lru_cache(1 << 16)
+def _is_word(letters: str) -> bool:
+    """A word of the list, or two of them."""
+    small = letters.lower()
+    if small in _COMMON or small in _FIELD:
+        return True
+    return 6 < len(small) < 41 and any(
+        (small[:at] in _COMMON or small[:at] in _FIELD) and (small[at:] in _COMMON or small[at:] in _FIELD)
+        for at in range(3, len(small) - 2)
+    )
+
+
+def _oddity(part: str, strict: bool) -> int:
+    """How odd a part is that has no point or dash in it."""
+    if _is_word(part) or not re.search(r"[^\W_]", part):
+        return 0
+    if _UNITS.fullmatch(part):
+        return 0
+    if part.isdigit():
+        return _ODD * (len(part) > 7 and strict)
+    if _HEX.fullmatch(part):
+        return 0 if len(part) <= (5 + 5 * part.startswith("0x") if strict else 18) else _ODD
+    odd, runs = 0, _RUN.findall(part)
+    for before, run, after in zip(["", *runs], runs, [*runs[1:], ""]):
+        if run[0].isdigit():
+            glued = before.isalpha() and after.isalpha() and min(len(before), len(after)) < 3
+            odd += 2 * glued + (len(run) > 6) * (before.isalpha() or after.isalpha())
+        elif not run.isalpha():
+            odd += 2
+        elif not _is_word(run):
+            for letters in _CAMEL.findall(run):
+                if len(letters) == 1:
+                    odd += 2
+                elif len(letters) == 2:
+                    odd += 1 if _is_word(letters) else 4
+                elif not _is_word(letters):
+                    odd += _ODD
+    return odd
+
+
+@functools.lru_cache(1 << 18)
+def _strange(token: str, strict: bool) -> tuple[int, int] | None:
+    """From where to where something in a token could be a secret."""
+    if _ADDRESS.fullmatch(token):
+        return None
+    pieces = []
+    token = _MANGLED.sub(lambda match: "_" * len(match[0]), token)
+    for piece in _PIECE.finditer(token):
+        bare = piece[0].rstrip("*.!?") if re.match(r"[A-Za-z_]+[*.!?]+$|[^A-Za-z]+$", piece[0]) else piece[0]
+        odd = sum(_oddity(part, strict) for part in re.split(r"[._+~^-]", bare) if part)
+        odd = max(odd, _ODD * bool(_PHRASE.fullmatch(bare)))
+        pieces.append((piece.start(), piece.end(), odd))
+    most = max((odd for _start, _end, odd in pieces), default=0)
+    if most < (_STRICT if strict else _ODD):
+        return None
+    # A secret may hold what ends a piece: what is a little odd goes with it.
+    taken = [(start, end) for start, end, odd in pieces if odd]
+    return taken[0][0], taken[-1][1]
+
+
+# Words that name a secret: of passwords, and of what a machine made, which is odd.
+_STRONG = (
+    r"(?<!by)(?<!com)pass(?!ed|es\b|ing|iv|th|age)(?:w(?:or)?d|wort|phrase|key|code|in|out)?|(?<![a-z])pwd?(?![a-z])"
+    r"|bindpw|rootpw|secret(?!-\d+\]|ar)|credential|(?<![a-z])creds?(?![a-z])|psk|authtok|(?<![a-z])(?:so-)?pin(?![a-z])"
+    r"|(?<![a-z])cak(?![a-z])|communit(?:y6?|ies)|authorization|cookie|kennwort|contrase|senha|wachtwoord|hasło|парол|密码"
+)
+_WEAK = (
+    r"(?:token|(?<![lprq])(?<!\b[lprq]_)key|auth|authentication|session|ticket|signature|e?n?crypt|bearer|licen[cs]e"
+    r"|crumb|identified|login|webhook|certificate|(?<![a-z])(?:sig|sid|code|priv))(?:s|\d|_?id)?(?![a-z])"
+)
+# One letter of a command, before a password in most.
+_OPTION = r"(?<![\w-])-[pPwak](?![\w-])|(?<![\w-])-u[ \t]+[\"']?[\w.$-]+(?=:)"
+_NAME = re.compile(rf"(?P<strong>{_STRONG})|{_WEAK}|(?P<option>{_OPTION})", re.IGNORECASE)
+_BEHIND = re.compile(
+    r"(?:[A-Z_.-][\w.-]{0,40}|s|\d)?[\"'\])}>*]*(?:[ \t]*(?::=|=>|->|[:=]+|[,|>/]|\.{3,}[ \t]*:?)[ \t]*"
+    r"(?:[|>][+-]?\d?[ \t]*(?=\n))?(?:\n[ \t]+)?(?P<sign>)|[ \t]+(?:is|was|to)[ \t]+(?P<said>))?",
+    re.IGNORECASE,
+)
+_VALUE = re.compile(r"\"((?:[^\"\\\n]|\\.)*)\"?|'([^'\n]*)'?|([^\s\"'<>]+)")
+# No value, a scheme or algorithm before it, a short figure, or a stand-in.
+_NOTHING = re.compile(
+    r"\W*|\W{0,8}(?:none|null|nil|n/a|true|false|yes|no|on|off|unknown|unlimited|redacted|hidden|omitted|0+|\d{1,3}"
+    r"|basic|digest|bearer|token|negotiate|ntlm|sha\d*|md5|aes|des|SERIAL\d{4}|\d+\.\d+\.\d+\.\d+(?:[:/]\d+)?"
+    r"|(?:(?:host|user|domain|secret|masked)-\d+(?:\.invalid)?[@.:]?)+)\W{0,8}",
+    re.IGNORECASE,
+)
+_REFERENCE = re.compile(r"[{\[(]|\$[{(]?[A-Z_]+[)}]?$")
+_SPOKEN = re.compile(r"\W*([A-Za-z]+)\W*")
+_PEM = re.compile(r"-----BEGIN [A-Z0-9 ]+-----(?s:(?!-----BEGIN).)*?(?:-----END [A-Z0-9 ]+-----|(?=-----BEGIN)|\Z)")
+_USERINFO = re.compile(r"(?<=://)[^/\s\"'<>]+(?=@)")
+
+
+def spans(text: str) -> list[tuple[int, int, str]]:
+    """Start, end and value of what could be a secret, in order, none within another. The value is without escapes."""
+    view, places = _unescaped(text)
+    found = set(_found(view))
+    if places:
+        found = {(_original(places, one, first=True), _original(places, two, first=False)) for one, two in found}
+        # A quote within a value ends it in the view.
+        found |= set(_found(text, only_values=True))
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(found):
+        if joined and start < joined[-1][1]:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((start, end))
+    return [(start, end, _unescaped(text[start:end])[0]) for start, end in joined]
+
+
+def _found(view: str, only_values: bool = False) -> Iterator[tuple[int, int]]:
+    for whole in (_PEM, _USERINFO):
+        for match in whole.finditer(view):
+            if match[0] not in USERS and not _NOTHING.fullmatch(match[0]):
+                yield match.span()
+    for token in _TOKEN.finditer(view):
+        if not only_values:
+            yield from _part(view, token, strict=False)
+        if _is_name(token[0]):
+            for name in _NAME.finditer(view, token.start()):
+                if name.start() >= token.end():
+                    break
+                yield from _values(view, name, only_values)
+
+
+@functools.lru_cache(1 << 18)
+def _is_name(token: str) -> bool:
+    return _NAME.search(token) is not None
+
+
+def _part(view: str, token: re.Match[str], strict: bool) -> Iterator[tuple[int, int]]:
+    """What of a token could be a secret."""
+    part = _strange(token[0], strict)
+    if part:
+        start, end = token.start() + part[0], token.start() + part[1]
+        if strict or not _is_digest(view, start, end):
+            yield start, end
+
+
+def _is_digest(view: str, start: int, end: int) -> bool:
+    """Whether it is one in a field where none is secret."""
+    if not re.fullmatch(r"[0-9a-f]{19,}", view[start:end]):
+        return False
+    return bool(_DIGEST.search(view, max(0, start - 40), start) or _SUM.match(view, start))
+
+
+def _values(view: str, name: re.Match[str], only_values: bool) -> Iterator[tuple[int, int]]:
+    """What stands behind a name: its value as a whole, or the words that follow."""
+    strong = (name["strong"] or "").lower()
+    behind = _BEHIND.match(view, name.end())
+    place = behind.end() if behind else name.end()
+    value_follows = bool(behind and behind.lastgroup)
+    header = value_follows and strong in ("authorization", "cookie")
+    if value_follows and re.search(r"\w=[ \t]+$", view[name.start() : place]):
+        return  # it is empty
+    if strong and value_follows and not header:
+        value = _VALUE.match(view, place)
+        if value:
+            start, end = value.span(value.lastindex or 0)
+            bare = view[start:end].rstrip(",;)}] \t")
+            spoken = behind and behind.lastgroup == "said" and _is_spoken(bare)
+            path = bare[:1] in ("/", "~") and not _strange(bare, True)
+            if bare and not (_NOTHING.fullmatch(bare) or _REFERENCE.match(bare) or spoken or path):
+                yield start, start + len(bare)
+        return
+    if only_values:
+        return
+    line = view.find("\n", place)
+    zone = 1 if name["option"] else 1 << 20 if header else 6 if strong else 1 if value_follows else 3
+    for number, token in enumerate(_TOKEN.finditer(view, place, line if line >= 0 else len(view))):
+        if number >= zone:
+            break
+        if _NOTHING.fullmatch(token[0]):
+            continue
+        if name["option"]:
+            if re.match(r"[^/~-].*[A-Za-z]|[A-Za-z]", token[0]) and not _is_spoken(token[0]):
+                yield token.span()
+        elif strong and (number < 2 or header) and not _is_spoken(token[0]):
+            yield token.span()
+        else:
+            yield from _part(view, token, strict=True)
+
+
+def _is_spoken(token: str) -> bool:
+    """Whether a token is a word of everyday use, or names a secret itself."""
+    word = _SPOKEN.fullmatch(token)
+    return bool(word and (word[1].lower() in _COMMON or _NAME.fullmatch(word[1])))
+
+
+_ESCAPE = re.compile(
+    r"\\+(?:[\"'/nrt]|u[0-9a-f]{4}|x[0-9a-f]{2}|&(?:amp;)*quot;)|(?:%(?:25)*5c)+%(?:25)*2[27]"
+    r"|%25(?:25)*(?:2[0-9a-f]|3[a-f]|40|0[ad])"
+    r"|%[0-9a-f]{2}|&(?:amp;)*(?:quot|lt|gt|amp|apos|#\d{1,6}|#x[0-9a-f]{1,5});",
+    re.IGNORECASE,
+)
+_LETTERS = {"n": "\n", "r": "\r", "t": "\t"}
+
+
+def _one(escape: str) -> str:
+    if escape[0] == "%":
+        return chr(int(escape[-2:], 16))
+    if escape[0] == "&":
+        return html.unescape("&" + escape.rpartition("&")[2].replace("amp;", "", escape.count("amp;") - 1))[:1]
+    last = escape.lstrip("\\")
+    return (
+        chr(int(last[1:], 16))
+        if last[0] in "uxUX" and len(last) > 1
+        else _LETTERS.get(last, html.unescape(last.replace("amp;", "")))
+    )
+
+
+def _unescaped(text: str) -> tuple[str, list[tuple[int, int, int]]]:
+    """The text without escapes; of each escape its place there, its start and its end here. Empty: there are none."""
+    parts: list[str] = []
+    places: list[tuple[int, int, int]] = []
+    last = length = 0
+    for match in _ESCAPE.finditer(text):
+        before = text[last : match.start()]
+        letter = _one(match[0])
+        length += len(before)
+        places.append((length, match.start(), match.end()))
+        parts += [before, letter]
+        length += len(letter)
+        last = match.end()
+    return ("".join([*parts, text[last:]]), places) if places else (text, [])
+
+
+def _original(places: list[tuple[int, int, int]], place: int, first: bool) -> int:
+    """Where a place of the text without escapes lies in the original: the start of a span, or the end of one."""
+    index = bisect.bisect_right(places, (place if first else place - 1, 1 << 62, 0)) - 1
+    if index < 0:
+        return place
+    at, start, end = places[index]
+    if first:
+        return start if at == place else end + place - at - 1
+    return end + place - at - 1

@@ -1,0 +1,71 @@
+"""What stays in clear, what gets a mark, and that a mark tells nothing but "the same again"."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._collect import mask
+from ansible_collections.rocemesh.multinode.plugins.module_utils._collect.redact import Redactor
+
+from .test_second_opinion import LOGS
+
+
+def test_marks_are_numbers_the_same_for_the_same_value() -> None:
+    text = "unit kranich-7 lost xQ9zr4Kp\nunit kranich-7 back xQ9zr4Kq\n"
+    assert Redactor().text(text) == "unit [masked-1] lost [masked-2]\nunit [masked-1] back [masked-3]\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "weka user gipfel-laterne",
+        "anything xQ9zr4Kp",
+        "probe;gipfel;3",
+        "GET /x?q=Kj8sZ2pQwe",
+        "kranich:falter@db",
+        "--flag=Tr0ub4dor&3",
+        "word 0123456789abcdef0123456789abcdef",
+        "Orange-Index42!",
+    ],
+)
+def test_unknown_words_are_masked_without_a_word_that_tells(text: str) -> None:
+    assert "[masked-1]" in Redactor().text(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password: 1234",
+        "password orange",
+        "enable password 7 orange",
+        "PIN for token: 33556574",
+        "token=0a1b2c3d4e",
+        "https://orange@store/x",
+        "Authorization: Basic orange",
+        "login -p index-table",
+    ],
+)
+def test_behind_the_name_of_a_secret_little_stays(text: str) -> None:
+    assert "[masked-1]" in Redactor().text(text)
+
+
+def test_words_are_words_in_order_once() -> None:
+    common, field = mask._COMMON, mask._FIELD
+    assert len(common) > 2_000 and len(field) > 10_000 and not common & field
+    assert [word for word in common | field if not re.fullmatch(r"(?=\d{0,3}[a-z])[a-z0-9]{2,20}", word)] == []
+    assert [word for word in field if re.search(r"\d{4}", word)] == []
+
+
+def test_few_words_of_real_logs_are_masked() -> None:
+    texts = [path.read_text(errors="replace") for path in LOGS]
+    words = sum(len(mask._TOKEN.findall(text)) for text in texts)
+    assert sum(len(mask.spans(text)) for text in texts) * 100 < words * 1.5
+
+
+@pytest.mark.parametrize("text", ["a" * 400_000, "=" * 400_000, "password " + "-" * 400_000 + "x", "aB3" * 200_000])
+def test_a_long_word_takes_no_long_time(text: str) -> None:
+    start = time.process_time()
+    mask.spans(text)
+    assert time.process_time() - start < 20
