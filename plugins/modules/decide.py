@@ -31,6 +31,7 @@ options:
       - container_engine
       - esxi_batches
       - fabric_check
+      - fabric_pair
       - gpu_image_check
       - guest_driver
       - handoff_job
@@ -43,6 +44,7 @@ options:
       - site_windows
       - system_support
       - undo
+      - upgrade
   options:
     description: Options of the decision.
     type: dict

@@ -15,6 +15,18 @@ _ANY: Mapping[str, Any] = {"type": "raw"}
 _BOOL: Mapping[str, Any] = {"type": "bool"}
 _INT: Mapping[str, Any] = {"type": "int"}
 _STR: Mapping[str, Any] = {"type": "str"}
+_UPGRADE: Mapping[str, Mapping[str, Any]] = {
+    "packages": {"type": "dict"},
+    "removes": {"type": "list", "elements": "str"},
+    "scheduler": {
+        "type": "dict",
+        "options": {
+            "kind": {"type": "str", "choices": ["none", "slurm", "kubernetes"]},
+            "host": _STR,
+            "minutes": _INT,
+        },
+    },
+}
 # Variables of the whole site, as argument specifications write options: playbooks and roles' defaults read them.
 SITE_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "rocemesh_accept_boot": _ANY,
@@ -38,12 +50,14 @@ SITE_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "rocemesh_reboot_timeout": _INT,
     "rocemesh_roce_networks": _ANY,
     "rocemesh_roce_priority": _INT,
+    "rocemesh_scheduler_node": _STR,
     "rocemesh_shutdown_timeout": _INT,
     "rocemesh_simulated": _BOOL,
     "rocemesh_skip_hosts": _ANY,
     "rocemesh_slots": _INT,
     "rocemesh_switch_driver": _STR,
     "rocemesh_take_over": _STR,
+    "rocemesh_upgrade": {"type": "dict", "options": _UPGRADE},
     "rocemesh_vcenter_ca_path": {"type": "path"},
     "rocemesh_vcenter_hostname": _STR,
     "rocemesh_vcenter_password": {"type": "str", "no_log": True},
