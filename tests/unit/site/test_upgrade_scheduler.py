@@ -1,4 +1,4 @@
-"""playbooks/tasks/scheduler.yml against scripts that stand for Slurm and Kubernetes, with the state of one node in files."""
+"""playbooks/tasks/scheduler.yml against scripts that stand for Slurm and Kubernetes, their node as files."""
 
 from __future__ import annotations
 
