@@ -39,6 +39,7 @@ options:
       - mesh_logins
       - mpi_hosts
       - mpi_leftovers
+      - replacement
       - site_outcomes
       - site_plan
       - site_windows

@@ -177,6 +177,7 @@ def test_site_imports_existing_playbooks_each_once() -> None:
         "undo.yml",
         "add_host.yml",
         "remove_host.yml",
+        "replace.yml",
         "upgrade.yml",
     }
     assert {playbook.name for playbook in PLAYBOOKS} - set(imported) == beside
