@@ -41,6 +41,7 @@ SHIPPED = (
     "playbooks/*.yml",
     "plugins/*.py",
     "plugins/module_utils/*.yml",
+    "plugins/module_utils/_collect/*.json",
     "plugins/module_utils/_collect/words.txt",
     "plugins/module_utils/_results/figures/*.json",
     "plugins/module_utils/_results/readers/*.json",

@@ -31,6 +31,7 @@ options:
       - container_engine
       - esxi_batches
       - fabric_check
+      - fabric_pair
       - gpu_image_check
       - guest_driver
       - handoff_job
@@ -38,12 +39,14 @@ options:
       - mesh_logins
       - mpi_hosts
       - mpi_leftovers
+      - replacement
       - site_outcomes
       - site_plan
       - site_windows
       - system_support
       - undo
       - unread_names
+      - upgrade
   options:
     description: Options of the decision.
     type: dict

@@ -29,6 +29,8 @@ LONGEST = [
         "switch/test_read_only.py",
         "mesh/test_star.py",
         "day2/test_undo.py",
+        "day2/test_replace.py",
+        "day2/test_upgrade.py",
         "switch/test_journal.py",
     )
 ]

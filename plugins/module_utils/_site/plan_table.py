@@ -21,6 +21,7 @@ _RESTARTS = {
     Reboot.NONE.value: NO_RESTART,
     Reboot.VM_POWER_CYCLE.value: "VM off and on",
     Reboot.ESXI_HOST.value: "ESXi host",
+    reboot.GUEST: "guest",
 }
 # Layers whose roles publish their changes as texts: what all of these wait for.
 _OF_LAYER = {"esxi": Reboot.ESXI_HOST.value}
@@ -71,7 +72,7 @@ def _of_operation(device: str, operation: Mapping[str, Any]) -> Row:
 
 
 def windows(
-    rows: Iterable[Row],
+    rows: Sequence[Row],
     hosts: Mapping[str, Mapping[str, Any]],
     vms: Mapping[str, Mapping[str, Any]],
     nics: Mapping[str, Mapping[str, Any]],
@@ -94,18 +95,22 @@ def windows(
         }
 
     found: list[Row] = []
-    for window in reboot.windows(after(hosts), vms, after(nics)):
+    guests = {device for row in rows if row.restart == _RESTARTS[reboot.GUEST] for device in row.devices}
+    upgrades = {vm: {"texts": ["this run"], "restart": reboot.GUEST} for vm in guests}
+    for window in reboot.windows(after(hosts), vms, after(nics), upgrades=upgrades):
         for vm, changes in window.changes.items():
             found += [Row((vm,), str(change["text"]), restart="VM off and on") for change in changes]
         if window.needed:
             stopped = ", ".join(window.vms) or NOTHING
-            what = "one restart of the host" if window.reboot else "VMs off and on"
+            what = (
+                "one restart of the host" if window.reboot else "VMs off and on" if window.rekey else "guests restart"
+            )
             found.append(
                 Row(
                     (window.host,),
                     f"maintenance window: {what}",
                     stopped,
-                    "ESXi host" if window.reboot else "VMs",
+                    "ESXi host" if window.reboot else "VMs" if window.rekey else "guest",
                     minutes[0 if window.reboot else 1],
                 )
             )

@@ -5,13 +5,19 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Mapping
 
+from .._layer import Reboot
+
+# Scope of a restart beside those of an operation: packages of a guest are in force after a restart of the guest.
+GUEST = "guest"
+
 
 @dataclasses.dataclass(frozen=True)
 class Window:
     """One host's window. ``reboot``: the host restarts; ``nics``: cards of its VMs are a reason, and only a boot clears
-    them; ``rekey``: VMs that must be off for their keys; ``vms``: all GPU VMs that go down in it; ``reasons``: one line
-    per thing that waits; ``changes``: what the window sets in the file of each VM, as data; ``left_out``: why there is
-    no window, whatever waits."""
+    them; ``rekey``: VMs that must be off for their keys; ``restart``: VMs whose guest alone restarts; ``vms``: all GPU
+    VMs that go down in it; ``reasons``: one line per thing that waits; ``changes``: what the window sets in the file of
+    each VM, as data; ``upgrade``: VMs whose packages are upgraded in it, or proved after that; ``left_out``: why there
+    is no window, whatever waits."""
 
     host: str
     reboot: bool
@@ -21,10 +27,12 @@ class Window:
     reasons: list[str]
     changes: dict[str, list[dict[str, Any]]] = dataclasses.field(default_factory=dict)
     left_out: str = ""
+    upgrade: list[str] = dataclasses.field(default_factory=list)
+    restart: list[str] = dataclasses.field(default_factory=list)
 
     @property
     def needed(self) -> bool:
-        return not self.left_out and (self.reboot or bool(self.rekey))
+        return not self.left_out and (self.reboot or bool(self.rekey or self.upgrade))
 
     def as_result(self) -> dict[str, Any]:
         return {**dataclasses.asdict(self), "needed": self.needed}
@@ -36,6 +44,8 @@ def windows(
     nics: Mapping[str, Mapping[str, Any]],
     places: Mapping[str, Mapping[str, Any]] | None = None,
     left_out: Mapping[str, str] | None = None,
+    *,
+    upgrades: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[Window]:
     """Fold the findings of the three layers into at most one window per host.
 
@@ -45,12 +55,14 @@ def windows(
     still to set, each with ``text``)};
     ``nics``: inventory name of the VM -> {``reboot_required``, ``reboot_reasons``};
     ``places``: inventory name -> {``esxi_host``, ``esxi_host_moid``, ``vcenter_uuid``} as the windows see the host;
-    ``left_out``: inventory name of a host or VM -> why its host gets no window.
+    ``left_out``: inventory name of a host or VM -> why its host gets no window;
+    ``upgrades``: inventory name of a VM -> {``texts`` (what is upgraded or proved, empty: nothing), ``restart`` (none,
+    guest or esxi_host)}.
     Hosts are identified by vCenter and managed object id: a name may be written in several ways, and a restored copy of
     a vCenter has the same ids. Raises ValueError for a VM on a host that is not listed, for two inventory names of one
     host, and for a host that was read on one vCenter and would be restarted on another.
     """
-    left_out = left_out or {}
+    left_out, upgrades = left_out or {}, upgrades or {}
     found = {name: {**_QUIET, **_placed(name, finding, (places or {}).get(name))} for name, finding in hosts.items()}
     by_id: dict[tuple[str, str], str] = {}
     for name, finding in found.items():
@@ -78,19 +90,31 @@ def windows(
         waiting = [vm for vm in placed[name] if nics.get(vm, {}).get("reboot_required")]
         reasons += [f"{vm}: {reason}" for vm in waiting for reason in nics[vm]["reboot_reasons"]]
         rekey = [vm for vm in placed[name] if vms[vm]["changes"]]
+        upgrade = [vm for vm in placed[name] if upgrades.get(vm, {}).get("texts")]
+        burnt = [vm for vm in upgrade if upgrades[vm]["restart"] == Reboot.ESXI_HOST.value]
+        reasons += [f"{vm}: {text} (firmware of a NIC)" for vm in burnt for text in upgrades[vm]["texts"]]
         reboot = bool(reasons)
+        restart = [vm for vm in upgrade if not reboot and vm not in rekey and upgrades[vm]["restart"] == GUEST]
+        reasons += [
+            f"{vm}: {text}{' (guest restarts)' if vm in restart else ''}"
+            for vm in upgrade
+            if vm not in burnt
+            for text in upgrades[vm]["texts"]
+        ]
         reasons += [f"{vm}: {change['text']} (VM must be off)" for vm in rekey for change in vms[vm]["changes"]]
         without = [f"{vm}: {left_out[vm]}" for vm in placed[name] if vm in left_out]
         result.append(
             Window(
                 host=name,
                 reboot=reboot,
-                nics=bool(waiting),
+                nics=bool(waiting or burnt),
                 rekey=rekey,
-                vms=placed[name] if reboot else rekey,
+                vms=placed[name] if reboot else [vm for vm in placed[name] if vm in rekey or vm in restart],
                 reasons=reasons,
                 changes={vm: [dict(change) for change in vms[vm]["changes"]] for vm in rekey},
                 left_out=left_out.get(name, "; ".join(without)),
+                upgrade=upgrade,
+                restart=restart,
             )
         )
     return result

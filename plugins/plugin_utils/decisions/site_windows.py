@@ -3,7 +3,9 @@
 Folds what waits on ESXi hosts, VMs and NICs, as roles have published it, into at most one window per ESXi host.
 ``hosts``: ESXi hosts of the run, with `esxi_host_pending` and `window_rows` (host to what esxi_window said of it).
 ``vms``: GPU VMs of the run, with `gpu_vm_pending`, `guest_pending`, `guest_next_boot` (what their next boot changes),
-`window_guest` (whether the guest answers) and `gpu_vm_unread` (state of a VM that vCenter cannot reach).
+`window_guest` (whether the guest answers), `gpu_vm_unread` (state of a VM that vCenter cannot reach) and
+`upgrade_pending` (playbook upgrade: what decision upgrade said). A host with an unfinished upgrade is the first, and
+with an upgrade hosts go one by one.
 ``accepted_boots``: VMs that may come back with another network or other mounts. A host whose window would restart any
 other VM of that kind gets none.
 ``left_out``: Hosts and VMs that a person has named: their hosts get no window. Those that do not answer come to them.
@@ -48,7 +50,8 @@ def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
     except TypeError as error:
         raise ValueError(f"change_windows: {error}") from error
     answer |= {"batch": batch_size(options["max_unavailable"], len(options["hosts"]))}
-    return {**answer, **_plan(options, context.variables.get("hostvars") or {})}
+    answer |= _plan(options, context.variables.get("hostvars") or {})
+    return {**answer, "batch": 1} if any(window["upgrade"] for window in answer["waiting"]) else answer
 
 
 def _plan(options: Mapping[str, Any], hostvars: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -80,12 +83,14 @@ def _plan(options: Mapping[str, Any], hostvars: Mapping[str, Mapping[str, Any]])
             silent.append(name)
     if silent:
         return {"silent": silent, "windows": [], "waiting": [], "summary": [], "left_out": {}, "unasked": {}}
+    upgrades = {name: facts.get("upgrade_pending") or {} for name, facts in vms.items()}
     found = windows(
         {name: {} if name in left_out else facts["esxi_host_pending"] for name, facts in hosts.items()},
         {name: facts["gpu_vm_pending"] for name, facts in vms.items() if name not in gone},
         {name: facts.get("guest_pending") or {} for name, facts in vms.items()},
         places,
         left_out,
+        upgrades=upgrades,
     )
     boots = {
         name: changed_boot(name, facts["guest_next_boot"])
@@ -95,10 +100,11 @@ def _plan(options: Mapping[str, Any], hostvars: Mapping[str, Mapping[str, Any]])
     found = [without_changed_boots(window, boots) for window in found]
     closed = {window.host: window.left_out for window in found if window.left_out}
     waiting = [window for window in found if window.needed]
+    waiting.sort(key=lambda window: not any(upgrades[vm].get("record") for vm in window.upgrade))
     summary = []
     for window in waiting:
-        what = "host reboot" if window.reboot else "power cycle of VMs"
-        summary.append(f"{window.host}: {what}; stops {', '.join(window.vms)}")
+        what = "host reboot" if window.reboot else "power cycle of VMs" if window.rekey else "restart of guests"
+        summary.append(f"{window.host}: {what}; stops {', '.join(window.vms) or 'nothing'}")
         summary += [f"  - {reason}" for reason in window.reasons]
     summary += [f"{host}: no window: {why}" for host, why in closed.items()]
     return {

@@ -170,7 +170,16 @@ def test_site_imports_existing_playbooks_each_once() -> None:
     assert len(imported) == len(set(imported))
     assert {name for name in imported if not (ROOT / "playbooks" / name).is_file()} == set()
     beside = {"site.yml", "benchmark.yml", "compare.yml", "consistency.yml", "doctor.yml", "fabric.yml", "handoff.yml"}
-    beside |= {"rotate_mesh.yml", "collect.yml", "drift.yml", "undo.yml", "add_host.yml", "remove_host.yml"}
+    beside |= {
+        "rotate_mesh.yml",
+        "collect.yml",
+        "drift.yml",
+        "undo.yml",
+        "add_host.yml",
+        "remove_host.yml",
+        "replace.yml",
+        "upgrade.yml",
+    }
     assert {playbook.name for playbook in PLAYBOOKS} - set(imported) == beside
 
 
