@@ -5,7 +5,7 @@ programs and of this collection), also joined to identifiers and paths; figures,
 and names; up to 18 hexadecimal digits, and digests behind a word that says so. Of each piece of a word it is added up
 how odd it is: unknown letters, single letters, digits between letters, rare signs.
 
-What stands before says how strict to be: behind the name of a password only words of everyday use stay, behind that of
+The words before say how strict to be: behind the name of a password only words of everyday use stay, behind that of
 a token or key only what is hardly odd. A text is read without its escapes (JSON at any depth, percent, XML, Python).
 """
 
@@ -38,7 +38,7 @@ _UNITS = re.compile(r"(?:\d{1,4}[a-z]){1,3}")  # 1h20m, 2n8g
 _PHRASE = re.compile(r"(?:[A-Z][a-z]*-)+[A-Z][a-z]*\d{1,4}\W?_?")  # as managers of passwords make them
 _MANGLED = re.compile(r"\b_Z[A-Z]{0,3}(?=\d)")
 _ADDRESS = re.compile(r"[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?:/\d+)?")
-# What stands before digits of a digest that is no secret, and behind them in a list of sums.
+# Words before the digits of a digest that is no secret; a line of a list of sums.
 _DIGEST = re.compile(
     r"(?:(?:commit|revision|digest|image|container|layer|checksum|blob|tree|build|machine|boot|invocation|fingerprint|etag"
     r"|hash|srcversion)(?:[ _-]?id)?[\"'\]]*[:= @]|(?:sha\d+|md5)(?:sum)?[\"'\]]*[:=])[\"' \\]*(?:sha256:)?$"
@@ -194,7 +194,7 @@ def _is_digest(view: str, start: int, end: int) -> bool:
 
 
 def _values(view: str, name: re.Match[str], only_values: bool) -> Iterator[tuple[int, int]]:
-    """What stands behind a name: its value as a whole, or the words that follow."""
+    """What is behind a name: its value as a whole, or the words that follow."""
     strong = (name["strong"] or "").lower()
     behind = _BEHIND.match(view, name.end())
     place = behind.end() if behind else name.end()
