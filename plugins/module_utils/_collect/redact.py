@@ -51,7 +51,7 @@ class Redactor:
         return {kind: len(given) for kind, given in sorted(self._given.items())}
 
     def text(self, text: str) -> str:
-        """What is known first, so that the rest of a text that could be a secret is what nobody knows."""
+        """First what is known; then a mark for each word that could be a secret and is not known."""
         return self._masked(self._pattern.sub(self._one, self._without_known(text)))
 
     def _masked(self, text: str) -> str:

@@ -27,7 +27,9 @@ def _found(path: pathlib.Path) -> Iterator[str]:
 
 def test_words_without_a_subject_are_rare() -> None:
     files = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*")) if path.is_file()]
-    found = [place for path in files if "__pycache__" not in path.parts for place in _found(path)]
+    # A list of words has no sentences.
+    texts = [path for path in files if "__pycache__" not in path.parts and path.name != "words.txt"]
+    found = [place for path in texts for place in _found(path)]
     assert len(files) > 500
     assert len(found) <= MOST, "\n".join(found)
 
