@@ -36,6 +36,11 @@ _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+")
 _HEX = re.compile(r"(?:0x|g)?(?=[a-f]*\d)[0-9a-f]+|(?=[A-F]*\d)[0-9A-F]+|0x[0-9A-Fa-f]+|[0-9a-f]{1,2}|[0-9A-F]{1,2}")
 _UNITS = re.compile(r"(?:\d{1,4}[a-z]){1,3}")  # 1h20m, 2n8g
 _PHRASE = re.compile(r"(?:[A-Z][a-z]*-)+[A-Z][a-z]*\d{1,4}\W?_?")  # as managers of passwords make them
+_YEAR = re.compile(r"[A-Za-z]{4,}(?:19|20)\d\d\W*")  # as people make them
+# What a system or a maker names by a scheme of its own: interfaces, products of NVIDIA.
+_NAMED = re.compile(
+    r"(?:en|eth|ib|wl|bond|swp)[a-z]{0,2}\d+(?:[a-z]{1,2}\d+){0,5}|(?:MC|MM|MF|MQ|MS|MT)[A-Z]\d[0-9A-Z-]+(?:_[A-Z][a-z0-9])?"
+)
 _MANGLED = re.compile(r"\b_Z[A-Z]{0,3}(?=\d)")
 _ADDRESS = re.compile(r"[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?:/\d+)?")
 # Words before the digits of a digest that is no secret; a line of a list of sums.
@@ -98,7 +103,7 @@ def _strange(token: str, strict: bool) -> tuple[int, int] | None:
     for piece in _PIECE.finditer(token):
         bare = piece[0].rstrip("*.!?") if re.match(r"[A-Za-z_]+[*.!?]+$|[^A-Za-z]+$", piece[0]) else piece[0]
         odd = sum(_oddity(part, strict) for part in re.split(r"[._+~^-]", bare) if part)
-        odd = max(odd, _ODD * bool(_PHRASE.fullmatch(bare)))
+        odd = max(odd, _ODD * bool(_PHRASE.fullmatch(bare) or _YEAR.fullmatch(bare))) * (not _NAMED.fullmatch(bare))
         pieces.append((piece.start(), piece.end(), odd))
     most = max((odd for _start, _end, odd in pieces), default=0)
     if most < (_STRICT if strict else _ODD):
@@ -129,14 +134,16 @@ _BEHIND = re.compile(
 _VALUE = re.compile(r"\"((?:[^\"\\\n]|\\.)*)\"?|'([^'\n]*)'?|([^\s\"'<>]+)")
 # No value, a scheme or algorithm before it, a short figure, or a stand-in.
 _NOTHING = re.compile(
-    r"\W*|\W{0,8}(?:none|null|nil|n/a|true|false|yes|no|on|off|unknown|unlimited|redacted|hidden|omitted|0+|\d{1,3}"
-    r"|basic|digest|bearer|token|negotiate|ntlm|sha\d*|md5|aes|des|SERIAL\d{4}|\d+\.\d+\.\d+\.\d+(?:[:/]\d+)?"
+    r"\W*|\W{0,8}(?:none|null|nil|n/a|true|false|yes|no|on|off|unknown|unlimited|redacted|hidden|omitted|0+|\d{1,3}|\d+\.\d+"
+    r"|value_specified_in_no_log_parameter|basic|digest|bearer|token|negotiate|ntlm|sha\d*|md5|aes|des|SERIAL\d{4}|\d+\.\d+\.\d+\.\d+(?:[:/]\d+)?"
     r"|(?:(?:host|user|domain|secret|masked)-\d+(?:\.invalid)?[@.:]?)+)\W{0,8}",
     re.IGNORECASE,
 )
 _REFERENCE = re.compile(r"[{\[(]|\$[{(]?[A-Z_]+[)}]?$")
 _SPOKEN = re.compile(r"\W*([A-Za-z]+)\W*")
 _PEM = re.compile(r"-----BEGIN [A-Z0-9 ]+-----(?s:(?!-----BEGIN).)*?(?:-----END [A-Z0-9 ]+-----|(?=-----BEGIN)|\Z)")
+# A file's bytes in digits of 16, by xxd and by openssl.
+_DUMP = re.compile(r"(?:^[0-9a-f]{8}: (?:[0-9a-f]{4} ){4,}.*\n?)+|(?:^[ \t]+(?:[0-9a-f]{2}:){8,}.*\n?)+", re.MULTILINE)
 _USERINFO = re.compile(r"(?<=://)[^/\s\"'<>]+(?=@)")
 
 
@@ -158,7 +165,7 @@ def spans(text: str) -> list[tuple[int, int, str]]:
 
 
 def _found(view: str, only_values: bool = False) -> Iterator[tuple[int, int]]:
-    for whole in (_PEM, _USERINFO):
+    for whole in (_PEM, _DUMP, _USERINFO):
         for match in whole.finditer(view):
             if match[0] not in USERS and not _NOTHING.fullmatch(match[0]):
                 yield match.span()
