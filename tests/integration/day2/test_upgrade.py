@@ -41,7 +41,7 @@ def test_check_lists_packages_and_windows_and_changes_nothing(site: Site) -> Non
     before = site.hashes()
     done = upgrade(site, "--check")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "tiny: 1.0 -> 2.0" in done.stdout and "maintenance window: VMs off and on" in done.stdout, done.stdout
+    assert "tiny: 1.0 -> 2.0" in done.stdout and "maintenance window" in done.stdout, done.stdout
     (plan,) = (site.folder / "journal").glob("*-plan.jsonl")
     rows = [json.loads(line) for line in plan.read_text().splitlines()]
     assert {"tiny": "2.0"} in [row.get("after") for row in rows]
