@@ -53,15 +53,17 @@ _DIGEST = re.compile(
 _SUM = re.compile(r"^[0-9a-f]{32,}  \S+$", re.MULTILINE)
 
 
+def _is_listed(letters: str) -> bool:
+    return letters.lower() in _COMMON or letters.lower() in _FIELD
+
+
 @functools.lru_cache(1 << 16)
 def _is_word(letters: str) -> bool:
     """A word of the list, or two of them."""
-    small = letters.lower()
-    if small in _COMMON or small in _FIELD:
+    if _is_listed(letters):
         return True
-    return 6 < len(small) < 41 and any(
-        (small[:at] in _COMMON or small[:at] in _FIELD) and (small[at:] in _COMMON or small[at:] in _FIELD)
-        for at in range(3, len(small) - 2)
+    return 6 < len(letters) < 41 and any(
+        _is_listed(letters[:at]) and _is_listed(letters[at:]) for at in range(3, len(letters) - 2)
     )
 
 
@@ -81,7 +83,7 @@ def _oddity(part: str, strict: bool) -> int:
             glued = before.isalpha() and after.isalpha() and min(len(before), len(after)) < 3
             odd += 2 * glued + (len(run) > 6) * (before.isalpha() or after.isalpha())
         elif not run.isalpha():
-            odd += 2
+            odd += 6 if run == "!" and before.isalpha() and after.isdigit() else 2
         elif not _is_word(run):
             for letters in _CAMEL.findall(run):
                 if len(letters) == 1:
@@ -115,7 +117,7 @@ def _strange(token: str, strict: bool) -> tuple[int, int] | None:
 
 # Words that name a secret: of passwords, and of what a machine made, which is odd.
 _STRONG = (
-    r"(?<!by)(?<!com)pass(?!ed|es\b|ing|iv|th|age)(?:w(?:or)?d|wort|phrase|key|code|in|out)?|(?<![a-z])pwd?(?![a-z])"
+    r"(?<!\S)/p(?=:)|(?<!by)(?<!com)pass(?!ed|es\b|ing|iv|th|age)(?:w(?:or)?d|wort|phrase|key|code|in|out)?|(?<![a-z])pwd?(?![a-z])"
     r"|bindpw|rootpw|secret(?!-\d+\]|ar)|credential|(?<![a-z])creds?(?![a-z])|psk|authtok|(?<![a-z])(?:so-)?pin(?![a-z])"
     r"|(?<![a-z])cak(?![a-z])|communit(?:y6?|ies)|authorization|cookie|kennwort|contrase|senha|wachtwoord|hasło|парол|密码"
 )
@@ -127,7 +129,8 @@ _WEAK = (
 _OPTION = r"(?<![\w-])-[pPwak](?![\w-])|(?<![\w-])-u[ \t]+[\"']?[\w.$-]+(?=:)"
 _NAME = re.compile(rf"(?P<strong>{_STRONG})|{_WEAK}|(?P<option>{_OPTION})", re.IGNORECASE)
 _BEHIND = re.compile(
-    r"(?:[A-Z_.-][\w.-]{0,40}|s|\d)?[\"'\])}>*]*(?:[ \t]*(?::=|=>|->|[:=]+|[,|>/]|\.{3,}[ \t]*:?)[ \t]*"
+    r"(?:[A-Z_.-][\w.-]{0,40}|s|\d)?[\"'\])}>*]*(?:[ \t]*\([^()\n]{1,30}\)(?=:))?"
+    r"(?:[ \t]*(?::=|=>|->|[:=]+|[,|>/]|\.{3,}[ \t]*:?)[ \t]*"
     r"(?:[|>][+-]?\d?[ \t]*(?=\n))?(?:\n[ \t]+)?(?P<sign>)|[ \t]+(?:is|was|to)[ \t]+(?P<said>))?",
     re.IGNORECASE,
 )
@@ -135,7 +138,7 @@ _VALUE = re.compile(r"\"((?:[^\"\\\n]|\\.)*)\"?|'([^'\n]*)'?|([^\s\"'<>]+)")
 # No value, a scheme or algorithm before it, a short figure, or a stand-in.
 _NOTHING = re.compile(
     r"\W*|\W{0,8}(?:none|null|nil|n/a|true|false|yes|no|on|off|unknown|unlimited|redacted|hidden|omitted|0+|\d{1,3}|\d+\.\d+"
-    r"|value_specified_in_no_log_parameter|basic|digest|bearer|token|negotiate|ntlm|sha\d*|md5|aes|des|SERIAL\d{4}|\d+\.\d+\.\d+\.\d+(?:[:/]\d+)?"
+    r"|basic|digest|bearer|token|negotiate|ntlm|sha\d*|md5|aes|des|SERIAL\d{4}|\d+\.\d+\.\d+\.\d+(?:[:/]\d+)?"
     r"|(?:(?:host|user|domain|secret|masked)-\d+(?:\.invalid)?[@.:]?)+)\W{0,8}",
     re.IGNORECASE,
 )
@@ -144,6 +147,7 @@ _SPOKEN = re.compile(r"\W*([A-Za-z]+)\W*")
 _PEM = re.compile(r"-----BEGIN [A-Z0-9 ]+-----(?s:(?!-----BEGIN).)*?(?:-----END [A-Z0-9 ]+-----|(?=-----BEGIN)|\Z)")
 # A file's bytes in digits of 16, by xxd and by openssl.
 _DUMP = re.compile(r"(?:^[0-9a-f]{8}: (?:[0-9a-f]{4} ){4,}.*\n?)+|(?:^[ \t]+(?:[0-9a-f]{2}:){8,}.*\n?)+", re.MULTILINE)
+_MAIL_LOGIN = re.compile(r"(?<![^\s\"'=])[\w.+-]+@[\w.-]+:(?P<value>[^\s\"'/]+)(?!\S)")
 _USERINFO = re.compile(r"(?<=://)[^/\s\"'<>]+(?=@)")
 
 
@@ -169,6 +173,9 @@ def _found(view: str, only_values: bool = False) -> Iterator[tuple[int, int]]:
         for match in whole.finditer(view):
             if match[0] not in USERS and not _NOTHING.fullmatch(match[0]):
                 yield match.span()
+    for login in _MAIL_LOGIN.finditer(view):
+        if _strange(login["value"], True):
+            yield login.span("value")
     for token in _TOKEN.finditer(view):
         if not only_values:
             yield from _part(view, token, strict=False)
@@ -249,6 +256,7 @@ _ESCAPE = re.compile(
     r"|%[0-9a-f]{2}|&(?:amp;)*(?:quot|lt|gt|amp|apos|#\d{1,6}|#x[0-9a-f]{1,5});",
     re.IGNORECASE,
 )
+_QUERY = re.compile(r"[?&][\w-]+=[^\s\"&]*%[0-9A-Fa-f]{2}[^\s\"&]*")  # where a plus is a blank
 _LETTERS = {"n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -267,6 +275,7 @@ def _one(escape: str) -> str:
 
 def _unescaped(text: str) -> tuple[str, list[tuple[int, int, int]]]:
     """The text without escapes; of each escape its place there, its start and its end here. Empty: there are none."""
+    text = _QUERY.sub(lambda match: match[0].replace("+", " "), text)
     parts: list[str] = []
     places: list[tuple[int, int, int]] = []
     last = length = 0

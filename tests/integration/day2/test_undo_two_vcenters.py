@@ -130,5 +130,5 @@ def test_undo_with_a_vcenter_that_does_not_answer_changes_nothing(both: Both) ->
             said.update({"rocemesh_vcenter_port": 1} if host.startswith("b-") else {})
     (both.folder / "inventory.json").write_text(json.dumps(inventory))
     done = both.play(REPOSITORY / "playbooks" / "undo.yml", "-e", f"run={run}", *STAGES)
-    assert done.returncode != 0 and "b-esx: its vCenter was not read" in done.stdout, done.stdout
+    assert done.returncode != 0 and "b-esx: its vCenter" in done.stdout, done.stdout
     assert both.configured() == made
