@@ -259,7 +259,7 @@ class Reader(PartsReader[NcclTests, Table]):
     # ------------------------------------------------------------------------------------------------------- lines
 
     def _broken(self, rank: int | None, text: str) -> None:
-        """Keep what stands before a line of NCCL, which the name of its host is glued to."""
+        """Keep what is before a line of NCCL, which the name of its host is glued to."""
         table = self.current.get(rank)
         ends = (text.find(f"{device.host.split('.')[0]}:{device.pid}:") for device in (table.devices if table else ()))
         piece = text[: max(ends, default=0)].strip()
