@@ -296,7 +296,7 @@ class Reading:
         return len(self.opening) < _OPENING
 
     def troubled(self) -> list[Hit]:
-        """Alarms, and hints where nobody chose a few lines of a log for them, or a job came to its end behind them."""
+        """Alarms; and hints of a few lines or a host's own piece, unless a job came to its end there."""
         ended = ended_well(self.jobs)
         hints = [hit for hit in self.hints if hit.file not in ended and (hit.placed or self.short)]
         return sorted([*self.alarms, *hints], key=lambda hit: hit.line) if hints else self.alarms

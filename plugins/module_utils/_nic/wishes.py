@@ -177,7 +177,7 @@ def session_address(proc: str = "/proc") -> str:
 
 
 def _bytes(path: str) -> bytes:
-    """Empty for a process that is gone, or that shows its environment to nobody."""
+    """Empty for a process that is gone, or that does not show its environment."""
     try:
         with open(path, "rb") as stream:
             return stream.read()

@@ -50,7 +50,7 @@ def diagnose(
         states = {witness["name"]: witness["state"] for witness in summary["verdict"]["witnesses"]}
         ended = all(states[name] == AGREES for name in _OF_THE_END)
         unreal = run_facts.simulated(evidence, layers)
-        names = {short(told): node for node, name in job.hosts.items() for told in (node, name)}
+        names = {short(known): node for node, name in job.hosts.items() for known in (node, name)}
         boots = Boots(evidence, names, job.started) if job.started else None
         found = doctor.diagnose(logs, texts, selection=Selection(LOGS, "job/", LOG_BYTES), boots=boots, ended=ended)
         findings = [
