@@ -53,7 +53,8 @@ class PlannedAction(ActionBase):
             return {"failed": True, "changed": False, "msg": refused, "error_code": "refused"}
         place = os.environ.get(JOURNAL)
         if place:
-            for entry in entries:
+            # What only waits for a restart is no plan of this task; the callback writes it.
+            for entry in (each for each in entries if each["kind"] == "change"):
                 journal_file.append(pathlib.Path(place), {**entry, "kind": "planned"})
         return self._module(variables)
 
