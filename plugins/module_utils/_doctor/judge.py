@@ -28,7 +28,7 @@ from .model import (
     PROVEN,
     Rule,
 )
-from .questions import GENERAL, SILENT, STOPPED, Question, rank
+from .questions import SILENT, STOPPED, Question, general, rank
 from .ranking import SYMPTOMS, explained, one_per_layer, order
 from .reading import PER_FORM, Hit, Reading
 from .topics import with_topics
@@ -93,10 +93,10 @@ def answer(
     questions = _questions(open_causes, done)
     settled = _settled(found, open_causes, reading)
     if verdict == CANNOT_TELL:
-        failed = kinds[FAULT] or kinds[ECHO] or troubled
-        questions = [*([STOPPED] if stopped else []), *questions, *(GENERAL if failed else GENERAL[1:])]
+        failed = bool(kinds[FAULT] or kinds[ECHO] or troubled)
+        questions = [*([STOPPED] if stopped else []), *questions, *general(failed, reading.nccl)]
     elif verdict == NO_FAULT_SEEN and any(gap.code != "job" for gap in lacking):
-        questions = list(GENERAL[1:])
+        questions = general(False, reading.nccl)
     # What would have helped and was not there.
     asked = [text for text, names in catalogue().wanted.items() if not any(name in reading.seen for name in names)]
     return {

@@ -21,16 +21,12 @@ class Question:
     look: str = ""
 
 
-# Where nothing tells more.
-GENERAL = (
-    Question(
-        "on the host of the rank that failed first", "dmesg -T | tail -100; nvidia-smi; ibv_devinfo; show_gids", 1
-    ),
-    Question(
-        "in the job's script",
-        "run again with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET,ENV and keep the whole output",
-        3,
-    ),
+_STATE = "dmesg -T | tail -100; nvidia-smi; ibv_devinfo; show_gids"
+_FAILED, _SOUND = Question("on the host of the rank that failed first", _STATE), Question("on each host", _STATE)
+_AGAIN = Question(
+    "in the job's script",
+    "run again with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET,ENV and keep the whole output",
+    3,
 )
 # Where the log ends after the bootstrap.
 STOPPED = Question(
@@ -38,6 +34,11 @@ STOPPED = Question(
     "nc -l 29999 on one and nc -vz ADDRESS 29999 on the other, with the address after 'Bootstrap : Using'",
     2,
 )
+
+
+def general(failed: bool, nccl: bool) -> list[Question]:
+    """Where nothing tells more. ``nccl``: it has a word in what was read."""
+    return [_FAILED, _AGAIN] if failed else [_AGAIN] if nccl else [_SOUND]
 
 
 def rank(candidates: Iterable[tuple[str, float]], looks: Mapping[str, Mapping[Question, float]]) -> list[Question]:

@@ -190,7 +190,7 @@ class Reading:
         self.opening: list[Hit] = []
         self.lines = 0
         self.skipped = 0
-        self.field = False
+        self.field = self.nccl = False
         self._beside: set[bytes] = set()
         self._prompts: list[tuple[int, str]] = []  # line of a prompt, and the host that it names
         # NCCL names the host of each rank once; other programs print the rank alone.
@@ -265,6 +265,7 @@ class Reading:
     def _look_ahead(self, piece: Piece, number: int, chunk: bytes) -> None:
         """Note hosts of prompts and words of the field, and hear the facts that a command and a line of its output say
         together: ``ulimit -l: unlimited``."""
+        self.nccl = self.nccl or b"NCCL" in chunk
         if not self.field:
             self._beside.update(word.lower() for word in _BESIDE.findall(chunk))
             self.field = bool(piece.host) or _FIELD.search(chunk) is not None or len(self._beside) > 1
