@@ -119,14 +119,15 @@ def _strange(token: str, strict: bool) -> tuple[int, int] | None:
 _STRONG = (
     r"(?<!\S)/p(?=:)|(?<!by)(?<!com)pass(?!ed|es\b|ing|iv|th|age)(?:w(?:or)?d|wort|phrase|key|code|in|out)?|(?<![a-z])pwd?(?![a-z])"
     r"|bindpw|rootpw|secret(?!-\d+\]|ar)|credential|(?<![a-z])creds?(?![a-z])|psk|authtok|(?<![a-z])(?:so-)?pin(?![a-z])"
-    r"|(?<![a-z])cak(?![a-z])|communit(?:y6?|ies)|authorization|cookie|kennwort|contrase|senha|wachtwoord|hasło|парол|密码"
+    r"|(?<![a-z])cak(?![a-z])|communit(?:y6?|ies)|masterauth|requirepass"
+    r"|(?:shared|registration|access|api|private|activation|encryption|enroll?ment|join)[_-]?key(?!s)|authorization|cookie|kennwort|contrase|senha|wachtwoord|hasło|парол|密码"
 )
 _WEAK = (
     r"(?:token|(?<![lprq])(?<!\b[lprq]_)key|auth|authentication|session|ticket|signature|e?n?crypt|bearer|licen[cs]e"
     r"|crumb|identified|login|webhook|certificate|(?<![a-z])(?:sig|sid|code|priv))(?:s|\d|_?id)?(?![a-z])"
 )
 # One letter of a command, before a password in most.
-_OPTION = r"(?<![\w-])-[pPwak](?![\w-])|(?<![\w-])-u[ \t]+[\"']?[\w.$-]+(?=:)"
+_OPTION = r"(?<![\w-])-(?:[pPwak]|pa|pw)(?![\w-])|(?<![\w-])-u[ \t]+[\"']?[\w.$-]+(?=:)"
 _NAME = re.compile(rf"(?P<strong>{_STRONG})|{_WEAK}|(?P<option>{_OPTION})", re.IGNORECASE)
 _BEHIND = re.compile(
     r"(?:[A-Z_.-][\w.-]{0,40}|s|\d)?[\"'\])}>*]*(?:[ \t]*\([^()\n]{1,30}\)(?=:))?"
@@ -143,6 +144,7 @@ _NOTHING = re.compile(
     re.IGNORECASE,
 )
 _REFERENCE = re.compile(r"[{\[(]|\$[{(]?[A-Z_]+[)}]?$")
+_LITERAL = re.compile(r"\{\{\s*['\"]([^'\"]+)")  # in a template
 _SPOKEN = re.compile(r"\W*([A-Za-z]+)\W*")
 _PEM = re.compile(r"-----BEGIN [A-Z0-9 ]+-----(?s:(?!-----BEGIN).)*?(?:-----END [A-Z0-9 ]+-----|(?=-----BEGIN)|\Z)")
 # A file's bytes in digits of 16, by xxd and by openssl.
@@ -216,15 +218,8 @@ def _values(view: str, name: re.Match[str], only_values: bool) -> Iterator[tuple
     header = value_follows and strong in ("authorization", "cookie")
     if value_follows and re.search(r"\w=[ \t]+$", view[name.start() : place]):
         return  # it is empty
-    if strong and value_follows and not header:
-        value = _VALUE.match(view, place)
-        if value:
-            start, end = value.span(value.lastindex or 0)
-            bare = view[start:end].rstrip(",;)}] \t")
-            spoken = behind and behind.lastgroup == "said" and _is_spoken(bare)
-            path = bare[:1] in ("/", "~") and not _strange(bare, True)
-            if bare and not (_NOTHING.fullmatch(bare) or _REFERENCE.match(bare) or spoken or path):
-                yield start, start + len(bare)
+    if strong and behind and value_follows and not header:
+        yield from _value_of(view, place, is_said=behind.lastgroup == "said")
         return
     if only_values:
         return
@@ -244,6 +239,22 @@ def _values(view: str, name: re.Match[str], only_values: bool) -> Iterator[tuple
             yield from _part(view, token, strict=True)
 
 
+def _value_of(view: str, place: int, is_said: bool) -> Iterator[tuple[int, int]]:
+    """The whole value behind the name of a password."""
+    value = _VALUE.match(view, place)
+    if not value:
+        return
+    start, end = value.span(value.lastindex or 0)
+    bare = view[start:end].rstrip(",;)}] \t")
+    literal = _LITERAL.match(bare)
+    if literal:
+        yield start + literal.start(1), start + literal.end(1)
+    path = bare[:1] in ("/", "~") and not _strange(bare, True)
+    spoken = is_said and _is_spoken(bare)
+    if bare and not (_NOTHING.fullmatch(bare) or _REFERENCE.match(bare) or spoken or path):
+        yield start, start + len(bare)
+
+
 def _is_spoken(token: str) -> bool:
     """Whether a token is a word of everyday use, or names a secret itself."""
     word = _SPOKEN.fullmatch(token)
@@ -251,7 +262,7 @@ def _is_spoken(token: str) -> bool:
 
 
 _ESCAPE = re.compile(
-    r"\\+(?:[\"'/nrt]|u[0-9a-f]{4}|x[0-9a-f]{2}|&(?:amp;)*quot;)|(?:%(?:25)*5c)+%(?:25)*2[27]"
+    r"'\"'\"'|\\+(?:[\"'/nrt]|u[0-9a-f]{4}|x[0-9a-f]{2}|&(?:amp;)*quot;)|(?:%(?:25)*5c)+%(?:25)*2[27]"
     r"|%25(?:25)*(?:2[0-9a-f]|3[a-f]|40|0[ad])"
     r"|%[0-9a-f]{2}|&(?:amp;)*(?:quot|lt|gt|amp|apos|#\d{1,6}|#x[0-9a-f]{1,5});",
     re.IGNORECASE,
@@ -261,6 +272,8 @@ _LETTERS = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def _one(escape: str) -> str:
+    if escape[0] == "'":
+        return "'"
     if escape[0] == "%":
         return chr(int(escape[-2:], 16))
     if escape[0] == "&":

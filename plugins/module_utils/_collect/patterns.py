@@ -1,7 +1,7 @@
 """What in a text tells addresses, serial numbers and names. One alternation: nothing is replaced twice.
 
 Forms: RFC 5952 and 4291 (IPv6), RFC 9562 (UUID), lspci(8) and nvidia-smi(1) for serial numbers,
-VMware's ``uuid.bios``. Secrets: forms.py.
+VMware's ``uuid.bios``. Secrets: mask.py.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import Iterable, Iterator, Pattern
 
 # Group name -> pattern. The first that matches at a place wins.
 _FORMS: dict[str, str] = {
-    "uuid": r"(?<![^\W_])(?:GPU-|MIG-)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![^\W_])",
+    "uuid": r"(?:(?<![^\W_])|(?<=%[0-9a-f]{2}))(?:GPU-|MIG-)?"
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![^\W_])",
     "biosuuid": r"\b(?:[0-9a-f]{2} ){7}[0-9a-f]{2}-(?:[0-9a-f]{2} ){7}[0-9a-f]{2}\b",
     "eui": r"(?<![\w:-])[0-9a-f]{2}(?:-[0-9a-f]{2}){7}(?![\w:-])"
     r"|(?<![\w:])[0-9a-f]{2}(?::[0-9a-f]{2}){7}(?![\w:])",
