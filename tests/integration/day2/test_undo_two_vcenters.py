@@ -52,6 +52,7 @@ class Both:
             cwd=self.folder,
             env={
                 **simulated_switch.environment(ANSIBLE_STDOUT_CALLBACK="default"),
+                "ANSIBLE_COLLECTIONS_PATH": str(REPOSITORY / "collections"),
                 "ANSIBLE_CALLBACKS_ENABLED": "rocemesh.multinode.journal",
                 "ROCEMESH_JOURNAL": str(self.folder / "journal"),
             },
