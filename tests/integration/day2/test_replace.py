@@ -1,6 +1,6 @@
 """playbooks/replace.yml against simulators: a NIC with another GUID, and what is none.
 
-The stages of the site between comparison and proof need real guests, and are left out: no test plays them in this playbook.
+The stages of the site between comparison and proof need real guests, and are left out: no test plays them here.
 """
 
 from __future__ import annotations
