@@ -44,10 +44,10 @@ class Settings:
 class Measured:
     """One rank's run.
 
-    ``wall_seconds``: from the barrier before the first timed step to the barrier after the last one, on this rank's
-    clock; ``warmup_seconds``: everything before, from the first step on, with compiling and capturing where asked for;
-    ``busy_seconds``: as ``wall_seconds``, without waiting at the closing barrier; ``images_per_second``: this rank's
-    images / ``wall_seconds``; ``total``: images of all ranks / the slowest rank's ``wall_seconds``.
+    ``wall_seconds``: from the barrier before the first timed step to the barrier after the last one, of the rank that
+    took longest; ``warmup_seconds``: everything before, from the first step on, with compiling and capturing where asked for;
+    ``busy_seconds``: of this rank, without waiting at the closing barrier; ``images_per_second``: this rank's
+    images / ``wall_seconds``; ``total``: images of all ranks / ``wall_seconds``.
     ``alone_seconds``: of each rank in their order, forward and backward of one step without any exchange, the median
     of ALONE passes: in a step with exchange all ranks take as long as the slowest one. ``tf32``: whether fp32
     convolutions are computed with 10 bits of mantissa, which is torch's default on GPUs from Ampere on; None without
@@ -293,6 +293,8 @@ def train(
     images_done = settings.batch_size * settings.num_batches
     figures = torch.tensor([wall, float(images_done)], dtype=torch.float64, device=trainer.device)
     rows = [row.tolist() for row in _gather(figures, world)]
+    # All were let go by one barrier and ended at one: what a busy host takes to wake a rank is no rank's speed.
+    wall = max(row[0] for row in rows)
     digest = weights_digest(trainer.network)
     mine = torch.tensor(list(digest), dtype=torch.uint8, device=trainer.device)
     digests = [bytes(row.tolist()) for row in _gather(mine, world)]
@@ -302,7 +304,7 @@ def train(
         wall_seconds=wall,
         busy_seconds=busy,
         images_per_second=images_done / wall,
-        total=sum(row[1] for row in rows) / max(row[0] for row in rows),
+        total=sum(row[1] for row in rows) / wall,
         loss=last_loss,
         checksum=digest.hex(),
         checksums_equal=all(other == digest for other in digests),
