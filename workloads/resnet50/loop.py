@@ -45,9 +45,9 @@ class Measured:
     """One rank's run.
 
     ``wall_seconds``: from the barrier before the first timed step to the barrier after the last one, of the rank that
-    took longest; ``warmup_seconds``: everything before, from the first step on, with compiling and capturing where asked
-    for; ``busy_seconds``: of this rank, without waiting at the closing barrier; ``images_per_second``: this rank's images
-    / ``wall_seconds``; ``total``: images of all ranks / ``wall_seconds``.
+    took longest; ``warmup_seconds``: everything before, from the first step on, with compiling and capturing where
+    asked for; ``busy_seconds``: of this rank, without waiting at the closing barrier; ``images_per_second``: this
+    rank's images / ``wall_seconds``; ``total``: images of all ranks / ``wall_seconds``.
     ``alone_seconds``: of each rank in their order, forward and backward of one step without any exchange, the median
     of ALONE passes: in a step with exchange all ranks take as long as the slowest one. ``tf32``: whether fp32
     convolutions are computed with 10 bits of mantissa, which is torch's default on GPUs from Ampere on; None without
