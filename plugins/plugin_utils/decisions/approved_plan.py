@@ -8,18 +8,15 @@ Plays this very command once more, with C(--check), and compares what it plans. 
 
 from __future__ import annotations
 
-import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 from typing import Any
 
 from ansible import constants
 
-from .. import journal, journal_file
+from .. import child_play, journal, journal_file
 from ..decision import Context
-from ..planned import JOURNAL
 
 SPEC: dict[str, Any] = {"path": {"type": "str", "required": True}}
 _CALLBACK = f"{journal.COLLECTION}journal"
@@ -29,7 +26,7 @@ _SHOWN = 20
 def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
     path = pathlib.Path(options["path"])
     plan = journal_file.read_plan(path)
-    now = plan_now([sys.executable, *sys.argv, "--check"])
+    now = plan_now([*sys.argv, "--check"])
     approved = journal_file.changes(plan.entries)
     if now is not None:
         for key in ("playbook", "limit", "tags", "skip_tags"):
@@ -50,20 +47,14 @@ def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
 
 
 def plan_now(command: list[str]) -> journal_file.Journal | None:
-    """What the command plans now; None: nothing. ``command``: with C(--check)."""
+    """What the command plans now; None: nothing. ``command``: as sys.argv, with C(--check)."""
     with tempfile.TemporaryDirectory() as folder:
         enabled = [*(name for name in constants.config.get_config_value("CALLBACKS_ENABLED") or ()), _CALLBACK]
-        environment = {
-            **{key: value for key, value in os.environ.items() if key != JOURNAL},
-            "ROCEMESH_JOURNAL": folder,
-            "ANSIBLE_CALLBACKS_ENABLED": ",".join(dict.fromkeys(enabled)),
-            "ANSIBLE_LOG_PATH": "",
-        }
-        done = subprocess.run(
-            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        done = child_play.play(
+            command, ROCEMESH_JOURNAL=folder, ANSIBLE_CALLBACKS_ENABLED=",".join(dict.fromkeys(enabled))
         )
         if done.returncode:
-            said = "\n".join(line for line in done.stdout.splitlines() if line.startswith(("fatal:", "failed:")))
+            said = "\n".join(child_play.failures(done.stdout))
             raise ValueError(
                 f"the plan cannot be compared with the site: the same command with --check ended with exit status "
                 f"{done.returncode}. Nothing was changed. {said or done.stderr or done.stdout[-2000:]}"

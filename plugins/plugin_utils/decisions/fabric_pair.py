@@ -10,18 +10,16 @@ and versions, which differ in the middle of an upgrade, are left out.
 from __future__ import annotations
 
 import json
-import os
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 from typing import Any, Mapping, Sequence
 
 from ansible import context as cli
 
+from .. import child_play
 from ..decision import Context
-from ..planned import JOURNAL
 
 SPEC: dict[str, Any] = {
     "host": {"type": "str", "required": True},
@@ -38,19 +36,11 @@ def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
     pair = [hosts[0], hosts[1] if host == hosts[0] else host]
     with tempfile.TemporaryDirectory() as folder:
         given = {"cluster_names": pair, "fabric_pair": True, "fabric_dir": folder, "fabric_fail": False}
-        done = subprocess.run(
-            [sys.executable, *command(sys.argv, cli.CLIARGS["args"]), "-e", json.dumps(given)],
-            env={
-                **{key: value for key, value in os.environ.items() if key != JOURNAL},
-                "ANSIBLE_CALLBACKS_ENABLED": "",
-                "ANSIBLE_STDOUT_CALLBACK": "default",
-                "ANSIBLE_LOG_PATH": "",
-                "ANSIBLE_NOCOLOR": "1",
-            },
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
+        done = child_play.play(
+            [*command(sys.argv, cli.CLIARGS["args"]), "-e", json.dumps(given)],
+            ANSIBLE_CALLBACKS_ENABLED="",
+            ANSIBLE_STDOUT_CALLBACK="default",
+            ANSIBLE_NOCOLOR="1",
         )
         documents = [json.loads(path.read_text()) for path in pathlib.Path(folder).glob("*/fabric.json")]
     return judged(host, pair, done.returncode, done.stdout, documents)
@@ -72,7 +62,7 @@ def judged(
         why = _NOT_CHECKED.search(said)
         if status == 0 and why:
             return {"worse": [], "note": why[0]}
-        failed = [line[:600] for line in said.splitlines() if line.startswith(("fatal:", "failed:"))]
+        failed = [line[:600] for line in child_play.failures(said)]
         return {"worse": [f"{host}: the fabric with {other} cannot be checked: {' '.join(failed) or said[-600:]}"]}
     faults = [
         each

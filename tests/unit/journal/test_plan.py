@@ -16,8 +16,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import c
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.plan import AtsWanted
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nvue import tree as trees
 from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.request import Wanted
-from ansible_collections.rocemesh.multinode.plugins.plugin_utils import journal, journal_file
-from ansible_collections.rocemesh.multinode.plugins.plugin_utils.decisions import approved_plan
+from ansible_collections.rocemesh.multinode.plugins.plugin_utils import child_play, journal, journal_file
 from ansible_collections.rocemesh.multinode.plugins.plugin_utils.planned import PlannedAction
 
 from lab.switch.grammar import CONFIG, Cli, execute
@@ -129,7 +128,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> Any:
                 write(pathlib.Path(env["ROCEMESH_JOURNAL"]) / f"{RUN}-plan.jsonl", *entries, **about)
             return subprocess.CompletedProcess(command, rc, "fatal: [leaf01]: no answer\n", "")
 
-        monkeypatch.setattr(approved_plan.subprocess, "run", run)
+        monkeypatch.setattr(child_play.subprocess, "run", run)
 
     return set_now
 
