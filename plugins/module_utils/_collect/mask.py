@@ -120,7 +120,8 @@ _STRONG = (
     r"(?<!\S)/p(?=:)|(?<!by)(?<!com)pass(?!ed|es\b|ing|iv|th|age)(?:w(?:or)?d|wort|phrase|key|code|in|out)?|(?<![a-z])pwd?(?![a-z])"
     r"|bindpw|rootpw|secret(?!-\d+\]|ar)|credential|(?<![a-z])creds?(?![a-z])|psk|authtok|(?<![a-z])(?:so-)?pin(?![a-z])"
     r"|(?<![a-z])cak(?![a-z])|communit(?:y6?|ies)|masterauth|requirepass"
-    r"|(?:shared|registration|access|api|private|activation|encryption|enroll?ment|join)[_-]?key(?!s)|authorization|cookie|kennwort|contrase|senha|wachtwoord|hasło|парол|密码"
+    r"|(?:shared|registration|access|api|private|activation|encryption|enroll?ment|join)[_-]?key(?!s)"
+    r"|authorization|cookie|kennwort|contrase|senha|wachtwoord|hasło|парол|密码"
 )
 _WEAK = (
     r"(?:token|(?<![lprq])(?<!\b[lprq]_)key|auth|authentication|session|ticket|signature|e?n?crypt|bearer|licen[cs]e"
