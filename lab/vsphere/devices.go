@@ -238,6 +238,8 @@ func (v *labVM) showDevices() {
 	if v.devices == nil {
 		return
 	}
+	v.shown.Lock()
+	defer v.shown.Unlock()
 	v.lab.mu.Lock()
 	own := []types.BaseVirtualDevice{}
 	for position, d := range v.devices {

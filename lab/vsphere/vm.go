@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/vmware/govmomi/simulator"
@@ -29,6 +30,8 @@ type labVM struct {
 	ownGPU    string // as the topology says
 
 	devices []*labDevice // as the topology lists them; nil: one NIC, one GPU
+
+	shown sync.Mutex // from reading the books to publishing them, so that what was read earlier is not shown later; before lab.mu
 
 	// under lab.mu
 	nic, gpu string // addresses on the host, "" = none
@@ -146,6 +149,8 @@ func (v *labVM) setDevices(nic, gpu string) {
 
 // showConfig publishes extraConfig and a new changeVersion.
 func (v *labVM) showConfig() {
+	v.shown.Lock()
+	defer v.shown.Unlock()
 	v.lab.mu.Lock()
 	v.version++
 	wire, version := v.extra.wire(), time.Unix(0, v.version).UTC().Format("2006-01-02T15:04:05.000000000Z")
@@ -157,6 +162,8 @@ func (v *labVM) showConfig() {
 }
 
 func (v *labVM) showPower() {
+	v.shown.Lock()
+	defer v.shown.Unlock()
 	v.lab.mu.Lock()
 	power, guest, tools := types.VirtualMachinePowerStatePoweredOff, "notRunning", types.VirtualMachineToolsRunningStatusGuestToolsNotRunning
 	heartbeat := types.ManagedEntityStatusGray
