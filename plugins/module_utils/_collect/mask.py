@@ -40,7 +40,8 @@ _MIXED = re.compile(r"[A-Za-z][._-]?\d\d|\d\d[._-]?[A-Za-z]|[^\w.-]")
 _HEX = re.compile(r"(?:0x|g)?(?=[a-f]*\d)[0-9a-f]+|(?=[A-F]*\d)[0-9A-F]+|0x[0-9A-Fa-f]+|[0-9a-f]{1,2}|[0-9A-F]{1,2}")
 _UNITS = re.compile(r"(?:\d{1,4}[a-z]){1,3}")  # 1h20m, 2n8g
 _LEET = re.compile(
-    r"(?:\d+[a-z]+|[a-z]+\d+)(?:\d*[a-z]+\d+)[a-z\d]*|(?=.*[a-z]{2})(?=(?:[a-z]*\d){6})[a-z\d]*\d", re.IGNORECASE
+    r"(?!.{15})(?:\d+[a-z]+|[a-z]+\d+)(?:\d*[a-z]+\d+)[a-z\d]*|(?=.*[a-z]{2})(?=(?:[a-z]*\d){6})[a-z\d]*\d",
+    re.IGNORECASE,
 )
 _FIGURES = re.compile(r"[A-Za-z]{4}[._-]?\d\d")
 _YEAR = re.compile(r"[A-Za-z]{4,}(?:(?:19|20)\d\d\W*|[!$%*]\d\d+|\d{2,}[!$#*]+)")  # as people make them
