@@ -139,18 +139,8 @@ def table(found: Redacted, path: str, written: bool = True) -> list[str]:
     ]
 
 
-_PLURAL = {
-    "address": "addresses",
-    "domain": "domains",
-    "host": "hosts",
-    "mac": "MAC addresses",
-    "masked": "masked words",
-    "network": "networks",
-    "other network": "other networks",
-    "secret": "secrets",
-    "serial": "serial numbers",
-    "user": "users",
-}
+_PLURAL = {kind: f"{kind}s" for kind in ("domain", "host", "network", "other network", "secret", "user")}
+_PLURAL.update(address="addresses", mac="MAC addresses", masked="masked words", serial="serial numbers")
 
 
 def _utf8(text: str) -> str:

@@ -6,7 +6,8 @@ and names; up to 18 hexadecimal digits, and digests behind a word that says so. 
 how odd it is: unknown letters, single letters, digits between letters, rare signs.
 
 The words before say how strict to be: behind the name of a password only words of everyday use stay, behind that of
-a token or key only what is hardly odd. A text is read without its escapes (JSON at any depth, percent, XML, Python).
+a token or key only what is hardly odd, and little more near both. A text is read without its escapes (JSON at any
+depth, percent, XML, Python).
 """
 
 from __future__ import annotations
@@ -18,28 +19,36 @@ import re
 from pathlib import Path
 from typing import Iterator
 
-_COMMON, _FIELD = (
+# Those of the last block are known alone: joined to another, to figures or signs they are how people make passwords.
+_COMMON, _FIELD, _ALONE = (
     frozenset(block.split())
     for block in Path(__file__).with_name("words.txt").read_text(encoding="utf-8").split("\n\n")[1:]
 )
 # Accounts of every system: alone before the @ of an address they are no secret, and name no person.
 USERS = frozenset({"root", "admin", "ubuntu", "nvidia", "git", "ec2-user", "core", "debian", "nobody", "user"})
 
-_ODD = 6  # so odd is no word of the field
-_STRICT = 3  # and so odd is nothing behind the name of a key
+_ODD = 6  # what is no word of the field
+_LIMITS = (5, 3, 3)  # so odd is nothing: anywhere, in the neighbourhood of a secret's name, and behind it
 
 # A token ends where no secret goes on, a piece of it where an address or a path does.
 _TOKEN = re.compile(r"[^\s\"'`<>(){}\[\]|,\0]+")
-_PIECE = re.compile(r"[^/=:;&?@\\]+")
+_PIECE = re.compile(r"[^/=:;&?@\\]+(?:@\d+(?![\w.]))?")
 _RUN = re.compile(r"[^\W\d_]+|\d+|[^\w.,:;-]")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+")
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_MIXED = re.compile(r"[A-Za-z][._-]?\d\d|\d\d[._-]?[A-Za-z]|[^\w.-]")
 _HEX = re.compile(r"(?:0x|g)?(?=[a-f]*\d)[0-9a-f]+|(?=[A-F]*\d)[0-9A-F]+|0x[0-9A-Fa-f]+|[0-9a-f]{1,2}|[0-9A-F]{1,2}")
 _UNITS = re.compile(r"(?:\d{1,4}[a-z]){1,3}")  # 1h20m, 2n8g
-_PHRASE = re.compile(r"(?:[A-Z][a-z]*-)+[A-Z][a-z]*\d{1,4}\W?_?")  # as managers of passwords make them
-_YEAR = re.compile(r"[A-Za-z]{4,}(?:19|20)\d\d\W*")  # as people make them
+_LEET = re.compile(
+    r"(?!.{15})(?:\d+[a-z]+|[a-z]+\d+)(?:\d*[a-z]+\d+)[a-z\d]*|(?=.*[a-z]{2})(?=(?:[a-z]*\d){6})[a-z\d]*\d",
+    re.IGNORECASE,
+)
+_FIGURES = re.compile(r"[A-Za-z]{4}[._-]?\d\d")
+_YEAR = re.compile(r"[A-Za-z]{4,}(?:(?:19|20)\d\d\W*|[!$%*]\d\d+|\d{2,}[!$#*]+)")  # as people make them
 # What a system or a maker names by a scheme of its own: interfaces, products of NVIDIA.
 _NAMED = re.compile(
-    r"(?:en|eth|ib|wl|bond|swp)[a-z]{0,2}\d+(?:[a-z]{1,2}\d+){0,5}|(?:MC|MM|MF|MQ|MS|MT)[A-Z]\d[0-9A-Z-]+(?:_[A-Z][a-z0-9])?"
+    r"nvme\d+n\d+(?:p\d+)?|(?:en|eth|ib|wl|bond|swp)[a-z]{0,2}\d+(?:[a-z]{1,2}\d+){0,5}"
+    r"|(?:MC|MM|MF|MQ|MS|MT)[A-Z]\d[0-9A-Z-]+(?:_[A-Z][a-z0-9])?"
 )
 _MANGLED = re.compile(r"\b_Z[A-Z]{0,3}(?=\d)")
 _ADDRESS = re.compile(r"[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?:/\d+)?")
@@ -58,32 +67,39 @@ def _is_listed(letters: str) -> bool:
 
 
 @functools.lru_cache(1 << 16)
-def _is_word(letters: str) -> bool:
-    """A word of the list, or two of them."""
-    if _is_listed(letters):
-        return True
+def _is_two(letters: str) -> bool:
+    """Whether it is two words of the list that join."""
     return 6 < len(letters) < 41 and any(
         _is_listed(letters[:at]) and _is_listed(letters[at:]) for at in range(3, len(letters) - 2)
     )
 
 
-def _oddity(part: str, strict: bool) -> int:
+def _is_word(letters: str) -> bool:
+    return _is_listed(letters) or letters.lower() in _ALONE or _is_two(letters)
+
+
+def _is_alone(letters: str) -> bool:
+    """Whether no source joins it to others, or its two halves."""
+    return letters.lower() in _ALONE or (not letters.startswith("lib") and not _is_listed(letters) and _is_two(letters))
+
+
+def _oddity(part: str, strict: int) -> int:
     """How odd a part is that has no point or dash in it."""
     if _is_word(part) or not re.search(r"[^\W_]", part):
         return 0
     if _UNITS.fullmatch(part):
         return 0
     if part.isdigit():
-        return _ODD * (len(part) > 7 and strict)
+        return _ODD * (len(part) > 7 and strict > 1)
     if _HEX.fullmatch(part):
-        return 0 if len(part) <= (5 + 5 * part.startswith("0x") if strict else 18) else _ODD
-    odd, runs = 0, _RUN.findall(part)
+        return _ODD * (len(part) > ((18, 18, 10) if part.startswith("0x") else (18, 15, 5))[strict])
+    odd, runs = 5 * bool(_LEET.fullmatch(part)), _RUN.findall(part)
     for before, run, after in zip(["", *runs], runs, [*runs[1:], ""]):
         if run[0].isdigit():
             glued = before.isalpha() and after.isalpha() and min(len(before), len(after)) < 3
             odd += 2 * glued + (len(run) > 6) * (before.isalpha() or after.isalpha())
         elif not run.isalpha():
-            odd += 6 if run == "!" and before.isalpha() and after.isdigit() else 2
+            odd += 6 if run == "!" and before.isalpha() and after.isdigit() else 2 + (strict > 1)
         elif not _is_word(run):
             for letters in _CAMEL.findall(run):
                 if len(letters) == 1:
@@ -96,7 +112,7 @@ def _oddity(part: str, strict: bool) -> int:
 
 
 @functools.lru_cache(1 << 18)
-def _strange(token: str, strict: bool) -> tuple[int, int] | None:
+def _strange(token: str, strict: int) -> tuple[int, int] | None:
     """From where to where something in a token could be a secret."""
     if _ADDRESS.fullmatch(token):
         return None
@@ -104,14 +120,21 @@ def _strange(token: str, strict: bool) -> tuple[int, int] | None:
     token = _MANGLED.sub(lambda match: "_" * len(match[0]), token)
     for piece in _PIECE.finditer(token):
         bare = piece[0].rstrip("*.!?") if re.match(r"[A-Za-z_]+[*.!?]+$|[^A-Za-z]+$", piece[0]) else piece[0]
+        if strict > 1 and re.fullmatch(r"(?=.*[a-f])[0-9a-f-]+", bare):
+            bare = bare.replace("-", "")
         odd = sum(_oddity(part, strict) for part in re.split(r"[._+~^-]", bare) if part)
-        odd = max(odd, _ODD * bool(_PHRASE.fullmatch(bare) or _YEAR.fullmatch(bare))) * (not _NAMED.fullmatch(bare))
-        pieces.append((piece.start(), piece.end(), odd))
-    most = max((odd for _start, _end, odd in pieces), default=0)
-    if most < (_STRICT if strict else _ODD):
+        odd += 3 * bool(strict > 1 and _FIGURES.search(bare))
+        odd = max(odd, _ODD * bool(_YEAR.fullmatch(bare))) * (not _NAMED.fullmatch(bare))
+        alone = (
+            sum(map(_is_alone, _WORDS.findall(bare))) if bare.lower() not in _ALONE and not _HEX.fullmatch(bare) else 0
+        )
+        joined = odd + (3 * alone - (strict < 2) + 3 * bool(_MIXED.search(bare)) if alone else 0)
+        pieces.append((piece.start(), piece.end(), odd, joined))
+    most = max((joined for _start, _end, _odd, joined in pieces), default=0)
+    if most < _LIMITS[strict]:
         return None
     # A secret may hold what ends a piece: what is a little odd goes with it.
-    taken = [(start, end) for start, end, odd in pieces if odd]
+    taken = [(start, end) for start, end, odd, joined in pieces if odd or joined >= _LIMITS[strict]]
     return taken[0][0], taken[-1][1]
 
 
@@ -125,7 +148,9 @@ _STRONG = (
 )
 _WEAK = (
     r"(?:token|(?<![lprq])(?<!\b[lprq]_)key|auth|authentication|session|ticket|signature|e?n?crypt|bearer|licen[cs]e"
-    r"|crumb|identified|login|webhook|certificate|(?<![a-z])(?:sig|sid|code|priv))(?:s|\d|_?id)?(?![a-z])"
+    r"|crumb|identified|echo|printf|send(?:line)?|<<<|login|webhook|certificate"
+    r"|(?<![^\s\"'(\[,:;=])(?:root|admin(?:istrator)?)(?=[\"'` \t]*[,/|:+&])"
+    r"|(?<![a-z])(?:sig|sid|code|priv))(?:s|\d|_?id)?(?![a-z])"
 )
 # One letter of a command, before a password in most.
 _OPTION = r"(?<![\w-])-(?:[pPwak]|pa|pw)(?![\w-])|(?<![\w-])-u[ \t]+[\"']?[\w.$-]+(?=:)"
@@ -133,10 +158,11 @@ _NAME = re.compile(rf"(?P<strong>{_STRONG})|{_WEAK}|(?P<option>{_OPTION})", re.I
 _BEHIND = re.compile(
     r"(?:[A-Z_.-][\w.-]{0,40}|s|\d)?[\"'\])}>*]*(?:[ \t]*\([^()\n]{1,30}\)(?=:))?"
     r"(?:[ \t]*(?::=|=>|->|[:=]+|[,|>/]|\.{3,}[ \t]*:?)[ \t]*"
-    r"(?:[|>][+-]?\d?[ \t]*(?=\n))?(?:\n[ \t]+)?(?P<sign>)|[ \t]+(?:is|was|to)[ \t]+(?P<said>))?",
+    r"(?:[|>][+-]?\d?[ \t]*(?=\n))?(?:\n[ \t]+(?:[*>-][ \t]+)?|\n+(?:[*>-][ \t]+)?(?![\w. -]{0,40}[:=]|\[))?"
+    r"(?P<sign>)|[ \t]+(?:is|was|to)[ \t]+(?P<said>))?",
     re.IGNORECASE,
 )
-_VALUE = re.compile(r"\"((?:[^\"\\\n]|\\.)*)\"?|'([^'\n]*)'?|([^\s\"'<>]+)")
+_VALUE = re.compile(r"[A-Za-z]{0,2}\"((?:[^\"\\\n]|\\.)*)\"?|[A-Za-z]{0,2}'([^'\n]*)'?|([^\s\"'<>]+)")
 # No value, a scheme or algorithm before it, a short figure, or a stand-in.
 _NOTHING = re.compile(
     r"\W*|\W{0,8}(?:none|null|nil|n/a|true|false|yes|no|on|off|unknown|unlimited|redacted|hidden|omitted|0+|\d{1,3}|\d+\.\d+"
@@ -145,12 +171,21 @@ _NOTHING = re.compile(
     re.IGNORECASE,
 )
 _REFERENCE = re.compile(r"[{\[(]|\$[{(]?[A-Z_]+[)}]?$")
-_LITERAL = re.compile(r"\{\{\s*['\"]([^'\"]+)")  # in a template
 _SPOKEN = re.compile(r"\W*([A-Za-z]+)\W*")
 _PEM = re.compile(r"-----BEGIN [A-Z0-9 ]+-----(?s:(?!-----BEGIN).)*?(?:-----END [A-Z0-9 ]+-----|(?=-----BEGIN)|\Z)")
 # A file's bytes in digits of 16, by xxd and by openssl.
-_DUMP = re.compile(r"(?:^[0-9a-f]{8}: (?:[0-9a-f]{4} ){4,}.*\n?)+|(?:^[ \t]+(?:[0-9a-f]{2}:){8,}.*\n?)+", re.MULTILINE)
-_MAIL_LOGIN = re.compile(r"(?<![^\s\"'=])[\w.+-]+@[\w.-]+:(?P<value>[^\s\"'/]+)(?!\S)")
+_DUMP = re.compile(
+    r"(?:(?:^|(?<=[\"' \t]))[0-9a-f]{8}(?:: (?:[0-9a-f]{4} )+|  (?:[0-9a-f]{2} +)+\|).*\n?)+"
+    r"|(?:^[ \t]+(?:[0-9a-f]{2}:){8,}.*\n?)+",
+    re.MULTILINE,
+)
+# A key in groups of digits.
+_ROW = re.compile(
+    r"(?<![\w:.-])(?:(?:(?!00)[0-9a-f]{2}[ :]){11,}[0-9a-f]{2}|(?:[0-9A-Fa-f]{4}[ -]){5,}[0-9A-Fa-f]{4}"
+    r"|(?:\d{6}-){5,}\d{6})(?![\w:.-])"
+)
+# The neighbourhood of a name: two lines more behind that of a password, the line alone behind others.
+_NEAR = re.compile(r"(?=([^\n]{0,200}(?:\n[^\n]{0,200}){0,2}))(?=([^\n]{0,200}))")
 _USERINFO = re.compile(r"(?<=://)[^/\s\"'<>]+(?=@)")
 
 
@@ -172,34 +207,37 @@ def spans(text: str) -> list[tuple[int, int, str]]:
 
 
 def _found(view: str, only_values: bool = False) -> Iterator[tuple[int, int]]:
-    for whole in (_PEM, _DUMP, _USERINFO):
+    for whole in (_PEM, _DUMP, _ROW, _USERINFO):
         for match in whole.finditer(view):
             if match[0] not in USERS and not _NOTHING.fullmatch(match[0]):
                 yield match.span()
-    for login in _MAIL_LOGIN.finditer(view):
-        if _strange(login["value"], True):
-            yield login.span("value")
+    near = bytearray(len(view))
     for token in _TOKEN.finditer(view):
-        if not only_values:
-            yield from _part(view, token, strict=False)
         if _is_name(token[0]):
-            for name in _NAME.finditer(view, token.start()):
+            for name in _NAME.finditer(view, token.start(), token.end() + 99):
                 if name.start() >= token.end():
                     break
                 yield from _values(view, name, only_values)
+                zone = _NEAR.match(view, name.end())
+                end = zone.end(1 if name["strong"] else 2) if zone else 0
+                start = max(view.rfind("\n", 0, name.start()), name.start() - 200, 0)
+                near[start:end] = b"\1" * (end - start)
+    if not only_values:
+        for token in _TOKEN.finditer(view):
+            yield from _part(view, token, near[token.start()])
 
 
 @functools.lru_cache(1 << 18)
 def _is_name(token: str) -> bool:
-    return _NAME.search(token) is not None
+    return _NAME.search(f"{token}: {token} x:") is not None
 
 
-def _part(view: str, token: re.Match[str], strict: bool) -> Iterator[tuple[int, int]]:
+def _part(view: str, token: re.Match[str], strict: int) -> Iterator[tuple[int, int]]:
     """What of a token could be a secret."""
     part = _strange(token[0], strict)
     if part:
         start, end = token.start() + part[0], token.start() + part[1]
-        if strict or not _is_digest(view, start, end):
+        if strict > 1 or not _is_digest(view, start, end):
             yield start, end
 
 
@@ -220,7 +258,7 @@ def _values(view: str, name: re.Match[str], only_values: bool) -> Iterator[tuple
     if value_follows and re.search(r"\w=[ \t]+$", view[name.start() : place]):
         return  # it is empty
     if strong and behind and value_follows and not header:
-        yield from _value_of(view, place, is_said=behind.lastgroup == "said")
+        yield from _value_of(view, place, is_said=behind.lastgroup == "said" or view[place - 1] == "\n")
         return
     if only_values:
         return
@@ -237,7 +275,7 @@ def _values(view: str, name: re.Match[str], only_values: bool) -> Iterator[tuple
         elif strong and (number < 2 or header) and not _is_spoken(token[0]):
             yield token.span()
         else:
-            yield from _part(view, token, strict=True)
+            yield from _part(view, token, strict=2)
 
 
 def _value_of(view: str, place: int, is_said: bool) -> Iterator[tuple[int, int]]:
@@ -247,10 +285,7 @@ def _value_of(view: str, place: int, is_said: bool) -> Iterator[tuple[int, int]]
         return
     start, end = value.span(value.lastindex or 0)
     bare = view[start:end].rstrip(",;)}] \t")
-    literal = _LITERAL.match(bare)
-    if literal:
-        yield start + literal.start(1), start + literal.end(1)
-    path = bare[:1] in ("/", "~") and not _strange(bare, True)
+    path = bare[:1] in ("/", "~") and not _strange(bare, 2)
     spoken = is_said and _is_spoken(bare)
     if bare and not (_NOTHING.fullmatch(bare) or _REFERENCE.match(bare) or spoken or path):
         yield start, start + len(bare)
@@ -263,7 +298,8 @@ def _is_spoken(token: str) -> bool:
 
 
 _ESCAPE = re.compile(
-    r"'\"'\"'|\\+(?:[\"'/nrt]|u[0-9a-f]{4}|x[0-9a-f]{2}|&(?:amp;)*quot;)|(?:%(?:25)*5c)+%(?:25)*2[27]"
+    r"\0(?=[^\0]\0)|\\\r?\n[ \t]*|'\"'\"'|\\+(?:[\"'/nrt]|u[0-9a-f]{4}|x[0-9a-f]{2}|&(?:amp;)*quot;)"
+    r"|(?:%(?:25)*5c)+%(?:25)*2[27]"
     r"|%25(?:25)*(?:2[0-9a-f]|3[a-f]|40|0[ad])"
     r"|%[0-9a-f]{2}|&(?:amp;)*(?:quot|lt|gt|amp|apos|#\d{1,6}|#x[0-9a-f]{1,5});",
     re.IGNORECASE,
@@ -273,8 +309,8 @@ _LETTERS = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def _one(escape: str) -> str:
-    if escape[0] == "'":
-        return "'"
+    if escape[0] in "'\0" or escape[-1].isspace():
+        return {"'": "'", "\0": ""}.get(escape[0], " ")
     if escape[0] == "%":
         return chr(int(escape[-2:], 16))
     if escape[0] == "&":

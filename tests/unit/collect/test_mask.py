@@ -28,6 +28,10 @@ def test_marks_are_numbers_the_same_for_the_same_value() -> None:
         "--flag=Tr0ub4dor&3",
         "word 0123456789abcdef0123456789abcdef",
         "Orange-Index42!",
+        "winter-rabbit",
+        "falcon615",
+        "00000000  67 69 70 66 65 6c 2d 6c                           |gipfel-l|",
+        "\0".join("xQ9zr4Kp") + "\0",
     ],
 )
 def test_unknown_words_are_masked_without_a_word_that_tells(text: str) -> None:
@@ -45,6 +49,9 @@ def test_unknown_words_are_masked_without_a_word_that_tells(text: str) -> None:
         "https://orange@store/x",
         "Authorization: Basic orange",
         "login -p index-table",
+        "admin/cache2048",
+        "curl -u op:index-table",
+        "recovery codes:\n* 7724e-764a7",
     ],
 )
 def test_behind_the_name_of_a_secret_little_stays(text: str) -> None:
@@ -52,10 +59,11 @@ def test_behind_the_name_of_a_secret_little_stays(text: str) -> None:
 
 
 def test_words_are_words_in_order_once() -> None:
-    common, field = mask._COMMON, mask._FIELD
-    assert len(common) > 2_000 and len(field) > 10_000 and not common & field
-    assert [word for word in common | field if not re.fullmatch(r"(?=\d{0,3}[a-z])[a-z0-9]{2,20}", word)] == []
-    assert [word for word in field if re.search(r"\d{4}", word)] == []
+    common, field, alone = mask._COMMON, mask._FIELD, mask._ALONE
+    assert len(common) > 2_000 and len(field) > 7_000 and len(alone) > 7_000
+    assert len(common | field | alone) == len(common) + len(field) + len(alone)
+    assert [word for word in common | field | alone if not re.fullmatch(r"(?=\d{0,3}[a-z])[a-z0-9]{2,20}", word)] == []
+    assert [word for word in field | alone if re.search(r"\d{4}", word)] == []
 
 
 def test_few_words_of_real_logs_are_masked() -> None:

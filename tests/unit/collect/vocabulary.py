@@ -2,8 +2,9 @@
 
     python -m tests.unit.collect.vocabulary FOLDER... > plugins/module_utils/_collect/words.txt
 
-A folder is a git directory, or a tree of files. A word is one of the field where enough of the sources use it; what is
-two shorter words is left out, for the reader of the list joins them. Of each source a sample is read, always the same.
+A folder is a git directory, or a tree of files. A word is one of the field where enough of the sources use it. It joins
+others where enough of them have it in identifiers, or where it is the collection's own; all others stand alone, for
+people join such words to passwords. Of each source a sample is read, always the same.
 The folder of these tests is none of the sources: the lists of secrets teach nothing. Sources of the list that ships: on
 GitHub FRRouting/frr, NVIDIA/cloudai, NVIDIA/deepops, NVIDIA/nccl, NVIDIA/nvidia-container-toolkit,
 NVIDIA/open-gpu-kernel-modules, Azure/azurehpc, Mellanox/network-operator-docs, ROCm/cvs, SchedMD/slurm,
@@ -35,12 +36,14 @@ LARGEST = 250_000
 # in so many files, too.
 LEAST = {2: 12, 3: 9, 4: 5}
 FILES = 130
+JOINING = 6  # sources with the word in identifiers
 Counts = collections.Counter  # of words
 _TEXT = re.compile(
     r"\.(?:md|rst|txt|log|out|raw|c|h|cc|cu|py|go|sh|ya?ml|conf|cfg|in|[1-8](?:\.gz)?|man|adoc|j2|service|json|catalog)$"
     r"|(?:^|/)(?:README|NEWS|ChangeLog|changelog)[^/]*$"
 )
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+|[a-z]+[A-Z][A-Za-z0-9]*|[A-Z][a-z]+[A-Z][A-Za-z0-9]*")
 _MIXED = re.compile(r"(?<![A-Za-z0-9])(?:[A-Za-z]{1,3}\d{1,3}[A-Za-z]{1,4}|\d[A-Za-z]\d)(?![A-Za-z0-9])")
 
 
@@ -49,6 +52,10 @@ def words(text: str) -> Iterator[str]:
         yield run.lower()
         yield from (part.lower() for part in _PART.findall(run))
     yield from (each.lower() for each in _MIXED.findall(text))
+
+
+def joined(text: str) -> set[str]:
+    return {part.lower() for each in set(_IDENTIFIER.findall(text)) for part in _PART.findall(each)}
 
 
 def texts(folder: Path) -> Iterator[str]:
@@ -90,31 +97,38 @@ def _of_git(folder: Path) -> Iterator[str]:
             place += int(head[2]) + 1
 
 
-def counted(folders: list[Path]) -> tuple[Counts[str], Counts[str], set[str]]:
-    """Word -> sources, and files, that use it; and the collection's own words."""
+def counted(folders: list[Path]) -> tuple[Counts[str], Counts[str], Counts[str], set[str]]:
+    """Word -> sources, and files, that use it, and sources that join it; and the collection's own words."""
+    joining: Counts[str] = collections.Counter()
     sources: Counts[str] = collections.Counter()
     files: Counts[str] = collections.Counter()
     for folder in folders:
         seen: set[str] = set()
+        seen_joined: set[str] = set()
         for text in texts(folder):
             found = {word for word in words(text) if 1 < len(word) <= 20}
             files.update(found)
             seen |= found
+            seen_joined |= joined(text)
         sources.update(seen)
+        joining.update(seen_joined)
     own = {
         word
         for name in OWN
         for text in texts(ROOT / name)
         for word in [*words(text), *re.findall(r"\b(?=[a-z]*[g-z])[a-z]+\d{1,3}[a-z]+\d{0,2}\b", text.lower())]
     }
-    return sources, files, own
+    return sources, files, joining, own
 
 
-def vocabulary(sources: Counts[str], files: Counts[str], own: set[str]) -> tuple[list[str], list[str]]:
-    """Words of everyday use (three quarters of the sources have them), and those of the field."""
+def vocabulary(
+    sources: Counts[str], files: Counts[str], joining: Counts[str], own: set[str]
+) -> tuple[list[str], list[str], list[str]]:
+    """Words of everyday use (three quarters of the sources have them), of the field, and those that stand alone."""
     everyday = max(sources.values()) * 3 // 4
     common: set[str] = set()
     field: set[str] = set()
+    alone: set[str] = set()
     for word in sorted({*sources, *own}, key=lambda each: (len(each), each)):
         used = sources[word] >= LEAST.get(len(word), LEAST[4]) or (
             word in own and len(word) > 2 and (len(word) > 3 or sources[word] > 2)
@@ -123,16 +137,17 @@ def vocabulary(sources: Counts[str], files: Counts[str], own: set[str]) -> tuple
             continue
         if word.isalpha() and sources[word] >= everyday:
             common.add(word)
-        elif len(word) < 7 or not any(
-            all(half in common or half in field for half in (word[:at], word[at:])) for at in range(3, len(word) - 2)
-        ):
-            field.add(word)
-    return sorted(common), sorted(field)
+        else:
+            joins = len(word) < 4 or not word.isalpha() or joining[word] >= JOINING or word in own
+            (field if joins else alone).add(word)
+    return sorted(common), sorted(field), sorted(alone)
 
 
-def listed(common: list[str], field: list[str]) -> str:
-    made = "# Made by tests/unit/collect/vocabulary.py: words of everyday use, then words of the field."
-    return "\n\n".join([made, *(textwrap.fill(" ".join(each), 118) for each in (common, field))]) + "\n"
+def listed(*blocks: list[str]) -> str:
+    made = (
+        "# Made by tests/unit/collect/vocabulary.py: words of everyday use, of the field, and of it but never joined."
+    )
+    return "\n\n".join([made, *(textwrap.fill(" ".join(each), 118) for each in blocks)]) + "\n"
 
 
 if __name__ == "__main__":
