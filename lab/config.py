@@ -32,8 +32,7 @@ BASE_IMAGE = f"rocemesh-lab/base:{SUITE}"
 REGISTRY_IMAGE = "rocemesh-lab/registry:latest"
 VSPHERE_IMAGE = "rocemesh-lab/vsphere:latest"
 VM_IMAGE = "rocemesh-lab/vm:latest"
-# What nodes see of the base image: `FROM registry:5000/base:bookworm`.
-SEED_REPOSITORY, SEED_TAG = "base", SUITE
+JOB_IMAGE = "rocemesh-lab/job:latest"
 
 # Labels on everything that the lab makes in the engine.
 OWNER_LABEL, SOURCES_LABEL, VM_LABEL = "rocemesh.lab.dir", "rocemesh.lab.sources", "rocemesh.lab.vm"
@@ -178,7 +177,9 @@ SCHEDULER = _scheduler()
 NODE_IMAGE = f"rocemesh-lab/node:{SCHEDULER or 'latest'}"
 # What a VM is made of.
 MACHINE_IMAGE = VM_IMAGE if SHAPE.machine else NODE_IMAGE
-IMAGES = (VM_IMAGE, NODE_IMAGE, REGISTRY_IMAGE, VSPHERE_IMAGE, BASE_IMAGE)
+# What the registry has from the beginning, as nodes name it (`FROM registry:5000/base:bookworm`).
+SEEDS = {f"base:{SUITE}": BASE_IMAGE, **({"job:lab": JOB_IMAGE} if SHAPE.machine else {})}
+IMAGES = (JOB_IMAGE, VM_IMAGE, NODE_IMAGE, REGISTRY_IMAGE, VSPHERE_IMAGE, BASE_IMAGE)
 RAILS = SHAPE.rails
 # The first network also carries what is not RoCE; the guide's shape has no other. PCI addresses are the guide's own.
 NETWORK, SUBNET, GATEWAY, BRIDGE = RAILS[0].network, RAILS[0].subnet, RAILS[0].gateway, RAILS[0].bridge

@@ -15,6 +15,7 @@ CONTEXTS = {
     config.REGISTRY_IMAGE: config.REPO / "lab" / "registry",
     config.VSPHERE_IMAGE: config.REPO / "lab" / "vsphere",
     config.VM_IMAGE: config.REPO / "lab" / "vm",
+    config.JOB_IMAGE: config.REPO / "lab" / "job",
 }
 
 

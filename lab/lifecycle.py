@@ -110,8 +110,10 @@ def _node_image() -> str:
 
 
 def _registry(paths: config.Paths) -> str:
-    """Image, container and seed, while the longer builds go on."""
+    """Image, container and seeds, while the longer builds go on."""
     built = images.ensure(config.REGISTRY_IMAGE)
+    if config.JOB_IMAGE in config.SEEDS.values():
+        images.ensure(config.JOB_IMAGE)
     done = registry.ensure(paths)
     return f"image {built}, {done}" if built == "built" else done
 

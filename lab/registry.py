@@ -1,4 +1,4 @@
-"""The private registry: started with TLS and a password, seeded with the base image, emptied by `reset`."""
+"""The private registry: started with TLS and a password, seeded with what nodes build on or run, emptied by `reset`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STORE = "/var/lib/registry/docker/registry/v2/repositories"
 
 
 def ensure(paths: config.Paths) -> str:
-    """Container runs and holds the base image; returns what was done."""
+    """Container runs and holds its seeds; returns what was done."""
     done = []
     _htpasswd(paths)
     present = engine.inspect("container", config.REGISTRY_CONTAINER)
@@ -39,8 +39,7 @@ def ensure(paths: config.Paths) -> str:
         )
         done.append("created")
     processes.wait_for("the registry answers", lambda: answers(paths), 30)
-    if seed(paths):
-        done.append(f"pushed {config.SEED_REPOSITORY}:{config.SEED_TAG}")
+    done += [f"pushed {name}" for name, image in config.SEEDS.items() if seed(paths, name, image)]
     return ", ".join(done) or "already there"
 
 
@@ -89,14 +88,15 @@ def _refuse(answer: requests.Response, what: str) -> None:
         raise config.LabError(f"registry: {what}: {answer.status_code} {answer.text[:300]}")
 
 
-def seed(paths: config.Paths) -> bool:
-    """Pushes the base image unless its tag is there with the very same image id; True if it was pushed.
+def seed(paths: config.Paths, name: str, image: str) -> bool:
+    """Pushes the image unless its tag is there with the very same image id; True if it was pushed.
 
     Spoken directly (the registry's HTTP API), because this machine's engine neither knows the name ``registry`` nor
     trusts the lab's CA, and should not have to.
     """
-    image_id = engine.inspect("image", config.BASE_IMAGE)["Id"]
-    tag = f"/v2/{config.SEED_REPOSITORY}/manifests/{config.SEED_TAG}"
+    image_id = engine.inspect("image", image)["Id"]
+    repository, _colon, version = name.partition(":")
+    tag = f"/v2/{repository}/manifests/{version}"
     answer = _call(paths, "GET", tag, headers={"Accept": _MANIFEST})
     if answer.status_code == 200 and answer.json().get("config", {}).get("digest") == image_id:
         return False
@@ -105,13 +105,13 @@ def seed(paths: config.Paths) -> bool:
             raise config.LabError("docker save gave no output")
         saved = save.stdout.read()
     if save.returncode:
-        raise config.LabError(f"docker save {config.BASE_IMAGE}: status {save.returncode}")
+        raise config.LabError(f"docker save {image}: status {save.returncode}")
     with tarfile.open(fileobj=io.BytesIO(saved)) as archive:
 
         def member(name: str) -> bytes:
             stream = archive.extractfile(name)
             if stream is None:
-                raise config.LabError(f"docker save {config.BASE_IMAGE}: {name} is not a file")
+                raise config.LabError(f"docker save {image}: {name} is not a file")
             return stream.read()
 
         description = json.loads(member("manifest.json"))[0]
@@ -124,25 +124,25 @@ def seed(paths: config.Paths) -> bool:
         "config": {
             "mediaType": "application/vnd.docker.container.image.v1+json",
             "size": len(settings),
-            "digest": _upload(paths, settings),
+            "digest": _upload(paths, repository, settings),
         },
         "layers": [
             {
                 "mediaType": "application/vnd.docker.image.rootfs.diff.tar.gzip",
                 "size": len(layer),
-                "digest": _upload(paths, layer),
+                "digest": _upload(paths, repository, layer),
             }
             for layer in layers
         ],
     }
     answer = _call(paths, "PUT", tag, data=json.dumps(manifest), headers={"Content-Type": _MANIFEST})
-    _refuse(answer, "manifest of the base image")
+    _refuse(answer, f"manifest of {name}")
     return True
 
 
-def _upload(paths: config.Paths, blob: bytes) -> str:
+def _upload(paths: config.Paths, repository: str, blob: bytes) -> str:
     digest = f"sha256:{hashlib.sha256(blob).hexdigest()}"
-    start = _call(paths, "POST", f"/v2/{config.SEED_REPOSITORY}/blobs/uploads/")
+    start = _call(paths, "POST", f"/v2/{repository}/blobs/uploads/")
     _refuse(start, "start of an upload")
     answer = _call(
         paths,
@@ -157,11 +157,12 @@ def _upload(paths: config.Paths, blob: bytes) -> str:
 
 
 def empty(paths: config.Paths) -> None:
-    """Removes every repository but the seed, frees the space, and pushes the seed again if somebody changed it."""
+    """Removes every repository but the seeds, frees the space, and pushes a seed again that was changed."""
     engine.docker("start", config.REGISTRY_CONTAINER)
     engine.docker(
         *("exec", config.REGISTRY_CONTAINER, "find", _STORE, "-mindepth", "1", "-maxdepth", "1"),
-        *("!", "-name", config.SEED_REPOSITORY, "-exec", "rm", "-rf", "{}", "+"),
+        *(word for name in config.SEEDS for word in ("!", "-name", name.partition(":")[0])),
+        *("-exec", "rm", "-rf", "{}", "+"),
     )
     engine.docker(
         *("exec", config.REGISTRY_CONTAINER, "docker-registry", "garbage-collect", "--delete-untagged"),
@@ -170,7 +171,8 @@ def empty(paths: config.Paths) -> None:
     # Started anew, because a running registry may remember blobs that the collection has just removed.
     engine.docker("restart", "--time", "3", config.REGISTRY_CONTAINER)
     processes.wait_for("the registry answers", lambda: answers(paths), 30)
-    seed(paths)
+    for name, image in config.SEEDS.items():
+        seed(paths, name, image)
 
 
 def remove() -> bool:
