@@ -107,9 +107,9 @@ def test_other_answers_are_refused_with_registry_image_and_remedy(
     engine.answers = {IMAGES[0]: found(DIGEST), IMAGES[1]: answer}
     with pytest.raises(LayerError) as refused:
         by_docker(engine, ("me", "s3cret"))
-    assert str(refused.value).startswith(f"gpu01: registry {REGISTRY} gave no answer about {IMAGES[1]}: ")
-    assert words in str(refused.value) and "its certificate and the login" in str(refused.value)
-    assert "s3cret" not in str(refused.value)
+    said = str(refused.value)
+    assert said.startswith(f"gpu01: registry {REGISTRY} ") and "certificate" in said
+    assert IMAGES[1] in said and IMAGES[0] not in said.split() and words in said and "s3cret" not in said
 
 
 def test_engine_that_is_not_there_is_named(tmp_path: Path) -> None:
