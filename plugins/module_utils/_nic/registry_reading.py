@@ -64,6 +64,7 @@ def skopeo(registry: str, login: tuple[str, str], timeout: float, run: Any = sub
             done = run(
                 [*command, f"docker://{reference}"],
                 input=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=timeout,
+                check=False,
             )  # fmt: skip
         except (OSError, subprocess.TimeoutExpired) as error:
             return "", str(error)
