@@ -21,6 +21,8 @@ description:
     C(/etc/modprobe.d) and C(/etc/fstab). It names files of older releases of this collection, and the role that
     removes them.
   - V(layers) of O(gather) compares cards, interfaces, files and GPUs with what is wanted, all in one start.
+  - V(images) of O(gather) asks O(registry) for the digests of O(images), through the engine of the node. It fails if
+    the registry neither names a digest nor says that it has none.
   - Changes nothing. Run it with C(become) to learn whether that works.
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.reads
@@ -31,7 +33,7 @@ options:
     description: What is read.
     type: list
     elements: str
-    choices: [system, next_boot, layers]
+    choices: [system, next_boot, layers, images]
     default: [system, next_boot]
   controller_time:
     description: The controller's clock, seconds since 1970 in UTC, to compare the node's with. V(0) compares nothing.
@@ -48,6 +50,24 @@ options:
         C(gpus) (M(rocemesh.multinode.gpu_info)). What is not named is not read.
     type: dict
     default: {}
+  images:
+    description: Images that the registry is asked for, V(REGISTRY/NAME:TAG).
+    type: list
+    elements: str
+    default: []
+  engine:
+    description: Engine of the node. Docker asks the registry itself; beside Podman C(skopeo) asks.
+    type: str
+    choices: [docker, podman]
+    default: docker
+  registry_username:
+    description: User of the registry for O(images). Empty asks without a login.
+    type: str
+    default: ""
+  registry_password:
+    description: Password of that user. It goes to the engine's socket, or to the standard input of C(skopeo).
+    type: str
+    default: ""
   docker_socket:
     description: Socket of the Docker engine.
     type: path
@@ -88,6 +108,11 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+asked:
+  description: O(controller_time) and O(layers) as they were given, for a play that uses the reading later.
+  returned: success, if V(layers) is in O(gather)
+  type: dict
+  sample: {"controller_time": 1798710000.5, "layers": {"manifest": {"roles": ["guest"]}}}
 python:
   description: Release of the Python that ran the module.
   returned: success, if V(system) is in O(gather)
@@ -188,6 +213,11 @@ tools:
   returned: success, if V(layers) is in O(gather)
   type: list
   elements: str
+images:
+  description: Digest of each of O(images), empty if the registry has none.
+  returned: success, if V(images) is in O(gather)
+  type: dict
+  sample: {"registry.example.com:5000/multinode:latest": ""}
 nics:
   description: NVIDIA network controllers on the PCI bus.
   returned: success, if V(system) is in O(gather)
@@ -203,19 +233,20 @@ simulated:
 """
 
 import platform
-from typing import Any
+from typing import Any, Mapping
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.facts.system.distribution import Distribution
 
-from ..module_utils._nic import wishes
+from ..module_utils._layer import LayerError
+from ..module_utils._nic import registry_reading, wishes
 from ..module_utils._nic.boot_reading import read_next_boot
 from ..module_utils._nic.interface_reading import InterfaceReader
 from ..module_utils._nic.node import Node
 from ..module_utils._nic.node_reading import read_node
 
-GATHER = ["system", "next_boot", "layers"]
+GATHER = ["system", "next_boot", "layers", "images"]
 TOOLS = {"mlxconfig": "-v", "mstconfig": "-v", "lspci": "--version", "setpci": "--version"}
 
 
@@ -231,13 +262,25 @@ def read_layers(module: AnsibleModule, host: str, timeout: float) -> dict[str, A
             module.fail_json(msg=f"{host}: layers has {name}; give {', '.join(wishes.LAYERS)}")
         checked = ArgumentSpecValidator(wishes.LAYERS[name][0]).validate(given)
         if checked.error_messages:
-            module.fail_json(msg=f"{host}: {name} of layers: {'; '.join(checked.error_messages)}")
+            found[name] = {"failed": True, "msg": f"{host}: {name} of layers: {'; '.join(checked.error_messages)}"}
+            continue
         found[name] = wishes.look(name, checked.validated_parameters, host)
         for warning in found[name].pop("warnings", []):
             module.warn(warning)
     node = Node(host, timeout=timeout)
     answers = {tool: node.tool(tool, option) for tool, option in TOOLS.items()}
     return {"layers": found, "tools": [tool for tool, done in answers.items() if done is not None and done.code == 0]}
+
+
+def read_images(module: AnsibleModule, host: str) -> Mapping[str, str]:
+    options = module.params
+    login = (options["registry_username"], options["registry_password"])
+    registry, timeout = options["registry"], float(options["timeout"])
+    if options["engine"] == "podman":
+        ask = registry_reading.skopeo(registry, login, timeout)
+    else:
+        ask = registry_reading.docker(options["docker_socket"], registry, login, timeout)
+    return registry_reading.digests(ask, options["images"], registry, host)
 
 
 def main() -> None:
@@ -247,6 +290,10 @@ def main() -> None:
             "controller_time": {"type": "float", "default": 0},
             "registry": {"type": "str", "default": ""},
             "layers": {"type": "dict", "default": {}},
+            "images": {"type": "list", "elements": "str", "default": []},
+            "engine": {"type": "str", "choices": ["docker", "podman"], "default": "docker"},
+            "registry_username": {"type": "str", "default": ""},
+            "registry_password": {"type": "str", "default": "", "no_log": True},
             "docker_socket": {"type": "path", "default": "/var/run/docker.sock"},
             "timeout": {"type": "int", "default": 10},
         },
@@ -264,6 +311,12 @@ def main() -> None:
         found["next_boot"] = read_next_boot(reader)
     if "layers" in options["gather"]:
         found.update(read_layers(module, platform.node(), timeout))
+        found["asked"] = {"controller_time": options["controller_time"], "layers": options["layers"]}
+    if "images" in options["gather"]:
+        try:
+            found["images"] = read_images(module, platform.node())
+        except LayerError as error:
+            module.fail_json(**error.as_result())
     module.exit_json(changed=False, **found)
 
 

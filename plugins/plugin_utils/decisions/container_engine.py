@@ -11,13 +11,15 @@ here.
 ``probe``: What the node answers to the role's look, one word and its value per line. Of the engine - `started` (when
 it started, epoch), `hook` (when the toolkit's hook was installed, epoch), `configured` (its configuration has the
 runtime), `runtimes` (JSON), `live_restore`, and one `container` per running container. With it `state` is returned,
-and the node's other answers under their names; `seen` is the container, with `info`, `inside`, `limits` and `gpus`.
+and the node's other answers under their names; `seen` is the container, with `info`, `inside`, `limits` and `gpus`;
+`at` says when, in seconds since 1970.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import time
 from typing import Any
 
 from ..decision import Context
@@ -176,4 +178,5 @@ def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
         found.update(node_state(options["probe"]))
         found["state"] = engine_state(options["probe"], found["configured"])
         found["seen"] = container_state(options["probe"])
+        found["at"] = time.time()
     return found

@@ -1,6 +1,6 @@
 """Join what the probe of a mesh printed with the nodes that it asked.
 
-``lines``: One line per node, `ADDRESS EXIT_STATUS MILLISECONDS MESSAGE`.
+``probe``: One line per node, `ADDRESS EXIT_STATUS MILLISECONDS MESSAGE`.
 ``nodes``: Names of the nodes, in the same order.
 ``refused``: Whether every server has to refuse the key, instead of accepting it.
 """
@@ -13,7 +13,7 @@ from ...module_utils._layer import ParseError
 from ..decision import Context
 
 SPEC: dict[str, Any] = {
-    "lines": {"type": "list", "elements": "str", "required": True},
+    "probe": {"required": True},
     "nodes": {"type": "list", "elements": "str", "required": True},
     "refused": {"type": "bool", "default": False},
 }
@@ -21,7 +21,7 @@ SPEC: dict[str, Any] = {
 
 def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
     host = str(context.variables.get("inventory_hostname", "this host"))
-    lines, nodes = options["lines"], options["nodes"]
+    lines, nodes = options["probe"].splitlines(), options["nodes"]
     if len(lines) != len(nodes):
         what = f"{len(nodes)} node(s) were asked and {len(lines)} answered"
         raise ParseError(what, host=host, thing="probe", raw="\n".join(lines))

@@ -1,7 +1,7 @@
 """Check that this collection supports the operating systems of the hosts.
 
 Compares distribution and release of each host with the collection's table of supported systems. A host whose facts
-hold no distribution is looked up in what preflight read of it; without that it is left out.
+hold no distribution is looked up in what role guest read of it; without that it is left out.
 ``systems``: Host to its facts, with `distribution` and `distribution_version`.
 ``parts``: What is wanted there - `ats`, `mstflint`, `guide`, `current`, `engine`, `container`, `mesh`.
 ``unlisted``: Whether to take a system that is not in the table, with everything installed already.
@@ -25,7 +25,7 @@ def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
     found = []
     hostvars = context.variables.get("hostvars") or {}
     for host, gathered in options["systems"].items():
-        read = hostvars[host].get("preflight_reading") or {} if host in hostvars else {}
+        read = hostvars[host].get("guest_reading") or {} if host in hostvars else {}
         facts = gathered if gathered.get("distribution") else read.get("system") or {}
         if facts.get("distribution"):
             reasons = problems(facts, options["parts"], unlisted=options["unlisted"])

@@ -18,7 +18,8 @@ WITHOUT = {
 }
 
 
-def play(scenario: str) -> None:
+def play(scenario: str) -> str:
+    """Return its output."""
     program = pathlib.Path(sys.executable).parent / "molecule"
     with tempfile.TemporaryDirectory(prefix="rm-") as home:
         # molecule writes below the home directory; ssh's control sockets need a short path.
@@ -33,3 +34,4 @@ def play(scenario: str) -> None:
             check=False,
         )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-4000:]
+    return done.stdout

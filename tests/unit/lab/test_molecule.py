@@ -12,6 +12,7 @@ import yaml
 
 from lab import config
 from tests.integration.molecule.scenario import WITHOUT
+from tests.plays import ansible
 
 MOLECULE = config.REPO / "molecule"
 ROLES = sorted(path.name for path in (config.REPO / "roles").iterdir() if path.is_dir() and path.name not in WITHOUT)
@@ -67,3 +68,43 @@ def test_prepare_ends_only_if_a_test_refuses_the_state(tmp_path: Path, tests: st
     )
     assert f'"rc": {judged},' in done.stdout, done.stdout + done.stderr
     assert (done.returncode == 0) is (judged == 1), done.stdout + done.stderr
+
+
+# What `docker` says: of the container, and of a login from it.
+STANDS = "case $* in *inspect*) echo true;; esac"
+STOPPED = "case $* in *inspect*) echo false;; *) exit 1;; esac"
+CLOSED = "case $* in *inspect*) echo true;; *192.0.2.3*) echo refused >&2; exit 255;; esac"
+GONE = "exit 1"
+
+
+@pytest.mark.parametrize(
+    ("docker", "said"),
+    [
+        (STANDS, "The site stands."),
+        (STOPPED, "no running container on [gpu01, gpu02, gpu03], no login from the head to []"),
+        (CLOSED, "no running container on [], no login from the head to [gpu03]. refused"),
+        (GONE, "no running container on [gpu01, gpu02, gpu03]"),
+    ],
+    ids=["stands", "stopped", "closed", "gone"],
+)
+def test_site_is_made_only_where_it_does_not_stand(tmp_path: Path, docker: str, said: str) -> None:
+    """Which part does not stand is named; made are power, image and mesh, in this order."""
+    for name, script in {"docker": docker, "playbook": f'echo "$@" > {tmp_path}/made'}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    hosts = {f"gpu{number:02d}": {"rocemesh_address": f"192.0.2.{number}"} for number in (1, 2, 3)}
+    local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, "ansible_become": False}
+    (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"gpu_vms": {"hosts": hosts, "vars": local}}))
+    done = ansible(
+        tmp_path,
+        *("-i", "hosts.yml", "-e", f"program={tmp_path}/playbook", str(MOLECULE / "standing.yml")),
+        PATH=f"{tmp_path}:{os.environ['PATH']}",
+        MOLECULE_PROJECT_DIRECTORY="/project",
+        MOLECULE_SCENARIO_DIRECTORY=str(tmp_path),
+        MOLECULE_EPHEMERAL_DIRECTORY=str(tmp_path),
+    )
+    assert done.returncode == 0 and said in " ".join(done.stdout.split()), done.stdout + done.stderr
+    assert (tmp_path / "prepared").exists()
+    made = (tmp_path / "made").read_text() if (tmp_path / "made").exists() else ""
+    playbooks = " ".join(f"/project/playbooks/{name}.yml" for name in ("power", "image", "mesh"))
+    assert made == ("" if docker == STANDS else f"-i /project/inventories/lab {playbooks}\n")

@@ -30,7 +30,7 @@ CHECK = {"ansible_check_mode": True}
 HOSTS = [{"name": "gpu01", "address": "10.1.0.11", "slots": 8}, {"name": "gpu02", "address": "10.1.0.12", "slots": 8}]
 GROUPS = {"all": ["gpu01", "gpu02", "gpu03"]}
 INFO = {"exists": True, "container": {"State": {"Running": True, "Status": "running"}, "Image": "sha256:1"}}
-LIMITS = {"memlock_kib": "unlimited", "stack_kib": "65536", "shm_kib": 1048576, "gpus": True}
+LIMITS = {"memlock_kib": "unlimited", "stack_kib": "65536", "shm_kib": 1048576, "gpus": True, "digest": "a"}
 JOB = {"verdict": "gdrdma", "reason": "as the log says", "problems": []}
 BAD = [{"message": "a channel over TCP"}]
 PEER = {"peer_memory": {"dma_buf": True}, "driver": {"kernel": "6.8"}}
@@ -46,8 +46,6 @@ def port(qos: dict[str, Any]) -> dict[str, Any]:
     return {"devices": [{"netdev": "eth1", "qos": qos}], "unreadable": []}
 
 
-ASKED = {"item": "x:1"}
-BY_SKOPEO = {"container_engine": "podman"}
 PODMAN = {"listens": True, "podman": True, "old": True, "engine": {"rc": 0, "stderr": "3.4.4"}}
 NODE = {
     "listens": True,
@@ -134,36 +132,6 @@ TASKS = (
     ),
     Task(
         "container",
-        "query.yml",
-        "Query | Check the registry's answer",
-        {
-            **REGISTRY,
-            "container_engine": "docker",
-            "__container_query": {"results": []},
-            "__container_skopeo": {"results": []},
-            "__container_one": {**ASKED, "status": 200, "json": {"Descriptor": {"digest": DIGEST}}},
-        },
-        (
-            ({"__container_one": {**ASKED, "status": 404, "json": {"message": "manifest unknown"}}}, OK),
-            (
-                {"__container_one": {**ASKED, "status": 500, "json": {"message": "no route to host"}}},
-                "no route to host",
-            ),
-            ({"__container_one": {**ASKED, "status": 401, "msg": "unauthorized"}}, "unauthorized"),
-            ({**BY_SKOPEO, "__container_one": {**ASKED, "stdout": DIGEST, "stderr": ""}}, OK),
-            (
-                {**BY_SKOPEO, "__container_one": {**ASKED, "stdout": "", "stderr": "reading: manifest unknown"}},
-                OK,
-            ),
-            ({**BY_SKOPEO, "__container_one": {**ASKED, "stdout": "", "stderr": "unauthorized"}}, "unauthorized"),
-            (
-                {**BY_SKOPEO, "__container_one": {**ASKED, "msg": "No such file: b'skopeo'"}},
-                "No such file: b'skopeo'",
-            ),
-        ),
-    ),
-    Task(
-        "container",
         "pull_missing.yml",
         "Pull | Refuse a registry without the image",
         {**REGISTRY, **IMAGE, "__container_ask": True, "__container_digest": DIGEST, "container_build_host": "gpu01"},
@@ -218,30 +186,6 @@ TASKS = (
             ({"__container_ready": False}, "the engine does not answer"),
             ({"__container_ready": False, "__container_packages": []}, SKIPPED),
             ({"__container_ready": False, **CHECK}, SKIPPED),
-        ),
-    ),
-    Task(
-        "container",
-        "check.yml",
-        "Verify | Check that all nodes run the same image",
-        {
-            "ansible_play_hosts": ["gpu01", "gpu02"],
-            "hostvars": {
-                "gpu01": {"container_limits": {"digest": "a"}},
-                "gpu02": {"container_limits": {"digest": "a"}},
-            },
-        },
-        (
-            (
-                {
-                    "hostvars": {
-                        "gpu01": {"container_limits": {"digest": "a"}},
-                        "gpu02": {"container_limits": {"digest": "b"}},
-                    }
-                },
-                "images (gpu01: a, gpu02: b)",
-            ),
-            (CHECK, SKIPPED),
         ),
     ),
     Task(
@@ -306,8 +250,10 @@ TASKS = (
             "__container_node": NODE,
             "__container_info": INFO,
             "__container_local": {"images": [{"Id": "sha256:1"}]},
-            "container_limits": LIMITS,
+            "__container_limits": LIMITS,
             "__container_gpus_inside": {"rc": 0},
+            "ansible_play_hosts": ["gpu01", "gpu02"],
+            "hostvars": {"gpu01": {"container_limits": LIMITS}},
             "container_shm_size": "1G",
             "container_memlock": -1,
             "container_memlock_required": True,
@@ -324,14 +270,17 @@ TASKS = (
             ({"__container_gpus_inside": {"rc": 255, "stdout": "NVML: Unknown Error"}}, "systemd was reloaded"),
             ({"__container_gpus_inside": {"rc": 127, "stdout": "no nvidia-smi"}}, "on the node itself"),
             ({"__container_gpus_inside": {"msg": "gone"}}, "none now: gone"),
-            ({"__container_gpus_inside": {"rc": 255}, "container_limits": {**LIMITS, "gpus": False}}, OK),
+            ({"__container_gpus_inside": {"rc": 255}, "__container_limits": {**LIMITS, "gpus": False}}, OK),
             ({"__container_gpus_inside": {"rc": 255}, **CHECK}, SKIPPED),
             ({"__container_node": {**NODE, "seen": {"inside": {"sshd": "none"}}}}, "no SSH server 10 s after"),
-            ({"container_limits": {**LIMITS, "shm_kib": 1048575}}, "1048575 KiB inside"),
-            ({"container_limits": {**LIMITS, "memlock_kib": "64"}}, "asked for no limit"),
-            ({"container_limits": {**LIMITS, "memlock_kib": "64"}, "container_memlock_required": False}, OK),
-            ({"container_limits": {**LIMITS, "memlock_kib": "64"}, "container_memlock": 65536}, OK),
-            ({"container_limits": {**LIMITS, "memlock_kib": "63"}, "container_memlock": 65536}, "asked for 64 KiB"),
+            ({"__container_limits": {**LIMITS, "shm_kib": 1048575}}, "1048575 KiB inside"),
+            ({"__container_limits": {**LIMITS, "memlock_kib": "64"}}, "asked for no limit"),
+            ({"__container_limits": {**LIMITS, "memlock_kib": "64"}, "container_memlock_required": False}, OK),
+            ({"__container_limits": {**LIMITS, "memlock_kib": "64"}, "container_memlock": 65536}, OK),
+            ({"__container_limits": {**LIMITS, "memlock_kib": "63"}, "container_memlock": 65536}, "asked for 64 KiB"),
+            ({"__container_limits": {**LIMITS, "digest": "b"}}, "different images (it is b, of gpu01 a)"),
+            ({"__container_limits": {**LIMITS, "digest": "b"}, **CHECK}, SKIPPED),
+            ({"hostvars": {"gpu01": {}}}, OK),
         ),
     ),
     Task(

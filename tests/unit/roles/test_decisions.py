@@ -226,13 +226,13 @@ def test_layers_are_folded_from_what_their_hosts_published() -> None:
 
 def test_logins_that_should_work_and_those_that_should_not() -> None:
     lines = ["192.0.2.11 0 12 ", "192.0.2.12 255 9 gpu@192.0.2.12: Permission denied (publickey)."]
-    open_mesh = decide("mesh_logins", lines=lines, nodes=["gpu01", "gpu02"])
+    open_mesh = decide("mesh_logins", probe="\n".join(lines), nodes=["gpu01", "gpu02"])
     assert open_mesh["summary"] == ["gpu01 12 ms", "gpu02 refused"]
     assert len(open_mesh["wrong"]) == 1 and open_mesh["wrong"][0].startswith("gpu02 (192.0.2.12, exit status 255: gpu@")
-    shut = decide("mesh_logins", lines=lines, nodes=["gpu01", "gpu02"], refused=True)
+    shut = decide("mesh_logins", probe="\n".join(lines), nodes=["gpu01", "gpu02"], refused=True)
     assert shut["wrong"] == ["gpu01 (192.0.2.11, exit status 0: no message)"]
     with pytest.raises(ParseError, match=r"2 node.* were asked and 1 answered"):
-        decide("mesh_logins", lines=lines[:1], nodes=["gpu01", "gpu02"])
+        decide("mesh_logins", probe=lines[0], nodes=["gpu01", "gpu02"])
 
 
 def test_suboptions_are_checked() -> None:

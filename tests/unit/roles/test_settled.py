@@ -55,6 +55,55 @@ def test_what_is_not_right_in_a_guest_is_worked_on(change: dict[str, Any]) -> No
     assert not holds("guest", "__guest_settled", {**GUEST, **change})
 
 
+class Clock:
+    def timestamp(self) -> float:
+        return time.time()
+
+
+# Read by preflight of this run, which let it go on.
+LOOKED: dict[str, Any] = {
+    "now": Clock,
+    "__guest_layers": {"ats": {"state": "enabled"}},
+    "hostvars": {"localhost": {"preflight_outcome": {"ready": True}}},
+    "guest_reading": {
+        **GUEST["__guest_node"],
+        "asked": {"controller_time": time.time(), "layers": {"ats": {"state": "enabled"}}},
+    },
+}
+
+
+def test_what_preflight_read_and_found_right_is_not_read_again() -> None:
+    assert holds("guest", "__guest_known", LOOKED)
+    before = {"guest_pending": {"at": str(LOOKED["guest_reading"]["asked"]["controller_time"] - 60)}}
+    assert holds("guest", "__guest_known", {**LOOKED, **before})
+
+
+def reading(**changes: Any) -> dict[str, Any]:
+    return {"guest_reading": {**LOOKED["guest_reading"], **changes}}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"hostvars": {}},
+        {"hostvars": {"localhost": {"preflight_outcome": {"ready": False}}}},
+        {"hostvars": {"localhost": {"preflight_outcome": {"ready": True}, "window_restarted": True}}},
+        {"guest_reading": {"unreachable": True, "msg": "no route"}},
+        {"guest_reading": {"failed": True, "msg": "no Python"}},
+        {"__guest_layers": {"ats": {"state": "disabled"}}},
+        {"guest_pending": {"at": str(time.time() + 600)}},
+        {"guest_mtu": 100},
+        reading(asked={**LOOKED["guest_reading"]["asked"], "controller_time": time.time() - 700}),
+        reading(tools=["lspci", "setpci"]),
+        reading(layers={"ats": {**WELL, "operations": [{"description": "set it"}]}}),
+    ],
+)
+def test_a_guest_that_preflight_did_not_find_right_is_read(change: dict[str, Any]) -> None:
+    assert not holds("guest", "__guest_known", {**LOOKED, **change})
+    without = {key: value for key, value in LOOKED.items() if key != "guest_reading"}
+    assert not holds("guest", "__guest_known", without)
+
+
 NODE: dict[str, Any] = {
     "listens": True, "podman": False, "old": False, "rdma": True, "engine": {"rc": 0, "stderr": "25"}, "requests": True,
     "gpu": False, "toolkit": False, "ctk": False, "package": "", "runtime": False, "configured": False, "cdi": False,
@@ -119,7 +168,7 @@ PLAIN = "registry:5000/multinode:latest"
 IMAGE: dict[str, Any] = {
     **CONTAINER,
     "__container_node": NODE,
-    "__container_answers": {REFERENCE: DIGEST, PLAIN: DIGEST},
+    "__container_answers": {"images": {REFERENCE: DIGEST, PLAIN: DIGEST}},
 }
 
 
@@ -128,9 +177,10 @@ def test_an_image_that_is_there_is_left_alone() -> None:
     worker = {
         **IMAGE,
         "inventory_hostname": "gpu02",
-        "hostvars": {"gpu01": {"__container_answers": {REFERENCE: DIGEST}}},
+        "hostvars": {"gpu01": {"__container_answers": {"images": {REFERENCE: DIGEST}}}},
+        # It has not asked.
+        "__container_answers": {"skipped": True, "changed": False},
     }
-    del worker["__container_answers"]
     assert holds("container", "__container_image_settled", worker)
     assert holds(
         "container",
@@ -144,9 +194,10 @@ def test_an_image_that_is_there_is_left_alone() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"__container_answers": {REFERENCE: "", PLAIN: DIGEST}},
-        {"__container_answers": {REFERENCE: "sha256:other", PLAIN: "sha256:other"}},
-        {"__container_answers": {REFERENCE: DIGEST, PLAIN: "sha256:other"}},
+        {"__container_answers": {"images": {REFERENCE: "", PLAIN: DIGEST}}},
+        {"__container_answers": {"images": {REFERENCE: "sha256:other", PLAIN: "sha256:other"}}},
+        {"__container_answers": {"images": {REFERENCE: DIGEST, PLAIN: "sha256:other"}}},
+        {"__container_answers": {"skipped": True}},
         {"__container_node": {**NODE, "images": []}},
         {"__container_node": {**NODE, "engine": {"rc": 1, "stderr": ""}}},
         {"__container_node": {**NODE, "requests": False}},
@@ -161,6 +212,53 @@ def test_an_image_that_is_there_is_left_alone() -> None:
 )
 def test_an_image_that_is_not_there_or_not_to_be_used_is_worked_on(change: dict[str, Any]) -> None:
     assert not holds("container", "__container_image_settled", {**IMAGE, **change})
+
+
+FOUND: dict[str, Any] = {
+    **IMAGE,
+    "now": Clock,
+    "__container_checked": ["as asked"],
+    "__container_asked_for": ["as asked"],
+    "__container_node": {**running(NODE), "at": time.time()},
+    "mesh_files": {"changed": False},
+    "mesh_head_files": {"skipped": True, "changed": False},
+}
+
+
+def test_a_node_that_stage_image_found_right_is_not_read_again() -> None:
+    assert holds("container", "__container_known", FOUND)
+    # The role mesh is not part of every play.
+    alone = {key: value for key, value in FOUND.items() if not key.startswith("mesh_")}
+    assert holds("container", "__container_known", alone)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"__container_checked": ["something else"]},
+        {"__container_node": {**FOUND["__container_node"], "at": time.time() - 700}},
+        {"__container_node": running(NODE)},
+        {"mesh_files": {"changed": True}},
+        {"mesh_head_files": {"changed": True}},
+        {"container_nccl_topology": "auto"},
+        # Whatever is started has to know what runs in it now.
+        {"__container_node": {**running(NODE, State={"Running": False}), "at": time.time()}},
+        {"__container_node": {**running(NODE, sshd="stale"), "at": time.time()}},
+        {"container_env": {"A": "b"}},
+        # Built or pulled since.
+        {"__container_answers": {"images": {REFERENCE: DIGEST, PLAIN: "sha256:other"}}},
+        {"__container_node": {**running({**NODE, "images": []}), "at": time.time()}},
+    ],
+)
+def test_a_node_of_which_run_does_not_know_all_is_read(change: dict[str, Any]) -> None:
+    assert not holds("container", "__container_known", {**FOUND, **change})
+    unread = {key: value for key, value in FOUND.items() if key != "__container_node"}
+    assert not holds("container", "__container_known", unread)
+
+
+@pytest.mark.parametrize("option", ["container_name", "container_user", "container_engine", "container_registry"])
+def test_a_reading_is_of_one_request(option: str) -> None:
+    assert option in conditions.variables_of("container")["__container_asked_for"]
 
 
 MESH: dict[str, Any] = {
@@ -197,7 +295,7 @@ def known_site() -> dict[str, Any]:
         # Older releases of ansible-core keep it as text.
         "guest_pending": {"active": True, "reboot_required": False, "at": str(at)},
         "guest_outcome": {"verified": True},
-        "preflight_reading": {"system": {}},
+        "guest_reading": {"system": {}},
     }
     return {"gpu01": vm, "gpu02": copy.deepcopy(vm), "localhost": {}}
 
@@ -206,11 +304,6 @@ def listed(name: str, hosts: dict[str, Any]) -> list[str]:
     known = {**conditions._trusted(READINGS), "now": Clock, "hostvars": hosts}
     known["groups"] = {"gpu_vms": ["gpu01", "gpu02"]}
     return sorted(conditions._Judge(known).said("{{ " + name + " }}"))
-
-
-class Clock:
-    def timestamp(self) -> float:
-        return time.time()
 
 
 def test_vms_that_were_just_found_right_are_not_read_again() -> None:
@@ -250,7 +343,7 @@ def test_after_a_restart_and_before_one_all_are_read(said: str) -> None:
 
 def test_only_those_that_have_not_answered_are_asked_to_log_in() -> None:
     hosts = known_site()
-    hosts["gpu01"]["preflight_reading"] = {"unreachable": True, "msg": "no route"}
-    del hosts["gpu02"]["preflight_reading"]
+    hosts["gpu01"]["guest_reading"] = {"unreachable": True, "msg": "no route"}
+    del hosts["gpu02"]["guest_reading"]
     assert listed("site_vms | difference(site_vms_answered)", hosts) == ["gpu01", "gpu02"]
     assert listed("site_vms | difference(site_vms_answered)", known_site()) == []
