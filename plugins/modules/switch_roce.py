@@ -286,7 +286,7 @@ foreign_changes:
   sample: ['+ nv set interface swp9 description uplink']
 problems:
   description:
-    - What contradicts the RoCE mode although it is configured. Always empty after a change, which fails on them; in check
+    - What contradicts the RoCE mode although it is configured. Empty after a change, which fails on them. In check
       mode they stand beside the operations.
   returned: success
   type: list
