@@ -139,4 +139,4 @@ PYTHON
   # What --dev installed contains what the lab needs.
   [ "${#extras[@]}" -eq 1 ] || echo "$digest" > .venv/.rocemesh-lab
 fi
-case " ${extras[*]} " in *" dev "*) tests/network_tools.sh ;; esac
+case " ${extras[*]} " in *" dev "*) tests/network_tools.sh && tests/promtool.sh ;; esac

@@ -79,6 +79,8 @@ from ..plugin_utils import journal, journal_file, planned  # noqa: E402
 
 DRIFT = "drift.yml"
 COMPARISON = "comparison"
+# Of what the playbook compares itself: the role to which it belongs.
+LAYER = "__drift_layer"
 _HOME = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -168,7 +170,7 @@ class CallbackModule(CallbackBase):
         if not task.ours:
             return
         if task.layer:
-            self._asked.setdefault(task.layer, set()).add(task.host)
+            self._asked.setdefault(task.layer, set()).update(journal.asked(task, result._result))
         # A reading of what would change, in a run that changes things elsewhere. A task that decides it by a template
         # says itself that it changed nothing.
         if not self._check and result._task.check_mode is True:
@@ -176,7 +178,7 @@ class CallbackModule(CallbackBase):
         # A comparison with other values than the wanted ones: no plan.
         if COMPARISON in result._task.tags:
             return
-        self._write(journal.entries(task, result._result, failed, plan=self._check))
+        self._write(journal.entries(task, result._result, failed, plan=self._check, drift=self._drift))
 
     def _write(self, said: Iterable[dict[str, Any]]) -> None:
         for entry in said:
@@ -239,7 +241,7 @@ def _task(result: Any) -> journal.Task:
 
 
 def _about(task: Any, host: Any) -> journal.Task:
-    role = task._role.get_name(include_role_fqcn=True) if task._role else ""
+    role = task._role.get_name(include_role_fqcn=True) if task._role else str(task.get_vars().get(LAYER, ""))
     return journal.task_of(task, role if role.startswith(journal.COLLECTION) else "", host.get_name())
 
 

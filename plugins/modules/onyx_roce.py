@@ -258,6 +258,14 @@ foreign_changes:
   type: list
   elements: str
   sample: ['+ interface ethernet 1/9 description uplink']
+problems:
+  description:
+    - What contradicts the RoCE mode although it is configured. Empty after a change, which fails on them. In check
+      mode they stand beside the operations.
+  returned: success
+  type: list
+  elements: str
+  sample: [PFC is disabled]
 applied:
   description: The commands that took effect before the failure.
   returned: failure, if something was sent

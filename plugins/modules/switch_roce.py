@@ -284,6 +284,14 @@ foreign_changes:
   type: list
   elements: str
   sample: ['+ nv set interface swp9 description uplink']
+problems:
+  description:
+    - What contradicts the RoCE mode although it is configured. Empty after a change, which fails on them. In check
+      mode they stand beside the operations.
+  returned: success
+  type: list
+  elements: str
+  sample: [PFC is disabled]
 revision:
   description: The revision that this run applied, null if it applied none.
   returned: success

@@ -54,25 +54,86 @@ def task_of(task: Any, role: str, host: str) -> Task:
 
 
 def entries(
-    task: Task, result: Mapping[str, Any], failed: bool = False, plan: bool = False
+    task: Task, result: Mapping[str, Any], failed: bool = False, plan: bool = False, drift: bool = False
 ) -> Iterator[dict[str, Any]]:
     """The entries of one result, of each item of a loop. No entry: nothing was changed, and nothing waits.
 
     ``plan``: of a run in check mode, where a role may say of a reading that it changes nothing, although its module
-    lists what has to change. Arguments and outputs of tasks are left out: only what a module says for ``--diff`` is
-    kept, and that never has a secret.
+    lists what has to change. ``drift``: each ESXi host for itself, and VMs that could not be read beside the others.
+    Arguments and outputs of tasks are left out: only what a module says for ``--diff`` is kept, and that never has a
+    secret.
     """
     for item in result.get("results") or [result]:
         if not isinstance(item, Mapping) or item.get("skipped"):
             continue
         if failed and (item.get("failed") or item is result):
-            yield {**_about("failed", task), **_failure(task, item)}
-        elif item.get("changed") or (plan and item.get("operations")):
-            yield {**_about("change", task), **_change(item)}
-            others = [each for each in item.get("hosts") or () if isinstance(each, Mapping) and not each.get("changes")]
-            yield from _waiting(task, {"hosts": others})
+            for owner in _owners(task, item) if drift else [task]:
+                yield {**_about("failed", owner), **_failure(owner, item)}
+            continue
+        for owner, each in _apart(task, item, drift):
+            if each.get("failed"):
+                if drift:
+                    yield {**_about("failed", owner), **_failure(owner, each)}
+            elif each.get("changed") or (plan and each.get("operations")):
+                yield {**_about("change", owner), **_change(each)}
+                if drift and each.get("problems"):
+                    wrong = {"msg": "; ".join(each["problems"]), "error_code": "not_in_force"}
+                    yield {**_about("failed", owner), **_failure(owner, wrong)}
+                others = [row for row in _rows(each, "hosts") if not row.get("changes")]
+                yield from _waiting(owner, {"hosts": others})
+            else:
+                yield from _waiting(owner, each)
+
+
+def _rows(item: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    found = item.get(key)
+    return [row for row in found if isinstance(row, Mapping)] if isinstance(found, list) else []
+
+
+def _owners(task: Task, item: Mapping[str, Any]) -> list[Task]:
+    """In the names of the hosts of the inventory that a module was asked for: a loop over vCenters says them."""
+    batch = item.get("batch")
+    batch = batch if isinstance(batch, Mapping) else {}
+    names = batch.get("nodes") or batch.get("hosts") or ()
+    return [dataclasses.replace(task, host=str(name)) for name in names] or [task]
+
+
+def asked(task: Task, result: Mapping[str, Any]) -> set[str]:
+    """The hosts of which a task has read something."""
+    items = [each for each in result.get("results") or [result] if isinstance(each, Mapping)]
+    return {owner.host for item in items for owner in _owners(task, item)}
+
+
+def _apart(task: Task, item: Mapping[str, Any], hosts: bool) -> Iterator[tuple[Task, Mapping[str, Any]]]:
+    """What a module said of several VMs as one result for each, in the name of its host in the inventory. ``hosts``: of
+    several ESXi hosts as well; their changes are otherwise one entry, which `undo` takes back as a whole."""
+    vms = [row for row in _rows(item, "vms") if "asked" in row]
+    several = [row for row in _rows(item, "hosts") if {"esxi_host", "changes"} <= set(row)] if hosts else []
+    owners = _owners(task, item)
+    owners = owners if len(owners) == len(vms or several) else [task] * len(vms or several)
+    for owner, row in zip(owners, vms or several):
+        if vms:
+            yield owner, {"vcenter_uuid": item.get("vcenter_uuid"), **row}
         else:
-            yield from _waiting(task, item)
+            yield owner, {**row, **_share(item, str(row["esxi_host"]) if len(several) > 1 else "")}
+    if not vms and not several:
+        yield task, item
+
+
+def _share(item: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """What of a result concerns one of several ESXi hosts, whose name comes before every key and command."""
+    diff = item.get("diff") or {}
+    own = {
+        side: {
+            key: value for key, value in (diff.get(side) or {}).items() if key.startswith(f"{name} " if name else "")
+        }
+        for side in ("before", "after")
+    }
+    command = f"{name}: " if name else ""
+    return {
+        "diff": own,
+        "operations": [each for each in _rows(item, "operations") if str(each.get("command")).startswith(command)],
+    }
 
 
 def _waiting(task: Task, item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -627,6 +627,7 @@ class NvueLayer(Layer[State, Wanted]):
             "saved": not self._unsaved,
             "unsaved_before": bool(self._first and self._first.unsaved),
             "foreign_changes": list(self._foreign),
+            "problems": planning.unhealthy(state, self._wanted),
             "revision": self._revision,
             "previous_revision": self._previous,
             "device_diff": list(self._device_diff),

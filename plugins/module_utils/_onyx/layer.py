@@ -441,6 +441,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
             "saved": not self._unsaved,
             "unsaved_before": bool(self._first and self._first.unsaved),
             "foreign_changes": list(self._last.foreign) if self._last else [],
+            "problems": planning.unhealthy(state, wanted),
         }
 
     def _counters(self) -> dict[str, dict[str, int]]:

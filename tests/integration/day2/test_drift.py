@@ -1,119 +1,189 @@
-"""Drift of each kind that modules read: all in one run, in drift.json, metrics and exit status.
+"""Drift of each layer and kind in one run: in drift.json, in the metrics of its host and in the exit status.
 
-The plays are those of the stages without roles: image, mesh and containers need real guests (tests/integration/site).
+ROCEMESH_DRIFT_RUNS=50 before a command compares a right site so often: no run may see a difference.
 """
 
 from __future__ import annotations
 
+import collections
 import json
+import os
 import pathlib
-import re
-import subprocess
 import time
+from collections.abc import Iterator
 from typing import Any
 
-import paramiko
+import pytest
 
-from tests.integration.day2.conftest import Site
-from tests.integration.simulated_switch import ADDRESS, PASSWORD
-from tests.integration.vsphere.conftest import change_while_on, run_module
+from tests.integration.day2.drift_site import DriftSite, right_site
+from tests.integration.vsphere.conftest import Pki, change_while_on, run_module
 
-KEYS = {"pciPassthru.allowP2P": "FALSE", "pciPassthru.RelaxACSforP2P": "FALSE", "numa.nodeAffinity": "7"}
-
-
-def on_the_switch(site: Site, *lines: str) -> None:
-    """What somebody types there."""
-    with paramiko.SSHClient() as client:
-        client.load_host_keys(str(site.switch.known_hosts))
-        client.connect(ADDRESS, site.switch.port, "admin", PASSWORD, look_for_keys=False, allow_agent=False)
-        shell = client.invoke_shell()
-        shell.settimeout(30)
-        for line in ("enable", "configure terminal", *lines, "show version"):
-            shell.send(f"{line}\n".encode())
-        said = b""
-        while b"Product" not in said:
-            said += shell.recv(65536)
-
-
-def drift(site: Site, status: int) -> dict[str, Any]:
-    """drift.json, with the metrics of each host under ``metrics``."""
-    playbook = site.folder / "drift.yml"
-    playbook.write_text(site.forward.read_text())
-    textfile = site.folder / "rocemesh.prom"
-    done = subprocess.run(
-        site.command(playbook, "--check"),
-        cwd=site.folder,
-        env={**site.environment(), "ROCEMESH_DRIFT_TEXTFILE": str(textfile)},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert done.returncode == status, done.stdout + done.stderr
-    found: dict[str, Any] = json.loads((site.folder / "reports/drift.json").read_text())
-    rows = re.findall(r'^rocemesh_drift_(\w+)\{host="(\w+)",layer="\w*"\} (\d+)$', textfile.read_text(), re.M)
-    found["metrics"] = {(host, name): int(count) for name, host, count in rows}
-    return found
-
-
-def right_site(site: Site) -> None:
-    """Configured, and in force on every layer."""
-    site.configure()
-    for host in ("esx01", "esx02"):
-        reboot(site, host)
-    site.vcenter.ask("POST", "/admin", {"do": "on", "vm": "gpu01"})
-
-
-def reboot(site: Site, host: str) -> None:
-    boots = site.vcenter.host(host)["boots"]
-    site.vcenter.ask("POST", "/admin", {"do": "reboot", "host": host})
-    deadline = time.monotonic() + 30
-    while site.vcenter.host(host)["boots"] == boots or site.vcenter.host(host)["connection"] != "connected":
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+RUNS = int(os.environ.get("ROCEMESH_DRIFT_RUNS", "2"))
+VMS = {
+    "esx01": ["gpu01", "gpu02"],
+    "esx02": ["gpu03", "gpu04"],
+    "esx03": ["gpu05", "gpu06"],
+    "esx04": ["gpu07"],
+}
+DIFFERS, WAITS = "differs", "waits for a restart"
+# Host, layer, state and words of each thing that differs: each is changed by itself in `hurt`.
+KINDS = [
+    ("leaf01", "switch", DIFFERS, "RoCE mode off"),
+    ("leaf01", "switch", DIFFERS, "name VLAN 111"),
+    ("leaf01", "switch", DIFFERS, "port 1/2 mtu"),
+    ("leaf01", "switch", DIFFERS, "port 1/3 access_vlan"),
+    ("leaf01", "switch", DIFFERS, "port 1/4: trunk -> access"),
+    ("leaf02", "switch", DIFFERS, "port 1/4 mtu"),
+    ("leaf02", "switch", DIFFERS, "port 1/4: PFC is operationally Disabled"),
+    ("leaf02", "switch", DIFFERS, "PFC is off for switch-priority 3"),
+    ("leaf02", "switch", DIFFERS, "Eth1/3 has PFC off"),
+    ("leaf02", "switch", DIFFERS, "port 1/1 trusts L2"),
+    ("leaf02", "switch", DIFFERS, "port 1/2: traffic class 3 has congestion control none"),
+    ("leaf02", "switch", DIFFERS, "a reload would lose or bring back + interface ethernet 1/1"),
+    ("leaf03", "switch", DIFFERS, "of another account"),
+    ("leaf04", "switch", DIFFERS, "save the running configuration"),
+    ("esx01", "esxi_host", DIFFERS, "atsSupport"),
+    ("esx02", "esxi_host", WAITS, "atsSupport"),
+    ("esx03", "esxi_host", DIFFERS, "in maintenance mode"),
+    ("esx04", "esxi_host", DIFFERS, "notResponding"),
+    ("gpu01", "gpu_vm", DIFFERS, "pciPassthru.allowP2P"),
+    ("gpu01", "gpu_vm", DIFFERS, "pciPassthru.RelaxACSforP2P"),
+    ("gpu01", "gpu_vm", DIFFERS, "pciPassthru.use64bitMMIO"),
+    ("gpu01", "gpu_vm", DIFFERS, "pciPassthru.64bitMMIOSizeGB"),
+    ("gpu01", "gpu_vm", DIFFERS, "numa.nodeAffinity"),
+    ("gpu02", "gpu_vm", DIFFERS, "memoryReservationLockedToMax"),
+    ("gpu03", "gpu_vm", DIFFERS, "GPU and NIC sit on different NUMA nodes"),
+    ("gpu04", "gpu_vm", DIFFERS, "poweredOff"),
+    ("gpu07", "gpu_vm", DIFFERS, "poweredOff"),
+    ("gpu01", "guest", DIFFERS, "ATS_ENABLED False -> True"),
+    ("gpu02", "guest", WAITS, "ATS_ENABLED"),
+    ("gpu03", "guest", DIFFERS, "MTU 1500 -> 9000 now"),
+    ("gpu03", "guest", DIFFERS, "MTU 9000 whenever it appears"),
+    ("gpu05", "guest", DIFFERS, "nvidia-smi does not answer"),
+    ("gpu06", "guest", DIFFERS, "no Mellanox network function"),
+]
+METRICS = {DIFFERS: "differences", WAITS: "restarts_pending", "not readable": "unreadable"}
 
 
-def set_ats(site: Site, host: str, value: bool) -> None:
+@pytest.fixture
+def site(binary: pathlib.Path, pki: Pki, tmp_path: pathlib.Path) -> Iterator[DriftSite]:
+    with right_site(binary, pki, tmp_path, 4, VMS) as found:
+        yield found
+
+
+def set_ats(site: DriftSite, host: str, value: bool) -> None:
     settings = {"esxi_hostname": host, "settings": {"atsSupport": value}}
     assert not run_module("esxi_kernel_setting", {**site.vcenter.login, **settings}).failed
 
 
-def text_of(found: dict[str, Any], host: str) -> str:
-    return json.dumps([row for row in found["drift"] if row["host"] == host])
+def wait(site: DriftSite, host: str, **wanted: Any) -> None:
+    deadline = time.monotonic() + 60
+    while not wanted.items() <= site.vcenter.host(host).items():
+        assert time.monotonic() < deadline, (host, site.vcenter.host(host))
+        time.sleep(0.05)
 
 
-def test_drift_of_every_layer_is_listed_and_a_right_site_has_none(site: Site, tmp_path: pathlib.Path) -> None:
-    right_site(site)
-    for _again in range(2):
-        found = drift(site, 0)
-        assert found["drift"] == [] and not any(found["metrics"].values())
+def hurt_switches(site: DriftSite) -> None:
+    port = "interface ethernet 1/{0}".format
+    site.on_the_switch(
+        "leaf01",
+        "no roce",
+        "vlan 111 name other",
+        f"{port(2)} mtu 4000 force",
+        f"{port(3)} switchport access vlan 1",
+        f"{port(4)} switchport mode trunk",
+    )
+    site.on_the_switch(
+        "leaf02",
+        "no dcb priority-flow-control enable force",
+        "no dcb priority-flow-control priority 3 enable",
+        f"{port(1)} qos trust L2",
+        f"no {port(2)} traffic-class 3 congestion-control",
+        f"{port(3)} dcb priority-flow-control mode off force",
+        f"{port(4)} mtu 4000 force",
+    )
+    site.on_the_switch("leaf03", f"{port(9)} description of another account")
+    site.on_the_switch("leaf04", f"{port(1)} mtu 4000 force", "configuration write", f"{port(1)} mtu 9216 force")
 
-    on_the_switch(
-        site, "no roce", "vlan 111 name other", "interface ethernet 1/2 mtu 4000 force",
-        "interface ethernet 1/3 switchport access vlan 1",
-    )  # fmt: skip
-    site.vcenter.ask("POST", "/admin", {"do": "off", "vm": "gpu01"})
-    change_while_on(site.vcenter, "gpu01", KEYS)
+
+def hurt_vcenter(site: DriftSite) -> None:
     set_ats(site, "esx01", False)
     set_ats(site, "esx02", False)
-    reboot(site, "esx02")
+    boots = site.vcenter.host("esx02")["boots"]
+    site.vcenter.ask("POST", "/admin", {"do": "reboot", "host": "esx02"})
+    wait(site, "esx02", boots=boots + 1, connection="connected")
     set_ats(site, "esx02", True)
-    card = site.rack.cards[0]["params"]["ATS_ENABLED"]
-    card["next"] = 0
-    (site.rack.directory / "nic.json").unlink()
-    site.rack.write()
-    found = drift(site, 2)
+    keys = {"pciPassthru.allowP2P": "FALSE", "pciPassthru.RelaxACSforP2P": "FALSE", "numa.nodeAffinity": "7"}
+    keys |= {"pciPassthru.use64bitMMIO": "FALSE", "pciPassthru.64bitMMIOSizeGB": "64"}
+    change = {"vm": "gpu02", "wanted": {"reserve_memory": False}}
+    for vm in ("gpu01", "gpu02", "gpu04", "gpu07"):
+        site.vcenter.ask("POST", "/admin", {"do": "off", "vm": vm})
+    change_while_on(site.vcenter, "gpu01", keys)
+    assert not run_module("vmx_passthru", {**site.vcenter.login, **change}).failed
+    for vm in ("gpu01", "gpu02"):
+        site.vcenter.ask("POST", "/admin", {"do": "on", "vm": vm})
+    site.vcenter.fault("numa_mismatch", vm="gpu03")
+    site.vcenter.ask("POST", "/admin", {"do": "enter", "host": "esx03"})
+    site.vcenter.fault("host_never_returns", host="esx04")
+    run_module("esxi_reboot", {**site.vcenter.login, "esxi_hostname": "esx04", "required": True, "reboot_timeout": 1})
 
-    for words in ("RoCE mode", "other", "port 1/2 mtu", "port 1/3"):
-        assert words in text_of(found, "leaf01"), (words, found["drift"])
-    for words in (*KEYS, "ATS_ENABLED"):
-        assert words in text_of(found, "gpu01"), (words, found["drift"])
-    by_device = {(row["device"], row["state"]) for row in found["drift"]}
-    wanted = {("esx01", "differs"), ("esx02", "waits for a restart")}
-    assert wanted <= by_device, found["drift"]
-    # One module asks for all hosts of a vCenter, in the name of the first.
-    assert all(found["metrics"][host, "differences"] for host in ("leaf01", "esx01", "gpu01"))
 
-    site.switch.fault(name="silent", phase="banner")
-    found = drift(site, 3)
-    assert found["verdict"] == "not readable" and found["metrics"]["leaf01", "unreadable"] == 1
+def hurt_guests(site: DriftSite) -> None:
+    site.card("gpu01", next=0)
+    site.card("gpu02", current=0)
+    site.guests["gpu05"].root.joinpath("bin/nvidia-smi").write_text("#!/bin/sh\necho No devices were found\nexit 6\n")
+    hardware = site.guests["gpu06"].root / "hw/nic.json"
+    hardware.write_text(json.dumps({"cards": [], "faults": {}}))
+    site.write_inventory(gpu03={"guest_mtu": 9000})
+
+
+def words(row: dict[str, Any]) -> str:
+    return " ".join([*row["what"], *row["before"]])
+
+
+def counted(found: dict[str, Any]) -> dict[tuple[str, str, str], int]:
+    """The metrics that the rows ask for; all others are 0."""
+    count: collections.Counter[tuple[str, str, str]] = collections.Counter()
+    count.update((row["host"], row["layer"], METRICS[row["state"]]) for row in found["drift"])
+    return dict(count)
+
+
+def test_drift_of_each_layer_and_kind_is_seen_in_one_run(site: DriftSite) -> None:
+    hurt_switches(site)
+    hurt_vcenter(site)
+    hurt_guests(site)
+    found = site.drift(2)
+    assert len(KINDS) >= 20 and found["verdict"] == DIFFERS
+    for host, layer, state, text in KINDS:
+        rows = [row for row in found["drift"] if (row["host"], row["layer"], row["state"]) == (host, layer, state)]
+        assert any(text in words(row) for row in rows), (host, layer, state, text, found["drift"])
+    beside = [row for row in found["drift"] if not any(text in words(row) for *_place, text in KINDS)]
+    assert beside == []
+    assert {place: count for place, count in found["metrics"].items() if count} == counted(found)
+
+
+def test_right_site_has_no_drift_in_any_run(site: DriftSite) -> None:
+    hosts = {*site.leaves, *site.vms, *site.guests}
+    for _run in range(RUNS):
+        found = site.drift(0)
+        assert found["drift"] == [] and found["verdict"] == "right"
+        assert {host for host, _layer, _name in found["metrics"]} == hosts and not any(found["metrics"].values())
+
+
+def test_silent_devices_are_listed_and_the_others_are_read(site: DriftSite) -> None:
+    """Of the vCenter each of its hosts and VMs is not readable, and guests are read all the same."""
+    site.leaves["leaf01"].fault(name="silent", phase="banner")
+    site.on_the_switch("leaf02", "vlan 111 name other")
+    site.card("gpu02", next=0)
+    wrong = {host: {"rocemesh_vcenter_password": "wrong"} for host in (*site.vms, *site.guests)}
+    wrong["gpu07"] |= {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
+    site.write_inventory(**wrong)
+    found = site.drift(3)
+    assert found["verdict"] == "not readable"
+    rows = {(row["host"], row["layer"]): row["state"] for row in found["drift"]}
+    silent = {("leaf01", "switch"), ("gpu07", "guest")}
+    silent |= {(host, "esxi_host") for host in site.vms} | {(vm, "gpu_vm") for vm in site.guests}
+    assert rows == {
+        **dict.fromkeys(silent, "not readable"), ("leaf02", "switch"): DIFFERS, ("gpu02", "guest"): DIFFERS
+    }  # fmt: skip
+    assert all(found["metrics"][(*place, "unreadable")] for place in silent)

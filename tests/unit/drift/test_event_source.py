@@ -76,4 +76,7 @@ def test_the_rulebook_asks_for_what_the_source_says() -> None:
     (rulebook,) = yaml.safe_load((ROOT / "extensions" / "eda" / "rulebooks" / "drift.yml").read_text())
     assert list(rulebook["sources"][0]) == ["rocemesh.multinode.drift"]
     asked = " ".join(rule["condition"] for rule in rulebook["rules"])
-    assert all(f'"{verdict}"' in asked for verdict in ("differs", "not readable")) and "event.drift.verdict" in asked
+    assert (
+        all(f'"{verdict}"' in asked for verdict in ("right", "differs", "not readable"))
+        and "event.drift.verdict" in asked
+    )

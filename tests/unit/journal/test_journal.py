@@ -32,9 +32,9 @@ WRONG = {"failed": True, "msg": "is not there", "error_code": "not_in_force"}
 
 
 def said(
-    result: dict[str, Any], failed: bool = False, plan: bool = False, task: journal.Task = TASK
+    result: dict[str, Any], failed: bool = False, plan: bool = False, drift: bool = False, task: journal.Task = TASK
 ) -> list[dict[str, Any]]:
-    found = list(journal.entries(task, result, failed, plan))
+    found = list(journal.entries(task, result, failed, plan or drift, drift))
     for entry in found:
         jsonschema.validate({**entry, "time": BEGIN["time"]}, SCHEMA)
         assert "Not-to-be-seen" not in json.dumps(entry)
@@ -82,6 +82,63 @@ def test_modules_that_answer_for_several_hosts() -> None:
     assert [entry["device"] for entry in said(changed)] == ["esx01, esx02"]
     changed["hosts"] = [{"esxi_host": "esx03", "changes": ["c"]}, *hosts]
     assert [(entry["kind"], entry["device"]) for entry in said(changed)] == [("change", "esx03"), ("waiting", "esx01")]
+
+
+def vms(*rows: dict[str, Any]) -> dict[str, Any]:
+    """As role gpu_vm reads all VMs of a vCenter: names in vCenter, and those of the inventory in the loop."""
+    batch = {"nodes": [f"node{number}" for number in range(len(rows))]}
+    listed = [{"asked": f"vm{number}", "failed": False, **row} for number, row in enumerate(rows)]
+    return {"changed": False, "results": [{"changed": False, "batch": batch, "vcenter_uuid": "a", "vms": listed}]}
+
+
+def test_vms_that_were_read_together_are_planned_each_for_itself() -> None:
+    key = {"diff": {"before": {"k": "FALSE"}, "after": {"k": "TRUE"}}, "operations": CHANGE["operations"], "vm": "vm1"}
+    read = vms({"operations": []}, {**key, "changed": True}, {"vm": "vm2", "reboot_required": True})
+    for drift in (False, True):
+        changed, waiting = said(read, plan=True, drift=drift)
+        assert (changed["host"], changed["device"], changed["before"]) == ("node1", "vm1", {"k": "FALSE"})
+        assert changed["identity"] == {"vcenter_uuid": "a"}
+        assert (waiting["host"], waiting["kind"]) == ("node2", "waiting")
+
+
+def test_vm_that_could_not_be_read_is_drift_and_no_failure_of_a_plan() -> None:
+    read = vms({"operations": []}, UNREADABLE)
+    (entry,) = said(read, drift=True)
+    assert (entry["host"], entry["kind"], entry["readable"]) == ("node1", "failed", False)
+    assert said(read, plan=True) == []
+
+
+def test_esxi_hosts_have_their_own_drift_and_one_change() -> None:
+    rows = [{"esxi_host": f"esx{number}", "changes": ["c"] * (number < 2), "reboot_required": number == 2,
+             "reboot_reasons": ["r"]} for number in range(4)]  # fmt: skip
+    result = {
+        **CHANGE, "device": None, "hosts": rows, "batch": {"hosts": ["a", "b", "c", "d"]},
+        "operations": [{**CHANGE["operations"][0], "command": f"esx{number}: esxcli"} for number in (0, 1)],
+        "diff": {"before": {"esx0 k": 1, "esx1 k": 2}, "after": {"esx0 k": 3, "esx1 k": 3}},
+    }  # fmt: skip
+    found = said(result, drift=True)
+    assert [(entry["host"], entry["device"], entry["kind"]) for entry in found] == [
+        ("a", "esx0", "change"), ("b", "esx1", "change"), ("c", "esx2", "waiting")
+    ]  # fmt: skip
+    assert [entry["before"] for entry in found[:2]] == [{"esx0 k": 1}, {"esx1 k": 2}]
+    assert [entry["operations"][0]["command"] for entry in found[:2]] == ["esx0: esxcli", "esx1: esxcli"]
+    assert [entry["device"] for entry in said(result)] == ["esx0, esx1", "esx2"]
+    alone = {**result, "hosts": rows[:1], "batch": {"hosts": ["a"]}}
+    assert [entry["before"] for entry in said(alone, drift=True)] == [{"esx0 k": 1, "esx1 k": 2}]
+
+
+def test_vcenter_that_is_silent_is_so_for_each_of_its_hosts() -> None:
+    silent = {"failed": True, "results": [{**UNREADABLE, "batch": {"nodes": ["node1", "node2"]}}]}
+    assert [entry["host"] for entry in said(silent, failed=True, drift=True)] == ["node1", "node2"]
+    assert [entry["host"] for entry in said(silent, failed=True)] == ["gpu01"]
+    assert journal.asked(TASK, silent) == {"node1", "node2"} and journal.asked(TASK, CHANGE) == {"gpu01"}
+
+
+def test_what_is_not_in_force_is_drift_beside_what_differs() -> None:
+    wrong = {**CHANGE, "problems": ["PFC is off", "no ECN"]}
+    change, failed = said(wrong, drift=True)
+    assert change["kind"] == "change" and failed["readable"] and failed["message"] == "PFC is off; no ECN"
+    assert [entry["kind"] for entry in said(wrong, plan=True)] == ["change"]
 
 
 def test_a_change_says_which_device_it_was_of_whatever_its_name() -> None:

@@ -268,8 +268,8 @@ def test_what_is_done_on_a_host_follows_from_its_variables(
 )
 def test_the_image_is_judged_as_the_stage_guest_judges_it(variables_of_host: dict[str, Any], image: str) -> None:
     assert preflight._wishes(Hostvars(gpu01=variables_of_host), "gpu01")["gpu"]["image"] == image
-    stage = load(ROOT / "playbooks/vars/guest.yml")
-    rendered = Templar(DataLoader(), variables_of_host).template(trust_as_template(stage["guest_image"]))
+    told = load(ROOT / "playbooks/vars/guest.yml")["guest_image"]
+    rendered = Templar(DataLoader(), variables_of_host).template(trust_as_template(told))
     assert str(rendered).strip() == image
 
 

@@ -34,8 +34,9 @@ def pending(power: str, *keys: str) -> dict[str, Any]:
         # Stage power has set them before it powered the VM on.
         (pending("poweredOff", MMIO_SIZE_GB), []),
         ({}, []),
+        ({"gpu_vm_pending": {}}, []),
     ],
-    ids=["mmio", "other_keys", "was_off", "power_was_not_played"],
+    ids=["mmio", "other_keys", "was_off", "power_was_not_played", "not_readable"],
 )
 def test_only_keys_that_the_window_is_still_to_set_excuse_a_driver(known: dict[str, Any], expected: list[str]) -> None:
     assert waits_for(**known) == expected
