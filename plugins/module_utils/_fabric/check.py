@@ -26,6 +26,7 @@ class Options:
     form: str = "quick"
     programs: tuple[str, ...] = ("ib_write_bw",)
     seconds: float = 1.0
+    startup: float = schedule.STARTUP
     size: int = 1048576
     arguments: tuple[str, ...] = ()
     limit: float = 900.0
@@ -98,6 +99,7 @@ class _Check:
             programs=len(self.commands),
             follow_up=self.budget,
             bandwidth=sum(program in _BANDWIDTH for program in options.programs),
+            startup=options.startup,
         )
         schedule.refuse_too_long(self.cost, options.limit, options.form)
 
@@ -173,7 +175,7 @@ class _Check:
         return [*self.found.faults, *(fault for fault in probed if (fault.thing, fault.place.key) not in given)]
 
     def _part(self, name: str, rounds: Sequence[schedule.Round]) -> dict[str, Any]:
-        slot = schedule.slot_seconds(self.options.seconds, 1)
+        slot = schedule.slot_seconds(self.options.seconds, 1, self.options.startup)
         # One that answers no peer is asked for 0.75 s by each of its peers, one after the other.
         limit = (
             max(120.0, 60.0 + 0.8 * len(rounds)) if name == "reach" else len(rounds) * len(self.commands) * slot + 30

@@ -22,8 +22,9 @@ from .model import Fabric
 Pair = tuple[int, int]
 FORMS = ("quick", "full", "bisection")
 QUICK_EXTRA = 8
-# Start of the programs, the way until the server listens, and the time until both ends have ended. In seconds.
-OVERHEAD = 1.5
+# Start of the programs, the way until the server listens, and the time until both ends have ended. In seconds, on an
+# idle host; option ``startup`` says more where hosts are slower.
+STARTUP = 1.5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -203,10 +204,17 @@ def _by_rail(pairs: Sequence[Pair], fabric: Fabric) -> tuple[Sweep, ...]:
 
 
 def cost(
-    fabric: Fabric, plan: Sequence[Round], *, seconds: float, programs: int, follow_up: int, bandwidth: int = 1
+    fabric: Fabric,
+    plan: Sequence[Round],
+    *,
+    seconds: float,
+    programs: int,
+    follow_up: int,
+    bandwidth: int = 1,
+    startup: float = STARTUP,
 ) -> Cost:
     """``seconds``: of one program; ``programs``: one after the other in a round; ``bandwidth``: so many load."""
-    slot = slot_seconds(seconds, programs)
+    slot = slot_seconds(seconds, programs, startup)
     tests = gigabytes = 0.0
     rates = [fabric.port(nic).rate for nic in range(len(fabric.hosts) * fabric.rails)]
     for each in plan:
@@ -216,8 +224,8 @@ def cost(
     return Cost(len(plan), follow_up, int(tests), (len(plan) + follow_up) * slot, gigabytes)
 
 
-def slot_seconds(seconds: float, programs: int) -> float:
-    return programs * (seconds + OVERHEAD)
+def slot_seconds(seconds: float, programs: int, startup: float) -> float:
+    return programs * (seconds + startup)
 
 
 def refuse_too_long(wanted: Cost, limit: float, form: str) -> None:

@@ -81,7 +81,7 @@ def test_a_part_that_is_not_in_the_table_is_an_error() -> None:
         problems(facts("Debian", "12"), ["podman"])
 
 
-@pytest.mark.parametrize(("role", "file"), [("guest", "main"), ("container", "preflight"), ("mesh", "request")])
-def test_each_role_asks_the_table_in_its_preflight(role: str, file: str) -> None:
+@pytest.mark.parametrize(("role", "file"), [("guest", "look"), ("container", "preflight"), ("mesh", "request")])
+def test_each_role_asks_the_table_before_it_changes_anything(role: str, file: str) -> None:
     text = (ROOT / f"roles/{role}/tasks/{file}.yml").read_text()
     assert "function: system_support" in text
