@@ -60,14 +60,24 @@ class Clock:
         return time.time()
 
 
+AT = time.time()
+
+
+class Soon:
+    """A second after the readings, however long the tests before this one took."""
+
+    def timestamp(self) -> float:
+        return AT + 1
+
+
 # Read by preflight of this run, which let it go on.
 LOOKED: dict[str, Any] = {
-    "now": Clock,
+    "now": Soon,
     "__guest_layers": {"ats": {"state": "enabled"}},
     "hostvars": {"localhost": {"preflight_outcome": {"ready": True}}},
     "guest_reading": {
         **GUEST["__guest_node"],
-        "asked": {"controller_time": time.time(), "layers": {"ats": {"state": "enabled"}}},
+        "asked": {"controller_time": AT, "layers": {"ats": {"state": "enabled"}}},
     },
 }
 
@@ -91,9 +101,9 @@ def reading(**changes: Any) -> dict[str, Any]:
         {"guest_reading": {"unreachable": True, "msg": "no route"}},
         {"guest_reading": {"failed": True, "msg": "no Python"}},
         {"__guest_layers": {"ats": {"state": "disabled"}}},
-        {"guest_pending": {"at": str(time.time() + 600)}},
+        {"guest_pending": {"at": str(AT + 600)}},
         {"guest_mtu": 100},
-        reading(asked={**LOOKED["guest_reading"]["asked"], "controller_time": time.time() - 700}),
+        reading(asked={**LOOKED["guest_reading"]["asked"], "controller_time": AT - 700}),
         reading(tools=["lspci", "setpci"]),
         reading(layers={"ats": {**WELL, "operations": [{"description": "set it"}]}}),
     ],
@@ -216,10 +226,10 @@ def test_an_image_that_is_not_there_or_not_to_be_used_is_worked_on(change: dict[
 
 FOUND: dict[str, Any] = {
     **IMAGE,
-    "now": Clock,
+    "now": Soon,
     "__container_checked": ["as asked"],
     "__container_asked_for": ["as asked"],
-    "__container_node": {**running(NODE), "at": time.time()},
+    "__container_node": {**running(NODE), "at": AT},
     "mesh_files": {"changed": False},
     "mesh_head_files": {"skipped": True, "changed": False},
 }
@@ -236,18 +246,18 @@ def test_a_node_that_stage_image_found_right_is_not_read_again() -> None:
     "change",
     [
         {"__container_checked": ["something else"]},
-        {"__container_node": {**FOUND["__container_node"], "at": time.time() - 700}},
+        {"__container_node": {**FOUND["__container_node"], "at": AT - 700}},
         {"__container_node": running(NODE)},
         {"mesh_files": {"changed": True}},
         {"mesh_head_files": {"changed": True}},
         {"container_nccl_topology": "auto"},
         # Whatever is started has to know what runs in it now.
-        {"__container_node": {**running(NODE, State={"Running": False}), "at": time.time()}},
-        {"__container_node": {**running(NODE, sshd="stale"), "at": time.time()}},
+        {"__container_node": {**running(NODE, State={"Running": False}), "at": AT}},
+        {"__container_node": {**running(NODE, sshd="stale"), "at": AT}},
         {"container_env": {"A": "b"}},
         # Built or pulled since.
         {"__container_answers": {"images": {REFERENCE: DIGEST, PLAIN: "sha256:other"}}},
-        {"__container_node": {**running({**NODE, "images": []}), "at": time.time()}},
+        {"__container_node": {**running({**NODE, "images": []}), "at": AT}},
     ],
 )
 def test_a_node_of_which_run_does_not_know_all_is_read(change: dict[str, Any]) -> None:
