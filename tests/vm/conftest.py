@@ -17,4 +17,4 @@ def two() -> tuple[config.Node, config.Node]:
 def physics(two: tuple[config.Node, config.Node]) -> str:
     """Where power is asked for."""
     assert control.answers("physics")
-    return control.url("physics", "/event")
+    return control.url("physics", "/event/vsphere")
