@@ -346,7 +346,7 @@ CASES = [
     Case("empty-log", "", "unknown", "no line of NCCL"),
     Case("log-of-another-program", "Step\tImg/sec\ttotal_loss\n1\timages/sec: 2100.3\n", "unknown", "no line of NCCL"),
     Case("binary-file", "\x00\x01\x7fELF\x02\n\x00NCCL\x00", "unknown", "no line of NCCL"),
-    Case("version-alone", "NCCL version 2.21.5+cuda12.4\n", "unknown", "neither ranks nor channels"),
+    Case("version-alone", "NCCL version 2.21.5+cuda12.4\n", "unknown", "no line of a rank"),
     Case("launch-mode-alone", "gpu01:3442:3442 [0] NCCL INFO Launch mode Parallel\n", "unknown", "NCCL_DEBUG_SUBSYS"),
     Case("fast-figures-without-nccl-lines", "total images/sec: 8400.46\n" * 4, "unknown", "no line of NCCL"),
     Case("no-channel-lines", Job(channels=False).text(), "unknown", "no channel between them"),

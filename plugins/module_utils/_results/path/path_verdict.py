@@ -196,9 +196,10 @@ class _Judge:
                 return self._done(UNKNOWN, lacking, pairs)
             alike = sum(1 for pair in pairs if pair.verdict == worst.verdict)
             return self._done(worst.verdict, f"{alike} of {len(pairs)} pairs: {worst.reason}", pairs)
-        tcp = [(process, f"Using network {name}") for process, name in self._network.items() if _TCP.search(name)]
-        tcp += [(each.process, each.line) for each in self._log.channels if _TCP.search(each.network)]
-        if tcp and (len(self._hosts()) > 1 or len(self._expected_hosts or ()) > 1):
+        tcp = [(each.process, each.line) for each in self._log.channels if _TCP.search(each.network)]
+        if len(self._hosts()) > 1 or len(self._expected_hosts or ()) > 1:
+            tcp += [(each, f"Using network {name}") for each, name in self._network.items() if _TCP.search(name)]
+        if tcp:
             process, said = tcp[0]
             return self._done(SOCKETS, f"{process.name}: {said}. {self._why_tcp(process)}", ())
         return self._done(UNKNOWN, lacking or "no rank talks to another host in this log", ())
@@ -340,7 +341,10 @@ class _Judge:
 
     def _silence(self) -> str:
         if self._log.lines:
-            return "NCCL printed, but neither ranks nor channels: set NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,NET"
+            return (
+                "NCCL printed, but no line of a rank's start and of a channel can be read: the log is cut, lines lost "
+                "their HOST:PID:TID, or NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,NET were not set"
+            )
         return "no line of NCCL: set NCCL_DEBUG=INFO and look at the file that NCCL_DEBUG_FILE names"
 
     def _lacking(self, pairs: Sequence[Pair]) -> str:

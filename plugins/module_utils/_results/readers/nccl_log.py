@@ -27,7 +27,7 @@ _ENVIRONMENT_VALUES = 16  # different values per variable
 _MARK = re.compile(r"(?P<word>NCCL )?(?P<level>INFO|WARN|TRACE) (?=\S)")
 _PREFIX_WINDOW = 400
 _PREFIX = re.compile(
-    r"(?P<host>[^\s:\[\]<>/()=,;.'\"]+):(?P<pid>\d+):(?P<tid>\d+) "
+    r"(?P<host><[\w-]+>|[^\s:\[\]<>/()=,;.'\"]+):(?P<pid>\d+):(?P<tid>\d+) "
     r"(?:\[(?P<device>\d+)\] )?(?:\d+\.\d+ )?(?:[^\s:]+:\d+ )?(?:\([^\s()]*\) )?$"
 )
 # Another program that quotes a line of NCCL; a line of a container's log as JSON is the line itself.
@@ -343,6 +343,8 @@ class Reader(LogReader[NcclLog]):
         seen = self._hosts.setdefault(pid, collections.Counter())
         seen[text] += lines
         known = [name for name in {*self._given, *seen} if text.endswith(name) or name.endswith(text)]
+        if not lines:  # all are known: a name that is rare may have lost letters anywhere
+            known += [name for name in seen if 10 * seen[text] <= seen[name] and _is_within(text, name)]
         return max(known, key=lambda name: (name in self._given, seen[name], -len(name)))
 
     def _process(self, process: Process) -> Process:
@@ -607,3 +609,9 @@ class Reader(LogReader[NcclLog]):
 
 
 read = Reader.read
+
+
+def _is_within(text: str, name: str) -> bool:
+    """Whether the letters of ``text`` are in ``name`` in their order, the first and the last one at its ends."""
+    letters = iter(name)
+    return text[:1] == name[:1] and text[-1:] == name[-1:] and all(letter in letters for letter in text)

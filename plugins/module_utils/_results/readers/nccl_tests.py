@@ -54,8 +54,8 @@ RANK = re.compile(
     r"(?:#\s+)?Rank\s+(?P<rank>\d{1,9}) (?:Group\s+(?P<group>\d{1,9}) )?Pid\s+(?P<pid>\d{1,12}) on\s+(?P<host>\S+) "
     r"device\s+(?P<device>\d{1,9}) \[(?P<bus>[^\]]{1,40})\]\s*(?P<model>.*)"
 )
-BOUNDS = re.compile(r"# Out of bounds values : (?P<count>\d{1,18}) (?P<word>OK|FAILED)")
-AVERAGE = re.compile(r"# Avg bus bandwidth\s+: (?P<value>\S{1,30})(?:\s+(?P<word>OK|FAILED))?")
+BOUNDS = re.compile(r"(?:# )?Out of bounds values : (?P<count>\d{1,18}) (?P<word>OK|FAILED)")
+AVERAGE = re.compile(r"(?:# )?Avg bus bandwidth\s+: (?P<value>\S{1,30})(?:\s+(?P<word>OK|FAILED))?")
 _STARTING = re.compile(r"# Collective test starting: (?P<name>\S{1,60})")
 _VERSION = re.compile(r"NCCL version (?P<version>\d[\w.+-]{1,40})")
 _ERRORS = (
@@ -253,7 +253,11 @@ class Reader(PartsReader[NcclTests, Table]):
             for table in with_rows:
                 _judge(table, None if apart else self._expected_ranks, None if apart else self._expected_hosts)
         elif not problems:
-            self.nothing(problems)
+            unread = next((each for table in self.parts for each in table.problems.all()), None)
+            if unread:
+                problems.add(unread.code, unread.message)
+            else:
+                self.nothing(problems)
         return NcclTests(tables, one_job, problems.all())
 
     # ------------------------------------------------------------------------------------------------------- lines
