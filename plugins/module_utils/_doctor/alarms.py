@@ -28,9 +28,12 @@ class Alarms(NamedTuple):
         asked = any(word in lower for word in self.inside) or self.begins.search(lower) is not None
         return asked and self.alarm.search(text) is not None
 
-    def still(self, text: str) -> tuple[bool, bool]:
-        """As ``in_line``, of the text without what takes the trouble out; and whether it says that something failed."""
-        bare = self.nothing.sub("", text) if self.nothing_words.search(text) else text
+    def bare(self, text: str) -> str:
+        """The text without what takes the trouble out."""
+        return self.nothing.sub("", text) if self.nothing_words.search(text) else text
+
+    def still(self, bare: str) -> tuple[bool, bool]:
+        """As ``in_line``, of a bare text; and whether it says that something failed."""
         return self.in_line(bare), self.failure.search(bare) is not None
 
 

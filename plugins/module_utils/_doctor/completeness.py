@@ -15,7 +15,6 @@ _LEAST = 0.5  # of the link: a sound all-reduce of large messages reaches 0.7 to
 _MOST = 1.1  # of the link: more did not go over it
 _LARGE = 32 << 20  # bytes from which a link is the bound
 _FLOOR = 1.0  # GB/s: no link of a GPU and no NIC for RoCE (10 Gb/s = 1.25 GB/s) is slower
-_BROKEN = frozenset({"job_end", "last_row", "last_step", "ranks", "finite", "wrong_values"})
 # NVLink of one GPU in GB/s and direction (NVIDIA's data sheets: V100, A100, H100/H200, B200).
 _NVLINK = (
     (re.compile(r"V100-SXM"), 150.0),
@@ -43,7 +42,7 @@ def gaps(records: Sequence[Record], partial: Iterable[str] = (), sound: bool = F
 
 def ended_well(records: Iterable[Record]) -> set[str]:
     """Pieces in which a job came to its end, and none did not."""
-    return {record.file for record in records if record.ends and not _BROKEN.intersection(g.code for g in record.gaps)}
+    return {record.file for record in records if record.well}
 
 
 def ends(records: Sequence[Record]) -> list[str]:
@@ -101,7 +100,7 @@ def _figure(record: Record, figure: Figure, least: float, most: float) -> Iterat
     elif not least:
         yield Gap("link_speed", f"the speed of the link: {said}", *place)
     elif figure.size < _LARGE and "perftest" not in figure.name:
-        yield Gap("figure", f"a size of at least {_LARGE} bytes: {said}", *place)
+        yield Gap("size", f"a size of at least {_LARGE} bytes: {said}", *place)
     elif figure.rate < _LEAST * least:
         yield Gap("figure", f"what the link carries: {said}, the link gives {least:.4g}", *place)
     elif figure.rate > _MOST * most:

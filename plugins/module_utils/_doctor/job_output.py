@@ -1,10 +1,12 @@
 """Read how far the jobs of a piece came: tests, programs, ranks, and the links that bound their figures. Pure.
 
-Forms: nccl-tests, perftest, tf_cnn_benchmarks, Horovod, MXNet, Hugging Face, Lightning, Megatron, MLPerf, Slurm, NCCL.
+Forms: nccl-tests, perftest, OSU, HPL, tf_cnn_benchmarks, Horovod, MXNet, Hugging Face, Lightning, Megatron, MLPerf,
+Slurm, NCCL.
 """
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import math
 import re
@@ -16,6 +18,8 @@ from .pace import WORDS, Pace
 from .readers import Found
 
 _RANKS = 65_536
+_GOES_ON = 10  # lines of work behind a line say that the program outlived it; two, if none is before it
+_BROKEN = frozenset({"job_end", "last_row", "last_step", "ranks", "finite", "wrong_values"})
 _TAG = re.compile(r"(?=\[\d+,\d+\]<std(?:out|err)>:)")
 _SPEAKER = re.compile(r"^\[\d+,(\d+)\]<std|^\[rank(\d+)\]:?|^(\d+): ")
 # What a launcher, kubectl or a container puts before a line.
@@ -29,9 +33,10 @@ _COMM = re.compile(
     r"comm 0x\w+ rank (?P<rank>\d+) nranks (?P<of>\d+)(?: cudaDev (?P<device>\d+))?.*?(?:commId (?P<id>0x\w+))?"
     r" - (?P<what>Init START|Init COMPLETE|Destroy COMPLETE)"
 )
-_PERF_HEAD = re.compile(r"#bytes\s+#iterations\s+BW peak\[(?P<unit>\w+)/sec\]")
+_PERF_HEAD = re.compile(r"#bytes\s+#iterations\s+BW peak\[(?P<unit>\w+)/sec\]|# OSU (?P<osu>\S.*) Test\b")
 _PERF_ROW = re.compile(r"^\s*(?P<size>\d+)\s+\d+\s+[\d.]+\s+(?P<rate>[\d.]+)\s+[\d.]+\s*$")
-_ALL_SIZES = 1 << 23  # the last size of perftest -a
+_OSU_ROW = re.compile(r"^\s*(?:(?P<size>\d+)\s+)?(?P<rate>\d+\.\d+)(?:\s+[\d.]+)*\s*$")
+_ALL_SIZES = {"perftest": 1 << 23, "OSU": 1 << 20}  # the last size of perftest -a, of OSU's collectives
 _LINKS = (
     (re.compile(r"\bSpeed:\s*(\d+)Mb/s"), 1e-3),
     (re.compile(r"NET/IB\b.*\bspeed=(\d+)"), 1e-3),
@@ -62,27 +67,43 @@ _END = re.compile(
     r"|\bTotal img/sec on \d+ [CG]PU\(s\): \d|\*\*\* Best metric: \d"
     r"|Trainer\.fit` stopped: .*\breached|\[after training is done\]"
     r"|exiting program at iteration \d|\bProcess \d+ exits successfully\b|(?:^|[:>] ?)done\.?$"
-    r"|\brun_stop\b.*\"status\": \"success\"|:::MLPv\S+ .*\brun_final\b|\bCOMPLETED +0:0\b",
+    r"|\bEnd of Tests\.$|\brun_stop\b.*\"status\": \"success\"|:::MLPv\S+ .*\brun_final\b|\bCOMPLETED +0:0\b",
     re.IGNORECASE,
 )
 _NOT_FINITE = re.compile(
-    r"\b\w*(?:loss|grad_norm|accuracy|perplexity)['\"]?\s*[=:]?\s*[-+]?(?:nan|inf)\b|images/sec:.*(?:\)\s+|sec:\s*)[-+]?(?:nan|inf)\b",
+    r"\b\w*(?:loss|perplexity)['\"]?\s*[=:]?\s*[-+]?(?:nan|inf)\b|images/sec:.*(?:\)\s+|sec:\s*)[-+]?(?:nan|inf)\b",
     re.IGNORECASE,
 )
+# Not finite where a scale of the loss was tried, or nothing was counted: the last one counts, and it breaks nothing.
+_LAST_COUNTS = re.compile(r"\b\w*(?:grad_norm|accuracy)['\"]?\s*[=:]?\s*[-+]?(?:(?P<bad>nan|inf)\b|\d)", re.IGNORECASE)
 
 # Lines that are read: those that may match one of these, rows of nccl-tests by their types, and what has no pattern or
 # none with a word: the kind of a channel, a card, a row of perftest.
 _WANTED: tuple[re.Pattern[str], ...] = tuple(pattern for pattern, _scale in _LINKS)
 _WANTED += (nccl_tests.HEAD, nccl_tests.RANK, nccl_tests.BOUNDS, nccl_tests.AVERAGE, _LESS, _TABLE, _COMM, _PERF_HEAD)
-_WANTED += (_USING, *_BEGUN, _PROGRESS, _OF, _BATCHES, _ITER, _RANK_LINE, _TOTAL, _END, _EPOCHS, _NOT_FINITE)
+_WANTED += (
+    _USING,
+    *_BEGUN,
+    _PROGRESS,
+    _OF,
+    _BATCHES,
+    _ITER,
+    _RANK_LINE,
+    _TOTAL,
+    _END,
+    _EPOCHS,
+    _NOT_FINITE,
+    _LAST_COUNTS,
+)
 _TYPES = (" float ", " half ", " double ", " int", " uint", "bfloat", "f8e")
-_PLAIN = ("via net", "nvidia", "tesla", ".00     ", ".000000     ")
+_PLAIN: tuple[str, ...] = ("via net", "nvidia", "tesla", ".00     ", ".000000     ")
+_PLAIN += tuple(f"{'':7}{'0' * figures}.00" for figures in range(1, 8))  # rows of OSU
 
 
 @dataclasses.dataclass(frozen=True)
 class Gap:
     """What would have to be shown and was not. ``code``: job, job_end, last_row, last_step, ranks, gpus, finite,
-    wrong_values, figure, link_speed, line, rest."""
+    wrong_values, rows, size, figure, link_speed, line, rest."""
 
     code: str
     text: str
@@ -103,10 +124,12 @@ class Figure:
 @dataclasses.dataclass
 class Record:
     """What one piece shows. ``links``: Gb/s; ``devices``: job (of NCCL its communicator) -> host -> numbers of its GPUs
-    that take part; ``cards``: GPUs that nvidia-smi lists."""
+    that take part; ``cards``: GPUs that nvidia-smi lists; ``outlived``: whatever stands before this line, the program
+    went on."""
 
     file: str
     host: str
+    outlived: int = 0
     ends: list[str] = dataclasses.field(default_factory=list)
     gaps: list[Gap] = dataclasses.field(default_factory=list)
     figures: list[Figure] = dataclasses.field(default_factory=list)
@@ -116,6 +139,11 @@ class Record:
     devices: dict[str, dict[str, set[int]]] = dataclasses.field(default_factory=dict)
     gpu_names: set[str] = dataclasses.field(default_factory=set)
     cards: set[int] = dataclasses.field(default_factory=set)
+
+    @property
+    def well(self) -> bool:
+        """A job came to its end, and none did not."""
+        return bool(self.ends) and not _BROKEN.intersection(gap.code for gap in self.gaps)
 
 
 @dataclasses.dataclass
@@ -139,6 +167,7 @@ class _Test:
 class _Perf:
     line: int
     unit: str
+    kind: str
     rows: int = 0
     size: int = 0
     rate: float = 0.0
@@ -177,8 +206,10 @@ class JobOutput:
         self._rank_lines: dict[int, int] = {}
         self._rank_count = 0
         self._nan: tuple[int, str] | None = None
+        self._last: dict[str, tuple[int, str]] = {}  # speaker -> its last figure, if it is not finite
         self._pace = Pace()
         self._record = Record("", "")
+        self._works: collections.deque[int] = collections.deque(maxlen=_GOES_ON)
 
     def line(self, number: int, text: str) -> None:
         text = _PREFIX.sub("", text)
@@ -196,6 +227,8 @@ class JobOutput:
         pace = (Gap(code, text, line=line) for code, text, line in self._pace.gaps())
         for gap in (*self._test_gaps(), *self._perf_gaps(), *self._program_gaps(), *self._comm_gaps(), *pace):
             found.gaps.append(dataclasses.replace(gap, file=name))
+        if len(self._works) > 1 or (found.well and self._works):
+            found.outlived = self._works[-1 if found.well else 0]
         return found
 
     def _part(self, number: int, text: str) -> None:
@@ -204,6 +237,11 @@ class JobOutput:
         self._facts(number, text)
         who = _SPEAKER.match(text)
         name = next((group for group in who.groups() if group), "") if who else ""
+        for match in _LAST_COUNTS.finditer(text):
+            if match["bad"] and len(self._last) < _RANKS:
+                self._last[name] = (number, text.strip()[:120])
+            elif not match["bad"]:
+                self._last.pop(name, None)
         bare = text[text.index(":") + 1 :] if who and name else text
         self._pace.line(number, name, text)
         if not (self._test(number, bare) or self._perf(number, bare)):
@@ -249,11 +287,10 @@ class JobOutput:
             self._device(f"test {len(self._tests)}", gpu["host"], int(gpu["device"]))
             self._record.gpu_names.add(gpu["model"].strip()[:80])
             return True
-        if "#" in text:
-            return self._test_words(number, text)
-        row = nccl_tests.row_of(text.strip())
+        row = None if "#" in text else nccl_tests.row_of(text.strip())
         if row is None:
-            return False
+            return self._test_words(number, text)
+        self._works.append(number)
         test = self._open_test(number)
         halves = [half for half in (row.out_of_place, row.in_place) if half]
         if row.size >= test.size:
@@ -281,12 +318,13 @@ class JobOutput:
         if _TABLE.search(text):
             self._open_test(number)
             return True
-        bounds = nccl_tests.BOUNDS.search(text)
-        if bounds and self._tests and int(bounds["count"]):
-            self._tests[-1].wrong = number
-        average = nccl_tests.AVERAGE.search(text)
-        if average:
+        bounds, average = nccl_tests.BOUNDS.search(text), nccl_tests.AVERAGE.search(text)
+        wrong = bounds is not None and int(bounds["count"]) > 0
+        if wrong or average:
             test = self._tests[-1] if self._tests else self._open_test(number)
+            test.wrong = number if wrong else test.wrong
+        if average:
+            self._works.append(number)
             test.ended += 1
             if not math.isfinite(_number(average["value"])):
                 test.wrong = test.wrong or number
@@ -302,7 +340,12 @@ class JobOutput:
             if test.ended and test.size < 0 and not test.most:
                 continue  # its last lines alone: they show neither a job nor a cut one
             reached = test.size >= 0 and test.reached()
-            if test.most and not reached:
+            if test.size < 0 and test.ended >= test.copies:
+                self._record.ends.append("nccl-tests to its end")
+                yield Gap(
+                    "rows", "the rows of nccl-tests: they are broken or of a form that is not known", line=test.line
+                )
+            elif test.most and not reached:
                 last = f"the last size is {test.size}" if test.size >= 0 else "there is no row"
                 said = f"the last row of nccl-tests: {last}, the largest is {test.most} bytes"
                 yield Gap("last_row", said, line=test.line)
@@ -319,22 +362,28 @@ class JobOutput:
     def _perf(self, number: int, text: str) -> bool:
         head = _PERF_HEAD.search(text)
         if head:
-            self._perfs.append(_Perf(number, head["unit"]))
+            unit = head["unit"] or ("M" if re.search("Bandwidth|Rate", head["osu"]) else "us")
+            self._perfs.append(_Perf(number, unit, "OSU" if head["osu"] else "perftest"))
             return True
-        row = _PERF_ROW.match(text) if self._perfs else None
-        if row:
-            perf = self._perfs[-1]
-            perf.rows, perf.size, perf.rate = perf.rows + 1, int(row["size"]), float(row["rate"])
+        perf = self._perfs[-1] if self._perfs else None
+        row = (_OSU_ROW if perf.kind == "OSU" else _PERF_ROW).match(text) if perf else None
+        if perf and row:
+            self._works.append(number)
+            perf.rows, perf.size, perf.rate = perf.rows + 1, int(row["size"] or 0), float(row["rate"])
         return bool(row)
 
     def _perf_gaps(self) -> Iterator[Gap]:
         for perf in self._perfs:
-            if not perf.rows or (perf.rows > 1 and perf.size < _ALL_SIZES):
-                yield Gap("last_row", f"the last row of perftest: the last size is {perf.size}", line=perf.line)
+            if not perf.rows or (perf.rows > 1 and perf.size < _ALL_SIZES[perf.kind]):
+                yield Gap("last_row", f"the last row of {perf.kind}: the last size is {perf.size}", line=perf.line)
                 continue
-            rate = perf.rate / 8 if perf.unit.startswith("G") else perf.rate * (1 << 20) / 1e9
-            self._record.ends.append(f"perftest to {perf.size} bytes")
-            self._record.figures.append(Figure(rate, perf.size, perf.line, "perftest bandwidth"))
+            mebi = 1 << 20 if perf.kind == "perftest" else 10**6
+            rate = perf.rate / 8 if perf.unit.startswith("G") else perf.rate * mebi / 1e9
+            self._record.ends.append(f"{perf.kind} to {perf.size} bytes")
+            if perf.unit == "us":
+                yield Gap("size", f"a bandwidth: this test of {perf.kind} measures times", line=perf.line)
+                continue
+            self._record.figures.append(Figure(rate, perf.size, perf.line, f"{perf.kind} bandwidth"))
 
     def _program(self, number: int, name: str, text: str) -> None:
         if "warm" in text:
@@ -361,11 +410,13 @@ class JobOutput:
         self._totals += len(totals)
         if totals or last or _END.search(text):
             self._speakers.setdefault(name, _Speaker()).ended = number
+            self._works.append(number)
             return
         bars = list(_BAR.finditer(text)) if "%|" in text else []
         if bars or _PROGRESS.search(text) or _OF.search(text):
             speaker = self._speakers.setdefault(name, _Speaker())
             speaker.progressed = number
+            self._works.append(number)
             for match in (*_OF.finditer(text), *bars):
                 what, n, of = match["what"].strip().lower(), int(match["n"]), int(match["of"])
                 least = min(n, speaker.counts.get(what, (n, 0, 0))[0])
@@ -373,8 +424,9 @@ class JobOutput:
                     speaker.counts[what] = (least, n, of)
 
     def _program_gaps(self) -> Iterator[Gap]:
-        if self._nan:
-            yield Gap("finite", f"finite figures: {self._nan[1]}", line=self._nan[0])
+        for code, found in ("finite", self._nan), ("figure", next(iter(self._last.values()), None)):
+            if found:
+                yield Gap(code, f"finite figures: {found[1]}", line=found[0])
         yield from self._loop_gaps()
         ended = any(speaker.ended for speaker in self._speakers.values())
         named = {int(name) for name in self._speakers if name}

@@ -15,26 +15,15 @@ from .completeness import NO_FAULT_SEEN, ended_well, ends, gaps
 from .fabric import SOUND
 from .finding import Finding
 from .job_output import Gap
-from .model import (
-    CANDIDATE,
-    CANNOT_TELL,
-    CERTAINTIES,
-    ECHO,
-    FACT,
-    FAULT,
-    FAULTY,
-    HARMLESS,
-    HEALTHY,
-    PROVEN,
-    Rule,
-)
+from .model import CANDIDATE, CANNOT_TELL, CERTAINTIES, ECHO, FACT, FAULT, FAULTY, HARMLESS, HEALTHY, PROVEN, Rule
 from .questions import SILENT, STOPPED, Question, general, rank
 from .ranking import SYMPTOMS, explained, one_per_layer, order
-from .reading import PER_FORM, Hit, Reading
+from .reading import MILD, PER_FORM, Hit, Reading
 from .topics import with_topics
 
 _OWN = re.compile(r"(?:^|/)(?:hosts|containers)/")
 _ELSEWHERE = re.compile(r"(?:^|/)(?:switches|esxi|vms)/")
+_FIGURES = re.compile(r"\w*\d[\w.]*")  # lines that differ in these alone are shown once
 _SHOWN = 8  # findings of an answer
 _CANDIDATES = 2  # of a log in which nothing is certain
 _GAPS = 16
@@ -64,12 +53,13 @@ def answer(
     """What the module returns: verdict, findings, next, asked. ``read``: names of all pieces; ``looked``: commands that
     were run though they printed nothing; ``partial``: pieces that were not read to their end."""
     _name_ranks(reading)
-    if {hit.file for hit in reading.seen["hang"].hits} <= ended_well(reading.jobs) if "hang" in reading.seen else False:
-        del reading.seen["hang"]  # a word: the job came to its end
+    lacking = gaps(reading.jobs, partial, SOUND.name in reading.seen)
+    _forget(reading, {gap.file for gap in lacking if gap.code == "figure"})
     found = _findings(reading)
     kinds = collections.Counter(seen.sign.kind for seen in reading.seen.values())
     known = any(record.ends for record in reading.jobs) or any(kinds[kind] for kind in HARMLESS)
     own = reading.seen.keys() - set(catalogue().general)
+    known = known or (reading.field and not reading.spoken)
     of_field = reading.field or (known and own and not kinds[FAULT] and not kinds[ECHO])
     if of_field or reading.lines < _LINES_OF_A_FIELD:
         found = _about(found, reading)
@@ -85,8 +75,9 @@ def answer(
     stopped = _BEGUN in reading.seen and _DONE not in reading.seen and not found
     troubled = reading.troubled()
     trouble = found or troubled or kinds[FAULT] or kinds[ECHO] or stopped or NOT_MY_FIELD in notes
-    lacking = gaps(reading.jobs, partial, SOUND.name in reading.seen)
-    lacking += [Gap("line", f"what this line means: {hit.quote}", hit.file, hit.line) for hit in reading.hints]
+    forms = {_FIGURES.sub("", hit.quote): hit for hit in reversed([*reading.alarms, *reading.open_hints()])}
+    unread = [*reversed(forms.values())]
+    lacking += [Gap("line", f"what this line means: {hit.quote}", hit.file, hit.line) for hit in unread]
     verdict = FAULTY if certain else CANNOT_TELL if trouble or not known else NO_FAULT_SEEN if lacking else HEALTHY
     shown = _shown(found, certain)
     open_causes = _open(found, reading, done)
@@ -107,7 +98,7 @@ def answer(
         "asked": asked if verdict not in (HEALTHY, NO_FAULT_SEEN) else [],
         "shown": ends(reading.jobs),
         "not_shown": [dataclasses.asdict(gap) for gap in lacking[:_GAPS]] if verdict == NO_FAULT_SEEN else [],
-        "unknown": [{"file": hit.file, "line": hit.line, "text": hit.quote} for hit in reading.alarms + reading.hints],
+        "unknown": [{"file": hit.file, "line": hit.line, "text": hit.quote} for hit in unread],
         "notes": [*notes, *_skipped(reading)],
         "lines": reading.lines,
     }
@@ -209,6 +200,18 @@ def _name_ranks(reading: Reading) -> None:
                 named = dataclasses.replace(hit, host=reading.ranks[hit.rank])
                 seen.hits[place] = named
                 seen.hosts.setdefault(named.host, named)
+
+
+def _forget(reading: Reading, slow: set[str]) -> None:
+    """Drop what is no trouble where a job came to its end and is not ``slow``: the word "hang", and what was said
+    before that end in lines that their program itself calls no trouble, or that warn of a slow job."""
+    well = ended_well(reading.jobs) - slow
+    ends = {record.file: record.outlived for record in reading.jobs if record.file in well}
+    for name, entry in list(reading.seen.items()):
+        hits = [*entry.hits, *entry.hosts.values(), *entry.last]
+        mild = all(hit.line <= ends.get(hit.file, 0) and (name == "slow" or MILD.search(hit.quote)) for hit in hits)
+        if entry.sign.kind == FAULT and (mild or (name == "hang" and {hit.file for hit in hits} <= well)):
+            del reading.seen[name]
 
 
 def _looked(reading: Reading, read: Iterable[str], looked: Iterable[str]) -> frozenset[str]:

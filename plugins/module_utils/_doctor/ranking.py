@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Iterable
 
 from .catalogue import layers
 from .finding import Finding
 from .model import CANDIDATE, CERTAINTIES, ECHO, FACT, FAULT, Rule
-from .reading import Reading
+from .reading import MILD, Reading
 
 _EVIDENCE = 4
 # What a suffering job says whatever the fault is.
 SYMPTOMS = frozenset({"slow", "hang", "wc_retry_exceeded", "modify_qp_timeout", "connect_timeout", "connect_refused"})
-# A line that its program itself calls no trouble.
-_INFO = re.compile(r"NCCL INFO|\[INFO\b|\bINFO[: ]|^I\d{4} ")
 _OF_ONE_HOST = ("gpu_hardware", "gpu_driver")
 
 
@@ -25,7 +22,7 @@ def order(finding: Finding) -> tuple[Any, ...]:
     # What a line says in plain words goes before what it might be as well; of two states that are said as plainly,
     # that of one host before that of every host.
     hosts = {hit.host for hit in finding.hits if hit.host and hit.placed}
-    mild = all(_INFO.search(hit.quote) for hit in finding.hits)
+    mild = all(MILD.search(hit.quote) for hit in finding.hits)
     return (certain, int(not finding.first), -round(finding.weight, 1), int(mild), len(hosts), -finding.weight)
 
 

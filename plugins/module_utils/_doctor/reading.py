@@ -18,7 +18,7 @@ from .alarms import alarms
 from .bundle import Piece
 from .completeness import ended_well
 from .job_output import JobOutput, Record
-from .model import ECHO, FACT, FAULT, NORMAL, QUIET, Sign
+from .model import ECHO, FACT, FAULT, HARMLESS, NORMAL, QUIET, Sign
 from .readers import READERS as SIGN_READERS
 from .readers import Found, Reader
 
@@ -34,6 +34,7 @@ _ZEROS = str.maketrans("123456789", "0" * 9)
 _ALARMS = 20
 _LAST = 4096
 _OPENING = 64  # first lines of a text that is no piece: a few lines of a thread are read as a whole
+_FEW = 10
 PER_FORM = 400  # lines of one form in one piece that are read one by one
 _FIGURES = (b"xid", b"status", b"error", b"count")  # forms whose figures say which fault it is: many more of them
 PER_FIGURE = 20_000
@@ -73,7 +74,13 @@ _DEVICE = re.compile(
     r"\b(?P<device>(?:mlx[45]|bnxt_re|erdma|efa|irdma|rocep)\w*_?\d+|PCI:[0-9a-f:]+"
     r"|[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)"
 )
+# A setting, a label and its value, a row of a table.
+_DATA = re.compile(r"^\s*(?:\w+=\S*$|[\w #/()-]{1,40}(?::|\s\s)\s*\S+$|\S[^:]{0,40}:\s\s+\S)|(?:\S\s\s+.*){3}\S")
+_BOOT = re.compile(r"(?:<\d>)?\[ *\d{1,2}\.\d+\] ")  # of the kernel, in its first 100 seconds
+_WARNS = re.compile(r"(?i)warn|slow|degrad|worse|poor|lower")  # words of advice and properties are as often harmless
 _NO_HOST = re.compile(r"^(?:mlx[45]_|GPU|(?:eth|ens|enp|ib|prio|step|epoch|rank|line)\d|node\d*$)")
+# A line that its program itself calls no trouble.
+MILD = re.compile(r"NCCL INFO|(?<!DIAG )\[INFO\b|\bINFO[: ]|^I\d{4} ")
 _TAG = re.compile(r"^\[\d+,\d+\]<std(?:out|err)>: ?")
 
 
@@ -99,6 +106,7 @@ class Seen:
     count: int = 0
     values: dict[tuple[str, str], Hit] = dataclasses.field(default_factory=dict)
     hosts: dict[str, Hit] = dataclasses.field(default_factory=dict)
+    last: list[Hit] = dataclasses.field(default_factory=list)
 
     def full(self, host: str) -> bool:
         """Another hit of this host, without a value, would only be counted."""
@@ -106,6 +114,7 @@ class Seen:
 
     def add(self, hit: Hit) -> None:
         self.count += 1
+        self.last[:] = [hit]
         if len(self.hits) < _KEPT:
             self.hits.append(hit)
         if hit.host not in self.hosts and len(self.hosts) < _VALUES:
@@ -292,15 +301,26 @@ class Reading:
                 self.opening.append(Hit("", piece.name, number + offset + 1, text))
 
     @property
-    def short(self) -> bool:
-        """All that it read is in ``opening``."""
-        return len(self.opening) < _OPENING
+    def spoken(self) -> bool:
+        """All that it read is a few lines that a person may have written, and no output of a command."""
+        data = sum(_DATA.search(hit.quote) is not None for hit in self.opening)
+        return self.lines <= _FEW and 2 * data <= len(self.opening)
 
     def troubled(self) -> list[Hit]:
         """Alarms; and hints of a few lines or a host's own piece, unless a job came to its end there."""
         ended = ended_well(self.jobs)
-        hints = [hit for hit in self.hints if hit.file not in ended and (hit.placed or self.short)]
-        return sorted([*self.alarms, *hints], key=lambda hit: hit.line) if hints else self.alarms
+        few = self.spoken and not any(entry.sign.kind in HARMLESS for entry in self.seen.values())
+        hits = [*self.alarms, *(hit for hit in self.hints if hit.file not in ended and (hit.placed or few))]
+        return sorted(self._left(hits), key=lambda hit: hit.line)
+
+    def open_hints(self) -> list[Hit]:
+        """Those that are worth a question."""
+        return [hit for hit in self._left(self.hints) if hit.placed or self.spoken or _WARNS.search(hit.quote)]
+
+    def _left(self, hits: list[Hit]) -> list[Hit]:
+        """Those that no job and no boot outlived."""
+        outlived = {record.file: record.outlived for record in self.jobs}
+        return [hit for hit in hits if hit.line > outlived.get(hit.file, 0) and not _BOOT.match(hit.quote)]
 
     def _parts(self, piece: Piece, number: int, text: str, readers: Sequence[Reader]) -> bool:
         """As ``_line``; a long line is read in parts that overlap."""
@@ -311,17 +331,12 @@ class Reading:
     def _line(self, piece: Piece, number: int, text: str, readers: Sequence[Reader], facts: bool = False) -> bool:
         """Whether there was anything in it. ``facts``: nothing else is heard."""
         shape = self._shape(text)
-        found: list[tuple[Sign, Match[str] | None]] = [(entry, None) for entry in shape.sure]
-        for entry, ways in shape.maybe:
-            if entry.piece is not None and not entry.piece.search(piece.place):
-                continue
-            if not any(way.search(text) for way in ways):
-                continue
-            match = entry.pattern.search(text)
-            if match and (entry.test is None or entry.test(match)):
-                found.append((entry, match))
+        found = self._heard(piece, shape, text)
         if facts:
             found = [(entry, match) for entry, match in found if entry.kind == FACT]
+        bare = alarms().bare(text) if shape.troubled or any(entry.kind == FAULT for entry, _match in found) else text
+        if bare != text:  # a counter that is 0 is no fault
+            found = [pair for pair in found if pair[0].kind != FAULT or pair[0].pattern.search(bare)]
         silent = any(entry.kind in (NORMAL, QUIET) for entry, _match in found)
         if len(found) > 1 and any(entry.kind == FAULT and not entry.alone for entry, _match in found):
             found = [(entry, match) for entry, match in found if not entry.alone]
@@ -341,11 +356,23 @@ class Reading:
             readers[index].line(number, text)
         # A fact or a good word says nothing of the rest of its line.
         known = any(entry.kind in (FAULT, ECHO, NORMAL, QUIET) for entry, _match in found)
-        alarm, fails = alarms().still(text) if shape.troubled and not known and not facts else (False, False)
+        alarm, fails = alarms().still(bare) if shape.troubled and not known and not facts else (False, False)
         kept = self.alarms if fails else self.hints
-        if alarm and len(kept) < _ALARMS:
+        if alarm and (fails or not MILD.search(text)):
+            # The first ones, and the last: what is said before a program works is seldom what ends it.
+            del kept[_ALARMS // 2 : len(kept) - _ALARMS // 2 + 1]
             kept.append(self._where(piece, number, text))
         return bool(found or shape.read or alarm)
+
+    @staticmethod
+    def _heard(piece: Piece, shape: _Shape, text: str) -> list[tuple[Sign, Match[str] | None]]:
+        found: list[tuple[Sign, Match[str] | None]] = [(entry, None) for entry in shape.sure]
+        for entry, ways in shape.maybe:
+            here = entry.piece is None or entry.piece.search(piece.place)
+            match = entry.pattern.search(text) if here and any(way.search(text) for way in ways) else None
+            if match and (entry.test is None or entry.test(match)):
+                found.append((entry, match))
+        return found
 
     def _rank(self, piece: Piece, number: int, text: str) -> None:
         match = _RANK_OF.search(text)

@@ -30,9 +30,9 @@ def with_topics(found: list[Finding], reading: Reading, named: bool) -> list[Fin
     first, and lines without a word of trouble are heard, too, where there are few."""
     kinds = {entry.sign.kind for entry in reading.seen.values()}
     if not named:
-        quiet = reading.short and not kinds.intersection(HARMLESS)
         ended = ended_well(reading.jobs)
         alarms = [hit for hit in reading.troubled() if not hit.placed and hit.file not in ended]
+        quiet = reading.spoken and not kinds.intersection(HARMLESS)
         found = _before(found, _about(reading.opening if quiet else alarms))
     return found
 
