@@ -170,6 +170,10 @@ class _Judge:
         # Communicators that were made by splitting another one may hold a part of the job; the others may not.
         self._whole = [rank for rank in log.ranks if not rank.split] or list(log.ranks)
         self._nranks = max((rank.nranks for rank in self._whole), default=None)
+        # A line whose prefix is torn is of no other process.
+        named = [rank for rank in self._whole if rank.process.host is not None]
+        self._torn = sorted({rank.rank for rank in self._whole if rank.process.host is None}) if named else []
+        self._whole = named or self._whole
         self._world = {rank.rank: rank for rank in self._whole if rank.nranks == self._nranks}
         self._maps = self._communicators()
         self._groups = self._mixed()
@@ -196,13 +200,35 @@ class _Judge:
                 return self._done(UNKNOWN, lacking, pairs)
             alike = sum(1 for pair in pairs if pair.verdict == worst.verdict)
             return self._done(worst.verdict, f"{alike} of {len(pairs)} pairs: {worst.reason}", pairs)
-        tcp = [(each.process, each.line) for each in self._log.channels if _TCP.search(each.network)]
-        if len(self._hosts()) > 1 or len(self._expected_hosts or ()) > 1:
-            tcp += [(each, f"Using network {name}") for each, name in self._network.items() if _TCP.search(name)]
-        if tcp:
-            process, said = tcp[0]
-            return self._done(SOCKETS, f"{process.name}: {said}. {self._why_tcp(process)}", ())
+        seen, said = self._one_ended()
+        if said:
+            return self._done(seen, said, ())
         return self._done(UNKNOWN, lacking or "no rank talks to another host in this log", ())
+
+    def _one_ended(self) -> tuple[str, str]:
+        """Without a pair of hosts in the log: the verdict and the line of one end whose word stands for both."""
+        crossing = self._to_unheard()
+        heard = [(each.process, each.line) for each in self._log.channels if _TCP.search(each.network)]
+        if len(self._hosts()) > 1 or len(self._expected_hosts or ()) > 1:
+            heard += [
+                (process, f"Using network {name}") for process, name in self._network.items() if _TCP.search(name)
+            ]
+        for process, line in heard:
+            return SOCKETS, f"{process.name}: {line.rstrip()}. {self._why_tcp(process)}"
+        for each in crossing:
+            if each.direction == "receive" and not each.gdr:
+                why = self._why_staged(each.process, "receive")
+                return VIA_HOST, f"{each.process.name}: {each.line.rstrip()}. {why}"
+        return UNKNOWN, ""
+
+    def _to_unheard(self) -> list[Channel]:
+        """Channels over a network whose other end is not in the log."""
+        return [
+            each
+            for each in self._log.channels
+            if each.kind == "net"
+            and self._ends(each.process, each.comm, each.source, each.target, each.direction) is None
+        ]
 
     # ---------------------------------------------------------------------------------------------------- who is who
 
@@ -367,22 +393,33 @@ class _Judge:
         reasons = []
         missing = [str(number) for number in range(self._nranks) if number not in self._world]
         if missing and len(self._hosts()) == 1 and any(channel.kind == "net" for channel in self._log.channels):
+            crossing = sum(each.count for each in self._to_unheard() if each.gdr)
+            shown = f"; {crossing} lines of this end say GDRDMA" if crossing else ""
+            own = {each.target if each.direction == "receive" else each.source for each in self._log.channels}
+            heard = len(own.union(self._world)) if len(self._maps) == 1 else len(self._world)
             reasons.append(
-                f"this is the log of {self._hosts()[0]} alone: {len(self._world)} of {self._nranks} ranks. Put the "
-                "logs of all hosts behind each other"
+                f"this is the log of {self._hosts()[0]} alone: {heard} of {self._nranks} ranks{shown}. Put "
+                "the logs of all hosts behind each other"
             )
         elif missing:
             reasons.append(f"no line from rank(s) {', '.join(missing)} of {self._nranks}: the log is incomplete")
         reasons += self._cut_groups()
         unfinished = sorted(number for number, rank in self._world.items() if not rank.complete)
         if unfinished and not pairs and not any(rank.complete for rank in self._whole):
-            reasons.insert(
-                0,
-                "no rank finished its start: the ranks cannot reach each other; check NCCL_SOCKET_IFNAME and the "
-                "firewall of the cluster network",
-            )
-        elif unfinished:
-            reasons.append(f"rank(s) {', '.join(map(str, unfinished))} did not finish the start of NCCL")
+            failed = next((each.message for each in self._problems if each.code == "nccl_failure"), "")
+            if failed:
+                reasons.insert(0, f"no rank finished its start: {failed}")
+            elif not (self._log.edges or self._log.channels):
+                reasons.insert(
+                    0,
+                    "no rank finished its start: the log ends before, or the ranks cannot reach each other; check "
+                    "NCCL_SOCKET_IFNAME and the firewall of the cluster network",
+                )
+        if unfinished:
+            numbers = ", ".join(map(str, unfinished))
+            reasons.append(f"the log is cut or the start failed: no 'Init COMPLETE' of rank(s) {numbers}")
+        if self._torn:
+            reasons.append(f"lines of rank(s) {', '.join(map(str, self._torn))} have lost the name of their process")
         begun = sorted({rank.process.name for rank in self._log.ranks if not rank.complete})
         if begun and not unfinished:
             reasons.append(f"{', '.join(begun[:4])} began a communicator and did not finish its start")
@@ -716,25 +753,13 @@ class _Judge:
             )
         if verdict == NOT_ONE_JOB:
             self._problem(NOT_ONE_JOB, reason)
-        return Verdict(
-            verdict,
-            reason,
-            pairs,
-            self._hosts(),
-            self._nranks,
-            dict(sorted(self._host_of.items())),
-            bool(self._groups),
-            layers,
-            tuple(sorted({channel.network for channel in self._log.channels if channel.kind == "net"})),
-            hcas,
-            self._log.versions,
-            tuple(self._notes),
-            tuple(self._problems),
-            self._log.relaxed_ordering,
-            without,
-            {name: self._log.environment[name][0] for name in SETTINGS if self._log.environment.get(name)},
-            {kind: len(found) for kind, found in sorted(self._within.items())},
-        )
+        rank_hosts, grouped = dict(sorted(self._host_of.items())), bool(self._groups)
+        networks = tuple(sorted({channel.network for channel in self._log.channels if channel.kind == "net"}))
+        seen = (layers, networks, hcas, self._log.versions, tuple(self._notes), tuple(self._problems))
+        settings = {name: self._log.environment[name][0] for name in SETTINGS if self._log.environment.get(name)}
+        within = {kind: len(found) for kind, found in sorted(self._within.items())}
+        said = (self._log.relaxed_ordering, without, settings, within)
+        return Verdict(verdict, reason, pairs, self._hosts(), self._nranks, rank_hosts, grouped, *seen, *said)
 
 
 def _path(channel: Channel) -> str:

@@ -167,15 +167,9 @@ class Reader(LogReader[SpeedLog]):
         if not sources and not problems:
             self.nothing(problems)
         first = [source for source in sources if source.first_epoch_seen]
-        return SpeedLog(
-            sources,
-            self._figure(first[0]) if len(first) == 1 else None,
-            sum(source.windows_of_first_epoch for source in sources),
-            self._silent,
-            self._epochs,
-            self._mlperf,
-            problems.all(),
-        )
+        figure = self._figure(first[0]) if len(first) == 1 else None
+        windows = sum(source.windows_of_first_epoch for source in sources)
+        return SpeedLog(sources, figure, windows, self._silent, self._epochs, self._mlperf, problems.all())
 
     def _figure(self, source: Windows) -> float | None:
         speeds = source.first_epoch

@@ -25,7 +25,7 @@ class Process:
 
 @dataclasses.dataclass(frozen=True)
 class Rank:
-    """One rank of one communicator. ``comm``: NCCL's commId, "" before 2.16; ``complete``: Init COMPLETE was seen.
+    """One rank of one communicator. ``comm``: NCCL's commId, "" if not known; ``complete``: Init COMPLETE was seen.
 
     ``split``: made from another communicator, so it may hold a part of the job without anything being wrong.
     """
@@ -110,13 +110,15 @@ _CHANNEL = ("source", "target", "direction", "kind", "network", "device", "gdr",
 
 @dataclasses.dataclass(frozen=True)
 class NcclLog:
-    """Everything that was found. ``networks``: process -> names, in order of appearance; ``edges``: process ->
-    neighbours; ``connected``: process -> (commId, kind of edges) that it says it connected; ``summaries``: process ->
-    last (PXN, GDR) of "Connected all rings", None where the version has none; ``notes``: new to the reader, no fault.
+    """Everything that was found. ``hosts``: all that printed a line of NCCL; ``networks``: process -> names, in order
+    of appearance; ``edges``: process -> neighbours; ``connected``: process -> (commId, kind of edges) that it says it
+    connected; ``summaries``: process -> last (PXN, GDR) of "Connected all rings", None where the version has none;
+    ``notes``: new to the reader, no fault.
     """
 
     lines: int
     versions: tuple[str, ...]
+    hosts: tuple[str, ...]
     ranks: tuple[Rank, ...]
     channels: tuple[Channel, ...]
     networks: Mapping[Process, tuple[str, ...]]
@@ -135,12 +137,6 @@ class NcclLog:
     collnet: int
     warnings: tuple[str, ...]
     problems: tuple[Problem, ...]
-
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        """Hosts that printed at least one line of a rank or channel."""
-        found = {rank.process.host for rank in self.ranks} | {channel.process.host for channel in self.channels}
-        return tuple(sorted(host for host in found if host is not None))
 
     @property
     def good(self) -> bool:

@@ -28,7 +28,7 @@ _MARK = re.compile(r"(?P<word>NCCL )?(?P<level>INFO|WARN|TRACE) (?=\S)")
 _PREFIX_WINDOW = 400
 _PREFIX = re.compile(
     r"(?P<host><[\w-]+>|[^\s:\[\]<>/()=,;.'\"]+):(?P<pid>\d+):(?P<tid>\d+) "
-    r"(?:\[(?P<device>\d+)\] )?(?:\d+\.\d+ )?(?:[^\s:]+:\d+ )?(?:\([^\s()]*\) )?$"
+    r"(?:\[(?P<device>-?\d+)\] )?(?:\d+\.\d+ )?(?:[^\s:]+:\d+ )?(?:\([^\s()]*\) )?$"
 )
 # Another program that quotes a line of NCCL; a line of a container's log as JSON is the line itself.
 _QUOTED = re.compile(r"[\"'`]\Z")
@@ -37,6 +37,11 @@ _VERSION = re.compile(r"NCCL version (?P<version>\d+\.\d+(?:\.\d+)?)")
 _INIT = re.compile(
     r"\brank (?P<rank>\d+) nranks (?P<nranks>\d+) cudaDev (?P<device>\d+)(?: nvmlDev \d+)?(?: busId (?P<bus>\w+))?"
     r"(?P<rest>.*?) ?- (?P<state>Init START|Init COMPLETE|Abort COMPLETE)"
+)
+# Other lines that name a rank and how many there are; the topology line comes behind the first exchange of all ranks.
+_SAID = re.compile(
+    r"(?:(?:\[Rank \d+\] )?(?:\w+ )?comm 0x\w+|(?:Init )?timings(?: - \w+)?:) rank (?P<rank>\d+) "
+    r"n[rR]anks (?P<nranks>\d+) (?:cudaDev (?P<device>\d+) |nNodes \d|total \d|P2p )"
 )
 _COMM_ID = re.compile(r"\bcommId (?P<id>0x[0-9a-f]+)")
 _SPLIT = re.compile(r"\bparent (?P<parent>0x[0-9a-f]+)")
@@ -135,6 +140,7 @@ class _Record:
     level: str
     text: str
     ended: bool
+    device: int = 0
 
 
 class Reader(LogReader[NcclLog]):
@@ -151,6 +157,7 @@ class Reader(LogReader[NcclLog]):
         self._lines = 0
         self._versions: dict[str, None] = {}
         self._ranks: dict[tuple[Process, int, int, str, int], Rank] = {}
+        self._said: dict[tuple[Process, int | None], Rank] = {}  # what another line of a thread says of its rank
         self._current: dict[tuple[Process, int | None], str] = {}
         self._channels: dict[tuple[Any, ...], list[Any]] = {}
         self._networks: dict[Process, dict[str, None]] = collections.defaultdict(dict)
@@ -178,6 +185,9 @@ class Reader(LogReader[NcclLog]):
     def result(self) -> NcclLog:
         """End of the output."""
         self.finish()
+        # A line may be torn inside the version.
+        whole = [each for each in self._versions if not any(o != each and o.startswith(each) for o in self._versions)]
+        self._versions = dict.fromkeys(whole)
         if len(self._versions) > 1:
             self._problem("mixed_versions", "several NCCL versions in one job: " + ", ".join(self._versions))
         self._settle()
@@ -186,6 +196,7 @@ class Reader(LogReader[NcclLog]):
         return NcclLog(
             lines=self._lines,
             versions=tuple(self._versions),
+            hosts=tuple(sorted({self._host(name, pid, 0) for pid in self._hosts for name in [*self._hosts[pid]]})),
             ranks=tuple(
                 sorted(self._ranks.values(), key=lambda rank: (-rank.nranks, rank.comm, rank.rank, rank.process.name))
             ),
@@ -215,7 +226,14 @@ class Reader(LogReader[NcclLog]):
             seen = self._channels.setdefault((self._process(key[0]), *key[1:]), [0, line, set()])
             seen[0] += count
             seen[2] |= numbers
-        ranks = [dataclasses.replace(rank, process=self._process(rank.process)) for rank in self._ranks.values()]
+        stated = {(self._process(rank.process), rank.rank, rank.nranks) for rank in self._ranks.values()}
+        names = {(rank.nranks, rank.comm) for rank in self._ranks.values()}
+        ranks = list(self._ranks.values())
+        for thread, said in self._said.items():
+            comms = [comm for nranks, comm in names if nranks == said.nranks]
+            if thread not in self._current and (self._process(said.process), said.rank, said.nranks) not in stated:
+                ranks.append(dataclasses.replace(said, comm=comms[0] if len(comms) == 1 else ""))
+        ranks = [dataclasses.replace(rank, process=self._process(rank.process)) for rank in ranks]
         self._ranks = {}
         for rank in sorted(ranks, key=lambda rank: rank.complete):
             self._ranks[rank.process, rank.rank, rank.nranks, rank.comm, rank.device] = rank
@@ -308,7 +326,7 @@ class Reader(LogReader[NcclLog]):
 
     def _records(self, line: Line) -> Iterator[_Record]:
         text = line.text
-        starts: list[tuple[int, int, Process, int | None, str]] = []
+        starts: list[tuple[int, int, Process, int | None, str, int]] = []
         previous = 0
         for mark in _MARK.finditer(text):
             window = text[max(previous, mark.start() - _PREFIX_WINDOW) : mark.start()]
@@ -316,7 +334,7 @@ class Reader(LogReader[NcclLog]):
             if prefix is None or (not mark["word"] and prefix["device"] is None):
                 # Without a prefix only NCCL's own word makes it a line of NCCL (quoted logs are often cut so).
                 if mark["word"] and not window.rstrip().endswith(("'", '"')):
-                    starts.append((mark.start(), mark.end(), Process(None, None, line.rank), None, mark["level"]))
+                    starts.append((mark.start(), mark.end(), Process(None, None, line.rank), None, mark["level"], 0))
                     previous = mark.end()
                 continue
             if _QUOTED.search(window, 0, prefix.start()) and not _JSON.match(text):
@@ -325,12 +343,12 @@ class Reader(LogReader[NcclLog]):
             host = self._host(prefix["host"], int(prefix["pid"]))
             begin = mark.start() - (len(window) - prefix.start()) + max(0, len(prefix["host"]) - len(host))
             process = Process(host, int(prefix["pid"]), line.rank)
-            starts.append((begin, mark.end(), process, int(prefix["tid"]), mark["level"]))
+            starts.append((begin, mark.end(), process, int(prefix["tid"]), mark["level"], int(prefix["device"] or 0)))
             previous = mark.end()
-        for index, (_begin, end, process, tid, level) in enumerate(starts):
+        for index, (_begin, end, process, tid, level, device) in enumerate(starts):
             last = index + 1 == len(starts)
             body = text[end : None if last else starts[index + 1][0]]
-            yield _Record(process, tid, level, body.rstrip(), line.ended or not last)
+            yield _Record(process, tid, level, body.rstrip(), line.ended or not last, device)
 
     def _host(self, text: str, pid: int, lines: int = 1) -> str:
         """The host in ``text``: of the names of this process, the one that most lines have.
@@ -361,7 +379,7 @@ class Reader(LogReader[NcclLog]):
             self._warning(record)
         if " via " in text and (self._channel(record) or "via COLLNET/" in text):
             return
-        if " nranks " in text and self._init(record):
+        if (" nranks " in text or " nRanks " in text) and self._init(record):
             return
         if "GPU Direct RDMA" in text and self._gdr_line(record):
             return
@@ -408,7 +426,13 @@ class Reader(LogReader[NcclLog]):
     def _init(self, record: _Record) -> bool:
         match = _INIT.search(record.text)
         if not match:
-            return False
+            said = _SAID.match(record.text)
+            if said:
+                rank, nranks = int(said["rank"]), int(said["nranks"])
+                device = record.device if said["device"] is None else int(said["device"])
+                named = Rank(record.process, rank, nranks, device, "", "", False)
+                self._said.setdefault((record.process, record.tid), named)
+            return said is not None
         found = _COMM_ID.search(match["rest"])
         comm = found["id"] if found else ""
         rank, nranks = int(match["rank"]), int(match["nranks"])
@@ -418,39 +442,22 @@ class Reader(LogReader[NcclLog]):
         key = (record.process, rank, nranks, comm, int(match["device"]))
         known = self._ranks.get(key)
         complete = match["state"] == "Init COMPLETE" or (known is not None and known.complete)
-        self._ranks[key] = Rank(
-            record.process,
-            rank,
-            nranks,
-            int(match["device"]),
-            match["bus"] or "",
-            comm,
-            complete,
-            bool(_SPLIT.search(match["rest"])),
-        )
+        split = bool(_SPLIT.search(match["rest"]))
+        bus = match["bus"] or ""
+        self._ranks[key] = Rank(record.process, rank, nranks, int(match["device"]), bus, comm, complete, split)
         self._current[record.process, record.tid] = comm
         self._heads.clear()
         return True
 
     def _gdr_line(self, record: _Record) -> bool:
-        device, pair = _GDR_DEVICE.match(record.text), _GDR_PAIR.match(record.text)
-        if device:
-            line = GdrLine(
-                record.process, device["state"] == "Enabled", "", device["name"], None, None, None, record.text[:_KEPT]
-            )
-        elif pair:
-            line = GdrLine(
-                record.process,
-                pair["state"] == "Enabled",
-                pair["gpu"],
-                pair["hca"],
-                None if pair["distance"] is None else int(pair["distance"]),
-                None if pair["limit"] is None else int(pair["limit"]),
-                None if pair["read"] is None else pair["read"] == "1",
-                record.text[:_KEPT],
-            )
-        else:
+        found = _GDR_DEVICE.match(record.text) or _GDR_PAIR.match(record.text)
+        if not found:
             return False
+        said = found.groupdict()
+        distance, limit = (None if said.get(name) is None else int(said[name]) for name in ("distance", "limit"))
+        read = None if said.get("read") is None else said["read"] == "1"
+        hca, enabled = said.get("name") or said["hca"], said["state"] == "Enabled"
+        line = GdrLine(record.process, enabled, said.get("gpu", ""), hca, distance, limit, read, record.text[:_KEPT])
         self._gdr.setdefault((line.process, line.gpu, line.hca, line.enabled, line.read), line)
         return True
 

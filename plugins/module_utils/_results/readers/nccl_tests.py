@@ -9,8 +9,9 @@ The trap: built without ``MPI=1``, mpirun starts n separate jobs of one process 
 crossed the network. Seen by: a head or a rank more than once in one table, all ranks on one host although several were
 started, or a traffic factor that belongs to fewer ranks.
 
-A quoted log may have lost the ``#`` of a line; ``srun -l`` puts the number of the task in front of each line; NCCL's
-lines (``NCCL_DEBUG``) may break a row, which goes on behind them.
+A quoted log may have lost the ``#`` of a line; launchers put a label in front of each line; NCCL's lines
+(``NCCL_DEBUG``) may break a row, which goes on behind them. A sweep per type and operation is one table, as is a sweep
+that is repeated; sizes of two sweeps that take turns are two tests at once.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from typing import Any
+from typing import Any, Iterator, Sequence
 
 from .reading import (
     RECORD_LIMIT,
@@ -43,7 +44,6 @@ _ROUNDING = 0.005  # GB/s: two decimals
 _TYPE = r"(?:u?int(?:8|32|64)|half|float|double|bfloat16|f(?:p)?8(?:e4m3|e5m2)?\w*|f8e4m3|f8e5m2)"
 _ROW = re.compile(rf"(?P<size>\d{{1,18}})\s+(?P<count>\d{{1,18}})\s+(?P<type>{_TYPE})\s+(?P<rest>\S.*)")
 _ROW_START = re.compile(rf"\d{{1,18}}\s+\d{{1,18}}\s+{_TYPE}(?:\s|$)")
-_LABEL = re.compile(r"\s*(?P<rank>\d{1,6}): ?(?=[\s#]|$)")
 _STAMP = re.compile(r"\s(?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)$")
 HEAD = re.compile(
     r"(?:# )?nThread (?P<threads>\d{1,9}) nGpus (?P<gpus>\d{1,9}) minBytes (?P<min>\d{1,18}) maxBytes (?P<max>\d{1,18})"
@@ -62,6 +62,11 @@ _ERRORS = (
     (re.compile(r"Test (?:NCCL|CUDA) failure [^\n]{0,200}"), "look at the NCCL WARN lines before it"),
     (re.compile(r"Invalid number of GPUs: [^\n]{0,120}"), "start one process per GPU, or fewer GPUs per process (-g)"),
     (re.compile(r"Test timeout[^\n]{0,80}"), "a collective hangs: look at interfaces, firewall and GID index"),
+    (re.compile(r"Test failure [\w./]+:\d+"), "the line of the failure itself is not in the log"),
+)
+_FAILING = re.compile(r"(?P<host>[^\s:]+)(?: pid \d+)?: Test ")
+_PROGRAM = re.compile(
+    r"\b(?:all_reduce|all_gather|alltoallv?|broadcast|gather|hypercube|reduce|reduce_scatter|scatter|sendrecv)_perf(?=_mpi\b|\b)"
 )
 
 
@@ -125,6 +130,8 @@ class Table:
     columns: int | None = None  # numbers per half
     rooted: bool | None = None  # whether there is a root column
     failed: bool = False
+    alone: bool = True  # no other table was open when it began
+    stepped: bool = False  # sizes grow by bytes, which a collective rounds to the same size
 
     @property
     def finished(self) -> bool:
@@ -145,6 +152,31 @@ class Table:
         halves = [half for row in self.rows for half in (row.out_of_place, row.in_place) if half is not None]
         return any(half.wrong is not None for half in halves)
 
+    @property
+    def hosts(self) -> list[str]:
+        return sorted({device.host for device in self.devices})
+
+    def sweeps(self) -> Iterator[list[int]]:
+        """Sizes of the rows of each type, operation and root."""
+        found: dict[tuple[str, str, int | None], list[int]] = {}
+        for row in self.rows:
+            found.setdefault((row.type, row.redop, row.root), []).append(row.size)
+        yield from found.values()
+
+    @property
+    def mixed(self) -> bool:
+        """Whether two sweeps take turns: one that begins again does so where it began, or below."""
+        for sizes in self.sweeps():
+            again = [
+                size
+                for before, size in zip([0, *sizes], sizes)
+                if size and (size < before or (size == before and not self.stepped))
+            ]
+            starts = [size for size in sizes if size][:1] + again
+            if any(before < after for before, after in zip(starts, starts[1:])):
+                return True
+        return False
+
     def bus_factor(self) -> float | None:
         """busbw / algbw where rounding does not blur it."""
         for row in sorted(self.rows, key=lambda row: -row.size):
@@ -160,7 +192,7 @@ class Table:
         return {
             "ok": bool(self.rows) and not len(self.problems),
             **picked(self, "collective", "ranks", "checked", "nccl_version", "finished"),
-            "hosts": sorted({device.host for device in self.devices}),
+            "hosts": self.hosts,
             "devices": plain(self.devices),
             "bytes": {"min": self.min_bytes, "max": self.max_bytes},
             "rows": plain(self.rows),
@@ -198,11 +230,11 @@ class Reader(PartsReader[NcclTests, Table]):
         self._expected_ranks = expected_ranks
         self._expected_hosts = expected_hosts
         self._torn: dict[int | None, str] = {}  # rank -> the beginning of a row that NCCL's lines broke
+        self._named: set[str] = set()  # programs that were named since the last table
+        self._failed: dict[tuple[str, str], dict[str, None]] = {}  # what, remedy -> where
 
     def line(self, line: Line) -> None:
-        label = _LABEL.match(line.text)
-        if label:
-            line = line._replace(rank=int(label["rank"]), text=line.text[label.end() :])
+        whole, line = line.text, self.bare(line)
         text = line.text
         if " NCCL INFO " in text and "NCCL version" not in text:
             if text[:1] == " ":
@@ -217,27 +249,27 @@ class Reader(PartsReader[NcclTests, Table]):
         elif "NCCL version" in stripped:
             self._version(line.rank, stripped)
         elif "Test " in stripped or "Invalid number" in stripped:
-            for pattern, remedy in _ERRORS:
-                match = pattern.search(stripped)
-                if match:
-                    if line.rank in self.current:
-                        self.current[line.rank].failed = True
-                    self.problems.add("failed", f"nccl-tests failed: {match[0].strip()!r}; {remedy}")
+            self._failure(line.rank, whole)
+        if "_perf" in stripped and not stripped.startswith("# Collective test"):
+            self._named.update(_PROGRAM.findall(stripped))
 
     def result(self) -> NcclTests:
         self.finish()
         problems = self.problems.copy()
         tables = tuple(table for table in self.parts if table.rows or table.devices or table.heads)
+        relayed = [each for each in self._failed if each[0].startswith("Test failure")]
+        for said in [each for each in self._failed if each not in relayed] or relayed[:1]:
+            who = sorted(self._failed[said])
+            problems.add("failed", f"nccl-tests failed{' on ' * bool(who)}{names(who)}: {said[0]!r}; {said[1]}")
         if self.left_out:
             problems.add("too_many_tables", f"more than {self.MOST} tables; {self.left_out} heads were left out")
         with_rows = [table for table in tables if table.rows]
         one_job: bool | None = None
         if with_rows:
-            sources = {table.source for table in with_rows}
-            apart = len(sources) > 1 or any(table.heads > 1 or _repeated(table) for table in tables)
+            apart = _apart(tables, with_rows)
             one_job = not apart
             if apart:
-                hosts = sorted({device.host for table in tables for device in table.devices})
+                hosts = sorted({host for table in tables for host in table.hosts})
                 problems.add(
                     "not_one_job",
                     f"several processes each ran a test of their own{' on ' + names(hosts) if hosts else ''}: nothing "
@@ -262,6 +294,20 @@ class Reader(PartsReader[NcclTests, Table]):
 
     # ------------------------------------------------------------------------------------------------------- lines
 
+    def _failure(self, rank: int | None, text: str) -> None:
+        for pattern, remedy in _ERRORS:
+            match = pattern.search(text)
+            if match:
+                table = self._open(rank)
+                if table is not None:
+                    table.failed = True
+                host, who = _FAILING.search(text), self._failed.setdefault((match[0].strip(), remedy), {})
+                if host and len(who) < RECORD_LIMIT:
+                    who.setdefault(host["host"])
+                if rank is not None and rank >= 0 and len(who) < RECORD_LIMIT:
+                    who.setdefault(f"rank {rank}")
+                return
+
     def _broken(self, rank: int | None, text: str) -> None:
         """Keep what is before a line of NCCL, which the name of its host is glued to."""
         table = self.current.get(rank)
@@ -279,8 +325,7 @@ class Reader(PartsReader[NcclTests, Table]):
             return
         starting = _STARTING.match(text)
         if starting:
-            table = self.begin(rank, Table(rank))
-            table.collective = starting["name"]
+            self._begin(rank).collective = starting["name"]
             return
         if "NCCL version" in text:
             self._version(rank, text)
@@ -291,16 +336,9 @@ class Reader(PartsReader[NcclTests, Table]):
         device = RANK.match(text)
         if device:
             if len(table.devices) < RECORD_LIMIT:
-                table.devices.append(
-                    Device(
-                        int(device["rank"]),
-                        device["host"][:255],
-                        int(device["pid"]),
-                        int(device["device"]),
-                        device["bus"],
-                        device["model"].strip()[:120],
-                    )
-                )
+                rank_at, pid, number_at = (int(device[name]) for name in ("rank", "pid", "device"))
+                model = device["model"].strip()[:120]
+                table.devices.append(Device(rank_at, device["host"][:255], pid, number_at, device["bus"], model))
             return
         words = text.lstrip("# ").split()
         if words[:2] == ["size", "count"]:
@@ -320,8 +358,9 @@ class Reader(PartsReader[NcclTests, Table]):
         table = self.current.get(rank)
         # A head before any row of the last one: a second process beside it. Behind rows: the next job.
         if table is None or table.finished or table.rows or table.failed:
-            table = self.begin(rank, Table(rank))
+            table = self._begin(rank)
         table.heads += 1
+        table.stepped = head["way"] == "bytes"
         validation = _VALIDATION.search(text)
         table.min_bytes, table.max_bytes = int(head["min"]), int(head["max"])
         table.validation = None if validation is None else validation["value"] != "0"
@@ -335,7 +374,7 @@ class Reader(PartsReader[NcclTests, Table]):
     def _row(self, line: Line, text: str) -> None:
         if not _ROW_START.match(text):
             return
-        table = self._table(line.rank)
+        table = self._table(line.rank, int(text.split(None, 1)[0]))
         row = row_of(text, table.columns, table.rooted)
         # The end of the log cuts a row so that it looks like one with the in-place half only.
         if row is None or (not line.ended and (table.columns is None or row.out_of_place is None)):
@@ -352,10 +391,24 @@ class Reader(PartsReader[NcclTests, Table]):
             )
         table.rows.append(row)
 
-    def _table(self, rank: int | None) -> Table:
-        """The table that is open; what comes behind a closing line belongs to the next one, also without a head."""
+    def _begin(self, rank: int | None) -> Table:
+        alone = all(table.finished or table.failed for table in self.current.values())
+        name = self._named.pop() if len(self._named) == 1 else None
+        self._named.clear()
+        return self.begin(rank, Table(rank, name, alone=alone))
+
+    def _open(self, rank: int | None) -> Table | None:
+        """The table of this rank; of a rank that has none, or of a line that lost its label, the only one there is."""
         table = self.current.get(rank)
-        return self.begin(rank, Table(rank)) if table is None or table.finished else table
+        others = [each for each in self.current.values() if not each.finished] if table is None else []
+        return others[0] if len(others) == 1 else table
+
+    def _table(self, rank: int | None, size: int | None = None) -> Table:
+        """The table that is open; what comes behind a closing line belongs to the next one, also without a head."""
+        table = self._open(rank)
+        if table is None or table.finished or (table.source != rank and size is not None and not _follows(table, size)):
+            return self._begin(rank)
+        return table
 
 
 def row_of(text: str, columns: int | None = None, rooted: bool | None = None) -> Row | None:
@@ -384,16 +437,8 @@ def row_of(text: str, columns: int | None = None, rooted: bool | None = None) ->
         return None
     # One half only: out-of-place is left blank when only in-place was run.
     out_of_place, in_place = (halves[0], halves[1]) if len(halves) == 2 else (None, halves[0])
-    return Row(
-        int(match["size"]),
-        int(match["count"]),
-        match["type"],
-        redop,
-        root,
-        out_of_place,
-        in_place,
-        stamp["stamp"] if stamp else None,
-    )
+    size, count, of = int(match["size"]), int(match["count"]), match["type"]
+    return Row(size, count, of, redop, root, out_of_place, in_place, stamp["stamp"] if stamp else None)
 
 
 def _half(words: list[str]) -> Half | None:
@@ -405,6 +450,21 @@ def _half(words: list[str]) -> Half | None:
 
 
 # ------------------------------------------------------------------------------------------------------------ judgement
+
+
+def _follows(table: Table, size: int) -> bool:
+    return not table.rows or size > table.rows[-1].size
+
+
+def _apart(tables: Sequence[Table], with_rows: Sequence[Table]) -> bool:
+    """Whether processes tested themselves, each alone, or two jobs print at once."""
+    single = {(table.devices[0].host, table.devices[0].pid) for table in tables if table.ranks == 1}
+    again = all(table.alone and (table.ranks or 0) > 1 and table.hosts == with_rows[0].hosts for table in with_rows)
+    return (
+        len(single) > 1
+        or (len({table.source for table in with_rows}) > 1 and not again)
+        or any(table.heads > 1 or _repeated(table) or table.mixed for table in tables)
+    )
 
 
 def _repeated(table: Table) -> bool:
@@ -465,12 +525,13 @@ def _sane(half: Half) -> bool:
 
 def _sizes(table: Table) -> None:
     sizes = [row.size for row in table.rows]
-    back = next((index for index in range(1, len(sizes)) if sizes[index] < sizes[index - 1]), None)
+    back = next((pair for sweep in table.sweeps() for pair in zip(sweep, sweep[1:]) if pair[1] < pair[0]), None)
     if back is not None:
         table.problems.add(
             "sizes_go_back",
-            f"after {sizes[back - 1]} bytes comes {sizes[back]}: the rows of several jobs are mixed, or the sweep "
-            "was run several times; the rows of one job cannot be separated",
+            f"after {back[0]} bytes comes {back[1]}: "
+            + ("the rows of several jobs are mixed" if table.mixed else "the sweep was run several times")
+            + "; the rows of one job cannot be separated",
         )
     if table.max_bytes is not None and max(sizes) > table.max_bytes:
         table.problems.add(

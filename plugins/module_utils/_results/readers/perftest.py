@@ -5,9 +5,10 @@ is GB/s of 1e9 and Gb/s = 8 x that. A row says its bandwidth twice: bytes x mess
 bidirectional test, where both directions are added up), so a table in the wrong unit is found out.
 
 Server and client print the same table. Captured together, their lines are interleaved and each head occurs twice: the
-same measurement printed twice counts once, two different ones of one size are reported.
+same measurement printed twice counts once, two different ones of one size are reported. Below one head, rows without a
+peak are those of ``--run_infinitely``: each is a measurement of its own.
 
-Columns that are not known are not guessed: such a table is refused and shown.
+Columns that are not known are read around where the message rate proves the row; else the table is refused and shown.
 """
 
 from __future__ import annotations
@@ -35,10 +36,18 @@ _PAIR = re.compile(
     r"|TX depth|RX depth|CQ Moderation|Mtu|Link type|GID index|Max inline data|rdma_cm QPs|Data ex\. method"
     r"|Outstand reads|Lock-free|Using DDP|CQE Poll Batch|Using Enhanced Reorder|TOS|SL)\s*: (?P<value>\S+)"
 )
-_GID = re.compile(r"GID: (?P<gid>\d{1,3}(?::\d{1,3}){15})")
-_COLUMN = re.compile(
-    r"#bytes|#iterations|BW (?:peak|average)\[[^\]]+\]|MsgRate\[Mpps\]|CPU_Util\[%\]|tps average"
-    r"|t_(?:min|max|typical|avg|stdev)\[usec\]|99(?:\.9)?% percentile\[usec\]"
+_GID = re.compile(r"GID:\s+(?P<gid>\d{1,3}(?::\d{1,3}){15})")
+_COLUMN = re.compile(r"#\w+|tps average|(?:[^\s\[\]#]+ )?[^\s\[\]#]+\[[^\[\]]+\]")
+_KNOWN = re.compile(
+    r"#bytes|#iterations|BW (?:peak|average)\[(?P<unit>[^\]]+)\]|MsgRate\[Mpps\]|CPU_Util\[%+\]"
+    r"|tps average|t_(?:min|max|typical|avg|stdev)\[usec\]|99(?:\.9)?% percentile\[usec\]"
+)
+_OTHERS = re.compile(r"#sl|(?:BW|MsgRate) Port[12]\[[^\]]+\]")  # of one port or service level: the row is of all
+# What perftest itself remarks of a run.
+_NOTE = re.compile(r"(?:WARNING|Warning): .*|Requested (?:mtu|SQ size) .*|Changing to .*|Device not recognized .*")
+_LATENCIES = (
+    *(f"t_{name}[usec]" for name in ("avg", "min", "max", "typical", "stdev")),
+    *("99% percentile[usec]", "99.9% percentile[usec]"),
 )
 _ROW = re.compile(r"\d{1,18}\s+\d{1,18}\s+\S.*")
 _GPU = re.compile(
@@ -61,6 +70,7 @@ _FAILURES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"Failed status \d{1,4}\b.{0,60}"), "look the status up in the list of ibv_wc_status"),
     (re.compile("Completion with error at (?:client|server)"), "read the line with 'Failed status' behind it"),
     (re.compile("Couldn't allocate MR|Couldn't register"), "raise the limit of locked memory (ulimit -l unlimited)"),
+    (re.compile(r"(?:BW result|Msg rate)\s+is below \w+"), "it is less than the limit that was asked for"),
     (re.compile("Conflicting CPU frequency values detected"), "run it with -F; the times are in doubt otherwise"),
 )
 _WARNINGS = "Conflicting CPU"
@@ -108,15 +118,17 @@ class Test:
     gids: list[str] = dataclasses.field(default_factory=list)
     gpu_memory: bool = False
     bandwidth: dict[int, Bandwidth] = dataclasses.field(default_factory=dict)
+    again: list[Bandwidth] = dataclasses.field(default_factory=list)  # later rows of a test that goes on and on
     latency: dict[int, Latency] = dataclasses.field(default_factory=dict)
     problems: Problems = dataclasses.field(default_factory=Problems)
     columns: tuple[str, ...] | None = None
+    heads: int = 0
     notes: tuple[str, ...] = ()
     closed: bool = False  # the line of dashes behind the rows was seen, or another program began
 
     @property
     def rows(self) -> int:
-        return len(self.bandwidth) + len(self.latency)
+        return len(self.bandwidth) + len(self.latency) + len(self.again)
 
     def as_dict(self) -> dict[str, Any]:
         largest = self.bandwidth[max(self.bandwidth)] if self.bandwidth else None
@@ -131,7 +143,7 @@ class Test:
             "queue_pairs": integer(self.settings.get("number_of_qps", "")),
             "settings": dict(self.settings),
             "gids": list(self.gids),
-            "bandwidth": [_bandwidth(row) for row in self.bandwidth.values()],
+            "bandwidth": [_bandwidth(row) for row in (*self.bandwidth.values(), *self.again)],
             "largest": None if largest is None else _bandwidth(largest),
             "peak_gigabytes_per_second": plain(peak),
             "latency": plain(list(self.latency.values())),
@@ -168,6 +180,7 @@ class Reader(PartsReader[Perftest, Test]):
         self._doubts: list[str] = []
 
     def line(self, line: Line) -> None:
+        line = self.bare(line)
         text = line.text.strip()
         if not text:
             return
@@ -186,6 +199,8 @@ class Reader(PartsReader[Perftest, Test]):
             self._failure(text)
             if _GPU.search(text):
                 self._test(line.rank).gpu_memory = True
+            elif _NOTE.match(text) and text[:200] not in (notes := self._test(line.rank).notes):
+                self._test(line.rank).notes = (*notes[:31], text[:200])
 
     def result(self) -> Perftest:
         self.finish()
@@ -193,6 +208,7 @@ class Reader(PartsReader[Perftest, Test]):
         if self.left_out:
             problems.add("too_many_tests", f"more than {self.MOST} tests; {self.left_out} were left out")
         tests = _once(test for test in self.parts if test.rows or test.title or test.columns is not None)
+        failed = self.census.failures()
         for test in tests:
             test.notes = (*test.notes, *(doubt for doubt in self._doubts if not test.latency))
             for doubt in self._doubts if test.latency else ():
@@ -200,7 +216,8 @@ class Reader(PartsReader[Perftest, Test]):
             if not test.rows:
                 test.problems.add(
                     "no_rows",
-                    f"the test {test.title or 'without a title'} has no row that could be read: nothing measured",
+                    f"the test {test.title or 'without a title'} has no row that could be read: nothing measured"
+                    + (f". The log tells of a failure: {failed}" if failed else ""),
                 )
         if not tests and not problems:
             self.nothing(problems)
@@ -238,13 +255,20 @@ class Reader(PartsReader[Perftest, Test]):
         test = self._test(rank)
         columns = tuple(_COLUMN.findall(text))
         rest = _COLUMN.sub("", text).strip()
-        units = {column.partition("[")[2].rstrip("]") for column in columns if column.startswith("BW ")}
-        if rest or len(units) > 1 or not units <= set(UNITS):
+        known = {column: _KNOWN.fullmatch(column) for column in columns}
+        units = {match["unit"] for match in known.values() if match and match["unit"]}
+        others = [column for column, match in known.items() if not match]
+        if rest or len(units) > 1 or not units <= set(UNITS) or (others and "MsgRate[Mpps]" not in columns):
             test.columns = ()
             test.problems.add("unknown_columns", f"a table with columns that are not known is left out: {text[:200]!r}")
             return
-        test.columns, test.closed = columns, False
+        test.columns, test.closed, test.heads = columns, False, test.heads + 1
         test.unit = units.pop() if units else None
+        for column in others:
+            if not _OTHERS.fullmatch(column):
+                test.problems.add(
+                    "unknown_columns", f"the column {column[:60]} is not known: the table is read without it"
+                )
 
     def _close(self, rank: int | None) -> None:
         """perftest draws a line below its rows; a comment is another program's, which may print rows of its own."""
@@ -269,7 +293,7 @@ class Reader(PartsReader[Perftest, Test]):
                 )
                 return
         values = {column: number(word) for column, word in zip(test.columns, words)}
-        size, iterations = integer(words[0]), integer(words[1])
+        size, iterations = integer(words[0]), integer(words[test.columns.index("#iterations")])
         if size is None or iterations is None or None in values.values():
             test.problems.add("unreadable_row", f"a row that is not numbers: {text[:160]!r}")
             return
@@ -292,7 +316,13 @@ class Reader(PartsReader[Perftest, Test]):
         rate = rate if rate is not None and math.isfinite(rate) else None
         row = Bandwidth(size, iterations, average * scale, peak * scale if peak and math.isfinite(peak) else None, rate)
         known = test.bandwidth.setdefault(size, row)
-        if known != row:
+        if known is not row and not peak and test.heads == 1 and len(test.bandwidth) == 1:
+            test.again.append(row)
+        elif (
+            not peak and abs(known.gigabytes_per_second - row.gigabytes_per_second) <= _SAME * row.gigabytes_per_second
+        ):
+            pass  # the other end, which times for itself
+        elif known != row:
             test.problems.add(
                 "two_measurements",
                 f"two different measurements of {size} bytes, {known.gigabytes_per_second:.3f} and "
@@ -313,17 +343,7 @@ class Reader(PartsReader[Perftest, Test]):
 
     @staticmethod
     def _latency(test: Test, size: int, iterations: int, values: dict[str, float | None]) -> None:
-        row = Latency(
-            size,
-            iterations,
-            values.get("t_avg[usec]"),
-            values.get("t_min[usec]"),
-            values.get("t_max[usec]"),
-            values.get("t_typical[usec]"),
-            values.get("t_stdev[usec]"),
-            values.get("99% percentile[usec]"),
-            values.get("99.9% percentile[usec]"),
-        )
+        row = Latency(size, iterations, *map(values.get, _LATENCIES))
         given = [value for value in dataclasses.astuple(row)[2:] if value is not None]
         if not given or not all(math.isfinite(value) and value >= 0 for value in given):
             test.problems.add("not_finite", f"a latency at {size} bytes is missing, not finite, or negative")
@@ -347,8 +367,9 @@ class Reader(PartsReader[Perftest, Test]):
                 return
 
     def _test(self, rank: int | None) -> Test:
+        """The test that is open; what comes behind the line below the rows is of the next one."""
         test = self.current.get(rank)
-        return self.begin(rank, Test()) if test is None else test
+        return self.begin(rank, Test()) if test is None or (test.rows and test.closed) else test
 
 
 def _once(tests: Iterable[Test]) -> tuple[Test, ...]:
@@ -359,8 +380,8 @@ def _once(tests: Iterable[Test]) -> tuple[Test, ...]:
         if (
             before is not None
             and test.rows
-            and (before.title, before.unit, before.bandwidth, before.latency)
-            == (test.title, test.unit, test.bandwidth, test.latency)
+            and test.title in (None, before.title)
+            and (before.unit, before.bandwidth, before.latency) == (test.unit, test.bandwidth, test.latency)
         ):
             before.notes = (*before.notes, "printed by both ends, counted once")
             before.gids += [gid for gid in test.gids if gid not in before.gids]

@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 from typing import Any, Callable, Generic, Iterable, Iterator, Mapping, Sequence, TypeVar, Union
 
-from .tags import Demultiplexer, Line
+from .tags import Demultiplexer, Line, bare
 
 PIECE = 1 << 20
 RECORD_LIMIT = 1 << 16  # records of one kind that a reader keeps; a log of 65,536 ranks is no log of a run
@@ -148,6 +148,11 @@ def source_of(value: Any) -> Iterator[bytes]:
 # ----------------------------------------------------------------------------------------------- what kind of log it is
 
 
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
+_FAILED = re.compile(
+    r"(?i)\b(?:error|fail(?:ed|ure)|fatal|abort(?:ed|ing)?|killed|terminated|exited on signal|segmentation fault|denied"
+    r"|not found|no such file|cannot|couldn't|unable|timed out|NCCL WARN|exit code|MPI_ABORT|port number \d+ state)\b"
+)
 # Marks at the start of a file, and words anywhere in it -> program. The first that are there name what wrote the log.
 _PROGRAMS = json.loads(Path(__file__).with_name("programs.json").read_text(encoding="utf-8"))
 
@@ -197,8 +202,16 @@ class Census:
             return f"this is binary data ({size}), beginning with {self._head[:24]!r}"
         if not sample.strip():
             return f"there is only white space ({size})"
+        failed = self.failures()
+        if failed:
+            return f"found {size}, which tell of a failure: {failed}"
         first = next(line for line in sample.splitlines() if line.strip())
         return f"found {size}, beginning with {first.decode('utf-8', 'replace')[:120]!r}"
+
+    def failures(self) -> str:
+        """The first lines that tell of a failure."""
+        lines = (self._head + b"\n" + self._tail).decode("utf-8", "replace").splitlines()
+        return " | ".join(list(dict.fromkeys(line.strip()[:160] for line in lines if _FAILED.search(line)))[:3])
 
 
 # ------------------------------------------------------------------------------------------------------------- readers
@@ -272,7 +285,7 @@ class LogReader(Generic[Result]):
                 f"out. It begins with {line.text[:80]!r}",
             )
         else:
-            self.line(line)
+            self.line(line._replace(text=_COLOUR.sub("", line.text)) if "\x1b" in line.text else line)
 
     def nothing(self, problems: Problems | None = None) -> None:
         """Say that what was looked for is not there, and what is."""
@@ -282,6 +295,7 @@ class LogReader(Generic[Result]):
 
 
 Part = TypeVar("Part")
+_TASK = re.compile(r"\[?(?:rank ?)?(\d{1,6})\]?:?")
 
 
 class PartsReader(LogReader[Result], Generic[Result, Part]):
@@ -296,6 +310,16 @@ class PartsReader(LogReader[Result], Generic[Result, Part]):
         self.parts: list[Part] = []
         self.current: dict[int | None, Part] = {}
         self.left_out = 0
+        self._labels: dict[str, int] = {}
+
+    def bare(self, line: Line) -> Line:
+        """The line without what a launcher put before it. A label that is no number of a task is a rank below 0."""
+        label, text = bare(line.text)
+        rank = line.rank
+        if label and rank is None and len(self._labels) < self.MOST_RANKS:
+            task = _TASK.match(label)
+            rank = int(task[1]) if task else self._labels.setdefault(label, -1 - len(self._labels))
+        return line._replace(rank=rank, text=text)
 
     def begin(self, rank: int | None, part: Part) -> Part:
         if len(self.parts) < self.MOST:

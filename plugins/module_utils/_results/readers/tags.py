@@ -29,6 +29,14 @@ _DATE_LENGTH = 24
 # "<std" that is not the tag of job 1 at the start of a line: something is glued (or unusual, and looked at one by one).
 _GLUED = re.compile(b"<std" + b"".join(rb"(?<!\n\[1,\d{%d}\]<std)" % digits for digits in (1, 2, 3, 4)))
 
+# What others put in front of a line: dates, and who wrote it (Slurm, kubectl, pdsh, Ray, torchrun, compose, journald).
+_LEAD = re.compile(
+    r"\s*(?:(?P<date>\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?(?=\s)"
+    r"|(?:[A-Z][a-z]{2} [ \d]\d )?\[?\d\d:\d\d:\d\d(?:[.,]\d+)?\]?(?=\s)|std(?:out|err) [FP](?=\s)|[>+](?=[\s#]))"
+    r"|[\w.-]+ [\w./-]+\[\d+\]:|\[[^\[\]]{1,200}\]:?|\((?:[A-Z]|pid=)[^()]{1,120}\)|[\w.-]{1,100} +\|"
+    r"|\d{1,6}:(?=[\s#]|$)|(?=[a-z]|[A-Z][\w.-]*\d)[\w.-]{1,100}:(?=\s)) ?"
+)
+
 _Source = Tuple[Optional[int], str, bool]  # rank, stream, marked by a tag
 _Tag = Tuple[int, int, _Source]  # start, end
 _UNTAGGED: _Source = (None, "stdout", False)
@@ -46,6 +54,16 @@ class Line(NamedTuple):
     text: str
     dropped: int = 0
     ended: bool = True
+
+
+def bare(text: str) -> tuple[str, str]:
+    """The label in front of a line, without dates, and the line as its program printed it."""
+    label, lead = "", _LEAD.match(text)
+    while lead:
+        label += "" if lead["date"] else lead[0].strip()
+        text = text[lead.end() :]
+        lead = _LEAD.match(text)
+    return label, text
 
 
 @dataclasses.dataclass

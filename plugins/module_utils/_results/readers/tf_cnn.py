@@ -164,16 +164,8 @@ class _Found:
                 if not ended and "." not in match["speed"]:
                     self.cut = match[0]  # tf_cnn_benchmarks prints one decimal: the rest of this number is missing
                     continue
-                step = StepLine(
-                    rank,
-                    int(match["step"]),
-                    float(match["speed"]),
-                    _number(match["uncertainty"]),
-                    _number(match["jitter"]),
-                    _number(match["loss"]),
-                    _number(match["top_1"]),
-                    _number(match["top_5"]),
-                )
+                rest = (_number(match[name]) for name in ("uncertainty", "jitter", "loss", "top_1", "top_5"))
+                step = StepLine(rank, int(match["step"]), float(match["speed"]), *rest)
                 self._step(step)
                 stepped = True
             for match in _TOTAL.finditer(text) if "total" in text else ():
@@ -378,7 +370,18 @@ def _judge(
     lowest = min(sound, default=None)
     if len(sound) < len(totals):
         problem("speed_not_finite", "a printed total is not a finite number")
-    if lowest is not None:
+    apart = not found.last and not machine and len(found.at_end) == len(totals) > 1
+    apart = apart and all(
+        abs(step.images_per_second - total.images_per_second) <= TOLERANCE * total.images_per_second + _STEP_ROUNDING
+        for step, total in zip(found.at_end, totals)
+    )
+    if apart:
+        problem(
+            "not_one_job",
+            f"each of {len(totals)} totals is the speed of one rank: runs one behind the other, or processes that each "
+            "trained alone",
+        )
+    elif lowest is not None:
         highest = max(sound)
         if highest - lowest > TOLERANCE * lowest + 2 * _TOTAL_ROUNDING:
             problem(
@@ -391,7 +394,7 @@ def _judge(
     sum_of_ranks = math.fsum(rank.images_per_second for rank in ranks) if ranks else None
     agree: bool | None = None
     relative: float | None = None
-    if sum_of_ranks is not None and lowest:
+    if sum_of_ranks is not None and lowest and not apart:
         relative = (sum_of_ranks - lowest) / lowest
         rounding = _TOTAL_ROUNDING + _STEP_ROUNDING * sum(1 for rank in ranks if rank.source == "step_line")
         agree = abs(sum_of_ranks - lowest) <= TOLERANCE * lowest + rounding
@@ -403,20 +406,9 @@ def _judge(
             )
     if not ranks and not totals:
         problem("no_result", f"nothing was measured: no {Reader.wants} in this output; {seen()}")
-    return RunResult(
-        ranks=ranks,
-        totals=totals,
-        total=lowest,
-        sum_of_ranks=sum_of_ranks,
-        relative_difference=relative,
-        agree=agree,
-        steps=tuple(found.steps.entries),
-        parameters=found.parameters,
-        numbered_listing=numbered,
-        problems=problems.all(),
-        step_lines=found.steps.seen,
-        last_step=found.highest,
-    )
+    figures = (ranks, totals, lowest, sum_of_ranks, relative, agree)
+    lines = (tuple(found.steps.entries), found.parameters, numbered, problems.all(), found.steps.seen, found.highest)
+    return RunResult(*figures, *lines)
 
 
 def _rank_results(
@@ -430,14 +422,8 @@ def _rank_results(
             problem("duplicate_rank", f"rank {rank} reported twice: two runs in one log, or two jobs at once")
             continue
         host = record.get("host")
-        results[rank] = RankResult(
-            rank,
-            host if isinstance(host, str) else None,
-            float(record["images_per_second"]),
-            "machine_line",
-            machine_lines.loss_of(record),
-            record,
-        )
+        name, speed = host if isinstance(host, str) else None, float(record["images_per_second"])
+        results[rank] = RankResult(rank, name, speed, "machine_line", machine_lines.loss_of(record), record)
     last = found.last
     for rank, (before, after) in found.back.items():
         problem(
