@@ -41,7 +41,7 @@ def test_defaults_are_exactly_the_documented_options_with_their_values() -> None
 
 def test_every_entry_point_has_a_task_file_and_a_specification() -> None:
     specs = load("meta/argument_specs.yml")["argument_specs"]  # type: ignore[index]
-    assert sorted(specs) == ["absent", "after_window", "gpus", "main", "pending", "restore", "verify"]
+    assert sorted(specs) == ["absent", "after_window", "gpus", "main", "pending", "read", "restore", "verify"]
     assert all((ROLE / "tasks" / f"{entry}.yml").exists() for entry in specs)
 
 
