@@ -206,7 +206,7 @@ class _Judge:
         return self._done(UNKNOWN, lacking or "no rank talks to another host in this log", ())
 
     def _one_ended(self) -> tuple[str, str]:
-        """Without a pair of hosts in the log: the verdict and the line of one end whose word stands for both."""
+        """Without a pair of hosts in the log: the verdict and the line of one end that decides for both."""
         crossing = self._to_unheard()
         heard = [(each.process, each.line) for each in self._log.channels if _TCP.search(each.network)]
         if len(self._hosts()) > 1 or len(self._expected_hosts or ()) > 1:
