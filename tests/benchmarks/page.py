@@ -1,7 +1,8 @@
 """The tables of docs/benchmarks.md, made from docs/benchmarks/*.json: `python -m tests.benchmarks.page` writes them,
 with --check it only says whether the page agrees.
 
-A table stands between `<!-- NAME.json -->` and `<!-- end -->`: medians of every side of every cell, then the ratios.
+A table stands between `<!-- NAME.json -->` and `<!-- end -->`: of every side of every cell the median, and the
+least and greatest of its runs where they differ; then the ratios.
 """
 
 from __future__ import annotations
@@ -28,13 +29,20 @@ def shown(value: float | None) -> str:
     return f"{value:,.0f}" if value == int(value) or value >= 1000 else f"{value:.2f}"
 
 
+def spread(runs: list[dict[str, float]], metric: str) -> str:
+    values = [run[metric] for run in runs if metric in run]
+    if len(values) < 2 or min(values) == max(values):
+        return ""
+    return f" ({shown(min(values))} to {shown(max(values))})"
+
+
 def table(content: dict[str, Any]) -> str:
     cells = content["cells"]
     metrics = list(dict.fromkeys(key for cell in cells.values() for side in cell["median"].values() for key in side))
     text = "\n" + row("case", "side", *metrics, "runs") + row("---", "---", *("---:" for _metric in metrics), "---:")
     for name, cell in cells.items():
         for side, median in cell["median"].items():
-            values = (shown(median.get(metric)) for metric in metrics)
+            values = (shown(median.get(metric)) + spread(cell["runs"][side], metric) for metric in metrics)
             text += row(name.replace("_", " "), f"`{side}`", *values, len(cell["runs"][side]))
     text += "\n" + row("ratio", "median") + row("---", "---:") if content["ratios"] else ""
     text += "".join(

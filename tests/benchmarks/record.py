@@ -7,13 +7,14 @@ the tables of docs/benchmarks.md.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
 import re
 import statistics
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
@@ -23,10 +24,30 @@ ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "docs" / "benchmarks"
 BENCH = PUBLISHED if os.environ.get("ROCEMESH_BENCH_PUBLISH") == "1" else ROOT / "reports" / "bench"
 Run = dict[str, float]
+# The modules that ours are compared with write no journal; without it, ours start once, too.
+NO_JOURNAL = {"ANSIBLE_CALLBACKS_ENABLED": "rocemesh.multinode.doctor_status"}
+# Above this load of the last minute nothing is published: sides that take turns still meet different weather.
+MOST_LOAD = 2.0
 
 
 def load() -> list[float]:
     return [round(value, 1) for value in os.getloadavg()]
+
+
+def processor() -> float:
+    """Seconds that this machine's processors have worked since it started: for controller, nodes and simulated devices,
+    which all run here, and for whatever else does."""
+    user, nice, system, _idle, _waiting, interrupts, soft = map(int, Path("/proc/stat").read_text().split()[1:8])
+    return (user + nice + system + interrupts + soft) / os.sysconf("SC_CLK_TCK")
+
+
+@contextlib.contextmanager
+def metered() -> Iterator[Run]:
+    """`wall` seconds and `processor` seconds of what is done in it, there when it ends."""
+    run: Run = {}
+    begun, used = time.monotonic(), processor()
+    yield run
+    run |= {"wall": round(time.monotonic() - begun, 2), "processor": round(processor() - used, 2)}
 
 
 def turns(sides: Sequence[str], turn: int) -> list[str]:
@@ -64,6 +85,10 @@ class Record:
 
     def __init__(self, name: str, *, simulated: bool, compared: str) -> None:
         self.path = BENCH / f"{name}.json"
+        if BENCH == PUBLISHED and load()[0] > MOST_LOAD:
+            raise RuntimeError(
+                f"{name}: the load is {load()[0]:g}, published is up to {MOST_LOAD:g}. Wait until nothing else runs."
+            )
         names = ("ansible-core", "ansible", "asyncssh", "netmiko", "pyvmomi")
         self.content: dict[str, Any] = {
             "simulated": simulated,

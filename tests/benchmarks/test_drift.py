@@ -4,8 +4,8 @@ drift        switches, ESXi hosts, VM keys and guests. The guests are folders on
              is counted here, although on a real site each node pays for its own
 controller   the same without the guests
 
-Image, mesh and containers need real guests and are left out. `seconds` are those of the whole command, `processor`
-those of all its programs. ROCEMESH_BENCH_HOSTS=16 chooses another size. Writes drift.json.
+Image, mesh and containers need real guests and are left out. `wall` seconds are those of the whole command, `processor`
+what the machine's processors worked meanwhile. ROCEMESH_BENCH_HOSTS=16 chooses another size. Writes drift.json.
 """
 
 from __future__ import annotations
@@ -13,10 +13,8 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import resource
-import time
 
-from tests.benchmarks.record import Record, Run, turns
+from tests.benchmarks.record import Record, Run, metered, turns
 from tests.integration.day2.drift_site import DriftSite, right_site
 from tests.integration.vsphere.conftest import Pki, binary, pki
 
@@ -27,15 +25,9 @@ ROUNDS = int(os.environ.get("ROCEMESH_BENCH_ROUNDS", "3"))
 SIDES = {"drift": "image,mesh", "controller": "image,mesh,guest"}
 
 
-def processor() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 def played(site: DriftSite, tags: str) -> Run:
-    begun, used = time.monotonic(), processor()
-    done = site.play("--skip-tags", tags, patience=3600)
-    run = {"seconds": round(time.monotonic() - begun, 2), "processor": round(processor() - used, 2)}
+    with metered() as run:
+        done = site.play("--skip-tags", tags, patience=3600)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     read = json.loads((site.folder / "reports/drift.json").read_text())["read"]
     assert len(read["gpu_vm"]) == len(read["esxi_host"]) == HOSTS and ("guest" in tags or len(read["guest"]) == HOSTS)

@@ -2,7 +2,8 @@
 
 The simulated vCenter runs here, on a free port. There are no guests to log in to; what the role guest would read of
 their cards is a variable (tests/integration/vsphere/site_playbooks.py). How often vCenter is asked is asserted.
-Seconds, and those of the controller's processors (`processor`), depend on the machine and are published only.
+`wall` seconds, and those that the machine's processors worked (`processor`), depend on the machine and are published
+only.
 ROCEMESH_BENCH_HOSTS=64 chooses another size. Writes scale.json.
 """
 
@@ -10,10 +11,8 @@ from __future__ import annotations
 
 import os
 import pathlib
-import resource
-import time
 
-from tests.benchmarks.record import Record, Run
+from tests.benchmarks.record import Record, Run, metered
 from tests.integration.vsphere.conftest import Pki, Vcenter, binary, pki, started
 from tests.integration.vsphere.site_playbooks import Controller
 
@@ -25,25 +24,13 @@ ROUNDS = int(os.environ.get("ROCEMESH_BENCH_ROUNDS", "3"))
 MOST = {"reboot": 4 * HOSTS + 100, "recover": 30}
 
 
-def _processor() -> float:
-    """Seconds of the controller's processors in all programs that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 def played(vcenter: Vcenter, controller: Controller, playbook: str, *more: str) -> Run:
     vcenter.ask("DELETE", "/traffic")
-    begun, used = time.monotonic(), _processor()
-    done = controller.play(playbook, *more, patience=3600)
-    seconds, processor = round(time.monotonic() - begun, 2), round(_processor() - used, 2)
+    with metered() as run:
+        done = controller.play(playbook, *more, patience=3600)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     traffic = vcenter.ask("GET", "/traffic")
-    return {
-        "seconds": seconds,
-        "processor": processor,
-        "requests": traffic["requests"],
-        "sessions": traffic["sessions"],
-    }
+    return {**run, "requests": traffic["requests"], "sessions": traffic["sessions"]}
 
 
 def test_large_site(binary: pathlib.Path, pki: Pki, tmp_path: pathlib.Path) -> None:

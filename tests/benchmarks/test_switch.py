@@ -2,7 +2,8 @@
 
 Each cell is a number of ports and a delay that the switch takes per line. In every round the sides take turns (and who
 goes first does too), each with a first run (factory switch) and a second run (nothing left to change); `seconds` are
-those of the tasks, `wall` those of the whole ansible-playbook. Release 3.9.2400, because its modules crash on 3.10.
+those of the tasks, `wall` those of the whole ansible-playbook, `processor` what the
+machine's processors worked meanwhile. Release 3.9.2400, because its modules crash on 3.10.
 
 ranged            one task of `onyx_config` with ranges of ports: its fastest form. It sends all lines again each time
                   and reads nothing back
@@ -19,14 +20,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests import older_collection
-from tests.benchmarks.record import Record, Run, ratio, tasks_of, turns
+from tests.benchmarks.record import NO_JOURNAL, Record, Run, metered, ratio, tasks_of, turns
 from tests.integration.simulated_switch import ADDRESS, PASSWORD, playbook
 from tests.integration.switch.harness import Simulator, running
 
@@ -70,7 +70,7 @@ def ours(simulator: Simulator, count: int) -> tuple[list[Any], dict[str, str]]:
         "delegate_to": "localhost",
         "vars": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable},
     }
-    return [{"hosts": "all", "gather_facts": False, "tasks": [task]}], {}
+    return [{"hosts": "all", "gather_facts": False, "tasks": [task]}], NO_JOURNAL
 
 
 def theirs(side: str, simulator: Simulator, count: int, place: Path, home: Path) -> tuple[list[Any], dict[str, str]]:
@@ -83,14 +83,13 @@ def theirs(side: str, simulator: Simulator, count: int, place: Path, home: Path)
 
 def measure(simulator: Simulator, plays: list[Any], env: dict[str, str]) -> Run:
     simulator.forget()
-    begun = time.monotonic()
-    done = playbook(simulator.directory, plays, **env)
-    wall = time.monotonic() - begun
+    with metered() as run:
+        done = playbook(simulator.directory, plays, **env)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     seconds, _changed = tasks_of(done.stdout)
     log = simulator.log()
     shutil.rmtree(env.get("ANSIBLE_PERSISTENT_CONTROL_PATH_DIR", ""), ignore_errors=True)
-    return {"seconds": seconds, "wall": round(wall, 3), "lines": len(log["lines"]), "sessions": log["sessions"]}
+    return {"seconds": seconds, **run, "lines": len(log["lines"]), "sessions": log["sessions"]}
 
 
 def assert_configured(simulator: Simulator, count: int) -> None:
@@ -128,7 +127,7 @@ def test_onyx_roce_against_the_older_collection(count: int, delay: int, tmp_path
         f"{tail}": ratio(runs[f"{side}_{when}"], runs[f"ours_{when}"], what)
         for side in SIDES[1:]
         for when in ("first", "again")
-        for what, tail in (("seconds", ""), ("wall", "_wall"), ("lines", "_lines"))
+        for what, tail in (("seconds", ""), ("wall", "_wall"), ("processor", "_processor"), ("lines", "_lines"))
     }
     record.add(f"{count}_ports_{delay}ms", runs, ratios)
     # What does not depend on the machine: one session, and lines that do not grow with the ports.

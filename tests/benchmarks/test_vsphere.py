@@ -9,7 +9,8 @@ cluster_verified   the same, read back by a second call in check mode: as ours, 
 per_host           one task per host with `esxi_hostname`, its second example
 
 Who goes first takes turns. `seconds` are those of the tasks; `wall` those of the whole command, which is the start of
-ansible-playbook besides, the same for all. The simulator answers at once, or after 20 ms each: a far vCenter.
+ansible-playbook besides, the same for all, and `processor` what the machine's processors worked meanwhile. The
+simulator answers at once, or after 20 ms each: a far vCenter.
 Writes vsphere.json: every run, ratios. ROCEMESH_BENCH_HOSTS=64 chooses the sizes, ROCEMESH_BENCH_DELAYS=0,20 the
 milliseconds, ROCEMESH_BENCH_SIDES=ours,cluster the sides.
 """
@@ -22,12 +23,11 @@ import os
 import pathlib
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 
 import pytest
 
-from tests.benchmarks.record import Record, Run, ratio, tasks_of, turns
+from tests.benchmarks.record import NO_JOURNAL, Record, Run, metered, ratio, tasks_of, turns
 from tests.integration.vsphere.conftest import ROOT, Pki, Vcenter, binary, pki, start
 
 __all__ = ["binary", "pki"]  # fixtures
@@ -74,34 +74,34 @@ SIDES = os.environ.get("ROCEMESH_BENCH_SIDES", ",".join(PLAYS)).split(",")
 LEVELS = {"cluster": ("verbose", "info"), "cluster_verified": ("trivia", "error"), "per_host": ("warning", "none")}
 
 
-def play(folder: pathlib.Path, name: str, value: str) -> tuple[float, str]:
+def play(folder: pathlib.Path, name: str, value: str) -> tuple[Run, str]:
     environment = {
         **os.environ,
         "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
         "ANSIBLE_HOME": str(folder / "home"),
         "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json",
+        **NO_JOURNAL,
     }
     command = [
         *(str(pathlib.Path(sys.executable).with_name("ansible-playbook")), "-i", str(folder / "inventory")),
         *("-e", f"ansible_python_interpreter={sys.executable}", "-e", f"@{folder / 'login.json'}"),
         *("-e", json.dumps({"value": value}), str(folder / name)),
     ]
-    begun = time.monotonic()
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=3600, check=False)
-    wall = time.monotonic() - begun
+    with metered() as run:
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=3600, check=False
+        )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    return wall, done.stdout
+    return run, done.stdout
 
 
 def measure(vcenter: Vcenter, folder: pathlib.Path, name: str, value: str, changed: int) -> Run:
     vcenter.ask("DELETE", "/traffic")
-    wall, output = play(folder, name, value)
+    run, output = play(folder, name, value)
     seconds, changes = tasks_of(output)
     assert changes == changed, output[-3000:]
     traffic = vcenter.ask("GET", "/traffic")
-    return {
-        "seconds": seconds, "wall": round(wall, 3), "requests": traffic["requests"], "sessions": traffic["sessions"],
-    }  # fmt: skip
+    return {"seconds": seconds, **run, "requests": traffic["requests"], "sessions": traffic["sessions"]}
 
 
 @contextlib.contextmanager
@@ -167,7 +167,7 @@ def ratios(hosts: int, delay: int, runs: dict[str, list[Run]]) -> dict[str, floa
         for side in LEVELS
         if side in runs
         for when in ("", "_again")
-        for what, tail in (("seconds", ""), ("wall", "_wall"), ("requests", "_requests"))
+        for what, tail in (("seconds", ""), ("wall", "_wall"), ("processor", "_processor"), ("requests", "_requests"))
     }
 
 
